@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+# Everything sets itself up: see tb/bootstrap.py (environment) and tb/cli.py (commands).
+
+SIM ?= verilator
+TESTCASE ?=
+SEED ?= 1
+SEEDS ?= 1
+ARRAY_DIM ?= 16
+JOBS ?= $(shell nproc 2>/dev/null || echo 1)
+PYTHON ?= python3
+
+VENV := .venv/bin/python
+CLI := $(VENV) -m tb.cli
+RUN_OPTIONS = --sim "$(SIM)" --array-dim $(ARRAY_DIM) --seed $(SEED) -j $(JOBS)
+
+# A make above this one must not lend its flags to the makefiles that Verilator writes.
+unexport MAKEFLAGS MAKELEVEL
+
+.DEFAULT_GOAL := $(if $(TESTCASE),run,help)
+.PHONY: help setup run test regress faults waves lint format gen list clean
+
+help: ## show this list
+	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@echo "variables: TESTCASE= SEED=1 SEEDS=1 ARRAY_DIM=16 (8, 16, 32) JOBS=$(JOBS) PYTHON=python3"
+
+setup: ## check the system's tools and fill .venv (every other target does this by itself)
+	@command -v $(PYTHON) >/dev/null || \
+	  { echo "setup: python3 is missing: install the Debian package python3" >&2; exit 2; }
+	@$(PYTHON) tb/bootstrap.py
+
+run: setup ## run the tests named by TESTCASE (exact names, comma list)
+	@$(CLI) run $(RUN_OPTIONS) --seeds $(SEEDS) "$(TESTCASE)"
+
+test: setup ## run all tests: simulator-free ones and those on the RTL
+	@$(CLI) test $(RUN_OPTIONS)
+
+regress: setup ## run all tests on the RTL with SEEDS seeds; table of opcode, flags, tests, seeds
+	@$(CLI) regress $(RUN_OPTIONS) --seeds $(SEEDS)
+
+faults: setup ## plant each fault of faults/ in the RTL; its test must notice
+	@$(CLI) faults $(RUN_OPTIONS)
+
+waves: setup ## record the waveform of TESTCASE: build/waves/NAME.fst and NAME.gtkw
+	@$(CLI) waves $(RUN_OPTIONS) "$(TESTCASE)"
+
+lint: ## check style and types of SystemVerilog and Python, import rules, generated files
+	@$(PYTHON) tb/bootstrap.py lint
+	@$(CLI) lint
+
+format: ## format SystemVerilog and Python in place
+	@$(PYTHON) tb/bootstrap.py lint
+	@$(CLI) format
+
+gen: setup ## make the generated files
+	@$(CLI) gen
+
+list: setup ## list the tests on the RTL
+	@$(CLI) run --list
+
+clean: ## remove everything built, but not .venv
+	rm -rf build

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The instruction-level model: runs a program on a memory image and an SRAM, in program order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from golden.machine.decode import decode_word
+from golden.machine.execute import execute
+from golden.machine.legal import Prefix, read_prefix
+from golden.machine.operands import block
+from golden.machine.operations import (
+    Barrier,
+    End,
+    EngineOperation,
+    Nop,
+    Operation,
+    SetRegister,
+)
+from golden.machine.races import RaceDetector
+from golden.machine.state import (
+    ADDRESS_LIMIT,
+    WORD,
+    Bytes,
+    ChipConfig,
+    ErrorReport,
+    ProgramError,
+    Registers,
+    RunResult,
+    SramWrite,
+    StartState,
+)
+from npu.isa import Engine, ErrorCode, Instruction, Opcode, SetReg
+
+
+class Machine:
+    """A chip with its SRAM and the memory behind its bus.
+
+    Args:
+        config: the chip's parameters.
+        memory: the whole address space from 0 on, (n,) uint8, n a multiple of 16; changed in place.
+            An access beyond it is answered as a bus error.
+        sram: (config.sram_bytes,) uint8; changed in place.
+        races: whether to look for races.
+
+    """
+
+    def __init__(
+        self, config: ChipConfig, memory: Bytes, sram: Bytes, *, races: bool = True
+    ) -> None:
+        """Check the two arrays and keep them; nothing is copied."""
+        for name, array, size in (("memory", memory, None), ("sram", sram, config.sram_bytes)):
+            fits = array.dtype == np.uint8 and array.ndim == 1 and array.size % WORD == 0
+            if not fits or not array.flags.c_contiguous or size not in (None, array.size):
+                raise ValueError(
+                    f"Machine.{name}: given {array.dtype}{array.shape}, allowed contiguous uint8, "
+                    + ("a multiple of 16 bytes" if size is None else f"{size} bytes")
+                )
+        self.config = config
+        self.memory = memory
+        self.sram = sram
+        self._with_races = races
+
+    def run(self, start: StartState) -> RunResult:
+        """Run from the start state to END or to the first error.
+
+        The program is executed in order; with a race in it the result of the hardware is undefined
+        and may differ. On an error everything older has finished, and the refused instruction and
+        everything younger has changed nothing.
+        """
+        run = _Run(self.config, self.memory, self.sram, start, self._with_races)
+        return run.to_end()
+
+
+class _Run:
+    """The state of one run."""
+
+    def __init__(
+        self, config: ChipConfig, memory: Bytes, sram: Bytes, start: StartState, races: bool
+    ) -> None:
+        """Copy the start state into the machine's registers."""
+        self.config = config
+        self.memory = memory
+        self.sram = sram
+        self.start = start
+        self.registers = Registers(list(start.bases), start.pos, start.stream_len)
+        self.writes: list[SramWrite] = []
+        self.executed = 0
+        self.index = 0
+        self.detector: RaceDetector | None = None
+        if races:
+            program = block(start.ucode_base, start.ucode_len * WORD)
+            stream = block(start.stream_base, start.stream_len) if start.stream_len else None
+            self.detector = RaceDetector(sram.size // WORD, memory.size // WORD, program, stream)
+
+    def to_end(self) -> RunResult:
+        """Execute words until END or a fault."""
+        error = None
+        try:
+            while not self._step():
+                pass
+        except ProgramError as fault:
+            error = ErrorReport(fault.code, fault.engine, self.index, fault.address)
+        races = [] if self.detector is None else self.detector.races
+        return RunResult(error, self.writes, self.executed, races, self.registers.stream_offset)
+
+    def _fetch(self) -> Instruction:
+        """Return the word at the current index."""
+        if self.index >= self.start.ucode_len:
+            raise ProgramError(ErrorCode.NO_END)
+        address = self.start.ucode_base + self.index * WORD
+        if address + WORD > self.memory.size:
+            raise ProgramError(ErrorCode.READ_ERROR, address)
+        return Instruction.decode(self.memory[address : address + WORD].tobytes())
+
+    def _step(self) -> bool:
+        """Execute one instruction with its prefix; return whether it was END."""
+        word, prefix = self._fetch(), Prefix()
+        if word.opcode == Opcode.PFX:
+            prefix = read_prefix(word)
+            self.index += 1
+            word = self._fetch()
+        operation = decode_word(word, prefix, self.config, self.registers)
+        self._dispatch(operation)
+        self.executed += 1
+        self.index += 1
+        return isinstance(operation, End)
+
+    def _dispatch(self, operation: Operation) -> None:
+        """Carry out a decoded operation."""
+        match operation:
+            case Nop() | End():
+                return
+            case Barrier():
+                if self.detector is not None:
+                    self.detector.barrier(operation)
+            case SetRegister():
+                self._set(operation)
+            case _:
+                self._engine(operation)
+
+    def _set(self, operation: SetRegister) -> None:
+        """Change POS, the stream offset or a base."""
+        if operation.register == SetReg.STREAM:
+            self.registers.stream_offset = operation.value
+            return
+        if operation.register == SetReg.POS:
+            old = self.registers.pos if operation.add else 0
+            self.registers.pos = (old + operation.value) % ADDRESS_LIMIT
+            return
+        base = operation.register - SetReg.BASE0
+        old = self.registers.bases[base] if operation.add else 0
+        self.registers.bases[base] = (old + operation.value) % ADDRESS_LIMIT
+
+    def _engine(self, operation: EngineOperation) -> None:
+        """Take the share, execute, log the written words and look for races."""
+        share = self._take(operation.share)
+        execute(operation, self.memory, self.sram, share, self.config.tile)
+        self._log(operation)
+        if self.detector is not None:
+            self.detector.add(self.index, operation)
+
+    def _take(self, size: int) -> Bytes:
+        """Return the next `size` bytes of the stream, which are known to exist."""
+        first = self.start.stream_base + self.registers.stream_offset
+        if first + size > self.memory.size and size:
+            raise ProgramError(ErrorCode.READ_ERROR, max(first, self.memory.size), Engine.STREAM)
+        self.registers.stream_offset += size
+        return self.memory[first : first + size].copy()
+
+    def _log(self, operation: EngineOperation) -> None:
+        """Log the final contents of every word that the operation has written."""
+        if not operation.writes:
+            return
+        words = np.concatenate([operand.words() for operand in operation.writes])
+        if words.size > 1 and not bool(np.all(np.diff(words) > 0)):
+            words = np.unique(words)
+        data = self.sram.reshape(-1, WORD)[words]
+        breaks = np.flatnonzero(np.diff(words) != 1) + 1
+        starts = words[np.concatenate([[0], breaks])].tolist()
+        for first, run in zip(starts, np.split(data, breaks), strict=True):
+            self.writes.append(SramWrite(self.index, first, run))

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Configuration, start state, errors and results of the instruction-level model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from npu.isa import Engine, ErrorCode
+
+WORD = 16
+"""Bytes of an SRAM, memory or instruction word."""
+BASE_REGISTERS = 8
+ADDRESS_LIMIT = 1 << 32
+
+Bytes = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class ChipConfig:
+    """The parameters of a chip that programs can see.
+
+    Attributes:
+        array_dim: edge of the systolic array; tiles have the edge max(16, array_dim).
+        sram_bytes: size of the on-chip SRAM, a multiple of 16.
+        acc_rows: rows that one GEMM may have, half of it with a 16-bit A.
+        norm_max: longest row of a norm.
+
+    """
+
+    array_dim: int = 16
+    sram_bytes: int = 262144
+    acc_rows: int = 128
+    norm_max: int = 8192
+
+    @property
+    def tile(self) -> int:
+        """E, the edge of a weight tile."""
+        return max(16, self.array_dim)
+
+
+@dataclass(frozen=True, slots=True)
+class StartState:
+    """What the host has written before a start.
+
+    Attributes:
+        ucode_base: memory address of the program, a multiple of 16.
+        ucode_len: instruction words.
+        stream_base: memory address of the parameter stream, a multiple of 64.
+        stream_len: bytes of the stream, a multiple of 64.
+        bases: BASE0..BASE7.
+        pos: POS.
+
+    """
+
+    ucode_base: int
+    ucode_len: int
+    stream_base: int = 0
+    stream_len: int = 0
+    bases: tuple[int, ...] = (0,) * BASE_REGISTERS
+    pos: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what the host registers cannot hold."""
+        for name, multiple in (("ucode_base", WORD), ("stream_base", 64), ("stream_len", 64)):
+            value = getattr(self, name)
+            if value % multiple or not 0 <= value < ADDRESS_LIMIT:
+                raise ValueError(
+                    f"StartState.{name}: given {value:#x}, allowed multiples of {multiple} < 2^32"
+                )
+        if len(self.bases) != BASE_REGISTERS:
+            raise ValueError(
+                f"StartState.bases: given {len(self.bases)} values, allowed {BASE_REGISTERS}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorReport:
+    """The sticky first error.
+
+    Attributes:
+        code: what happened.
+        engine: who reports it; refused instructions report Engine.SEQ.
+        instr: index of the instruction word in the program, prefix words counted.
+        address: SRAM or memory byte address, stream offset, or SET value; 0 where none applies.
+
+    """
+
+    code: ErrorCode
+    engine: Engine
+    instr: int
+    address: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SramWrite:
+    """Words that one instruction wrote.
+
+    Attributes:
+        instr: index of the instruction word.
+        address: address of the first word, in words.
+        data: (n, 16) uint8, the final contents of n consecutive words.
+
+    """
+
+    instr: int
+    address: int
+    data: Bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """Two accesses to one word whose order the program leaves open.
+
+    Attributes:
+        kind: "RAW", "WAR", "WAW"; "SELF" for an instruction whose output meets its own input or
+            output in another way than the allowed in-place form; "PROGRAM" or "STREAM" for a store
+            into the running program or its parameter stream.
+        older, younger: instruction indices; equal for the last three kinds.
+        space: "sram" or "memory".
+        address: byte address of the first common word.
+
+    """
+
+    kind: str
+    older: int
+    younger: int
+    space: str
+    address: int
+
+    def __str__(self) -> str:
+        """Return the race as one line."""
+        return (
+            f"{self.kind} race in {self.space} at byte {self.address:#x}: "
+            f"instruction {self.older}, then {self.younger} without the barrier between"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunResult:
+    """What a run leaves behind besides memory and SRAM.
+
+    Attributes:
+        error: the first error, None after a clean END.
+        sram_writes: every written word with its instruction, in program order.
+        executed: dispatched words: END, SET and BARRIER counted, prefix and refused words not.
+        races: see `Race`; empty when the detector is off.
+        stream_offset: where the next share would be taken.
+
+    """
+
+    error: ErrorReport | None
+    sram_writes: list[SramWrite]
+    executed: int
+    races: list[Race]
+    stream_offset: int
+
+
+class ProgramError(Exception):
+    """An instruction that is refused or a bus access that fails."""
+
+    def __init__(self, code: ErrorCode, address: int = 0, engine: Engine = Engine.SEQ) -> None:
+        """Keep what the error report will say."""
+        super().__init__(f"{code.name} at address {address:#x}, engine {engine.name}")
+        self.code = code
+        self.address = address
+        self.engine = engine
+
+
+@dataclass(slots=True)
+class Registers:
+    """The machine's own copies of the registers.
+
+    Attributes:
+        bases: BASE0..BASE7.
+        pos: POS.
+        stream_offset: where the next share is taken.
+        stream_len: bytes of the stream.
+
+    """
+
+    bases: list[int]
+    pos: int
+    stream_len: int
+    stream_offset: int = field(default=0)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The eight elementwise operations on int8 and int16 matrices.
+
+ADD, SUB sat(a +- b); MUL sat(rs(a*b, sh)); SCALE_SHIFT sat(rs(a*k, sh)) with signed k; CLAMP
+sat(min(max(a, lo), hi)); RELU max(a, 0); COPY a; TABLE table[a mod 256] (see `golden.gelu`).
+Inputs keep their dtype; every function is elementwise over any shape.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from golden.fixed import IntArray, as_int64, multiply, rs, sat8, sat16
+
+EXACT_MAX_ERROR = 0.0
+"""ADD, SUB, CLAMP, RELU, COPY and TABLE against the saturated exact result."""
+ROUNDED_MAX_ERROR = 0.5
+"""MUL and SCALE_SHIFT against the saturated exact quotient, in units of the result."""
+
+
+def _width(x: IntArray, where: str) -> int:
+    """Return 8 or 16 for an int8 or int16 array."""
+    if x.dtype not in (np.dtype(np.int8), np.dtype(np.int16)):
+        raise ValueError(f"{where}: given dtype {x.dtype}, allowed int8 and int16")
+    return x.dtype.itemsize * 8
+
+
+def _same(a: IntArray, b: IntArray, where: str) -> int:
+    """Return the common width of two arrays of one dtype and shape."""
+    width = _width(a, where)
+    if a.dtype != b.dtype or a.shape != b.shape:
+        raise ValueError(
+            f"{where}: given {a.dtype}{a.shape} and {b.dtype}{b.shape}, allowed equal ones"
+        )
+    return width
+
+
+def _out(x: IntArray, width: int) -> IntArray:
+    """Saturate int64 results to int8 or int16."""
+    return sat8(x) if width == 8 else sat16(x)
+
+
+def add(a: IntArray, b: IntArray) -> IntArray:
+    """Return sat(a + b), int8 or int16 as a and b; error EXACT_MAX_ERROR."""
+    return _out(as_int64(a) + as_int64(b), _same(a, b, "add"))
+
+
+def sub(a: IntArray, b: IntArray) -> IntArray:
+    """Return sat(a - b), int8 or int16 as a and b; error EXACT_MAX_ERROR."""
+    return _out(as_int64(a) - as_int64(b), _same(a, b, "sub"))
+
+
+def mul(a: IntArray, b: IntArray, shift: int) -> IntArray:
+    """Return sat(rs(a * b, shift)), shift 0..63, int8 or int16 as a and b.
+
+    Maximum error against a * b / 2^shift: ROUNDED_MAX_ERROR.
+    """
+    return _out(rs(multiply(a, b), shift), _same(a, b, "mul"))
+
+
+def scale_shift(a: IntArray, k: int, shift: int, out_bits: int) -> IntArray:
+    """Return sat(rs(a * k, shift)) with a signed 16-bit k, as int8 or int16 (`out_bits`).
+
+    Maximum error against a * k / 2^shift: ROUNDED_MAX_ERROR.
+    """
+    _width(a, "scale_shift")
+    if out_bits not in (8, 16):
+        raise ValueError(f"scale_shift: given out_bits {out_bits}, allowed 8 and 16")
+    return _out(rs(multiply(a, k), shift), out_bits)
+
+
+def clamp(a: IntArray, low: int, high: int) -> IntArray:
+    """Return sat(min(max(a, low), high)) with signed 16-bit limits; `high` wins if low > high.
+
+    The saturation matters for int8 with limits outside int8. Error EXACT_MAX_ERROR.
+    """
+    return _out(np.minimum(np.maximum(as_int64(a), low), high), _width(a, "clamp"))
+
+
+def relu(a: IntArray) -> IntArray:
+    """Return max(a, 0), int8 or int16 as a; error EXACT_MAX_ERROR."""
+    return _out(np.maximum(as_int64(a), 0), _width(a, "relu"))
+
+
+def copy(a: IntArray) -> IntArray:
+    """Return a copy of a, int8 or int16."""
+    return _out(as_int64(a), _width(a, "copy"))

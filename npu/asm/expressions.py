@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Integer expressions of program texts: Python's operators, symbols, up(), min(), max(), int()."""
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+
+from npu.asm.errors import OperandError
+from npu.isa.operands import up
+
+_BINARY: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+}
+_UNARY: dict[type[ast.unaryop], Callable[[int], int]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+    ast.Not: lambda x: int(not x),
+}
+_COMPARE: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_FUNCTIONS: dict[str, tuple[Callable[..., int], int, int]] = {
+    "up": (up, 1, 2),
+    "min": (min, 2, 16),
+    "max": (max, 2, 16),
+    "int": (int, 1, 1),
+    "abs": (abs, 1, 1),
+}
+_LARGEST = 1 << 64
+
+
+def evaluate(text: str, symbols: Mapping[str, int]) -> int:
+    """Return the value of an expression. Raises OperandError with the column of the mistake."""
+    if not text:
+        raise OperandError("a value is missing")
+    try:
+        tree = ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError) as error:
+        column = (getattr(error, "offset", None) or 1) - 1
+        raise OperandError(f"{text!r} is no expression", column) from None
+    return _value(tree.body, symbols)
+
+
+def _value(node: ast.expr, symbols: Mapping[str, int]) -> int:
+    result = _compute(node, symbols)
+    if abs(result) >= _LARGEST:
+        raise OperandError(f"the value {result} is too large", node.col_offset)
+    return int(result)
+
+
+def _compute(node: ast.expr, symbols: Mapping[str, int]) -> int:
+    match node:
+        case ast.Constant(value=int(value)):
+            return value
+        case ast.Name(id=name):
+            if name not in symbols:
+                raise OperandError(f"symbol {name} is not defined", node.col_offset)
+            return symbols[name]
+        case ast.UnaryOp(op=op, operand=operand):
+            return _UNARY[type(op)](_value(operand, symbols))
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+            a, b = _value(left, symbols), _value(right, symbols)
+            if isinstance(op, (ast.FloorDiv, ast.Mod)) and b == 0:
+                raise OperandError("division by zero", right.col_offset)
+            if isinstance(op, (ast.LShift, ast.RShift)) and not 0 <= b < 64:
+                raise OperandError(f"shift by {b}: allowed are 0 to 63", right.col_offset)
+            return _BINARY[type(op)](a, b)
+        case ast.BoolOp(op=op, values=values):
+            results = [bool(_value(item, symbols)) for item in values]
+            return int(all(results) if isinstance(op, ast.And) else any(results))
+        case ast.Compare(left=left, ops=ops, comparators=comparators) if all(
+            type(op) in _COMPARE for op in ops
+        ):
+            items = [_value(item, symbols) for item in (left, *comparators)]
+            pairs = zip(items, ops, items[1:], strict=False)
+            return int(all(_COMPARE[type(op)](a, b) for a, op, b in pairs))
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
+            function, least, most = _FUNCTIONS[name]
+            if not least <= len(args) <= most:
+                raise OperandError(f"{name}() takes {least} to {most} values", node.col_offset)
+            return function(*(_value(item, symbols) for item in args))
+    functions = ", ".join(f"{name}()" for name in _FUNCTIONS)
+    raise OperandError(
+        "allowed are integers, symbols, + - * // % << >> & | ^ ~, comparisons, and, or, not, "
+        + functions,
+        node.col_offset,
+    )

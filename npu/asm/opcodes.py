@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The text form of every opcode. Operand names are those of docs/reference/isa.md."""
+
+from npu.asm.syntax import (
+    Bytes,
+    Choice,
+    Dim,
+    Fields,
+    Heads,
+    Number,
+    Operand,
+    Predicate,
+    Requantisation,
+    Switch,
+    Syntax,
+    Wide,
+)
+from npu.isa.fields import BitField
+from npu.isa.generated import OPCODES, PREFIX_FIELDS, Engine, Flag, Opcode, VecOp
+
+PREFIX_OPERANDS: dict[str, Operand] = {
+    name: Number(f"pfx.{field}", BitField("sh", 0, 6))
+    if name == "sh"
+    else Number(f"pfx.{field}")
+    if name in ("mul", "base")
+    else Bytes(f"pfx.{field}")
+    for name, field in PREFIX_FIELDS.items()
+}
+BARRIER_ENGINES = ("ld", "st", "gemm", "smx", "nrm", "vec")
+INT_TYPES = ("i8", "i16")
+
+
+def _flag(flag: Flag) -> Switch:
+    return Switch("flags", 1 << flag)
+
+
+def _mode_set(fields: Fields) -> bool:
+    return bool(fields.get("flags", 0) >> Flag.MODE & 1)
+
+
+def _requant(fields: Fields) -> bool:
+    return bool(fields.get("flags", 0) >> Flag.REQUANT & 1)
+
+
+def _classic(fields: Fields) -> bool:
+    return not _mode_set(fields)
+
+
+def _row_sums(fields: Fields) -> bool:
+    q = OPCODES[Opcode.GEMM].imm["q"]
+    return _mode_set(fields) and _requant(fields) and q.get(fields.get("imm", 0)) == 3
+
+
+def _gemm() -> Syntax:
+    mode = OPCODES[Opcode.GEMM].imm
+    classic = OPCODES[Opcode.GEMM].imm_alt
+    only: dict[str, Predicate] = dict.fromkeys(
+        ("A", "B", "fmt", "q", "out", "op", "table", "argmax"), _mode_set
+    )
+    only |= {
+        "scale": _classic,
+        "shift": _classic,
+        "classic": _classic,
+        "sums": _row_sums,
+        "mul": lambda fields: not _row_sums(fields),
+    }
+    operands: dict[str, Operand] = {
+        "dst": Bytes("dst", always=True),
+        "src0": Bytes("src0", needed=True),
+        "src1": Bytes("src1"),
+        "M": Dim("m", dynamic=True),
+        "N": Dim("n", dynamic=True),
+        "K": Dim("k", dynamic=True),
+        "A": Choice("imm", mode["a_type"], ("i8", "u8", "i16", "u16")),
+        "B": Choice("imm", mode["b_form"], ("row", "tile", "stream")),
+        "fmt": Choice("imm", mode["fmt"], ("int8", "int4", "int4g", "int4s", "int2")),
+        "q": Requantisation(mode["q"], Flag.REQUANT, ("imm", "tensor", "ch", "row")),
+        "out": Choice("imm", mode["out"], ("i8", "i16", "i32", "none"), needed=True),
+        "op": Choice("imm", mode["op"], ("none", "add", "mul")),
+        "scale": Number("imm", classic["scale"]),
+        "shift": Number("imm", classic["shift"]),
+    }
+    switches = {
+        "classic": Switch("classic", 1),
+        "requant": _flag(Flag.REQUANT),
+        "T": _flag(Flag.TRANSPOSE_B),
+        "bias": _flag(Flag.BIAS_EN),
+        "relu": _flag(Flag.RELU),
+        "acc": _flag(Flag.ACCUMULATE),
+        "table": Switch("imm", mode["activation"].mask),
+        "argmax": Switch("imm", mode["argmax"].mask),
+    }
+    only["requant"] = _classic
+    return Syntax(operands, switches, only)
+
+
+def _vec() -> Syntax:
+    imm = OPCODES[Opcode.VEC].imm
+
+    def op_is(*ops: VecOp) -> Predicate:
+        return lambda fields: imm["op"].get(fields.get("imm", 0)) in ops
+
+    clamp = op_is(VecOp.CLAMP)
+    return Syntax(
+        {
+            "op": Choice("imm", imm["op"], tuple(op.name.lower() for op in VecOp), needed=True),
+            "dst": Bytes("dst", needed=True),
+            "src0": Bytes("src0", needed=True),
+            "src1": Bytes("src1"),
+            "lo": Number("src1", signed=True),
+            "M": Dim("m", dynamic=True),
+            "N": Dim("n"),
+            "scale": Number("k", signed=True),
+            "hi": Number("k", signed=True),
+            "A": Choice("imm", imm["a16"], INT_TYPES),
+            "out": Choice("imm", imm["c16"], INT_TYPES),
+            "sh": Number("imm", imm["sh"]),
+        },
+        {"stream": Switch("imm", imm["stream"].mask)},
+        {
+            "lo": clamp,
+            "hi": clamp,
+            "scale": op_is(VecOp.SCALE_SHIFT),
+            "src1": lambda fields: not clamp(fields),
+        },
+    )
+
+
+def _dma() -> Syntax:
+    imm = OPCODES[Opcode.DMA_LOAD].imm
+    return Syntax(
+        {
+            "dst": Bytes("dst", needed=True),
+            "M": Dim("m"),
+            "N": Dim("n"),
+            "b": Number("imm", imm["base"], needed=True),
+            "off": Wide(),
+            "pitch": Bytes("k"),
+        },
+        {},
+        {},
+    )
+
+
+def _softmax() -> Syntax:
+    imm = OPCODES[Opcode.SOFTMAX].imm
+    return Syntax(
+        {
+            "dst": Bytes("dst", needed=True),
+            "src0": Bytes("src0", needed=True),
+            "src1": Bytes("src1"),
+            "M": Dim("m", dynamic=True),
+            "N": Dim("n", dynamic=True),
+            "K": Number("k"),
+            "A": Choice("imm", imm["score8"], ("i16", "i8")),
+            "out": Choice("imm", imm["out"], ("prob", "u8", "u16"), needed=True),
+        },
+        {"causal": _flag(Flag.CAUSAL_MASK)},
+        {},
+    )
+
+
+def _norm() -> Syntax:
+    imm = OPCODES[Opcode.LAYERNORM].imm
+    return Syntax(
+        {
+            "dst": Bytes("dst", needed=True),
+            "src0": Bytes("src0", needed=True),
+            "src1": Bytes("src1"),
+            "M": Dim("m", dynamic=True),
+            "N": Dim("n"),
+            "out": Choice("imm", imm["out16"], INT_TYPES),
+        },
+        {"stream": Switch("imm", imm["stream"].mask)},
+        {},
+    )
+
+
+def _table() -> Syntax:
+    return Syntax(
+        {
+            "dst": Bytes("dst", needed=True),
+            "src0": Bytes("src0", needed=True),
+            "src1": Bytes("src1"),
+            "M": Dim("m", dynamic=True),
+            "N": Dim("n"),
+        },
+        {"stream": Switch("imm", OPCODES[Opcode.GELU].imm["stream"].mask)},
+        {},
+    )
+
+
+def _kv(append: bool) -> Syntax:
+    imm = OPCODES[Opcode.KV_READ].imm
+    operands: dict[str, Operand] = {"dst": Bytes("dst", needed=not append)}
+    switches = {"v": _flag(Flag.V)}
+    if append:
+        operands |= {"src0": Bytes("src0", needed=True), "hp": Bytes("src1")}
+        switches["stage"] = _flag(Flag.STAGE)
+    operands |= {
+        "layer": Number("m", needed=True),
+        "N": Dim("n"),
+        "K": Dim("k", dynamic=not append),
+        "heads": Heads(imm["first_head"], imm["heads_minus_1"]),
+    }
+    return Syntax(operands, switches, {})
+
+
+def _barrier() -> Syntax:
+    switches = {name: Switch("m", 1 << Engine[name.upper()]) for name in BARRIER_ENGINES}
+    return Syntax({"n": Number("n")}, switches, {})
+
+
+def _rope() -> Syntax:
+    return Syntax(
+        {
+            "dst": Bytes("dst", needed=True),
+            "src0": Bytes("src0", needed=True),
+            "src1": Bytes("src1", needed=True),
+            "M": Dim("m", dynamic=True),
+            "N": Dim("n"),
+            "K": Dim("k"),
+        },
+        {"pairs": Switch("imm", OPCODES[Opcode.ROPE].imm["pairs"].mask)},
+        {},
+    )
+
+
+def _embed() -> Syntax:
+    imm = OPCODES[Opcode.EMBED].imm
+    return Syntax(
+        {
+            "dst": Bytes("dst", needed=True),
+            "src0": Bytes("src0"),
+            "M": Dim("m"),
+            "N": Dim("n"),
+            "b": Number("imm", imm["base"], needed=True),
+            "idx": Choice("imm", imm["index"], ("token", "list", "pos"), needed=True),
+            "pitch": Bytes("k"),
+        },
+        {},
+        {},
+    )
+
+
+_NONE = Syntax({}, {}, {})
+
+SYNTAX: dict[Opcode, Syntax] = {
+    Opcode.NOP: _NONE,
+    Opcode.DMA_LOAD: _dma(),
+    Opcode.DMA_STORE: _dma(),
+    Opcode.GEMM: _gemm(),
+    Opcode.VEC: _vec(),
+    Opcode.SOFTMAX: _softmax(),
+    Opcode.LAYERNORM: _norm(),
+    Opcode.RMSNORM: _norm(),
+    Opcode.GELU: _table(),
+    Opcode.SILU: _table(),
+    Opcode.KV_APPEND: _kv(append=True),
+    Opcode.KV_READ: _kv(append=False),
+    Opcode.BARRIER: _barrier(),
+    Opcode.ROPE: _rope(),
+    Opcode.SET: Syntax({"v": Wide(needed=True)}, {"add": _flag(Flag.ADD)}, {}),
+    Opcode.EMBED: _embed(),
+    Opcode.ARGMAX: Syntax(
+        {"b": Number("imm", OPCODES[Opcode.ARGMAX].imm["base"], needed=True)}, {}, {}
+    ),
+    Opcode.LOOP: Syntax({"to": Wide(needed=True)}, {}, {}),
+    Opcode.END: _NONE,
+}

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes docs/reference/isa.md: the tables of isa.toml set into reference.md.tmpl."""
+
+from pathlib import Path
+from string import Template
+
+from npu.isa.emit_python import set_register_numbers
+from npu.isa.fields import WORD_FIELDS
+from npu.isa.source import ImmField, IsaSource, OpcodeSource
+
+TEMPLATE = Path(__file__).with_name("reference.md.tmpl")
+KINDS = {
+    "sram": "SRAM address in 16-byte words",
+    "dim": "dimension, static",
+    "dyn": "dimension, may be dynamic",
+    "raw": "number",
+}
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def _bits(lsb: int, width: int) -> str:
+    return str(lsb) if width == 1 else f"{lsb + width - 1}:{lsb}"
+
+
+def _imm_table(layout: tuple[ImmField, ...]) -> str:
+    rows = [[_bits(f.lsb, f.width), f.name, f.text] for f in layout]
+    used = sum(((1 << f.width) - 1) << f.lsb for f in layout)
+    spare = [i for i in range(16) if not used >> i & 1]
+    if spare:
+        rows.append([", ".join(_spans(spare)), "", "must be zero"])
+    return _table(["imm bits", "name", "meaning"], rows)
+
+
+def _spans(bits: list[int]) -> list[str]:
+    spans: list[list[int]] = []
+    for bit in bits:
+        if spans and spans[-1][-1] == bit - 1:
+            spans[-1].append(bit)
+        else:
+            spans.append([bit])
+    return [_bits(span[0], len(span)) for span in reversed(spans)]
+
+
+def _opcode(isa: IsaSource, op: OpcodeSource) -> str:
+    built = "" if op.built else " Not built: refused with ILLEGAL_OPCODE."
+    parts = [f"### {op.number} {op.name}", "", f"{op.text} Engine: {op.engine.lower()}.{built}", ""]
+    rows = [["opcode", "7:0", str(op.number), ""]]
+    for name, (lsb, width) in list(WORD_FIELDS.items())[1:]:
+        bits = _bits(lsb, width)
+        label = name.upper() if name in "mnk" else name
+        if name in op.fields:
+            kind, text = op.fields[name]
+            rows.append([label, bits, text, KINDS[kind]])
+        elif name == "flags" and op.flags:
+            flags = ", ".join(f"{isa.flags[f]} {f}" for f in op.flags)
+            free = _spans([i for i in range(8) if i not in {isa.flags[f] for f in op.flags}])
+            rows.append([label, bits, flags, "bits " + ", ".join(free) + " must be zero"])
+        elif name == "imm" and op.imm:
+            rows.append([label, bits, "see below", ""])
+        else:
+            rows.append([label, bits, "must be zero", ""])
+    parts += [_table(["field", "bits", "holds", "kind"], rows), ""]
+    if op.imm_alt:
+        parts += ["With flag MODE set (the mode word):", "", _imm_table(op.imm), ""]
+        parts += ["With flag MODE clear:", "", _imm_table(op.imm_alt), ""]
+    elif op.imm:
+        parts += [_imm_table(op.imm), ""]
+    if op.name != "PFX":
+        parts += ["Prefix operands: " + (", ".join(op.prefix) if op.prefix else "none") + ".", ""]
+    if op.illegal:
+        parts += ["Refused:", "", *[f"- {code}: {text}." for code, text in op.illegal], ""]
+    return "\n".join(parts)
+
+
+def emit(isa: IsaSource) -> str:
+    """Return the text of the reference page."""
+    registers = []
+    for name, number, index in set_register_numbers(isa):
+        reg = isa.set_registers[index]
+        registers.append(
+            [
+                str(number),
+                name,
+                str(reg.granularity),
+                _yes(reg.add),
+                _yes(reg.built),
+                reg.text,
+            ]
+        )
+    layout = [[n.upper() if n in "mnk" else n, _bits(*b)] for n, b in WORD_FIELDS.items()]
+    values = {
+        "version": str(isa.version),
+        "word": _table(["field", "bits"], layout),
+        "engines": _table(
+            ["number", "engine", "executes"],
+            [[str(e.number), e.name.lower(), e.text] for e in isa.engines],
+        ),
+        "errors": _table(
+            ["code", "name", "meaning"], [[str(e.number), e.name, e.text] for e in isa.errors]
+        ),
+        "registers": _table(["number", "register", "multiple of", "ADD", "built", ""], registers),
+        "prefixes": _table(
+            ["operand", "field of PFX", "meaning"],
+            [[p.name, p.field, p.text] for p in isa.prefixes],
+        ),
+        "vec_ops": _table(
+            ["op", "name", "result"], [[str(v.number), v.name, v.text] for v in isa.vec_ops]
+        ),
+        "summary": _table(
+            ["number", "opcode", "engine", "built"],
+            [[str(o.number), o.name, o.engine.lower(), _yes(o.built)] for o in isa.opcodes],
+        ),
+        "opcodes": "\n".join(_opcode(isa, op) for op in isa.opcodes),
+    }
+    return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(values)

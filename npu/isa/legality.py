@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is statically illegal, in the order in which the sequencer checks it.
+
+Opcode, fields, dimensions, memory addresses, SRAM ranges (dst, src0, src1, D or parameters or
+table, sums). Checks that depend on registers (base addresses, POS, the stream) are not here, except
+that base registers are taken as multiples of 16.
+"""
+
+from collections.abc import Callable
+
+from npu.isa.fields import WORD_FIELDS, OpcodeInfo
+from npu.isa.gemm import (
+    B_ROWS,
+    OP_MUL,
+    OP_NONE,
+    OUT_INT8,
+    OUT_INT32,
+    OUT_NONE,
+    Q_CHANNEL,
+    Q_PREFIX,
+    Q_ROW,
+    GemmForm,
+)
+from npu.isa.generated import (
+    OPCODES,
+    PREFIX_FIELDS,
+    SET_REGISTERS,
+    ErrorCode,
+    Flag,
+    Opcode,
+    SetReg,
+    VecOp,
+)
+from npu.isa.instruction import Instruction
+from npu.isa.operands import (
+    DYNAMIC,
+    WORD,
+    Limits,
+    Prefix,
+    extent,
+    has_flag,
+    is_dynamic,
+    sram_operands,
+    up,
+)
+
+MULT_MAX = 32767
+SHIFT_MAX = 63
+MEMORY_BYTES = 1 << 32
+
+
+class _RefusedError(Exception):
+    def __init__(self, code: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+def _field(ok: bool, message: str) -> None:
+    if not ok:
+        raise _RefusedError(ErrorCode.ILLEGAL_FIELD, message)
+
+
+def _dimension(ok: bool, message: str) -> None:
+    if not ok:
+        raise _RefusedError(ErrorCode.BAD_DIMENSION, message)
+
+
+def check(
+    word: Instruction, prefix: Instruction | None = None, limits: Limits | None = None
+) -> tuple[ErrorCode, str] | None:
+    """Why the instruction (with its PFX word, if any) is refused, or None if it is legal."""
+    try:
+        _check(word, Prefix.of(prefix), limits or Limits())
+    except _RefusedError as refused:
+        return refused.code, refused.message
+    return None
+
+
+def _check(word: Instruction, pfx: Prefix, limits: Limits) -> None:
+    known = word.opcode in set(Opcode)
+    info = OPCODES[Opcode(word.opcode)] if known else None
+    if info is None or (limits.built_only and not info.built):
+        state = "not built" if known else "unknown"
+        raise _RefusedError(ErrorCode.ILLEGAL_OPCODE, f"opcode {word.opcode} is {state}")
+    _check_spare(word, info)
+    _field(info.prefix != () or not pfx.present, "the opcode takes no prefix")
+    _field(pfx.flags >> 6 == 0, "bits 7:6 of the prefix's flags must be zero")
+    rule = _FIELDS.get(word.opcode)
+    used = rule(word, pfx, limits) if rule else set(info.prefix)
+    _check_prefix(pfx, used)
+    _check_dimensions(word, info, limits)
+    _check_addresses(word)
+    for operand in sram_operands(word, pfx, limits.edge):
+        if operand.end > limits.sram_bytes:
+            raise _RefusedError(
+                ErrorCode.SRAM_RANGE,
+                f"{operand.name} covers 0x{operand.address:X} to 0x{operand.end - 1:X}, "
+                f"the SRAM ends at 0x{limits.sram_bytes - 1:X}",
+            )
+
+
+def _check_spare(word: Instruction, info: OpcodeInfo) -> None:
+    wrong = word.to_int() & info.spare
+    if not wrong:
+        return
+    for name, (lsb, width) in WORD_FIELDS.items():
+        bits = wrong >> lsb & ((1 << width) - 1)
+        _field(not bits, f"bits 0x{bits:X} of {name} must be zero")
+
+
+def _check_prefix(pfx: Prefix, used: set[str]) -> None:
+    values = {
+        "cp": pfx.cp,
+        "ap": pfx.ap,
+        "bp": pfx.bp,
+        "d": pfx.d,
+        "dp": pfx.dp,
+        "base": pfx.base,
+        "sh": pfx.flags & SHIFT_MAX,
+    }
+    for name, value in values.items():
+        _field(value == 0 or name in used, f"prefix operand {name} is not used here")
+    if not used & {"mul", "sums"}:
+        _field(pfx.imm == 0, "prefix operand mul or sums is not used here")
+    _field(pfx.base % 16 == 0, f"base={pfx.base}: allowed are multiples of 16")
+    assert used <= set(PREFIX_FIELDS)
+
+
+def _gemm_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
+    form = GemmForm.of(word)
+    if form.mode:
+        _gemm_mode(word, form, limits)
+    else:
+        _field(not form.bias, "bias needs the mode word and q=ch")
+        _field(form.requant or word.imm == 0, "scale and shift are used with REQUANT only")
+        _field(word.imm >> 8 <= SHIFT_MAX, f"shift={word.imm >> 8}: allowed are 0 to {SHIFT_MAX}")
+        _field(form.requant or not form.relu, "relu needs requantisation")
+    used = _gemm_prefix(form)
+    if form.has_d:
+        address = word.src1 if form.stream else pfx.d if pfx.present else word.dst
+        present = form.stream or pfx.present or not form.mode
+        _field(present, "the second operand D needs the prefix operand d")
+        _field(
+            not (form.accumulate and form.out != OUT_INT32 and address == word.dst),
+            "acc with int8 or int16 output needs D at another address than dst",
+        )
+    elif form.stream:
+        _field(word.src1 == 0, "src1 must be zero: B is the stream and there is no D")
+    if form.mode and form.requant and form.q == Q_PREFIX:
+        _field(1 <= pfx.imm <= MULT_MAX, f"q=imm: mul={pfx.imm}: allowed are 1 to {MULT_MAX}")
+    _field(not form.uses_sums or pfx.present, "q=row needs the prefix operand sums")
+    if any(is_dynamic(d) for d in (word.m, word.n, word.k)):
+        used.add("base")
+    return used
+
+
+def _gemm_mode(word: Instruction, form: GemmForm, limits: Limits) -> None:
+    _field(word.imm >> 15 == 0, "bit 15 of the mode word must be zero")
+    _field(form.b_form <= 2, "B=3: allowed are 0 to 2")
+    _field(form.op <= OP_MUL, "op=3: allowed are 0 to 2")
+    _field(form.fmt <= 4, f"fmt={form.fmt}: allowed are 0 to 4")
+    _field(form.fmt == 0 or form.stream, "fmt needs B=stream")
+    _field(form.out != OUT_NONE or form.argmax, "out=none needs argmax")
+    _field(form.out != OUT_NONE or word.dst == 0, "dst must be zero: the output is not written")
+    _field(not (form.argmax and form.out == OUT_INT32), "argmax needs out=i8, i16 or none")
+    if limits.built_only:
+        _field(form.fmt == 0, "fmt: not built")
+        _field(not form.argmax, "argmax: not built")
+    _field(form.requant or form.q == 0, "q needs REQUANT")
+    _field(
+        form.requant == (form.out != OUT_INT32),
+        "requantisation needs out=i8, i16 or none; without it out is i32",
+    )
+    if not form.requant:
+        _field(not form.relu, "relu needs requantisation")
+        _field(not form.activation, "table needs requantisation")
+        _field(form.op == OP_NONE, "op needs requantisation")
+    _field(not (form.transpose and form.stream), "T is not possible with B=stream")
+    _field(not form.bias or (form.requant and form.q == Q_CHANNEL), "bias needs q=ch")
+    _field(not (form.accumulate and form.op), "acc and op exclude each other")
+    if form.op == OP_MUL:
+        _field(form.q not in (Q_PREFIX, Q_ROW), "op=mul needs q=tensor or q=ch")
+        _field(form.out == OUT_INT8, "op=mul needs out=i8")
+    _field(not form.activation or form.out == OUT_INT8, "table needs out=i8")
+
+
+def _gemm_prefix(form: GemmForm) -> set[str]:
+    used = {"ap"}
+    if form.out != OUT_NONE:
+        used.add("cp")
+    if form.b_form == B_ROWS:
+        used.add("bp")
+    if form.has_d:
+        used.add("dp")
+        if not form.stream:
+            used.add("d")
+    if form.uses_mul:
+        used |= {"mul", "sh"}
+    if form.uses_sums:
+        used.add("sums")
+    return used
+
+
+def _vec_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
+    del pfx, limits
+    imm = OPCODES[Opcode.VEC].imm
+    op = imm["op"].get(word.imm)
+    a16, c16 = imm["a16"].get(word.imm), imm["c16"].get(word.imm)
+    stream, shift = imm["stream"].get(word.imm), imm["sh"].get(word.imm)
+    _field(op in set(VecOp), f"op={op}: allowed are 0 to {max(VecOp)}")
+    binary = op in (VecOp.ADD, VecOp.SUB, VecOp.MUL)
+    _field(a16 == c16 or op == VecOp.SCALE_SHIFT, "A and out differ: only in scale_shift")
+    _field(op != VecOp.TABLE or not a16, "table is int8")
+    _field(op == VecOp.TABLE or not stream, "stream is used by table only")
+    _field(
+        op in (VecOp.MUL, VecOp.SCALE_SHIFT) or not shift, "sh is used by mul and scale_shift only"
+    )
+    uses_src1 = binary or op == VecOp.CLAMP or (op == VecOp.TABLE and not stream)
+    _field(uses_src1 or word.src1 == 0, "src1 must be zero here")
+    _field(op in (VecOp.SCALE_SHIFT, VecOp.CLAMP) or word.k == 0, "k must be zero here")
+    return {"cp", "ap", "bp"} if binary else {"cp", "ap"}
+
+
+def _softmax_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
+    del pfx, limits
+    out = OPCODES[Opcode.SOFTMAX].imm["out"].get(word.imm)
+    _field(out <= 2, "out=3: allowed are 0 to 2")
+    _field(out != 0 or word.src1 == 0, "src1 must be zero: probabilities come without sums")
+    return {"cp", "ap"}
+
+
+def _share_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
+    del pfx, limits
+    info = OPCODES[Opcode(word.opcode)]
+    stream = info.imm["stream"].get(word.imm)
+    _field(not stream or word.src1 == 0, "src1 must be zero with stream")
+    return set(info.prefix)
+
+
+def _kv_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
+    del pfx, limits
+    if word.opcode == Opcode.KV_APPEND and not has_flag(word, Flag.STAGE):
+        _field(word.dst == 0 and word.src1 == 0, "dst and hp must be zero without stage")
+    return set(OPCODES[Opcode(word.opcode)].prefix)
+
+
+def _barrier_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
+    del pfx, limits
+    _field(word.m < 64, f"mask=0x{word.m:X}: allowed are bits 0 to 5")
+    _field(word.n <= 4, f"n={word.n}: allowed are 0 to 4")
+    return set()
+
+
+def _set_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
+    del pfx
+    _field(word.dst in set(SetReg), f"register {word.dst} does not exist")
+    reg = SetReg(word.dst)
+    info = SET_REGISTERS[reg]
+    _field(info.built or not limits.built_only, f"register {reg.name}: not built")
+    _field(info.add or not has_flag(word, Flag.ADD), f"register {reg.name} cannot be added to")
+    return set()
+
+
+def _embed_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
+    del pfx, limits
+    index = OPCODES[Opcode.EMBED].imm["index"].get(word.imm)
+    _field(index <= 2, "idx=3: allowed are 0 to 2")
+    _field(index == 1 or word.src0 == 0, "src0 must be zero unless idx=list")
+    return {"cp"}
+
+
+_FIELDS: dict[int, Callable[[Instruction, Prefix, Limits], set[str]]] = {
+    Opcode.GEMM: _gemm_fields,
+    Opcode.VEC: _vec_fields,
+    Opcode.SOFTMAX: _softmax_fields,
+    Opcode.LAYERNORM: _share_fields,
+    Opcode.RMSNORM: _share_fields,
+    Opcode.GELU: _share_fields,
+    Opcode.SILU: _share_fields,
+    Opcode.KV_APPEND: _kv_fields,
+    Opcode.KV_READ: _kv_fields,
+    Opcode.BARRIER: _barrier_fields,
+    Opcode.SET: _set_fields,
+    Opcode.EMBED: _embed_fields,
+}
+
+
+def _check_dimensions(word: Instruction, info: OpcodeInfo, limits: Limits) -> None:
+    for name in ("m", "n", "k"):
+        field = info.fields.get(name)
+        if field is None or field.kind not in ("dim", "dyn"):
+            continue
+        value = getattr(word, name)
+        _dimension(value != 0, f"{name.upper()}=0: allowed are 1 to {DYNAMIC - 1}")
+        if is_dynamic(value):
+            _dimension(field.kind == "dyn", f"{name.upper()} is not allowed to be dynamic")
+            _dimension(not limits.built_only, f"{name.upper()} is dynamic: not built")
+    if word.opcode == Opcode.GEMM:
+        _gemm_dimensions(word, limits)
+    elif word.opcode == Opcode.SOFTMAX:
+        _dimension(not is_dynamic(word.k), "K is not allowed to be dynamic")
+        if word.k and not is_dynamic(word.m):
+            _dimension(word.m % word.k == 0, f"M={word.m} is no multiple of K={word.k}")
+    elif word.opcode in (Opcode.LAYERNORM, Opcode.RMSNORM):
+        _dimension(word.n <= limits.norm_max, f"N={word.n}: at most {limits.norm_max} allowed")
+    elif word.opcode == Opcode.ROPE:
+        _dimension(word.n % 2 == 0, f"N={word.n}: the head dimension must be even")
+    elif word.opcode == Opcode.EMBED:
+        token = OPCODES[Opcode.EMBED].imm["index"].get(word.imm) == 0
+        _dimension(not token or word.m == 1, f"M={word.m}: idx=token gives one row")
+
+
+def _gemm_dimensions(word: Instruction, limits: Limits) -> None:
+    form = GemmForm.of(word)
+    rows = limits.acc_rows // form.a_bytes
+    most = extent(word.m)
+    _dimension(most <= rows, f"M={most}: at most {rows} rows fit the accumulators")
+    _dimension(
+        not (is_dynamic(word.m) and form.out == OUT_INT32 and form.a_bytes == 2),
+        "dynamic M with int32 output of a 16-bit A",
+    )
+    if form.stream:
+        _dimension(not is_dynamic(word.n) and not is_dynamic(word.k), "dynamic N or K with stream")
+    if form.requant and form.mode and form.q == Q_CHANNEL:
+        _dimension(not is_dynamic(word.n), "dynamic N with q=ch")
+    _dimension(not form.argmax or word.m == 1, f"M={word.m}: argmax takes one row")
+
+
+def _check_addresses(word: Instruction) -> None:
+    if word.opcode in (Opcode.DMA_LOAD, Opcode.DMA_STORE):
+        offset = word.src0 | word.src1 << 16
+        pitch = word.k * WORD or up(word.n)
+        if offset % WORD or offset + (word.m - 1) * pitch + word.n > MEMORY_BYTES:
+            raise _RefusedError(
+                ErrorCode.BAD_ADDRESS,
+                f"off=0x{offset:X}: allowed are multiples of 16 that end within 32 bits",
+            )
+    elif word.opcode == Opcode.SET:
+        value = word.src0 | word.src1 << 16
+        reg = SetReg(word.dst)
+        step = SET_REGISTERS[reg].granularity
+        if value % step:
+            raise _RefusedError(
+                ErrorCode.BAD_ADDRESS, f"{reg.name} takes multiples of {step}, given {value}"
+            )

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Texts that come from the register maps: Python module, C header, reference page."""
+
+from npu.regs.source import Register, Window
+
+ORIGIN = "Generated from npu/regs/*.rdl by `python -m npu.regs.generate`; do not edit."
+
+
+def field_name(register: Register, field: str) -> str:
+    """Name of a field's constant; the only field of a register named VALUE has the register's."""
+    return register.name if field == "VALUE" else f"{register.name}_{field}"
+
+
+def python(windows: tuple[Window, ...]) -> str:
+    """Return the text of npu/regs/generated.py."""
+    lines = [
+        "# SPDX-License-Identifier: Apache-2.0",
+        f'"""{ORIGIN}"""',
+        "",
+        "from enum import IntEnum",
+        "from typing import NamedTuple",
+        "",
+        "",
+        "class RegField(NamedTuple):",
+        '    """Some bits of a register."""',
+        "",
+        "    register: int",
+        "    lsb: int",
+        "    width: int",
+        "",
+        "    @property",
+        "    def mask(self) -> int:",
+        '        """Return the bits of the field, in place."""',
+        "        return ((1 << self.width) - 1) << self.lsb",
+        "",
+        "    def get(self, value: int) -> int:",
+        '        """Return the content of the field in a register value."""',
+        "        return (value & self.mask) >> self.lsb",
+        "",
+        "    def put(self, content: int) -> int:",
+        '        """Return `content` moved into place; bits that do not fit are dropped."""',
+        "        return (content << self.lsb) & self.mask",
+        "",
+        "",
+    ]
+    for w in windows:
+        cls = f"{w.key.capitalize()}Reg"
+        lines += [f"{w.key.upper()}_BASE = 0x{w.base:03X}", "", ""]
+        lines += [
+            f"class {cls}(IntEnum):",
+            f'    """Byte offsets from {w.key.upper()}_BASE."""',
+            "",
+        ]
+        lines += [f"    {r.name} = 0x{r.offset:02X}" for r in w.registers]
+        lines += ["", "", f"{w.key.upper()}_FIELDS: dict[str, RegField] = {{"]
+        for r in w.registers:
+            lines += [
+                f'    "{field_name(r, f.name)}": RegField({cls}.{r.name}, {f.lsb}, {f.width}),'
+                for f in r.fields
+            ]
+        lines += ["}", ""]
+    lines += ["# Values that never change."]
+    for w in windows:
+        for r in w.registers:
+            lines += [
+                f"{w.key.upper()}_{field_name(r, f.name)}_VALUE = 0x{f.reset:X}"
+                for f in r.fields
+                if f.access == "read" and f.reset is not None
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def c_header(windows: tuple[Window, ...]) -> str:
+    """Return the text of firmware/include/npu_regs.h."""
+    lines = [
+        "/* SPDX-License-Identifier: Apache-2.0 */",
+        f"/* {ORIGIN} */",
+        "#ifndef NPU_REGS_H",
+        "#define NPU_REGS_H",
+    ]
+    for w in windows:
+        prefix = f"NPU_{w.key.upper()}"
+        lines += ["", f"/* {w.title}. Offsets count from the window's base. */"]
+        lines += [f"#define {prefix}_BASE 0x{w.base:03X}u"]
+        for r in w.registers:
+            lines.append(f"#define {prefix}_{r.name} 0x{r.offset:02X}u")
+            for f in r.fields:
+                if f.name != "VALUE":
+                    name = f"{prefix}_{r.name}_{f.name}"
+                    mask = ((1 << f.width) - 1) << f.lsb
+                    lines.append(f"#define {name}_LSB {f.lsb}u")
+                    lines.append(f"#define {name}_MASK 0x{mask:08X}u")
+                if f.access == "read" and f.reset is not None:
+                    name = f"{prefix}_{field_name(r, f.name)}"
+                    lines.append(f"#define {name}_VALUE 0x{f.reset:X}u")
+    return "\n".join([*lines, "", "#endif", ""])
+
+
+def markdown(windows: tuple[Window, ...]) -> str:
+    """Return the text of docs/reference/registers.md."""
+    lines = [
+        f"<!-- {ORIGIN} -->",
+        "",
+        "# Host registers",
+        "",
+        "Registers are 32 bits wide and reached through the AXI4-Lite slave. Unmapped offsets and "
+        "missing windows read 0 and ignore writes; an unaligned access is answered with SLVERR. "
+        "Byte strobes are honoured.",
+        "",
+    ]
+    for w in windows:
+        lines += [f"## {w.title}: window 0x{w.base:03X}", "", w.text, ""]
+        lines += ["| offset | register | bits | field | access | reset | meaning |"]
+        lines += ["|---|---|---|---|---|---|---|"]
+        for r in w.registers:
+            single = len(r.fields) == 1 and r.fields[0].name == "VALUE"
+            if not single:
+                lines.append(f"| 0x{r.offset:02X} | {r.name} | | | | | {r.text} |")
+            for f in r.fields:
+                bits = f"{f.lsb}" if f.width == 1 else f"{f.lsb + f.width - 1}:{f.lsb}"
+                reset = "" if f.reset is None else (f"0x{f.reset:X}" if f.reset else "0")
+                where = f"0x{r.offset:02X} | {r.name}" if single else " | "
+                name = "" if single else f.name
+                text = r.text if single else f.text
+                lines.append(f"| {where} | {bits} | {name} | {f.access} | {reset} | {text} |")
+        lines.append("")
+    return "\n".join(lines)

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles the SystemRDL files and flattens them for the generators."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from peakrdl_regblock.udps import ALL_UDPS
+from systemrdl.compiler import RDLCompiler
+from systemrdl.node import AddrmapNode, FieldNode, RegNode
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Field:
+    """Some bits of a register; `access` in words, `text` its description."""
+
+    name: str
+    lsb: int
+    width: int
+    access: str
+    reset: int | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Register:
+    """A register at a byte offset of its window."""
+
+    name: str
+    offset: int
+    text: str
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True)
+class Window:
+    """One address map: `key` is its short name, `base` its place in the host's address space."""
+
+    key: str
+    module: str
+    base: int
+    title: str
+    text: str
+    registers: tuple[Register, ...]
+
+
+WINDOWS = (("seq", "npu_seq_regs", 0x100), ("chip", "npu_chip_regs", 0x300))
+WINDOW_BYTES = 0x100
+
+
+def compile_map(module: str) -> AddrmapNode:
+    """Return the elaborated address map of `<module>.rdl`."""
+    compiler = RDLCompiler()
+    for udp in ALL_UDPS:
+        compiler.register_udp(udp, soft=False)
+    compiler.compile_file(str(HERE / f"{module}.rdl"))
+    return compiler.elaborate(top_def_name=module).top
+
+
+def _access(node: FieldNode) -> str:
+    if node.get_property("woclr"):
+        return "read, write 1 to clear"
+    if node.get_property("singlepulse"):
+        return "write 1, reads 0"
+    if node.is_sw_readable and node.is_sw_writable:
+        return "read, write"
+    return "read"
+
+
+def _field(node: FieldNode) -> Field:
+    reset = node.get_property("reset")
+    return Field(
+        name=node.inst_name,
+        lsb=node.low,
+        width=node.width,
+        access=_access(node),
+        reset=reset if isinstance(reset, int) else None,
+        text=node.get_property("desc") or "",
+    )
+
+
+def _register(node: RegNode, name: str, offset: int) -> Register:
+    fields = tuple(_field(field) for field in node.fields())
+    return Register(name, offset, node.get_property("desc") or "", fields)
+
+
+def load(key: str, module: str, base: int) -> Window:
+    """One window with arrays of registers written out. Raises ValueError if it is too large."""
+    top = compile_map(module)
+    registers = []
+    for node in top.registers(unroll=True):
+        index = "" if node.current_idx is None else str(node.current_idx[0])
+        offset = node.absolute_address
+        if offset + 4 > WINDOW_BYTES:
+            raise ValueError(f"{module}.{node.inst_name} at 0x{offset:X} is outside its window")
+        registers.append(_register(node, node.inst_name + index, offset))
+    return Window(
+        key=key,
+        module=module,
+        base=base,
+        title=top.get_property("name") or module,
+        text=top.get_property("desc") or "",
+        registers=tuple(sorted(registers, key=lambda r: r.offset)),
+    )
+
+
+def load_all() -> tuple[Window, ...]:
+    """All windows in address order."""
+    return tuple(load(*window) for window in WINDOWS)

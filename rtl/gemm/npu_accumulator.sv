@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Accumulators: two banks of rows of int32 sums. The sums of the first inner tile replace a row,
+// those of later tiles are added to it. While one bank accumulates the current column tile, the
+// other is drained; the drain reads a bank whenever accumulation leaves its read port free.
+
+module npu_accumulator #(
+  parameter int unsigned ArrayDim = 16,
+  parameter int unsigned Rows = 128,
+  localparam int unsigned RowW = $clog2(Rows)
+) (
+  input logic clk_i,
+  input logic rst_ni,
+
+  // Announced one cycle ahead of the sums, so that the old row is there in time
+  input logic            next_valid_i,
+  input logic            next_bank_i,
+  input logic [RowW-1:0] next_row_i,
+  input logic            next_first_i,  // first inner tile
+  input logic            next_last_i,  // last inner tile
+
+  input logic signed [31:0] psum_i[ArrayDim],
+
+  output logic final_row_o,  // a row has received its last addend
+
+  input  logic               drain_valid_i,
+  output logic               drain_ready_o,
+  input  logic               drain_bank_i,
+  input  logic [   RowW-1:0] drain_row_i,
+  output logic signed [31:0] drain_sum_o[ArrayDim]  // one cycle after the handshake
+);
+
+  typedef logic [ArrayDim-1:0][31:0] sums_t;
+
+  sums_t mem_q[2][Rows];
+  sums_t read_q[2];
+
+  logic valid_q, bank_q, first_q, last_q, drain_bank_q;
+  logic [RowW-1:0] row_q;
+  sums_t sum;
+
+  assign drain_ready_o = !(next_valid_i && !next_first_i && next_bank_i == drain_bank_i);
+
+  always_comb begin
+    for (int unsigned n = 0; n < ArrayDim; n++) begin
+      sum[n] = psum_i[n] + (first_q ? 32'd0 : read_q[bank_q][n]);
+    end
+  end
+
+  for (genvar b = 0; b < 2; b++) begin : gen_bank
+    logic accumulate, drain;
+    assign accumulate = next_valid_i && !next_first_i && next_bank_i == 1'(b);
+    assign drain      = drain_valid_i && drain_ready_o && drain_bank_i == 1'(b);
+
+    always_ff @(posedge clk_i) begin
+      if (accumulate || drain) read_q[b] <= mem_q[b][accumulate ? next_row_i : drain_row_i];
+      if (valid_q && bank_q == 1'(b)) mem_q[b][row_q] <= sum;
+    end
+  end
+
+  for (genvar n = 0; n < int'(ArrayDim); n++) begin : gen_drain
+    assign drain_sum_o[n] = read_q[drain_bank_q][n];
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      valid_q      <= 1'b0;
+      bank_q       <= 1'b0;
+      row_q        <= '0;
+      first_q      <= 1'b0;
+      last_q       <= 1'b0;
+      final_row_o  <= 1'b0;
+      drain_bank_q <= 1'b0;
+    end else begin
+      valid_q     <= next_valid_i;
+      final_row_o <= valid_q && last_q;
+      if (next_valid_i) begin
+        bank_q  <= next_bank_i;
+        row_q   <= next_row_i;
+        first_q <= next_first_i;
+        last_q  <= next_last_i;
+      end
+      if (drain_valid_i && drain_ready_o) drain_bank_q <= drain_bank_i;
+    end
+  end
+
+`ifndef SYNTHESIS
+  // The old row must have been written before it is read again.
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   next_valid_i && !next_first_i && valid_q |->
+                   !(next_bank_i == bank_q && next_row_i == row_q))
+  else $error("npu_accumulator: a row is added to in two consecutive cycles");
+`endif
+
+endmodule

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Brings together what one output row of a column tile needs, each part from its own queue: the row
+// of sums (two of them for a 16-bit operand A), the requantisation parameters, the words of the
+// second operand, and where the result goes.
+
+module npu_gemm_collect
+  import npu_pkg::*;
+  import npu_gemm_pkg::*;
+#(
+  parameter int unsigned ArrayDim = 16,
+  localparam int unsigned DWords = ArrayDim / 2,  // two planes of int32
+  localparam type SumsT = logic [ArrayDim-1:0][31:0]
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  input  logic      cmd_valid_i,
+  output logic      cmd_ready_o,
+  input  gemm_cmd_t cmd_i,
+
+  input  logic  param_valid_i,
+  output logic  param_ready_o,
+  input  beat_t param_i,
+
+  input  logic sums_valid_i,
+  output logic sums_ready_o,
+  input  SumsT sums_i,
+
+  input  logic  word_valid_i,
+  output logic  word_ready_o,
+  input  word_t word_i,
+
+  // Activation table, written while no row is under way
+  input  logic       pipe_busy_i,
+  output logic       table_write_o,
+  output logic [1:0] table_beat_o,
+
+  output logic                     row_valid_o,
+  input  logic                     row_ready_i,
+  output row_ctrl_t                row_ctrl_o,
+  output SumsT                     row_high_o,
+  output SumsT                     row_low_o,
+  output word_t [DWords-1:0]       row_d_o,
+  output logic [ArrayDim-1:0][31:0] row_bias_o,
+  output logic [ArrayDim-1:0][15:0] row_mult_o,
+  output logic [ArrayDim-1:0][5:0]  row_shift_o
+);
+
+  localparam int unsigned ChannelBeats = ArrayDim * 8 / BeatBytes;
+
+  typedef enum logic [2:0] {
+    StIdle,
+    StTable,
+    StTensor,
+    StChannel,
+    StRows
+  } state_e;
+
+  state_e state_q, first_state, column_state;
+  logic [2:0] beat_q;
+  dim_t n_left_q, m_q;
+  sram_addr_t c_row_q, c_column_q;
+  logic wide, raw_planes, both_planes, use_sums, use_d;
+
+  assign wide = cmd_i.a_type inside {GemmAInt16, GemmAUint16};
+  // Unrequantised sums of a 16-bit operand A are two planes of rows; otherwise they are combined.
+  assign raw_planes  = wide && !cmd_i.requant;
+  assign both_planes = wide && cmd_i.requant;
+  assign use_sums    = cmd_i.requant && cmd_i.q == GemmQRow;
+  assign use_d       = cmd_i.accumulate || cmd_i.op != GemmOpNone;
+
+  assign column_state = (cmd_i.requant && cmd_i.q == GemmQChannel) ? StChannel : StRows;
+  always_comb begin
+    if (cmd_i.activation) first_state = StTable;
+    else if (cmd_i.requant && cmd_i.q == GemmQTensor) first_state = StTensor;
+    else first_state = column_state;
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Parameters
+  // ---------------------------------------------------------------------------------------------
+  logic param_take;
+  assign param_ready_o = (state_q == StTable && !pipe_busy_i) || state_q == StTensor ||
+                         state_q == StChannel;
+  assign param_take    = param_valid_i && param_ready_o;
+  assign table_write_o = param_take && state_q == StTable;
+  assign table_beat_o  = beat_q[1:0];
+
+  logic [ArrayDim-1:0][31:0] bias_q;
+  logic [ArrayDim-1:0][15:0] mult_q;
+  logic [ArrayDim-1:0][5:0] shift_q;
+
+  always_ff @(posedge clk_i) begin
+    if (param_take && state_q == StChannel) begin
+      for (int unsigned c = 0; c < BeatBytes / 8; c++) begin
+        bias_q[(BeatBytes/8)*32'(beat_q)+c]  <= param_i[64*c +: 32];
+        mult_q[(BeatBytes/8)*32'(beat_q)+c]  <= param_i[64*c+32 +: 16];
+        shift_q[(BeatBytes/8)*32'(beat_q)+c] <= param_i[64*c+48 +: 6];
+      end
+    end else if (param_take && state_q == StTensor) begin
+      for (int unsigned c = 0; c < ArrayDim; c++) begin
+        mult_q[c]  <= param_i[15:0];
+        shift_q[c] <= param_i[21:16];
+      end
+    end else if (state_q == StIdle) begin
+      for (int unsigned c = 0; c < ArrayDim; c++) begin
+        mult_q[c]  <= cmd_i.mult;
+        shift_q[c] <= cmd_i.shift;
+      end
+    end
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Words from SRAM: the softmax sum, then the planes of D
+  // ---------------------------------------------------------------------------------------------
+  logic [5:0] columns;
+  logic [3:0] d_words, word_q;
+  logic have_sum_q, d_plane_q, words_ready, want_sum, d_last, last_plane;
+  word_t [DWords-1:0] d_q, d_now;
+  logic [31:0] sum_q, sum_now;
+
+  assign columns = (n_left_q >= dim_t'(ArrayDim)) ? 6'(ArrayDim) : 6'(n_left_q);
+  always_comb begin
+    if (cmd_i.accumulate) d_words = 4'((8'(columns) + 8'd3) >> 2);
+    else if (cmd_i.op == GemmOpAdd && cmd_i.out == GemmOutInt16)
+      d_words = 4'((8'(columns) + 8'd7) >> 3);
+    else d_words = 4'((8'(columns) + 8'd15) >> 4);
+  end
+
+  assign want_sum   = use_sums && !have_sum_q;
+  assign last_plane = d_plane_q || !(both_planes && cmd_i.accumulate);
+  assign d_last     = word_q + 4'd1 == d_words && last_plane;
+
+  always_comb begin
+    d_now   = d_q;
+    sum_now = sum_q;
+    if (want_sum) sum_now = word_i[31:0];
+    else begin
+      for (int unsigned w = 0; w < DWords; w++) begin
+        if (32'(word_q) + (d_plane_q ? ArrayDim / 4 : 0) == w) d_now[w] = word_i;
+      end
+    end
+    // Complete with the word that is being offered?
+    if (!use_sums && !use_d) words_ready = 1'b1;
+    else if (!use_d) words_ready = word_valid_i;
+    else words_ready = word_valid_i && !want_sum && d_last;
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Sums
+  // ---------------------------------------------------------------------------------------------
+  SumsT high_q;
+  logic have_high_q, sums_complete, launch, plane_q, row_last, column_last;
+
+  assign sums_complete = sums_valid_i && (have_high_q || !both_planes);
+  assign row_valid_o   = state_q == StRows && sums_complete && words_ready;
+  assign launch        = row_valid_o && row_ready_i;
+  assign sums_ready_o  = state_q == StRows && ((both_planes && !have_high_q) || launch);
+  assign word_ready_o  = state_q == StRows && (use_sums || use_d) && (!words_ready || launch);
+
+  assign row_last    = !raw_planes || plane_q;
+  assign column_last = launch && row_last && m_q + 1'b1 == cmd_i.m;
+  assign cmd_ready_o = column_last && n_left_q <= dim_t'(ArrayDim);
+
+  logic [3:0] c_tile_words, c_words;
+  always_comb begin
+    unique case (cmd_i.out)
+      GemmOutInt16: begin
+        c_tile_words = 4'(ArrayDim / 8);
+        c_words      = 4'((8'(columns) + 8'd7) >> 3);
+      end
+      GemmOutInt32: begin
+        c_tile_words = 4'(ArrayDim / 4);
+        c_words      = 4'((8'(columns) + 8'd3) >> 2);
+      end
+      default: begin
+        c_tile_words = 4'(ArrayDim / 16);
+        c_words      = 4'((8'(columns) + 8'd15) >> 4);
+      end
+    endcase
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      state_q     <= StIdle;
+      beat_q      <= '0;
+      n_left_q    <= '0;
+      m_q         <= '0;
+      c_row_q     <= '0;
+      c_column_q  <= '0;
+      word_q      <= '0;
+      have_sum_q  <= 1'b0;
+      d_plane_q   <= 1'b0;
+      d_q         <= '0;
+      sum_q       <= '0;
+      high_q      <= '0;
+      have_high_q <= 1'b0;
+      plane_q     <= 1'b0;
+    end else begin
+      unique case (state_q)
+        StIdle: begin
+          beat_q     <= '0;
+          n_left_q   <= cmd_i.n;
+          m_q        <= '0;
+          c_row_q    <= cmd_i.c;
+          c_column_q <= '0;
+          if (cmd_valid_i) state_q <= first_state;
+        end
+        StTable, StTensor, StChannel:
+        if (param_take) begin
+          beat_q <= beat_q + 3'd1;
+          if (state_q == StTable && beat_q == 3'd3) begin
+            beat_q  <= '0;
+            state_q <= (cmd_i.requant && cmd_i.q == GemmQTensor) ? StTensor : column_state;
+          end else if (state_q == StTensor || (state_q == StChannel &&
+                                               beat_q == 3'(ChannelBeats - 1))) begin
+            beat_q  <= '0;
+            state_q <= (state_q == StTensor) ? column_state : StRows;
+          end
+        end
+        StRows: begin
+          if (word_valid_i && word_ready_o) begin
+            d_q   <= d_now;
+            sum_q <= sum_now;
+            if (want_sum) have_sum_q <= 1'b1;
+            else begin
+              word_q <= word_q + 4'd1;
+              if (word_q + 4'd1 == d_words) begin
+                word_q    <= '0;
+                d_plane_q <= 1'b1;
+              end
+            end
+          end
+          if (sums_valid_i && sums_ready_o && !launch) begin
+            high_q      <= sums_i;
+            have_high_q <= 1'b1;
+          end
+          if (launch) begin
+            word_q      <= '0;
+            d_plane_q   <= 1'b0;
+            have_sum_q  <= 1'b0;
+            have_high_q <= 1'b0;
+            plane_q     <= raw_planes && !plane_q;
+            if (row_last) begin
+              m_q     <= m_q + 1'b1;
+              c_row_q <= c_row_q + cmd_i.c_pitch;
+            end
+          end
+          if (column_last) begin
+            m_q        <= '0;
+            c_row_q    <= cmd_i.c;
+            c_column_q <= c_column_q + sram_addr_t'(c_tile_words);
+            n_left_q   <= n_left_q - dim_t'(ArrayDim);
+            state_q    <= cmd_ready_o ? StIdle : column_state;
+          end
+        end
+        default: state_q <= StIdle;
+      endcase
+    end
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // The row
+  // ---------------------------------------------------------------------------------------------
+  logic [15:0] recip;
+  logic [4:0] sum_msb;
+
+  npu_recip u_recip (
+    .sum_i  (sum_now),
+    .recip_o(recip),
+    .msb_o  (sum_msb)
+  );
+
+  always_comb begin
+    row_ctrl_o = '{
+        instr: cmd_i.instr,
+        addr: c_row_q + c_column_q + (plane_q ? cmd_i.m * cmd_i.c_pitch : 16'd0),
+        words: c_words,
+        columns: columns,
+        done: cmd_ready_o,
+        wide: both_planes,
+        requant: cmd_i.requant,
+        relu: cmd_i.relu,
+        accumulate: cmd_i.accumulate,
+        activation: cmd_i.activation,
+        out: cmd_i.out,
+        op: cmd_i.op,
+        mul: cmd_i.mult,
+        mul_shift: cmd_i.shift
+    };
+    row_high_o  = both_planes ? high_q : sums_i;
+    row_low_o   = sums_i;
+    row_d_o     = d_now;
+    row_bias_o  = cmd_i.bias ? bias_q : '0;
+    row_mult_o  = mult_q;
+    row_shift_o = shift_q;
+    if (use_sums) begin
+      for (int unsigned c = 0; c < ArrayDim; c++) begin
+        row_mult_o[c]  = recip;
+        row_shift_o[c] = 6'd16 + {1'b0, sum_msb};
+      end
+    end
+  end
+
+endmodule

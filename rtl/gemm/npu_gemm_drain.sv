@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads finished rows of sums out of the accumulators, in the order in which they were finished,
+// into a short queue, and gives the bank back when its last row is out.
+
+module npu_gemm_drain
+  import npu_pkg::*;
+#(
+  parameter int unsigned ArrayDim = 16,
+  parameter int unsigned AccRows = 128,
+  localparam int unsigned RowW = $clog2(AccRows),
+  localparam type SumsT = logic [ArrayDim-1:0][31:0]
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  input  logic      cmd_valid_i,
+  output logic      cmd_ready_o,
+  input  gemm_cmd_t cmd_i,
+
+  input  logic               final_row_i,
+  output logic               drain_valid_o,
+  input  logic               drain_ready_i,
+  output logic               drain_bank_o,
+  output logic [   RowW-1:0] drain_row_o,
+  input  logic signed [31:0] drain_sum_i [ArrayDim],
+  output logic               bank_free_o,
+
+  output logic sums_valid_o,
+  input  logic sums_ready_i,
+  output SumsT sums_o
+);
+
+  localparam int unsigned QueueDepth = 4;
+
+  logic [RowW+1:0] finished_q;  // rows that may be read
+  logic [2:0] credit_q;
+  logic bank_q, arrive_q;
+  dim_t row_q, n_left_q, rows;
+  logic fresh_q, read, row_last, n_last;
+  SumsT arriving;
+
+  assign rows = (cmd_i.a_type inside {GemmAInt16, GemmAUint16}) ? dim_t'(cmd_i.m << 1) : cmd_i.m;
+  assign row_last      = row_q + 1'b1 == rows;
+  assign n_last        = n_left_q <= dim_t'(ArrayDim);
+  assign drain_valid_o = !fresh_q && finished_q != '0 && credit_q != '0;
+  assign drain_bank_o  = bank_q;
+  assign drain_row_o   = RowW'(row_q);
+  assign read          = drain_valid_o && drain_ready_i;
+  assign bank_free_o   = read && row_last;
+  assign cmd_ready_o   = read && row_last && n_last;
+
+  always_comb begin
+    for (int unsigned n = 0; n < ArrayDim; n++) arriving[n] = drain_sum_i[n];
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      finished_q <= '0;
+      credit_q   <= 3'(QueueDepth);
+      bank_q     <= 1'b0;
+      arrive_q   <= 1'b0;
+      row_q      <= '0;
+      n_left_q   <= '0;
+      fresh_q    <= 1'b1;
+    end else begin
+      finished_q <= finished_q + (RowW + 2)'(final_row_i) - (RowW + 2)'(read);
+      credit_q   <= credit_q + 3'(sums_valid_o && sums_ready_i) - 3'(read);
+      arrive_q   <= read;
+      if (cmd_valid_i && fresh_q) begin
+        fresh_q  <= 1'b0;
+        row_q    <= '0;
+        n_left_q <= cmd_i.n;
+      end else if (read) begin
+        row_q <= row_last ? '0 : row_q + 1'b1;
+        if (row_last) begin
+          bank_q   <= !bank_q;
+          n_left_q <= n_left_q - dim_t'(ArrayDim);
+        end
+        if (cmd_ready_o) fresh_q <= 1'b1;
+      end
+    end
+  end
+
+  npu_fifo #(
+    .DataT(SumsT),
+    .Depth(QueueDepth)
+  ) u_queue (
+    .clk_i,
+    .rst_ni,
+    .valid_i(arrive_q),
+    .ready_o(),
+    .data_i (arriving),
+    .valid_o(sums_valid_o),
+    .ready_i(sums_ready_i),
+    .data_o (sums_o),
+    .count_o()
+  );
+
+endmodule

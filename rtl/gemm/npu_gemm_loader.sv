@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loads the weights of a GEMM into the array, tile after tile, alternating between the two weight
+// sets, from the parameter stream (64 bytes per cycle) or from SRAM (32 bytes per cycle). It is the
+// one place where a GEMM's share of the stream is taken apart: table, requantisation parameters and
+// weights lie in it in the order in which they are needed, and the first two go to post-processing.
+
+module npu_gemm_loader
+  import npu_pkg::*;
+#(
+  parameter int unsigned ArrayDim = 16,
+  localparam int unsigned LinesPerBeat = BeatBytes / ArrayDim,
+  localparam int unsigned TileBeats = ArrayDim / LinesPerBeat,
+  localparam int unsigned BeatIdxW = $clog2(TileBeats)
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  input  logic      cmd_valid_i,
+  output logic      cmd_ready_o,
+  input  gemm_cmd_t cmd_i,
+
+  input  logic  stream_valid_i,
+  input  beat_t stream_data_i,
+  output logic  stream_ready_o,
+  output logic  stream_last_o,
+
+  output sram_rd_req_t rd_req_o   [2],
+  input  logic         rd_ready_i [2],
+  input  sram_rd_rsp_t rd_rsp_i   [2],
+
+  // Parameters for post-processing
+  output logic  param_valid_o,
+  input  logic  param_ready_i,
+  output beat_t param_o,
+
+  // Weights for the array
+  output logic [LinesPerBeat-1:0] wt_line_valid_o,
+  output logic                    wt_set_o,
+  output logic                    wt_by_column_o,
+  output logic [    BeatIdxW-1:0] wt_beat_o,
+  output beat_t                   wt_data_o,
+  output logic                    tile_loaded_o,
+  input  logic                    tile_used_i,
+
+  output logic stall_o
+);
+
+  localparam int unsigned TableBeats = 4;
+  localparam int unsigned ChannelBeats = ArrayDim * 8 / BeatBytes;  // 8 bytes per output channel
+  localparam int unsigned LineWords = ArrayDim / 16;
+
+  typedef enum logic [2:0] {
+    StIdle,
+    StTable,
+    StTensor,
+    StChannel,
+    StTile
+  } state_e;
+
+  state_e state_q, after_params, first_state;
+  logic [BeatIdxW:0] beat_q;  // beat of the piece
+  logic half_q;  // SRAM: which half of the beat
+  dim_t k_left_q, n_left_q;
+  logic [1:0] free_q;  // weight sets that the array no longer needs
+  logic set_q;
+
+  logic from_stream, channel;
+  assign from_stream  = cmd_i.b_form == GemmBStream;
+  assign channel      = cmd_i.requant && cmd_i.q == GemmQChannel;
+  assign after_params = channel ? StChannel : StTile;
+
+  always_comb begin
+    if (cmd_i.activation) first_state = StTable;
+    else if (cmd_i.requant && cmd_i.q == GemmQTensor) first_state = StTensor;
+    else first_state = after_params;
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Operand B from SRAM
+  // ---------------------------------------------------------------------------------------------
+  logic pair_valid, pair_ready;
+  word_t pair[2];
+
+  npu_gemm_operand_b #(
+    .ArrayDim(ArrayDim)
+  ) u_operand_b (
+    .clk_i,
+    .rst_ni,
+    .cmd_valid_i (cmd_valid_i && !from_stream && state_q != StIdle),
+    .cmd_i,
+    .pair_valid_o(pair_valid),
+    .pair_ready_i(pair_ready),
+    .pair_o      (pair),
+    .rd_req_o,
+    .rd_ready_i,
+    .rd_rsp_i
+  );
+
+  // ---------------------------------------------------------------------------------------------
+  // Pieces in order
+  // ---------------------------------------------------------------------------------------------
+  logic set_ok, beat_go, piece_last, param_state, k_last, n_last, cmd_last;
+  assign set_ok      = free_q != '0;
+  assign param_state = state_q inside {StTable, StTensor, StChannel};
+  assign k_last      = k_left_q <= dim_t'(ArrayDim);
+  assign n_last      = n_left_q <= dim_t'(ArrayDim);
+
+  always_comb begin
+    unique case (state_q)
+      StTable:   piece_last = beat_q == (BeatIdxW + 1)'(TableBeats - 1);
+      StTensor:  piece_last = 1'b1;
+      StChannel: piece_last = beat_q == (BeatIdxW + 1)'(ChannelBeats - 1);
+      StTile:    piece_last = beat_q == (BeatIdxW + 1)'(TileBeats - 1) && (from_stream || half_q);
+      default:   piece_last = 1'b0;
+    endcase
+  end
+
+  assign param_valid_o = param_state && stream_valid_i;
+  assign param_o       = stream_data_i;
+
+  always_comb begin
+    stream_ready_o = 1'b0;
+    pair_ready     = 1'b0;
+    beat_go        = 1'b0;
+    if (param_state) begin
+      stream_ready_o = param_ready_i;
+      beat_go        = stream_valid_i && param_ready_i;
+    end else if (state_q == StTile) begin
+      stream_ready_o = from_stream && set_ok;
+      pair_ready     = !from_stream && set_ok;
+      beat_go        = set_ok && (from_stream ? stream_valid_i : pair_valid);
+    end
+  end
+
+  assign cmd_last      = state_q == StTile && k_last && n_last && piece_last;
+  assign cmd_ready_o   = beat_go && cmd_last;
+  assign tile_loaded_o = beat_go && state_q == StTile && piece_last;
+  assign stall_o       = state_q != StIdle && !beat_go && (param_state || set_ok);
+
+  // The share ends with the last piece that comes from the stream.
+  always_comb begin
+    stream_last_o = piece_last;
+    if (from_stream) stream_last_o = cmd_last;
+    else if (channel) stream_last_o = piece_last && state_q == StChannel && n_last;
+    else if (cmd_i.requant && cmd_i.q == GemmQTensor)
+      stream_last_o = state_q == StTensor;
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      state_q  <= StIdle;
+      beat_q   <= '0;
+      half_q   <= 1'b0;
+      k_left_q <= '0;
+      n_left_q <= '0;
+      free_q   <= 2'd2;
+      set_q    <= 1'b0;
+    end else begin
+      free_q <= free_q + {1'b0, tile_used_i} - {1'b0, tile_loaded_o};
+      if (tile_loaded_o) set_q <= !set_q;
+
+      if (state_q == StIdle) begin
+        beat_q <= '0;
+        half_q <= 1'b0;
+        if (cmd_valid_i) begin
+          state_q  <= first_state;
+          k_left_q <= cmd_i.k;
+          n_left_q <= cmd_i.n;
+        end
+      end else if (beat_go) begin
+        if (state_q == StTile && !from_stream) half_q <= !half_q;
+        if (state_q != StTile || from_stream || half_q) beat_q <= beat_q + 1'b1;
+        if (piece_last) begin
+          beat_q <= '0;
+          half_q <= 1'b0;
+          unique case (state_q)
+            StTable:
+            state_q <= (cmd_i.requant && cmd_i.q == GemmQTensor) ? StTensor : after_params;
+            StTensor:  state_q <= after_params;
+            StChannel: state_q <= StTile;
+            StTile: begin
+              k_left_q <= k_left_q - dim_t'(ArrayDim);
+              if (k_last) begin
+                k_left_q <= cmd_i.k;
+                n_left_q <= n_left_q - dim_t'(ArrayDim);
+                state_q  <= n_last ? StIdle : after_params;
+              end
+            end
+            default: state_q <= StIdle;
+          endcase
+        end
+      end
+    end
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Weights
+  // ---------------------------------------------------------------------------------------------
+  always_comb begin
+    wt_line_valid_o = '0;
+    wt_data_o       = stream_data_i;
+    if (state_q == StTile && beat_go) begin
+      if (from_stream) begin
+        wt_line_valid_o = '1;
+      end else begin
+        // Two words are half a beat.
+        wt_data_o = {pair[1], pair[0], pair[1], pair[0]};
+        for (int unsigned l = 0; l < LinesPerBeat; l++) begin
+          wt_line_valid_o[l] = half_q == 1'(l * LineWords / 2);
+        end
+      end
+    end
+  end
+
+  assign wt_set_o       = set_q;
+  assign wt_by_column_o = cmd_i.transpose_b;
+  assign wt_beat_o      = beat_q[BeatIdxW-1:0];
+
+endmodule

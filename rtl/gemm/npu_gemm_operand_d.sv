@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads what post-processing needs from SRAM for each row of a column tile: the softmax sum of the
+// row, the second operand D, or the partial sums to continue. Words come out in the order in which
+// the rows are processed: for every row the softmax sum first, then the words of D that hold valid
+// columns, for partial sums of a 16-bit operand A the high plane before the low one.
+
+module npu_gemm_operand_d
+  import npu_pkg::*;
+#(
+  parameter int unsigned ArrayDim = 16
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  input  logic      cmd_valid_i,
+  output logic      cmd_ready_o,
+  input  gemm_cmd_t cmd_i,
+
+  output logic  word_valid_o,
+  input  logic  word_ready_i,
+  output word_t word_o,
+
+  output sram_rd_req_t rd_req_o,
+  input  logic         rd_ready_i,
+  input  sram_rd_rsp_t rd_rsp_i
+);
+
+  logic wide, use_sums, use_d;
+  logic [3:0] tile_words;  // words of D per row of a full column tile
+  assign wide     = cmd_i.a_type inside {GemmAInt16, GemmAUint16};
+  assign use_sums = cmd_i.requant && cmd_i.q == GemmQRow;
+  assign use_d    = cmd_i.accumulate || cmd_i.op != GemmOpNone;
+
+  always_comb begin
+    if (cmd_i.accumulate) tile_words = 4'(ArrayDim / 4);
+    else if (cmd_i.op == GemmOpAdd && cmd_i.out == GemmOutInt16) tile_words = 4'(ArrayDim / 8);
+    else tile_words = 4'(ArrayDim / 16);
+  end
+
+  // Words of the current column tile that hold valid columns
+  logic [3:0] words;
+  dim_t n_left_q;
+  logic [5:0] columns;
+  always_comb begin
+    columns = (n_left_q >= dim_t'(ArrayDim)) ? 6'(ArrayDim) : 6'(n_left_q);
+    if (cmd_i.accumulate) words = 4'((8'(columns) + 8'd3) >> 2);
+    else if (tile_words == 4'(ArrayDim / 8)) words = 4'((8'(columns) + 8'd7) >> 3);
+    else words = 4'((8'(columns) + 8'd15) >> 4);
+  end
+
+  logic fresh_q, plane_q, sums_done_q;
+  dim_t m_q;
+  logic [3:0] word_q;
+  sram_addr_t column_q;  // words of the column tiles before this one
+  sram_addr_t row_q;  // m * pitch
+  logic addr_valid, addr_ready, step, now_sums, group_last, row_last, column_last;
+
+  assign addr_valid  = cmd_valid_i && !fresh_q;
+  assign step        = addr_valid && addr_ready;
+  assign now_sums    = use_sums && !sums_done_q;
+  assign group_last  = now_sums ? !use_d : word_q + 4'd1 == words;  // of a plane's words
+  assign row_last    = group_last && (plane_q || !(wide && cmd_i.accumulate));
+  assign column_last = row_last && m_q + 1'b1 == cmd_i.m;
+  // Nothing to read: the command passes by.
+  assign cmd_ready_o = cmd_valid_i && ((!use_sums && !use_d) ||
+                                       (step && column_last && n_left_q <= dim_t'(ArrayDim)));
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      fresh_q     <= 1'b1;
+      plane_q     <= 1'b0;
+      sums_done_q <= 1'b0;
+      m_q         <= '0;
+      word_q      <= '0;
+      column_q    <= '0;
+      row_q       <= '0;
+      n_left_q    <= '0;
+    end else if (cmd_ready_o) begin
+      fresh_q <= 1'b1;
+    end else if (cmd_valid_i && fresh_q) begin
+      fresh_q     <= 1'b0;
+      plane_q     <= 1'b0;
+      sums_done_q <= 1'b0;
+      m_q         <= '0;
+      word_q      <= '0;
+      column_q    <= '0;
+      row_q       <= '0;
+      n_left_q    <= cmd_i.n;
+    end else if (step) begin
+      if (now_sums) sums_done_q <= 1'b1;
+      else word_q <= word_q + 4'd1;
+      if (group_last) begin
+        word_q  <= '0;
+        plane_q <= !plane_q;
+      end
+      if (row_last) begin
+        plane_q     <= 1'b0;
+        sums_done_q <= 1'b0;
+        m_q         <= m_q + 1'b1;
+        row_q       <= row_q + cmd_i.d_pitch;
+      end
+      if (column_last) begin
+        m_q      <= '0;
+        row_q    <= '0;
+        column_q <= column_q + sram_addr_t'(tile_words);
+        n_left_q <= n_left_q - dim_t'(ArrayDim);
+      end
+    end
+  end
+
+  sram_addr_t addr;
+  always_comb begin
+    if (now_sums) addr = cmd_i.sums + m_q;
+    else begin
+      addr = cmd_i.d + row_q + column_q + sram_addr_t'(word_q);
+      if (plane_q) addr = addr + cmd_i.m * cmd_i.d_pitch;
+    end
+  end
+
+  npu_sram_reader u_reader (
+    .clk_i,
+    .rst_ni,
+    .addr_valid_i(addr_valid),
+    .addr_ready_o(addr_ready),
+    .addr_i      (addr),
+    .data_valid_o(word_valid_o),
+    .data_ready_i(word_ready_i),
+    .data_o      (word_o),
+    .rd_req_o,
+    .rd_ready_i,
+    .rd_rsp_i
+  );
+
+endmodule

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What travels with a row of sums through the post-processing of the GEMM engine.
+
+package npu_gemm_pkg;
+  import npu_pkg::*;
+
+  typedef struct packed {
+    instr_idx_t instr;
+    sram_addr_t addr;  // of the row's first word in this column tile
+    logic [3:0] words;  // words to write
+    logic [5:0] columns;  // valid columns
+    logic       done;  // last row of the instruction
+    logic       wide;  // high and low sums
+    logic       requant;
+    logic       relu;
+    logic       accumulate;
+    logic       activation;
+    gemm_out_e  out;
+    gemm_op_e   op;
+    logic [15:0] mul;  // OP = MUL
+    logic [5:0] mul_shift;
+  } row_ctrl_t;
+
+endpackage

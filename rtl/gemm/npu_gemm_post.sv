@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Post-processing of one row of sums per cycle, in four stages: combine (partial sums, high and low
+// passes, bias), multiply, round and saturate (then ReLU or the activation table), and the
+// elementwise operation with the second operand. A row that is written as raw sums passes through.
+
+module npu_gemm_post
+  import npu_pkg::*;
+  import npu_gemm_pkg::*;
+#(
+  parameter int unsigned ArrayDim = 16,
+  localparam int unsigned DWords = ArrayDim / 2,
+  localparam type SumsT = logic [ArrayDim-1:0][31:0]
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  input  logic       table_write_i,
+  input  logic [1:0] table_beat_i,
+  input  beat_t      table_data_i,
+  output logic       busy_o,
+
+  input  logic                      row_valid_i,
+  output logic                      row_ready_o,
+  input  row_ctrl_t                 row_ctrl_i,
+  input  SumsT                      row_high_i,
+  input  SumsT                      row_low_i,
+  input  word_t [DWords-1:0]        row_d_i,
+  input  logic [ArrayDim-1:0][31:0] row_bias_i,
+  input  logic [ArrayDim-1:0][15:0] row_mult_i,
+  input  logic [ArrayDim-1:0][5:0]  row_shift_i,
+
+  output logic                      out_valid_o,
+  input  logic                      out_ready_i,
+  output row_ctrl_t                 out_ctrl_o,
+  output logic [ArrayDim-1:0][31:0] out_o
+);
+
+  logic [3:0] valid_q;
+  row_ctrl_t ctrl_q[4];
+  logic step;
+
+  assign step        = !valid_q[3] || out_ready_i;
+  assign row_ready_o = step;
+  assign out_valid_o = valid_q[3];
+  assign out_ctrl_o  = ctrl_q[3];
+  assign busy_o      = |valid_q;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      valid_q <= '0;
+      for (int unsigned s = 0; s < 4; s++) ctrl_q[s] <= '0;
+    end else if (step) begin
+      valid_q <= {valid_q[2:0], row_valid_i};
+      if (row_valid_i) ctrl_q[0] <= row_ctrl_i;
+      for (int unsigned s = 1; s < 4; s++) if (valid_q[s-1]) ctrl_q[s] <= ctrl_q[s-1];
+    end
+  end
+
+  logic [7:0] table_q[256];
+  always_ff @(posedge clk_i) begin
+    if (table_write_i) begin
+      for (int unsigned b = 0; b < BeatBytes; b++) begin
+        table_q[{table_beat_i, 6'(b)}] <= table_data_i[8*b +: 8];
+      end
+    end
+  end
+
+  // Second operand as bytes and as 16-bit values
+  logic signed [15:0] d_byte[ArrayDim];
+  logic signed [15:0] d_half[ArrayDim];
+  logic [31:0] d_high[ArrayDim];
+  logic [31:0] d_low[ArrayDim];
+  always_comb begin
+    for (int unsigned c = 0; c < ArrayDim; c++) begin
+      d_byte[c] = 16'($signed(row_d_i[c/16][8*(c%16) +: 8]));
+      d_half[c] = row_d_i[c/8][16*(c%8) +: 16];
+      d_high[c] = row_d_i[c/4][32*(c%4) +: 32];
+      d_low[c]  = row_d_i[ArrayDim/4 + c/4][32*(c%4) +: 32];
+    end
+  end
+
+  acc_t value_q[ArrayDim];  // stage 0
+  logic [15:0] mult_q[ArrayDim];
+  logic [5:0] shift0_q[ArrayDim], shift1_q[ArrayDim];
+  acc_t product_q[ArrayDim];  // stage 1
+  acc_t rounded_q[ArrayDim];  // stage 2
+  logic signed [15:0] d0_q[ArrayDim], d1_q[ArrayDim], d2_q[ArrayDim];
+  logic [31:0] result_q[ArrayDim];  // stage 3
+
+  // Stage 0: partial sums wrap at 32 bits, each pass for itself.
+  always_ff @(posedge clk_i) begin
+    if (step && row_valid_i) begin
+      for (int unsigned c = 0; c < ArrayDim; c++) begin
+        automatic logic [31:0] high = row_high_i[c] + (row_ctrl_i.accumulate ? d_high[c] : 32'd0);
+        automatic logic [31:0] low = row_low_i[c] + (row_ctrl_i.accumulate ? d_low[c] : 32'd0);
+        automatic acc_t value = acc_t'($signed(high));
+        if (row_ctrl_i.wide) value = (value <<< 8) + acc_t'($signed(low));
+        value_q[c]  <= value + acc_t'($signed(row_bias_i[c]));
+        mult_q[c]   <= row_mult_i[c];
+        shift0_q[c] <= row_shift_i[c];
+        d0_q[c]     <= (row_ctrl_i.out == GemmOutInt16) ? d_half[c] : d_byte[c];
+      end
+    end
+  end
+
+  // Stage 1: multiply
+  always_ff @(posedge clk_i) begin
+    if (step && valid_q[0]) begin
+      for (int unsigned c = 0; c < ArrayDim; c++) begin
+        product_q[c] <= ctrl_q[0].requant ? value_q[c] * $signed({48'd0, mult_q[c]}) : value_q[c];
+        shift1_q[c]  <= ctrl_q[0].requant ? shift0_q[c] : '0;
+        d1_q[c]      <= d0_q[c];
+      end
+    end
+  end
+
+  // Stage 2: round, saturate, ReLU, table
+  always_ff @(posedge clk_i) begin
+    if (step && valid_q[1]) begin
+      for (int unsigned c = 0; c < ArrayDim; c++) begin
+        automatic acc_t y = round_shift(product_q[c], shift1_q[c]);
+        if (ctrl_q[1].requant) begin
+          if (ctrl_q[1].out == GemmOutInt16) y = acc_t'(sat16(y));
+          else y = acc_t'(sat8(y));
+          if (ctrl_q[1].relu && y < 0) y = '0;
+          if (ctrl_q[1].activation) y = acc_t'($signed(table_q[y[7:0]]));
+        end
+        rounded_q[c] <= y;
+        d2_q[c]      <= d1_q[c];
+      end
+    end
+  end
+
+  // Stage 3: elementwise operation; columns past the row end are zero
+  always_ff @(posedge clk_i) begin
+    if (step && valid_q[2]) begin
+      for (int unsigned c = 0; c < ArrayDim; c++) begin
+        automatic acc_t y = rounded_q[c];
+        unique case (ctrl_q[2].op)
+          GemmOpAdd: begin
+            y = y + acc_t'(d2_q[c]);
+            y = (ctrl_q[2].out == GemmOutInt16) ? acc_t'(sat16(y)) : acc_t'(sat8(y));
+          end
+          GemmOpMul: begin
+            y = y * acc_t'(d2_q[c]) * $signed({48'd0, ctrl_q[2].mul});
+            y = acc_t'(sat8(round_shift(y, ctrl_q[2].mul_shift)));
+          end
+          default: ;
+        endcase
+        result_q[c] <= (6'(c) < ctrl_q[2].columns) ? y[31:0] : '0;
+      end
+    end
+  end
+
+  for (genvar c = 0; c < int'(ArrayDim); c++) begin : gen_out
+    assign out_o[c] = result_q[c];
+  end
+
+endmodule

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Weight-stationary systolic array of ArrayDim x ArrayDim processing elements. A row of activations
+// enters every cycle; lane k is delayed by k cycles to meet the partial sums on their way down, and
+// the finished row of sums leaves ArrayDim cycles later. Loaded weights take the same way down, one
+// row per cycle, behind the activations that still need the old ones: for the outside, loading and
+// computing happen in the order in which they are presented, with no waiting for the wavefront.
+
+module npu_systolic_array #(
+  parameter int unsigned ArrayDim = 16,
+  localparam int unsigned LinesPerBeat = npu_pkg::BeatBytes / ArrayDim,
+  localparam int unsigned BeatIdxW = $clog2(ArrayDim / LinesPerBeat)
+) (
+  input logic clk_i,
+  input logic rst_ni,
+
+  input logic              act_valid_i,
+  input logic              act_set_i,
+  input logic signed [8:0] act_i[ArrayDim],
+
+  // Sums of the row that entered ArrayDim cycles before
+  output logic signed [31:0] psum_o[ArrayDim],
+
+  input logic [LinesPerBeat-1:0] wt_line_valid_i,
+  input logic                    wt_set_i,
+  input logic                    wt_by_column_i,
+  input logic [    BeatIdxW-1:0] wt_beat_i,
+  input npu_pkg::beat_t          wt_data_i
+);
+
+  typedef struct packed {
+    logic [LinesPerBeat-1:0] line_valid;
+    logic                    set;
+    logic                    by_column;
+    logic [BeatIdxW-1:0]     beat;
+  } wt_ctrl_t;
+
+  // Stage k is what row k sees; stage 0 is the input itself.
+  logic [ArrayDim-2:0] valid_q, set_q;
+  logic signed [8:0] skew_q[ArrayDim][ArrayDim];  // [lane][delay - 1], used where delay <= lane
+  wt_ctrl_t wt_ctrl_q[ArrayDim-1];
+  npu_pkg::beat_t wt_data_q[ArrayDim-1];
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      valid_q <= '0;
+      set_q   <= '0;
+      for (int unsigned k = 0; k < ArrayDim - 1; k++) wt_ctrl_q[k] <= '0;
+    end else begin
+      valid_q <= {valid_q[ArrayDim-3:0], act_valid_i};
+      set_q   <= {set_q[ArrayDim-3:0], act_set_i};
+      wt_ctrl_q[0] <= '{
+          line_valid: wt_line_valid_i,
+          set: wt_set_i,
+          by_column: wt_by_column_i,
+          beat: wt_beat_i
+      };
+      for (int unsigned k = 1; k < ArrayDim - 1; k++) wt_ctrl_q[k] <= wt_ctrl_q[k-1];
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (|wt_line_valid_i) wt_data_q[0] <= wt_data_i;
+    for (int unsigned k = 1; k < ArrayDim - 1; k++) begin
+      if (|wt_ctrl_q[k-1].line_valid) wt_data_q[k] <= wt_data_q[k-1];
+    end
+    for (int unsigned lane = 1; lane < ArrayDim; lane++) begin
+      if (act_valid_i) skew_q[lane][0] <= act_i[lane];
+      for (int unsigned s = 1; s < lane; s++) begin
+        if (valid_q[s-1]) skew_q[lane][s] <= skew_q[lane][s-1];
+      end
+    end
+  end
+
+  logic signed [31:0] psum[ArrayDim+1][ArrayDim];
+  always_comb begin
+    for (int unsigned n = 0; n < ArrayDim; n++) psum[0][n] = '0;
+  end
+
+  for (genvar k = 0; k < int'(ArrayDim); k++) begin : gen_row
+    logic valid, set;
+    logic signed [8:0] act;
+    wt_ctrl_t wt_ctrl;
+    npu_pkg::beat_t wt_data;
+
+    if (k == 0) begin : gen_first
+      assign valid   = act_valid_i;
+      assign set     = act_set_i;
+      assign act     = act_i[0];
+      assign wt_data = wt_data_i;
+      assign wt_ctrl = '{
+              line_valid: wt_line_valid_i,
+              set: wt_set_i,
+              by_column: wt_by_column_i,
+              beat: wt_beat_i
+          };
+    end else begin : gen_below
+      assign valid   = valid_q[k-1];
+      assign set     = set_q[k-1];
+      assign act     = skew_q[k][k-1];
+      assign wt_data = wt_data_q[k-1];
+      assign wt_ctrl = wt_ctrl_q[k-1];
+    end
+
+    npu_pe_row #(
+      .ArrayDim(ArrayDim),
+      .Index   (k)
+    ) u_row (
+      .clk_i,
+      .act_valid_i    (valid),
+      .act_set_i      (set),
+      .act_i          (act),
+      .psum_i         (psum[k]),
+      .psum_o         (psum[k+1]),
+      .wt_line_valid_i(wt_ctrl.line_valid),
+      .wt_set_i       (wt_ctrl.set),
+      .wt_by_column_i (wt_ctrl.by_column),
+      .wt_beat_i      (wt_ctrl.beat),
+      .wt_data_i      (wt_data)
+    );
+  end
+
+  assign psum_o = psum[ArrayDim];
+
+endmodule

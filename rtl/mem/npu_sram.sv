@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The on-chip SRAM: 16 banks of 16-byte words behind a read and a write crossbar. Every client has
+// its own port; clients that meet on a bank take turns, because the port that goes first rotates
+// every cycle. Read data follows the accepted request by one cycle.
+
+module npu_sram
+  import npu_pkg::*;
+#(
+  parameter int unsigned Words = 16384,
+  parameter int unsigned NumRd = 8,
+  parameter int unsigned NumWr = 5
+) (
+  input  logic         clk_i,
+  input  logic         rst_ni,
+  input  sram_rd_req_t rd_req_i   [NumRd],
+  output logic         rd_ready_o [NumRd],
+  output sram_rd_rsp_t rd_rsp_o   [NumRd],
+  input  sram_wr_req_t wr_req_i   [NumWr],
+  output logic         wr_ready_o [NumWr]
+);
+
+  localparam int unsigned Rows = Words / NumSramBanks;
+  localparam int unsigned RowW = $clog2(Rows);
+  localparam int unsigned RdW = $clog2(NumRd);
+  localparam int unsigned WrW = $clog2(NumWr);
+
+  if (Words % NumSramBanks != 0 || (Words & (Words - 1)) != 0 || Words > 65536) begin : gen_bad_size
+    $fatal(1, "npu_sram: Words = %0d, must be a power of two from 256 to 65536", Words);
+  end
+
+  // Which client goes first this cycle
+  logic [RdW-1:0] rd_first_q;
+  logic [WrW-1:0] wr_first_q;
+
+  logic [NumSramBanks-1:0] rd_en, wr_en;
+  logic [RowW-1:0] rd_row [NumSramBanks];
+  logic [RowW-1:0] wr_row [NumSramBanks];
+  word_t wr_data [NumSramBanks];
+  word_t rd_data [NumSramBanks];
+
+  always_comb begin : read_crossbar
+    rd_en = '0;
+    for (int unsigned b = 0; b < NumSramBanks; b++) rd_row[b] = '0;
+    for (int unsigned i = 0; i < NumRd; i++) rd_ready_o[i] = 1'b0;
+    for (int unsigned i = 0; i < NumRd; i++) begin
+      automatic int unsigned port = (32'(rd_first_q) + i) % NumRd;
+      automatic logic [3:0] bank = sram_bank(rd_req_i[port].addr);
+      if (rd_req_i[port].valid && !rd_en[bank]) begin
+        rd_ready_o[port] = 1'b1;
+        rd_en[bank]      = 1'b1;
+        rd_row[bank]     = rd_req_i[port].addr[RowW+3:4];
+      end
+    end
+  end
+
+  always_comb begin : write_crossbar
+    wr_en = '0;
+    for (int unsigned b = 0; b < NumSramBanks; b++) begin
+      wr_row[b]  = '0;
+      wr_data[b] = '0;
+    end
+    for (int unsigned i = 0; i < NumWr; i++) wr_ready_o[i] = 1'b0;
+    for (int unsigned i = 0; i < NumWr; i++) begin
+      automatic int unsigned port = (32'(wr_first_q) + i) % NumWr;
+      automatic logic [3:0] bank = sram_bank(wr_req_i[port].addr);
+      if (wr_req_i[port].valid && !wr_en[bank]) begin
+        wr_ready_o[port] = 1'b1;
+        wr_en[bank]      = 1'b1;
+        wr_row[bank]     = wr_req_i[port].addr[RowW+3:4];
+        wr_data[bank]    = wr_req_i[port].data;
+      end
+    end
+  end
+
+  for (genvar b = 0; b < int'(NumSramBanks); b++) begin : gen_bank
+    npu_sram_bank #(
+      .Rows(Rows)
+    ) u_bank (
+      .clk_i,
+      .rd_en_i  (rd_en[b]),
+      .rd_row_i (rd_row[b]),
+      .rd_data_o(rd_data[b]),
+      .wr_en_i  (wr_en[b]),
+      .wr_row_i (wr_row[b]),
+      .wr_data_i(wr_data[b])
+    );
+  end
+
+  logic       rsp_valid_q [NumRd];
+  logic [3:0] rsp_bank_q  [NumRd];
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      rd_first_q <= '0;
+      wr_first_q <= '0;
+      for (int unsigned i = 0; i < NumRd; i++) begin
+        rsp_valid_q[i] <= 1'b0;
+        rsp_bank_q[i]  <= '0;
+      end
+    end else begin
+      rd_first_q <= (rd_first_q == RdW'(NumRd - 1)) ? '0 : rd_first_q + 1'b1;
+      wr_first_q <= (wr_first_q == WrW'(NumWr - 1)) ? '0 : wr_first_q + 1'b1;
+      for (int unsigned i = 0; i < NumRd; i++) begin
+        rsp_valid_q[i] <= rd_ready_o[i];
+        rsp_bank_q[i]  <= sram_bank(rd_req_i[i].addr);
+      end
+    end
+  end
+
+  for (genvar i = 0; i < int'(NumRd); i++) begin : gen_rsp
+    assign rd_rsp_o[i].valid = rsp_valid_q[i];
+    assign rd_rsp_o[i].data  = rd_data[rsp_bank_q[i]];
+
+`ifndef SYNTHESIS
+    assert property (@(posedge clk_i) disable iff (!rst_ni)
+                     rd_req_i[i].valid |-> 32'(rd_req_i[i].addr) < Words)
+    else $error("npu_sram: read port %0d outside the SRAM", i);
+`endif
+  end
+
+`ifndef SYNTHESIS
+  for (genvar i = 0; i < int'(NumWr); i++) begin : gen_wr_check
+    assert property (@(posedge clk_i) disable iff (!rst_ni)
+                     wr_req_i[i].valid |-> 32'(wr_req_i[i].addr) < Words)
+    else $error("npu_sram: write port %0d outside the SRAM", i);
+  end
+`endif
+
+endmodule

@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The core: sequencer, engines, parameter streamer, SRAM and the memory port. It knows nothing of
+// the host's registers; it is given a program, a stream and base addresses, and reports how it
+// ended. Everything but the memory port is reset whenever a program ends, however it ends.
+
+module npu_core
+  import npu_pkg::*;
+  import npu_isa_pkg::*;
+#(
+  parameter int unsigned ArrayDim = 16,
+  parameter int unsigned SramKiB = 256,
+  parameter int unsigned AccRows = 128,
+  parameter int unsigned FifoKiB = 32,
+  parameter int unsigned NormMax = 8192
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  // Control
+  input  logic        start_i,
+  input  logic        soft_reset_i,
+  input  mem_addr_t   ucode_base_i,
+  input  logic [31:0] ucode_length_i,
+  input  mem_addr_t   stream_base_i,
+  input  logic [31:0] stream_length_i,
+  input  mem_addr_t   base_i [8],
+  input  logic [31:0] pos_i,
+  output logic        started_o,
+  output logic        busy_o,
+  output logic        done_o,
+  output logic        finish_o,
+  output error_e      error_o,
+  output engine_e     error_engine_o,
+  output instr_idx_t  error_instr_o,
+  output mem_addr_t   error_addr_o,
+
+  // Events to count
+  output logic [11:0]           macs_o,
+  output logic                  instr_o,
+  output logic                  stream_beat_o,
+  output logic [NumEngines-1:0] engine_busy_o,
+  output logic [NumEngines-1:0] engine_stall_o,
+
+  // Memory port
+  output logic        m_axi_arvalid_o,
+  input  logic        m_axi_arready_i,
+  output logic [3:0]  m_axi_arid_o,
+  output mem_addr_t   m_axi_araddr_o,
+  output logic [7:0]  m_axi_arlen_o,
+  input  logic        m_axi_rvalid_i,
+  output logic        m_axi_rready_o,
+  input  logic [3:0]  m_axi_rid_i,
+  input  word_t       m_axi_rdata_i,
+  input  logic [1:0]  m_axi_rresp_i,
+  input  logic        m_axi_rlast_i,
+  output logic        m_axi_awvalid_o,
+  input  logic        m_axi_awready_i,
+  output logic [3:0]  m_axi_awid_o,
+  output mem_addr_t   m_axi_awaddr_o,
+  output logic [7:0]  m_axi_awlen_o,
+  output logic        m_axi_wvalid_o,
+  input  logic        m_axi_wready_i,
+  output word_t       m_axi_wdata_o,
+  output logic [15:0] m_axi_wstrb_o,
+  output logic        m_axi_wlast_o,
+  input  logic        m_axi_bvalid_i,
+  output logic        m_axi_bready_o,
+  input  logic [3:0]  m_axi_bid_i,
+  input  logic [1:0]  m_axi_bresp_i
+);
+
+  localparam int unsigned SramWords = SramKiB * 1024 / WordBytes;
+
+  // AXI IDs: the number of the client
+  localparam logic [3:0] IdLoad = 4'd0;
+  localparam logic [3:0] IdStore = 4'd1;
+  localparam logic [3:0] IdUcode = 4'd2;
+  localparam logic [3:0] IdStream = 4'd3;
+
+  // Read clients in the order of their priority
+  localparam int unsigned RdLoad = 0;
+  localparam int unsigned RdUcode = 1;
+  localparam int unsigned RdStream = 2;
+
+  // SRAM ports
+  localparam int unsigned NumRd = 8;
+  localparam int unsigned NumWr = 5;
+  localparam int unsigned RdStore = 0;
+  localparam int unsigned RdGemm = 1;  // four ports
+  localparam int unsigned RdSmx = 5;
+  localparam int unsigned RdNrm = 6;
+  localparam int unsigned RdVec = 7;
+  localparam int unsigned WrLoad = 0;
+  localparam int unsigned WrGemm = 1;
+  localparam int unsigned WrSmx = 2;
+  localparam int unsigned WrNrm = 3;
+  localparam int unsigned WrVec = 4;
+
+  logic core_rst_n, start, drain, bus_idle, rd_idle, wr_idle;
+
+  // ---------------------------------------------------------------------------------------------
+  // Memory port
+  // ---------------------------------------------------------------------------------------------
+  logic       ar_valid[3], ar_ready[3], r_valid[3];
+  mem_addr_t  ar_addr [3];
+  logic [7:0] ar_len  [3];
+  word_t      r_data;
+  logic rd_error, wr_error;
+  logic [3:0] rd_error_id;
+  mem_addr_t rd_error_addr, wr_error_addr;
+
+  npu_axi_read #(
+    .NumClients(3),
+    .Ids       ({IdStream, IdUcode, IdLoad})
+  ) u_axi_read (
+    .clk_i,
+    .rst_ni,
+    .ar_valid_i  (ar_valid),
+    .ar_ready_o  (ar_ready),
+    .ar_addr_i   (ar_addr),
+    .ar_len_i    (ar_len),
+    .r_valid_o   (r_valid),
+    .r_data_o    (r_data),
+    .drain_i     (drain),
+    .idle_o      (rd_idle),
+    .error_o     (rd_error),
+    .error_id_o  (rd_error_id),
+    .error_addr_o(rd_error_addr),
+    .m_arvalid_o (m_axi_arvalid_o),
+    .m_arready_i (m_axi_arready_i),
+    .m_arid_o    (m_axi_arid_o),
+    .m_araddr_o  (m_axi_araddr_o),
+    .m_arlen_o   (m_axi_arlen_o),
+    .m_rvalid_i  (m_axi_rvalid_i),
+    .m_rready_o  (m_axi_rready_o),
+    .m_rid_i     (m_axi_rid_i),
+    .m_rdata_i   (m_axi_rdata_i),
+    .m_rresp_i   (m_axi_rresp_i),
+    .m_rlast_i   (m_axi_rlast_i)
+  );
+
+  logic        aw_valid[1], aw_ready[1], w_valid[1], w_ready[1], b_valid[1];
+  mem_addr_t   aw_addr [1];
+  logic [7:0]  aw_len  [1];
+  word_t       w_data  [1];
+  logic [15:0] w_strb  [1];
+
+  npu_axi_write #(
+    .NumClients(1),
+    .Ids       (IdStore)
+  ) u_axi_write (
+    .clk_i,
+    .rst_ni,
+    .aw_valid_i  (aw_valid),
+    .aw_ready_o  (aw_ready),
+    .aw_addr_i   (aw_addr),
+    .aw_len_i    (aw_len),
+    .w_valid_i   (w_valid),
+    .w_ready_o   (w_ready),
+    .w_data_i    (w_data),
+    .w_strb_i    (w_strb),
+    .b_valid_o   (b_valid),
+    .drain_i     (drain),
+    .idle_o      (wr_idle),
+    .error_o     (wr_error),
+    .error_addr_o(wr_error_addr),
+    .m_awvalid_o (m_axi_awvalid_o),
+    .m_awready_i (m_axi_awready_i),
+    .m_awid_o    (m_axi_awid_o),
+    .m_awaddr_o  (m_axi_awaddr_o),
+    .m_awlen_o   (m_axi_awlen_o),
+    .m_wvalid_o  (m_axi_wvalid_o),
+    .m_wready_i  (m_axi_wready_i),
+    .m_wdata_o   (m_axi_wdata_o),
+    .m_wstrb_o   (m_axi_wstrb_o),
+    .m_wlast_o   (m_axi_wlast_o),
+    .m_bvalid_i  (m_axi_bvalid_i),
+    .m_bready_o  (m_axi_bready_o),
+    .m_bid_i     (m_axi_bid_i),
+    .m_bresp_i   (m_axi_bresp_i)
+  );
+
+  assign bus_idle      = rd_idle && wr_idle;
+  assign stream_beat_o = m_axi_rvalid_i && m_axi_rid_i == IdStream;
+
+  // ---------------------------------------------------------------------------------------------
+  // Program control
+  // ---------------------------------------------------------------------------------------------
+  logic seq_end;
+  error_e seq_error;
+  instr_idx_t seq_error_instr, bus_error_instr, engine_instr[NumEngines];
+  mem_addr_t seq_error_addr;
+  engine_e bus_error_engine;
+
+  always_comb begin
+    bus_error_engine = EngSt;
+    bus_error_instr  = engine_instr[EngSt];
+    if (rd_error) begin
+      unique case (rd_error_id)
+        IdLoad: begin
+          bus_error_engine = EngLd;
+          bus_error_instr  = engine_instr[EngLd];
+        end
+        IdUcode: begin
+          bus_error_engine = EngSeq;
+          bus_error_instr  = (rd_error_addr - ucode_base_i) >> 4;
+        end
+        default: begin
+          bus_error_engine = EngStream;
+          bus_error_instr  = '0;
+        end
+      endcase
+    end
+  end
+
+  npu_run_ctrl u_run_ctrl (
+    .clk_i,
+    .rst_ni,
+    .start_i,
+    .soft_reset_i,
+    .end_i             (seq_end),
+    .end_error_i       (seq_error),
+    .end_instr_i       (seq_error_instr),
+    .end_addr_i        (seq_error_addr),
+    .bus_error_i       (rd_error || wr_error),
+    .bus_error_code_i  (rd_error ? ErrReadError : ErrWriteError),
+    .bus_error_engine_i(bus_error_engine),
+    .bus_error_instr_i (bus_error_instr),
+    .bus_error_addr_i  (rd_error ? rd_error_addr : wr_error_addr),
+    .start_o           (start),
+    .drain_o           (drain),
+    .bus_idle_i        (bus_idle),
+    .core_rst_no       (core_rst_n),
+    .busy_o,
+    .done_o,
+    .finish_o,
+    .error_o,
+    .error_engine_o,
+    .error_instr_o,
+    .error_addr_o
+  );
+  assign started_o = start;
+
+  // ---------------------------------------------------------------------------------------------
+  // Sequencer and streamer
+  // ---------------------------------------------------------------------------------------------
+  logic [NumEngines-1:0] cmd_valid, cmd_ready, engine_done, unit_busy, unit_stall, scoreboard_busy;
+  dma_cmd_t load_cmd, store_cmd;
+  gemm_cmd_t gemm_cmd;
+  smx_cmd_t smx_cmd;
+  nrm_cmd_t nrm_cmd;
+  vec_cmd_t vec_cmd;
+  logic ticket_valid, ticket_ready, ticket_rewind;
+  engine_e ticket_engine;
+  logic [31:0] ticket_offset;
+  // Traced by the bench: every word that leaves the dispatcher
+  logic dispatch_fire, barrier_wait;
+  instr_idx_t dispatch_instr;
+  word_t dispatch_word;
+
+  npu_seq #(
+    .ArrayDim (ArrayDim),
+    .AccRows  (AccRows),
+    .NormMax  (NormMax),
+    .SramWords(SramWords)
+  ) u_seq (
+    .clk_i,
+    .rst_ni         (core_rst_n),
+    .start_i        (start),
+    .ucode_base_i,
+    .ucode_length_i,
+    .stream_length_i,
+    .base_i,
+    .pos_i,
+    .ar_valid_o     (ar_valid[RdUcode]),
+    .ar_ready_i     (ar_ready[RdUcode]),
+    .ar_addr_o      (ar_addr[RdUcode]),
+    .ar_len_o       (ar_len[RdUcode]),
+    .r_valid_i      (r_valid[RdUcode]),
+    .r_data_i       (r_data),
+    .ticket_valid_o (ticket_valid),
+    .ticket_ready_i (ticket_ready),
+    .ticket_rewind_o(ticket_rewind),
+    .ticket_engine_o(ticket_engine),
+    .ticket_offset_o(ticket_offset),
+    .cmd_valid_o    (cmd_valid),
+    .cmd_ready_i    (cmd_ready),
+    .load_cmd_o     (load_cmd),
+    .store_cmd_o    (store_cmd),
+    .gemm_cmd_o     (gemm_cmd),
+    .smx_cmd_o      (smx_cmd),
+    .nrm_cmd_o      (nrm_cmd),
+    .vec_cmd_o      (vec_cmd),
+    .done_i         (engine_done),
+    .end_o          (seq_end),
+    .error_o        (seq_error),
+    .error_instr_o  (seq_error_instr),
+    .error_addr_o   (seq_error_addr),
+    .fire_o         (dispatch_fire),
+    .fire_instr_o   (dispatch_instr),
+    .fire_word_o    (dispatch_word),
+    .barrier_wait_o (barrier_wait),
+    .busy_o         (scoreboard_busy)
+  );
+
+  assign instr_o        = dispatch_fire;
+  assign engine_busy_o  = scoreboard_busy;
+  assign engine_stall_o = unit_stall & unit_busy;
+
+  logic [NumEngines-1:0] beat_valid, beat_ready, beat_last;
+  beat_t beat_data;
+
+  npu_streamer #(
+    .FifoWords(FifoKiB * 1024 / WordBytes)
+  ) u_streamer (
+    .clk_i,
+    .rst_ni         (core_rst_n),
+    .start_i        (start),
+    .base_i         (stream_base_i),
+    .length_i       (stream_length_i),
+    .ticket_valid_i (ticket_valid),
+    .ticket_ready_o (ticket_ready),
+    .ticket_rewind_i(ticket_rewind),
+    .ticket_engine_i(ticket_engine),
+    .ticket_offset_i(ticket_offset),
+    .beat_valid_o   (beat_valid),
+    .beat_data_o    (beat_data),
+    .beat_ready_i   (beat_ready),
+    .beat_last_i    (beat_last),
+    .ar_valid_o     (ar_valid[RdStream]),
+    .ar_ready_i     (ar_ready[RdStream]),
+    .ar_addr_o      (ar_addr[RdStream]),
+    .ar_len_o       (ar_len[RdStream]),
+    .r_valid_i      (r_valid[RdStream]),
+    .r_data_i       (r_data)
+  );
+
+  // Engines without a share of the stream
+  for (genvar e = 0; e < int'(NumEngines); e++) begin : gen_no_stream
+    if (e == int'(EngLd) || e == int'(EngSt) || e == int'(EngSmx)) begin : gen_off
+      assign beat_ready[e] = 1'b0;
+      assign beat_last[e]  = 1'b0;
+    end
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // SRAM
+  // ---------------------------------------------------------------------------------------------
+  sram_rd_req_t rd_req  [NumRd];
+  logic         rd_ready[NumRd];
+  sram_rd_rsp_t rd_rsp  [NumRd];
+  sram_wr_req_t wr_req  [NumWr];
+  logic         wr_ready[NumWr];
+
+  npu_sram #(
+    .Words(SramWords),
+    .NumRd(NumRd),
+    .NumWr(NumWr)
+  ) u_sram (
+    .clk_i,
+    .rst_ni    (core_rst_n),
+    .rd_req_i  (rd_req),
+    .rd_ready_o(rd_ready),
+    .rd_rsp_o  (rd_rsp),
+    .wr_req_i  (wr_req),
+    .wr_ready_o(wr_ready)
+  );
+
+  // ---------------------------------------------------------------------------------------------
+  // Engines
+  // ---------------------------------------------------------------------------------------------
+  npu_dma_load u_load (
+    .clk_i,
+    .rst_ni     (core_rst_n),
+    .cmd_valid_i(cmd_valid[EngLd]),
+    .cmd_ready_o(cmd_ready[EngLd]),
+    .cmd_i      (load_cmd),
+    .done_o     (engine_done[EngLd]),
+    .busy_o     (unit_busy[EngLd]),
+    .stall_o    (unit_stall[EngLd]),
+    .instr_o    (engine_instr[EngLd]),
+    .ar_valid_o (ar_valid[RdLoad]),
+    .ar_ready_i (ar_ready[RdLoad]),
+    .ar_addr_o  (ar_addr[RdLoad]),
+    .ar_len_o   (ar_len[RdLoad]),
+    .r_valid_i  (r_valid[RdLoad]),
+    .r_data_i   (r_data),
+    .wr_req_o   (wr_req[WrLoad]),
+    .wr_ready_i (wr_ready[WrLoad])
+  );
+
+  npu_dma_store u_store (
+    .clk_i,
+    .rst_ni     (core_rst_n),
+    .cmd_valid_i(cmd_valid[EngSt]),
+    .cmd_ready_o(cmd_ready[EngSt]),
+    .cmd_i      (store_cmd),
+    .done_o     (engine_done[EngSt]),
+    .busy_o     (unit_busy[EngSt]),
+    .stall_o    (unit_stall[EngSt]),
+    .instr_o    (engine_instr[EngSt]),
+    .rd_req_o   (rd_req[RdStore]),
+    .rd_ready_i (rd_ready[RdStore]),
+    .rd_rsp_i   (rd_rsp[RdStore]),
+    .aw_valid_o (aw_valid[0]),
+    .aw_ready_i (aw_ready[0]),
+    .aw_addr_o  (aw_addr[0]),
+    .aw_len_o   (aw_len[0]),
+    .w_valid_o  (w_valid[0]),
+    .w_ready_i  (w_ready[0]),
+    .w_data_o   (w_data[0]),
+    .w_strb_o   (w_strb[0]),
+    .b_valid_i  (b_valid[0])
+  );
+
+  npu_gemm #(
+    .ArrayDim(ArrayDim),
+    .AccRows (AccRows)
+  ) u_gemm (
+    .clk_i,
+    .rst_ni        (core_rst_n),
+    .cmd_valid_i   (cmd_valid[EngGemm]),
+    .cmd_ready_o   (cmd_ready[EngGemm]),
+    .cmd_i         (gemm_cmd),
+    .done_o        (engine_done[EngGemm]),
+    .busy_o        (unit_busy[EngGemm]),
+    .stall_o       (unit_stall[EngGemm]),
+    .instr_o       (engine_instr[EngGemm]),
+    .stream_valid_i(beat_valid[EngGemm]),
+    .stream_data_i (beat_data),
+    .stream_ready_o(beat_ready[EngGemm]),
+    .stream_last_o (beat_last[EngGemm]),
+    .rd_req_o      (rd_req[RdGemm:RdGemm+3]),
+    .rd_ready_i    (rd_ready[RdGemm:RdGemm+3]),
+    .rd_rsp_i      (rd_rsp[RdGemm:RdGemm+3]),
+    .wr_req_o      (wr_req[WrGemm]),
+    .wr_ready_i    (wr_ready[WrGemm]),
+    .macs_o
+  );
+
+  npu_softmax u_softmax (
+    .clk_i,
+    .rst_ni     (core_rst_n),
+    .cmd_valid_i(cmd_valid[EngSmx]),
+    .cmd_ready_o(cmd_ready[EngSmx]),
+    .cmd_i      (smx_cmd),
+    .done_o     (engine_done[EngSmx]),
+    .busy_o     (unit_busy[EngSmx]),
+    .stall_o    (unit_stall[EngSmx]),
+    .instr_o    (engine_instr[EngSmx]),
+    .rd_req_o   (rd_req[RdSmx]),
+    .rd_ready_i (rd_ready[RdSmx]),
+    .rd_rsp_i   (rd_rsp[RdSmx]),
+    .wr_req_o   (wr_req[WrSmx]),
+    .wr_ready_i (wr_ready[WrSmx])
+  );
+
+  npu_layernorm #(
+    .NormMax(NormMax)
+  ) u_layernorm (
+    .clk_i,
+    .rst_ni        (core_rst_n),
+    .cmd_valid_i   (cmd_valid[EngNrm]),
+    .cmd_ready_o   (cmd_ready[EngNrm]),
+    .cmd_i         (nrm_cmd),
+    .done_o        (engine_done[EngNrm]),
+    .busy_o        (unit_busy[EngNrm]),
+    .stall_o       (unit_stall[EngNrm]),
+    .instr_o       (engine_instr[EngNrm]),
+    .rd_req_o      (rd_req[RdNrm]),
+    .rd_ready_i    (rd_ready[RdNrm]),
+    .rd_rsp_i      (rd_rsp[RdNrm]),
+    .wr_req_o      (wr_req[WrNrm]),
+    .wr_ready_i    (wr_ready[WrNrm]),
+    .stream_valid_i(beat_valid[EngNrm]),
+    .stream_data_i (beat_data),
+    .stream_ready_o(beat_ready[EngNrm]),
+    .stream_last_o (beat_last[EngNrm])
+  );
+
+  npu_vec u_vec (
+    .clk_i,
+    .rst_ni        (core_rst_n),
+    .cmd_valid_i   (cmd_valid[EngVec]),
+    .cmd_ready_o   (cmd_ready[EngVec]),
+    .cmd_i         (vec_cmd),
+    .done_o        (engine_done[EngVec]),
+    .busy_o        (unit_busy[EngVec]),
+    .stall_o       (unit_stall[EngVec]),
+    .instr_o       (engine_instr[EngVec]),
+    .rd_req_o      (rd_req[RdVec]),
+    .rd_ready_i    (rd_ready[RdVec]),
+    .rd_rsp_i      (rd_rsp[RdVec]),
+    .wr_req_o      (wr_req[WrVec]),
+    .wr_ready_i    (wr_ready[WrVec]),
+    .stream_valid_i(beat_valid[EngVec]),
+    .stream_data_i (beat_data),
+    .stream_ready_o(beat_ready[EngVec]),
+    .stream_last_o (beat_last[EngVec])
+  );
+
+endmodule

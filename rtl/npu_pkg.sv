@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Types, constants and the one definition of rounding and saturation that every engine shares.
+//
+// SRAM is addressed in 16-byte words. Engines receive decoded commands (all addresses and pitches
+// in words, natural pitches already filled in, every operand range already checked), read and write
+// SRAM through one-word ports, and know nothing of each other.
+
+package npu_pkg;
+
+  localparam int unsigned WordBytes = 16;
+  localparam int unsigned WordBits = 8 * WordBytes;
+  // The read side of the parameter stream: four words at once.
+  localparam int unsigned BeatBytes = 64;
+  localparam int unsigned BeatBits = 8 * BeatBytes;
+
+  localparam int unsigned NumEngines = 6;
+  localparam int unsigned NumSramBanks = 16;
+
+  typedef logic [WordBits-1:0] word_t;
+  typedef logic [BeatBits-1:0] beat_t;
+  typedef logic [15:0] sram_addr_t;  // in words
+  typedef logic [31:0] mem_addr_t;  // in bytes
+  typedef logic [31:0] instr_idx_t;  // index of a 16-byte word in the program
+  typedef logic [15:0] dim_t;
+
+  // ---------------------------------------------------------------------------------------------
+  // SRAM ports. A read is accepted when valid and ready meet; its data comes back in order, some
+  // cycles later, and cannot be refused. A write is visible to every later read once accepted.
+  // ---------------------------------------------------------------------------------------------
+  typedef struct packed {
+    logic       valid;
+    sram_addr_t addr;
+  } sram_rd_req_t;
+
+  typedef struct packed {
+    logic  valid;
+    word_t data;
+  } sram_rd_rsp_t;
+
+  typedef struct packed {
+    logic       valid;
+    sram_addr_t addr;
+    word_t      data;
+    instr_idx_t instr;  // who writes, for the trace
+  } sram_wr_req_t;
+
+  // Bank of a word: the address bits folded by XOR, so that power-of-two pitches spread out.
+  function automatic logic [3:0] sram_bank(sram_addr_t addr);
+    return addr[3:0] ^ addr[7:4] ^ addr[11:8] ^ addr[15:12];
+  endfunction
+
+  // Longest burst on the memory port, in words.
+  localparam int unsigned MaxBurst = 32;
+
+  // Length of the next burst of a transfer: no longer than MaxBurst, not across a 4 KiB page.
+  function automatic logic [5:0] burst_words(mem_addr_t addr, logic [31:0] words_left);
+    logic [8:0] to_page;
+    to_page     = 9'd256 - {1'b0, addr[11:4]};
+    burst_words = 6'(MaxBurst);
+    if (to_page < 9'(MaxBurst)) burst_words = to_page[5:0];
+    if (words_left < {26'b0, burst_words}) burst_words = words_left[5:0];
+  endfunction
+
+  // ---------------------------------------------------------------------------------------------
+  // Decoded commands
+  // ---------------------------------------------------------------------------------------------
+  // DMA_LOAD and DMA_STORE
+  typedef struct packed {
+    instr_idx_t instr;
+    sram_addr_t sram;
+    sram_addr_t sram_pitch;
+    mem_addr_t  mem;
+    logic [19:0] mem_pitch;  // bytes
+    dim_t       rows;
+    dim_t       bytes;  // per row
+  } dma_cmd_t;
+
+  typedef enum logic [1:0] {
+    GemmAInt8,
+    GemmAUint8,
+    GemmAInt16,
+    GemmAUint16
+  } gemm_a_e;
+
+  typedef enum logic [1:0] {
+    GemmBRowMajor,
+    GemmBTile,
+    GemmBStream
+  } gemm_b_e;
+
+  typedef enum logic [1:0] {
+    GemmQPrefix,
+    GemmQTensor,
+    GemmQChannel,
+    GemmQRow
+  } gemm_q_e;
+
+  typedef enum logic [1:0] {
+    GemmOutInt8,
+    GemmOutInt16,
+    GemmOutInt32
+  } gemm_out_e;
+
+  typedef enum logic [1:0] {
+    GemmOpNone,
+    GemmOpAdd,
+    GemmOpMul
+  } gemm_op_e;
+
+  typedef struct packed {
+    instr_idx_t instr;
+    sram_addr_t c;
+    sram_addr_t c_pitch;
+    sram_addr_t a;
+    sram_addr_t a_pitch;
+    sram_addr_t b;
+    sram_addr_t b_pitch;  // words; tile order ignores it
+    sram_addr_t d;
+    sram_addr_t d_pitch;
+    sram_addr_t sums;
+    dim_t       m;
+    dim_t       n;
+    dim_t       k;
+    gemm_a_e    a_type;
+    gemm_b_e    b_form;
+    logic       transpose_b;
+    logic       bias;
+    logic       requant;
+    logic       relu;
+    logic       accumulate;
+    gemm_q_e    q;
+    logic       activation;  // the 256-entry table of the share
+    gemm_out_e  out;
+    gemm_op_e   op;
+    logic [15:0] mult;
+    logic [5:0] shift;
+  } gemm_cmd_t;
+
+  typedef enum logic [1:0] {
+    SmxProb8,
+    SmxNumer8,
+    SmxNumer16
+  } smx_out_e;
+
+  typedef struct packed {
+    instr_idx_t instr;
+    sram_addr_t dst;
+    sram_addr_t dst_pitch;
+    sram_addr_t src;
+    sram_addr_t src_pitch;
+    sram_addr_t sums;
+    dim_t       rows;
+    dim_t       cols;
+    dim_t       rows_per_head;  // never zero: equals rows when the program gave none
+    smx_out_e   out;
+    logic       score8;
+    logic       causal;
+    logic [31:0] pos;  // position of row 0
+  } smx_cmd_t;
+
+  typedef struct packed {
+    instr_idx_t instr;
+    sram_addr_t dst;
+    sram_addr_t dst_pitch;
+    sram_addr_t src;
+    sram_addr_t src_pitch;
+    sram_addr_t param;  // when not from the stream
+    dim_t       rows;
+    dim_t       cols;
+    logic       stream;
+    logic       out16;
+  } nrm_cmd_t;
+
+  typedef struct packed {
+    instr_idx_t instr;
+    npu_isa_pkg::vec_op_e op;  // GELU arrives as VecTable
+    sram_addr_t dst;
+    sram_addr_t dst_pitch;
+    sram_addr_t a;
+    sram_addr_t a_pitch;
+    sram_addr_t b;  // second operand, or the table in SRAM
+    sram_addr_t b_pitch;
+    dim_t       rows;
+    dim_t       elements;
+    logic signed [15:0] hi;  // SCALE_SHIFT: scale, CLAMP: upper bound
+    logic signed [15:0] lo;  // CLAMP: lower bound
+    logic [5:0] shift;
+    logic       a16;
+    logic       c16;
+    logic       stream;  // table from the stream
+  } vec_cmd_t;
+
+  // ---------------------------------------------------------------------------------------------
+  // Fixed point
+  // ---------------------------------------------------------------------------------------------
+  typedef logic signed [63:0] acc_t;
+
+  // Arithmetic right shift, rounding half up; a shift of zero returns x.
+  function automatic acc_t round_shift(acc_t x, logic [5:0] shift);
+    acc_t half;
+    half = (shift == '0) ? acc_t'(0) : acc_t'(1) <<< (shift - 6'd1);
+    return (x + half) >>> shift;
+  endfunction
+
+  function automatic logic signed [7:0] sat8(acc_t x);
+    if (x > acc_t'(127)) return 8'sh7f;
+    if (x < -acc_t'(128)) return 8'sh80;
+    return x[7:0];
+  endfunction
+
+  function automatic logic signed [15:0] sat16(acc_t x);
+    if (x > acc_t'(32767)) return 16'sh7fff;
+    if (x < -acc_t'(32768)) return 16'sh8000;
+    return x[15:0];
+  endfunction
+
+  // Position of the highest set bit; zero for zero.
+  function automatic logic [5:0] msb64(logic [63:0] x);
+    msb64 = '0;
+    for (int unsigned i = 0; i < 64; i++) if (x[i]) msb64 = 6'(i);
+  endfunction
+
+endpackage

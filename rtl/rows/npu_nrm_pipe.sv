@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Datapath of the norms. Both passes share the front: unpack an octet, and one multiplier per lane
+// that gives x^2 for the sums or N * x for the output. The output goes on as d = N * x - S1, d * R,
+// q = sat16(rs(d * R, 6 + j)), q * G, and y = sat(rs(q * G, shG) + bias), packed into words. The
+// front waits until the scale of the row and the parameters of the octet have arrived; the rest
+// stands still only while the write queue is full.
+
+module npu_nrm_pipe (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  input npu_pkg::dim_t cols_i,
+  input logic          out16_i,
+
+  // Octets of rows
+  input  logic                   valid_i,
+  output logic                   ready_o,
+  input  npu_rows_pkg::nrm_tag_t tag_i,
+  input  npu_pkg::word_t         word_i,
+
+  // Summing pass, to the statistics
+  output logic                                          stat_valid_o,
+  output logic                                          stat_first_o,
+  output logic                                          stat_last_o,
+  output logic signed [18:0]                            stat_sum_o,
+  output logic        [npu_rows_pkg::RowLanes-1:0][31:0] stat_square_o,
+
+  // Statistics of the row and parameters
+  input  logic                                                     scale_valid_i,
+  output logic                                                     scale_pop_o,
+  input  npu_rows_pkg::nrm_sum_t                                   sum_i,
+  input  npu_rows_pkg::nrm_scale_t                                 scale_i,
+  input  logic                     [10:0]                          octets_i,
+  output logic                                                     param_read_o,
+  output logic                     [9:0]                           param_octet_o,
+  input  npu_rows_pkg::nrm_record_t [npu_rows_pkg::RowLanes-1:0] record_i,
+
+  // Words of the output
+  output logic           word_valid_o,
+  input  logic           word_ready_i,
+  output npu_pkg::word_t word_o,
+  output logic           row_last_o,
+
+  output logic wait_o,  // the front waits for statistics or parameters
+  output logic empty_o
+);
+
+  import npu_pkg::*;
+  import npu_rows_pkg::*;
+
+  typedef struct packed {
+    logic       last;
+    logic [3:0] lanes;
+    logic [9:0] octet;
+  } out_tag_t;
+
+  logic front, back;  // the two parts move
+
+  // Front: unpacked, multiplied
+  logic unpack_valid_q, mul_valid_q;
+  nrm_tag_t unpack_tag_q, mul_tag_q;
+  octet_t unpack_q;
+  logic signed [18:0] octet_sum, octet_sum_q;
+  logic [RowLanes-1:0][31:0] mul_q;
+
+  // Back: difference, scaled, quotient, product
+  logic diff_valid_q, scaled_valid_q, quot_valid_q, prod_valid_q;
+  out_tag_t diff_tag_q, scaled_tag_q, quot_tag_q, prod_tag_q;
+  nrm_scale_t diff_scale_q;
+  logic [5:0] scaled_half_q;
+  logic [RowLanes-1:0][31:0] diff_q;
+  logic [RowLanes-1:0][46:0] scaled_q;
+  octet_t quot_q;
+  logic [RowLanes-1:0][32:0] prod_q;
+  nrm_record_t [RowLanes-1:0] record_q;
+
+  // Packing
+  octet_t octet;
+  logic [63:0] narrow, low_q;
+
+  assign wait_o  = mul_valid_q && mul_tag_q.kind == NrmPassOut &&
+                   !(scale_valid_i && 11'(mul_tag_q.octet) < octets_i);
+  assign back    = !word_valid_o || word_ready_i;
+  assign front   = back && !wait_o;
+  assign ready_o = front;
+  assign empty_o = !(unpack_valid_q || mul_valid_q || diff_valid_q || scaled_valid_q ||
+                     quot_valid_q || prod_valid_q);
+
+  assign stat_valid_o  = front && mul_valid_q && mul_tag_q.kind == NrmPassSum;
+  assign stat_first_o  = mul_tag_q.first;
+  assign stat_last_o   = mul_tag_q.last;
+  assign stat_sum_o    = octet_sum_q;
+  assign stat_square_o = mul_q;
+  assign scale_pop_o   = front && mul_valid_q && mul_tag_q.kind == NrmPassOut && mul_tag_q.last;
+  assign param_read_o  = back && scaled_valid_q;
+  assign param_octet_o = scaled_tag_q.octet;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      unpack_valid_q <= 1'b0;
+      mul_valid_q    <= 1'b0;
+      diff_valid_q   <= 1'b0;
+      scaled_valid_q <= 1'b0;
+      quot_valid_q   <= 1'b0;
+      prod_valid_q   <= 1'b0;
+    end else if (back) begin
+      if (front) begin
+        unpack_valid_q <= valid_i;
+        mul_valid_q    <= unpack_valid_q;
+      end
+      diff_valid_q   <= front && mul_valid_q && mul_tag_q.kind == NrmPassOut;
+      scaled_valid_q <= diff_valid_q;
+      quot_valid_q   <= scaled_valid_q;
+      prod_valid_q   <= quot_valid_q;
+    end
+  end
+
+  // Front
+  always_ff @(posedge clk_i) begin
+    if (front && valid_i) begin
+      unpack_tag_q <= tag_i;
+      for (int unsigned l = 0; l < RowLanes; l++) begin
+        unpack_q[l] <= (4'(l) < tag_i.lanes) ? word_i[16*l+:16] : '0;
+      end
+    end
+  end
+
+  always_comb begin
+    octet_sum = '0;
+    if (unpack_valid_q) begin
+      for (int unsigned l = 0; l < RowLanes; l++) octet_sum += 19'($signed(unpack_q[l]));
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (front && unpack_valid_q) begin
+      mul_tag_q   <= unpack_tag_q;
+      octet_sum_q <= octet_sum;
+      for (int unsigned l = 0; l < RowLanes; l++) begin
+        automatic logic [15:0] factor = (unpack_tag_q.kind == NrmPassSum) ? unpack_q[l] : cols_i;
+        mul_q[l] <= 32'($signed(unpack_q[l])) * 32'($signed(factor));
+      end
+    end
+  end
+
+  // Back
+  always_ff @(posedge clk_i) begin
+    if (front && mul_valid_q) begin
+      diff_tag_q   <= '{last: mul_tag_q.last, lanes: mul_tag_q.lanes, octet: mul_tag_q.octet};
+      diff_scale_q <= scale_i;
+      for (int unsigned l = 0; l < RowLanes; l++) diff_q[l] <= mul_q[l] - 32'(sum_i);
+    end
+    if (back && diff_valid_q) begin
+      scaled_tag_q  <= diff_tag_q;
+      scaled_half_q <= diff_scale_q.half;
+      for (int unsigned l = 0; l < RowLanes; l++) begin
+        scaled_q[l] <= 47'($signed(diff_q[l])) * 47'(diff_scale_q.recip);
+      end
+    end
+    if (back && scaled_valid_q) begin
+      quot_tag_q <= scaled_tag_q;
+      for (int unsigned l = 0; l < RowLanes; l++) begin
+        quot_q[l] <= sat16(round_shift(acc_t'($signed(scaled_q[l])), scaled_half_q + 6'd6));
+      end
+    end
+    if (back && quot_valid_q) begin
+      prod_tag_q <= quot_tag_q;
+      record_q   <= record_i;
+      for (int unsigned l = 0; l < RowLanes; l++) begin
+        prod_q[l] <= 33'($signed(quot_q[l])) * 33'(record_i[l].gain);
+      end
+    end
+  end
+
+  // A gain shift beyond 63 gives the same zero as 63.
+  always_comb begin
+    octet = '0;
+    if (prod_valid_q) begin
+      for (int unsigned l = 0; l < RowLanes; l++) begin
+        automatic logic [5:0] shift = (record_q[l].shift > 8'd63) ? 6'd63 : record_q[l].shift[5:0];
+        automatic acc_t y = round_shift(acc_t'($signed(prod_q[l])), shift) +
+                            acc_t'(record_q[l].bias);
+        if (4'(l) < prod_tag_q.lanes) octet[l] = out16_i ? sat16(y) : 16'(sat8(y));
+      end
+    end
+    for (int unsigned l = 0; l < RowLanes; l++) narrow[8*l+:8] = octet[l][7:0];
+  end
+
+  // Words: one octet of int16, or two of int8
+  assign word_valid_o = prod_valid_q && (out16_i || prod_tag_q.octet[0] || prod_tag_q.last);
+  assign row_last_o   = prod_tag_q.last;
+
+  always_comb begin
+    if (out16_i) word_o = word_t'(octet);
+    else if (prod_tag_q.octet[0]) word_o = {narrow, low_q};
+    else word_o = {64'd0, narrow};
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (back && prod_valid_q) low_q <= narrow;
+  end
+
+endmodule

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the row engines (softmax and the norms) share: the work unit of eight columns, and the tags
+// that travel beside every unit through an engine's pipeline.
+
+package npu_rows_pkg;
+
+  // Columns handled per cycle: one word of 16-bit elements, an "octet".
+  localparam int unsigned RowLanes = 8;
+
+  typedef logic [RowLanes-1:0][15:0] octet_t;
+
+  // SOFTMAX reads a row twice (maximum, then exponentials), or three times for probabilities.
+  typedef enum logic [1:0] {
+    SmxPassMax,
+    SmxPassSum,
+    SmxPassOut
+  } smx_pass_e;
+
+  typedef struct packed {
+    smx_pass_e pass;
+    logic      first;  // first octet of this pass over the row
+    logic      last;
+  } smx_step_t;
+
+  typedef struct packed {
+    smx_step_t  step;
+    logic       upper;  // int8 scores: the octet is the upper half of its word
+    logic [3:0] visible;  // number of visible columns, from lane 0 upwards
+  } smx_tag_t;
+
+  // The norms read their parameters, and each row for its sums and again to normalise it.
+  typedef enum logic [1:0] {
+    NrmParam,
+    NrmPassSum,
+    NrmPassOut
+  } nrm_kind_e;
+
+  typedef struct packed {
+    nrm_kind_e  kind;
+    logic       first;  // of the row
+    logic       last;
+    logic [3:0] lanes;  // columns of the row in this octet
+    logic [9:0] octet;  // index inside the row, which selects the parameters
+  } nrm_tag_t;
+
+  // What the first pass over a row leaves for the second: S1, and the factor of d: recip / 2^(6 + j)
+  // in the units of numerics.
+  typedef logic signed [28:0] nrm_sum_t;
+
+  typedef struct packed {
+    logic [15:0] recip;
+    logic [5:0]  half;  // j
+  } nrm_scale_t;
+
+  // Normalisation parameters of one column, as they lie in the share.
+  typedef struct packed {
+    logic signed [7:0]  bias;
+    logic [7:0]         shift;
+    logic [15:0]        gain;
+  } nrm_record_t;
+
+endpackage

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// First two stages of SOFTMAX: unpack an octet of scores to 16 bits, and keep the running maximum
+// of the row. Lanes that are not visible take part as the lowest score, which changes no maximum.
+// When an octet of a later pass leaves this block, the maximum beside it is that of its whole row.
+
+module npu_smx_max (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  input  logic advance_i,
+  input  logic score8_i,
+
+  input  logic                   valid_i,
+  input  npu_rows_pkg::smx_tag_t tag_i,
+  input  npu_pkg::word_t         word_i,
+
+  output logic                           valid_o,
+  output npu_rows_pkg::smx_step_t        step_o,
+  output logic                     [3:0] visible_o,
+  output logic                    [15:0] max_o,
+  output npu_rows_pkg::octet_t           score_o,
+  output logic                           empty_o
+);
+
+  import npu_rows_pkg::*;
+
+  localparam logic signed [15:0] Lowest = 16'sh8000;
+
+  logic unpack_valid_q, valid_q;
+  smx_step_t unpack_step_q, step_q;
+  logic [3:0] unpack_visible_q, visible_q;
+  octet_t unpack_q, score_q;
+  logic signed [15:0] max_q;
+
+  assign valid_o   = valid_q;
+  assign step_o    = step_q;
+  assign visible_o = visible_q;
+  assign max_o     = max_q;
+  assign score_o   = score_q;
+  assign empty_o   = !unpack_valid_q && !valid_q;
+
+  function automatic logic signed [15:0] larger(logic signed [15:0] a, logic signed [15:0] b);
+    return (a > b) ? a : b;
+  endfunction
+
+  function automatic logic signed [15:0] largest(octet_t octet);
+    for (int unsigned span = RowLanes / 2; span > 0; span /= 2) begin
+      for (int unsigned l = 0; l < span; l++) octet[l] = larger(octet[l], octet[l+span]);
+    end
+    return octet[0];
+  endfunction
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      unpack_valid_q <= 1'b0;
+      valid_q        <= 1'b0;
+    end else if (advance_i) begin
+      unpack_valid_q <= valid_i;
+      valid_q        <= unpack_valid_q;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (advance_i && valid_i) begin
+      unpack_step_q    <= tag_i.step;
+      unpack_visible_q <= tag_i.visible;
+      for (int unsigned l = 0; l < RowLanes; l++) begin
+        automatic logic [7:0] narrow = tag_i.upper ? word_i[64+8*l+:8] : word_i[8*l+:8];
+        if (4'(l) >= tag_i.visible) unpack_q[l] <= Lowest;
+        else unpack_q[l] <= score8_i ? 16'($signed(narrow)) : word_i[16*l+:16];
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (advance_i && unpack_valid_q) begin
+      step_q    <= unpack_step_q;
+      visible_q <= unpack_visible_q;
+      score_q   <= unpack_q;
+      if (unpack_step_q.pass == SmxPassMax) begin
+        max_q <= larger(largest(unpack_q), unpack_step_q.first ? Lowest : max_q);
+      end
+    end
+  end
+
+endmodule

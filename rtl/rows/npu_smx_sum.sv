@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Last stages of SOFTMAX: the row sum of the numerators, the optional multiplication with its
+// reciprocal (probabilities), and packing into words. Numerators are packed as they arrive, and the
+// sum is handed out in the cycle after the last octet of a row. For probabilities an octet passes
+// two more stages; the reciprocal of the sum was registered when the summing pass ended, which is
+// before the first octet of the writing pass needs it.
+
+module npu_smx_sum (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  input  logic              start_i,
+  input  npu_pkg::smx_out_e out_i,
+  input  logic              advance_i,
+
+  input  logic                    valid_i,
+  input  npu_rows_pkg::smx_step_t step_i,
+  input  npu_rows_pkg::octet_t    numer_i,
+
+  // Results of this cycle; they count when advance_i is set
+  output logic                  word_valid_o,
+  output npu_pkg::word_t        word_o,
+  output logic                  row_last_o,
+  output logic                  sum_valid_o,
+  output logic           [31:0] sum_o,
+  output logic                  empty_o
+);
+
+  import npu_pkg::*;
+  import npu_rows_pkg::*;
+
+  logic prob, sum_valid_q, prod_valid_q, adds, sum_done;
+  smx_pass_e pass_q;
+  logic last_q, prod_last_q;
+  octet_t numer_q;
+  logic [31:0] sum_q, octet_sum;
+  logic [15:0] recip, recip_q;
+  logic [4:0] msb, msb_q;
+  logic [RowLanes-1:0][31:0] prod_q;
+
+  logic octet_valid, octet_last, half_q;
+  octet_t octet;
+  logic [63:0] narrow, low_q;
+
+  assign prob        = out_i == SmxProb8;
+  assign empty_o     = !sum_valid_q && !prod_valid_q;
+  assign sum_o       = sum_q;
+  assign sum_valid_o = sum_valid_q && !prob && pass_q == SmxPassOut && last_q;
+
+  // Sum
+  assign adds = valid_i && (step_i.pass == SmxPassSum || (step_i.pass == SmxPassOut && !prob));
+
+  always_comb begin
+    octet_sum = '0;
+    if (adds) for (int unsigned l = 0; l < RowLanes; l++) octet_sum += 32'(numer_i[l]);
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      sum_valid_q  <= 1'b0;
+      prod_valid_q <= 1'b0;
+      sum_q        <= '0;
+    end else if (advance_i) begin
+      sum_valid_q  <= valid_i;
+      prod_valid_q <= sum_valid_q && prob && pass_q == SmxPassOut;
+      if (adds) sum_q <= step_i.first ? octet_sum : sum_q + octet_sum;
+    end
+  end
+
+  // Probabilities
+  assign sum_done = sum_valid_q && pass_q == SmxPassSum && last_q;
+
+  npu_recip u_recip (
+    .sum_i  (sum_done ? sum_q : '0),
+    .recip_o(recip),
+    .msb_o  (msb)
+  );
+
+  always_ff @(posedge clk_i) begin
+    if (advance_i && valid_i) begin
+      pass_q  <= step_i.pass;
+      last_q  <= step_i.last;
+      numer_q <= numer_i;
+    end
+    if (advance_i && sum_done) begin
+      recip_q <= recip;
+      msb_q   <= msb;
+    end
+    if (advance_i && sum_valid_q && prob && pass_q == SmxPassOut) begin
+      prod_last_q <= last_q;
+      for (int unsigned l = 0; l < RowLanes; l++) prod_q[l] <= 32'(numer_q[l]) * 32'(recip_q);
+    end
+  end
+
+  // The octet to pack, and its low bytes
+  always_comb begin
+    octet_valid = prob ? prod_valid_q : valid_i && step_i.pass == SmxPassOut;
+    octet_last  = prob ? prod_last_q : step_i.last;
+    octet       = numer_i;
+    if (prob && prod_valid_q) begin
+      for (int unsigned l = 0; l < RowLanes; l++) begin
+        automatic acc_t p = round_shift(acc_t'({32'd0, prod_q[l]}), 6'd8 + 6'(msb_q));
+        octet[l] = (p > acc_t'(255)) ? 16'd255 : p[15:0];
+      end
+    end
+    narrow = '0;
+    if (octet_valid) begin
+      for (int unsigned l = 0; l < RowLanes; l++) narrow[8*l+:8] = octet[l][7:0];
+    end
+  end
+
+  // Words: one octet of 16-bit numerators, or two of bytes (a row has an even number of octets)
+  assign word_valid_o = octet_valid && (out_i == SmxNumer16 || half_q);
+  assign word_o       = (out_i == SmxNumer16) ? word_t'(octet) : {narrow, low_q};
+  assign row_last_o   = octet_last;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      half_q <= 1'b0;
+      low_q  <= '0;
+    end else if (start_i) begin
+      half_q <= 1'b0;
+    end else if (advance_i && octet_valid) begin
+      half_q <= !half_q;
+      low_q  <= narrow;
+    end
+  end
+
+`ifndef SYNTHESIS
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   octet_valid && octet_last && out_i != SmxNumer16 |-> half_q);
+  assert property (@(posedge clk_i) disable iff (!rst_ni) !(word_valid_o && sum_valid_o));
+`endif
+
+endmodule

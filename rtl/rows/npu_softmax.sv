@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SOFTMAX engine: base-2 softmax over rows of scores in SRAM, int8 or int16, written back as
+// unnormalised numerators with their row sums, or as 8-bit probabilities. A walker issues octets of
+// columns; they pass one pipeline (unpack, running maximum, exponential in two stages, sum and
+// packing) that stands still only while the write queue is full. One instruction at a time.
+
+module npu_softmax (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  input  logic              cmd_valid_i,
+  output logic              cmd_ready_o,
+  input  npu_pkg::smx_cmd_t cmd_i,
+
+  output logic                done_o,
+  output logic                busy_o,
+  output logic                stall_o,
+  output npu_pkg::instr_idx_t instr_o,
+
+  output npu_pkg::sram_rd_req_t rd_req_o,
+  input  logic                  rd_ready_i,
+  input  npu_pkg::sram_rd_rsp_t rd_rsp_i,
+  output npu_pkg::sram_wr_req_t wr_req_o,
+  input  logic                  wr_ready_i
+);
+
+  import npu_pkg::*;
+  import npu_rows_pkg::*;
+
+  // Instruction
+  logic busy_q, start, finished;
+  smx_out_e out_q;
+  logic score8_q;
+  instr_idx_t instr_q;
+  sram_addr_t sums_q;  // where the next row sum goes
+
+  // Tokens
+  logic walk_active, token_valid, token_ready, token_read, token_word, token_keep;
+  sram_addr_t token_addr;
+  smx_tag_t token_tag;
+
+  // Stages
+  logic advance, fetch_valid, max_valid, exp_valid;
+  logic fetch_empty, max_empty, exp_empty, sum_empty, write_empty;
+  smx_tag_t fetch_tag;
+  smx_step_t max_step, exp_step;
+  logic [3:0] max_visible;
+  word_t fetch_word;
+  logic [15:0] row_max;
+  octet_t score, numer;
+
+  // Results
+  logic write_ready, word_valid, row_last, sum_valid;
+  word_t word;
+  logic [31:0] sum;
+
+  assign finished = busy_q && !walk_active && fetch_empty && max_empty && exp_empty && sum_empty &&
+                    write_empty;
+  assign cmd_ready_o = !busy_q || finished;
+  assign start       = cmd_valid_i && cmd_ready_o;
+  assign done_o      = finished;
+  assign busy_o      = busy_q;
+  assign instr_o     = instr_q;
+  assign stall_o     = (rd_req_o.valid && !rd_ready_i) || (wr_req_o.valid && !wr_ready_i);
+  assign advance     = !(word_valid || sum_valid) || write_ready;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      busy_q   <= 1'b0;
+      out_q    <= SmxProb8;
+      score8_q <= 1'b0;
+      instr_q  <= '0;
+      sums_q   <= '0;
+    end else if (start) begin
+      busy_q   <= 1'b1;
+      out_q    <= cmd_i.out;
+      score8_q <= cmd_i.score8;
+      instr_q  <= cmd_i.instr;
+      sums_q   <= cmd_i.sums;
+    end else begin
+      if (finished) busy_q <= 1'b0;
+      if (sum_valid && advance) sums_q <= sums_q + 1'b1;
+    end
+  end
+
+  npu_smx_walk u_walk (
+    .clk_i,
+    .rst_ni,
+    .start_i      (start),
+    .cmd_i,
+    .active_o     (walk_active),
+    .token_valid_o(token_valid),
+    .token_ready_i(token_ready),
+    .token_read_o (token_read),
+    .token_word_o (token_word),
+    .token_keep_o (token_keep),
+    .token_addr_o (token_addr),
+    .token_tag_o  (token_tag)
+  );
+
+  npu_row_fetch #(
+    .TagT(smx_tag_t)
+  ) u_fetch (
+    .clk_i,
+    .rst_ni,
+    .token_valid_i(token_valid),
+    .token_ready_o(token_ready),
+    .token_read_i (token_read),
+    .token_word_i (token_word),
+    .token_keep_i (token_keep),
+    .token_addr_i (token_addr),
+    .token_tag_i  (token_tag),
+    .valid_o      (fetch_valid),
+    .ready_i      (advance),
+    .tag_o        (fetch_tag),
+    .word_o       (fetch_word),
+    .empty_o      (fetch_empty),
+    .rd_req_o,
+    .rd_ready_i,
+    .rd_rsp_i
+  );
+
+  npu_smx_max u_max (
+    .clk_i,
+    .rst_ni,
+    .advance_i(advance),
+    .score8_i (score8_q),
+    .valid_i  (fetch_valid),
+    .tag_i    (fetch_tag),
+    .word_i   (fetch_word),
+    .valid_o  (max_valid),
+    .step_o   (max_step),
+    .visible_o(max_visible),
+    .max_o    (row_max),
+    .score_o  (score),
+    .empty_o  (max_empty)
+  );
+
+  // Octets of the first pass have done their work and end here.
+  npu_exp u_exp (
+    .clk_i,
+    .rst_ni,
+    .advance_i(advance),
+    .narrow_i (out_q == SmxNumer8),
+    .valid_i  (max_valid && max_step.pass != SmxPassMax),
+    .step_i   (max_step),
+    .visible_i(max_visible),
+    .max_i    (row_max),
+    .score_i  (score),
+    .valid_o  (exp_valid),
+    .step_o   (exp_step),
+    .numer_o  (numer),
+    .empty_o  (exp_empty)
+  );
+
+  npu_smx_sum u_sum (
+    .clk_i,
+    .rst_ni,
+    .start_i     (start),
+    .out_i       (out_q),
+    .advance_i   (advance),
+    .valid_i     (exp_valid),
+    .step_i      (exp_step),
+    .numer_i     (numer),
+    .word_valid_o(word_valid),
+    .word_o      (word),
+    .row_last_o  (row_last),
+    .sum_valid_o (sum_valid),
+    .sum_o       (sum),
+    .empty_o     (sum_empty)
+  );
+
+  npu_row_writer u_writer (
+    .clk_i,
+    .rst_ni,
+    .start_i     (start),
+    .dst_i       (cmd_i.dst),
+    .pitch_i     (cmd_i.dst_pitch),
+    .instr_i     (cmd_i.instr),
+    .ready_o     (write_ready),
+    .word_valid_i(word_valid),
+    .word_i      (word),
+    .row_last_i  (row_last),
+    .side_valid_i(sum_valid),
+    .side_addr_i (sums_q),
+    .side_word_i ({96'd0, sum}),
+    .empty_o     (write_empty),
+    .wr_req_o,
+    .wr_ready_i
+  );
+
+`ifndef SYNTHESIS
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   cmd_valid_i && !cmd_ready_o |=> cmd_valid_i);
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   rd_req_o.valid && !rd_ready_i |=> rd_req_o.valid && $stable(rd_req_o.addr));
+`endif
+
+endmodule

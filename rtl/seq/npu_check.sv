@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Folds prefix words into the words that they belong to and checks every instruction ahead of its
+// dispatch. Opcode, fields and dimensions are checked at once; the ends of the operands take one
+// cycle each on a single multiplier. Results queue up for the dispatcher, so that checking hides
+// behind the barriers.
+
+module npu_check
+  import npu_pkg::*;
+  import npu_isa_pkg::*;
+  import npu_seq_pkg::*;
+#(
+  parameter int unsigned ArrayDim = 16,
+  parameter int unsigned AccRows = 128,
+  parameter int unsigned NormMax = 8192,
+  parameter int unsigned SramWords = 16384
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  input  logic       word_valid_i,
+  output logic       word_ready_o,
+  input  word_t      word_i,
+  input  instr_idx_t index_i,
+  input  logic       past_end_i,
+
+  output logic   entry_valid_o,
+  input  logic   entry_ready_i,
+  output entry_t entry_o
+);
+
+  typedef enum logic [1:0] {
+    StTake,
+    StTerms,
+    StHeads,
+    StPush
+  } state_e;
+
+  state_e state_q;
+  entry_t entry_q;
+  logic [NumTerms-1:0] left_q;  // products still to be formed
+  logic no_end_q;  // the missing END has been reported
+
+  logic    has_prefix_q;
+  prefix_t prefix_q;
+
+  // The word at hand is checked while it is taken.
+  error_e    legal_error;
+  mem_addr_t legal_addr;
+  term_t     legal_term[NumTerms];
+  term_t     terms_q[NumTerms];
+  logic      check_heads;
+  logic [NumTerms-1:0] legal_left;
+  instr_t    word;
+  assign word = instr_t'(word_i);
+
+  npu_legal #(
+    .ArrayDim(ArrayDim),
+    .AccRows (AccRows),
+    .NormMax (NormMax)
+  ) u_legal (
+    .word_i       (word),
+    .has_prefix_i (has_prefix_q),
+    .prefix_i     (prefix_q),
+    .error_o      (legal_error),
+    .error_addr_o (legal_addr),
+    .term_o       (legal_term),
+    .check_heads_o(check_heads)
+  );
+
+  always_comb begin
+    for (int unsigned t = 0; t < NumTerms; t++) legal_left[t] = legal_term[t].valid;
+  end
+
+  logic queue_ready, is_prefix;
+  assign word_ready_o = state_q == StTake;
+  assign is_prefix    = word.opcode == OpPfx && legal_error == ErrNone;
+
+  // One product per cycle, lowest number first
+  term_t term;
+  logic [2:0] number;
+  always_comb begin
+    number = '0;
+    for (int unsigned t = NumTerms; t > 0; t--) if (left_q[t-1]) number = 3'(t - 1);
+  end
+  logic [36:0] product;
+  logic outside;
+  assign term    = terms_q[number];
+  assign product = 37'(term.a) * 37'(term.b) + 37'(term.c);
+  assign outside = product + 37'(term.start) > 37'(SramWords);
+
+  // M mod K by shifting subtraction
+  logic [4:0] step_q;
+  logic [16:0] rest_q, rest_shifted;
+  dim_t dividend_q;
+  assign rest_shifted = {rest_q[15:0], dividend_q[15]};
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      state_q      <= StTake;
+      entry_q      <= '0;
+      left_q       <= '0;
+      no_end_q     <= 1'b0;
+      has_prefix_q <= 1'b0;
+      prefix_q     <= '0;
+      step_q       <= '0;
+      rest_q       <= '0;
+      dividend_q   <= '0;
+      for (int unsigned t = 0; t < NumTerms; t++) terms_q[t] <= '0;
+    end else begin
+      unique case (state_q)
+        StTake: begin
+          if (word_valid_i) begin
+            if (is_prefix) begin
+              has_prefix_q <= 1'b1;
+              prefix_q     <= prefix_t'(word_i);
+            end else begin
+              has_prefix_q <= 1'b0;
+              prefix_q     <= '0;
+              terms_q      <= legal_term;
+              left_q       <= legal_left;
+              step_q       <= '0;
+              rest_q       <= '0;
+              dividend_q   <= word.m;
+              entry_q      <= '{
+                  index: index_i,
+                  word: word,
+                  has_prefix: has_prefix_q,
+                  prefix: prefix_q,
+                  error: legal_error,
+                  error_addr: legal_addr,
+                  share: '0,
+                  span: '0
+              };
+              if (legal_error != ErrNone || legal_left == '0) state_q <= StPush;
+              else state_q <= check_heads ? StHeads : StTerms;
+            end
+          end else if (past_end_i && !no_end_q) begin
+            no_end_q <= 1'b1;
+            entry_q  <= '{index: index_i, error: ErrNoEnd, default: '0};
+            state_q  <= StPush;
+          end
+        end
+        StHeads: begin
+          // Sixteen steps, then the remainder is known.
+          if (step_q == 5'd16) begin
+            if (rest_q != '0) begin
+              entry_q.error <= ErrBadDimension;
+              state_q       <= StPush;
+            end else begin
+              state_q <= StTerms;
+            end
+          end else begin
+            rest_q     <= (rest_shifted >= 17'(entry_q.word.k)) ? rest_shifted - 17'(entry_q.word.k)
+                                                                : rest_shifted;
+            dividend_q <= dividend_q << 1;
+            step_q     <= step_q + 1'b1;
+          end
+        end
+        StTerms: begin
+          if (32'(number) == TermShare) begin
+            entry_q.share <= {product[25:0], 6'b0};
+          end else if (32'(number) == TermSpan) begin
+            entry_q.span <= product;
+          end else if (outside && entry_q.error == ErrNone) begin
+            entry_q.error      <= ErrSramRange;
+            entry_q.error_addr <= {12'b0, term.start, 4'b0};
+          end
+          left_q[number] <= 1'b0;
+          if ((left_q & (left_q - 1'b1)) == '0) state_q <= StPush;
+        end
+        StPush: if (queue_ready) state_q <= StTake;
+        default: state_q <= StTake;
+      endcase
+    end
+  end
+
+  npu_fifo #(
+    .DataT(entry_t),
+    .Depth(4)
+  ) u_queue (
+    .clk_i,
+    .rst_ni,
+    .valid_i(state_q == StPush),
+    .ready_o(queue_ready),
+    .data_i (entry_q),
+    .valid_o(entry_valid_o),
+    .ready_i(entry_ready_i),
+    .data_o (entry_o),
+    .count_o()
+  );
+
+endmodule

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What makes a GEMM illegal, and the products that its remaining checks need. Combinational.
+
+module npu_legal_gemm
+  import npu_pkg::*;
+  import npu_isa_pkg::*;
+  import npu_seq_pkg::*;
+#(
+  parameter int unsigned ArrayDim = 16,
+  parameter int unsigned AccRows = 128
+) (
+  input  instr_t  word_i,
+  input  logic    has_prefix_i,
+  input  prefix_t prefix_i,
+
+  output logic  bad_field_o,
+  output logic  bad_dim_o,
+  output term_t term_o [NumTerms]
+);
+
+  localparam int unsigned Edge = (ArrayDim > 16) ? ArrayDim : 16;
+
+  gemm_mode_t mode;
+  logic mode_word, requant, stream, has_d, uses_mul, uses_sums, wide, dynamic, transpose;
+  assign mode      = gemm_mode(word_i);
+  assign mode_word = word_i.flags[FlagMode];
+  assign requant   = word_i.flags[FlagRequant];
+  assign transpose = word_i.flags[FlagTransposeB];
+  assign stream    = mode.b_form == 2'd2;
+  assign has_d     = gemm_has_d(word_i, mode);
+  assign uses_mul  = mode.op == 2'd2 || (mode_word && requant && mode.q == 2'd0);
+  assign uses_sums = mode_word && requant && mode.q == 2'd3;
+  assign wide      = mode.a_type[1];
+  assign dynamic   = word_i.m >= DynamicDim || word_i.n >= DynamicDim || word_i.k >= DynamicDim;
+
+  // ---------------------------------------------------------------------------------------------
+  // Fields
+  // ---------------------------------------------------------------------------------------------
+  logic bad_plain, bad_mode, bad_operand, bad_prefix;
+
+  always_comb begin
+    bad_plain = word_i.flags[FlagBiasEn] || (!requant && word_i.imm != '0) ||
+                word_i.imm[15:14] != '0 || (!requant && word_i.flags[FlagRelu]);
+
+    bad_mode = mode.reserved || mode.b_form == 2'd3 || mode.op == 2'd3 ||
+               mode.fmt != '0 || mode.argmax || mode.out == 2'd3;
+    if (!requant) begin
+      bad_mode |= mode.q != '0 || mode.out != 2'd2 || word_i.flags[FlagRelu] || mode.activation ||
+                  mode.op != '0;
+    end else begin
+      bad_mode |= mode.out == 2'd2;
+    end
+    bad_mode |= transpose && stream;
+    bad_mode |= word_i.flags[FlagBiasEn] && !(requant && mode.q == 2'd2);
+    bad_mode |= word_i.flags[FlagAccumulate] && mode.op != '0;
+    bad_mode |= mode.op == 2'd2 && (mode.q == 2'd0 || mode.q == 2'd3 || mode.out != 2'd0);
+    bad_mode |= mode.activation && mode.out != 2'd0;
+
+    bad_operand = stream && !has_d && word_i.src1 != '0;
+    bad_operand |= has_d && mode_word && !stream && !has_prefix_i;
+    bad_operand |= word_i.flags[FlagAccumulate] && mode.out != 2'd2 &&
+                   gemm_d(word_i, mode, has_prefix_i, prefix_i) == word_i.dst;
+    bad_operand |= mode_word && requant && mode.q == 2'd0 &&
+                   (prefix_i.mul == '0 || prefix_i.mul[15]);
+    bad_operand |= uses_sums && !has_prefix_i;
+
+    bad_prefix = prefix_i.bp != '0 && mode.b_form != 2'd0;
+    bad_prefix |= prefix_i.d != '0 && !(has_d && !stream);
+    bad_prefix |= prefix_i.dp != '0 && !has_d;
+    bad_prefix |= prefix_i.mul != '0 && !uses_mul && !uses_sums;
+    bad_prefix |= prefix_i.sh != '0 && !uses_mul;
+    bad_prefix |= (prefix_i.base != '0 && !dynamic) || prefix_i.base[3:0] != '0;
+
+    bad_field_o = word_i.flags[7] || word_i.flags[FlagCausalMask] ||
+                  (mode_word ? bad_mode : bad_plain) || bad_operand || bad_prefix;
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Dimensions
+  // ---------------------------------------------------------------------------------------------
+  assign bad_dim_o = word_i.m == '0 || word_i.n == '0 || word_i.k == '0 || dynamic ||
+                     word_i.m > dim_t'(wide ? AccRows / 2 : AccRows);
+
+  // ---------------------------------------------------------------------------------------------
+  // Ranges and share
+  // ---------------------------------------------------------------------------------------------
+  logic [15:0] c_words, a_words, b_words, d_words;
+  logic [16:0] n_edge, k_edge;
+  logic [31:0] tiles_n, tiles_k;
+
+  assign c_words = words_of(gemm_c_bytes(word_i, mode));
+  assign a_words = words_of(row_bytes(word_i.k, wide));
+  assign b_words = words_of({2'b0, transpose ? word_i.k : word_i.n});
+  assign d_words = words_of(gemm_d_bytes(word_i, mode));
+  assign tiles_n = (32'(word_i.n) + Edge - 1) / Edge;
+  assign tiles_k = (32'(word_i.k) + Edge - 1) / Edge;
+  assign n_edge  = 17'(tiles_n * Edge);
+  assign k_edge  = 17'(tiles_k * Edge);
+
+  logic [16:0] c_rows, d_rows;
+  assign c_rows = (wide && !requant) ? {word_i.m, 1'b0} : {1'b0, word_i.m};
+  assign d_rows = (wide && word_i.flags[FlagAccumulate]) ? {word_i.m, 1'b0} : {1'b0, word_i.m};
+
+  always_comb begin
+    for (int unsigned t = 0; t < NumTerms; t++) term_o[t] = '0;
+
+    term_o[0] = '{1'b1, c_rows - 1'b1, 20'(pitch_or(prefix_i.cp, c_words)), 20'(c_words),
+                  word_i.dst};
+    term_o[1] = '{1'b1, 17'(word_i.m) - 1'b1, 20'(pitch_or(prefix_i.ap, a_words)), 20'(a_words),
+                  word_i.src0};
+    if (mode.b_form == 2'd0) begin
+      term_o[2] = '{1'b1, 17'(transpose ? word_i.n : word_i.k) - 1'b1,
+                    20'(pitch_or(prefix_i.bp, b_words)), 20'(b_words), word_i.src1};
+    end else if (mode.b_form == 2'd1) begin
+      term_o[2] = '{1'b1, n_edge, 20'(k_edge >> 4), '0, word_i.src1};
+    end
+    if (has_d) begin
+      term_o[3] = '{1'b1, d_rows - 1'b1, 20'(pitch_or(prefix_i.dp, d_words)), 20'(d_words),
+                    gemm_d(word_i, mode, has_prefix_i, prefix_i)};
+    end
+    if (uses_sums) term_o[4] = '{1'b1, 17'(word_i.m) - 1'b1, 20'd1, 20'd1, prefix_i.mul};
+
+    // In units of 64 bytes, so that the factor stays short
+    term_o[TermShare].valid = 1'b1;
+    term_o[TermShare].a     = 17'(tiles_n);
+    if (requant && mode.q == 2'd2) term_o[TermShare].b = 20'(8 * Edge / BeatBytes);
+    if (stream) begin
+      term_o[TermShare].b = term_o[TermShare].b + 20'(tiles_k * (Edge * Edge / BeatBytes));
+    end
+    term_o[TermShare].c = (mode.activation ? 20'd4 : 20'd0) +
+                          ((requant && mode.q == 2'd1) ? 20'd1 : 20'd0);
+  end
+
+endmodule

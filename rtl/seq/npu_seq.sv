@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Microcode sequencer: fetches, checks and dispatches the program, and keeps a queue of decoded
+// commands in front of every engine.
+
+module npu_seq
+  import npu_pkg::*;
+  import npu_isa_pkg::*;
+  import npu_seq_pkg::*;
+#(
+  parameter int unsigned ArrayDim = 16,
+  parameter int unsigned AccRows = 128,
+  parameter int unsigned NormMax = 8192,
+  parameter int unsigned SramWords = 16384
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  input  logic        start_i,
+  input  mem_addr_t   ucode_base_i,
+  input  logic [31:0] ucode_length_i,
+  input  logic [31:0] stream_length_i,
+  input  mem_addr_t   base_i [8],
+  input  logic [31:0] pos_i,
+
+  output logic       ar_valid_o,
+  input  logic       ar_ready_i,
+  output mem_addr_t  ar_addr_o,
+  output logic [7:0] ar_len_o,
+  input  logic       r_valid_i,
+  input  word_t      r_data_i,
+
+  output logic        ticket_valid_o,
+  input  logic        ticket_ready_i,
+  output logic        ticket_rewind_o,
+  output engine_e     ticket_engine_o,
+  output logic [31:0] ticket_offset_o,
+
+  output logic [NumEngines-1:0] cmd_valid_o,
+  input  logic [NumEngines-1:0] cmd_ready_i,
+  output dma_cmd_t              load_cmd_o,
+  output dma_cmd_t              store_cmd_o,
+  output gemm_cmd_t             gemm_cmd_o,
+  output smx_cmd_t              smx_cmd_o,
+  output nrm_cmd_t              nrm_cmd_o,
+  output vec_cmd_t              vec_cmd_o,
+  input  logic [NumEngines-1:0] done_i,
+
+  output logic       end_o,
+  output error_e     error_o,
+  output instr_idx_t error_instr_o,
+  output mem_addr_t  error_addr_o,
+
+  output logic                  fire_o,
+  output instr_idx_t            fire_instr_o,
+  output word_t                 fire_word_o,
+  output logic                  barrier_wait_o,
+  output logic [NumEngines-1:0] busy_o
+);
+
+  localparam int unsigned QueueDepth = 4;
+
+  logic word_valid, word_ready, past_end, entry_valid, entry_ready;
+  word_t word;
+  instr_idx_t index;
+  entry_t entry;
+
+  npu_fetch u_fetch (
+    .clk_i,
+    .rst_ni,
+    .start_i,
+    .base_i    (ucode_base_i),
+    .length_i  (ucode_length_i),
+    .valid_o   (word_valid),
+    .ready_i   (word_ready),
+    .word_o    (word),
+    .index_o   (index),
+    .past_end_o(past_end),
+    .ar_valid_o,
+    .ar_ready_i,
+    .ar_addr_o,
+    .ar_len_o,
+    .r_valid_i,
+    .r_data_i
+  );
+
+  npu_check #(
+    .ArrayDim (ArrayDim),
+    .AccRows  (AccRows),
+    .NormMax  (NormMax),
+    .SramWords(SramWords)
+  ) u_check (
+    .clk_i,
+    .rst_ni,
+    .word_valid_i (word_valid),
+    .word_ready_o (word_ready),
+    .word_i       (word),
+    .index_i      (index),
+    .past_end_i   (past_end),
+    .entry_valid_o(entry_valid),
+    .entry_ready_i(entry_ready),
+    .entry_o      (entry)
+  );
+
+  logic [NumEngines-1:0] push, push_ready;
+  dma_cmd_t dma;
+  gemm_cmd_t gemm;
+  smx_cmd_t smx;
+  nrm_cmd_t nrm;
+  vec_cmd_t vec;
+
+  npu_dispatch u_dispatch (
+    .clk_i,
+    .rst_ni,
+    .start_i,
+    .base_i,
+    .pos_i,
+    .stream_length_i,
+    .entry_valid_i(entry_valid),
+    .entry_ready_o(entry_ready),
+    .entry_i      (entry),
+    .ticket_valid_o,
+    .ticket_ready_i,
+    .ticket_rewind_o,
+    .ticket_engine_o,
+    .ticket_offset_o,
+    .cmd_valid_o  (push),
+    .cmd_ready_i  (push_ready),
+    .dma_o        (dma),
+    .gemm_o       (gemm),
+    .smx_o        (smx),
+    .nrm_o        (nrm),
+    .vec_o        (vec),
+    .done_i,
+    .end_o,
+    .error_o,
+    .error_instr_o,
+    .error_addr_o,
+    .fire_o,
+    .fire_instr_o,
+    .fire_word_o,
+    .barrier_wait_o,
+    .busy_o
+  );
+
+  npu_fifo #(
+    .DataT(dma_cmd_t),
+    .Depth(QueueDepth)
+  ) u_load_queue (
+    .clk_i,
+    .rst_ni,
+    .valid_i(push[EngLd]),
+    .ready_o(push_ready[EngLd]),
+    .data_i (dma),
+    .valid_o(cmd_valid_o[EngLd]),
+    .ready_i(cmd_ready_i[EngLd]),
+    .data_o (load_cmd_o),
+    .count_o()
+  );
+
+  npu_fifo #(
+    .DataT(dma_cmd_t),
+    .Depth(QueueDepth)
+  ) u_store_queue (
+    .clk_i,
+    .rst_ni,
+    .valid_i(push[EngSt]),
+    .ready_o(push_ready[EngSt]),
+    .data_i (dma),
+    .valid_o(cmd_valid_o[EngSt]),
+    .ready_i(cmd_ready_i[EngSt]),
+    .data_o (store_cmd_o),
+    .count_o()
+  );
+
+  npu_fifo #(
+    .DataT(gemm_cmd_t),
+    .Depth(QueueDepth)
+  ) u_gemm_queue (
+    .clk_i,
+    .rst_ni,
+    .valid_i(push[EngGemm]),
+    .ready_o(push_ready[EngGemm]),
+    .data_i (gemm),
+    .valid_o(cmd_valid_o[EngGemm]),
+    .ready_i(cmd_ready_i[EngGemm]),
+    .data_o (gemm_cmd_o),
+    .count_o()
+  );
+
+  npu_fifo #(
+    .DataT(smx_cmd_t),
+    .Depth(QueueDepth)
+  ) u_smx_queue (
+    .clk_i,
+    .rst_ni,
+    .valid_i(push[EngSmx]),
+    .ready_o(push_ready[EngSmx]),
+    .data_i (smx),
+    .valid_o(cmd_valid_o[EngSmx]),
+    .ready_i(cmd_ready_i[EngSmx]),
+    .data_o (smx_cmd_o),
+    .count_o()
+  );
+
+  npu_fifo #(
+    .DataT(nrm_cmd_t),
+    .Depth(QueueDepth)
+  ) u_nrm_queue (
+    .clk_i,
+    .rst_ni,
+    .valid_i(push[EngNrm]),
+    .ready_o(push_ready[EngNrm]),
+    .data_i (nrm),
+    .valid_o(cmd_valid_o[EngNrm]),
+    .ready_i(cmd_ready_i[EngNrm]),
+    .data_o (nrm_cmd_o),
+    .count_o()
+  );
+
+  npu_fifo #(
+    .DataT(vec_cmd_t),
+    .Depth(QueueDepth)
+  ) u_vec_queue (
+    .clk_i,
+    .rst_ni,
+    .valid_i(push[EngVec]),
+    .ready_o(push_ready[EngVec]),
+    .data_i (vec),
+    .valid_o(cmd_valid_o[EngVec]),
+    .ready_i(cmd_ready_i[EngVec]),
+    .data_o (vec_cmd_o),
+    .count_o()
+  );
+
+endmodule

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the parts of the sequencer hand to each other, and how an instruction word is read.
+
+package npu_seq_pkg;
+  import npu_pkg::*;
+  import npu_isa_pkg::*;
+
+  // A checked instruction on its way to dispatch
+  typedef struct packed {
+    instr_idx_t  index;
+    instr_t      word;
+    logic        has_prefix;
+    prefix_t     prefix;  // zero without a prefix word
+    error_e      error;  // of the checks that do not depend on registers
+    mem_addr_t   error_addr;
+    logic [31:0] share;  // bytes of the stream that it takes
+    logic [36:0] span;  // bytes of memory from its first to its last
+  } entry_t;
+
+  // One product that the checks need: a * b + c
+  typedef struct packed {
+    logic        valid;
+    logic [16:0] a;
+    logic [19:0] b;
+    logic [19:0] c;
+    sram_addr_t  start;  // of an SRAM operand, in words
+  } term_t;
+
+  localparam int unsigned NumRanges = 5;  // SRAM operands of an instruction
+  localparam int unsigned TermShare = NumRanges;
+  localparam int unsigned TermSpan = NumRanges + 1;
+  localparam int unsigned NumTerms = NumRanges + 2;
+
+  // Words that hold the given number of bytes
+  function automatic logic [15:0] words_of(logic [17:0] bytes);
+    logic [18:0] rounded;
+    rounded = {1'b0, bytes} + 19'd15;
+    return {1'b0, rounded[18:4]};
+  endfunction
+
+  // A pitch of zero in a prefix stands for the natural one.
+  function automatic sram_addr_t pitch_or(sram_addr_t pitch, logic [15:0] natural);
+    return (pitch == '0) ? natural : pitch;
+  endfunction
+
+  // The mode of a GEMM; without a mode word what flags and imm imply.
+  function automatic gemm_mode_t gemm_mode(instr_t word);
+    gemm_mode_t mode;
+    mode = gemm_mode_t'(word.imm);
+    if (!word.flags[FlagMode]) begin
+      mode     = '0;
+      mode.out = word.flags[FlagRequant] ? 2'd0 : 2'd2;
+    end
+    return mode;
+  endfunction
+
+  // Does a GEMM have a second operand, and where?
+  function automatic logic gemm_has_d(instr_t word, gemm_mode_t mode);
+    return word.flags[FlagAccumulate] || mode.op != 2'd0;
+  endfunction
+
+  function automatic sram_addr_t gemm_d(instr_t word, gemm_mode_t mode, logic has_prefix,
+                                        prefix_t prefix);
+    if (mode.b_form == 2'd2) return word.src1;
+    return has_prefix ? prefix.d : word.dst;
+  endfunction
+
+  // Bytes per row of a GEMM's C and D
+  function automatic logic [17:0] gemm_c_bytes(instr_t word, gemm_mode_t mode);
+    return {2'b0, word.n} << mode.out;
+  endfunction
+
+  function automatic logic [17:0] gemm_d_bytes(instr_t word, gemm_mode_t mode);
+    if (word.flags[FlagAccumulate]) return {2'b0, word.n} << 2;
+    if (mode.op == 2'd1 && mode.out == 2'd1) return {2'b0, word.n} << 1;
+    return {2'b0, word.n};
+  endfunction
+
+  // Bytes per row of operands whose elements are one or two bytes
+  function automatic logic [17:0] row_bytes(dim_t elements, logic two);
+    return two ? {1'b0, elements, 1'b0} : {2'b0, elements};
+  endfunction
+
+  // Elements rounded up to whole words of bytes
+  function automatic dim_t up16(dim_t x);
+    return dim_t'((17'(x) + 17'd15) & ~17'd15);
+  endfunction
+
+endpackage

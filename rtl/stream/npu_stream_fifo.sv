@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parameter FIFO: filled with one 16-byte word per cycle from the bus, emptied four words at a
+// time. The wide read side lets the array catch up on parameters that piled up while the attention
+// of a layer ran. Four memories take the words in turn, so a read touches each of them once.
+
+module npu_stream_fifo
+  import npu_pkg::*;
+#(
+  parameter int unsigned Words = 2048
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+  input  logic flush_i,
+
+  input  logic  wr_valid_i,
+  input  word_t wr_data_i,
+
+  output logic  rd_valid_o,
+  input  logic  rd_ready_i,
+  output beat_t rd_data_o
+);
+
+  localparam int unsigned Beats = Words / 4;
+  localparam int unsigned BeatW = $clog2(Beats);
+
+  if (Words < 256 || (Words & (Words - 1)) != 0) begin : gen_bad_size
+    $fatal(1, "npu_stream_fifo: Words = %0d, must be a power of two of at least 256", Words);
+  end
+
+  word_t mem_q [4][Beats];
+  logic [BeatW+1:0] wr_q;  // word pointer
+  logic [BeatW-1:0] rd_q;  // beat pointer
+  logic [BeatW:0] stored_q;  // whole beats in memory that are not yet in the output register
+  logic out_valid_q;
+  beat_t out_q;
+  logic beat_done, fetch;
+
+  assign beat_done  = wr_valid_i && wr_q[1:0] == 2'd3;
+  assign fetch      = stored_q != '0 && (!out_valid_q || rd_ready_i);
+  assign rd_valid_o = out_valid_q;
+  assign rd_data_o  = out_q;
+
+  always_ff @(posedge clk_i) begin
+    if (wr_valid_i) mem_q[wr_q[1:0]][wr_q[BeatW+1:2]] <= wr_data_i;
+    if (fetch) out_q <= {mem_q[3][rd_q], mem_q[2][rd_q], mem_q[1][rd_q], mem_q[0][rd_q]};
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      wr_q        <= '0;
+      rd_q        <= '0;
+      stored_q    <= '0;
+      out_valid_q <= 1'b0;
+    end else if (flush_i) begin
+      wr_q        <= '0;
+      rd_q        <= '0;
+      stored_q    <= '0;
+      out_valid_q <= 1'b0;
+    end else begin
+      if (wr_valid_i) wr_q <= wr_q + 1'b1;
+      if (fetch) rd_q <= rd_q + 1'b1;
+      if (beat_done && !fetch) stored_q <= stored_q + 1'b1;
+      if (fetch && !beat_done) stored_q <= stored_q - 1'b1;
+      if (fetch) out_valid_q <= 1'b1;
+      else if (rd_ready_i) out_valid_q <= 1'b0;
+    end
+  end
+
+`ifndef SYNTHESIS
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   beat_done && !fetch |-> stored_q < (BeatW + 1)'(Beats))
+  else $error("npu_stream_fifo: overflow");
+`endif
+
+endmodule

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parameter streamer reads the packed parameters of a program from memory, in the order in
+// which the engines consume them, as far ahead as the FIFO has room and without regard to what the
+// program is doing. Each instruction that takes a share of the stream draws a ticket when it is
+// dispatched; shares are handed out in ticket order. A rewind ticket moves the stream to another
+// offset, unless that is where it stands anyway.
+
+module npu_streamer
+  import npu_pkg::*;
+  import npu_isa_pkg::*;
+#(
+  parameter int unsigned FifoWords = 2048
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  // Start of a program: stream image (multiples of 64 bytes)
+  input  logic        start_i,
+  input  mem_addr_t   base_i,
+  input  logic [31:0] length_i,
+
+  // Tickets
+  input  logic        ticket_valid_i,
+  output logic        ticket_ready_o,
+  input  logic        ticket_rewind_i,
+  input  engine_e     ticket_engine_i,
+  input  logic [31:0] ticket_offset_i,  // of a rewind
+
+  // Shares, one beat of 64 bytes at a time, to the engine that holds the oldest ticket
+  output logic [NumEngines-1:0] beat_valid_o,
+  output beat_t                 beat_data_o,
+  input  logic [NumEngines-1:0] beat_ready_i,
+  input  logic [NumEngines-1:0] beat_last_i,
+
+  // Memory reads
+  output logic       ar_valid_o,
+  input  logic       ar_ready_i,
+  output mem_addr_t  ar_addr_o,
+  output logic [7:0] ar_len_o,
+  input  logic       r_valid_i,
+  input  word_t      r_data_i
+);
+
+  typedef struct packed {
+    logic        rewind;
+    engine_e     engine;
+    logic [31:0] offset;
+  } ticket_t;
+
+  localparam int unsigned RoomW = $clog2(FifoWords + 1);
+
+  ticket_t ticket;
+  logic ticket_valid, ticket_pop;
+
+  npu_fifo #(
+    .DataT(ticket_t),
+    .Depth(16)
+  ) u_tickets (
+    .clk_i,
+    .rst_ni,
+    .valid_i(ticket_valid_i),
+    .ready_o(ticket_ready_o),
+    .data_i ('{rewind: ticket_rewind_i, engine: ticket_engine_i, offset: ticket_offset_i}),
+    .valid_o(ticket_valid),
+    .ready_i(ticket_pop),
+    .data_o (ticket),
+    .count_o()
+  );
+
+  // Rewind: stop asking, let what is under way arrive and vanish, flush, go on at the new offset.
+  logic rewind, flush;
+  logic [31:0] pending_q;  // words asked for and not yet arrived
+  assign rewind = ticket_valid && ticket.rewind;
+  assign flush  = rewind && pending_q == '0;
+
+  // ---------------------------------------------------------------------------------------------
+  // Reading ahead
+  // ---------------------------------------------------------------------------------------------
+  logic active_q;
+  mem_addr_t base_q;
+  logic [31:0] length_q, offset_q;
+  logic [RoomW-1:0] room_q;  // words of the FIFO that no burst has claimed
+  logic [5:0] burst;
+  logic issue, beat_take;
+  beat_t beat;
+  logic beat_valid, beat_ready;
+
+  assign ar_addr_o  = base_q + offset_q;
+  assign burst      = burst_words(ar_addr_o, (length_q - offset_q) >> 4);
+  assign ar_len_o   = {2'b0, burst} - 8'd1;
+  assign ar_valid_o = active_q && offset_q < length_q && 32'(room_q) >= {26'b0, burst} && !rewind;
+  assign issue      = ar_valid_o && ar_ready_i;
+  assign beat_take  = beat_valid && beat_ready;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      active_q  <= 1'b0;
+      base_q    <= '0;
+      length_q  <= '0;
+      offset_q  <= '0;
+      room_q    <= RoomW'(FifoWords);
+      pending_q <= '0;
+    end else begin
+      if (start_i) begin
+        active_q <= 1'b1;
+        base_q   <= base_i;
+        length_q <= length_i;
+        offset_q <= '0;
+      end else if (flush) begin
+        offset_q <= ticket.offset;
+      end else if (issue) begin
+        offset_q <= offset_q + {22'b0, burst, 4'b0};
+      end
+      if (flush) room_q <= RoomW'(FifoWords);
+      else room_q <= room_q - (issue ? RoomW'(burst) : '0) + (beat_take ? RoomW'(4) : '0);
+      pending_q <= pending_q + (issue ? {26'b0, burst} : '0) - {31'b0, r_valid_i};
+    end
+  end
+
+  npu_stream_fifo #(
+    .Words(FifoWords)
+  ) u_fifo (
+    .clk_i,
+    .rst_ni,
+    .flush_i   (flush),
+    .wr_valid_i(r_valid_i),
+    .wr_data_i (r_data_i),
+    .rd_valid_o(beat_valid),
+    .rd_ready_i(beat_ready),
+    .rd_data_o (beat)
+  );
+
+  // ---------------------------------------------------------------------------------------------
+  // Handing out
+  // ---------------------------------------------------------------------------------------------
+  logic serve;
+  assign serve       = ticket_valid && !ticket.rewind;
+  assign beat_data_o = beat;
+  assign beat_ready  = serve && beat_ready_i[ticket.engine];
+  assign ticket_pop  = flush || (serve && beat_take && beat_last_i[ticket.engine]);
+
+  always_comb begin
+    beat_valid_o = '0;
+    if (serve) beat_valid_o[ticket.engine] = beat_valid;
+  end
+
+`ifndef SYNTHESIS
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   serve |-> 32'(ticket.engine) < NumEngines);
+  assert property (@(posedge clk_i) disable iff (!rst_ni) 32'(room_q) <= FifoWords);
+`endif
+
+endmodule

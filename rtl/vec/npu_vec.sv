@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// VEC engine: element-wise operations on int8 and int16 matrices in SRAM, and the 256-entry look-up
+// table that serves GELU. A walker issues words (two operands alternate on the one read port), the
+// lanes compute, the writer stores. One instruction at a time.
+
+module npu_vec (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  input  logic              cmd_valid_i,
+  output logic              cmd_ready_o,
+  input  npu_pkg::vec_cmd_t cmd_i,
+
+  output logic                done_o,
+  output logic                busy_o,
+  output logic                stall_o,
+  output npu_pkg::instr_idx_t instr_o,
+
+  output npu_pkg::sram_rd_req_t rd_req_o,
+  input  logic                  rd_ready_i,
+  input  npu_pkg::sram_rd_rsp_t rd_rsp_i,
+  output npu_pkg::sram_wr_req_t wr_req_o,
+  input  logic                  wr_ready_i,
+
+  input  logic           stream_valid_i,
+  input  npu_pkg::beat_t stream_data_i,
+  output logic           stream_ready_o,
+  output logic           stream_last_o
+);
+
+  import npu_pkg::*;
+  import npu_vec_pkg::*;
+
+  // Instruction
+  logic busy_q, start, finished, start_table;
+  vec_cmd_t cmd_q;
+
+  // Tokens
+  logic walk_active, token_valid, token_ready, token_read, token_keep;
+  sram_addr_t token_addr;
+  vec_tag_t token_tag;
+  logic fetch_valid, fetch_ready, fetch_empty, data_ok;
+  vec_tag_t fetch_tag;
+  word_t fetch_word;
+
+  // Table and lanes
+  logic table_ready;
+  logic [255:0][7:0] table_bytes;
+  logic lanes_ready, lanes_empty, write_ready, write_empty, word_valid, row_last;
+  word_t word;
+
+  assign finished    = busy_q && !walk_active && fetch_empty && lanes_empty && write_empty;
+  assign cmd_ready_o = !busy_q || finished;
+  assign start       = cmd_valid_i && cmd_ready_o;
+  assign done_o      = finished;
+  assign busy_o      = busy_q;
+  assign instr_o     = cmd_q.instr;
+  assign stall_o     = (rd_req_o.valid && !rd_ready_i) || (wr_req_o.valid && !wr_ready_i) ||
+                       (stream_ready_o && !stream_valid_i);
+
+  // Data waits for the table.
+  assign data_ok     = cmd_q.op != npu_isa_pkg::VecTable || table_ready;
+  assign fetch_ready = fetch_tag.param || (lanes_ready && data_ok);
+  assign start_table = start && cmd_i.op == npu_isa_pkg::VecTable;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      busy_q <= 1'b0;
+      cmd_q  <= '0;
+    end else if (start) begin
+      busy_q <= 1'b1;
+      cmd_q  <= cmd_i;
+    end else if (finished) begin
+      busy_q <= 1'b0;
+    end
+  end
+
+  npu_vec_walk u_walk (
+    .clk_i,
+    .rst_ni,
+    .start_i      (start),
+    .cmd_i,
+    .active_o     (walk_active),
+    .token_valid_o(token_valid),
+    .token_ready_i(token_ready),
+    .token_read_o (token_read),
+    .token_keep_o (token_keep),
+    .token_addr_o (token_addr),
+    .token_tag_o  (token_tag)
+  );
+
+  npu_row_fetch #(
+    .TagT(vec_tag_t)
+  ) u_fetch (
+    .clk_i,
+    .rst_ni,
+    .token_valid_i(token_valid),
+    .token_ready_o(token_ready),
+    .token_read_i (token_read),
+    .token_word_i (1'b1),
+    .token_keep_i (token_keep),
+    .token_addr_i (token_addr),
+    .token_tag_i  (token_tag),
+    .valid_o      (fetch_valid),
+    .ready_i      (fetch_ready),
+    .tag_o        (fetch_tag),
+    .word_o       (fetch_word),
+    .empty_o      (fetch_empty),
+    .rd_req_o,
+    .rd_ready_i,
+    .rd_rsp_i
+  );
+
+  npu_vec_table u_table (
+    .clk_i,
+    .rst_ni,
+    .start_i      (start_table),
+    .from_stream_i(cmd_i.stream),
+    .word_valid_i (fetch_valid && fetch_tag.param),
+    .word_i       (fetch_word),
+    .stream_valid_i,
+    .stream_data_i,
+    .stream_ready_o,
+    .stream_last_o,
+    .ready_o      (table_ready),
+    .table_o      (table_bytes)
+  );
+
+  npu_vec_lanes u_lanes (
+    .clk_i,
+    .rst_ni,
+    .cmd_i       (cmd_q),
+    .table_i     (table_bytes),
+    .start_i     (start),
+    .valid_i     (fetch_valid && !fetch_tag.param && data_ok),
+    .ready_o     (lanes_ready),
+    .tag_i       (fetch_tag),
+    .word_i      (fetch_word),
+    .word_valid_o(word_valid),
+    .word_ready_i(write_ready),
+    .word_o      (word),
+    .row_last_o  (row_last),
+    .empty_o     (lanes_empty)
+  );
+
+  npu_row_writer u_writer (
+    .clk_i,
+    .rst_ni,
+    .start_i     (start),
+    .dst_i       (cmd_i.dst),
+    .pitch_i     (cmd_i.dst_pitch),
+    .instr_i     (cmd_i.instr),
+    .ready_o     (write_ready),
+    .word_valid_i(word_valid),
+    .word_i      (word),
+    .row_last_i  (row_last),
+    .side_valid_i(1'b0),
+    .side_addr_i ('0),
+    .side_word_i ('0),
+    .empty_o     (write_empty),
+    .wr_req_o,
+    .wr_ready_i
+  );
+
+`ifndef SYNTHESIS
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   cmd_valid_i && !cmd_ready_o |=> cmd_valid_i);
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   rd_req_o.valid && !rd_ready_i |=> rd_req_o.valid && $stable(rd_req_o.addr));
+  assert property (@(posedge clk_i) disable iff (!rst_ni) finished |-> !stream_ready_o);
+`endif
+
+endmodule

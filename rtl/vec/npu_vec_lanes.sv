@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Datapath of VEC, 16 lanes of int8 or 8 of int16 in three stages: operands, exact result, and
+// rounding shift, saturation and packing. Lanes past the row end give zero. Two int16 words make
+// one int8 word when the instruction narrows.
+
+module npu_vec_lanes (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  // The instruction; addresses and sizes are of no use here
+  /* verilator lint_off UNUSEDSIGNAL */
+  input npu_pkg::vec_cmd_t cmd_i,
+  /* verilator lint_on UNUSEDSIGNAL */
+  input logic [255:0][7:0] table_i,
+
+  input  logic                  start_i,
+  input  logic                  valid_i,
+  output logic                  ready_o,
+  input  npu_vec_pkg::vec_tag_t tag_i,
+  input  npu_pkg::word_t        word_i,
+
+  output logic           word_valid_o,
+  input  logic           word_ready_i,
+  output npu_pkg::word_t word_o,
+  output logic           row_last_o,
+
+  output logic empty_o
+);
+
+  import npu_pkg::*;
+  import npu_isa_pkg::*;
+  import npu_vec_pkg::*;
+
+  logic advance, two, operand_valid_q, operand_last_q, upper_q, exact_valid_q, exact_last_q;
+  logic [4:0] operand_lanes_q, exact_lanes_q;
+  word_t older_q, newer_q;  // the two words that came last
+  word_t a, b;
+  logic [VecLanes-1:0][31:0] exact_q;
+
+  logic [5:0] shift;
+  logic [VecLanes-1:0][7:0] narrow;
+  logic [VecLanes/2-1:0][15:0] wide;
+  logic half_q;
+  logic [63:0] low_q;
+
+  // Element of a lane, sign-extended. Lanes 8 and up are of use for int8 only.
+  function automatic logic signed [15:0] element(word_t word, int unsigned lane, logic is_wide,
+                                                 logic upper);
+    if (lane < VecLanes / 2) begin
+      if (is_wide) return $signed(word[16*(lane%8)+:16]);
+      if (upper) return 16'($signed(word[64+8*(lane%8)+:8]));
+    end
+    return 16'($signed(word[8*lane+:8]));
+  endfunction
+
+  assign advance = !word_valid_o || word_ready_i;
+  assign ready_o = advance;
+  assign empty_o = !operand_valid_q && !exact_valid_q;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      operand_valid_q <= 1'b0;
+      exact_valid_q   <= 1'b0;
+    end else if (advance) begin
+      operand_valid_q <= valid_i && !tag_i.hold;
+      exact_valid_q   <= operand_valid_q;
+    end
+  end
+
+  // Operands
+  assign two = cmd_i.op inside {VecAdd, VecSub, VecMul};
+  assign a   = two ? older_q : newer_q;
+  assign b   = newer_q;
+
+  always_ff @(posedge clk_i) begin
+    if (advance && valid_i) begin
+      newer_q         <= word_i;
+      older_q         <= newer_q;
+      upper_q         <= tag_i.upper;
+      operand_last_q  <= tag_i.last;
+      operand_lanes_q <= tag_i.lanes;
+    end
+  end
+
+  // Exact result
+  always_ff @(posedge clk_i) begin
+    if (advance && operand_valid_q) begin
+      exact_last_q  <= operand_last_q;
+      exact_lanes_q <= operand_lanes_q;
+      for (int unsigned l = 0; l < VecLanes; l++) begin
+        automatic logic signed [15:0] x = element(a, l, cmd_i.a16, upper_q);
+        automatic logic signed [15:0] y = element(b, l, cmd_i.a16, 1'b0);
+        automatic logic signed [15:0] bounded = (x < cmd_i.lo) ? cmd_i.lo : x;
+        unique case (cmd_i.op)
+          VecAdd:        exact_q[l] <= 32'(x) + 32'(y);
+          VecSub:        exact_q[l] <= 32'(x) - 32'(y);
+          VecMul:        exact_q[l] <= 32'(x) * 32'(y);
+          VecScaleShift: exact_q[l] <= 32'(x) * 32'(cmd_i.hi);
+          VecClamp:      exact_q[l] <= (bounded > cmd_i.hi) ? 32'(cmd_i.hi) : 32'(bounded);
+          VecRelu:       exact_q[l] <= (x < 0) ? '0 : 32'(x);
+          VecTable:      exact_q[l] <= 32'($signed(table_i[x[7:0]]));
+          default:       exact_q[l] <= 32'(x);
+        endcase
+      end
+    end
+  end
+
+  // Rounding, saturation and packing
+  assign shift = (cmd_i.op inside {VecMul, VecScaleShift}) ? cmd_i.shift : '0;
+
+  always_comb begin
+    narrow = '0;
+    wide   = '0;
+    if (exact_valid_q) begin
+      for (int unsigned l = 0; l < VecLanes; l++) begin
+        automatic acc_t y = round_shift(acc_t'($signed(exact_q[l])), shift);
+        if (5'(l) < exact_lanes_q) begin
+          narrow[l] = sat8(y);
+          if (l < VecLanes / 2) wide[l%8] = sat16(y);
+        end
+      end
+    end
+  end
+
+  assign row_last_o   = exact_last_q;
+  assign word_valid_o = exact_valid_q && (cmd_i.c16 || !cmd_i.a16 || half_q || exact_last_q);
+
+  always_comb begin
+    if (cmd_i.c16) word_o = word_t'(wide);
+    else if (!cmd_i.a16) word_o = word_t'(narrow);
+    else if (half_q) word_o = {narrow[7:0], low_q};
+    else word_o = {64'd0, narrow[7:0]};
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) half_q <= 1'b0;
+    else if (start_i) half_q <= 1'b0;
+    else if (advance && exact_valid_q) half_q <= !half_q && !exact_last_q;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (advance && exact_valid_q) low_q <= 64'(narrow[7:0]);
+  end
+
+`ifndef SYNTHESIS
+  assert property (@(posedge clk_i) disable iff (!rst_ni) valid_i |-> !tag_i.param);
+`endif
+
+endmodule

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Order of work of VEC: the table first, if it lies in SRAM, then row by row the operands; two
+// operands alternate word by word. A token covers 16 elements if input and output are int8, else 8,
+// so an int8 word that becomes int16 serves two tokens. Addresses are running sums.
+
+module npu_vec_walk (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  input  logic              start_i,
+  // With start_i. The walker needs no destination, constants or instruction index.
+  /* verilator lint_off UNUSEDSIGNAL */
+  input  npu_pkg::vec_cmd_t cmd_i,
+  /* verilator lint_on UNUSEDSIGNAL */
+  output logic              active_o,
+
+  output logic                  token_valid_o,
+  input  logic                  token_ready_i,
+  output logic                  token_read_o,
+  output logic                  token_keep_o,
+  output npu_pkg::sram_addr_t   token_addr_o,
+  output npu_vec_pkg::vec_tag_t token_tag_o
+);
+
+  import npu_pkg::*;
+
+  typedef enum logic [1:0] {
+    StTable,
+    StFirst,  // the only operand, or the first
+    StSecond
+  } state_e;
+
+  localparam logic [3:0] LastTableWord = 4'd15;
+
+  state_e state_q;
+  logic active_q, two_q, widen_q, upper_q;
+  logic [4:0] step_q;
+  logic [3:0] table_q;
+  dim_t cols_q, rem_q, rows_left_q;
+  sram_addr_t a_pitch_q, b_pitch_q, a_row_q, b_row_q, a_addr_q, b_addr_q;
+  logic fire, row_end, from_sram, second;
+
+  assign fire      = active_q && token_ready_i;
+  assign second    = state_q == StSecond;
+  assign row_end   = rem_q <= dim_t'(step_q);
+  assign from_sram = cmd_i.op == npu_isa_pkg::VecTable && !cmd_i.stream;
+
+  assign active_o      = active_q;
+  assign token_valid_o = active_q;
+  assign token_read_o  = !upper_q;
+  assign token_keep_o  = widen_q && !upper_q && !row_end;
+  assign token_addr_o  = (state_q == StFirst) ? a_addr_q : b_addr_q;
+  assign token_tag_o   = '{
+      param: state_q == StTable,
+      hold: two_q && state_q == StFirst,
+      last: row_end,
+      upper: upper_q,
+      lanes: row_end ? rem_q[4:0] : step_q
+  };
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      active_q    <= 1'b0;
+      state_q     <= StFirst;
+      two_q       <= 1'b0;
+      widen_q     <= 1'b0;
+      upper_q     <= 1'b0;
+      step_q      <= '0;
+      table_q     <= '0;
+      cols_q      <= '0;
+      rem_q       <= '0;
+      rows_left_q <= '0;
+      a_pitch_q   <= '0;
+      b_pitch_q   <= '0;
+      a_row_q     <= '0;
+      b_row_q     <= '0;
+      a_addr_q    <= '0;
+      b_addr_q    <= '0;
+    end else if (start_i) begin
+      active_q    <= 1'b1;
+      state_q     <= from_sram ? StTable : StFirst;
+      two_q       <= cmd_i.op inside {npu_isa_pkg::VecAdd, npu_isa_pkg::VecSub,
+                                      npu_isa_pkg::VecMul};
+      widen_q     <= !cmd_i.a16 && cmd_i.c16;
+      upper_q     <= 1'b0;
+      step_q      <= (cmd_i.a16 || cmd_i.c16) ? 5'd8 : 5'd16;
+      table_q     <= '0;
+      cols_q      <= cmd_i.elements;
+      rem_q       <= cmd_i.elements;
+      rows_left_q <= cmd_i.rows;
+      a_pitch_q   <= cmd_i.a_pitch;
+      b_pitch_q   <= cmd_i.b_pitch;
+      a_row_q     <= cmd_i.a;
+      b_row_q     <= cmd_i.b;
+      a_addr_q    <= cmd_i.a;
+      b_addr_q    <= cmd_i.b;
+    end else if (fire) begin
+      unique case (state_q)
+        StTable: begin
+          table_q  <= table_q + 1'b1;
+          b_addr_q <= b_addr_q + 1'b1;
+          if (table_q == LastTableWord) state_q <= StFirst;
+        end
+        default: begin
+          if (two_q && !second) begin
+            state_q <= StSecond;
+          end else begin
+            state_q <= StFirst;
+            upper_q <= token_keep_o;
+            if (!row_end) begin
+              rem_q <= rem_q - dim_t'(step_q);
+              if (!token_keep_o) begin
+                a_addr_q <= a_addr_q + 1'b1;
+                b_addr_q <= b_addr_q + 1'b1;
+              end
+            end else begin
+              active_q    <= rows_left_q != 16'd1;
+              rows_left_q <= rows_left_q - 1'b1;
+              rem_q       <= cols_q;
+              a_row_q     <= a_row_q + a_pitch_q;
+              b_row_q     <= b_row_q + b_pitch_q;
+              a_addr_q    <= a_row_q + a_pitch_q;
+              b_addr_q    <= b_row_q + b_pitch_q;
+            end
+          end
+        end
+      endcase
+    end
+  end
+
+`ifndef SYNTHESIS
+  assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> !active_q);
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   start_i |-> cmd_i.rows != '0 && cmd_i.elements != '0);
+`endif
+
+endmodule

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds a model of the bench with Verilator, once per configuration, in a folder of its own.
+
+The fast build lets Python see only the signals of `tb_top`, which makes it several times faster;
+the debug build makes everything visible and can record waveforms. Cycle counts are the same.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import cocotb_tools.config
+
+from tb import sources, verilator
+from tb.paths import BUILD, GENERATED, HDL, RTL
+
+Kind = Literal["fast", "debug"]
+TOP = "tb_top"
+
+
+class BuildError(RuntimeError):
+    """Verilator or the compiler refused the sources."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What one model is built from.
+
+    Attributes:
+        kind: "fast" for runs, "debug" for waveforms.
+        array_dim: edge of the systolic array (make variable ARRAY_DIM).
+        rtl: folder of the design's sources; another one to try a changed copy.
+        label: folder name in build/sim, derived from the rest if empty.
+    """
+
+    kind: Kind = "fast"
+    array_dim: int = 16
+    rtl: Path = RTL
+    label: str = ""
+
+    @property
+    def folder(self) -> Path:
+        """Where the model is built."""
+        return BUILD / "sim" / (self.label or f"{self.kind}-a{self.array_dim}")
+
+    @property
+    def binary(self) -> Path:
+        """The simulator's executable."""
+        return self.folder / TOP
+
+
+def generate() -> None:
+    """Make the generated SystemVerilog and Python files.
+
+    Raises:
+        BuildError: a generator fails.
+    """
+    for module in ("npu.isa.generate", "npu.regs.generate"):
+        _run([sys.executable, "-m", module], f"python -m {module}", {})
+
+
+def _run(command: list[str], what: str, environment: dict[str, str]) -> str:
+    run = subprocess.run(
+        command,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if run.returncode != 0:
+        raise BuildError(f"{what} failed:\n{run.stdout.strip()[-6000:]}")
+    return run.stdout
+
+
+def _fst_headers() -> None:
+    for header, package in (("zlib.h", "zlib1g-dev"), ("lz4.h", "liblz4-dev")):
+        probe = subprocess.run(
+            ["g++", "-E", "-x", "c++", "-"],
+            input=f"#include <{header}>\n",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if probe.returncode != 0:
+            raise BuildError(
+                f"waveforms need the header {header}: install the Debian package {package}"
+            )
+
+
+def _verilator_arguments(configuration: Configuration) -> list[str]:
+    libraries = cocotb_tools.config.libs_dir
+    arguments = [
+        "--cc",
+        "--exe",
+        "--timing",
+        "--assert",
+        "--vpi",
+        "--timescale",
+        "1ns/1ns",
+        "--x-initial",
+        "unique",
+        "-Wno-fatal",
+        "--top-module",
+        TOP,
+        "--prefix",
+        "Vtop",
+        "-Mdir",
+        str(configuration.folder),
+        "-o",
+        TOP,
+        f"-GArrayDim={configuration.array_dim}",
+        "-LDFLAGS",
+        f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator",
+    ]
+    if configuration.kind == "debug":
+        arguments += ["--public-flat-rw", "--trace-fst", "--trace-structs"]
+    else:
+        arguments.append(str(HDL / "fast.vlt"))
+    return arguments
+
+
+def build(configuration: Configuration) -> Path:
+    """Build the model, or only what changed of it; return the executable.
+
+    Raises:
+        BuildError: with the tool's message.
+    """
+    tool = verilator.find()
+    if configuration.kind == "debug":
+        _fst_headers()
+    folder = configuration.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    main = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
+    command = [
+        *tool.command,
+        *_verilator_arguments(configuration),
+        *map(str, sources.waivers(configuration.rtl, GENERATED)),
+        str(main),
+        str(HDL / "memory_dpi.cpp"),
+        *map(str, sources.bench_sources(configuration.rtl, GENERATED)),
+    ]
+    started = time.monotonic()
+    _run(command, "verilator", tool.environment)
+    variables = [*tool.make_variables, "OPT_FAST=-O2", "OPT_SLOW=-O0", "OPT_GLOBAL=-O2"]
+    variables.append(f"VM_TRACE={int(configuration.kind == 'debug')}")
+    if shutil.which("ccache"):
+        variables.append("OBJCACHE=ccache")
+    jobs = len(os.sched_getaffinity(0))
+    make = ["make", "-C", str(folder), "-f", "Vtop.mk", f"-j{jobs}", *variables]
+    # Debian's make sets these for its children; ours starts afresh.
+    clean = {"MAKEFLAGS": "", "MAKELEVEL": "", "MFLAGS": ""}
+    log = _run(make, "compiling the model", {**tool.environment, **clean})
+    seconds = time.monotonic() - started
+    if "g++" in log:
+        print(f"built {folder.relative_to(BUILD.parent)} in {seconds:.0f} s ({tool.version})")
+    return configuration.binary

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: `npu <command>` or `python -m tb.cli <command>`; the Makefile calls it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tb import build, registry, runner
+from tb.paths import BUILD, ROOT
+from tb.verilator import VerilatorError
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in (part.strip() for part in text.split(",")) if name]
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"given {text}, allowed 1 and above")
+    return value
+
+
+def _array_dim(text: str) -> int:
+    value = int(text)
+    if value not in (8, 16, 32):
+        raise argparse.ArgumentTypeError(f"given {text}, allowed 8, 16, 32")
+    return value
+
+
+def _check_simulator(name: str) -> None:
+    if name != "verilator":
+        raise SystemExit(f"SIM={name}: only SIM=verilator is supported")
+
+
+def _print_result(result: runner.Result) -> None:
+    job = result.job
+    verdict = "PASS" if result.passed else "FAIL"
+    print(f"{verdict} {job.test.name} seed {job.seed} ({result.seconds:.1f} s)", flush=True)
+    if result.output:
+        print(result.output.rstrip(), flush=True)
+    if not result.passed:
+        print(f"     {result.message}", flush=True)
+        print(f"     log: {(job.folder / 'log.txt').relative_to(ROOT)}", flush=True)
+        print(f"     repeat: {job.repro}", flush=True)
+        print(f"     waves:  {job.repro.replace('make ', 'make waves ')}", flush=True)
+
+
+def _configuration(arguments: argparse.Namespace, kind: build.Kind) -> build.Configuration:
+    configuration = build.Configuration(kind=kind, array_dim=arguments.array_dim)
+    build.generate()
+    build.build(configuration)
+    return configuration
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Run tests by name."""
+    tests = registry.discover()
+    if arguments.list:
+        for test in tests:
+            print(f"{test.group:24} {test.name:40} {test.summary}")
+        return 0
+    _check_simulator(arguments.sim)
+    names = _names(arguments.tests)
+    chosen = registry.select(names, tests) if names else tests
+    if not chosen:
+        raise SystemExit("no test to run")
+    configuration = _configuration(arguments, "debug" if arguments.debug else "fast")
+    seeds = range(arguments.seed, arguments.seed + arguments.seeds)
+    jobs = [runner.Job(test, configuration, seed) for test in chosen for seed in seeds]
+    results = runner.run_all(jobs, arguments.jobs, _print_result)
+    failed = [result for result in results if not result.passed]
+    print(f"{len(results) - len(failed)} passed, {len(failed)} failed")
+    return 1 if failed or not results else 0
+
+
+def _test(arguments: argparse.Namespace) -> int:
+    """Build, then run everything under pytest: simulator-free tests and all tests on the RTL."""
+    _check_simulator(arguments.sim)
+    _configuration(arguments, "fast")
+    command = [sys.executable, "-m", "pytest", "-n", str(arguments.jobs), "-q"]
+    environment = {
+        **os.environ,
+        "SEED": str(arguments.seed),
+        "ARRAY_DIM": str(arguments.array_dim),
+    }
+    return subprocess.run([*command, *arguments.paths], cwd=ROOT, env=environment, check=False).returncode
+
+
+def _build(arguments: argparse.Namespace) -> int:
+    """Build the models without running anything."""
+    for kind in arguments.kinds:
+        _configuration(arguments, kind)
+    return 0
+
+
+def _gen(_: argparse.Namespace) -> int:
+    """Make the generated files."""
+    build.generate()
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="npu", description="Tessera: build, run and check.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(
+        name: str, function: Callable[[argparse.Namespace], int]
+    ) -> argparse.ArgumentParser:
+        text = (function.__doc__ or "").split("\n")[0]
+        added = commands.add_parser(name, help=text, description=text)
+        added.set_defaults(function=function)
+        return added
+
+    def common(added: argparse.ArgumentParser) -> None:
+        cores = len(os.sched_getaffinity(0))
+        added.add_argument("--sim", default="verilator", help="simulator; only verilator")
+        added.add_argument("--array-dim", type=_array_dim, default=16, help="8, 16 or 32")
+        added.add_argument("--seed", type=_positive, default=1, help="first seed")
+        added.add_argument("-j", "--jobs", type=_positive, default=cores, help="runs side by side")
+
+    run = command("run", _run)
+    common(run)
+    run.add_argument("tests", nargs="?", default="", help="exact names, comma list; default all")
+    run.add_argument("--list", action="store_true", help="list the tests and exit")
+    run.add_argument("--seeds", type=_positive, default=1, help="seeds per test")
+    run.add_argument("--debug", action="store_true", help="use the debug build")
+
+    test = command("test", _test)
+    common(test)
+    test.add_argument("paths", nargs="*", help="pytest's own paths and options")
+
+    built = command("build", _build)
+    common(built)
+    built.add_argument("kinds", nargs="*", choices=["fast", "debug"], default=["fast"])
+
+    command("gen", _gen)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return the exit status."""
+    arguments = _parser().parse_args(argv)
+    BUILD.mkdir(exist_ok=True)
+    try:
+        status: int = arguments.function(arguments)
+    except (build.BuildError, VerilatorError, registry.UnknownTestError) as error:
+        print(f"npu: {error}", file=sys.stderr)
+        return 2
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

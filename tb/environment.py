@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bench as a test sees it: reset, memory, knobs, run a program, compare with the model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import cocotb
+import numpy as np
+import numpy.typing as npt
+from cocotb.handle import HierarchyObject
+from cocotb.triggers import FallingEdge, RisingEdge, Timer
+
+from golden.machine import ChipConfig, Machine, RunResult, StartState
+from npu.isa import Instruction
+from npu.regs.generated import CHIP_FIELDS, ChipReg
+from tb import callbacks, coverage, logs
+from tb.host import Finish, Host, HostError
+from tb.knobs import Knobs
+from tb.memory import Memory
+from tb.scoreboard import (
+    Compared,
+    Locate,
+    MismatchError,
+    Writes,
+    compare_errors,
+    compare_images,
+    compare_writes,
+)
+
+INPUT, OUTPUT = 0x0010_0000, 0x0020_0000
+"""Default BASE0 and BASE1."""
+PROGRAM, STREAM = 0x0040_0000, 0x0080_0000
+"""Where `Bench.load` puts the program and the parameter stream."""
+DEFAULT_LIMIT = 200_000
+"""Cycles that a program of a test may take unless the test says otherwise."""
+
+
+@dataclass(frozen=True)
+class Execution:
+    """A program that ran on the chip and on the model with equal results.
+
+    Attributes:
+        finish: the chip's error status, counters and time.
+        model: what the model returned.
+        writes: the chip's SRAM writes.
+        events: dispatched words and finished instructions (`tb.logs.EVENT`).
+        compared: how much was compared.
+        python_entries: entries of the simulator into Python from start to interrupt.
+    """
+
+    finish: Finish
+    model: RunResult
+    writes: Writes
+    events: logs.Records
+    compared: Compared
+    python_entries: int
+
+
+@dataclass
+class Bench:
+    """One `tb_top` after reset.
+
+    Attributes:
+        dut: the bench top.
+        run_dir: folder of this run.
+        memory: the memory behind the chip; filled with random bytes at the start.
+        host: the host on the register port.
+        config: the chip's sizes, read from its own registers.
+        random: the test's random generator, seeded by the run's seed.
+        hits: coverage rows that programs of this test have executed.
+    """
+
+    dut: HierarchyObject
+    run_dir: Path
+    memory: Memory
+    host: Host
+    config: ChipConfig
+    random: np.random.Generator
+    hits: coverage.Hits = field(default_factory=coverage.Hits)
+
+    @classmethod
+    async def start(cls, dut: HierarchyObject, knobs: Knobs | None = None) -> Bench:
+        """Reset the chip and return the bench around it."""
+        run_dir = Path(str(cocotb.plusargs["run_dir"]))
+        seed = int(cocotb.RANDOM_SEED)
+        random = np.random.default_rng(seed)
+        memory = Memory.map(run_dir / "memory.bin")
+        memory.data[:] = random.integers(0, 256, memory.data.size, np.uint8)
+        dut.knob_seed.value = seed & 0xFFFF_FFFF
+        (knobs or Knobs()).apply(dut)
+        host = Host(dut)
+        await reset(dut)
+        bench = cls(dut, run_dir, memory, host, await _chip_config(host), random)
+        bench._writes = logs.Log(run_dir / "sram_writes.bin", logs.SRAM_WRITE)
+        bench._events = logs.Log(run_dir / "events.bin", logs.EVENT)
+        return bench
+
+    _writes: logs.Log = field(init=False, repr=False)
+    _events: logs.Log = field(init=False, repr=False)
+
+    async def set_knobs(self, knobs: Knobs) -> None:
+        """Change the behaviour of the memory from the next clock edge on."""
+        knobs.apply(self.dut)
+        await RisingEdge(self.dut.clk)
+
+    async def sync(self) -> npt.NDArray[np.uint8]:
+        """Return a copy of the chip's SRAM, (bytes,) uint8; the logs are complete up to now."""
+        await FallingEdge(self.dut.clk)
+        self.dut.sync.value = 1
+        await Timer(1, "ns")
+        self.dut.sync.value = 0
+        await Timer(1, "ns")
+        return np.fromfile(self.run_dir / "sram.bin", dtype=np.uint8)
+
+    def load(
+        self,
+        program: Sequence[Instruction],
+        stream: bytes = b"",
+        *,
+        bases: tuple[int, ...] = (INPUT, OUTPUT, 0, 0, 0, 0, 0, 0),
+        pos: int = 0,
+        length: int | None = None,
+    ) -> StartState:
+        """Put program and stream into memory and return how to start it."""
+        self.memory.stage(PROGRAM, b"".join(word.encode() for word in program))
+        if stream:
+            self.memory.stage(STREAM, stream)
+        words = len(program) if length is None else length
+        return StartState(PROGRAM, words, STREAM, len(stream), bases, pos)
+
+    async def run(
+        self,
+        program: Sequence[Instruction],
+        start: StartState,
+        *,
+        locate: Locate | None = None,
+        limit: int = DEFAULT_LIMIT,
+    ) -> Execution:
+        """Run a loaded program on the chip and on the model and compare everything.
+
+        Args:
+            program: the words in memory, for messages and coverage.
+            start: as `load` returned it.
+            locate: names a place in SRAM in the terms of the model.
+            limit: cycles until the interrupt must have come.
+
+        Raises:
+            MismatchError: the two differ; the message names the first difference.
+            HostError: the chip did not end.
+        """
+        sram = await self.sync()
+        self._writes.take()
+        self._events.take()
+        memory = self.memory.snapshot()
+        model = Machine(self.config, memory, sram).run(start)
+        if model.races:
+            raise ValueError(f"the program has {len(model.races)} races, first: {model.races[0]}")
+        before = callbacks.count()
+        try:
+            finish = await self.host.run_program(start, limit)
+        except HostError:
+            await self.sync()
+            raise
+        entries = callbacks.count() - before
+        actual_sram = await self.sync()
+        writes = Writes.of_log(self._writes.take())
+        events = self._events.take()
+        compare_writes(Writes.of_model(model), writes, program, locate)
+        compare_errors(model.error, finish.error)
+        compare_images(sram, actual_sram, "SRAM")
+        compare_images(memory, self.memory.data, "memory")
+        if finish.counters.instructions != model.executed:
+            raise MismatchError(
+                f"dispatched words: expected {model.executed}, "
+                f"actual {finish.counters.instructions}"
+            )
+        self.hits.add(program, events)
+        self._save_hits()
+        compared = Compared(writes.data.size, sram.size, memory.size)
+        return Execution(finish, model, writes, events, compared, entries)
+
+    async def execute(
+        self,
+        program: Sequence[Instruction],
+        stream: bytes = b"",
+        *,
+        bases: tuple[int, ...] = (INPUT, OUTPUT, 0, 0, 0, 0, 0, 0),
+        pos: int = 0,
+        limit: int = DEFAULT_LIMIT,
+    ) -> Execution:
+        """`load` and `run` in one."""
+        return await self.run(program, self.load(program, stream, bases=bases, pos=pos), limit=limit)
+
+    def _save_hits(self) -> None:
+        text = json.dumps(self.hits.counts, indent=1, sort_keys=True)
+        (self.run_dir / coverage.FILE).write_text(text, encoding="utf-8")
+
+
+async def reset(dut: HierarchyObject, cycles: int = 5) -> None:
+    """Hold the chip in reset for some cycles; it releases after a clock edge."""
+    dut.rst_n.value = 0
+    for _ in range(cycles):
+        await RisingEdge(dut.clk)
+    dut.rst_n.value = 1
+    for _ in range(2):
+        await RisingEdge(dut.clk)
+
+
+async def _chip_config(host: Host) -> ChipConfig:
+    sizes = await host.read_chip(ChipReg.CONFIG0)
+    rows = await host.read_chip(ChipReg.CONFIG1)
+    norms = await host.read_chip(ChipReg.CONFIG2)
+    return ChipConfig(
+        array_dim=CHIP_FIELDS["CONFIG0_ARRAY_DIM"].get(sizes),
+        sram_bytes=CHIP_FIELDS["CONFIG0_SRAM_KIB"].get(sizes) * 1024,
+        acc_rows=CHIP_FIELDS["CONFIG1_ACC_ROWS"].get(rows),
+        norm_max=CHIP_FIELDS["CONFIG2_NORM_MAX"].get(norms),
+    )

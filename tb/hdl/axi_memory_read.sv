@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Read half of the behavioural AXI4 memory: one beat per cycle once the latency has passed. Bursts
+// are answered in the order of their addresses; with the interleave knob, beats of different
+// identifiers alternate at random and only the order within an identifier is kept.
+
+module axi_memory_read #(
+  // Bursts that may wait; more than any master under test may have outstanding.
+  parameter int unsigned Depth = 32
+) (
+  input  logic                          clk_i,
+  input  logic                          rst_ni,
+  input  logic [63:0]                   cycle_i,
+  input  tb_pkg::memory_knobs_t         knobs_i,
+
+  input  logic                          arvalid_i,
+  output logic                          arready_o,
+  input  logic [tb_pkg::AxiIdBits-1:0]  arid_i,
+  input  logic [31:0]                   araddr_i,
+  input  logic [7:0]                    arlen_i,
+
+  output logic                          rvalid_o,
+  input  logic                          rready_i,
+  output logic [tb_pkg::AxiIdBits-1:0]  rid_o,
+  output logic [127:0]                  rdata_o,
+  output logic [1:0]                    rresp_o,
+  output logic                          rlast_o
+);
+  import tb_pkg::*;
+
+  typedef struct packed {
+    logic [63:0]          ready_at;
+    logic [AxiIdBits-1:0] id;
+    logic [31:0]          address;
+    logic [8:0]           beats;
+  } burst_t;
+
+  burst_t bursts[Depth];  // in order of arrival
+  int unsigned count;
+  logic [31:0] random;
+
+  // The burst that gets the next beat: the oldest of its identifier.
+  function automatic int unsigned choose();
+    int unsigned pick;
+    if (!knobs_i.interleave) return 0;
+    pick = 32'(random[7:0]) % count;
+    for (int unsigned i = 0; i < pick; i++) begin
+      if (bursts[i].id == bursts[pick].id) return i;
+    end
+    return pick;
+  endfunction
+
+  // A behavioural model: state is updated in program order within one clock edge.
+  /* verilator lint_off BLKSEQ */
+  always @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      count = 0;
+      random = knobs_i.seed;
+      arready_o <= 1'b0;
+      rvalid_o <= 1'b0;
+      rid_o <= '0;
+      rdata_o <= '0;
+      rresp_o <= '0;
+      rlast_o <= 1'b0;
+    end else begin
+      random = next_random(random);
+
+      if (arvalid_i && arready_o) begin
+        bursts[count] = '{
+            ready_at: cycle_i + 64'(knobs_i.latency),
+            id: arid_i,
+            address: araddr_i & ~32'hf,
+            beats: 9'(arlen_i) + 9'd1
+        };
+        count = count + 1;
+      end
+
+      if (!rvalid_o || rready_i) begin
+        rvalid_o <= 1'b0;
+        if (count != 0 && !knobs_i.silent && !happens(knobs_i.gap_percent, random[19:8])) begin
+          automatic int unsigned chosen = choose();
+          if (bursts[chosen].ready_at <= cycle_i + 64'd1) begin
+            automatic logic [31:0] address = bursts[chosen].address;
+            automatic logic [1:0] resp = response(knobs_i, address);
+            automatic bit [127:0] data = {4{random}};
+            if (resp == RespOkay) tb_memory_read(address, data);
+            rvalid_o <= 1'b1;
+            rid_o <= bursts[chosen].id;
+            rdata_o <= data;
+            rresp_o <= resp;
+            rlast_o <= bursts[chosen].beats == 9'd1;
+            bursts[chosen].address = address + 32'd16;
+            bursts[chosen].beats = bursts[chosen].beats - 9'd1;
+            if (bursts[chosen].beats == '0) begin
+              count = count - 1;
+              for (int unsigned i = chosen; i < count; i++) bursts[i] = bursts[i+1];
+            end
+          end
+        end
+      end
+
+      arready_o <= !knobs_i.silent && count < Depth - 1 &&
+                   !happens(knobs_i.address_stall_percent, random[31:20]);
+    end
+  end
+  /* verilator lint_on BLKSEQ */
+
+endmodule

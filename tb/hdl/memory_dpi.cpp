@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The C++ side of the bench: maps the files that Python shares (memory.bin, sram.bin) and appends
+// the logs of SRAM writes and engine events (sram_writes.bin, events.bin), all in the run's folder.
+// Write data is held until the response is sent, so that nobody sees it early.
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <string>
+
+#include "svdpi.h"
+
+namespace {
+
+constexpr size_t kBeatBytes = 16;
+
+[[noreturn]] void die(const std::string& message) {
+  std::fprintf(stderr, "tb: %s\n", message.c_str());
+  std::exit(1);
+}
+
+struct Mapping {
+  uint8_t* bytes = nullptr;
+  size_t size = 0;
+};
+
+Mapping map_file(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDWR);
+  if (fd < 0) die("cannot open " + path + " (the runner creates it before the run)");
+  struct stat info;
+  if (fstat(fd, &info) != 0) die("cannot read the size of " + path);
+  Mapping mapping;
+  mapping.size = static_cast<size_t>(info.st_size);
+  void* bytes = mmap(nullptr, mapping.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  close(fd);
+  if (bytes == MAP_FAILED) die("cannot map " + path);
+  mapping.bytes = static_cast<uint8_t*>(bytes);
+  return mapping;
+}
+
+FILE* create_log(const std::string& path) {
+  FILE* file = std::fopen(path.c_str(), "wb");
+  if (file == nullptr) die("cannot create " + path);
+  std::setvbuf(file, nullptr, _IOFBF, 1 << 20);
+  return file;
+}
+
+struct WriteRecord {
+  uint64_t cycle;
+  uint32_t instr;
+  uint16_t port;
+  uint16_t word;
+  uint8_t data[kBeatBytes];
+};
+static_assert(sizeof(WriteRecord) == 32, "tb/logs.py reads 32-byte records");
+
+struct EventRecord {
+  uint64_t cycle;
+  uint16_t kind;
+  uint16_t engine;
+  uint32_t instr;
+  uint8_t word[kBeatBytes];
+};
+static_assert(sizeof(EventRecord) == 32, "tb/logs.py reads 32-byte records");
+
+struct HeldBeat {
+  uint32_t address;
+  uint16_t strobe;
+  uint8_t data[kBeatBytes];
+};
+
+struct Bench {
+  Mapping memory;
+  Mapping sram;
+  FILE* writes = nullptr;
+  FILE* events = nullptr;
+  std::deque<HeldBeat> held;
+};
+
+Bench& bench() {
+  static Bench instance;
+  return instance;
+}
+
+}  // namespace
+
+extern "C" {
+
+void tb_open(const char* run_dir, unsigned int sram_bytes) {
+  const std::string folder = std::string(run_dir) + "/";
+  bench().memory = map_file(folder + "memory.bin");
+  bench().sram = map_file(folder + "sram.bin");
+  if (bench().sram.size != sram_bytes) die("sram.bin has another size than the SRAM of the design");
+  bench().writes = create_log(folder + "sram_writes.bin");
+  bench().events = create_log(folder + "events.bin");
+}
+
+svBit tb_memory_has(unsigned int address) {
+  return static_cast<size_t>(address) + kBeatBytes <= bench().memory.size;
+}
+
+void tb_memory_read(unsigned int address, svBitVecVal* data) {
+  std::memcpy(data, bench().memory.bytes + address, kBeatBytes);
+}
+
+void tb_memory_hold(unsigned int address, const svBitVecVal* data, const svBitVecVal* strobe) {
+  HeldBeat beat;
+  beat.address = address;
+  beat.strobe = static_cast<uint16_t>(*strobe);
+  std::memcpy(beat.data, data, kBeatBytes);
+  bench().held.push_back(beat);
+}
+
+void tb_memory_commit(unsigned int beats) {
+  for (; beats > 0; --beats) {
+    const HeldBeat& beat = bench().held.front();
+    for (size_t i = 0; i < kBeatBytes; ++i) {
+      if ((beat.strobe >> i) & 1) bench().memory.bytes[beat.address + i] = beat.data[i];
+    }
+    bench().held.pop_front();
+  }
+}
+
+void tb_memory_forget() { bench().held.clear(); }
+
+void tb_sram_store(unsigned int word, const svBitVecVal* data) {
+  std::memcpy(bench().sram.bytes + word * kBeatBytes, data, kBeatBytes);
+}
+
+void tb_log_write(uint64_t cycle, unsigned int instr, unsigned int port, unsigned int word,
+                  const svBitVecVal* data) {
+  WriteRecord record{cycle, instr, static_cast<uint16_t>(port), static_cast<uint16_t>(word), {}};
+  std::memcpy(record.data, data, kBeatBytes);
+  std::fwrite(&record, sizeof(record), 1, bench().writes);
+}
+
+void tb_log_event(uint64_t cycle, unsigned int kind, unsigned int engine, unsigned int instr,
+                  const svBitVecVal* word) {
+  EventRecord record{cycle, static_cast<uint16_t>(kind), static_cast<uint16_t>(engine), instr, {}};
+  std::memcpy(record.word, word, kBeatBytes);
+  std::fwrite(&record, sizeof(record), 1, bench().events);
+}
+
+void tb_flush() {
+  std::fflush(bench().writes);
+  std::fflush(bench().events);
+}
+
+}  // extern "C"

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the bench's modules share: the run-time knobs of the memory, the small random generator
+// behind every gap (the simulator's own would differ between builds), and the C++ side.
+
+package tb_pkg;
+
+  localparam int unsigned AxiIdBits = 4;
+
+  typedef struct packed {
+    logic [15:0] latency;  // address handshake to first beat, or last write beat to response
+    logic [6:0] gap_percent;  // cycles in which no beat or response is offered
+    logic [6:0] address_stall_percent;  // cycles in which no address is accepted
+    logic [6:0] data_stall_percent;  // cycles in which no write beat is accepted
+    logic interleave;  // beats of different identifiers may alternate
+    logic silent;  // the channel stops answering
+    logic error_enable;  // accesses to error_first .. error_last answer SLVERR
+    logic [31:0] error_first;  // byte addresses, inclusive
+    logic [31:0] error_last;
+    logic [31:0] seed;
+  } memory_knobs_t;
+
+  typedef enum logic [1:0] {
+    RespOkay   = 2'b00,
+    RespSlvErr = 2'b10,
+    RespDecErr = 2'b11
+  } axi_resp_e;
+
+  // Kinds of record in the event log.
+  localparam int unsigned EventDispatch = 1;
+  localparam int unsigned EventDone = 2;
+
+  function automatic logic [31:0] next_random(logic [31:0] state);
+    logic [31:0] x;
+    x = (state == '0) ? 32'h9e37_79b9 : state;
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    return x;
+  endfunction
+
+  // True in about `percent` of all calls with fresh random bits.
+  function automatic logic happens(logic [6:0] percent, logic [11:0] bits);
+    return (percent != '0) && (32'(bits) * 32'd100 < 32'(percent) * 32'd4096);
+  endfunction
+
+  // How the memory answers an access to the 16 bytes at `address`.
+  function automatic logic [1:0] response(memory_knobs_t knobs, logic [31:0] address);
+    if (!tb_memory_has(address)) return RespDecErr;
+    if (knobs.error_enable && address >= knobs.error_first && address <= knobs.error_last)
+      return RespSlvErr;
+    return RespOkay;
+  endfunction
+
+  // Implemented in memory_dpi.cpp. Addresses are byte addresses, data one 16-byte beat.
+  import "DPI-C" function void tb_open(input string run_dir, input int unsigned sram_bytes);
+  import "DPI-C" function bit tb_memory_has(input int unsigned address);
+  import "DPI-C" function void tb_memory_read(
+    input int unsigned address, output bit [127:0] data
+  );
+  import "DPI-C" function void tb_memory_hold(
+    input int unsigned address, input bit [127:0] data, input bit [15:0] strobe
+  );
+  import "DPI-C" function void tb_memory_commit(input int unsigned beats);
+  import "DPI-C" function void tb_memory_forget();
+  import "DPI-C" function void tb_sram_store(
+    input int unsigned word, input bit [127:0] data
+  );
+  import "DPI-C" function void tb_log_write(
+    input longint unsigned cycle, input int unsigned instr, input int unsigned port,
+    input int unsigned word, input bit [127:0] data
+  );
+  import "DPI-C" function void tb_log_event(
+    input longint unsigned cycle, input int unsigned kind, input int unsigned engine,
+    input int unsigned instr, input bit [127:0] word
+  );
+  import "DPI-C" function void tb_flush();
+
+endpackage

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The bench: the one real top `npu_top` between a register port that Python drives, a behavioural
+// memory whose bytes Python shares, and passive monitors. The clock lives here, so that Python
+// sleeps while the chip runs. Only this module's signals are visible to Python in the fast build.
+
+module tb_top #(
+  parameter int unsigned ArrayDim = 16,
+  parameter int unsigned SramKiB = 256
+);
+  import tb_pkg::*;
+
+  localparam int unsigned NumBanks = npu_pkg::NumSramBanks;
+  localparam int unsigned BankRows = SramKiB * 1024 / 16 / NumBanks;
+
+  // -----------------------------------------------------------------------------------------------
+  // Clock, reset and time
+  // -----------------------------------------------------------------------------------------------
+  logic clk = 1'b0;
+  logic rst_n = 1'b0;
+  logic irq;
+  logic [63:0] cycle = '0;
+
+  always #5 clk = ~clk;
+
+  always_ff @(posedge clk) cycle <= cycle + 64'd1;
+
+  // -----------------------------------------------------------------------------------------------
+  // Knobs, set by Python
+  // -----------------------------------------------------------------------------------------------
+  logic [15:0] knob_read_latency = 16'd40;
+  logic [15:0] knob_write_latency = 16'd40;
+  logic [6:0] knob_read_gap = '0;
+  logic [6:0] knob_write_gap = '0;
+  logic [6:0] knob_ar_stall = '0;
+  logic [6:0] knob_aw_stall = '0;
+  logic [6:0] knob_w_stall = '0;
+  logic knob_interleave = 1'b0;
+  logic knob_read_silent = 1'b0;
+  logic knob_write_silent = 1'b0;
+  logic knob_read_error = 1'b0;
+  logic knob_write_error = 1'b0;
+  logic [31:0] knob_error_first = '0;
+  logic [31:0] knob_error_last = '0;
+  logic [31:0] knob_seed = 32'd1;
+  logic knob_log = 1'b1;
+  logic knob_python_memory = 1'b0;  // Python answers on M_AXI_* instead of the memory here
+
+  memory_knobs_t read_knobs;
+  memory_knobs_t write_knobs;
+
+  assign read_knobs = '{
+          latency: knob_read_latency,
+          gap_percent: knob_read_gap,
+          address_stall_percent: knob_ar_stall,
+          data_stall_percent: '0,
+          interleave: knob_interleave,
+          silent: knob_read_silent,
+          error_enable: knob_read_error,
+          error_first: knob_error_first,
+          error_last: knob_error_last,
+          seed: knob_seed
+      };
+  assign write_knobs = '{
+          latency: knob_write_latency,
+          gap_percent: knob_write_gap,
+          address_stall_percent: knob_aw_stall,
+          data_stall_percent: knob_w_stall,
+          interleave: 1'b0,
+          silent: knob_write_silent,
+          error_enable: knob_write_error,
+          error_first: knob_error_first,
+          error_last: knob_error_last,
+          seed: knob_seed
+      };
+
+  // -----------------------------------------------------------------------------------------------
+  // Register port: upper-case names, as cocotb-bus wants them
+  // -----------------------------------------------------------------------------------------------
+  logic S_AXIL_AWVALID = 1'b0;
+  logic S_AXIL_AWREADY;
+  logic [11:0] S_AXIL_AWADDR = '0;
+  logic S_AXIL_WVALID = 1'b0;
+  logic S_AXIL_WREADY;
+  logic [31:0] S_AXIL_WDATA = '0;
+  logic [3:0] S_AXIL_WSTRB = '0;
+  logic S_AXIL_BVALID;
+  logic S_AXIL_BREADY = 1'b0;
+  logic [1:0] S_AXIL_BRESP;
+  logic S_AXIL_ARVALID = 1'b0;
+  logic S_AXIL_ARREADY;
+  logic [11:0] S_AXIL_ARADDR = '0;
+  logic S_AXIL_RVALID;
+  logic S_AXIL_RREADY = 1'b0;
+  logic [31:0] S_AXIL_RDATA;
+  logic [1:0] S_AXIL_RRESP;
+
+  // -----------------------------------------------------------------------------------------------
+  // Memory port: the chip, the memory here (mem_*), and what Python drives when it is the memory
+  // -----------------------------------------------------------------------------------------------
+  logic M_AXI_ARVALID;
+  logic arready;
+  logic [3:0] M_AXI_ARID;
+  logic [31:0] M_AXI_ARADDR;
+  logic [7:0] M_AXI_ARLEN;
+  logic [2:0] M_AXI_ARSIZE;
+  logic [1:0] M_AXI_ARBURST;
+  logic rvalid;
+  logic M_AXI_RREADY;
+  logic [3:0] rid;
+  logic [127:0] rdata;
+  logic [1:0] rresp;
+  logic rlast;
+  logic M_AXI_AWVALID;
+  logic awready;
+  logic [3:0] M_AXI_AWID;
+  logic [31:0] M_AXI_AWADDR;
+  logic [7:0] M_AXI_AWLEN;
+  logic [2:0] M_AXI_AWSIZE;
+  logic [1:0] M_AXI_AWBURST;
+  logic M_AXI_WVALID;
+  logic wready;
+  logic [127:0] M_AXI_WDATA;
+  logic [15:0] M_AXI_WSTRB;
+  logic M_AXI_WLAST;
+  logic bvalid;
+  logic M_AXI_BREADY;
+  logic [3:0] bid;
+  logic [1:0] bresp;
+
+  logic M_AXI_ARREADY = 1'b0;
+  logic M_AXI_RVALID = 1'b0;
+  logic [3:0] M_AXI_RID = '0;
+  logic [127:0] M_AXI_RDATA = '0;
+  logic [1:0] M_AXI_RRESP = '0;
+  logic M_AXI_RLAST = 1'b0;
+  logic M_AXI_AWREADY = 1'b0;
+  logic M_AXI_WREADY = 1'b0;
+  logic M_AXI_BVALID = 1'b0;
+  logic [3:0] M_AXI_BID = '0;
+  logic [1:0] M_AXI_BRESP = '0;
+
+  logic mem_arready;
+  logic mem_rvalid;
+  logic [3:0] mem_rid;
+  logic [127:0] mem_rdata;
+  logic [1:0] mem_rresp;
+  logic mem_rlast;
+  logic mem_awready;
+  logic mem_wready;
+  logic mem_bvalid;
+  logic [3:0] mem_bid;
+  logic [1:0] mem_bresp;
+
+  assign arready = knob_python_memory ? M_AXI_ARREADY : mem_arready;
+  assign rvalid = knob_python_memory ? M_AXI_RVALID : mem_rvalid;
+  assign rid = knob_python_memory ? M_AXI_RID : mem_rid;
+  assign rdata = knob_python_memory ? M_AXI_RDATA : mem_rdata;
+  assign rresp = knob_python_memory ? M_AXI_RRESP : mem_rresp;
+  assign rlast = knob_python_memory ? M_AXI_RLAST : mem_rlast;
+  assign awready = knob_python_memory ? M_AXI_AWREADY : mem_awready;
+  assign wready = knob_python_memory ? M_AXI_WREADY : mem_wready;
+  assign bvalid = knob_python_memory ? M_AXI_BVALID : mem_bvalid;
+  assign bid = knob_python_memory ? M_AXI_BID : mem_bid;
+  assign bresp = knob_python_memory ? M_AXI_BRESP : mem_bresp;
+
+  axi_memory u_memory (
+    .clk_i        (clk),
+    .rst_ni       (rst_n),
+    .cycle_i      (cycle),
+    .read_knobs_i (read_knobs),
+    .write_knobs_i(write_knobs),
+    .arvalid_i    (M_AXI_ARVALID && !knob_python_memory),
+    .arready_o    (mem_arready),
+    .arid_i       (M_AXI_ARID),
+    .araddr_i     (M_AXI_ARADDR),
+    .arlen_i      (M_AXI_ARLEN),
+    .rvalid_o     (mem_rvalid),
+    .rready_i     (M_AXI_RREADY),
+    .rid_o        (mem_rid),
+    .rdata_o      (mem_rdata),
+    .rresp_o      (mem_rresp),
+    .rlast_o      (mem_rlast),
+    .awvalid_i    (M_AXI_AWVALID && !knob_python_memory),
+    .awready_o    (mem_awready),
+    .awid_i       (M_AXI_AWID),
+    .awaddr_i     (M_AXI_AWADDR),
+    .wvalid_i     (M_AXI_WVALID && !knob_python_memory),
+    .wready_o     (mem_wready),
+    .wdata_i      (M_AXI_WDATA),
+    .wstrb_i      (M_AXI_WSTRB),
+    .wlast_i      (M_AXI_WLAST),
+    .bvalid_o     (mem_bvalid),
+    .bready_i     (M_AXI_BREADY),
+    .bid_o        (mem_bid),
+    .bresp_o      (mem_bresp)
+  );
+
+  // -----------------------------------------------------------------------------------------------
+  // The chip
+  // -----------------------------------------------------------------------------------------------
+  npu_top #(
+    .ArrayDim(ArrayDim),
+    .SramKiB (SramKiB)
+  ) dut (
+    .clk_i           (clk),
+    .rst_ni          (rst_n),
+    .irq_o           (irq),
+    .s_axil_awvalid_i(S_AXIL_AWVALID),
+    .s_axil_awready_o(S_AXIL_AWREADY),
+    .s_axil_awaddr_i (S_AXIL_AWADDR),
+    .s_axil_wvalid_i (S_AXIL_WVALID),
+    .s_axil_wready_o (S_AXIL_WREADY),
+    .s_axil_wdata_i  (S_AXIL_WDATA),
+    .s_axil_wstrb_i  (S_AXIL_WSTRB),
+    .s_axil_bvalid_o (S_AXIL_BVALID),
+    .s_axil_bready_i (S_AXIL_BREADY),
+    .s_axil_bresp_o  (S_AXIL_BRESP),
+    .s_axil_arvalid_i(S_AXIL_ARVALID),
+    .s_axil_arready_o(S_AXIL_ARREADY),
+    .s_axil_araddr_i (S_AXIL_ARADDR),
+    .s_axil_rvalid_o (S_AXIL_RVALID),
+    .s_axil_rready_i (S_AXIL_RREADY),
+    .s_axil_rdata_o  (S_AXIL_RDATA),
+    .s_axil_rresp_o  (S_AXIL_RRESP),
+    .m_axi_arvalid_o (M_AXI_ARVALID),
+    .m_axi_arready_i (arready),
+    .m_axi_arid_o    (M_AXI_ARID),
+    .m_axi_araddr_o  (M_AXI_ARADDR),
+    .m_axi_arlen_o   (M_AXI_ARLEN),
+    .m_axi_arsize_o  (M_AXI_ARSIZE),
+    .m_axi_arburst_o (M_AXI_ARBURST),
+    .m_axi_rvalid_i  (rvalid),
+    .m_axi_rready_o  (M_AXI_RREADY),
+    .m_axi_rid_i     (rid),
+    .m_axi_rdata_i   (rdata),
+    .m_axi_rresp_i   (rresp),
+    .m_axi_rlast_i   (rlast),
+    .m_axi_awvalid_o (M_AXI_AWVALID),
+    .m_axi_awready_i (awready),
+    .m_axi_awid_o    (M_AXI_AWID),
+    .m_axi_awaddr_o  (M_AXI_AWADDR),
+    .m_axi_awlen_o   (M_AXI_AWLEN),
+    .m_axi_awsize_o  (M_AXI_AWSIZE),
+    .m_axi_awburst_o (M_AXI_AWBURST),
+    .m_axi_wvalid_o  (M_AXI_WVALID),
+    .m_axi_wready_i  (wready),
+    .m_axi_wdata_o   (M_AXI_WDATA),
+    .m_axi_wstrb_o   (M_AXI_WSTRB),
+    .m_axi_wlast_o   (M_AXI_WLAST),
+    .m_axi_bvalid_i  (bvalid),
+    .m_axi_bready_o  (M_AXI_BREADY),
+    .m_axi_bid_i     (bid),
+    .m_axi_bresp_i   (bresp)
+  );
+
+  // -----------------------------------------------------------------------------------------------
+  // Monitors and logs
+  // -----------------------------------------------------------------------------------------------
+  axi_monitor u_axi_monitor (
+    .clk_i    (clk),
+    .rst_ni   (rst_n),
+    .arvalid_i(M_AXI_ARVALID),
+    .arready_i(arready),
+    .arid_i   (M_AXI_ARID),
+    .araddr_i (M_AXI_ARADDR),
+    .arlen_i  (M_AXI_ARLEN),
+    .arsize_i (M_AXI_ARSIZE),
+    .arburst_i(M_AXI_ARBURST),
+    .rvalid_i (rvalid),
+    .rready_i (M_AXI_RREADY),
+    .rid_i    (rid),
+    .rdata_i  (rdata),
+    .rresp_i  (rresp),
+    .rlast_i  (rlast),
+    .awvalid_i(M_AXI_AWVALID),
+    .awready_i(awready),
+    .awid_i   (M_AXI_AWID),
+    .awaddr_i (M_AXI_AWADDR),
+    .awlen_i  (M_AXI_AWLEN),
+    .awsize_i (M_AXI_AWSIZE),
+    .awburst_i(M_AXI_AWBURST),
+    .wvalid_i (M_AXI_WVALID),
+    .wready_i (wready),
+    .wdata_i  (M_AXI_WDATA),
+    .wstrb_i  (M_AXI_WSTRB),
+    .wlast_i  (M_AXI_WLAST),
+    .bvalid_i (bvalid),
+    .bready_i (M_AXI_BREADY),
+    .bid_i    (bid),
+    .bresp_i  (bresp)
+  );
+
+  axil_monitor u_axil_monitor (
+    .clk_i    (clk),
+    .rst_ni   (rst_n),
+    .awvalid_i(S_AXIL_AWVALID),
+    .awready_i(S_AXIL_AWREADY),
+    .awaddr_i (S_AXIL_AWADDR),
+    .wvalid_i (S_AXIL_WVALID),
+    .wready_i (S_AXIL_WREADY),
+    .wdata_i  (S_AXIL_WDATA),
+    .wstrb_i  (S_AXIL_WSTRB),
+    .bvalid_i (S_AXIL_BVALID),
+    .bready_i (S_AXIL_BREADY),
+    .bresp_i  (S_AXIL_BRESP),
+    .arvalid_i(S_AXIL_ARVALID),
+    .arready_i(S_AXIL_ARREADY),
+    .araddr_i (S_AXIL_ARADDR),
+    .rvalid_i (S_AXIL_RVALID),
+    .rready_i (S_AXIL_RREADY),
+    .rdata_i  (S_AXIL_RDATA),
+    .rresp_i  (S_AXIL_RRESP)
+  );
+
+  // SRAM writes, by port: ld, gemm, smx, nrm, vec
+  logic [4:0] sram_wr_fire;
+  logic [4:0][15:0] sram_wr_addr;
+  logic [4:0][127:0] sram_wr_data;
+  logic [4:0][31:0] sram_wr_instr;
+  logic [5:0][31:0] engine_instr;
+
+  for (genvar p = 0; p < 5; p++) begin : gen_sram_wr
+    assign sram_wr_fire[p]  = dut.u_core.wr_req[p].valid && dut.u_core.wr_ready[p];
+    assign sram_wr_addr[p]  = dut.u_core.wr_req[p].addr;
+    assign sram_wr_data[p]  = dut.u_core.wr_req[p].data;
+    assign sram_wr_instr[p] = dut.u_core.wr_req[p].instr;
+  end
+
+  tb_probe u_probe (
+    .clk_i           (clk),
+    .rst_ni          (rst_n),
+    .cycle_i         (cycle),
+    .enable_i        (knob_log),
+    .sram_wr_fire_i  (sram_wr_fire),
+    .sram_wr_addr_i  (sram_wr_addr),
+    .sram_wr_data_i  (sram_wr_data),
+    .sram_wr_instr_i (sram_wr_instr),
+    .dispatch_fire_i (dut.u_core.dispatch_fire),
+    .dispatch_instr_i(dut.u_core.dispatch_instr),
+    .dispatch_word_i (dut.u_core.dispatch_word),
+    .engine_done_i   (dut.u_core.engine_done),
+    .engine_instr_i  (engine_instr)
+  );
+
+  // What an error message of the host shows.
+  logic [5:0] engine_busy;
+  logic [5:0] engine_stall;
+  logic [31:0] last_dispatched = '0;
+  logic barrier_wait;
+
+  assign engine_busy = dut.u_core.engine_busy_o;
+  assign engine_stall = dut.u_core.engine_stall_o;
+  assign barrier_wait = dut.u_core.barrier_wait;
+  for (genvar e = 0; e < 6; e++) begin : gen_engine_instr
+    assign engine_instr[e] = dut.u_core.engine_instr[e];
+  end
+
+  always_ff @(posedge clk) begin
+    if (dut.u_core.dispatch_fire) last_dispatched <= dut.u_core.dispatch_instr;
+  end
+
+  // -----------------------------------------------------------------------------------------------
+  // The shared files: opened first; on a rising `sync` SRAM is copied out and the logs are flushed
+  // -----------------------------------------------------------------------------------------------
+  logic sync = 1'b0;
+
+  initial begin
+    string run_dir;
+    if (!$value$plusargs("run_dir=%s", run_dir)) $fatal(1, "+run_dir=<folder> is missing");
+    tb_open(run_dir, SramKiB * 1024);
+  end
+
+  always @(posedge sync) tb_flush();
+
+  for (genvar b = 0; b < NumBanks; b++) begin : gen_sram_copy
+    always @(posedge sync) begin
+      for (int unsigned r = 0; r < BankRows; r++) begin
+        automatic logic [15:0] row = 16'(r << 4);
+        // The bank of a word is its low nibble XOR a fold of the rest, so the fold gives it back.
+        tb_sram_store(32'({row[15:4], npu_pkg::sram_bank(row | 16'(b))}),
+                      dut.u_core.u_sram.gen_bank[b].u_bank.mem_q[r]);
+      end
+    end
+  end
+
+endmodule

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The host CPU: programs the registers over AXI4-Lite and sleeps until the interrupt."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from cocotb.handle import HierarchyObject
+from cocotb.triggers import First, RisingEdge, SimTimeoutError, Timer, with_timeout
+from cocotb_bus.drivers.amba import AXI4LiteMaster, AXIProtocolError
+
+from golden.machine import ErrorReport, StartState
+from npu.isa import Engine, ErrorCode
+from npu.regs.generated import CHIP_BASE, SEQ_BASE, SEQ_FIELDS, ChipReg, SeqReg
+
+CLOCK_NS = 10
+"""Period of the clock of `tb_top`."""
+ACCESS_LIMIT = 100
+"""Cycles within which a register access must be answered."""
+
+
+class HostError(RuntimeError):
+    """The chip did not do what a host may expect of it."""
+
+
+class RegisterError(HostError):
+    """The register port answered SLVERR or DECERR."""
+
+
+@dataclass(frozen=True)
+class Counters:
+    """The chip's performance counters after a program.
+
+    Attributes:
+        cycles: clock cycles from start to end.
+        macs: useful 8x8-bit multiplications.
+        instructions: dispatched words.
+        read_beats, write_beats, stream_beats: 16-byte beats; the stream's are part of the reads.
+        busy, stall: cycles per engine (ld, st, gemm, smx, nrm, vec).
+    """
+
+    cycles: int
+    macs: int
+    instructions: int
+    read_beats: int
+    write_beats: int
+    stream_beats: int
+    busy: tuple[int, ...]
+    stall: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Finish:
+    """How a program ended, as the host sees it.
+
+    Attributes:
+        error: what the status registers say, None without an error.
+        counters: the performance counters.
+        seconds: wall-clock time of the simulation from start to interrupt.
+    """
+
+    error: ErrorReport | None
+    counters: Counters
+    seconds: float
+
+    @property
+    def kilocycles_per_second(self) -> float:
+        """Simulated kilocycles per second of wall-clock time."""
+        return self.counters.cycles / max(self.seconds, 1e-9) / 1000
+
+
+class Host:
+    """A host on the register port of `tb_top`."""
+
+    def __init__(self, dut: HierarchyObject) -> None:
+        self._dut = dut
+        self._bus = AXI4LiteMaster(dut, "S_AXIL", dut.clk)
+
+    async def read32(self, address: int) -> int:
+        """Return the register at byte `address`.
+
+        Raises:
+            RegisterError: the port answered with an error.
+        """
+        return int(await self._access(self._bus.read(address), f"read of register {address:#05x}"))
+
+    async def write32(self, address: int, value: int, strobe: int = 0xF) -> None:
+        """Write `value` to the register at byte `address`; `strobe` has one bit per byte.
+
+        Raises:
+            RegisterError: the port answered with an error.
+        """
+        access = self._bus.write(address, value, byte_enable=strobe)
+        await self._access(access, f"write of register {address:#05x}")
+
+    async def _access(self, access: Coroutine[Any, Any, Any], what: str) -> Any:
+        try:
+            return await with_timeout(access, ACCESS_LIMIT * CLOCK_NS, "ns")
+        except AXIProtocolError as error:
+            raise RegisterError(f"{what}: {error.xresp.name}") from error
+        except SimTimeoutError as error:
+            raise HostError(f"{what}: no answer within {ACCESS_LIMIT} cycles") from error
+
+    async def read_seq(self, register: SeqReg) -> int:
+        """Return a register of the sequencer's window."""
+        return await self.read32(SEQ_BASE + register)
+
+    async def write_seq(self, register: SeqReg, value: int) -> None:
+        """Write a register of the sequencer's window."""
+        await self.write32(SEQ_BASE + register, value)
+
+    async def read_chip(self, register: ChipReg) -> int:
+        """Return a register of the chip's window."""
+        return await self.read32(CHIP_BASE + register)
+
+    async def write_chip(self, register: ChipReg, value: int) -> None:
+        """Write a register of the chip's window."""
+        await self.write32(CHIP_BASE + register, value)
+
+    async def start_program(self, start: StartState) -> None:
+        """Write what a program needs, clear and enable the interrupt, and start."""
+        values = {
+            SeqReg.UCODE_BASE: start.ucode_base,
+            SeqReg.UCODE_LEN: start.ucode_len,
+            SeqReg.DDR_BASE_WGT: start.stream_base,
+            SeqReg.STREAM_LEN: start.stream_len,
+            SeqReg.POS: start.pos,
+            SeqReg.DDR_BASE_ACT: start.bases[0],
+            SeqReg.DDR_BASE_OUT: start.bases[1],
+        }
+        for index in range(2, 8):
+            values[SeqReg[f"BASE{index}"]] = start.bases[index]
+        for register, value in values.items():
+            await self.write_seq(register, value)
+        await self.write_chip(ChipReg.IRQ_STATUS, 1)
+        await self.write_chip(ChipReg.IRQ_ENABLE, 1)
+        await self.write_seq(SeqReg.CTRL, SEQ_FIELDS["CTRL_START"].mask)
+
+    async def wait_interrupt(self, limit_cycles: int) -> float:
+        """Sleep until the interrupt; return the wall-clock seconds that it took.
+
+        Raises:
+            HostError: no interrupt within `limit_cycles`; says where the chip stands.
+        """
+        started = time.monotonic()
+        if not int(self._dut.irq.value):
+            await First(RisingEdge(self._dut.irq), Timer(limit_cycles * CLOCK_NS, "ns"))
+        if not int(self._dut.irq.value):
+            raise HostError(f"no interrupt within {limit_cycles} cycles: {self.where()}")
+        return time.monotonic() - started
+
+    def where(self) -> str:
+        """Say where the chip stands: the last dispatched word and what each engine works on."""
+        dut = self._dut
+        busy, stall = int(dut.engine_busy.value), int(dut.engine_stall.value)
+        indices = int(dut.engine_instr.value)
+        parts = [f"cycle {int(dut.cycle.value)}", f"last dispatched {int(dut.last_dispatched.value)}"]
+        for engine in range(6):
+            if busy >> engine & 1:
+                state = "stalled" if stall >> engine & 1 else "busy"
+                at = indices >> 32 * engine & 0xFFFF_FFFF
+                parts.append(f"{Engine(engine).name.lower()} {state} on {at}")
+        if int(dut.barrier_wait.value):
+            parts.append("a barrier waits")
+        return ", ".join(parts)
+
+    async def status(self) -> ErrorReport | None:
+        """Return the error that the status registers show, None if there is none.
+
+        Raises:
+            HostError: the chip is busy, or neither done nor in error.
+        """
+        status = await self.read_seq(SeqReg.STATUS)
+        fields = {name: SEQ_FIELDS[f"STATUS_{name}"].get(status) for name in _STATUS_FIELDS}
+        if fields["BUSY"] or not (fields["DONE"] or fields["ERROR"]):
+            raise HostError(f"STATUS is {status:#010x} after the interrupt: {self.where()}")
+        if not fields["ERROR"]:
+            return None
+        return ErrorReport(
+            ErrorCode(fields["ERROR_CODE"]),
+            Engine(fields["ERROR_ENGINE"]),
+            await self.read_seq(SeqReg.ERROR_INSTR),
+            await self.read_seq(SeqReg.ERROR_ADDR),
+        )
+
+    async def counters(self) -> Counters:
+        """Return the performance counters; the chip must be idle."""
+        values = {register: await self.read_chip(register) for register in _COUNTERS}
+        return Counters(
+            cycles=values[ChipReg.CYCLES_HI] << 32 | values[ChipReg.CYCLES_LO],
+            macs=values[ChipReg.MACS_HI] << 32 | values[ChipReg.MACS_LO],
+            instructions=values[ChipReg.INSTRS],
+            read_beats=values[ChipReg.READ_BEATS],
+            write_beats=values[ChipReg.WRITE_BEATS],
+            stream_beats=values[ChipReg.STREAM_BEATS],
+            busy=tuple(values[ChipReg[f"BUSY{engine}"]] for engine in range(6)),
+            stall=tuple(values[ChipReg[f"STALL{engine}"]] for engine in range(6)),
+        )
+
+    async def run_program(self, start: StartState, limit_cycles: int) -> Finish:
+        """Start a program, sleep until its end, acknowledge, and say how it ended."""
+        await self.start_program(start)
+        seconds = await self.wait_interrupt(limit_cycles)
+        await self.write_chip(ChipReg.IRQ_STATUS, 1)
+        return Finish(await self.status(), await self.counters(), seconds)
+
+
+_STATUS_FIELDS = ("DONE", "BUSY", "ERROR", "ERROR_CODE", "ERROR_ENGINE")
+_COUNTERS = [register for register in ChipReg if register >= ChipReg.CYCLES_LO]

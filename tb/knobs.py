@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the simulated memory behaves: latency, gaps, back-pressure, order, injected errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from cocotb.handle import HierarchyObject
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """Settings of the memory; each is the signal `knob_<name>` of `tb_top`.
+
+    The defaults are the conditions of all performance figures: 40 cycles from the address
+    handshake to the first read beat and from the last write beat to the response, pipelined, one
+    beat per cycle. Gaps and stalls are percentages of cycles, 0..99.
+    """
+
+    read_latency: int = 40
+    write_latency: int = 40
+    read_gap: int = 0
+    write_gap: int = 0
+    ar_stall: int = 0
+    aw_stall: int = 0
+    w_stall: int = 0
+    interleave: int = 0
+    read_silent: int = 0
+    write_silent: int = 0
+    read_error: int = 0
+    write_error: int = 0
+    error_first: int = 0
+    error_last: int = 0
+    log: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("read_latency", "write_latency"):
+            if not 1 <= getattr(self, name) <= 0xFFFF:
+                raise ValueError(f"{name}: given {getattr(self, name)}, allowed 1..65535 cycles")
+        for name in ("read_gap", "write_gap", "ar_stall", "aw_stall", "w_stall"):
+            if not 0 <= getattr(self, name) <= 99:
+                raise ValueError(f"{name}: given {getattr(self, name)}, allowed 0..99 percent")
+
+    def apply(self, dut: HierarchyObject) -> None:
+        """Set the signals; they take effect at the next clock edge."""
+        for field in fields(self):
+            getattr(dut, f"knob_{field.name}").value = getattr(self, field.name)

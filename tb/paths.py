@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where things live in the source tree. Standard library only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RTL = ROOT / "rtl"
+REGS = ROOT / "npu" / "regs"
+HDL = ROOT / "tb" / "hdl"
+TESTS = ROOT / "tb" / "tests"
+BUILD = ROOT / "build"
+GENERATED = BUILD / "gen"
+"""Generated SystemVerilog, made by `python -m npu.isa.generate` and `python -m npu.regs.generate`."""

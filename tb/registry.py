@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the tests on the RTL by reading their sources: no simulator, no import of cocotb.
+
+A test is an `async def` decorated with `@cocotb.test` in `tb/tests/test_*.py`. Its name is the
+function's name; a module's name stands for all tests of that module.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tb.paths import TESTS
+
+
+class UnknownTestError(ValueError):
+    """A name that no test has."""
+
+
+@dataclass(frozen=True, order=True)
+class BenchTest:
+    """One cocotb test.
+
+    Attributes:
+        module: dotted name of the module, e.g. `tb.tests.test_gemm`.
+        name: name of the function, unique in the tree.
+        summary: first line of its docstring.
+    """
+
+    module: str
+    name: str
+    summary: str
+
+    @property
+    def group(self) -> str:
+        """The module's own name, e.g. `test_gemm`."""
+        return self.module.rsplit(".", 1)[-1]
+
+
+def _is_cocotb_test(decorator: ast.expr) -> bool:
+    target = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return (
+        isinstance(target, ast.Attribute)
+        and target.attr == "test"
+        and isinstance(target.value, ast.Name)
+        and target.value.id == "cocotb"
+    )
+
+
+def _tests_in(path: Path) -> Iterable[BenchTest]:
+    for node in ast.parse(path.read_text(encoding="utf-8"), filename=str(path)).body:
+        if isinstance(node, ast.AsyncFunctionDef) and any(
+            _is_cocotb_test(decorator) for decorator in node.decorator_list
+        ):
+            summary = (ast.get_docstring(node) or "").split("\n")[0]
+            yield BenchTest(f"tb.tests.{path.stem}", node.name, summary)
+
+
+def discover(folder: Path = TESTS) -> list[BenchTest]:
+    """Return all tests in `folder`, by module and place.
+
+    Raises:
+        ValueError: two tests have the same name.
+    """
+    tests = [test for path in sorted(folder.glob("test_*.py")) for test in _tests_in(path)]
+    seen: dict[str, BenchTest] = {}
+    for test in tests:
+        if test.name in seen:
+            raise ValueError(
+                f"two tests are called {test.name}: in {seen[test.name].module} and {test.module}"
+            )
+        seen[test.name] = test
+    return tests
+
+
+def select(names: Sequence[str], tests: Sequence[BenchTest]) -> list[BenchTest]:
+    """Return the tests that `names` (exact names of tests or modules) choose, each once.
+
+    Raises:
+        UnknownTestError: a name is not there; the message lists near ones.
+    """
+    chosen: dict[str, BenchTest] = {}
+    known = sorted({test.name for test in tests} | {test.group for test in tests})
+    for name in names:
+        hits = [test for test in tests if name == test.name] or [
+            test for test in tests if name == test.group
+        ]
+        if not hits:
+            near = difflib.get_close_matches(name, known, n=5, cutoff=0.4)
+            near = near or [other for other in known if name.removeprefix("test_") in other][:5]
+            hint = f"; near: {', '.join(near)}" if near else ""
+            raise UnknownTestError(
+                f"no test is called {name!r}{hint} (all names: python -m tb.cli run --list)"
+            )
+        chosen.update((test.name, test) for test in hits)
+    return list(chosen.values())

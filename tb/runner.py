@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs tests on a built model: each in a process and a folder of its own, side by side.
+
+The folder of a run holds everything about it: the shared memory and SRAM images, the logs of the
+bench, the simulator's output (`log.txt`), the result (`results.xml`) and what the test wrote.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import cocotb_tools.config
+import find_libpython
+
+from tb.build import TOP, Configuration
+from tb.paths import BUILD, ROOT
+from tb.registry import BenchTest
+
+MEMORY_BYTES = 16 << 20
+"""Size of the memory behind the chip in every run; the file is sparse."""
+SRAM_BYTES = 256 << 10
+TIME_LIMIT_S = 1800
+"""Wall-clock limit of one run; every wait inside has a limit in cycles as well."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One test with one seed on one configuration."""
+
+    test: BenchTest
+    configuration: Configuration
+    seed: int = 1
+    waves: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The run's folder."""
+        return BUILD / "runs" / self.configuration.folder.name / f"{self.test.name}-{self.seed}"
+
+    @property
+    def repro(self) -> str:
+        """The command that repeats exactly this run."""
+        words = ["make", "SIM=verilator", f"TESTCASE={self.test.name}", f"SEED={self.seed}"]
+        if self.configuration.array_dim != 16:
+            words.append(f"ARRAY_DIM={self.configuration.array_dim}")
+        return " ".join(words)
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a run ended.
+
+    Attributes:
+        job: what ran.
+        passed: True if the test ran and passed.
+        message: the reason of a failure, one or a few lines.
+        output: what the test itself printed, without the simulator's own chatter.
+        seconds: wall-clock time.
+    """
+
+    job: Job
+    passed: bool
+    message: str
+    output: str
+    seconds: float
+
+
+def _environment(job: Job) -> dict[str, str]:
+    libpython = find_libpython.find_libpython()
+    if libpython is None:
+        raise RuntimeError(
+            "cocotb needs Python's shared library: install the Debian package libpython3-dev"
+        )
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]),
+        "PYGPI_PYTHON_BIN": sys.executable,
+        "GPI_USERS": f"{libpython};{cocotb_tools.config.pygpi_entry_point()}",
+        "COCOTB_TOPLEVEL": TOP,
+        "COCOTB_TEST_MODULES": job.test.module,
+        "COCOTB_TEST_FILTER": rf"\.{job.test.name}$",
+        "COCOTB_RANDOM_SEED": str(job.seed),
+        "COCOTB_RESULTS_FILE": str(job.folder / "results.xml"),
+        "COCOTB_TRUST_INERTIAL_WRITES": "1",
+        "COCOTB_ANSI_OUTPUT": "0",
+        "TOPLEVEL_LANG": "verilog",
+    }
+
+
+def _prepare(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name, size in (("memory.bin", MEMORY_BYTES), ("sram.bin", SRAM_BYTES)):
+        with (folder / name).open("wb") as file:
+            file.truncate(size)
+
+
+def _outcome(results: Path) -> tuple[int, str]:
+    """Return the number of tests that ran and the first failure ("" if none)."""
+    if not results.exists():
+        return 0, ""
+    cases = ElementTree.parse(results).getroot().findall(".//testcase")
+    ran = [case for case in cases if case.find("skipped") is None]
+    for case in ran:
+        for kind in ("failure", "error"):
+            found = case.find(kind)
+            if found is not None:
+                kind_of_error = found.get("error_type") or found.get("type") or kind
+                text = found.get("error_msg") or found.get("message") or found.text or ""
+                return len(ran), f"{kind_of_error}: {text}".strip()
+    return len(ran), ""
+
+
+def _tail(log: Path, lines: int = 25) -> str:
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    return "\n".join(text.splitlines()[-lines:])
+
+
+def run(job: Job) -> Result:
+    """Run one test and say how it ended."""
+    _prepare(job.folder)
+    log = job.folder / "log.txt"
+    command = [
+        str(job.configuration.binary),
+        f"+run_dir={job.folder}",
+        "+verilator+rand+reset+2",
+        f"+verilator+seed+{job.seed % 0x7FFFFFFF or 1}",
+    ]
+    if job.waves is not None:
+        command += ["--trace", "--trace-file", str(job.waves)]
+    started = time.monotonic()
+    with log.open("wb") as file:
+        try:
+            status: int | str = subprocess.run(
+                command,
+                cwd=job.folder,
+                env=_environment(job),
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                timeout=TIME_LIMIT_S,
+                check=False,
+            ).returncode
+        except subprocess.TimeoutExpired:
+            status = f"no end within {TIME_LIMIT_S} s"
+    seconds = time.monotonic() - started
+    ran, failure = _outcome(job.folder / "results.xml")
+    message = failure
+    if not failure and ran == 0:
+        message = f"the simulator ended ({status}) before any test had run:\n{_tail(log)}"
+    elif not failure and status != 0:
+        message = f"the test passed but the simulator ended with {status}:\n{_tail(log)}"
+    printed = job.folder / "report.txt"
+    output = printed.read_text(encoding="utf-8") if printed.exists() else ""
+    return Result(job, not message, message, output, seconds)
+
+
+def run_all(
+    jobs: Sequence[Job], workers: int, on_result: Callable[[Result], None] | None = None
+) -> list[Result]:
+    """Run `jobs`, at most `workers` at a time; return the results in the order of the jobs."""
+
+    def one(job: Job) -> Result:
+        result = run(job)
+        if on_result is not None:
+            on_result(result)
+        return result
+
+    with ThreadPoolExecutor(max_workers=max(1, workers)) as pool:
+        return list(pool.map(one, jobs))

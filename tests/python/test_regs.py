@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The register maps."""
+
+from pathlib import Path
+
+import pytest
+
+from npu.isa import ISA_VERSION
+from npu.regs import CHIP_BASE, CHIP_FIELDS, SEQ_BASE, SEQ_FIELDS, ChipReg, SeqReg, generate
+from npu.regs.generated import CHIP_ID_VALUE
+
+
+def test_committed_files_are_current() -> None:
+    assert generate.main(["--check"]) == 0
+
+
+def test_check_notices_a_stale_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    stale = {path: text + "x" for path, text in generate.committed().items()}
+    monkeypatch.setattr(generate, "committed", lambda: stale)
+    assert generate.main(["--check"]) == 1
+
+
+def test_places() -> None:
+    assert (SEQ_BASE, CHIP_BASE) == (0x100, 0x300)
+    assert (SeqReg.CTRL, SeqReg.STATUS, SeqReg.STREAM_LEN, SeqReg.BASE7) == (0, 4, 0x48, 0x6C)
+    assert (ChipReg.IRQ_STATUS, ChipReg.CYCLES_LO, ChipReg.BUSY0) == (0x14, 0x20, 0x40)
+    assert int(ChipReg.STALL5) == 0x6C
+
+
+def test_identification_reads_as_letters() -> None:
+    assert CHIP_ID_VALUE.to_bytes(4, "little") == b"TSRA"
+    assert 0 < ISA_VERSION < 256
+
+
+def test_fields() -> None:
+    code = SEQ_FIELDS["STATUS_ERROR_CODE"]
+    assert code.mask == 0xF00
+    assert code.get(0x3502) == 5
+    assert code.put(5) == 0x500
+    assert CHIP_FIELDS["CONFIG0_SRAM_KIB"].get(256 << 16 | 16) == 256
+
+
+def test_register_blocks(tmp_path: Path) -> None:
+    """Both register blocks are written; a second run leaves the files untouched."""
+    generate.register_blocks(tmp_path)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == [
+        "npu_chip_regs.sv",
+        "npu_chip_regs_pkg.sv",
+        "npu_seq_regs.sv",
+        "npu_seq_regs_pkg.sv",
+    ]
+    block = (tmp_path / "npu_seq_regs.sv").read_text(encoding="utf-8")
+    assert "input wire arst_n" in block
+    assert "[7:0] s_cpuif_addr" in block
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    generate.register_blocks(tmp_path)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before

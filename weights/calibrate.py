@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measure the ranges of a float model's activations on text.
+
+    python -m weights.calibrate weights/checkpoints/gpt2-tiny
+
+The quantiser needs static scales. They are measured once on calibration text and kept beside the
+checkpoint in activation_scales.json, because the text (weights.corpus) differs between Python
+versions and the integer model must not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import os
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from weights.corpus import read_corpus, windows
+from weights.equalize import equalize
+from weights.importer import Checkpoint, load_checkpoint
+from weights.reference import Floats, forward
+
+SCALES_FILE = "activation_scales.json"
+FORMAT = 1
+PERCENTILE = 99.99
+WINDOWS = 192
+BATCH = 8
+"""Rows of tokens in one forward pass of the measurement."""
+CLIPPED = ("q", "k", "v", "ctx", "fc", "gelu")
+"""Tensors of a layer that are clipped at the percentile."""
+
+
+class ScalesError(ValueError):
+    """An activation scale file is missing, damaged or belongs to another checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActivationScales:
+    """Ranges of the activations of one equalised checkpoint, in real units.
+
+    Attributes:
+        digest: SHA-256 of the checkpoint they were measured on.
+        ranges: clipping limit by tensor name: "residual" and "logits" are the largest magnitude
+            seen, "h.{l}.q", ".k", ".v", ".ctx", ".fc", ".gelu" the 99.99 percentile of it.
+        channels: "h.{l}.ln_1", "h.{l}.ln_2" and "ln_f": H numbers, the largest magnitude of every
+            channel of the normalised row before gain and bias.
+        provenance: how they were made.
+    """
+
+    digest: str
+    ranges: dict[str, float]
+    channels: dict[str, tuple[float, ...]]
+    provenance: dict[str, str]
+
+
+def digest(checkpoint: Checkpoint) -> str:
+    """Return the SHA-256 of a checkpoint's dimensions and tensors, before any equalisation."""
+    state = hashlib.sha256(repr(checkpoint.shape).encode())
+    for name in sorted(checkpoint.tensors):
+        state.update(name.encode())
+        state.update(np.ascontiguousarray(checkpoint.tensors[name], "<f4").tobytes())
+    return state.hexdigest()
+
+
+class _Largest:
+    """The magnitudes of a tensor that decide a percentile: the largest ones, over many batches."""
+
+    def __init__(self, total: int) -> None:
+        # numpy's linear percentile lies between two order statistics; keep down to the lower one.
+        self.rank = (1.0 - PERCENTILE / 100.0) * (total - 1)
+        self.keep = math.floor(self.rank) + 2
+        self.values: Floats = np.empty(0, np.float32)
+
+    def add(self, values: Floats) -> None:
+        """Take in another batch."""
+        pool = np.concatenate([self.values, np.abs(values).ravel()])
+        if pool.size > self.keep:
+            pool = np.partition(pool, pool.size - self.keep)[-self.keep :]
+        self.values = pool
+
+    def percentile(self) -> float:
+        """Return the percentile of everything that was added."""
+        ordered = np.sort(self.values)[::-1].astype(np.float64)
+        low = math.floor(self.rank)
+        part = self.rank - low
+        return float(ordered[low] * (1.0 - part) + ordered[min(low + 1, ordered.size - 1)] * part)
+
+
+def calibrate(
+    checkpoint: Checkpoint,
+    tokens: npt.NDArray[np.integer[Any]],
+    provenance: dict[str, str] | None = None,
+) -> ActivationScales:
+    """Measure the activations of the equalised checkpoint on rows of tokens.
+
+    Args:
+        checkpoint: as imported, not yet equalised.
+        tokens: (R, T) ids; every row starts at position 0.
+        provenance: anything to be recorded with the scales.
+    """
+    model = equalize(checkpoint)
+    rows = tokens.shape[0]
+    largest: dict[str, _Largest] = {}
+    limits: dict[str, float] = {"residual": 0.0, "logits": 0.0}
+    channels: dict[str, Floats] = {}
+
+    def observe(name: str, values: Floats) -> None:
+        key = name.rsplit(".", 1)[-1]
+        if name in ("residual", "addend", "logits"):
+            target = "logits" if name == "logits" else "residual"
+            limits[target] = max(limits[target], float(np.abs(values).max()))
+        elif key.startswith("ln_"):
+            seen = np.abs(values).max(axis=(0, 1))
+            channels[name] = np.maximum(channels[name], seen) if name in channels else seen
+        elif key in CLIPPED:
+            per_row = values.size // values.shape[0]
+            largest.setdefault(name, _Largest(rows * per_row)).add(values)
+
+    for start in range(0, rows, BATCH):
+        forward(model, tokens[start : start + BATCH], observe)
+    ranges = limits | {name: found.percentile() for name, found in largest.items()}
+    return ActivationScales(
+        digest=digest(checkpoint),
+        ranges=ranges,
+        channels={name: tuple(float(v) for v in values) for name, values in channels.items()},
+        provenance=dict(provenance or {}),
+    )
+
+
+def calibration_tokens(checkpoint: Checkpoint) -> npt.NDArray[np.int64]:
+    """Return (R, T) ids of calibration text: training documentation, T the model's context.
+
+    A vocabulary of 256 is read as bytes; any other needs tokenizer.json beside the checkpoint.
+
+    Raises:
+        ScalesError: there is no tokenizer.
+    """
+    text = read_corpus().train
+    context = checkpoint.shape.context
+    if checkpoint.shape.vocab == 256:
+        return windows(text, context, WINDOWS)
+    path = None if checkpoint.folder is None else checkpoint.folder / "tokenizer.json"
+    if path is None or not path.is_file():
+        raise ScalesError(
+            f"{checkpoint.source}: given a vocabulary of {checkpoint.shape.vocab} and no "
+            "tokenizer.json, allowed a vocabulary of 256 (bytes), a tokenizer.json, or "
+            f"{SCALES_FILE} beside the checkpoint"
+        )
+    from tokenizers import Tokenizer
+
+    pieces = windows(text, 8192, max(WINDOWS * context * 8 // 8192, 1))
+    tokenizer = Tokenizer.from_file(str(path))
+    ids = [tokenizer.encode(bytes(p.astype(np.uint8)).decode("utf-8", "replace")) for p in pieces]
+    flat = np.concatenate([np.array(one.ids, np.int64) for one in ids])
+    rows = max(1, min(WINDOWS * 128 // context, flat.size // context))
+    length = min(context, flat.size)
+    return flat[: rows * length].reshape(rows, length)
+
+
+def save_scales(scales: ActivationScales, path: Path) -> None:
+    """Write a scale file."""
+    content = {
+        "format": FORMAT,
+        "checkpoint_sha256": scales.digest,
+        "percentile": PERCENTILE,
+        "provenance": scales.provenance,
+        "ranges": scales.ranges,
+        "channels": {name: list(values) for name, values in scales.channels.items()},
+    }
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def load_scales(path: Path) -> ActivationScales:
+    """Read a scale file.
+
+    Raises:
+        ScalesError: it is missing, not of this format, or a number is not finite and positive.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        version = content["format"]
+        if version != FORMAT:
+            raise ScalesError(f"{path}: given format {version!r}, allowed {FORMAT}")
+        scales = ActivationScales(
+            digest=str(content["checkpoint_sha256"]),
+            ranges={str(name): float(value) for name, value in content["ranges"].items()},
+            channels={
+                str(name): tuple(float(value) for value in values)
+                for name, values in content["channels"].items()
+            },
+            provenance={str(name): str(value) for name, value in content["provenance"].items()},
+        )
+    except ScalesError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ScalesError(f"{path}: cannot be read as activation scales: {error!r}") from error
+    for name, value in scales.ranges.items():
+        if not (math.isfinite(value) and value >= 0):
+            raise ScalesError(f"{path}: ranges[{name!r}]: given {value}, allowed finite, >= 0")
+    return scales
+
+
+def cache_path(checkpoint: Checkpoint) -> Path:
+    """Return where the scales of a checkpoint are kept if its folder cannot be written.
+
+    XDG_CACHE_HOME (default ~/.cache) / tessera / DIGEST.json.
+    """
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "tessera" / f"{digest(checkpoint)}.json"
+
+
+def scales_for(checkpoint: Checkpoint) -> ActivationScales:
+    """Return the scales kept beside the checkpoint or in the cache, or else calibrate and keep.
+
+    Raises:
+        ScalesError: the file beside the checkpoint belongs to another one, or no text can be made.
+    """
+    beside = None if checkpoint.folder is None else checkpoint.folder / SCALES_FILE
+    cached = cache_path(checkpoint)
+    for path in (beside, cached):
+        if path is not None and path.is_file():
+            scales = load_scales(path)
+            check_owner(checkpoint, scales, str(path))
+            return scales
+    scales = calibrate_on_text(checkpoint)
+    if beside is not None and os.access(beside.parent, os.W_OK):
+        save_scales(scales, beside)
+    else:
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        save_scales(scales, cached)
+    return scales
+
+
+def check_owner(checkpoint: Checkpoint, scales: ActivationScales, where: str) -> None:
+    """Raise ScalesError unless the scales were measured on this checkpoint."""
+    own = digest(checkpoint)
+    if scales.digest != own:
+        raise ScalesError(
+            f"{where}: given scales of checkpoint {scales.digest[:12]}, allowed those of "
+            f"{checkpoint.source} ({own[:12]}); run python -m weights.calibrate"
+        )
+
+
+def calibrate_on_text(checkpoint: Checkpoint) -> ActivationScales:
+    """Measure the scales on this Python's documentation and record that."""
+    tokens = calibration_tokens(checkpoint)
+    provenance = {
+        "text": f"training part of the documentation of CPython {platform.python_version()}",
+        "tokens": f"{tokens.shape[0]} rows of {tokens.shape[1]}",
+        "command": "python -m weights.calibrate",
+    }
+    return calibrate(checkpoint, tokens, provenance)
+
+
+def main() -> None:
+    """Calibrate a checkpoint and write the scale file beside it, or where asked."""
+    parser = argparse.ArgumentParser(description="Measure the activation scales of a checkpoint.")
+    parser.add_argument("checkpoint", help="a folder or a hub id")
+    parser.add_argument("--output", type=Path, help=f"default: {SCALES_FILE} beside the checkpoint")
+    given = parser.parse_args()
+    checkpoint = load_checkpoint(given.checkpoint)
+    assert checkpoint.folder is not None
+    output = given.output or checkpoint.folder / SCALES_FILE
+    save_scales(calibrate_on_text(checkpoint), output)
+    print(output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The learning curve and the model card of a trained checkpoint."""
+
+from __future__ import annotations
+
+import json
+import platform
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+CURVE_JSON = "learning_curve.json"
+CURVE_PNG = "learning_curve.png"
+CARD = "README.md"
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """One evaluation: training loss is the mean since the last one; both in bits per byte."""
+
+    step: int
+    learning_rate: float
+    train_bits: float
+    held_out_bits: float
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRecord:
+    """What a training run was given and what came out."""
+
+    recipe: dict[str, Any]
+    train_bytes: int
+    held_out_bytes: int
+    train_files: int
+    held_out_files: int
+    curve: tuple[CurvePoint, ...]
+    best_bits_per_byte: float
+    seconds: float
+    torch_version: str
+    patience: int
+
+
+def write_curve(folder: Path, record: TrainingRecord) -> None:
+    """Write the record with its learning curve as JSON."""
+    content = asdict(record) | {"python": platform.python_version()}
+    (folder / CURVE_JSON).write_text(json.dumps(content, indent=1) + "\n")
+
+
+def plot_curve(folder: Path, record: TrainingRecord) -> None:
+    """Write the learning curve as PNG (needs matplotlib)."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.0, 3.6), dpi=120, layout="constrained")
+    axes = figure.subplots()
+    steps = [point.step for point in record.curve]
+    axes.plot(steps, [point.train_bits for point in record.curve], label="training")
+    axes.plot(steps, [point.held_out_bits for point in record.curve], label="held out")
+    axes.set_xlabel("step")
+    axes.set_ylabel("bits per byte")
+    axes.grid(visible=True, alpha=0.3)
+    axes.legend()
+    figure.savefig(folder / CURVE_PNG, metadata={"Software": None})
+
+
+def write_card(folder: Path, record: TrainingRecord) -> None:
+    """Write the model card README.md and the plot, from the record alone."""
+    write_curve(folder, record)
+    plot_curve(folder, record)
+    recipe = record.recipe
+    hidden, last = recipe["hidden"], record.curve[-1]
+    text = f"""\
+---
+license: apache-2.0
+library_name: transformers
+---
+
+# {folder.name}
+
+A byte-level GPT-2: hidden {hidden}, {recipe["layers"]} layers, {recipe["heads"]} heads, FFN \
+{4 * hidden}, context {recipe["context"]}, vocabulary 256
+(a token is a byte), activation `{recipe["activation"]}`, tied embeddings. It exists to exercise \
+an integer
+transformer accelerator with realistic activations; it writes documentation-like text and knows \
+nothing.
+
+```python
+from transformers import GPT2LMHeadModel
+
+model = GPT2LMHeadModel.from_pretrained("weights/checkpoints/{folder.name}")
+```
+
+## What it was trained on
+
+The docstrings and `pydoc` help topics of the standard library of CPython \
+{platform.python_version()}, read at run time
+from the installed sources (`weights/corpus.py`); tests and third-party packages are left out, \
+repeated texts are kept once.
+
+| part | source files | bytes |
+|---|---|---|
+| training | {record.train_files} | {record.train_bytes} |
+| held out, by hash of the file's path | {record.held_out_files} | {record.held_out_bytes} |
+
+That documentation belongs to the Python Software Foundation under the PSF licence. None of it is \
+included here; the
+weights are published under Apache-2.0.
+
+## Result
+
+| | |
+|---|---|
+| held-out bits per byte, windows of {recipe["context"]} | {record.best_bits_per_byte:.4f} |
+| training bits per byte at the end | {last.train_bits:.4f} |
+| steps of {recipe["batch"]} x {recipe["context"]} bytes | {last.step} |
+| wall time, {recipe["threads"]} threads of a shared machine | {record.seconds / 60:.0f} minutes |
+
+![learning curve]({CURVE_PNG})
+
+## Training
+
+AdamW (betas 0.9, 0.95; weight decay {recipe["weight_decay"]} on matrices; gradients clipped at \
+{recipe["clip"]}), no dropout, learning rate
+{recipe["peak_rate"]:g} after {recipe["warmup"]} steps of warm-up, cosine to \
+{recipe["floor_rate"]:g} at step {recipe["steps"]}, then constant until the held-out loss
+has not improved for {record.patience} evaluations ({recipe["evaluate_every"]} steps apart). Seed \
+{recipe["seed"]}, torch {record.torch_version}. All of it, with
+the curve, is in `{CURVE_JSON}`.
+
+To reproduce (torch, transformers and matplotlib installed; equal weights need the same Python, \
+torch,
+thread count and processor type):
+
+```
+python -m weights.train
+```
+
+`activation_scales.json` holds the activation scales of the integer model, made by \
+`python -m weights.calibrate`.
+"""
+    (folder / CARD).write_text(text)

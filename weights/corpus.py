@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text for training, calibration and evaluation: the standard library's own documentation.
+
+The text is read at run time from the running Python: every docstring of its standard library and
+the help topics of `pydoc`, found by `ast` without importing anything. Nothing of it is stored in
+this repository. Different Python versions therefore give different texts; what depends on one
+text (a checkpoint, its activation scales) names the version beside it.
+
+Tokens are bytes: the UTF-8 encoding of the text, ids 0..255.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import sysconfig
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+EXCLUDED_FOLDERS = frozenset(
+    {"site-packages", "dist-packages", "test", "tests", "idle_test", "__pycache__"}
+)
+"""Folders below the standard library that hold other packages or tests."""
+TOPICS_FILE = "pydoc_data/topics.py"
+"""The help topics of pydoc, one dictionary of strings."""
+HELD_OUT_PERCENT = 6
+"""A file is held out if the hash of its path modulo 100 is below this number."""
+SEPARATOR = b"\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """The documentation text, split by source file.
+
+    Attributes:
+        train, held_out: (n,) uint8 tokens.
+        train_files, held_out_files: the number of source files in each part.
+    """
+
+    train: npt.NDArray[np.uint8]
+    held_out: npt.NDArray[np.uint8]
+    train_files: int
+    held_out_files: int
+
+
+def is_held_out(relative_path: str) -> bool:
+    """Return whether the file belongs to the held-out part; stable over machines and versions.
+
+    The help topics quote one another and stay on the training side.
+    """
+    if relative_path == TOPICS_FILE:
+        return False
+    digest = hashlib.sha256(relative_path.encode()).digest()
+    return int.from_bytes(digest[:4], "little") % 100 < HELD_OUT_PERCENT
+
+
+def docstrings(source: bytes) -> Iterator[str]:
+    """Yield the cleaned docstrings of a Python source, in the order of the text."""
+    found: list[tuple[int, str]] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node)
+            if text:
+                found.append((node.body[0].lineno, text))
+    for _, text in sorted(found, key=lambda item: item[0]):
+        yield text
+
+
+def topics(source: bytes) -> Iterator[str]:
+    """Yield the values of the dictionary of help topics, in the order of the text."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Dict):
+            for value in node.values:
+                if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                    yield inspect.cleandoc(value.value)
+
+
+def _sources(root: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield (path relative to root, bytes) of the standard library's modules, sorted by path."""
+    for path in sorted(root.rglob("*.py"), key=lambda item: item.relative_to(root).as_posix()):
+        relative = path.relative_to(root)
+        if not EXCLUDED_FOLDERS.intersection(relative.parts):
+            yield relative.as_posix(), path.read_bytes()
+
+
+def read_corpus(root: Path | None = None) -> Corpus:
+    """Read the documentation of the standard library under `root` (default: the running Python's).
+
+    A text that occurs more than once is kept once, and on the training side if it occurs there.
+
+    Raises:
+        FileNotFoundError: no documentation was found under `root`.
+    """
+    where = Path(sysconfig.get_paths()["stdlib"]) if root is None else root
+    parts: dict[bool, list[bytes]] = {False: [], True: []}
+    files = {False: 0, True: 0}
+    seen: set[str] = set()
+    sources = sorted(_sources(where), key=lambda item: is_held_out(item[0]))
+    for relative, source in sources:
+        try:
+            texts = list(topics(source) if relative == TOPICS_FILE else docstrings(source))
+        except SyntaxError:
+            continue
+        fresh = [text for text in dict.fromkeys(texts) if text not in seen]
+        if fresh:
+            seen.update(fresh)
+            side = is_held_out(relative)
+            files[side] += 1
+            parts[side].extend(text.encode("utf-8", "replace") + SEPARATOR for text in fresh)
+    if not parts[False] or not parts[True]:
+        raise FileNotFoundError(
+            f"read_corpus: no standard library documentation under {where}; "
+            "allowed is a folder with the .py sources of the standard library"
+        )
+    return Corpus(
+        train=np.frombuffer(b"".join(parts[False]), np.uint8),
+        held_out=np.frombuffer(b"".join(parts[True]), np.uint8),
+        train_files=files[False],
+        held_out_files=files[True],
+    )
+
+
+def windows(
+    tokens: npt.NDArray[np.uint8], length: int, count: int | None = None
+) -> npt.NDArray[np.int64]:
+    """Cut `tokens` into rows of `length`, without overlap, at most `count`, evenly spread.
+
+    Returns:
+        (rows, length) int64 token ids. The rest that does not fill a row is dropped.
+    """
+    rows = tokens.size // length
+    if rows == 0:
+        raise ValueError(f"windows: given {tokens.size} tokens, allowed at least {length}")
+    table = tokens[: rows * length].reshape(rows, length).astype(np.int64)
+    if count is None or count >= rows:
+        return table
+    picked: npt.NDArray[np.int64] = table[np.linspace(0, rows - 1, count).astype(np.int64)]
+    return picked

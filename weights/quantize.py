@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Turn a float GPT-2 and its activation scales into integers.
+
+Scheme: static per-tensor int8 activations, per-output-channel int8 weights, int32 accumulators, an
+int16 residual stream at one scale, int16 scores in binary logarithms, int16 logits at one scale.
+A tensor's real value is its integer times its scale.
+
+Accumulators cannot overflow: a bias is limited to 2^30 by its channel's weight scale, and
+128 * 127 * K < 2^30 for every inner length K that a layer can have (MAX_INPUTS).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from weights.calibrate import ActivationScales, ScalesError, check_owner, scales_for
+from weights.equalize import equalize
+from weights.fixed_point import MAX_FACTOR, MIN_FACTOR, multiplier, multipliers, to_int
+from weights.importer import Checkpoint, load_checkpoint
+from weights.model import WEIGHT_MAX, Gpt2Block, Linear, Norm, QuantizedModel
+from weights.reference import activation
+
+INT8_MAX = 127
+INT16_MAX = 32767
+RESIDUAL_MARGIN = 1.25
+"""Headroom of the int16 scales over the largest magnitude that calibration saw."""
+SCORE_FRACTION_BITS = 6
+"""Scores count 2^-6 of a binary logarithm."""
+NORM_UNITS = 1 << 10
+"""The normalised row is Q5.10 before the per-channel multiplier."""
+BIAS_LIMIT = 1 << 30
+MAX_INPUTS = BIAS_LIMIT // (128 * WEIGHT_MAX)
+"""The longest inner dimension for which 2^30 + 128 * 127 * K stays inside int32: 66,052."""
+
+Reals = npt.NDArray[np.float64]
+
+
+def quantize(checkpoint: Checkpoint, scales: ActivationScales) -> QuantizedModel:
+    """Return the integer model.
+
+    Raises:
+        ScalesError: the scales belong to another checkpoint, or one is missing or zero.
+        ValueError: a scale ratio cannot be expressed, or an inner dimension is too long.
+    """
+    check_owner(checkpoint, scales, "quantize")
+    model, shape = equalize(checkpoint), checkpoint.shape
+    embeddings = [_real(model, "wte.weight"), _real(model, "wpe.weight")]
+    largest = max(scales.ranges["residual"], *(float(np.abs(e).max()) for e in embeddings))
+    residual = largest * RESIDUAL_MARGIN / INT16_MAX
+    named = {"residual": residual}
+    named["logits"] = _range(scales, "logits") * RESIDUAL_MARGIN / INT16_MAX
+    wte, wpe = (to_int(e / residual, np.int16, -INT16_MAX - 1, INT16_MAX) for e in embeddings)
+    blocks = tuple(
+        _quantize_block(model, scales, layer, residual, named) for layer in range(shape.layers)
+    )
+    final_norm, (head,) = _norm_and_linears(
+        model,
+        scales,
+        "ln_f",
+        [(_real(model, "lm_head.weight").T, np.zeros(shape.vocab), named["logits"])],
+        residual,
+    )
+    return QuantizedModel(
+        family=checkpoint.family,
+        hidden=shape.hidden,
+        layers=shape.layers,
+        heads=shape.heads,
+        head_dim=shape.head_dim,
+        ffn=shape.ffn,
+        vocab=shape.vocab,
+        context=shape.context,
+        wte=wte,
+        wpe=wpe,
+        blocks=blocks,
+        final_norm=final_norm,
+        head=head,
+        scales=named,
+    )
+
+
+def quantize_checkpoint(source: str) -> QuantizedModel:
+    """Return the integer model of a folder or hub id, with the scales kept beside it."""
+    checkpoint = load_checkpoint(source)
+    return quantize(checkpoint, scales_for(checkpoint))
+
+
+def _real(model: Checkpoint, name: str) -> Reals:
+    return model.tensors[name].astype(np.float64)
+
+
+def _range(scales: ActivationScales, name: str) -> float:
+    """Return a measured range.
+
+    Raises:
+        ScalesError: it is missing, or zero, in which case the tensor carries nothing.
+    """
+    found = scales.ranges.get(name, 0.0)
+    if not found > 0.0:
+        raise ScalesError(f"quantize: range of {name!r}: given {found}, allowed > 0")
+    return found
+
+
+def _quantize_block(
+    model: Checkpoint,
+    scales: ActivationScales,
+    layer: int,
+    residual: float,
+    named: dict[str, float],
+) -> Gpt2Block:
+    """Return block `layer` and add the scales of its tensors to `named`."""
+    at, shape = f"h.{layer}", model.shape
+    unit = {key: _range(scales, f"{at}.{key}") / INT8_MAX for key in ("q", "k", "v", "fc", "gelu")}
+    unit["ctx"] = unit["v"]
+    named.update({f"{at}.{key}": value for key, value in unit.items()})
+    qkv_weight, qkv_bias = _matrix(model, f"{at}.attn.c_attn")
+    parts = zip(np.split(qkv_weight, 3, axis=1), np.split(qkv_bias, 3), "qkv", strict=True)
+    ln1, (q, k, v) = _norm_and_linears(
+        model,
+        scales,
+        f"{at}.ln_1",
+        [(weight, bias, unit[key]) for weight, bias, key in parts],
+        residual,
+    )
+    ln2, (fc,) = _norm_and_linears(
+        model, scales, f"{at}.ln_2", [(*_matrix(model, f"{at}.mlp.c_fc"), unit["fc"])], residual
+    )
+    proj_weight, proj_bias = _matrix(model, f"{at}.attn.c_proj")
+    down_weight, down_bias = _matrix(model, f"{at}.mlp.c_proj")
+    score = unit["q"] * unit["k"] * math.log2(math.e) / math.sqrt(shape.head_dim)
+    score_mult, score_shift = multiplier(f"{at}.scores", score * (1 << SCORE_FRACTION_BITS))
+    return Gpt2Block(
+        ln1=ln1,
+        qkv=_joined([q, k, v]),
+        score_mult=score_mult,
+        score_shift=score_shift,
+        proj=quantize_linear(f"{at}.proj", proj_weight * unit["ctx"], proj_bias, residual),
+        ln2=ln2,
+        fc=fc,
+        gelu_table=activation_table(shape.activation, unit["fc"], unit["gelu"]),
+        down=quantize_linear(f"{at}.down", down_weight * unit["gelu"], down_bias, residual),
+    )
+
+
+def _matrix(model: Checkpoint, name: str) -> tuple[Reals, Reals]:
+    """Return weight (K, N) and bias (N,) of a layer as float64."""
+    return _real(model, f"{name}.weight"), _real(model, f"{name}.bias")
+
+
+def _norm_and_linears(
+    model: Checkpoint,
+    scales: ActivationScales,
+    name: str,
+    linears: list[tuple[Reals, Reals, float]],
+    residual: float,
+) -> tuple[Norm, list[Linear]]:
+    """Return a norm and the layers that read it, each given as (weight, bias, output scale).
+
+    Channel c of the normalised row is cut into int8 units of its own, t_c. The gain times t_c goes
+    into row c of the next weights, and the beta, through them, into the next bias.
+    """
+    gain, beta = _matrix(model, name)
+    unit = norm_units(name, scales)
+    units_per_step = 1.0 / (NORM_UNITS * unit)
+    mult, shift = multipliers(f"{name}.gain", units_per_step)
+    hidden = model.shape.hidden
+    norm = Norm(
+        eps_term=round(model.shape.epsilon * hidden**2 / residual**2),
+        gain=mult,
+        shift=shift,
+        bias=np.zeros(hidden, np.int8),
+    )
+    layers = [
+        quantize_linear(f"{name} -> linear {i}", (gain * unit)[:, None] * weight, total, scale)
+        for i, (weight, bias, scale) in enumerate(linears)
+        for total in [bias + beta @ weight]
+    ]
+    return norm, layers
+
+
+def norm_units(name: str, scales: ActivationScales) -> Reals:
+    """Return t (H,), the real value of one int8 unit of every channel of a normalised row.
+
+    Raises:
+        ScalesError: the channel ranges are missing or all zero.
+    """
+    seen = np.array(scales.channels.get(name, (0.0,)), np.float64)
+    if not seen.max() > 0.0:
+        raise ScalesError(f"quantize: channels of {name!r}: given none above 0, allowed > 0")
+    # A channel that calibration saw nearly silent still gets a thousandth of the loudest one's.
+    units: Reals = np.maximum(seen, seen.max() * 1e-3) / INT8_MAX
+    return units
+
+
+def quantize_linear(where: str, weight: Reals, bias: Reals, out_scale: float) -> Linear:
+    """Return y = sat(rs((x @ Linear.weight + Linear.bias) * mult, shift)), y at `out_scale`.
+
+    Args:
+        where: for messages.
+        weight: (K, N) real weights times the real value of one unit of each input channel.
+        bias: (N,) real.
+        out_scale: the real value of one unit of the output.
+
+    Raises:
+        ValueError: K is above MAX_INPUTS, or a factor cannot be expressed.
+    """
+    if weight.shape[0] > MAX_INPUTS:
+        raise ValueError(
+            f"{where}: given {weight.shape[0]} inputs, allowed at most {MAX_INPUTS} "
+            "(int32 accumulators)"
+        )
+    largest = np.abs(weight).max(axis=0)
+    scale = np.where(largest > 0, largest / WEIGHT_MAX, out_scale)
+    scale = np.maximum(scale, np.abs(bias) / BIAS_LIMIT)
+    scale = np.clip(scale, out_scale * MIN_FACTOR, out_scale * MAX_FACTOR)
+    mult, shift = multipliers(where, scale / out_scale)
+    return Linear(
+        weight=to_int(weight / scale, np.int8, -WEIGHT_MAX, WEIGHT_MAX),
+        bias=to_int(bias / scale, np.int32, -BIAS_LIMIT, BIAS_LIMIT),
+        mult=mult,
+        shift=shift,
+    )
+
+
+def _joined(layers: list[Linear]) -> Linear:
+    """Return one layer with the output channels of all."""
+    return Linear(
+        weight=np.concatenate([layer.weight for layer in layers], axis=1),
+        bias=np.concatenate([layer.bias for layer in layers]),
+        mult=np.concatenate([layer.mult for layer in layers]),
+        shift=np.concatenate([layer.shift for layer in layers]),
+    )
+
+
+def activation_table(name: str, in_scale: float, out_scale: float) -> npt.NDArray[np.int8]:
+    """Return the (256,) int8 table of an activation, indexed by the input's bit pattern.
+
+    Entry i is round_half_even(f(x * in_scale) / out_scale) limited to int8, x being i read as int8.
+    """
+    inputs = np.arange(256, dtype=np.uint8).view(np.int8).astype(np.float64)
+    table: npt.NDArray[np.int8] = to_int(
+        activation(name, inputs * in_scale) / out_scale, np.int8, -INT8_MAX - 1, INT8_MAX
+    )
+    return table

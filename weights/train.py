@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Train the byte-level GPT-2 that this repository ships, and write its model card.
+
+    python -m weights.train [--output FOLDER] [--steps N] [--threads N]
+
+This is the only module of the package that needs torch and transformers (and matplotlib for the
+curve). The text is the documentation of the running Python's standard library (weights.corpus).
+The learning rate follows warm-up, cosine and a floor; at the floor the training goes on until the
+held-out loss has not improved for three evaluations. The best weights so far are always on disk.
+
+Equal seeds, Python, torch, thread count and machine give equal weights.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+
+from weights.card import CurvePoint, TrainingRecord, write_card, write_curve
+from weights.corpus import Corpus, read_corpus, windows
+
+DEFAULT_OUTPUT = Path(__file__).parent / "checkpoints" / "gpt2-tiny"
+PATIENCE = 3
+MIN_IMPROVEMENT = 5e-4
+"""Bits per byte by which an evaluation must beat the best one to count as an improvement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Everything that decides the weights, besides the text and the software.
+
+    `steps` is the length of warm-up and cosine; learning rates are per step of AdamW.
+    """
+
+    seed: int = 20240607
+    hidden: int = 64
+    layers: int = 4
+    heads: int = 4
+    context: int = 128
+    activation: str = "gelu_new"
+    batch: int = 32
+    steps: int = 5000
+    warmup: int = 300
+    peak_rate: float = 4e-3
+    floor_rate: float = 4e-5
+    weight_decay: float = 0.1
+    clip: float = 1.0
+    evaluate_every: int = 250
+    threads: int = 1
+
+
+def learning_rate(recipe: Recipe, step: int) -> float:
+    """Return the rate of a step: linear warm-up, cosine, floor."""
+    if step < recipe.warmup:
+        return recipe.peak_rate * (step + 1) / recipe.warmup
+    if step >= recipe.steps:
+        return recipe.floor_rate
+    phase = (step - recipe.warmup) / (recipe.steps - recipe.warmup)
+    span = recipe.peak_rate - recipe.floor_rate
+    return recipe.floor_rate + span * 0.5 * (1.0 + math.cos(math.pi * phase))
+
+
+def build_model(recipe: Recipe) -> GPT2LMHeadModel:
+    """Return a freshly initialised model; ids 0 stand in for the special tokens it has none of."""
+    torch.manual_seed(recipe.seed)
+    config = GPT2Config(
+        vocab_size=256,
+        n_positions=recipe.context,
+        n_embd=recipe.hidden,
+        n_layer=recipe.layers,
+        n_head=recipe.heads,
+        n_inner=4 * recipe.hidden,
+        activation_function=recipe.activation,
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+        bos_token_id=0,
+        eos_token_id=0,
+    )
+    model = GPT2LMHeadModel(config)
+    if recipe.activation == "gelu_new":
+        for block in model.transformer.h:
+            block.mlp.act = torch.nn.GELU(approximate="tanh")  # the same function, fused
+    return model
+
+
+def build_optimizer(model: GPT2LMHeadModel, recipe: Recipe) -> torch.optim.AdamW:
+    """Return AdamW with weight decay on the matrices and none on norms and biases."""
+    matrices = [p for p in model.parameters() if p.dim() >= 2]
+    vectors = [p for p in model.parameters() if p.dim() < 2]
+    groups = [
+        {"params": matrices, "weight_decay": recipe.weight_decay},
+        {"params": vectors, "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=recipe.peak_rate, betas=(0.9, 0.95), fused=True)
+
+
+def loss_of(model: GPT2LMHeadModel, tokens: torch.Tensor) -> torch.Tensor:
+    """Return the mean next-byte cross entropy in nats of (B, T) token rows."""
+    logits = model(tokens, use_cache=False).logits[:, :-1]
+    return torch.nn.functional.cross_entropy(
+        logits.reshape(-1, logits.shape[-1]), tokens[:, 1:].reshape(-1)
+    )
+
+
+def evaluate(model: GPT2LMHeadModel, rows: npt.NDArray[np.int64]) -> float:
+    """Return bits per byte over (R, T) rows of held-out tokens, each row from position 0."""
+    total = 0.0
+    with torch.inference_mode():
+        for start in range(0, len(rows), 64):
+            part = torch.from_numpy(rows[start : start + 64])
+            total += float(loss_of(model, part)) * len(part)
+    return total / len(rows) / math.log(2.0)
+
+
+def save(model: GPT2LMHeadModel, folder: Path) -> None:
+    """Write config.json and model.safetensors (tied embeddings once), readable by everybody."""
+    model.save_pretrained(folder)
+    (folder / "generation_config.json").unlink(missing_ok=True)
+    (folder / "model.safetensors").chmod(0o644)
+
+
+def train(recipe: Recipe, corpus: Corpus, output: Path) -> TrainingRecord:
+    """Train, keep the best weights in `output`, and return the record for the model card."""
+    torch.set_num_threads(recipe.threads)
+    model = build_model(recipe)
+    optimizer = build_optimizer(model, recipe)
+    generator = np.random.default_rng(recipe.seed)
+    offsets = np.arange(recipe.context)
+    held_out = windows(corpus.held_out, recipe.context)
+    curve: list[CurvePoint] = []
+    best, since_best, step, started = math.inf, 0, 0, time.monotonic()
+    recent: list[float] = []
+    while True:
+        first = generator.integers(0, corpus.train.size - recipe.context, recipe.batch)
+        batch = corpus.train[first[:, None] + offsets].astype(np.int64)
+        rate = learning_rate(recipe, step)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        loss = loss_of(model, torch.from_numpy(batch))
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
+        optimizer.step()
+        recent.append(float(loss.detach()))
+        step += 1
+        if step % recipe.evaluate_every:
+            continue
+        bits = evaluate(model, held_out)
+        train_bits = sum(recent) / len(recent) / math.log(2.0)
+        recent.clear()
+        curve.append(CurvePoint(step, rate, train_bits, bits))
+        improved = bits < best - MIN_IMPROVEMENT
+        if bits < best:
+            best = bits
+            save(model, output)
+        since_best = 0 if improved or step <= recipe.steps else since_best + 1
+        seconds = time.monotonic() - started
+        print(
+            f"{step:6d} {seconds:6.0f} s rate {rate:.2e} train {train_bits:.4f} held {bits:.4f}",
+            flush=True,
+        )
+        record = _record(recipe, corpus, curve, best, seconds)
+        write_curve(output, record)
+        if since_best >= PATIENCE:
+            return record
+
+
+def _record(
+    recipe: Recipe, corpus: Corpus, curve: list[CurvePoint], best: float, seconds: float
+) -> TrainingRecord:
+    return TrainingRecord(
+        recipe=asdict(recipe),
+        train_bytes=int(corpus.train.size),
+        held_out_bytes=int(corpus.held_out.size),
+        train_files=corpus.train_files,
+        held_out_files=corpus.held_out_files,
+        curve=tuple(curve),
+        best_bits_per_byte=best,
+        seconds=seconds,
+        torch_version=str(torch.__version__),
+        patience=PATIENCE,
+    )
+
+
+def main() -> None:
+    """Parse the command line, train, write checkpoint, curve and card."""
+    parser = argparse.ArgumentParser(description="Train the byte-level GPT-2 checkpoint.")
+    parser.add_argument("--output", type=Path, default=DEFAULT_OUTPUT)
+    parser.add_argument("--steps", type=int, default=Recipe().steps)
+    parser.add_argument("--threads", type=int, default=Recipe().threads)
+    given = parser.parse_args()
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    recipe = Recipe(steps=given.steps, threads=given.threads)
+    given.output.mkdir(parents=True, exist_ok=True)
+    record = train(recipe, read_corpus(), given.output)
+    write_card(given.output, record)
+    print(json.dumps({"bits_per_byte": record.best_bits_per_byte, "seconds": record.seconds}))
+
+
+if __name__ == "__main__":
+    main()
