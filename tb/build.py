@@ -7,11 +7,14 @@ the debug build makes everything visible and can record waveforms. Cycle counts 
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -136,8 +139,31 @@ def build(configuration: Configuration) -> Path:
     tool = verilator.find()
     if configuration.kind == "debug":
         _fst_headers()
+    with _locked(configuration.folder):
+        _build_locked(configuration, tool)
+    return configuration.binary
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock: two commands may build the same configuration at once."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(folder.name + ".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _start_afresh_if_changed(folder: Path, recipe: str) -> None:
+    """Empty the folder if what it holds was built in another way."""
+    stamp = folder / "recipe.txt"
+    if not stamp.exists() or stamp.read_text(encoding="utf-8") != recipe:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        stamp.write_text(recipe, encoding="utf-8")
+
+
+def _build_locked(configuration: Configuration, tool: verilator.Verilator) -> None:
     folder = configuration.folder
-    folder.mkdir(parents=True, exist_ok=True)
     main = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
     command = [
         *tool.command,
@@ -148,11 +174,13 @@ def build(configuration: Configuration) -> Path:
         *map(str, sources.bench_sources(configuration.rtl, GENERATED)),
     ]
     started = time.monotonic()
-    _run(command, "verilator", tool.environment)
     variables = [*tool.make_variables, "OPT_FAST=-O2", "OPT_SLOW=-O0", "OPT_GLOBAL=-O2"]
     variables.append(f"VM_TRACE={int(configuration.kind == 'debug')}")
     if shutil.which("ccache"):
         variables.append("OBJCACHE=ccache")
+    recipe = "\n".join([tool.version, *_verilator_arguments(configuration), *variables])
+    _start_afresh_if_changed(folder, recipe)
+    _run(command, "verilator", tool.environment)
     jobs = len(os.sched_getaffinity(0))
     make = ["make", "-C", str(folder), "-f", "Vtop.mk", f"-j{jobs}", *variables]
     # Debian's make sets these for its children; ours starts afresh.
@@ -161,4 +189,3 @@ def build(configuration: Configuration) -> Path:
     seconds = time.monotonic() - started
     if "g++" in log:
         print(f"built {folder.relative_to(BUILD.parent)} in {seconds:.0f} s ({tool.version})")
-    return configuration.binary

@@ -4,13 +4,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cocotb.handle import HierarchyObject
-from cocotb.triggers import First, RisingEdge, SimTimeoutError, Timer, with_timeout
-from cocotb_bus.drivers.amba import AXI4LiteMaster, AXIProtocolError
+from cocotb.triggers import (
+    ClockCycles,
+    First,
+    ReadOnly,
+    RisingEdge,
+    SimTimeoutError,
+    Timer,
+    with_timeout,
+)
+from cocotb_bus.drivers.amba import AXI4LiteMaster, AXIBurst, AXIProtocolError
 
 from golden.machine import ErrorReport, StartState
 from npu.isa import Engine, ErrorCode
@@ -72,12 +80,47 @@ class Finish:
         return self.counters.cycles / max(self.seconds, 1e-9) / 1000
 
 
+class _Master(AXI4LiteMaster):
+    """AXI4-Lite master that samples WREADY before the clock edge, as it does AWREADY.
+
+    The library's own looks after the edge, when a slave that accepted the word has already lowered
+    WREADY again.
+    """
+
+    async def _send_write_data(
+        self,
+        address: int,
+        data: Sequence[int],
+        burst: AXIBurst,
+        size: int,
+        delay: int,
+        byte_enable: Sequence[int | None],
+        sync: bool,
+    ) -> None:
+        del address, burst, size
+        async with self.write_data_busy:
+            if sync:
+                await RisingEdge(self.clock)
+            await ClockCycles(self.clock, delay)
+            strobe = byte_enable[0]
+            self.bus.WVALID.value = 1
+            self.bus.WDATA.value = data[0]
+            self.bus.WSTRB.value = 0xF if strobe is None else strobe
+            while True:
+                await ReadOnly()
+                accepted = bool(self.bus.WREADY.value)
+                await RisingEdge(self.clock)
+                if accepted:
+                    break
+            self.bus.WVALID.value = 0
+
+
 class Host:
     """A host on the register port of `tb_top`."""
 
     def __init__(self, dut: HierarchyObject) -> None:
         self._dut = dut
-        self._bus = AXI4LiteMaster(dut, "S_AXIL", dut.clk)
+        self._bus = _Master(dut, "S_AXIL", dut.clk)
 
     async def read32(self, address: int) -> int:
         """Return the register at byte `address`.

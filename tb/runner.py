@@ -132,6 +132,7 @@ def run(job: Job) -> Result:
     command = [
         str(job.configuration.binary),
         f"+run_dir={job.folder}",
+        f"+array_dim={job.configuration.array_dim}",
         "+verilator+rand+reset+2",
         f"+verilator+seed+{job.seed % 0x7FFFFFFF or 1}",
     ]

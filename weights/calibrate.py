@@ -31,7 +31,10 @@ from weights.reference import Floats, forward
 SCALES_FILE = "activation_scales.json"
 FORMAT = 1
 PERCENTILE = 99.99
-WINDOWS = 192
+TOKENS = 192 * 128
+"""The length of the calibration text."""
+PIECE = 2048
+"""Bytes of text that go through a tokenizer at once."""
 BATCH = 8
 """Rows of tokens in one forward pass of the measurement."""
 CLIPPED = ("q", "k", "v", "ctx", "fc", "gelu")
@@ -146,7 +149,7 @@ def calibration_tokens(checkpoint: Checkpoint) -> npt.NDArray[np.int64]:
     text = read_corpus().train
     context = checkpoint.shape.context
     if checkpoint.shape.vocab == 256:
-        return windows(text, context, WINDOWS)
+        return windows(text, context, TOKENS // context)
     path = None if checkpoint.folder is None else checkpoint.folder / "tokenizer.json"
     if path is None or not path.is_file():
         raise ScalesError(
@@ -156,12 +159,12 @@ def calibration_tokens(checkpoint: Checkpoint) -> npt.NDArray[np.int64]:
         )
     from tokenizers import Tokenizer
 
-    pieces = windows(text, 8192, max(WINDOWS * context * 8 // 8192, 1))
     tokenizer = Tokenizer.from_file(str(path))
-    ids = [tokenizer.encode(bytes(p.astype(np.uint8)).decode("utf-8", "replace")) for p in pieces]
-    flat = np.concatenate([np.array(one.ids, np.int64) for one in ids])
-    rows = max(1, min(WINDOWS * 128 // context, flat.size // context))
+    pieces = windows(text, PIECE, TOKENS * 4 // PIECE)
+    texts = [bytes(piece.astype(np.uint8)).decode("utf-8", "replace") for piece in pieces]
+    flat = np.concatenate([np.array(tokenizer.encode(one).ids, np.int64) for one in texts])
     length = min(context, flat.size)
+    rows = min(flat.size, max(TOKENS, length)) // length
     return flat[: rows * length].reshape(rows, length)
 
 

@@ -127,12 +127,13 @@ def check_tensors(
             f"{source}: tensor {missing[0]!r} is missing ({len(missing)} of {len(expected)} are), "
             f"allowed shape {expected[missing[0]]}"
         )
-    for name, tensor in tensors.items():
-        if name not in expected:
-            raise CheckpointError(
-                f"{source}: tensor {name!r}: given shape {tensor.shape}, "
-                "but a GPT-2 of this config has no tensor of this name"
-            )
+    for name in sorted(tensors.keys() - expected.keys()):
+        raise CheckpointError(
+            f"{source}: tensor {name!r}: given shape {tensors[name].shape}, "
+            "but a GPT-2 of this config has no tensor of this name"
+        )
+    for name in expected:
+        tensor = tensors[name]
         if tensor.shape != expected[name]:
             raise CheckpointError(
                 f"{source}: tensor {name!r}: given shape {tensor.shape}, allowed {expected[name]}"
@@ -181,7 +182,11 @@ def _fetch(source: str, revision: str | None) -> Path:
         raise CheckpointError(f"load_checkpoint: given {source!r}, which is no folder; {allowed}")
     try:
         from huggingface_hub import snapshot_download
-        from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+        from huggingface_hub.errors import (
+            HfHubHTTPError,
+            HFValidationError,
+            LocalEntryNotFoundError,
+        )
     except ImportError as error:
         raise CheckpointError(
             f"load_checkpoint: given {source!r}, which is no folder, and huggingface_hub is not "
@@ -194,7 +199,7 @@ def _fetch(source: str, revision: str | None) -> Path:
             f"load_checkpoint: given {source!r}, which is neither a folder nor in the local cache "
             f"of huggingface_hub, and the hub cannot be reached; {allowed}"
         ) from error
-    except HfHubHTTPError as error:
+    except (HfHubHTTPError, HFValidationError) as error:
         raise CheckpointError(
             f"load_checkpoint: given {source!r}, which is no folder, and the hub refused it: "
             f"{error}; {allowed}"

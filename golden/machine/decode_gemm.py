@@ -118,7 +118,7 @@ def _b_operand(word: Instruction, mode: _Mode, prefix: Prefix, edge: int) -> Ope
 
 
 def decode_gemm(word: Instruction, prefix: Prefix, config: ChipConfig) -> Gemm:
-    """Return the operation of a GEMM word, or raise ProgramError; checks in the documented order."""
+    """Return the operation of a GEMM word; ProgramError with the first check that fails."""
     require(word.flags & ~FLAG_MASK == 0)
     full = _flag(word, Flag.MODE)
     mode = _full_mode(word) if full else _plain_mode(word)

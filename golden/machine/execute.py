@@ -212,8 +212,8 @@ def execute(
         edge: E, the edge of a weight tile.
 
     Raises:
-        ProgramError: READ_ERROR or WRITE_ERROR if a memory operand leaves the given memory; nothing has
-            been written then.
+        ProgramError: READ_ERROR or WRITE_ERROR if a memory operand leaves the given memory;
+            nothing has been written then.
 
     """
     match operation:

@@ -44,8 +44,8 @@ package npu_rows_pkg;
     logic [9:0] octet;  // index inside the row, which selects the parameters
   } nrm_tag_t;
 
-  // What the first pass over a row leaves for the second: S1, and the factor of d: recip / 2^(6 + j)
-  // in the units of numerics.
+  // What the first pass over a row leaves for the second: S1, and recip / 2^(6 + j), by which
+  // d = N * x - S1 is multiplied.
   typedef logic signed [28:0] nrm_sum_t;
 
   typedef struct packed {

@@ -16,6 +16,7 @@ from weights.model import Gpt2Block, Linear, Norm
 UCODE_BASE = 0x0
 STREAM_BASE = 0x4000
 MEMORY_BYTES = 1 << 18
+GUARD = 0xA5
 
 TRANSPOSE, BIAS, REQUANT, RELU, CAUSAL, ACCUMULATE, MODE = (1 << bit for bit in range(7))
 A_INT8, A_UINT8, A_INT16, A_UINT16 = range(4)
@@ -112,16 +113,21 @@ class Bench:
     memory: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(MEMORY_BYTES, np.uint8))
 
     def __post_init__(self) -> None:
-        """Check the values."""
-        self.sram = np.zeros(self.config.sram_bytes, np.uint8)
+        """Fill the SRAM with a pattern that no engine writes by accident."""
+        self.sram = np.full(self.config.sram_bytes, GUARD, np.uint8)
 
     def put(self, address: int, values: npt.NDArray[Any], pitch: int | None = None) -> None:
-        """Place the rows of a matrix in SRAM, each at a pitch in bytes (natural by default)."""
+        """Place the rows of a matrix in SRAM, each at a pitch in bytes (natural by default).
+
+        The rest of a row's last word becomes zero.
+        """
         rows = np.ascontiguousarray(np.atleast_2d(values))
         raw = rows.view(np.uint8).reshape(rows.shape[0], -1)
         step = up(raw.shape[1], 16) if pitch is None else pitch
         for index, row in enumerate(raw):
-            self.sram[address + index * step :][: row.size] = row
+            place = self.sram[address + index * step :]
+            place[: up(row.size, 16)] = 0
+            place[: row.size] = row
 
     def get(
         self, address: int, shape: tuple[int, int], dtype: type[Any], pitch: int | None = None
@@ -155,7 +161,6 @@ def block_program(rows: int, params: Gpt2Block) -> list[Instruction]:
     pitch = 2 * up(rows, 16)
     pieces = [(r, min(64, rows - r)) for r in range(0, rows, 64)]
     nrm, gem, smx = 16, 4, 8
-    project = MODE | BIAS | REQUANT
 
     def scores(h: int) -> list[Instruction]:
         prefix = pfx(cp=pitch // w, ap=12, bp=12, imm=params.score_mult, sh=params.score_shift)
@@ -182,7 +187,6 @@ def block_program(rows: int, params: Gpt2Block) -> list[Instruction]:
         return gemm(dst // w, a // w, d // w, rows, n, k, mode, BIAS | REQUANT)
 
     norm = Instruction(Opcode.LAYERNORM, dst=N1 // w, src0=X // w, m=rows, n=64, imm=1)
-    assert project
     words = [norm, barrier(nrm), stream_gemm(QK, N1, 192, 64, OUT_INT8), barrier(gem)]
     words += scores(0) + scores(1)
     for h in range(4):

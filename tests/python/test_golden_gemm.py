@@ -149,7 +149,7 @@ def test_requantised_results(form: str, dtype: type[np.integer[Any]], out_bits: 
 
 
 def test_row_factors_divide_by_the_sum() -> None:
-    """numerators * V / S within the error of the reciprocal."""
+    """Numerators * V / S within the error of the reciprocal."""
     rng = seeded(63)
     e = integers(rng, np.uint16, (30, 64), 0.1)
     v = integers(rng, np.int8, (64, 16))

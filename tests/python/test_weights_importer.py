@@ -61,9 +61,7 @@ def test_untied_head(tmp_path: Path) -> None:
     written = random_checkpoint(SHAPE, 2, tied=False)
     write_checkpoint(written, tmp_path)
     read = load_checkpoint(tmp_path)
-    np.testing.assert_array_equal(
-        read.tensors["lm_head.weight"], written.tensors["lm_head.weight"]
-    )
+    np.testing.assert_array_equal(read.tensors["lm_head.weight"], written.tensors["lm_head.weight"])
     assert read.tensors["lm_head.weight"] is not read.tensors["wte.weight"]
 
 
@@ -116,7 +114,7 @@ def test_mask_buffers_are_dropped(folder: Path) -> None:
         ({"n_layer": 0}, r"n_layer: given 0, allowed int >= 1"),
         ({"n_embd": "8"}, r"n_embd: given '8', allowed int >= 1"),
         ({"layer_norm_epsilon": 0}, r"layer_norm_epsilon: given 0, allowed a number between"),
-        ({"n_layer": 2}, r"tensor 'h.1.ln_1.weight' is missing \(12 of 28 are\), allowed .*\(8,\)"),
+        ({"n_layer": 2}, r"tensor 'h.1.ln_1.weight' is missing \(12 of 29 are\), allowed .*\(8,\)"),
         ({"vocab_size": 21}, r"'wte.weight': given shape \(20, 8\), allowed \(21, 8\)"),
         ({"tie_word_embeddings": False}, r"tensor 'lm_head.weight' is missing"),
     ],

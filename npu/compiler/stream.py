@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parameter stream: shares in the order in which instructions consume them.
+
+Layouts: docs/reference/isa.md, "Shares of the stream". Every piece is a multiple of 64 bytes.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from npu.isa.operands import TABLE_BYTES, up
+from weights.model import Linear, Norm
+
+PIECE = 64
+_CHANNEL = np.dtype([("bias", "<i4"), ("mult", "<u2"), ("shift", "u1"), ("zero", "u1")])
+_NORM = np.dtype([("gain", "<u2"), ("shift", "u1"), ("bias", "i1")])
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One instruction's piece of the stream: byte offset and length."""
+
+    name: str
+    opcode: int
+    offset: int
+    bytes: int
+
+
+@dataclass
+class Stream:
+    """A stream under construction."""
+
+    shares: list[Share] = field(default_factory=list)
+    _parts: list[bytes] = field(default_factory=list)
+    _size: int = 0
+
+    def append(self, name: str, opcode: int, data: bytes) -> Share:
+        """Add the share of the next consumer. Raises ValueError unless it is whole pieces."""
+        if not data or len(data) % PIECE:
+            raise ValueError(f"share {name}: given {len(data)} bytes, allowed multiples of {PIECE}")
+        share = Share(name, opcode, self._size, len(data))
+        self.shares.append(share)
+        self._parts.append(data)
+        self._size += len(data)
+        return share
+
+    def image(self) -> bytes:
+        """Return the whole stream."""
+        return b"".join(self._parts)
+
+
+def tiles(weight: npt.NDArray[np.int8], edge: int) -> npt.NDArray[np.uint8]:
+    """Return INT8 tiles of a (K, N) weight as (n-tiles, k-tiles, edge * edge) bytes.
+
+    Byte edge*k + n of tile (j, i) is weight[edge*i + k, edge*j + n], zero past K and N.
+    """
+    rows, columns = weight.shape
+    padded = np.zeros((up(rows, edge), up(columns, edge)), np.int8)
+    padded[:rows, :columns] = weight
+    cut = padded.reshape(-1, edge, padded.shape[1] // edge, edge).transpose(2, 0, 1, 3)
+    return np.ascontiguousarray(cut).view(np.uint8).reshape(cut.shape[0], cut.shape[1], -1)
+
+
+def gemm_share(
+    layer: Linear, edge: int = 16, table: npt.NDArray[np.int8] | None = None
+) -> bytes:
+    """Return the share of a GEMM with B = stream and q = ch, and an activation table if given."""
+    columns = layer.outputs
+    channels = np.zeros(up(columns, edge), _CHANNEL)
+    channels["bias"][:columns] = layer.bias
+    channels["mult"][:columns] = layer.mult
+    channels["shift"][:columns] = layer.shift
+    parameters = channels.view(np.uint8).reshape(-1, 8 * edge)
+    weights = tiles(layer.weight, edge).reshape(parameters.shape[0], -1)
+    body = np.concatenate([parameters, weights], axis=1).tobytes()
+    return body if table is None else table_share(table) + body
+
+
+def norm_share(norm: Norm) -> bytes:
+    """Return the share of a LAYERNORM or RMSNORM."""
+    records = np.zeros(up(norm.size), _NORM)
+    records["gain"][: norm.size] = norm.gain
+    records["shift"][: norm.size] = norm.shift
+    records["bias"][: norm.size] = norm.bias
+    return norm.eps_term.to_bytes(8, "little") + bytes(PIECE - 8) + records.tobytes()
+
+
+def table_share(table: npt.NDArray[np.int8]) -> bytes:
+    """Return the share of a table instruction: entry i serves the int8 with bit pattern i."""
+    if table.shape != (TABLE_BYTES,) or table.dtype != np.int8:
+        raise ValueError(
+            f"table: given {table.shape} {table.dtype}, allowed ({TABLE_BYTES},) int8"
+        )
+    return table.tobytes()

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The register space, walked from the register description: every address of the port."""
+
+from __future__ import annotations
+
+import cocotb
+from cocotb.handle import HierarchyObject
+
+from npu.isa import ISA_VERSION
+from npu.regs.generated import CHIP_FIELDS, CHIP_ID_VALUE, SEQ_BASE, ChipReg, SeqReg
+from npu.regs.source import Field, Register, Window, load_all
+from tb.environment import Bench, reset
+from tb.host import RegisterError
+
+ADDRESS_SPACE = 0x1000
+STARTS_SOMETHING = {("seq", "CTRL")}
+
+
+def _registers() -> list[tuple[Window, Register]]:
+    return [(window, register) for window in load_all() for register in window.registers]
+
+
+def _mask(register: Register, *accesses: str) -> int:
+    """Return the bits of the fields with one of `accesses`; all fields if none is given."""
+    return sum(
+        ((1 << field.width) - 1) << field.lsb
+        for field in register.fields
+        if not accesses or field.access in accesses
+    )
+
+
+def _reset_value(fields: tuple[Field, ...]) -> tuple[int, int]:
+    """Return (value, mask of the bits whose value is documented)."""
+    known = [field for field in fields if field.reset is not None and "write 1" not in field.access]
+    value = sum((field.reset or 0) << field.lsb for field in known)
+    return value, sum(((1 << field.width) - 1) << field.lsb for field in known)
+
+
+@cocotb.test
+async def test_registers_reset_values(dut: HierarchyObject) -> None:
+    """After reset every register holds its documented value, and reserved bits read 0."""
+    bench = await Bench.start(dut)
+    for window, register in _registers():
+        value = await bench.host.read32(window.base + register.offset)
+        expected, known = _reset_value(register.fields)
+        name = f"{window.key}.{register.name}"
+        assert value & known == expected, f"{name}: {value:#010x}, documented {expected:#010x}"
+        assert value & ~_mask(register) == 0, f"{name}: reserved bits read {value:#010x}"
+
+
+@cocotb.test
+async def test_registers_identification(dut: HierarchyObject) -> None:
+    """The chip names itself, its versions and its sizes."""
+    bench = await Bench.start(dut)
+    host = bench.host
+    assert await host.read_chip(ChipReg.ID) == CHIP_ID_VALUE
+    assert CHIP_ID_VALUE.to_bytes(4, "little") == b"TSRA"
+    version = await host.read_chip(ChipReg.VERSION)
+    assert CHIP_FIELDS["VERSION_ISA"].get(version) == ISA_VERSION
+    assert CHIP_FIELDS["VERSION_CHIP_MINOR"].get(version) == 1
+    assert CHIP_FIELDS["VERSION_CHIP_MAJOR"].get(version) == 0
+    assert bench.config.array_dim == int(cocotb.plusargs["array_dim"])
+    assert bench.config.sram_bytes == 256 * 1024
+    assert bench.config.acc_rows == 128
+    assert bench.config.norm_max == 8192
+    fifo = CHIP_FIELDS["CONFIG1_FIFO_BEATS"].get(await host.read_chip(ChipReg.CONFIG1))
+    assert fifo * 64 == 32 * 1024
+    bus = CHIP_FIELDS["CONFIG2_AXI_BYTES"].get(await host.read_chip(ChipReg.CONFIG2))
+    assert bus == 16
+
+
+@cocotb.test
+async def test_registers_access_kinds(dut: HierarchyObject) -> None:
+    """Writes change exactly the writable bits, byte by byte; each register is its own."""
+    bench = await Bench.start(dut)
+    host = bench.host
+    expected = {w.base + r.offset: await host.read32(w.base + r.offset) for w, r in _registers()}
+    for _ in range(4):
+        for window, register in _registers():
+            if (window.key, register.name) in STARTS_SOMETHING:
+                continue
+            address = window.base + register.offset
+            value = int(bench.random.integers(1 << 32))
+            strobe = int(bench.random.integers(16))
+            lanes = sum(0xFF << 8 * byte for byte in range(4) if strobe >> byte & 1)
+            writable = _mask(register, "read, write") & lanes
+            expected[address] = expected[address] & ~writable | value & writable
+            await host.write32(address, value, strobe)
+        for address, value in expected.items():
+            actual = await host.read32(address)
+            assert actual == value, f"{address:#05x}: {actual:#010x}, expected {value:#010x}"
+
+
+@cocotb.test
+async def test_registers_unmapped(dut: HierarchyObject) -> None:
+    """Unmapped addresses read 0 and ignore writes; unaligned accesses are answered SLVERR."""
+    bench = await Bench.start(dut)
+    host = bench.host
+    mapped = {window.base + register.offset for window, register in _registers()}
+    await host.write_seq(SeqReg.POS, 0x1234_5678)
+    for address in range(0, ADDRESS_SPACE, 4):
+        if address in mapped:
+            continue
+        await host.write32(address, 0xFFFF_FFFF)
+        value = await host.read32(address)
+        assert value == 0, f"unmapped {address:#05x} reads {value:#010x}"
+    for offset in (1, 2, 3):
+        for access in (
+            host.read32(SEQ_BASE + SeqReg.POS + offset),
+            host.write32(SEQ_BASE + SeqReg.POS + offset, 0),
+        ):
+            try:
+                await access
+            except RegisterError as error:
+                assert "SLVERR" in str(error), str(error)
+            else:
+                raise AssertionError(f"unaligned access at offset {offset} was answered OKAY")
+    assert await host.read_seq(SeqReg.POS) == 0x1234_5678
+
+
+@cocotb.test
+async def test_registers_reset_clears(dut: HierarchyObject) -> None:
+    """A hard reset brings back the documented values."""
+    bench = await Bench.start(dut)
+    for window, register in _registers():
+        if (window.key, register.name) not in STARTS_SOMETHING:
+            await bench.host.write32(window.base + register.offset, 0xFFFF_FFFF)
+    await reset(dut)
+    for window, register in _registers():
+        value = await bench.host.read32(window.base + register.offset)
+        expected, known = _reset_value(register.fields)
+        assert value & known == expected, f"{window.key}.{register.name}: {value:#010x}"

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Activation scales: what is measured, where it is kept, and whose it is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from weights import calibrate as module
+from weights.calibrate import (
+    SCALES_FILE,
+    ActivationScales,
+    ScalesError,
+    cache_path,
+    calibrate,
+    calibration_tokens,
+    digest,
+    load_scales,
+    save_scales,
+    scales_for,
+)
+from weights.corpus import Corpus
+from weights.equalize import equalize
+from weights.importer import Checkpoint, Gpt2Shape, load_checkpoint
+from weights.reference import Floats, forward
+from weights.synthetic import random_checkpoint, random_tokens, write_checkpoint
+
+SHAPE = Gpt2Shape(
+    hidden=16, layers=2, heads=2, ffn=20, vocab=256, context=12, epsilon=1e-5, activation="gelu_new"
+)
+
+
+@pytest.fixture
+def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkpoint:
+    """Return a checkpoint in a folder, with the cache and the corpus out of the way."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    text = np.random.default_rng(3).integers(32, 127, 4000, np.uint8)
+    monkeypatch.setattr(module, "read_corpus", lambda: Corpus(text, text, 1, 1))
+    write_checkpoint(random_checkpoint(SHAPE, 4), tmp_path / "model")
+    return load_checkpoint(tmp_path / "model")
+
+
+def test_ranges_are_percentiles_of_all_batches() -> None:
+    """The running percentile equals numpy's over everything at once."""
+    checkpoint, tokens = random_checkpoint(SHAPE, 1), random_tokens(SHAPE, 19, 2)
+    scales = calibrate(checkpoint, tokens)
+    seen: dict[str, list[Floats]] = {}
+    forward(equalize(checkpoint), tokens, lambda name, x: seen.setdefault(name, []).append(x))
+    for name in ("h.0.q", "h.1.k", "h.0.v", "h.1.ctx", "h.0.fc", "h.1.gelu"):
+        wanted = np.percentile(np.abs(seen[name][0]), 99.99)
+        assert scales.ranges[name] == pytest.approx(wanted, rel=1e-5)
+    stream = max(float(np.abs(x).max()) for x in seen["residual"] + seen["addend"])
+    assert scales.ranges["residual"] == pytest.approx(stream, rel=1e-5)
+    assert scales.ranges["logits"] == pytest.approx(np.abs(seen["logits"][0]).max(), rel=1e-5)
+    for name in ("h.0.ln_1", "h.1.ln_2", "ln_f"):
+        wanted = np.abs(seen[name][0]).max(axis=(0, 1))
+        np.testing.assert_allclose(scales.channels[name], wanted, rtol=1e-4)
+
+
+def test_file_round_trip(tmp_path: Path) -> None:
+    """Writing and reading keeps every bit."""
+    scales = calibrate(random_checkpoint(SHAPE, 1), random_tokens(SHAPE, 2, 2), {"text": "noise"})
+    save_scales(scales, tmp_path / "s.json")
+    assert load_scales(tmp_path / "s.json") == scales
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": 2}, r"given format 2, allowed 1"),
+        ({"ranges": {"residual": -1.0}}, r"ranges\['residual'\]: given -1.0, allowed finite, >= 0"),
+        ({"ranges": {"residual": "wide"}}, r"cannot be read as activation scales"),
+        ({"channels": None}, r"cannot be read as activation scales"),
+    ],
+)
+def test_damaged_file(tmp_path: Path, change: dict[str, object], message: str) -> None:
+    """A file of another format or with senseless numbers is refused."""
+    path = tmp_path / "s.json"
+    save_scales(ActivationScales("0", {"residual": 1.0}, {}, {}), path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(ScalesError, match=message):
+        load_scales(path)
+    with pytest.raises(ScalesError, match=r"cannot be read"):
+        load_scales(tmp_path / "absent.json")
+
+
+def test_digest_sees_every_tensor() -> None:
+    """One changed weight is another checkpoint."""
+    checkpoint = random_checkpoint(SHAPE, 1)
+    before = digest(checkpoint)
+    assert before == digest(random_checkpoint(SHAPE, 1))
+    checkpoint.tensors["h.1.mlp.c_fc.bias"][3] += 1.0
+    assert digest(checkpoint) != before
+
+
+def test_scales_are_kept_beside_the_checkpoint(stored: Checkpoint) -> None:
+    """The first use calibrates and writes; the second reads."""
+    assert stored.folder is not None
+    path = stored.folder / SCALES_FILE
+    first = scales_for(stored)
+    assert load_scales(path) == first == scales_for(stored)
+    assert first.provenance["tokens"] == "333 rows of 12"
+
+
+def test_scales_of_a_read_only_folder_go_to_the_cache(
+    stored: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A snapshot of the hub is not written to."""
+    assert stored.folder is not None
+    monkeypatch.setattr("os.access", lambda *_: False)
+    first = scales_for(stored)
+    assert not (stored.folder / SCALES_FILE).exists()
+    assert load_scales(cache_path(stored)) == first == scales_for(stored)
+
+
+def test_scales_of_another_checkpoint_are_refused(stored: Checkpoint) -> None:
+    """A stale file beside retrained weights is an error, not a silent loss of quality."""
+    assert stored.folder is not None
+    scales_for(stored)
+    write_checkpoint(random_checkpoint(SHAPE, 5), stored.folder)
+    with pytest.raises(ScalesError, match=r"run python -m weights.calibrate"):
+        scales_for(load_checkpoint(stored.folder))
+
+
+def test_words_need_a_tokenizer(stored: Checkpoint) -> None:
+    """A vocabulary that is not bytes cannot be fed text without a tokenizer."""
+    shape = Gpt2Shape(16, 1, 2, 20, 300, 12, 1e-5, "gelu_new")
+    with pytest.raises(ScalesError, match=r"given a vocabulary of 300 and no tokenizer.json"):
+        calibration_tokens(random_checkpoint(shape, 1))
+    rows = calibration_tokens(stored)
+    assert rows.shape == (333, 12)
+
+
+def test_tokenizer_beside_the_checkpoint(stored: Checkpoint) -> None:
+    """With tokenizer.json the text becomes the model's own tokens."""
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import Split
+
+    assert stored.folder is not None
+    vocabulary = {chr(code): code - 32 for code in range(32, 127)} | {"?": 31}
+    tokenizer = Tokenizer(WordLevel(vocabulary, unk_token="?"))
+    tokenizer.pre_tokenizer = Split("", "isolated")
+    tokenizer.save(str(stored.folder / "tokenizer.json"))
+    shape = Gpt2Shape(16, 1, 2, 20, 300, 12, 1e-5, "gelu_new")
+    write_checkpoint(random_checkpoint(shape, 1), stored.folder)
+    rows = calibration_tokens(load_checkpoint(stored.folder))
+    assert rows.shape[1] == 12
+    assert rows.min() >= 0
+    assert rows.max() < 300

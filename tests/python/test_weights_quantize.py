@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The quantiser: every integer against the real number it stands for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from weights.calibrate import ActivationScales, ScalesError, calibrate
+from weights.equalize import equalize
+from weights.fixed_point import MAX_FACTOR, MIN_FACTOR, multiplier, multipliers, to_int
+from weights.importer import Checkpoint, Gpt2Shape
+from weights.model import INT32_MAX, QuantizedModel
+from weights.quantize import (
+    BIAS_LIMIT,
+    MAX_INPUTS,
+    activation_table,
+    quantize,
+    quantize_linear,
+)
+from weights.reference import activation
+from weights.synthetic import random_checkpoint, random_tokens
+
+SHAPE = Gpt2Shape(
+    hidden=32, layers=2, heads=2, ffn=48, vocab=60, context=16, epsilon=1e-5, activation="gelu_new"
+)
+
+
+@pytest.fixture(scope="module")
+def checkpoint() -> Checkpoint:
+    """Return a small float model."""
+    return random_checkpoint(SHAPE, 11)
+
+
+@pytest.fixture(scope="module")
+def scales(checkpoint: Checkpoint) -> ActivationScales:
+    """Return its activation scales."""
+    return calibrate(checkpoint, random_tokens(SHAPE, 16, 12))
+
+
+@pytest.fixture(scope="module")
+def model(checkpoint: Checkpoint, scales: ActivationScales) -> QuantizedModel:
+    """Return its integer model."""
+    return quantize(checkpoint, scales)
+
+
+def test_multiplier_is_close_and_normalised() -> None:
+    """(M, sh) is within 2^-15 of the factor over the whole range of factors."""
+    rng = np.random.default_rng(1)
+    factors = np.exp2(rng.uniform(math.log2(MIN_FACTOR), math.log2(MAX_FACTOR), 2000))
+    mult, shift = multipliers("test", factors)
+    assert mult.min() >= 1 << 14
+    assert mult.max() < 1 << 15
+    assert shift.max() <= 63
+    for factor, m, s in zip(factors, mult, shift, strict=True):
+        exact = Fraction(int(m), 1 << int(s))
+        assert abs(exact - Fraction(float(factor))) <= Fraction(float(factor)) / (1 << 15)
+
+
+@pytest.mark.parametrize(
+    ("factor", "expected"),
+    [
+        (1.0, (1 << 14, 14)),
+        (0.5, (1 << 14, 15)),
+        (MAX_FACTOR, (32767, 0)),
+        (MIN_FACTOR, (1 << 14, 63)),
+        (1.0 - 2.0**-20, (1 << 14, 14)),  # rounds up to 2^15 and is halved
+        ((16384 + 0.5) / 16384, (16384, 14)),  # half to even
+        ((16385 + 0.5) / 16384, (16386, 14)),
+    ],
+)
+def test_multiplier_cases(factor: float, expected: tuple[int, int]) -> None:
+    """Ends of the range, the halving, and ties."""
+    assert multiplier("test", factor) == expected
+
+
+@pytest.mark.parametrize("factor", [0.0, -1.0, math.nan, math.inf, 32768.0, MIN_FACTOR / 2])
+def test_multiplier_refuses(factor: float) -> None:
+    """What (M, sh) cannot express is refused with the range."""
+    with pytest.raises(ValueError, match=r"head\[0\]: given requantisation factor .* allowed"):
+        multipliers("head", np.array([factor]))
+
+
+def test_to_int_rounds_half_to_even_and_saturates() -> None:
+    """The offline rounding rule."""
+    values = np.array([0.5, 1.5, -0.5, -2.5, 126.5, 127.5, 300.0, -300.0])
+    rounded = to_int(values, np.int8, -128, 127)
+    np.testing.assert_array_equal(rounded, [0, 2, 0, -2, 126, 127, 127, -128])
+    assert rounded.dtype == np.int8
+
+
+def test_linear_reproduces_the_real_layer() -> None:
+    """Integers times scales are the weights within half a step, and the biases exactly enough."""
+    rng = np.random.default_rng(2)
+    weight = rng.normal(0, 1, (40, 7)) * np.exp2(np.arange(7) - 3.0)
+    bias, out = rng.normal(0, 1, 7), 0.05
+    layer = quantize_linear("test", weight, bias, out)
+    step = layer.mult / np.exp2(layer.shift.astype(float)) * out
+    np.testing.assert_allclose(step, np.abs(weight).max(axis=0) / 127, rtol=2.0**-15)
+    assert (np.abs(layer.weight * step - weight) <= 0.501 * step + 1e-4 * np.abs(weight)).all()
+    assert (np.abs(layer.bias * step - bias) <= 0.501 * step + 1e-4 * np.abs(bias)).all()
+    np.testing.assert_array_equal(np.abs(layer.weight).max(axis=0), 127)
+
+
+def test_linear_with_large_bias_and_dead_channels() -> None:
+    """A bias cannot leave its 31 bits, whatever the weights; a dead column stays finite."""
+    weight = np.array([[1e-9, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    bias = np.array([1e3, 2.0, 0.0])
+    layer = quantize_linear("test", weight, bias, 0.1)
+    assert np.abs(layer.bias.astype(np.int64)).max() <= BIAS_LIMIT
+    assert layer.accumulator_bound() <= INT32_MAX
+    real = layer.bias * (layer.mult / np.exp2(layer.shift.astype(float)) * 0.1)
+    np.testing.assert_allclose(real, bias, rtol=1e-4, atol=0.06)
+
+
+def test_accumulator_bound() -> None:
+    """2^30 of bias and MAX_INPUTS full-scale products fit int32; one input more is refused."""
+    assert BIAS_LIMIT + 128 * 127 * MAX_INPUTS <= INT32_MAX
+    assert MAX_INPUTS == 66052
+    layer = quantize_linear("test", np.ones((MAX_INPUTS, 1)), np.array([1e12]), 0.01)
+    assert layer.accumulator_bound() <= INT32_MAX
+    with pytest.raises(ValueError, match=r"test: given 66053 inputs, allowed at most 66052"):
+        quantize_linear("test", np.ones((MAX_INPUTS + 1, 1)), np.zeros(1), 0.01)
+
+
+@pytest.mark.parametrize("name", ["gelu", "gelu_new"])
+def test_activation_table(name: str) -> None:
+    """Entry i is the rounded activation of the int8 with bit pattern i."""
+    table = activation_table(name, 0.05, 0.03)
+    for pattern in range(256):
+        value = pattern - 256 if pattern >= 128 else pattern
+        real = activation(name, np.array([value * 0.05]))[0] / 0.03
+        assert table[pattern] == max(-128, min(127, round(float(real))))
+    assert table[127] == 127
+    assert table[128] == 0
+
+
+def test_dimensions_and_scales(model: QuantizedModel) -> None:
+    """The integer model has the checkpoint's dimensions and names every scale."""
+    assert (model.hidden, model.layers, model.heads, model.head_dim) == (32, 2, 2, 16)
+    assert (model.ffn, model.vocab, model.context) == (48, 60, 16)
+    expected = {"residual", "logits"}
+    expected |= {f"h.{i}.{key}" for i in (0, 1) for key in ("q", "k", "v", "ctx", "fc", "gelu")}
+    assert model.scales.keys() == expected
+    assert model.scales["h.1.ctx"] == model.scales["h.1.v"]
+
+
+def test_embeddings(
+    checkpoint: Checkpoint, scales: ActivationScales, model: QuantizedModel
+) -> None:
+    """Embeddings are at the residual scale, which leaves a quarter of headroom."""
+    unit = model.scales["residual"]
+    assert unit == pytest.approx(scales.ranges["residual"] * 1.25 / 32767)
+    for table, name in ((model.wte, "wte.weight"), (model.wpe, "wpe.weight")):
+        assert np.abs(table * unit - checkpoint.tensors[name]).max() <= 0.501 * unit
+
+
+def test_norm(checkpoint: Checkpoint, scales: ActivationScales, model: QuantizedModel) -> None:
+    """The largest normalised value of a channel becomes 127, and E is eps in integer units."""
+    norm = model.blocks[1].ln2
+    seen = np.array(scales.channels["h.1.ln_2"])
+    full = seen * 1024 * norm.gain / np.exp2(norm.shift.astype(float))
+    np.testing.assert_allclose(full, 127, rtol=1e-3)
+    np.testing.assert_array_equal(norm.bias, 0)
+    epsilon = norm.eps_term * model.scales["residual"] ** 2 / SHAPE.hidden**2
+    assert epsilon == pytest.approx(checkpoint.shape.epsilon, rel=0.01)
+
+
+def test_norm_gain_and_bias_are_folded(checkpoint: Checkpoint, model: QuantizedModel) -> None:
+    """Norm and linear layer together are gain, beta, weight and bias of the float model."""
+    block, floats = model.blocks[0], equalize(checkpoint)
+    rng = np.random.default_rng(5)
+    normalised = rng.normal(0, 1, (9, SHAPE.hidden))
+    gain, beta = floats.layer(0, "ln_1.weight"), floats.layer(0, "ln_1.bias")
+    weight, bias = floats.layer(0, "attn.c_attn.weight"), floats.layer(0, "attn.c_attn.bias")
+    wanted = (normalised * gain + beta) @ weight + bias
+    units = normalised * 1024 * block.ln1.gain / np.exp2(block.ln1.shift.astype(float))
+    sums = units @ block.qkv.weight.astype(float) + block.qkv.bias
+    factor = block.qkv.mult / np.exp2(block.qkv.shift.astype(float))
+    out = np.repeat([model.scales[f"h.0.{key}"] for key in "qkv"], SHAPE.hidden)
+    np.testing.assert_allclose(sums * factor * out, wanted, atol=0.08)
+
+
+def test_score_factor(model: QuantizedModel) -> None:
+    """Scores count 2^-6 of a binary logarithm of the float attention weight."""
+    block = model.blocks[1]
+    unit = model.scales["h.1.q"] * model.scales["h.1.k"]
+    wanted = unit / math.sqrt(16) * math.log2(math.e) * 64
+    assert block.score_mult / 2.0**block.score_shift == pytest.approx(wanted, rel=1e-4)
+
+
+def test_logits_share_one_scale(checkpoint: Checkpoint, model: QuantizedModel) -> None:
+    """A head channel's weights times its own factor are real logits, equal units for all."""
+    unit = model.final_norm.gain / np.exp2(model.final_norm.shift.astype(float)) * 1024
+    factor = model.head.mult / np.exp2(model.head.shift.astype(float)) * model.scales["logits"]
+    real = unit[:, None] * model.head.weight * factor
+    wanted = checkpoint.tensors["ln_f.weight"][:, None] * checkpoint.tensors["lm_head.weight"].T
+    assert np.abs(real - wanted).max() < 0.01 * np.abs(wanted).max()
+
+
+def test_accumulators_fit(model: QuantizedModel) -> None:
+    """The bound of every layer is inside int32."""
+    layers = [model.head]
+    for block in model.blocks:
+        layers += [block.qkv, block.proj, block.fc, block.down]
+    assert max(layer.accumulator_bound() for layer in layers) <= INT32_MAX
+
+
+def test_deterministic(
+    checkpoint: Checkpoint, scales: ActivationScales, model: QuantizedModel
+) -> None:
+    """Equal inputs give equal integers."""
+    again = quantize(checkpoint, scales)
+    np.testing.assert_array_equal(again.head.weight, model.head.weight)
+    np.testing.assert_array_equal(again.blocks[1].qkv.bias, model.blocks[1].qkv.bias)
+
+
+def test_refuses_foreign_and_empty_scales(checkpoint: Checkpoint, scales: ActivationScales) -> None:
+    """Scales of another model, missing ones and zero ones are refused by name."""
+    other = random_checkpoint(SHAPE, 99)
+    with pytest.raises(ScalesError, match=r"quantize: given scales of checkpoint .*allowed those"):
+        quantize(other, scales)
+    ranges = scales.ranges | {"h.1.fc": 0.0}
+    with pytest.raises(ScalesError, match=r"range of 'h.1.fc': given 0.0, allowed > 0"):
+        quantize(checkpoint, replace(scales, ranges=ranges))
+    channels = {name: values for name, values in scales.channels.items() if name != "ln_f"}
+    with pytest.raises(ScalesError, match=r"channels of 'ln_f': given none above 0"):
+        quantize(checkpoint, replace(scales, channels=channels))
