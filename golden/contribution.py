@@ -30,6 +30,8 @@ PERTURBATION_STEPS = 8
 """A perturbed entry moves by 1..8 steps. A step is 1/32 of the tensor's standard deviation, at
 least 1; of a bias one unit of the layer's output, of a gain 1/16 of it; of numerators and sums
 2^9 and 2^12."""
+MAX_BIAS_STEP = 1 << 24
+"""Keeps perturbed biases far from the limits of int32 where a layer's factor is tiny."""
 LIMITS = {"weight": (-127, 127), "gain": (0, (1 << 15) - 1)}
 """Ranges of parameters that are narrower than their dtype."""
 
@@ -191,7 +193,7 @@ def _parameters(model: QuantizedModel, layer: int) -> tuple[dict[str, Tensor], d
         tensors[f"{name}.weight"] = np.ascontiguousarray(linear.weight[:, part])
         tensors[f"{name}.bias"] = linear.bias[part]
         scale = np.exp2(linear.shift[part].astype(np.float64)) / linear.mult[part]
-        steps[f"{name}.bias"] = np.ceil(scale).astype(np.int64)
+        steps[f"{name}.bias"] = np.ceil(np.minimum(scale, MAX_BIAS_STEP)).astype(np.int64)
     for name in ("ln1.gain", "ln2.gain"):
         steps[name] = np.maximum(tensors[name].astype(np.int64) >> 4, 1)
     steps["numer"], steps["sums"] = np.array(1 << 9, np.int64), np.array(1 << 12, np.int64)

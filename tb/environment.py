@@ -17,7 +17,7 @@ from cocotb.triggers import FallingEdge, RisingEdge, Timer
 from golden.machine import ChipConfig, Machine, RunResult, StartState
 from npu.isa import Instruction
 from npu.regs.generated import CHIP_FIELDS, ChipReg
-from tb import callbacks, coverage, logs
+from tb import coverage, logs
 from tb.host import Finish, Host, HostError
 from tb.knobs import Knobs
 from tb.memory import Memory
@@ -49,7 +49,6 @@ class Execution:
         writes: the chip's SRAM writes.
         events: dispatched words and finished instructions (`tb.logs.EVENT`).
         compared: how much was compared.
-        python_entries: entries of the simulator into Python from start to interrupt.
     """
 
     finish: Finish
@@ -57,7 +56,6 @@ class Execution:
     writes: Writes
     events: logs.Records
     compared: Compared
-    python_entries: int
 
 
 @dataclass
@@ -159,13 +157,11 @@ class Bench:
         model = Machine(self.config, memory, sram).run(start)
         if model.races:
             raise ValueError(f"the program has {len(model.races)} races, first: {model.races[0]}")
-        before = callbacks.count()
         try:
             finish = await self.host.run_program(start, limit)
         except HostError:
             await self.sync()
             raise
-        entries = callbacks.count() - before
         actual_sram = await self.sync()
         writes = Writes.of_log(self._writes.take())
         events = self._events.take()
@@ -181,7 +177,7 @@ class Bench:
         self.hits.add(program, events)
         self._save_hits()
         compared = Compared(writes.data.size, sram.size, memory.size)
-        return Execution(finish, model, writes, events, compared, entries)
+        return Execution(finish, model, writes, events, compared)
 
     async def execute(
         self,

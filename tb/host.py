@@ -23,6 +23,7 @@ from cocotb_bus.drivers.amba import AXI4LiteMaster, AXIBurst, AXIProtocolError
 from golden.machine import ErrorReport, StartState
 from npu.isa import Engine, ErrorCode
 from npu.regs.generated import CHIP_BASE, SEQ_BASE, SEQ_FIELDS, ChipReg, SeqReg
+from tb import callbacks
 
 CLOCK_NS = 10
 """Period of the clock of `tb_top`."""
@@ -68,11 +69,13 @@ class Finish:
         error: what the status registers say, None without an error.
         counters: the performance counters.
         seconds: wall-clock time of the simulation from start to interrupt.
+        python_entries: how often the simulator entered Python in that time.
     """
 
     error: ErrorReport | None
     counters: Counters
     seconds: float
+    python_entries: int
 
     @property
     def kilocycles_per_second(self) -> float:
@@ -182,18 +185,21 @@ class Host:
         await self.write_chip(ChipReg.IRQ_ENABLE, 1)
         await self.write_seq(SeqReg.CTRL, SEQ_FIELDS["CTRL_START"].mask)
 
-    async def wait_interrupt(self, limit_cycles: int) -> float:
-        """Sleep until the interrupt; return the wall-clock seconds that it took.
+    async def wait_interrupt(self, limit_cycles: int) -> tuple[float, int]:
+        """Sleep until the interrupt.
+
+        Returns:
+            the wall-clock seconds that it took, and how often Python woke in that time.
 
         Raises:
             HostError: no interrupt within `limit_cycles`; says where the chip stands.
         """
-        started = time.monotonic()
+        started, entries = time.monotonic(), callbacks.count()
         if not int(self._dut.irq.value):
             await First(RisingEdge(self._dut.irq), Timer(limit_cycles * CLOCK_NS, "ns"))
         if not int(self._dut.irq.value):
             raise HostError(f"no interrupt within {limit_cycles} cycles: {self.where()}")
-        return time.monotonic() - started
+        return time.monotonic() - started, callbacks.count() - entries
 
     def where(self) -> str:
         """Say where the chip stands: the last dispatched word and what each engine works on."""
@@ -246,9 +252,9 @@ class Host:
     async def run_program(self, start: StartState, limit_cycles: int) -> Finish:
         """Start a program, sleep until its end, acknowledge, and say how it ended."""
         await self.start_program(start)
-        seconds = await self.wait_interrupt(limit_cycles)
+        seconds, entries = await self.wait_interrupt(limit_cycles)
         await self.write_chip(ChipReg.IRQ_STATUS, 1)
-        return Finish(await self.status(), await self.counters(), seconds)
+        return Finish(await self.status(), await self.counters(), seconds, entries)
 
 
 _STATUS_FIELDS = ("DONE", "BUSY", "ERROR", "ERROR_CODE", "ERROR_ENGINE")

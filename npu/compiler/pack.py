@@ -16,7 +16,7 @@ from npu.isa.operands import up
 
 MAGIC = b"TSRNPACK"
 MAJOR, MINOR = 1, 0
-HEADER = struct.Struct("<8sHHIQQHHIII12x")
+HEADER = struct.Struct("<8sHHIQQHHIII16x")
 
 
 class PackError(ValueError):
@@ -53,8 +53,10 @@ def pack(
             raise ValueError(f"share {share.name} at {share.offset}: the one before ends at {at}")
         at += share.bytes
     if at != len(stream) or at % PIECE:
-        raise ValueError(f"the shares hold {at} bytes, the stream {len(stream)}, both must be the "
-                         f"same multiple of {PIECE}")
+        raise ValueError(
+            f"the shares hold {at} bytes, the stream {len(stream)}, both must be the "
+            f"same multiple of {PIECE}"
+        )
     records = []
     body = [stream]
     at = len(stream)

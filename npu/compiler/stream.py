@@ -62,9 +62,7 @@ def tiles(weight: npt.NDArray[np.int8], edge: int) -> npt.NDArray[np.uint8]:
     return np.ascontiguousarray(cut).view(np.uint8).reshape(cut.shape[0], cut.shape[1], -1)
 
 
-def gemm_share(
-    layer: Linear, edge: int = 16, table: npt.NDArray[np.int8] | None = None
-) -> bytes:
+def gemm_share(layer: Linear, edge: int = 16, table: npt.NDArray[np.int8] | None = None) -> bytes:
     """Return the share of a GEMM with B = stream and q = ch, and an activation table if given."""
     columns = layer.outputs
     channels = np.zeros(up(columns, edge), _CHANNEL)
@@ -89,7 +87,5 @@ def norm_share(norm: Norm) -> bytes:
 def table_share(table: npt.NDArray[np.int8]) -> bytes:
     """Return the share of a table instruction: entry i serves the int8 with bit pattern i."""
     if table.shape != (TABLE_BYTES,) or table.dtype != np.int8:
-        raise ValueError(
-            f"table: given {table.shape} {table.dtype}, allowed ({TABLE_BYTES},) int8"
-        )
+        raise ValueError(f"table: given {table.shape} {table.dtype}, allowed ({TABLE_BYTES},) int8")
     return table.tobytes()

@@ -3,8 +3,7 @@
 // Feeds the rows of operand A to the array: for every column tile and every inner tile, all rows. A
 // row of bytes enters once; a row of 16-bit values enters twice, high bytes then low bytes, as two
 // rows of sums. A tile's rows start when its weights are loaded and, for the first inner tile, when
-// an accumulator bank is free. Lanes past the inner dimension carry whatever lies there: their
-// weights are zero.
+// an accumulator bank is free. Lanes past the inner dimension are zero, whatever lies there.
 
 module npu_gemm_feeder
   import npu_pkg::*;
@@ -242,6 +241,10 @@ module npu_gemm_feeder
   // ---------------------------------------------------------------------------------------------
   // Lanes
   // ---------------------------------------------------------------------------------------------
+  logic [5:0] k_lanes, n_lanes;
+  assign k_lanes = k_last ? 6'(k_left_q) : 6'(ArrayDim);
+  assign n_lanes = n_last ? 6'(n_left_q) : 6'(ArrayDim);
+
   always_comb begin
     for (int unsigned l = 0; l < ArrayDim; l++) begin
       automatic logic [7:0] high = slice_q[0][7:0];
@@ -256,6 +259,7 @@ module npu_gemm_feeder
         GemmAUint16: row_act_o[l] = {1'b0, pass_q ? low : high};
         default:     row_act_o[l] = '0;
       endcase
+      if (6'(l) >= k_lanes) row_act_o[l] = '0;
     end
   end
 
@@ -266,9 +270,6 @@ module npu_gemm_feeder
   assign row_first_o = k_first_q;
   assign row_last_o  = k_last;
 
-  logic [5:0] k_lanes, n_lanes;
-  assign k_lanes = k_last ? 6'(k_left_q) : 6'(ArrayDim);
-  assign n_lanes = n_last ? 6'(n_left_q) : 6'(ArrayDim);
   assign macs_o  = issue ? 12'(k_lanes) * 12'(n_lanes) : '0;
 
 `ifndef SYNTHESIS

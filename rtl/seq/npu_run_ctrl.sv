@@ -53,7 +53,7 @@ module npu_run_ctrl
   assign start_o     = state_q == StIdle && start_i && !soft_reset_i;
   assign drain_o     = state_q == StDrain || state_q == StReset;
   assign busy_o      = state_q != StIdle;
-  assign core_rst_no = core_rst_nq;
+  assign core_rst_no = core_rst_nq && rst_ni;
   assign finish_o    = state_q == StReset && !abandoned_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,10 @@ from golden.requantize import factor
 from weights.model import Gpt2Block, Linear, Norm, QuantizedModel
 
 Rng = np.random.Generator
+
+RESIDUAL_SCALE = 1e-3
+GELU_SCALE = 0.03
+"""Real value of one unit of the residual stream, and of GELU's input and output."""
 
 
 def seeded(seed: int) -> Rng:
@@ -52,9 +57,12 @@ def random_linear(
 
 
 def random_norm(rng: Rng, size: int) -> Norm:
-    """Return a norm to int8 with a standard deviation of about 32 and small biases."""
+    """Return a norm to int8 with a standard deviation of about 32 and small biases.
+
+    Its epsilon term is that of eps = 1e-5 at RESIDUAL_SCALE.
+    """
     return Norm(
-        int(rng.integers(1, 1 << 20)),
+        round(1e-5 * size**2 / RESIDUAL_SCALE**2),
         rng.integers(9000, 27000, size).astype(np.uint16),
         np.full(size, 19, np.uint8),
         rng.integers(-3, 4, size).astype(np.int8),
@@ -70,7 +78,7 @@ def _random_block(rng: Rng, model: QuantizedModel, x: npt.NDArray[np.int16]) -> 
     q, k, _ = np.split(gpt2.linear8(first, qkv), 3, axis=1)
     dots = q[:, : model.head_dim].astype(np.float64) @ k[:, : model.head_dim].T
     score_mult, score_shift = factor(120.0 / float(dots.std()))
-    table = gelu_table(0.03, 0.03)
+    table = gelu_table(GELU_SCALE, GELU_SCALE)
     guess = rng.integers(-40, 41, x.shape).astype(np.int8)
     proj = random_linear(rng, guess, hidden, 3000.0)
     fc = random_linear(rng, gpt2.norm(x, ln2), ffn, 26.0)
@@ -112,7 +120,7 @@ def random_model(
         blocks=(_placeholder(rng, hidden, ffn),),
         final_norm=random_norm(rng, hidden),
         head=empty,
-        scales={"residual": 1e-3},
+        scales={"residual": RESIDUAL_SCALE, "logits": 1e-3},
     )
     x = gpt2.embed(model, ids)
     blocks: list[Gpt2Block] = []
@@ -121,7 +129,20 @@ def random_model(
         model = replace(model, layers=len(blocks), blocks=tuple(blocks))
         x = gpt2.block(model, len(blocks) - 1, x).resid2
     final = gpt2.norm(x, model.final_norm)
-    return replace(model, head=random_linear(rng, final, vocab, 6000.0, bias=False))
+    head = random_linear(rng, final, vocab, 6000.0, bias=False)
+    return replace(model, head=head, scales=_scales(model))
+
+
+def _scales(model: QuantizedModel) -> dict[str, float]:
+    """Return real scales under which the integer network is a GPT-2 with 1/sqrt(head_dim)."""
+    scales = dict(model.scales)
+    for layer, block in enumerate(model.blocks):
+        per_unit = block.score_mult / 2.0**block.score_shift * math.log(2) / 64
+        root = math.sqrt(per_unit * math.sqrt(model.head_dim))
+        scales |= {f"h.{layer}.{name}": root for name in "qk"}
+        scales |= {f"h.{layer}.{name}": 1 / 32 for name in ("v", "ctx")}
+        scales |= {f"h.{layer}.{name}": GELU_SCALE for name in ("fc", "gelu")}
+    return scales
 
 
 def _placeholder(rng: Rng, hidden: int, ffn: int) -> Gpt2Block:

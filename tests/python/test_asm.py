@@ -26,15 +26,18 @@ def _counts(name: str, **symbols: int) -> tuple[int, int, int]:
 
 @pytest.mark.parametrize("rows", [1, 16, 33, 64])
 def test_gpt2_prefill_listing(rows: int) -> None:
+    """Word, prefix and barrier counts of up to 64 rows."""
     assert _counts("gpt2_prefill", S=rows, L=0) == (49, 14, 15)
 
 
 @pytest.mark.parametrize("rows", [65, 128])
 def test_gpt2_prefill_listing_in_two_pieces(rows: int) -> None:
+    """Counts with P.V in two pieces."""
     assert _counts("gpt2_prefill", S=rows, L=0) == (57, 18, 15)
 
 
 def test_other_listings() -> None:
+    """Word, prefix and barrier counts of the other listings."""
     assert _counts("llama_decode", L=1, CTX=128) == (39, 7, 14)
     assert _counts("tail") == (10, 0, 3)
     assert _counts("small_chunk", c=0, R=32, L=0) == (158, 48, 43)
@@ -44,6 +47,7 @@ def test_other_listings() -> None:
 @pytest.mark.parametrize("opcode", [op for op in Opcode if op != Opcode.PFX], ids=lambda o: o.name)
 @pytest.mark.parametrize("seed", range(3))
 def test_round_trip_of_legal_instructions(opcode: Opcode, seed: int) -> None:
+    """Legal instructions have a text that gives back their bits."""
     print(f"seed {seed}")
     rng = Random(f"{opcode.name} {seed}")
     words: list[Instruction] = []
@@ -57,6 +61,7 @@ def test_round_trip_of_legal_instructions(opcode: Opcode, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_round_trip_of_any_words(seed: int) -> None:
+    """Any words, legal or not, come back with their bits."""
     print(f"seed {seed}")
     rng = Random(seed)
     words: list[Instruction] = []
@@ -72,6 +77,7 @@ def test_round_trip_of_any_words(seed: int) -> None:
 
 
 def test_fields() -> None:
+    """Text operands land in their fields."""
     text = """
     DMA_LOAD dst=0x40 M=2 N=17 b=3 off=0x12345670 pitch=64 cp=48
     VEC op=clamp dst=0 src0=16 lo=-5 hi=7 M=1 N=3 A=i16 out=i16
@@ -89,6 +95,7 @@ def test_fields() -> None:
 
 
 def test_dynamic_dimensions() -> None:
+    """Dynamic dimensions and head ranges are encoded."""
     words = assemble("KV_READ dst=0 layer=2 N=16 K=len-1<=128 heads=1..3 cp=8192").instructions
     assert words[1].k == 0xF808
     assert words[1].imm == 0x0201
@@ -99,6 +106,7 @@ def test_dynamic_dimensions() -> None:
 
 
 def test_directives() -> None:
+    """Symbols, loops, conditions, labels and source lines."""
     text = """
     .equ A=2 B=A*3   ; six
     .for i 0 2
@@ -155,6 +163,7 @@ def test_directives() -> None:
     ],
 )
 def test_errors(text: str, place: str, message: str) -> None:
+    """Mistakes are reported with their place and what is allowed."""
     with pytest.raises(AsmError) as caught:
         assemble(text, filename="p.npu", symbols={"S": 4})
     assert str(caught.value).startswith(f"p.npu:{place}: "), str(caught.value)
@@ -162,6 +171,7 @@ def test_errors(text: str, place: str, message: str) -> None:
 
 
 def test_built_only() -> None:
+    """Opcodes that are not built are refused on request."""
     text = "RMSNORM dst=0 src0=0 M=1 N=16 stream"
     assemble(text)
     with pytest.raises(AsmError, match="opcode 11 is not built"):
@@ -169,5 +179,6 @@ def test_built_only() -> None:
 
 
 def test_indices_name_words() -> None:
+    """The index comment names the word, prefix words counted."""
     program = assemble("DMA_LOAD dst=0 M=1 N=1 b=0 cp=32\nEND")
     assert re.findall(r"; (\d+)", disassemble(program.image(), indices=True)) == ["0", "2"]

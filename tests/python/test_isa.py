@@ -8,8 +8,19 @@ import numpy.typing as npt
 import pytest
 
 from golden.machine import ChipConfig, Machine, StartState
-from npu.isa import OPCODES, SET_REGISTERS, ErrorCode, Flag, Instruction, Opcode, SetReg, VecOp
-from npu.isa import emit_sv, generate, source
+from npu.isa import (
+    OPCODES,
+    SET_REGISTERS,
+    ErrorCode,
+    Flag,
+    Instruction,
+    Opcode,
+    SetReg,
+    VecOp,
+    emit_sv,
+    generate,
+    source,
+)
 from npu.isa.fields import WORD_FIELDS
 from npu.isa.instruction import decode_image, encode_image
 from npu.isa.legality import check
@@ -30,10 +41,12 @@ RUNTIME = (
 
 
 def test_committed_files_are_current() -> None:
+    """Committed generated files match their source."""
     assert generate.main(["--check"]) == 0
 
 
 def test_check_notices_a_stale_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A committed file that differs makes --check fail."""
     committed, built = generate.outputs()
     stale = {path: text + "x" for path, text in committed.items()}
     monkeypatch.setattr(generate, "outputs", lambda: (stale, built))
@@ -41,6 +54,7 @@ def test_check_notices_a_stale_file(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_opcode_numbers() -> None:
+    """The published opcode numbers stay."""
     kept = {
         "NOP": 0,
         "DMA_LOAD": 1,
@@ -62,6 +76,7 @@ def test_opcode_numbers() -> None:
 
 
 def test_package_names_every_opcode_and_field() -> None:
+    """The SystemVerilog package declares all opcodes and structs."""
     text = emit_sv.emit(source.load())
     for op in Opcode:
         assert f"Op{emit_sv.camel(op.name)} = 8'd{op.value}" in text
@@ -70,6 +85,7 @@ def test_package_names_every_opcode_and_field() -> None:
 
 
 def test_encoding_places_fields() -> None:
+    """Fields lie where the word layout says, little-endian."""
     word = Instruction(3, 0x45, 0x1122, 0x3344, 0x5566, 0x7788, 0x99AA, 0xBBCC, 0xDDEE)
     assert word.encode().hex() == "03452211443366558877aa99ccbbeedd"
     for name, (lsb, width) in WORD_FIELDS.items():
@@ -78,12 +94,14 @@ def test_encoding_places_fields() -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_encoding_round_trip(seed: int) -> None:
+    """Decoding inverts encoding for any bits."""
     rng = Random(seed)
     words = [Instruction.from_int(rng.getrandbits(128)) for _ in range(200)]
     assert decode_image(encode_image(words)) == words
 
 
 def test_encoding_refuses() -> None:
+    """Values and images that do not fit are refused."""
     with pytest.raises(ValueError, match="m=65536: allowed are 0 to 65535"):
         Instruction(0, m=1 << 16)
     with pytest.raises(ValueError, match="flags=256"):
@@ -94,6 +112,7 @@ def test_encoding_refuses() -> None:
 
 @pytest.mark.parametrize("opcode", list(Opcode), ids=lambda op: op.name)
 def test_every_spare_bit_is_refused(opcode: Opcode) -> None:
+    """A set bit that the opcode does not name is ILLEGAL_FIELD."""
     rng = Random(1)
     if opcode == Opcode.PFX:
         word = Instruction(Opcode.PFX)
@@ -215,6 +234,7 @@ F, D, R, A, U, N = (
     ],
 )
 def test_legality(pair: Pair, code: ErrorCode) -> None:
+    """Each rule of the reference page, from both sides."""
     prefix, word = pair
     assert code_of(check(word, prefix, BUILT)) == code
 
@@ -262,6 +282,8 @@ def test_two_legality_checks_agree(seed: int) -> None:
 
 
 def test_share_bytes() -> None:
+    """Share sizes follow the table of the reference page."""
+
     def share(pair: Pair) -> int:
         assert check(pair[1], pair[0], BUILT) is None
         return share_bytes(pair[1])
@@ -279,5 +301,6 @@ def test_share_bytes() -> None:
 
 
 def test_set_registers_have_granularity() -> None:
+    """Bases are multiples of 16, stream offsets of 64."""
     assert SET_REGISTERS[SetReg.STREAM].granularity == 64
     assert {SET_REGISTERS[SetReg(16 + i)].granularity for i in range(8)} == {16}

@@ -11,16 +11,19 @@ from npu.regs.generated import CHIP_ID_VALUE
 
 
 def test_committed_files_are_current() -> None:
+    """Committed generated files match their source."""
     assert generate.main(["--check"]) == 0
 
 
 def test_check_notices_a_stale_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A committed file that differs makes --check fail."""
     stale = {path: text + "x" for path, text in generate.committed().items()}
     monkeypatch.setattr(generate, "committed", lambda: stale)
     assert generate.main(["--check"]) == 1
 
 
 def test_places() -> None:
+    """Offsets of the register maps."""
     assert (SEQ_BASE, CHIP_BASE) == (0x100, 0x300)
     assert (SeqReg.CTRL, SeqReg.STATUS, SeqReg.STREAM_LEN, SeqReg.BASE7) == (0, 4, 0x48, 0x6C)
     assert (ChipReg.IRQ_STATUS, ChipReg.CYCLES_LO, ChipReg.BUSY0) == (0x14, 0x20, 0x40)
@@ -28,11 +31,13 @@ def test_places() -> None:
 
 
 def test_identification_reads_as_letters() -> None:
+    """ID holds TSRA in memory order."""
     assert CHIP_ID_VALUE.to_bytes(4, "little") == b"TSRA"
     assert 0 < ISA_VERSION < 256
 
 
 def test_fields() -> None:
+    """Fields are taken from and put into register values."""
     code = SEQ_FIELDS["STATUS_ERROR_CODE"]
     assert code.mask == 0xF00
     assert code.get(0x3502) == 5

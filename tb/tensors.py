@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the tensors of a compiled block in the log of SRAM writes, and names places in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from npu.compiler import TensorRef, collect
+from tb.scoreboard import Locate, MismatchError, Writes, describe
+
+
+@dataclass(frozen=True)
+class _Write:
+    """A run of consecutive words that one instruction wrote; `npu.compiler.collect` reads it."""
+
+    instr: int
+    address: int
+    data: npt.NDArray[np.uint8]
+
+
+def _runs(writes: Writes) -> Iterator[_Write]:
+    breaks = np.flatnonzero(np.diff(writes.keys) != 1) + 1
+    for part in np.split(np.arange(writes.keys.size), breaks):
+        if part.size:
+            key = int(writes.keys[part[0]])
+            yield _Write(key >> 16, key & 0xFFFF, writes.data[part])
+
+
+def gather(
+    refs: Sequence[TensorRef], writes: Writes, sram_bytes: int
+) -> dict[str, npt.NDArray[Any]]:
+    """Return the tensors of one block by name, as the chip wrote them."""
+    return {name: array for (_, name), array in collect(refs, _runs(writes), sram_bytes).items()}
+
+
+def locator(refs: Sequence[TensorRef]) -> Locate:
+    """Return a function that names the tensor and index behind an SRAM byte of an instruction."""
+
+    def locate(instr: int, byte: int) -> str:
+        for ref in refs:
+            size = np.dtype(ref.dtype).itemsize
+            row, rest = divmod(byte - ref.address, ref.pitch)
+            columns = ref.shape[1] if len(ref.shape) == 2 else 1
+            if ref.instr == instr and 0 <= row < ref.shape[0] and rest // size < columns:
+                index = f"{ref.row + row}"
+                if len(ref.shape) == 2:
+                    index += f", {ref.column + rest // size}"
+                return f"layer {ref.layer} {ref.name}[{index}] ({ref.dtype})"
+        return "no tensor"
+
+    return locate
+
+
+def compare_tensor(
+    name: str,
+    layer: int,
+    expected: npt.NDArray[Any],
+    actual: npt.NDArray[Any],
+    instr: int,
+    program: Sequence[Any],
+) -> int:
+    """Compare one tensor with the network's; return the number of bytes that were compared.
+
+    Raises:
+        MismatchError: naming layer, tensor, index, both values and the instruction.
+    """
+    if expected.shape != actual.shape or expected.dtype != actual.dtype:
+        raise MismatchError(
+            f"layer {layer} {name}: expected {expected.dtype}{expected.shape}, "
+            f"actual {actual.dtype}{actual.shape}"
+        )
+    if not np.array_equal(expected, actual):
+        wrong = np.argwhere(expected != actual)
+        first = tuple(int(i) for i in wrong[0])
+        raise MismatchError(
+            f"layer {layer} {name}{list(first)}: expected {int(expected[first])} (plain integer "
+            f"network), actual {int(actual[first])}; {len(wrong)} of {expected.size} differ; "
+            f"written by {describe(program, instr)}"
+        )
+    return int(expected.nbytes)

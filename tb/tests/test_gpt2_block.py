@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The main job: every block of a Hugging Face GPT-2 on the chip, bit for bit.
+
+The checkpoint is quantised, each block compiled to microcode and a parameter stream, and run on
+that layer's true residual input at several sequence lengths. Every tensor, fused away or
+overwritten ones included, is compared with the plain integer network, and every SRAM write and the
+whole memory and SRAM with the instruction-level model. Tolerance is zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import cocotb
+import numpy as np
+import numpy.typing as npt
+from cocotb.handle import HierarchyObject
+
+from golden import gpt2
+from golden.contribution import check_block
+from npu.compiler import CompiledBlock, compile_block
+from npu.isa.operands import Limits
+from tb import report
+from tb.environment import INPUT, OUTPUT, Bench, Execution
+from tb.paths import ROOT
+from tb.tensors import compare_tensor, gather, locator
+from weights.model import QuantizedModel
+from weights.quantize import quantize_checkpoint
+
+CHECKPOINT = ROOT / "weights" / "checkpoints" / "gpt2-tiny"
+LENGTHS = (1, 5, 16, 128)
+TEXT = (
+    "The parser accepts a list of strings and returns a namespace object. If an option is not "
+    "present at the command line, its default value is used."
+)
+CYCLES_PER_ROW = 4_000
+"""Generous bound on the cycles of a block, per row; the wait is limited by it."""
+
+
+def _expected(trace: gpt2.BlockTrace) -> dict[str, npt.NDArray[Any]]:
+    """Return the network's tensors under the names of the tensor map (heads apart)."""
+    tensors: dict[str, npt.NDArray[Any]] = {}
+    for field in fields(trace):
+        value = getattr(trace, field.name)
+        if field.name in ("scores", "numer", "sums"):
+            tensors.update({f"{field.name}_h{head}": part for head, part in enumerate(value)})
+        else:
+            tensors[field.name] = value
+    return tensors
+
+
+def _limits(bench: Bench) -> Limits:
+    config = bench.config
+    return Limits(
+        sram_bytes=config.sram_bytes,
+        acc_rows=config.acc_rows,
+        norm_max=config.norm_max,
+        array_dim=config.array_dim,
+    )
+
+
+async def _run_block(
+    bench: Bench, block: CompiledBlock, x: npt.NDArray[np.int16], rows: int
+) -> Execution:
+    bench.memory.stage(INPUT, x)
+    start = bench.load(block.program.instructions, block.stream)
+    return await bench.run(
+        block.program.instructions,
+        start,
+        locate=locator(block.tensors),
+        limit=CYCLES_PER_ROW * (rows + 16),
+    )
+
+
+def _compare(
+    bench: Bench,
+    block: CompiledBlock,
+    execution: Execution,
+    layer: int,
+    expected: dict[str, npt.NDArray[Any]],
+) -> tuple[int, set[str]]:
+    """Compare all tensors of one run with the network; return (bytes compared, their names)."""
+    program = block.program.instructions
+    writers = {ref.name: ref.instr for ref in block.tensors}
+    actual = gather(block.tensors, execution.writes, bench.config.sram_bytes)
+    compared = 0
+    for name, tensor in actual.items():
+        instr = writers[name]
+        compared += compare_tensor(name, layer, expected[name], tensor, instr, program)
+    out = expected["resid2"]
+    stored = bench.memory.array(OUTPUT, out.shape, out.dtype)
+    return compared + compare_tensor(
+        "output", layer, out, stored, len(program) - 2, program
+    ), set(actual)
+
+
+async def _one(
+    bench: Bench, model: QuantizedModel, layer: int, x: npt.NDArray[np.int16], fused: bool
+) -> tuple[report.Line, set[str]]:
+    """Run one block in one form on one input and compare everything."""
+    rows = x.shape[0]
+    block = compile_block(model, layer, rows, fused=fused, limits=_limits(bench))
+    execution = await _run_block(bench, block, x, rows)
+    assert execution.finish.error is None, str(execution.finish.error)
+    woken = execution.finish.python_entries
+    assert woken <= 2, f"Python woke {woken} times while the chip ran"
+    expected = _expected(gpt2.block(model, layer, x))
+    compared, names = _compare(bench, block, execution, layer, expected)
+    assert not np.array_equal(expected["resid2"], x), f"layer {layer} changes nothing"
+    line = report.Line.of(
+        f"S={rows} {'fused' if fused else 'unfused'}",
+        len(block.program.instructions),
+        compared + execution.compared.total,
+        execution.finish.counters,
+        (len(block.stream) + block.input_bytes, block.output_bytes),
+        execution.finish.seconds,
+    )
+    return line, names
+
+
+@cocotb.test
+async def test_gpt2_block(dut: HierarchyObject) -> None:
+    """Every layer of gpt2-tiny at sequence lengths 1, 5, 16 and 128, fused and unfused."""
+    model = quantize_checkpoint(str(CHECKPOINT))
+    bench = await Bench.start(dut)
+    lines: list[report.Line] = []
+    every = {field.name for field in fields(gpt2.BlockTrace)}
+    for rows in LENGTHS:
+        inputs = gpt2.residuals(model, list(TEXT.encode()[:rows]))
+        seen: set[str] = set()
+        for fused in (True, False):
+            group: list[report.Line] = []
+            for layer in range(model.layers):
+                findings = check_block(model, layer, inputs[layer]) if fused else []
+                assert not findings, f"layer {layer}, {rows} rows: {'; '.join(map(str, findings))}"
+                line, names = await _one(bench, model, layer, inputs[layer], fused)
+                group.append(line)
+                seen |= {name.split("_h")[0] for name in names}
+            lines.append(report.total(group[0].name, group))
+        assert seen == every, f"{rows} rows: not compared: {sorted(every - seen)}"
+    lines.append(report.total("all", lines))
+    title = (
+        f"GPT-2 block: hidden {model.hidden}, {model.layers} layers, {model.heads} heads of "
+        f"{model.head_dim}, FFN {model.ffn}; memory latency 40"
+    )
+    report.save(bench.run_dir, report.render(title, lines, bench.config.array_dim**2))

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The integer references against torch and transformers, whose formulas nobody here wrote.
+
+Needs the optional group `oracles`; run by itself: python -m pytest tests/oracles.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+
+from golden import gpt2, layernorm, softmax
+from golden.gelu import GELU_TABLE_MAX_ERROR, gelu_table
+from golden.gemm import accumulate, combined, gemm, per_row
+from tests.python import golden_float
+from tests.python.golden_support import integers, random_model, seeded
+from weights.model import QuantizedModel
+
+Array = npt.NDArray[np.float64]
+
+
+def tensor(x: npt.NDArray[Any]) -> torch.Tensor:
+    """Return an array as a float64 tensor."""
+    return torch.from_numpy(x.astype(np.float64))
+
+
+def array(x: torch.Tensor) -> Array:
+    """Return a tensor as a float64 array."""
+    result: Array = x.detach().numpy().astype(np.float64)
+    return result
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16])
+def test_products(dtype: type[np.integer[Any]]) -> None:
+    """Sums equal torch's integer product."""
+    rng = seeded(800)
+    a, b = integers(rng, dtype, (33, 70)), integers(rng, np.int8, (70, 19))
+    exact = torch.from_numpy(a.astype(np.int64)) @ torch.from_numpy(b.astype(np.int64))
+    assert np.array_equal(combined(accumulate(a, b)), exact.numpy())
+
+
+def test_softmax_and_context() -> None:
+    """Probabilities and unnormalised P.V against torch.softmax of the same scores."""
+    rng = seeded(801)
+    scores = np.clip(np.rint(rng.normal(0, 150, (64, 64))), -32768, 32767).astype(np.int16)
+    v = integers(rng, np.int8, (64, 16))
+    mask = torch.ones(64, 64, dtype=torch.bool).tril()
+    logits = (tensor(scores) * (np.log(2) / 64)).masked_fill(~mask, -torch.inf)
+    p = torch.softmax(logits, dim=-1)
+    error = np.abs(softmax.probabilities(scores, causal=True) - 256 * array(p))
+    assert error.max() <= softmax.PROBABILITY_MAX_ERROR
+    numer, sums = softmax.numerators16(scores, causal=True)
+    context = array(p @ tensor(v))
+    assert np.abs(gemm(numer, v, per_row(sums)) - context).max() <= 0.5 + 0.0055 * 128
+
+
+@pytest.mark.parametrize("rms", [False, True])
+def test_norms(rms: bool) -> None:
+    """LayerNorm and RMSNorm within their bound of torch.nn.functional."""
+    rng = seeded(802)
+    x = np.clip(np.rint(rng.normal(300, 4000, (50, 64))), -32768, 32767).astype(np.int16)
+    gain = rng.integers(9000, 27000, 64).astype(np.uint16)
+    shift, bias = np.full(64, 19, np.uint8), integers(rng, np.int8, (64,)) // 8
+    eps_term = 40960
+    eps = eps_term / 64**2
+    weight = 1024.0 * gain.astype(np.float64) / 2.0**19
+    functional = torch.nn.functional
+    if rms:
+        plain = functional.rms_norm(tensor(x), (64,), eps=eps)
+        y = array(plain * tensor(weight) + tensor(bias))
+    else:
+        plain = functional.layer_norm(tensor(x), (64,), eps=eps)
+        y = array(functional.layer_norm(tensor(x), (64,), tensor(weight), tensor(bias), eps))
+    result = layernorm.norm8(x, eps_term, gain, shift, bias.astype(np.int8), rms=rms)
+    bound = layernorm.output_bound(1024 * array(plain), gain, shift)
+    assert np.all(np.abs(result - np.clip(y, -128, 127)) <= bound)
+
+
+def test_gelu() -> None:
+    """Every table entry against torch's exact GELU."""
+    x = np.arange(256, dtype=np.uint8).view(np.int8)
+    exact = array(torch.nn.functional.gelu(tensor(x) * 0.03)) / 0.02
+    error = np.abs(gelu_table(0.03, 0.02) - np.clip(exact, -128, 127))
+    assert error.max() <= GELU_TABLE_MAX_ERROR
+
+
+def transformers_model(model: QuantizedModel) -> GPT2LMHeadModel:
+    """Return the real GPT-2 that the integer model stands for, in float64."""
+    config = GPT2Config(
+        vocab_size=model.vocab,
+        n_positions=model.context,
+        n_embd=model.hidden,
+        n_layer=model.layers,
+        n_head=model.heads,
+        n_inner=model.ffn,
+        activation_function="gelu",
+        layer_norm_epsilon=golden_float.norm(model.final_norm, model.scales["residual"]).eps,
+        tie_word_embeddings=False,
+    )
+    network = GPT2LMHeadModel(config).double().eval()
+    residual = model.scales["residual"]
+    state = {
+        "transformer.wte.weight": model.wte * residual,
+        "transformer.wpe.weight": model.wpe * residual,
+    }
+
+    def put(name: str, part: golden_float.FloatNorm | golden_float.FloatLinear) -> None:
+        state[f"{name}.weight"], state[f"{name}.bias"] = part.weight, part.bias
+
+    for layer in range(model.layers):
+        block = golden_float.block(model, layer)
+        at = f"transformer.h.{layer}"
+        qkv = golden_float.FloatLinear(
+            np.concatenate([part.weight for part in (block.q, block.k, block.v)], axis=1),
+            np.concatenate([part.bias for part in (block.q, block.k, block.v)]),
+        )
+        put(f"{at}.ln_1", block.ln1)
+        put(f"{at}.attn.c_attn", qkv)
+        put(f"{at}.attn.c_proj", block.proj)
+        put(f"{at}.ln_2", block.ln2)
+        put(f"{at}.mlp.c_fc", block.fc)
+        put(f"{at}.mlp.c_proj", block.down)
+    put("transformer.ln_f", golden_float.norm(model.final_norm, residual))
+    head = golden_float.linear(model.head, 1.0, model.scales["logits"])
+    assert not head.bias.any()
+    state["lm_head.weight"] = head.weight.T
+    network.load_state_dict({name: tensor(value) for name, value in state.items()})
+    return network
+
+
+@pytest.mark.parametrize("length", [1, 17, 128])
+def test_whole_network(length: int) -> None:
+    """The integer network follows transformers' GPT-2, and our float64 network equals it."""
+    model = random_model(803, layers=3)
+    ids: list[int] = seeded(804).integers(0, model.vocab, length).tolist()
+    with torch.no_grad():
+        result = transformers_model(model)(torch.tensor([ids]), output_hidden_states=True)
+    logits = array(result.logits[0])
+    streams, ours = golden_float.forward(model, ids)
+    assert np.allclose(ours, logits, rtol=1e-9, atol=1e-9)
+    trace = gpt2.forward_trace(model, ids)
+    residual = model.scales["residual"]
+    for layer in range(model.layers):
+        real = array(result.hidden_states[layer][0])
+        assert np.allclose(streams[layer], real, rtol=1e-9, atol=1e-9)
+        error = np.sqrt(np.mean((trace.residuals[layer] * residual - real) ** 2)) / real.std()
+        assert error < (0.06 if layer else 1e-9)
+    unit = model.scales["logits"]
+    assert np.sqrt(np.mean((trace.logits * unit - logits) ** 2)) / logits.std() < 0.08
+    agreement = np.mean(trace.logits.argmax(axis=1) == logits.argmax(axis=1))
+    assert agreement >= (0.8 if length > 1 else 1.0)

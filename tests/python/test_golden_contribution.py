@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The check of test data: good data pass, and each way of being worthless is found by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from golden import gpt2
+from golden.contribution import check_block, distinct, perturbed, saturated, stages
+from tests.python.golden_support import random_model, seeded
+from weights.model import Gpt2Block, Linear, QuantizedModel
+
+
+def stream(model: QuantizedModel, length: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int16]]:
+    """Return the residual stream of random tokens."""
+    return gpt2.embed(model, seeded(701).integers(0, 256, length).tolist())
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 16, 17, 128])
+def test_good_data_pass(length: int) -> None:
+    """Nothing is found on a well-scaled model at any length."""
+    model = random_model(700)
+    for layer, x in enumerate(gpt2.residuals(model, range(length))[:-1]):
+        assert [str(finding) for finding in check_block(model, layer, x)] == []
+
+
+def linear(layer: Linear, **changes: object) -> Linear:
+    """Return a layer with other tensors."""
+    return replace(layer, **changes)  # type: ignore[arg-type]
+
+
+def dead_projection(block: Gpt2Block) -> Gpt2Block:
+    """Return a block whose attention output quantises to nothing."""
+    shift = np.full_like(block.proj.shift, 60)
+    return replace(block, proj=linear(block.proj, shift=shift))
+
+
+def saturated_feed_forward(block: Gpt2Block) -> Gpt2Block:
+    """Return a block whose feed-forward inputs are cut at the limits of int8."""
+    return replace(block, fc=linear(block.fc, shift=block.fc.shift - 4))
+
+
+def constant_table(block: Gpt2Block) -> Gpt2Block:
+    """Return a block whose activation does not depend on its input."""
+    return replace(block, gelu_table=np.full(256, 7, np.int8))
+
+
+def flat_scores(block: Gpt2Block) -> Gpt2Block:
+    """Return a block whose scores are all zero."""
+    return replace(block, score_shift=60)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "tensor", "problem"),
+    [
+        (dead_projection, "proj", "1 distinct values, allowed at least 16"),
+        (dead_projection, "proj", "does not change when ctx is perturbed"),
+        (saturated_feed_forward, "fc_pre", "saturated, allowed less than 2%"),
+        (constant_table, "fc", "does not change when fc_pre is perturbed"),
+        (constant_table, "fc", "1 distinct values, allowed at least 16"),
+        (flat_scores, "scores", "does not change when q is perturbed"),
+        (flat_scores, "numer", "1 distinct values, allowed at least 16"),
+    ],
+)
+def test_worthless_data_are_found(
+    spoil: Callable[[Gpt2Block], Gpt2Block], tensor: str, problem: str
+) -> None:
+    """Each fault is named by tensor and problem."""
+    model = random_model(702, layers=1)
+    spoiled = replace(model, blocks=(spoil(model.blocks[0]),))
+    findings = check_block(spoiled, 0, stream(spoiled, 32))
+    assert any(f.tensor == tensor and problem in f.problem for f in findings), findings
+
+
+def test_a_constant_input_is_found() -> None:
+    """The residual stream itself is checked too."""
+    model = random_model(703, layers=1)
+    findings = check_block(model, 0, np.full((32, 64), 32767, np.int16))
+    problems = [finding.problem for finding in findings if finding.tensor == "x"]
+    assert len(problems) == 2
+
+
+def test_stages_cover_every_tensor() -> None:
+    """Every tensor of a trace has a stage, and every stage's inputs exist."""
+    model = random_model(704, layers=1)
+    names = [stage.output for stage in stages(model, 0)]
+    trace = gpt2.block(model, 0, stream(model, 4))
+    assert names == list(trace.__dataclass_fields__)
+
+
+def test_perturbation_moves_every_entry() -> None:
+    """Also at the limits of the dtype and of given limits."""
+    rng = seeded(705)
+    for limits in (None, (-127, 127)):
+        values = rng.choice(np.array([-127, 0, 127], np.int8), 500)
+        moved = perturbed(values, rng, limits=limits)
+        assert np.all(moved != values)
+        assert limits is None or np.abs(moved.astype(int)).max() <= 127
+
+
+def test_thresholds() -> None:
+    """16 distinct values and 2 percent, counted exactly; little data are not judged."""
+    assert distinct("t", np.arange(16), 32) == []
+    assert len(distinct("t", np.arange(15), 32)) == 1
+    assert distinct("t", np.arange(15), 31) == []
+    values = np.zeros(100, np.int8)
+    values[0] = 127
+    assert saturated("t", values) == []
+    values[1] = -128
+    assert [f.problem for f in saturated("t", values)] == ["2.0% saturated, allowed less than 2%"]
