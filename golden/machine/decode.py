@@ -226,7 +226,7 @@ def decode_word(
     else:
         raise ProgramError(ErrorCode.ILLEGAL_OPCODE)
     if registers.stream_offset + operation.share > registers.stream_len and operation.share:
-        raise ProgramError(ErrorCode.STREAM_END, registers.stream_offset)
+        raise ProgramError(ErrorCode.STREAM_END)
     if isinstance(operation, End) and registers.stream_offset not in (0, registers.stream_len):
-        raise ProgramError(ErrorCode.STREAM_LEFT, registers.stream_offset)
+        raise ProgramError(ErrorCode.STREAM_LEFT)
     return operation

@@ -84,7 +84,7 @@ class ErrorReport:
         code: what happened.
         engine: who reports it; refused instructions report Engine.SEQ.
         instr: index of the instruction word in the program, prefix words counted.
-        address: SRAM or memory byte address, stream offset, or SET value; 0 where none applies.
+        address: start byte address of an SRAM operand, memory byte address, or SET value; else 0.
 
     """
 

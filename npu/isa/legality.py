@@ -78,6 +78,7 @@ def check(
 
 
 def _check(word: Instruction, pfx: Prefix, limits: Limits) -> None:
+    _field(pfx.flags >> 6 == 0, "bits 7:6 of the prefix's flags must be zero")
     known = word.opcode in set(Opcode)
     info = OPCODES[Opcode(word.opcode)] if known else None
     if info is None or (limits.built_only and not info.built):
@@ -85,7 +86,6 @@ def _check(word: Instruction, pfx: Prefix, limits: Limits) -> None:
         raise _RefusedError(ErrorCode.ILLEGAL_OPCODE, f"opcode {word.opcode} is {state}")
     _check_spare(word, info)
     _field(info.prefix != () or not pfx.present, "the opcode takes no prefix")
-    _field(pfx.flags >> 6 == 0, "bits 7:6 of the prefix's flags must be zero")
     rule = _FIELDS.get(word.opcode)
     used = rule(word, pfx, limits) if rule else set(info.prefix)
     _check_prefix(pfx, used)

@@ -3,7 +3,9 @@
 
 from npu.regs.source import Register, Window
 
-ORIGIN = "Generated from npu/regs/*.rdl by `python -m npu.regs.generate`; do not edit."
+ORIGIN = (
+    "Generated from the SystemRDL files of npu/regs by `python -m npu.regs.generate`; do not edit."
+)
 
 
 def field_name(register: Register, field: str) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated from npu/regs/*.rdl by `python -m npu.regs.generate`; do not edit."""
+"""Generated from the SystemRDL files of npu/regs by `python -m npu.regs.generate`; do not edit."""
 
 from enum import IntEnum
 from typing import NamedTuple

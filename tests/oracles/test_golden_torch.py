@@ -102,7 +102,8 @@ def transformers_model(model: QuantizedModel) -> GPT2LMHeadModel:
         layer_norm_epsilon=golden_float.norm(model.final_norm, model.scales["residual"]).eps,
         tie_word_embeddings=False,
     )
-    network = GPT2LMHeadModel(config).double().eval()
+    network: GPT2LMHeadModel = GPT2LMHeadModel(config)
+    network.double().eval()
     residual = model.scales["residual"]
     state = {
         "transformer.wte.weight": model.wte * residual,

@@ -209,6 +209,28 @@ def test_gemm_tensor_factor_from_the_stream_with_mul() -> None:
     expect(bench, [(0x10000, expected, 48)])
 
 
+@pytest.mark.parametrize(("edge", "n"), [(16, 20), (32, 33)])
+def test_gemm_channel_factors_with_b_in_sram(edge: int, n: int) -> None:
+    """A share of table and records alone, behind a share that another instruction takes."""
+    rng = seeded(316)
+    layer = channel_layer(rng, 30, n)
+    a, table = integers(rng, np.int8, (6, 30)), integers(rng, np.int8, (256,))
+    records = b"".join(gp.channel_records(layer, edge))
+    first = Instruction(Opcode.GELU, 0, 0x2000, 0x100, 0, 1, 16, 0, 1)
+    mode, flags = gp.Q_CHANNEL | gp.TABLE, gp.REQUANT | gp.BIAS
+    program = [first, gemm(0x1000, 0x100, 0x800, 6, n, 30, mode, flags), END]
+    other = integers(rng, np.int8, (256,))
+    stream = other.tobytes() + table.tobytes() + records
+    bench = Bench(program, stream, ChipConfig(array_dim=edge))
+    bench.put(0x1000, a)
+    bench.put(0x8000, layer.weight)
+    looked = other[a[:1, :16].view(np.uint8)]
+    requant = gemm_ops.per_channel(layer.mult, layer.shift, layer.bias)
+    expected = gemm_ops.gemm(a, layer.weight, requant, Post(table=table))
+    result = expect(bench, [(0x20000, looked, None), (0x10000, expected, None)])
+    assert result.stream_offset == len(stream)
+
+
 def test_gemm_row_factors_and_partial_planes() -> None:
     """P.V in two steps: int32 planes of the first keys, then the rest divided by the sums."""
     rng = seeded(315)
