@@ -63,8 +63,7 @@ def rs(x: int | IntArray, shift: int | IntArray) -> int | Int64Array:
         raise ValueError(f"rs: given shift {int(amount.min())}, allowed 0 and more")
     floor = value >> np.minimum(amount, 63)
     below = (value >> np.clip(amount - 1, 0, 63)) & 1
-    shifted = np.where(amount == 0, value, floor + below)
-    return np.where(amount > 63, np.int64(0), shifted)
+    return np.where(amount == 0, value, floor + below)
 
 
 def limits(bits: int, *, signed: bool = True) -> tuple[int, int]:

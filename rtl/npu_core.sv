@@ -83,20 +83,6 @@ module npu_core
   localparam int unsigned RdUcode = 1;
   localparam int unsigned RdStream = 2;
 
-  // SRAM ports
-  localparam int unsigned NumRd = 8;
-  localparam int unsigned NumWr = 5;
-  localparam int unsigned RdStore = 0;
-  localparam int unsigned RdGemm = 1;  // four ports
-  localparam int unsigned RdSmx = 5;
-  localparam int unsigned RdNrm = 6;
-  localparam int unsigned RdVec = 7;
-  localparam int unsigned WrLoad = 0;
-  localparam int unsigned WrGemm = 1;
-  localparam int unsigned WrSmx = 2;
-  localparam int unsigned WrNrm = 3;
-  localparam int unsigned WrVec = 4;
-
   logic core_rst_n, start, drain, bus_idle, rd_idle, wr_idle;
 
   // ---------------------------------------------------------------------------------------------
@@ -336,168 +322,46 @@ module npu_core
     .r_data_i       (r_data)
   );
 
-  // Engines without a share of the stream
-  for (genvar e = 0; e < int'(NumEngines); e++) begin : gen_no_stream
-    if (e == int'(EngLd) || e == int'(EngSt) || e == int'(EngSmx)) begin : gen_off
-      assign beat_ready[e] = 1'b0;
-      assign beat_last[e]  = 1'b0;
-    end
-  end
-
-  // ---------------------------------------------------------------------------------------------
-  // SRAM
-  // ---------------------------------------------------------------------------------------------
-  sram_rd_req_t rd_req  [NumRd];
-  logic         rd_ready[NumRd];
-  sram_rd_rsp_t rd_rsp  [NumRd];
-  sram_wr_req_t wr_req  [NumWr];
-  logic         wr_ready[NumWr];
-
-  npu_sram #(
-    .Words(SramWords),
-    .NumRd(NumRd),
-    .NumWr(NumWr)
-  ) u_sram (
+  npu_engines #(
+    .ArrayDim (ArrayDim),
+    .SramWords(SramWords),
+    .AccRows  (AccRows),
+    .NormMax  (NormMax)
+  ) u_engines (
     .clk_i,
-    .rst_ni    (core_rst_n),
-    .rd_req_i  (rd_req),
-    .rd_ready_o(rd_ready),
-    .rd_rsp_o  (rd_rsp),
-    .wr_req_i  (wr_req),
-    .wr_ready_o(wr_ready)
-  );
-
-  // ---------------------------------------------------------------------------------------------
-  // Engines
-  // ---------------------------------------------------------------------------------------------
-  npu_dma_load u_load (
-    .clk_i,
-    .rst_ni     (core_rst_n),
-    .cmd_valid_i(cmd_valid[EngLd]),
-    .cmd_ready_o(cmd_ready[EngLd]),
-    .cmd_i      (load_cmd),
-    .done_o     (engine_done[EngLd]),
-    .busy_o     (unit_busy[EngLd]),
-    .stall_o    (unit_stall[EngLd]),
-    .instr_o    (engine_instr[EngLd]),
-    .ar_valid_o (ar_valid[RdLoad]),
-    .ar_ready_i (ar_ready[RdLoad]),
-    .ar_addr_o  (ar_addr[RdLoad]),
-    .ar_len_o   (ar_len[RdLoad]),
-    .r_valid_i  (r_valid[RdLoad]),
-    .r_data_i   (r_data),
-    .wr_req_o   (wr_req[WrLoad]),
-    .wr_ready_i (wr_ready[WrLoad])
-  );
-
-  npu_dma_store u_store (
-    .clk_i,
-    .rst_ni     (core_rst_n),
-    .cmd_valid_i(cmd_valid[EngSt]),
-    .cmd_ready_o(cmd_ready[EngSt]),
-    .cmd_i      (store_cmd),
-    .done_o     (engine_done[EngSt]),
-    .busy_o     (unit_busy[EngSt]),
-    .stall_o    (unit_stall[EngSt]),
-    .instr_o    (engine_instr[EngSt]),
-    .rd_req_o   (rd_req[RdStore]),
-    .rd_ready_i (rd_ready[RdStore]),
-    .rd_rsp_i   (rd_rsp[RdStore]),
-    .aw_valid_o (aw_valid[0]),
-    .aw_ready_i (aw_ready[0]),
-    .aw_addr_o  (aw_addr[0]),
-    .aw_len_o   (aw_len[0]),
-    .w_valid_o  (w_valid[0]),
-    .w_ready_i  (w_ready[0]),
-    .w_data_o   (w_data[0]),
-    .w_strb_o   (w_strb[0]),
-    .b_valid_i  (b_valid[0])
-  );
-
-  npu_gemm #(
-    .ArrayDim(ArrayDim),
-    .AccRows (AccRows)
-  ) u_gemm (
-    .clk_i,
-    .rst_ni        (core_rst_n),
-    .cmd_valid_i   (cmd_valid[EngGemm]),
-    .cmd_ready_o   (cmd_ready[EngGemm]),
-    .cmd_i         (gemm_cmd),
-    .done_o        (engine_done[EngGemm]),
-    .busy_o        (unit_busy[EngGemm]),
-    .stall_o       (unit_stall[EngGemm]),
-    .instr_o       (engine_instr[EngGemm]),
-    .stream_valid_i(beat_valid[EngGemm]),
-    .stream_data_i (beat_data),
-    .stream_ready_o(beat_ready[EngGemm]),
-    .stream_last_o (beat_last[EngGemm]),
-    .rd_req_o      (rd_req[RdGemm:RdGemm+3]),
-    .rd_ready_i    (rd_ready[RdGemm:RdGemm+3]),
-    .rd_rsp_i      (rd_rsp[RdGemm:RdGemm+3]),
-    .wr_req_o      (wr_req[WrGemm]),
-    .wr_ready_i    (wr_ready[WrGemm]),
-    .macs_o
-  );
-
-  npu_softmax u_softmax (
-    .clk_i,
-    .rst_ni     (core_rst_n),
-    .cmd_valid_i(cmd_valid[EngSmx]),
-    .cmd_ready_o(cmd_ready[EngSmx]),
-    .cmd_i      (smx_cmd),
-    .done_o     (engine_done[EngSmx]),
-    .busy_o     (unit_busy[EngSmx]),
-    .stall_o    (unit_stall[EngSmx]),
-    .instr_o    (engine_instr[EngSmx]),
-    .rd_req_o   (rd_req[RdSmx]),
-    .rd_ready_i (rd_ready[RdSmx]),
-    .rd_rsp_i   (rd_rsp[RdSmx]),
-    .wr_req_o   (wr_req[WrSmx]),
-    .wr_ready_i (wr_ready[WrSmx])
-  );
-
-  npu_layernorm #(
-    .NormMax(NormMax)
-  ) u_layernorm (
-    .clk_i,
-    .rst_ni        (core_rst_n),
-    .cmd_valid_i   (cmd_valid[EngNrm]),
-    .cmd_ready_o   (cmd_ready[EngNrm]),
-    .cmd_i         (nrm_cmd),
-    .done_o        (engine_done[EngNrm]),
-    .busy_o        (unit_busy[EngNrm]),
-    .stall_o       (unit_stall[EngNrm]),
-    .instr_o       (engine_instr[EngNrm]),
-    .rd_req_o      (rd_req[RdNrm]),
-    .rd_ready_i    (rd_ready[RdNrm]),
-    .rd_rsp_i      (rd_rsp[RdNrm]),
-    .wr_req_o      (wr_req[WrNrm]),
-    .wr_ready_i    (wr_ready[WrNrm]),
-    .stream_valid_i(beat_valid[EngNrm]),
-    .stream_data_i (beat_data),
-    .stream_ready_o(beat_ready[EngNrm]),
-    .stream_last_o (beat_last[EngNrm])
-  );
-
-  npu_vec u_vec (
-    .clk_i,
-    .rst_ni        (core_rst_n),
-    .cmd_valid_i   (cmd_valid[EngVec]),
-    .cmd_ready_o   (cmd_ready[EngVec]),
-    .cmd_i         (vec_cmd),
-    .done_o        (engine_done[EngVec]),
-    .busy_o        (unit_busy[EngVec]),
-    .stall_o       (unit_stall[EngVec]),
-    .instr_o       (engine_instr[EngVec]),
-    .rd_req_o      (rd_req[RdVec]),
-    .rd_ready_i    (rd_ready[RdVec]),
-    .rd_rsp_i      (rd_rsp[RdVec]),
-    .wr_req_o      (wr_req[WrVec]),
-    .wr_ready_i    (wr_ready[WrVec]),
-    .stream_valid_i(beat_valid[EngVec]),
-    .stream_data_i (beat_data),
-    .stream_ready_o(beat_ready[EngVec]),
-    .stream_last_o (beat_last[EngVec])
+    .rst_ni      (core_rst_n),
+    .cmd_valid_i (cmd_valid),
+    .cmd_ready_o (cmd_ready),
+    .load_cmd_i  (load_cmd),
+    .store_cmd_i (store_cmd),
+    .gemm_cmd_i  (gemm_cmd),
+    .smx_cmd_i   (smx_cmd),
+    .nrm_cmd_i   (nrm_cmd),
+    .vec_cmd_i   (vec_cmd),
+    .done_o      (engine_done),
+    .busy_o      (unit_busy),
+    .stall_o     (unit_stall),
+    .instr_o     (engine_instr),
+    .macs_o,
+    .beat_valid_i(beat_valid),
+    .beat_data_i (beat_data),
+    .beat_ready_o(beat_ready),
+    .beat_last_o (beat_last),
+    .ar_valid_o  (ar_valid[RdLoad]),
+    .ar_ready_i  (ar_ready[RdLoad]),
+    .ar_addr_o   (ar_addr[RdLoad]),
+    .ar_len_o    (ar_len[RdLoad]),
+    .r_valid_i   (r_valid[RdLoad]),
+    .r_data_i    (r_data),
+    .aw_valid_o  (aw_valid[0]),
+    .aw_ready_i  (aw_ready[0]),
+    .aw_addr_o   (aw_addr[0]),
+    .aw_len_o    (aw_len[0]),
+    .w_valid_o   (w_valid[0]),
+    .w_ready_i   (w_ready[0]),
+    .w_data_o    (w_data[0]),
+    .w_strb_o    (w_strb[0]),
+    .b_valid_i   (b_valid[0])
   );
 
 endmodule

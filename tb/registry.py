@@ -85,9 +85,7 @@ def select(names: Sequence[str], tests: Sequence[BenchTest]) -> list[BenchTest]:
     chosen: dict[str, BenchTest] = {}
     known = sorted({test.name for test in tests} | {test.group for test in tests})
     for name in names:
-        hits = [test for test in tests if name == test.name] or [
-            test for test in tests if name == test.group
-        ]
+        hits = [test for test in tests if name in (test.name, test.group)]
         if not hits:
             near = difflib.get_close_matches(name, known, n=5, cutoff=0.4)
             near = near or [other for other in known if name.removeprefix("test_") in other][:5]

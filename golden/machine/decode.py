@@ -149,7 +149,7 @@ def _softmax(word: Instruction, prefix: Prefix, config: ChipConfig, pos: int) ->
     prefix.require_only("cp", "ap")
     require_dimension(word.m)
     require_dimension(word.n)
-    if word.k >= DYNAMIC or (word.k and word.m % word.k):
+    if word.k and word.m % word.k:
         raise ProgramError(ErrorCode.BAD_DIMENSION)
     size, score_size = (2 if out == 2 else 1), (1 if int8 else 2)
     numerators = matrix(word.dst, prefix.cp, word.m, up(word.n, 16) * size, size)

@@ -321,10 +321,10 @@ module tb_top #(
   logic [5:0][31:0] engine_instr;
 
   for (genvar p = 0; p < 5; p++) begin : gen_sram_wr
-    assign sram_wr_fire[p]  = dut.u_core.wr_req[p].valid && dut.u_core.wr_ready[p];
-    assign sram_wr_addr[p]  = dut.u_core.wr_req[p].addr;
-    assign sram_wr_data[p]  = dut.u_core.wr_req[p].data;
-    assign sram_wr_instr[p] = dut.u_core.wr_req[p].instr;
+    assign sram_wr_fire[p]  = dut.u_core.u_engines.wr_req[p].valid && dut.u_core.u_engines.wr_ready[p];
+    assign sram_wr_addr[p]  = dut.u_core.u_engines.wr_req[p].addr;
+    assign sram_wr_data[p]  = dut.u_core.u_engines.wr_req[p].data;
+    assign sram_wr_instr[p] = dut.u_core.u_engines.wr_req[p].instr;
   end
 
   tb_probe u_probe (
@@ -379,7 +379,7 @@ module tb_top #(
         automatic logic [15:0] row = 16'(r << 4);
         // The bank of a word is its low nibble XOR a fold of the rest, so the fold gives it back.
         tb_sram_store(32'({row[15:4], npu_pkg::sram_bank(row | 16'(b))}),
-                      dut.u_core.u_sram.gen_bank[b].u_bank.mem_q[r]);
+                      dut.u_core.u_engines.u_sram.gen_bank[b].u_bank.mem_q[r]);
       end
     end
   end

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engines around their SRAM. Each takes decoded commands over valid/ready, works on SRAM through
+// ports of its own, and answers done; none knows of the others.
+
+module npu_engines
+  import npu_pkg::*;
+  import npu_isa_pkg::*;
+#(
+  parameter int unsigned ArrayDim = 16,
+  parameter int unsigned SramWords = 16384,
+  parameter int unsigned AccRows = 128,
+  parameter int unsigned NormMax = 8192
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  // Commands, by engine
+  input  logic [NumEngines-1:0] cmd_valid_i,
+  output logic [NumEngines-1:0] cmd_ready_o,
+  input  dma_cmd_t              load_cmd_i,
+  input  dma_cmd_t              store_cmd_i,
+  input  gemm_cmd_t             gemm_cmd_i,
+  input  smx_cmd_t              smx_cmd_i,
+  input  nrm_cmd_t              nrm_cmd_i,
+  input  vec_cmd_t              vec_cmd_i,
+  output logic [NumEngines-1:0] done_o,
+  output logic [NumEngines-1:0] busy_o,
+  output logic [NumEngines-1:0] stall_o,
+  output instr_idx_t            instr_o [NumEngines],
+  output logic [11:0]           macs_o,
+
+  // Shares of the parameter stream, by engine
+  input  logic [NumEngines-1:0] beat_valid_i,
+  input  beat_t                 beat_data_i,
+  output logic [NumEngines-1:0] beat_ready_o,
+  output logic [NumEngines-1:0] beat_last_o,
+
+  // Memory
+  output logic        ar_valid_o,
+  input  logic        ar_ready_i,
+  output mem_addr_t   ar_addr_o,
+  output logic [7:0]  ar_len_o,
+  input  logic        r_valid_i,
+  input  word_t       r_data_i,
+  output logic        aw_valid_o,
+  input  logic        aw_ready_i,
+  output mem_addr_t   aw_addr_o,
+  output logic [7:0]  aw_len_o,
+  output logic        w_valid_o,
+  input  logic        w_ready_i,
+  output word_t       w_data_o,
+  output logic [15:0] w_strb_o,
+  input  logic        b_valid_i
+);
+
+  // SRAM ports
+  localparam int unsigned NumRd = 8;
+  localparam int unsigned NumWr = 5;
+  localparam int unsigned RdStore = 0;
+  localparam int unsigned RdGemm = 1;  // four ports
+  localparam int unsigned RdSmx = 5;
+  localparam int unsigned RdNrm = 6;
+  localparam int unsigned RdVec = 7;
+  localparam int unsigned WrLoad = 0;
+  localparam int unsigned WrGemm = 1;
+  localparam int unsigned WrSmx = 2;
+  localparam int unsigned WrNrm = 3;
+  localparam int unsigned WrVec = 4;
+
+  // Engines without a share of the stream
+  assign {beat_ready_o[EngLd], beat_ready_o[EngSt], beat_ready_o[EngSmx]} = '0;
+  assign {beat_last_o[EngLd], beat_last_o[EngSt], beat_last_o[EngSmx]}    = '0;
+
+  // ---------------------------------------------------------------------------------------------
+  // SRAM
+  // ---------------------------------------------------------------------------------------------
+  sram_rd_req_t rd_req  [NumRd];
+  logic         rd_ready[NumRd];
+  sram_rd_rsp_t rd_rsp  [NumRd];
+  sram_wr_req_t wr_req  [NumWr];
+  logic         wr_ready[NumWr];
+
+  npu_sram #(
+    .Words(SramWords),
+    .NumRd(NumRd),
+    .NumWr(NumWr)
+  ) u_sram (
+    .clk_i,
+    .rst_ni,
+    .rd_req_i  (rd_req),
+    .rd_ready_o(rd_ready),
+    .rd_rsp_o  (rd_rsp),
+    .wr_req_i  (wr_req),
+    .wr_ready_o(wr_ready)
+  );
+
+  // ---------------------------------------------------------------------------------------------
+  // Engines
+  // ---------------------------------------------------------------------------------------------
+  npu_dma_load u_load (
+    .clk_i,
+    .rst_ni,
+    .cmd_valid_i(cmd_valid_i[EngLd]),
+    .cmd_ready_o(cmd_ready_o[EngLd]),
+    .cmd_i      (load_cmd_i),
+    .done_o     (done_o[EngLd]),
+    .busy_o     (busy_o[EngLd]),
+    .stall_o    (stall_o[EngLd]),
+    .instr_o    (instr_o[EngLd]),
+    .ar_valid_o (ar_valid_o),
+    .ar_ready_i (ar_ready_i),
+    .ar_addr_o  (ar_addr_o),
+    .ar_len_o   (ar_len_o),
+    .r_valid_i  (r_valid_i),
+    .r_data_i   (r_data_i),
+    .wr_req_o   (wr_req[WrLoad]),
+    .wr_ready_i (wr_ready[WrLoad])
+  );
+
+  npu_dma_store u_store (
+    .clk_i,
+    .rst_ni,
+    .cmd_valid_i(cmd_valid_i[EngSt]),
+    .cmd_ready_o(cmd_ready_o[EngSt]),
+    .cmd_i      (store_cmd_i),
+    .done_o     (done_o[EngSt]),
+    .busy_o     (busy_o[EngSt]),
+    .stall_o    (stall_o[EngSt]),
+    .instr_o    (instr_o[EngSt]),
+    .rd_req_o   (rd_req[RdStore]),
+    .rd_ready_i (rd_ready[RdStore]),
+    .rd_rsp_i   (rd_rsp[RdStore]),
+    .aw_valid_o (aw_valid_o),
+    .aw_ready_i (aw_ready_i),
+    .aw_addr_o  (aw_addr_o),
+    .aw_len_o   (aw_len_o),
+    .w_valid_o  (w_valid_o),
+    .w_ready_i  (w_ready_i),
+    .w_data_o   (w_data_o),
+    .w_strb_o   (w_strb_o),
+    .b_valid_i  (b_valid_i)
+  );
+
+  npu_gemm #(
+    .ArrayDim(ArrayDim),
+    .AccRows (AccRows)
+  ) u_gemm (
+    .clk_i,
+    .rst_ni,
+    .cmd_valid_i   (cmd_valid_i[EngGemm]),
+    .cmd_ready_o   (cmd_ready_o[EngGemm]),
+    .cmd_i         (gemm_cmd_i),
+    .done_o        (done_o[EngGemm]),
+    .busy_o        (busy_o[EngGemm]),
+    .stall_o       (stall_o[EngGemm]),
+    .instr_o       (instr_o[EngGemm]),
+    .stream_valid_i(beat_valid_i[EngGemm]),
+    .stream_data_i (beat_data_i),
+    .stream_ready_o(beat_ready_o[EngGemm]),
+    .stream_last_o (beat_last_o[EngGemm]),
+    .rd_req_o      (rd_req[RdGemm:RdGemm+3]),
+    .rd_ready_i    (rd_ready[RdGemm:RdGemm+3]),
+    .rd_rsp_i      (rd_rsp[RdGemm:RdGemm+3]),
+    .wr_req_o      (wr_req[WrGemm]),
+    .wr_ready_i    (wr_ready[WrGemm]),
+    .macs_o
+  );
+
+  npu_softmax u_softmax (
+    .clk_i,
+    .rst_ni,
+    .cmd_valid_i(cmd_valid_i[EngSmx]),
+    .cmd_ready_o(cmd_ready_o[EngSmx]),
+    .cmd_i      (smx_cmd_i),
+    .done_o     (done_o[EngSmx]),
+    .busy_o     (busy_o[EngSmx]),
+    .stall_o    (stall_o[EngSmx]),
+    .instr_o    (instr_o[EngSmx]),
+    .rd_req_o   (rd_req[RdSmx]),
+    .rd_ready_i (rd_ready[RdSmx]),
+    .rd_rsp_i   (rd_rsp[RdSmx]),
+    .wr_req_o   (wr_req[WrSmx]),
+    .wr_ready_i (wr_ready[WrSmx])
+  );
+
+  npu_layernorm #(
+    .NormMax(NormMax)
+  ) u_layernorm (
+    .clk_i,
+    .rst_ni,
+    .cmd_valid_i   (cmd_valid_i[EngNrm]),
+    .cmd_ready_o   (cmd_ready_o[EngNrm]),
+    .cmd_i         (nrm_cmd_i),
+    .done_o        (done_o[EngNrm]),
+    .busy_o        (busy_o[EngNrm]),
+    .stall_o       (stall_o[EngNrm]),
+    .instr_o       (instr_o[EngNrm]),
+    .rd_req_o      (rd_req[RdNrm]),
+    .rd_ready_i    (rd_ready[RdNrm]),
+    .rd_rsp_i      (rd_rsp[RdNrm]),
+    .wr_req_o      (wr_req[WrNrm]),
+    .wr_ready_i    (wr_ready[WrNrm]),
+    .stream_valid_i(beat_valid_i[EngNrm]),
+    .stream_data_i (beat_data_i),
+    .stream_ready_o(beat_ready_o[EngNrm]),
+    .stream_last_o (beat_last_o[EngNrm])
+  );
+
+  npu_vec u_vec (
+    .clk_i,
+    .rst_ni,
+    .cmd_valid_i   (cmd_valid_i[EngVec]),
+    .cmd_ready_o   (cmd_ready_o[EngVec]),
+    .cmd_i         (vec_cmd_i),
+    .done_o        (done_o[EngVec]),
+    .busy_o        (busy_o[EngVec]),
+    .stall_o       (stall_o[EngVec]),
+    .instr_o       (instr_o[EngVec]),
+    .rd_req_o      (rd_req[RdVec]),
+    .rd_ready_i    (rd_ready[RdVec]),
+    .rd_rsp_i      (rd_rsp[RdVec]),
+    .wr_req_o      (wr_req[WrVec]),
+    .wr_ready_i    (wr_ready[WrVec]),
+    .stream_valid_i(beat_valid_i[EngVec]),
+    .stream_data_i (beat_data_i),
+    .stream_ready_o(beat_ready_o[EngVec]),
+    .stream_last_o (beat_last_o[EngVec])
+  );
+
+endmodule

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A random instruction with what it needs, and programs made of many of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from npu.isa import OPCODES, PREFIX_FIELDS, Engine, Instruction, Opcode
+from tb.environment import INPUT, PROGRAM, Bench, Execution
+from tb.stimulus.space import WORD, NoRoomError, Place, Space, up
+
+LARGEST_LOAD = 32 * 1024
+"""Bytes that one DMA_LOAD of a fill carries."""
+
+
+@dataclass
+class Case:
+    """One or a few instruction words with their data.
+
+    Attributes:
+        words: prefix words included.
+        stream: the shares they take, in order.
+        fills: (SRAM byte address, contents) to be loaded before they run.
+    """
+
+    words: list[Instruction]
+    stream: bytes = b""
+    fills: list[tuple[int, bytes]] = field(default_factory=list)
+
+    def fill(self, place: Place, rows: npt.NDArray[Any]) -> None:
+        """Give an operand its contents: (rows, n) elements, the rest of each row's words random."""
+        raw = np.ascontiguousarray(rows, rows.dtype.newbyteorder("<")).view(np.uint8)
+        raw = raw.reshape(place.rows, place.row_bytes)
+        for index, row in enumerate(raw):
+            padded = np.full(up(place.row_bytes), 0xA5, np.uint8)
+            padded[: row.size] = row
+            self.fills.append(((place.word + index * place.pitch) * WORD, padded.tobytes()))
+
+
+def instruction(
+    opcode: Opcode,
+    *,
+    flags: Sequence[str] = (),
+    imm: int | Mapping[str, int] = 0,
+    prefix: Mapping[str, int] | None = None,
+    **fields: int,
+) -> list[Instruction]:
+    """Return an instruction from named flags and mode fields, with a prefix word if it needs one."""
+    info = OPCODES[opcode]
+    bits = 0
+    for name in flags:
+        bits |= 1 << info.flags[name]
+    if not isinstance(imm, int):
+        imm = sum(info.imm[name].put(value) for name, value in imm.items())
+    word = Instruction(opcode, flags=bits, imm=imm, **fields)
+    named = {name: value for name, value in (prefix or {}).items() if value}
+    if not named:
+        return [word]
+    return [Instruction(Opcode.PFX, **{PREFIX_FIELDS[k]: v for k, v in named.items()}), word]
+
+
+Generator = Callable[[np.random.Generator, Space], Case]
+"""Makes one random case in a space that it shares with others of its group."""
+
+
+def size(random: np.random.Generator, most: int) -> int:
+    """Return a dimension from 1 to `most`: small and odd ones favoured, edges of 16 included."""
+    kind = random.random()
+    if kind < 0.15:
+        value = int(random.integers(1, 4))
+    elif kind < 0.4:
+        value = int(random.integers(1, most // 16 + 2)) * 16 + int(random.integers(-1, 2))
+    else:
+        value = int(random.integers(1, most + 1))
+    return min(max(value, 1), most)
+
+
+def _loads(fills: Sequence[tuple[int, bytes]], bench: Bench, at: int) -> tuple[list[Instruction], int]:
+    """Stage fills in memory from `at` and return the loads that bring them to SRAM, and the end."""
+    merged: list[tuple[int, bytearray]] = []
+    for address, data in fills:
+        last = merged[-1] if merged else None
+        joins = last is not None and last[0] + len(last[1]) == address
+        if last is not None and joins and len(last[1]) + len(data) <= LARGEST_LOAD:
+            last[1].extend(data)
+        else:
+            merged.append((address, bytearray(data)))
+    words = []
+    for address, joined in merged:
+        for start in range(0, len(joined), LARGEST_LOAD):
+            data = bytes(joined[start : start + LARGEST_LOAD])
+            bench.memory.stage(at, data)
+            offset = at - INPUT
+            words += instruction(
+                Opcode.DMA_LOAD,
+                dst=(address + start) // WORD,
+                src0=offset & 0xFFFF,
+                src1=offset >> 16,
+                m=1,
+                n=len(data),
+            )
+            at = up(at + len(data))
+    return words, at
+
+
+def build_program(
+    bench: Bench, generators: Sequence[Generator], count: int, group: int = 4
+) -> tuple[list[Instruction], bytes]:
+    """Return (program, stream) of `count` random cases in groups that may overlap in time.
+
+    Within a group all operands lie apart, so that no barrier is needed; between groups everything
+    is waited for. Fills are staged in memory behind BASE0.
+    """
+    random = bench.random
+    program: list[Instruction] = []
+    stream = b""
+    at = INPUT
+    everything = Instruction(Opcode.BARRIER)
+    left = count
+    while left:
+        space = Space(random, bench.config.sram_bytes // WORD)
+        cases: list[Case] = []
+        for _ in range(min(left, int(random.integers(1, group + 1)))):
+            try:
+                cases.append(generators[int(random.integers(len(generators)))](random, space))
+            except NoRoomError:
+                break
+        loads, at = _loads([fill for case in cases for fill in case.fills], bench, at)
+        if at > PROGRAM:
+            raise ValueError(f"the fills of {count} cases need memory past {PROGRAM:#x}")
+        program += loads
+        if loads:
+            program.append(Instruction(Opcode.BARRIER, m=1 << Engine.LD))
+        for case in cases:
+            program += case.words
+            stream += case.stream
+        program.append(everything)
+        left -= len(cases)
+    program.append(Instruction(Opcode.END))
+    return program, stream
+
+
+async def run_cases(
+    bench: Bench, generators: Sequence[Generator], count: int, group: int = 4, programs: int = 1
+) -> list[Execution]:
+    """Run `programs` random programs of `count` cases each; each agrees in every byte."""
+    executions = []
+    for _ in range(programs):
+        program, stream = build_program(bench, generators, count, group)
+        execution = await bench.execute(program, stream, limit=2_000_000)
+        if execution.finish.error is not None:
+            raise AssertionError(f"a legal program was refused: {execution.finish.error}")
+        executions.append(execution)
+    return executions

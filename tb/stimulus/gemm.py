@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random GEMM instructions: every operand form, requantisation, output and second operand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from npu.compiler.stream import tiles
+from npu.isa import Flag, Instruction, Opcode
+from tb.stimulus.case import Case, instruction, size
+from tb.stimulus.space import WORD, Place, Space, up
+from tb.stimulus.values import factor, factors, full, mixed
+
+A_TYPES = (np.int8, np.uint8, np.int16, np.uint16)
+ROWS_MAJOR, TILES, STREAM = 0, 1, 2
+Q_PREFIX, Q_TENSOR, Q_CHANNEL, Q_ROW = 0, 1, 2, 3
+OUT_INT8, OUT_INT16, OUT_INT32 = 0, 1, 2
+OP_NONE, OP_ADD, OP_MUL = 0, 1, 2
+CHANNEL = np.dtype([("bias", "<i4"), ("mult", "<u2"), ("shift", "u1"), ("zero", "u1")])
+
+
+@dataclass(frozen=True)
+class Shape:
+    """M rows, N columns, K inner length."""
+
+    m: int
+    n: int
+    k: int
+
+
+@dataclass(frozen=True)
+class Mode:
+    """What a GEMM does besides multiplying."""
+
+    a_type: int
+    b_form: int
+    transpose: bool
+    requant: bool
+    q: int
+    out: int
+    op: int
+    accumulate: bool
+    bias: bool
+    relu: bool
+    table: bool
+
+
+def random_mode(random: np.random.Generator) -> Mode:
+    """Return a legal combination."""
+
+    def chance(share: float) -> bool:
+        return bool(random.random() < share)
+
+    b_form = int(random.integers(3))
+    requant = chance(0.8)
+    q = int(random.integers(4)) if requant else 0
+    out = int(random.integers(2)) if requant else OUT_INT32
+    accumulate = chance(0.25)
+    op = OP_NONE
+    if requant and not accumulate and chance(0.5):
+        op = OP_MUL if q in (Q_TENSOR, Q_CHANNEL) and out == OUT_INT8 and chance(0.5) else OP_ADD
+    return Mode(
+        a_type=int(random.integers(4)),
+        b_form=b_form,
+        transpose=b_form != STREAM and chance(0.5),
+        requant=requant,
+        q=q,
+        out=out,
+        op=op,
+        accumulate=accumulate,
+        bias=q == Q_CHANNEL and requant and chance(0.6),
+        relu=requant and chance(0.3),
+        table=requant and out == OUT_INT8 and chance(0.3),
+    )
+
+
+def random_shape(random: np.random.Generator, mode: Mode, rows: int) -> Shape:
+    """Return a shape: rows up to what the accumulators hold for this A."""
+    most = rows // 2 if mode.a_type >= 2 else rows
+    if random.random() < 0.1:
+        return Shape(size(random, 8), size(random, 60), size(random, 700))
+    return Shape(size(random, most), size(random, 80), size(random, 100))
+
+
+class _Builder:
+    """Collects the operands of one GEMM."""
+
+    def __init__(
+        self, random: np.random.Generator, space: Space, shape: Shape, mode: Mode, edge: int
+    ) -> None:
+        self.random, self.space, self.shape, self.mode, self.edge = random, space, shape, mode, edge
+        self.case = Case([])
+        self.prefix: dict[str, int] = {}
+        spread_a = 60.0 if mode.a_type < 2 else 15000.0
+        self.spread = spread_a * 60.0 * shape.k**0.5
+
+    def a(self) -> Place:
+        """Place A and give it data."""
+        dtype = A_TYPES[self.mode.a_type]
+        width = self.shape.k * np.dtype(dtype).itemsize
+        place = self.space.matrix(self.shape.m, width)
+        self.case.fill(place, mixed(self.random, (self.shape.m, self.shape.k), dtype))
+        self.prefix["ap"] = place.prefix_pitch
+        return place
+
+    def b(self) -> int:
+        """Place B in SRAM, or keep it for the stream; return its word address or 0."""
+        shape, mode = self.shape, self.mode
+        self.weights = mixed(self.random, (shape.k, shape.n), np.int8)
+        if mode.b_form == STREAM:
+            return 0
+        matrix = self.weights.T if mode.transpose else self.weights
+        if mode.b_form == ROWS_MAJOR:
+            place = self.space.matrix(matrix.shape[0], matrix.shape[1])
+            self.case.fill(place, np.ascontiguousarray(matrix))
+            self.prefix["bp"] = place.prefix_pitch
+            return place.word
+        return self._tile_order(np.ascontiguousarray(matrix))
+
+    def _tile_order(self, matrix: npt.NDArray[np.int8]) -> int:
+        """Place (positions, lanes) in tile order; what lies past both is random."""
+        positions, lanes = matrix.shape
+        edge = self.edge
+        padded = full(self.random, (up(positions, edge), up(lanes, edge)), np.int8)
+        padded[:positions, :lanes] = matrix
+        cut = padded.reshape(-1, edge, padded.shape[1] // edge, edge).transpose(0, 2, 1, 3)
+        place = self.space.block(padded.size)
+        self.case.fill(place, np.ascontiguousarray(cut).reshape(1, -1))
+        return place.word
+
+    def c(self) -> Place:
+        """Place C."""
+        bytes_per = {OUT_INT8: 1, OUT_INT16: 2, OUT_INT32: 4}[self.mode.out]
+        rows = self.shape.m
+        if self.mode.out == OUT_INT32 and self.mode.a_type >= 2:
+            rows *= 2
+        place = self.space.matrix(rows, self.shape.n * bytes_per)
+        self.prefix["cp"] = place.prefix_pitch
+        return place
+
+    def d(self, c: Place) -> int:
+        """Place the second operand, sometimes over C; return its word address."""
+        shape, mode = self.shape, self.mode
+        rows = shape.m * (2 if mode.accumulate and mode.a_type >= 2 else 1)
+        dtype = np.int32 if mode.accumulate else np.int16 if mode.out == OUT_INT16 else np.int8
+        width = shape.n * np.dtype(dtype).itemsize
+        same_form = mode.accumulate == (mode.out == OUT_INT32)
+        if same_form and self.random.random() < 0.5:
+            place = c
+        else:
+            place = self.space.matrix(rows, width)
+        self.prefix["dp"] = place.prefix_pitch
+        if mode.accumulate:
+            span = 2**31 if self.random.random() < 0.1 else 2**20
+            values = self.random.integers(-span, span, (rows, shape.n)).astype(np.int32)
+        else:
+            values = mixed(self.random, (rows, shape.n), dtype)
+        self.case.fill(place, values)
+        return place.word
+
+    def requantise(self) -> None:
+        """Choose the factors: prefix operands, sums, or pieces of the share."""
+        mode, random = self.mode, self.random
+        target = 40.0 if mode.out == OUT_INT8 else 9000.0
+        if mode.table:
+            self.case.stream += full(random, (256,), np.int8).tobytes()
+        if mode.requant and mode.q == Q_PREFIX:
+            self.prefix["mul"], self.prefix["sh"] = factor(random, self.spread, target)
+        if mode.requant and mode.q == Q_TENSOR:
+            mult, shift = factor(random, self.spread, target)
+            record = mult.to_bytes(2, "little") + bytes([shift])
+            self.case.stream += record + bytes(61)
+        if mode.requant and mode.q == Q_ROW:
+            self._sums()
+        if mode.op == OP_MUL:
+            self.prefix["mul"], self.prefix["sh"] = factor(random, 40.0 * 60.0, 40.0)
+        self._tiles(target)
+
+    def _sums(self) -> None:
+        """Place softmax sums: mostly near what brings the products into range."""
+        rows = self.shape.m
+        bits = np.log2(self.spread / 40.0)
+        wanted = 2.0 ** self.random.uniform(max(bits - 2, 0), max(min(bits + 2, 31.9), 0.1), rows)
+        sums = np.minimum(wanted, 2**32 - 1).astype(np.uint32)
+        if self.random.random() < 0.1:
+            sums = full(self.random, (rows,), np.uint32)
+        if self.random.random() < 0.1:
+            sums[int(self.random.integers(rows))] = 0
+        place = self.space.block(rows * WORD)
+        words = full(self.random, (rows, 4), np.uint32)
+        words[:, 0] = sums
+        self.case.fill(place, words.reshape(1, -1))
+        self.prefix["sums"] = place.word
+
+    def _tiles(self, target: float) -> None:
+        """Append the per-channel records and the weight tiles of each column tile."""
+        mode, shape, edge = self.mode, self.shape, self.edge
+        count = up(shape.n, edge)
+        channels = np.zeros(count, CHANNEL)
+        if mode.requant and mode.q == Q_CHANNEL:
+            used = slice(0, shape.n)
+            mult, shift = factors(self.random, shape.n, self.spread, target)
+            channels["mult"][used], channels["shift"][used] = mult, shift
+            span = 2**31 - 1 if self.random.random() < 0.1 else int(self.spread) + 1
+            channels["bias"][used] = self.random.integers(-span, span, shape.n)
+        weights = tiles(self.weights, edge)
+        for tile in range(count // edge):
+            if mode.requant and mode.q == Q_CHANNEL:
+                self.case.stream += channels[tile * edge : (tile + 1) * edge].tobytes()
+            if mode.b_form == STREAM:
+                self.case.stream += weights[tile].tobytes()
+
+
+def build(
+    random: np.random.Generator, space: Space, shape: Shape, mode: Mode, edge: int = 16
+) -> Case:
+    """Return a GEMM of a given shape and mode with random operands."""
+    builder = _Builder(random, space, shape, mode, edge)
+    a, source = builder.a(), builder.b()
+    c = builder.c()
+    has_d = mode.accumulate or mode.op != OP_NONE
+    if has_d:
+        d = builder.d(c)
+        if mode.b_form == STREAM:
+            source = d
+        else:
+            builder.prefix["d"] = d
+    builder.requantise()
+    names = [
+        ("MODE", True),
+        ("TRANSPOSE_B", mode.transpose),
+        ("BIAS_EN", mode.bias),
+        ("REQUANT", mode.requant),
+        ("RELU", mode.relu),
+        ("ACCUMULATE", mode.accumulate),
+    ]
+    case = builder.case
+    case.words = instruction(
+        Opcode.GEMM,
+        flags=[name for name, on in names if on],
+        dst=c.word,
+        src0=a.word,
+        src1=source,
+        m=shape.m,
+        n=shape.n,
+        k=shape.k,
+        imm={
+            "a_type": mode.a_type,
+            "b_form": mode.b_form,
+            "q": mode.q,
+            "activation": int(mode.table),
+            "out": mode.out,
+            "op": mode.op,
+        },
+        prefix=builder.prefix,
+    )
+    return case
+
+
+def gemm(random: np.random.Generator, space: Space, rows: int = 128, edge: int = 16) -> Case:
+    """Return a random GEMM with a mode word."""
+    mode = random_mode(random)
+    return build(random, space, random_shape(random, mode, rows), mode, edge)
+
+
+def classic(random: np.random.Generator, space: Space, rows: int = 128, edge: int = 16) -> Case:
+    """Return a random GEMM without a mode word: the original's instruction."""
+    requant = bool(random.random() < 0.6)
+    accumulate = bool(random.random() < 0.4)
+    mode = Mode(
+        a_type=0,
+        b_form=ROWS_MAJOR,
+        transpose=bool(random.random() < 0.5),
+        requant=requant,
+        q=Q_ROW if requant else Q_PREFIX,
+        out=OUT_INT8 if requant else OUT_INT32,
+        op=OP_NONE,
+        accumulate=accumulate,
+        bias=False,
+        relu=requant and bool(random.random() < 0.3),
+        table=False,
+    )
+    shape = random_shape(random, mode, rows)
+    builder = _Builder(random, space, shape, mode, edge)
+    a, b, c = builder.a(), builder.b(), builder.c()
+    if accumulate:
+        builder.prefix["d"] = builder.d(c)
+        needs_no_prefix = builder.prefix["d"] == c.word and not any(
+            builder.prefix.get(name) for name in ("ap", "bp", "cp", "dp")
+        )
+        if needs_no_prefix:
+            builder.prefix = {}
+    scale = int(random.integers(256))
+    shift = round(np.log2(max(builder.spread, 1) * max(scale, 1) / 40)) + int(random.integers(-2, 3))
+    flags = 0
+    for flag, on in (
+        (Flag.TRANSPOSE_B, mode.transpose),
+        (Flag.REQUANT, requant),
+        (Flag.RELU, mode.relu),
+        (Flag.ACCUMULATE, accumulate),
+    ):
+        flags |= on << flag
+    prefix = instruction(Opcode.GEMM, prefix=builder.prefix)[:-1]
+    word = Instruction(
+        Opcode.GEMM,
+        flags=flags,
+        dst=c.word,
+        src0=a.word,
+        src1=b,
+        m=shape.m,
+        n=shape.n,
+        k=shape.k,
+        imm=scale | min(max(shift, 0), 63) << 8 if requant else 0,
+    )
+    builder.case.words = [*prefix, word]
+    return builder.case

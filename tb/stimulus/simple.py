@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random DMA, VEC, GELU, SOFTMAX and LAYERNORM instructions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from npu.isa import Opcode, VecOp
+from tb.environment import OUTPUT
+from tb.stimulus.case import Case, instruction, size
+from tb.stimulus.space import WORD, Space, up
+from tb.stimulus.values import corners, full, mixed
+
+DMA_WINDOW = 1 << 20
+"""Bytes from OUTPUT on that random stores may write."""
+TABLE_BYTES = 256
+
+
+class Memory:
+    """Hands out pieces of the window that stores write, so that no two overlap."""
+
+    def __init__(self) -> None:
+        """Start with an empty window."""
+        self._next = 0
+
+    def take(self, size_bytes: int) -> int:
+        """Return the offset from OUTPUT of a free piece; starts over when the window is full."""
+        if self._next + size_bytes > DMA_WINDOW:
+            self._next = 0
+        start = self._next
+        self._next = up(start + size_bytes + WORD)
+        return start
+
+
+def dma_load(random: np.random.Generator, space: Space) -> Case:
+    """Return a random DMA_LOAD from the random bytes behind BASE1..BASE7 (all OUTPUT)."""
+    rows, count = size(random, 40), size(random, 300)
+    if random.random() < 0.1:
+        rows, count = 1, size(random, 9000)
+    place = space.matrix(rows, count)
+    extra = int(random.choice([0, 0, 1, 3, 40]))
+    pitch = up(count) // WORD + extra if extra or random.random() < 0.3 else 0
+    offset = int(random.integers(0, DMA_WINDOW // WORD // 2)) * WORD + DMA_WINDOW
+    words = instruction(
+        Opcode.DMA_LOAD,
+        dst=place.word,
+        src0=offset & 0xFFFF,
+        src1=offset >> 16,
+        m=rows,
+        n=count,
+        k=pitch,
+        imm={"base": int(random.integers(1, 8))},
+        prefix={"cp": place.prefix_pitch},
+    )
+    return Case(words)
+
+
+def dma_store(memory: Memory, random: np.random.Generator, space: Space) -> Case:
+    """Return a random DMA_STORE to a fresh piece of the window at BASE1..BASE7."""
+    rows, count = size(random, 40), size(random, 300)
+    if random.random() < 0.1:
+        rows, count = 1, size(random, 9000)
+    place = space.matrix(rows, count)
+    extra = int(random.choice([0, 0, 1, 3, 40]))
+    pitch = up(count) // WORD + extra if extra or random.random() < 0.3 else 0
+    offset = memory.take(rows * (up(count) + extra * WORD))
+    words = instruction(
+        Opcode.DMA_STORE,
+        dst=place.word,
+        src0=offset & 0xFFFF,
+        src1=offset >> 16,
+        m=rows,
+        n=count,
+        k=pitch,
+        imm={"base": int(random.integers(1, 8))},
+        prefix={"cp": place.prefix_pitch},
+    )
+    case = Case(words)
+    case.fill(place, full(random, (rows, count), np.uint8))
+    return case
+
+
+DMA_BASES = (OUTPUT - DMA_WINDOW,) + (OUTPUT,) * 7
+"""BASE0 for fills; loads read and stores write from OUTPUT on, through any other base."""
+
+
+def vec(random: np.random.Generator, space: Space, op: VecOp | None = None) -> Case:
+    """Return a random VEC."""
+    op = VecOp(int(random.integers(8))) if op is None else op
+    rows, count = size(random, 24), size(random, 200)
+    wide_a = int(random.integers(2)) if op != VecOp.TABLE else 0
+    wide_c = int(random.integers(2)) if op == VecOp.SCALE_SHIFT else wide_a
+    kind = np.int16 if wide_a else np.int8
+    two = op in (VecOp.ADD, VecOp.SUB, VecOp.MUL)
+    a = space.matrix(rows, count << wide_a)
+    case = Case([])
+    case.fill(a, mixed(random, (rows, count), kind))
+    b = space.matrix(rows, count << wide_a) if two else None
+    if b is not None:
+        case.fill(b, mixed(random, (rows, count), kind))
+    in_place = wide_a == wide_c and random.random() < 0.3
+    c = (b if b is not None and random.random() < 0.5 else a) if in_place else None
+    if c is None:
+        c = space.matrix(rows, count << wide_c)
+    fields = {"src1": b.word if b is not None else 0}
+    imm = {"op": int(op), "a16": wide_a, "c16": wide_c}
+    if op in (VecOp.MUL, VecOp.SCALE_SHIFT):
+        imm["sh"] = int(random.integers(64)) if random.random() < 0.2 else int(random.integers(18))
+    if op == VecOp.SCALE_SHIFT:
+        fields["k"] = int(mixed(random, (1,), np.int16)[0]) & 0xFFFF
+    if op == VecOp.CLAMP:
+        limits = mixed(random, (2,), np.int16 if random.random() < 0.3 else kind)
+        low, high = sorted(int(x) for x in limits)
+        if random.random() < 0.1:
+            low, high = high, low
+        fields |= {"src1": low & 0xFFFF, "k": high & 0xFFFF}
+    if op == VecOp.TABLE:
+        table = full(random, (1, TABLE_BYTES), np.int8)
+        if random.random() < 0.5:
+            imm["stream"] = 1
+            case.stream = table.tobytes()
+        else:
+            place = space.block(TABLE_BYTES)
+            case.fill(place, table)
+            fields["src1"] = place.word
+    case.words = instruction(
+        Opcode.VEC,
+        dst=c.word,
+        src0=a.word,
+        m=rows,
+        n=count,
+        imm=imm,
+        prefix={
+            "cp": c.prefix_pitch,
+            "ap": a.prefix_pitch,
+            "bp": b.prefix_pitch if b is not None else 0,
+        },
+        **fields,
+    )
+    return case
+
+
+def gelu(random: np.random.Generator, space: Space) -> Case:
+    """Return a random GELU with a random table."""
+    rows, count = size(random, 24), size(random, 300)
+    a = space.matrix(rows, count)
+    case = Case([])
+    case.fill(a, mixed(random, (rows, count), np.int8))
+    c = a if random.random() < 0.3 else space.matrix(rows, count)
+    table = full(random, (1, TABLE_BYTES), np.int8)
+    source = 0
+    stream = int(random.integers(2))
+    if stream:
+        case.stream = table.tobytes()
+    else:
+        place = space.block(TABLE_BYTES)
+        case.fill(place, table)
+        source = place.word
+    case.words = instruction(
+        Opcode.GELU,
+        dst=c.word,
+        src0=a.word,
+        src1=source,
+        m=rows,
+        n=count,
+        imm={"stream": stream},
+        prefix={"cp": c.prefix_pitch, "ap": a.prefix_pitch},
+    )
+    return case
+
+
+def softmax(random: np.random.Generator, space: Space) -> Case:
+    """Return a random SOFTMAX, sometimes behind a SET of the position."""
+    heads, per_head = size(random, 4), size(random, 20)
+    rows, count = heads * per_head, size(random, 300)
+    out, score8 = int(random.integers(3)), int(random.integers(2))
+    causal = random.random() < 0.5
+    kind = np.int8 if score8 else np.int16
+    a = space.matrix(rows, count << (1 - score8))
+    spread = random.random()
+    scores = mixed(random, (rows, count), kind)
+    if spread < 0.5 and not score8:
+        centre = int(random.integers(-30000, 30000))
+        near = centre + random.integers(-400, 400, (rows, count))
+        scores = np.clip(near, -32768, 32767).astype(np.int16)
+    elif spread < 0.6:
+        scores = np.full((rows, count), int(scores[0, 0]), kind)
+    case = Case([])
+    case.fill(a, scores)
+    size_out = 2 if out == 2 else 1
+    fits = out == 2 and not score8 and a.pitch * WORD >= up(count, 16) * 2
+    if fits and random.random() < 0.4:
+        c = a
+    else:
+        c = space.matrix(rows, up(count, 16) * size_out)
+    sums = space.block(rows * WORD).word if out else 0
+    if causal and random.random() < 0.7:
+        pos = int(random.integers(0, 320))
+        case.words += instruction(Opcode.SET, dst=0, src0=pos)
+    case.words += instruction(
+        Opcode.SOFTMAX,
+        flags=["CAUSAL_MASK"] if causal else [],
+        dst=c.word,
+        src0=a.word,
+        src1=sums,
+        m=rows,
+        n=count,
+        k=per_head if random.random() < 0.7 else 0,
+        imm={"out": out, "score8": score8},
+        prefix={"cp": c.prefix_pitch, "ap": a.prefix_pitch},
+    )
+    return case
+
+
+def layernorm(random: np.random.Generator, space: Space) -> Case:
+    """Return a random LAYERNORM: rows of every spread, gains around the useful ones and any."""
+    rows, count = size(random, 20), size(random, 300)
+    if random.random() < 0.05:
+        rows, count = 1, size(random, 2500)
+    out16, stream = int(random.integers(2)), int(random.integers(2))
+    x = mixed(random, (rows, count), np.int16).astype(np.int64)
+    for row in range(rows):
+        kind = random.random()
+        if kind < 0.2:
+            x[row] = int(random.integers(-32768, 32768))
+        elif kind < 0.6:
+            x[row] = random.normal(random.integers(-9000, 9000), random.integers(1, 9000), count)
+        elif kind < 0.7:
+            x[row] = corners(random, (count,), np.int16)
+    a = space.matrix(rows, count * 2)
+    case = Case([])
+    case.fill(a, np.clip(x, -32768, 32767).astype(np.int16))
+    c = space.matrix(rows, count << out16)
+    channels = np.zeros(
+        up(count), np.dtype([("gain", "<u2"), ("shift", "u1"), ("bias", "i1")])
+    )
+    channels["gain"][:count] = random.integers(0, 1 << 15, count)
+    useful = random.integers(10, 24, count)
+    channels["shift"][:count] = np.where(random.random(count) < 0.05, random.integers(0, 64), useful)
+    channels["bias"][:count] = mixed(random, (count,), np.int8)
+    epsilon = int(random.integers(0, 1 << 62)) >> int(random.integers(0, 63))
+    if random.random() < 0.05:
+        epsilon = (1 << 64) - 1
+    share = epsilon.to_bytes(8, "little") + bytes(56) + channels.tobytes()
+    source = 0
+    if stream:
+        case.stream = share + bytes(-len(share) % 64)
+    else:
+        place = space.block(len(share))
+        case.fill(place, np.frombuffer(share, np.uint8).reshape(1, -1))
+        source = place.word
+    case.words = instruction(
+        Opcode.LAYERNORM,
+        dst=c.word,
+        src0=a.word,
+        src1=source,
+        m=rows,
+        n=count,
+        imm={"stream": stream, "out16": out16},
+        prefix={"cp": c.prefix_pitch, "ap": a.prefix_pitch},
+    )
+    return case

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Places operands in SRAM: at random, apart from each other, now and then at the very end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+WORD = 16
+
+
+class NoRoomError(Exception):
+    """An operand does not fit any more; make a smaller one or start a new group."""
+
+
+def up(value: int, multiple: int = WORD) -> int:
+    """Return `value` rounded up to a multiple of `multiple`."""
+    return -(-value // multiple) * multiple
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a matrix lies.
+
+    Attributes:
+        word: word address.
+        pitch: words from row to row.
+        explicit: whether the pitch must be named by a prefix word.
+        rows: number of rows.
+        row_bytes: bytes of a row that carry elements.
+    """
+
+    word: int
+    pitch: int
+    explicit: bool
+    rows: int
+    row_bytes: int
+
+    @property
+    def prefix_pitch(self) -> int:
+        """What the prefix word says: 0 for the natural pitch."""
+        return self.pitch if self.explicit else 0
+
+    @property
+    def byte(self) -> int:
+        """Byte address."""
+        return self.word * WORD
+
+
+@dataclass
+class Space:
+    """The SRAM of one group of instructions that may overlap in time.
+
+    Attributes:
+        random: source of places.
+        words: size of the SRAM.
+        taken: sorted (first word, past the last word) of what is in use.
+    """
+
+    random: np.random.Generator
+    words: int
+    taken: list[tuple[int, int]] = field(default_factory=list)
+
+    def take(self, words: int) -> int:
+        """Return the address of `words` free words and note them as taken.
+
+        Raises:
+            NoRoomError: there is no such gap.
+        """
+        edges = [(0, 0), *sorted(self.taken), (self.words, self.words)]
+        gaps = [
+            (left[1], right[0] - words)
+            for left, right in zip(edges, edges[1:], strict=False)
+            if right[0] - left[1] >= words
+        ]
+        if not gaps:
+            raise NoRoomError(f"no room for {words} words")
+        low, high = gaps[int(self.random.integers(len(gaps)))]
+        kind = self.random.random()
+        if kind < 0.1:
+            start = gaps[-1][1]
+        elif kind < 0.5:
+            start = low
+        else:
+            start = int(self.random.integers(low, high + 1))
+        self.taken.append((start, start + words))
+        return start
+
+    def matrix(self, rows: int, row_bytes: int, *, pitch: bool = True) -> Place:
+        """Place a matrix; if `pitch` is allowed, sometimes with a pitch wider than needed."""
+        natural = up(row_bytes) // WORD
+        explicit = pitch and self.random.random() < 0.4
+        wide = natural + int(self.random.choice([0, 1, 2, 5])) if explicit else natural
+        return self.at_pitch(rows, row_bytes, wide, explicit)
+
+    def at_pitch(self, rows: int, row_bytes: int, pitch: int, explicit: bool) -> Place:
+        """Place a matrix with a given pitch in words."""
+        size = (rows - 1) * pitch + up(row_bytes) // WORD
+        return Place(self.take(size), pitch, explicit, rows, row_bytes)
+
+    def block(self, size: int) -> Place:
+        """Place `size` contiguous bytes."""
+        return self.matrix(1, size, pitch=False)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random operand data: full range, corners, and shapes that single operations need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+def full(random: np.random.Generator, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+    """Return values over the whole range of `dtype`."""
+    info = np.iinfo(np.dtype(dtype))
+    return random.integers(info.min, info.max, shape, dtype, endpoint=True)
+
+
+def corners(random: np.random.Generator, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+    """Return values from the corners of `dtype` only."""
+    info = np.iinfo(np.dtype(dtype))
+    around = [info.min, info.min + 1, 0, 1, info.max - 1, info.max]
+    if info.min < 0:
+        around.append(-1)
+    return random.choice(np.array(around, dtype=dtype), shape)
+
+
+def mixed(random: np.random.Generator, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+    """Return full-range values, sometimes corners, sometimes small ones."""
+    kind = random.random()
+    if kind < 0.6:
+        return full(random, shape, dtype)
+    if kind < 0.8:
+        return corners(random, shape, dtype)
+    info = np.iinfo(np.dtype(dtype))
+    return random.integers(max(info.min, -9), 10, shape, dtype)
+
+
+def factor(random: np.random.Generator, spread: float, target: float) -> tuple[int, int]:
+    """Return (mult, shift) that brings values of about `spread` to about `target`.
+
+    Mostly normalised multipliers with a shift near the right one; now and then any pair.
+    """
+    if random.random() < 0.1:
+        return int(random.integers(1, 1 << 15)), int(random.integers(0, 64))
+    mult = int(random.integers(1 << 14, 1 << 15))
+    shift = round(np.log2(max(spread, 1.0) * mult / target)) + int(random.integers(-2, 3))
+    return mult, min(max(shift, 0), 63)
+
+
+def factors(
+    random: np.random.Generator, count: int, spread: float, target: float
+) -> tuple[Array, Array]:
+    """Return `factor` for each of `count` channels: (mult uint16, shift uint8)."""
+    pairs = [factor(random, spread, target) for _ in range(count)]
+    return np.array([m for m, _ in pairs], np.uint16), np.array([s for _, s in pairs], np.uint8)
