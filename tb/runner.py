@@ -125,6 +125,15 @@ def _tail(log: Path, lines: int = 25) -> str:
     return "\n".join(text.splitlines()[-lines:])
 
 
+def _simulator_error(log: Path) -> str:
+    """Return the first error of the simulator itself, such as a failed assertion, or ""."""
+    with log.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if "%Error" in line or line.startswith("tb: "):
+                return line.strip()
+    return ""
+
+
 def run(job: Job) -> Result:
     """Run one test and say how it ended."""
     _prepare(job.folder)
@@ -155,7 +164,10 @@ def run(job: Job) -> Result:
     seconds = time.monotonic() - started
     ran, failure = _outcome(job.folder / "results.xml")
     message = failure
-    if not failure and ran == 0:
+    stopped = _simulator_error(log)
+    if stopped:
+        message = f"the simulator stopped: {stopped}"
+    elif not failure and ran == 0:
         message = f"the simulator ended ({status}) before any test had run:\n{_tail(log)}"
     elif not failure and status != 0:
         message = f"the test passed but the simulator ended with {status}:\n{_tail(log)}"

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from npu.isa import OPCODES, PREFIX_FIELDS, Engine, Instruction, Opcode
+from npu.isa.legality import check
 from tb.environment import INPUT, PROGRAM, Bench, Execution
 from tb.stimulus.space import WORD, NoRoomError, Place, Space, up
 
@@ -48,9 +49,13 @@ def instruction(
     flags: Sequence[str] = (),
     imm: int | Mapping[str, int] = 0,
     prefix: Mapping[str, int] | None = None,
+    needs_prefix: bool = False,
     **fields: int,
 ) -> list[Instruction]:
-    """Return an instruction from named flags and mode fields, with a prefix word if it needs one."""
+    """Return an instruction from named flags and mode fields, with a prefix word if it needs one.
+
+    An all-zero prefix is left out unless `needs_prefix`: some operands must be named even at 0.
+    """
     info = OPCODES[opcode]
     bits = 0
     for name in flags:
@@ -59,7 +64,7 @@ def instruction(
         imm = sum(info.imm[name].put(value) for name, value in imm.items())
     word = Instruction(opcode, flags=bits, imm=imm, **fields)
     named = {name: value for name, value in (prefix or {}).items() if value}
-    if not named:
+    if not named and not needs_prefix:
         return [word]
     return [Instruction(Opcode.PFX, **{PREFIX_FIELDS[k]: v for k, v in named.items()}), word]
 
@@ -108,6 +113,19 @@ def _loads(fills: Sequence[tuple[int, bytes]], bench: Bench, at: int) -> tuple[l
     return words, at
 
 
+def _check_legal(words: Sequence[Instruction]) -> None:
+    """Raise ValueError, with the reason, if a generator made what the chip must refuse."""
+    prefix: Instruction | None = None
+    for word in words:
+        if word.opcode == Opcode.PFX:
+            prefix = word
+            continue
+        refused = check(word, prefix)
+        if refused is not None:
+            raise ValueError(f"{word} with prefix {prefix}: {refused[0].name}, {refused[1]}")
+        prefix = None
+
+
 def build_program(
     bench: Bench, generators: Sequence[Generator], count: int, group: int = 4
 ) -> tuple[list[Instruction], bytes]:
@@ -137,6 +155,7 @@ def build_program(
         if loads:
             program.append(Instruction(Opcode.BARRIER, m=1 << Engine.LD))
         for case in cases:
+            _check_legal(case.words)
             program += case.words
             stream += case.stream
         program.append(everything)

@@ -256,6 +256,7 @@ def build(
             "op": mode.op,
         },
         prefix=builder.prefix,
+        needs_prefix=(has_d and mode.b_form != STREAM) or (mode.requant and mode.q == Q_ROW),
     )
     return case
 
