@@ -68,7 +68,9 @@ def check_system():
     except ImportError:
         missing.append("Python's venv is missing: install the Debian package python3-venv")
     if not has_shared_library():
-        missing.append("Python's shared library is missing: install the Debian package libpython3-dev")
+        missing.append(
+            "Python's shared library is missing: install the Debian package libpython3-dev"
+        )
     if missing:
         fail("\nsetup: ".join(missing))
 
@@ -111,7 +113,15 @@ def install(extras):
         subprocess.check_call([sys.executable, "-m", "venv", "--clear", VENV])
     target = ROOT + ("[" + ",".join(extras) + "]" if extras else "")
     print("setup: installing the packages that pyproject.toml pins", flush=True)
-    command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+    command = [
+        python,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-input",
+    ]
     command += ["--constraint", os.path.join(ROOT, "constraints.txt"), "--editable", target]
     if subprocess.call(command) != 0:
         fail("pip could not install the packages (see above); is there a network?")

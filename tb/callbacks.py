@@ -14,7 +14,7 @@ _count = 0
 def _install() -> None:
     original: Callable[[Any], None] = GPITrigger._react
 
-    def counted(self: Any) -> None:
+    def counted(self: GPITrigger) -> None:
         global _count
         _count += 1
         original(self)

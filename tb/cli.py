@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from tb import build, registry, runner
 from tb.paths import BUILD, ROOT
@@ -89,7 +88,9 @@ def _test(arguments: argparse.Namespace) -> int:
         "SEED": str(arguments.seed),
         "ARRAY_DIM": str(arguments.array_dim),
     }
-    return subprocess.run([*command, *arguments.paths], cwd=ROOT, env=environment, check=False).returncode
+    return subprocess.run(
+        [*command, *arguments.paths], cwd=ROOT, env=environment, check=False
+    ).returncode
 
 
 def _build(arguments: argparse.Namespace) -> int:

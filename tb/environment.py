@@ -11,13 +11,13 @@ from pathlib import Path
 import cocotb
 import numpy as np
 import numpy.typing as npt
-from cocotb.handle import HierarchyObject
 from cocotb.triggers import FallingEdge, RisingEdge, Timer
 
 from golden.machine import ChipConfig, Machine, RunResult, StartState
 from npu.isa import Instruction
 from npu.regs.generated import CHIP_FIELDS, ChipReg
 from tb import coverage, logs
+from tb.dut import Dut
 from tb.host import Finish, Host, HostError
 from tb.knobs import Knobs
 from tb.memory import Memory
@@ -72,7 +72,7 @@ class Bench:
         hits: coverage rows that programs of this test have executed.
     """
 
-    dut: HierarchyObject
+    dut: Dut
     run_dir: Path
     memory: Memory
     host: Host
@@ -81,7 +81,7 @@ class Bench:
     hits: coverage.Hits = field(default_factory=coverage.Hits)
 
     @classmethod
-    async def start(cls, dut: HierarchyObject, knobs: Knobs | None = None) -> Bench:
+    async def start(cls, dut: Dut, knobs: Knobs | None = None) -> Bench:
         """Reset the chip and return the bench around it."""
         run_dir = Path(str(cocotb.plusargs["run_dir"]))
         seed = int(cocotb.RANDOM_SEED)
@@ -189,14 +189,16 @@ class Bench:
         limit: int = DEFAULT_LIMIT,
     ) -> Execution:
         """`load` and `run` in one."""
-        return await self.run(program, self.load(program, stream, bases=bases, pos=pos), limit=limit)
+        return await self.run(
+            program, self.load(program, stream, bases=bases, pos=pos), limit=limit
+        )
 
     def _save_hits(self) -> None:
         text = json.dumps(self.hits.counts, indent=1, sort_keys=True)
         (self.run_dir / coverage.FILE).write_text(text, encoding="utf-8")
 
 
-async def reset(dut: HierarchyObject, cycles: int = 5) -> None:
+async def reset(dut: Dut, cycles: int = 5) -> None:
     """Hold the chip in reset for some cycles; it releases after a clock edge."""
     dut.rst_n.value = 0
     for _ in range(cycles):

@@ -6,9 +6,8 @@ from __future__ import annotations
 import time
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from cocotb.handle import HierarchyObject
 from cocotb.triggers import (
     ClockCycles,
     First,
@@ -24,6 +23,9 @@ from golden.machine import ErrorReport, StartState
 from npu.isa import Engine, ErrorCode
 from npu.regs.generated import CHIP_BASE, SEQ_BASE, SEQ_FIELDS, ChipReg, SeqReg
 from tb import callbacks
+from tb.dut import Dut
+
+T = TypeVar("T")
 
 CLOCK_NS = 10
 """Period of the clock of `tb_top`."""
@@ -83,7 +85,7 @@ class Finish:
         return self.counters.cycles / max(self.seconds, 1e-9) / 1000
 
 
-class _Master(AXI4LiteMaster):
+class _Master(AXI4LiteMaster):  # type: ignore[misc]
     """AXI4-Lite master that samples WREADY before the clock edge, as it does AWREADY.
 
     The library's own looks after the edge, when a slave that accepted the word has already lowered
@@ -121,7 +123,7 @@ class _Master(AXI4LiteMaster):
 class Host:
     """A host on the register port of `tb_top`."""
 
-    def __init__(self, dut: HierarchyObject) -> None:
+    def __init__(self, dut: Dut) -> None:
         self._dut = dut
         self._bus = _Master(dut, "S_AXIL", dut.clk)
 
@@ -142,7 +144,7 @@ class Host:
         access = self._bus.write(address, value, byte_enable=strobe)
         await self._access(access, f"write of register {address:#05x}")
 
-    async def _access(self, access: Coroutine[Any, Any, Any], what: str) -> Any:
+    async def _access(self, access: Coroutine[Any, Any, T], what: str) -> T:
         try:
             return await with_timeout(access, ACCESS_LIMIT * CLOCK_NS, "ns")
         except AXIProtocolError as error:
@@ -206,7 +208,10 @@ class Host:
         dut = self._dut
         busy, stall = int(dut.engine_busy.value), int(dut.engine_stall.value)
         indices = int(dut.engine_instr.value)
-        parts = [f"cycle {int(dut.cycle.value)}", f"last dispatched {int(dut.last_dispatched.value)}"]
+        parts = [
+            f"cycle {int(dut.cycle.value)}",
+            f"last dispatched {int(dut.last_dispatched.value)}",
+        ]
         for engine in range(6):
             if busy >> engine & 1:
                 state = "stalled" if stall >> engine & 1 else "busy"

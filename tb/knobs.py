@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from cocotb.handle import HierarchyObject
+from tb.dut import Dut
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Knobs:
             if not 0 <= getattr(self, name) <= 99:
                 raise ValueError(f"{name}: given {getattr(self, name)}, allowed 0..99 percent")
 
-    def apply(self, dut: HierarchyObject) -> None:
+    def apply(self, dut: Dut) -> None:
         """Set the signals; they take effect at the next clock edge."""
         for field in fields(self):
             getattr(dut, f"knob_{field.name}").value = getattr(self, field.name)

@@ -46,8 +46,9 @@ class Memory:
 
     def _check(self, address: int, size: int) -> None:
         if address < 0 or address + size > self.data.size:
+            last = address + size - 1
             raise IndexError(
-                f"memory {address:#x}..{address + size - 1:#x} is outside 0..{self.data.size - 1:#x}"
+                f"memory: given {address:#x}..{last:#x}, allowed 0..{self.data.size - 1:#x}"
             )
 
     def stage(self, address: int, data: bytes | npt.NDArray[Any]) -> int:

@@ -50,8 +50,14 @@ module npu_streamer
 
   localparam int unsigned RoomW = $clog2(FifoWords + 1);
 
-  ticket_t ticket;
+  ticket_t ticket, drawn;
   logic ticket_valid, ticket_pop;
+
+  assign drawn = '{
+          rewind: ticket_rewind_i,
+          engine: ticket_engine_i,
+          offset: ticket_offset_i
+      };
 
   npu_fifo #(
     .DataT(ticket_t),
@@ -61,7 +67,7 @@ module npu_streamer
     .rst_ni,
     .valid_i(ticket_valid_i),
     .ready_o(ticket_ready_o),
-    .data_i ('{rewind: ticket_rewind_i, engine: ticket_engine_i, offset: ticket_offset_i}),
+    .data_i (drawn),
     .valid_o(ticket_valid),
     .ready_i(ticket_pop),
     .data_o (ticket),

@@ -85,7 +85,9 @@ def size(random: np.random.Generator, most: int) -> int:
     return min(max(value, 1), most)
 
 
-def _loads(fills: Sequence[tuple[int, bytes]], bench: Bench, at: int) -> tuple[list[Instruction], int]:
+def _loads(
+    fills: Sequence[tuple[int, bytes]], bench: Bench, at: int
+) -> tuple[list[Instruction], int]:
     """Stage fills in memory from `at` and return the loads that bring them to SRAM, and the end."""
     merged: list[tuple[int, bytearray]] = []
     for address, data in fills:

@@ -148,10 +148,8 @@ class _Builder:
         dtype = np.int32 if mode.accumulate else np.int16 if mode.out == OUT_INT16 else np.int8
         width = shape.n * np.dtype(dtype).itemsize
         same_form = mode.accumulate == (mode.out == OUT_INT32)
-        if same_form and self.random.random() < 0.5:
-            place = c
-        else:
-            place = self.space.matrix(rows, width)
+        over_c = same_form and self.random.random() < 0.5
+        place = c if over_c else self.space.matrix(rows, width)
         self.prefix["dp"] = place.prefix_pitch
         if mode.accumulate:
             span = 2**31 if self.random.random() < 0.1 else 2**20
@@ -295,7 +293,9 @@ def classic(random: np.random.Generator, space: Space, rows: int = 128, edge: in
         if needs_no_prefix:
             builder.prefix = {}
     scale = int(random.integers(256))
-    shift = round(np.log2(max(builder.spread, 1) * max(scale, 1) / 40)) + int(random.integers(-2, 3))
+    shift = round(np.log2(max(builder.spread, 1) * max(scale, 1) / 40)) + int(
+        random.integers(-2, 3)
+    )
     flags = 0
     for flag, on in (
         (Flag.TRANSPOSE_B, mode.transpose),

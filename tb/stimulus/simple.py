@@ -102,18 +102,18 @@ def vec(random: np.random.Generator, space: Space, op: VecOp | None = None) -> C
     c = (b if b is not None and random.random() < 0.5 else a) if in_place else None
     if c is None:
         c = space.matrix(rows, count << wide_c)
-    fields = {"src1": b.word if b is not None else 0}
+    source, k = b.word if b is not None else 0, 0
     imm = {"op": int(op), "a16": wide_a, "c16": wide_c}
     if op in (VecOp.MUL, VecOp.SCALE_SHIFT):
         imm["sh"] = int(random.integers(64)) if random.random() < 0.2 else int(random.integers(18))
     if op == VecOp.SCALE_SHIFT:
-        fields["k"] = int(mixed(random, (1,), np.int16)[0]) & 0xFFFF
+        k = int(mixed(random, (1,), np.int16)[0]) & 0xFFFF
     if op == VecOp.CLAMP:
         limits = mixed(random, (2,), np.int16 if random.random() < 0.3 else kind)
         low, high = sorted(int(x) for x in limits)
         if random.random() < 0.1:
             low, high = high, low
-        fields |= {"src1": low & 0xFFFF, "k": high & 0xFFFF}
+        source, k = low & 0xFFFF, high & 0xFFFF
     if op == VecOp.TABLE:
         table = full(random, (1, TABLE_BYTES), np.int8)
         if random.random() < 0.5:
@@ -122,20 +122,21 @@ def vec(random: np.random.Generator, space: Space, op: VecOp | None = None) -> C
         else:
             place = space.block(TABLE_BYTES)
             case.fill(place, table)
-            fields["src1"] = place.word
+            source = place.word
     case.words = instruction(
         Opcode.VEC,
         dst=c.word,
         src0=a.word,
+        src1=source,
         m=rows,
         n=count,
+        k=k,
         imm=imm,
         prefix={
             "cp": c.prefix_pitch,
             "ap": a.prefix_pitch,
             "bp": b.prefix_pitch if b is not None else 0,
         },
-        **fields,
     )
     return case
 
@@ -189,10 +190,8 @@ def softmax(random: np.random.Generator, space: Space) -> Case:
     case.fill(a, scores)
     size_out = 2 if out == 2 else 1
     fits = out == 2 and not score8 and a.pitch * WORD >= up(count, 16) * 2
-    if fits and random.random() < 0.4:
-        c = a
-    else:
-        c = space.matrix(rows, up(count, 16) * size_out)
+    in_place = fits and random.random() < 0.4
+    c = a if in_place else space.matrix(rows, up(count, 16) * size_out)
     sums = space.block(rows * WORD).word if out else 0
     if causal and random.random() < 0.7:
         pos = int(random.integers(0, 320))
@@ -231,12 +230,12 @@ def layernorm(random: np.random.Generator, space: Space) -> Case:
     case = Case([])
     case.fill(a, np.clip(x, -32768, 32767).astype(np.int16))
     c = space.matrix(rows, count << out16)
-    channels = np.zeros(
-        up(count), np.dtype([("gain", "<u2"), ("shift", "u1"), ("bias", "i1")])
-    )
+    channels = np.zeros(up(count), np.dtype([("gain", "<u2"), ("shift", "u1"), ("bias", "i1")]))
     channels["gain"][:count] = random.integers(0, 1 << 15, count)
     useful = random.integers(10, 24, count)
-    channels["shift"][:count] = np.where(random.random(count) < 0.05, random.integers(0, 64), useful)
+    channels["shift"][:count] = np.where(
+        random.random(count) < 0.05, random.integers(0, 64), useful
+    )
     channels["bias"][:count] = mixed(random, (count,), np.int8)
     epsilon = int(random.integers(0, 1 << 62)) >> int(random.integers(0, 63))
     if random.random() < 0.05:

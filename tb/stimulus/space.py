@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -71,7 +72,7 @@ class Space:
         edges = [(0, 0), *sorted(self.taken), (self.words, self.words)]
         gaps = [
             (left[1], right[0] - words)
-            for left, right in zip(edges, edges[1:], strict=False)
+            for left, right in pairwise(edges)
             if right[0] - left[1] >= words
         ]
         if not gaps:

@@ -6,16 +6,16 @@ from __future__ import annotations
 from functools import partial
 
 import cocotb
-from cocotb.handle import HierarchyObject
 
 from npu.asm import assemble
+from tb.dut import Dut
 from tb.environment import Bench
 from tb.stimulus import build_program
 from tb.stimulus.simple import DMA_BASES, Memory, dma_load, dma_store
 
 
 @cocotb.test
-async def test_dma_random(dut: HierarchyObject) -> None:
+async def test_dma_random(dut: Dut) -> None:
     """Random loads and stores side by side, through every base register."""
     bench = await Bench.start(dut)
     for _ in range(3):
@@ -26,7 +26,7 @@ async def test_dma_random(dut: HierarchyObject) -> None:
 
 
 @cocotb.test
-async def test_dma_boundaries(dut: HierarchyObject) -> None:
+async def test_dma_boundaries(dut: Dut) -> None:
     """Transfers that start and end around a 4 KiB boundary, of every length up to three beats."""
     bench = await Bench.start(dut)
     text = ""
@@ -41,7 +41,7 @@ async def test_dma_boundaries(dut: HierarchyObject) -> None:
 
 
 @cocotb.test
-async def test_dma_large(dut: HierarchyObject) -> None:
+async def test_dma_large(dut: Dut) -> None:
     """The longest row, and the whole SRAM in and out."""
     bench = await Bench.start(dut)
     text = """

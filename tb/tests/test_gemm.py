@@ -6,8 +6,8 @@ from __future__ import annotations
 from functools import partial
 
 import cocotb
-from cocotb.handle import HierarchyObject
 
+from tb.dut import Dut
 from tb.environment import Bench
 from tb.stimulus import build_program, run_cases
 from tb.stimulus.case import Case
@@ -25,7 +25,7 @@ from tb.stimulus.space import Space
 
 
 @cocotb.test
-async def test_gemm_random(dut: HierarchyObject) -> None:
+async def test_gemm_random(dut: Dut) -> None:
     """Random modes and shapes, several instructions in flight."""
     bench = await Bench.start(dut)
     make = partial(gemm, rows=bench.config.acc_rows, edge=bench.config.tile)
@@ -33,7 +33,7 @@ async def test_gemm_random(dut: HierarchyObject) -> None:
 
 
 @cocotb.test
-async def test_gemm_classic(dut: HierarchyObject) -> None:
+async def test_gemm_classic(dut: Dut) -> None:
     """The instruction without a mode word: scale and shift, raw sums, accumulate over C."""
     bench = await Bench.start(dut)
     make = partial(classic, rows=bench.config.acc_rows, edge=bench.config.tile)
@@ -41,7 +41,7 @@ async def test_gemm_classic(dut: HierarchyObject) -> None:
 
 
 @cocotb.test
-async def test_gemm_shapes(dut: HierarchyObject) -> None:
+async def test_gemm_shapes(dut: Dut) -> None:
     """Every remainder of M, N and K modulo 16 and the tile, exact int32 sums, all forms of B."""
     bench = await Bench.start(dut)
     edge = bench.config.tile
@@ -75,7 +75,7 @@ async def test_gemm_shapes(dut: HierarchyObject) -> None:
 
 
 @cocotb.test
-async def test_gemm_largest(dut: HierarchyObject) -> None:
+async def test_gemm_largest(dut: Dut) -> None:
     """As many rows as the accumulators hold, and one long row."""
     bench = await Bench.start(dut)
     rows, edge = bench.config.acc_rows, bench.config.tile

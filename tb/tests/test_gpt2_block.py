@@ -15,13 +15,13 @@ from typing import Any
 import cocotb
 import numpy as np
 import numpy.typing as npt
-from cocotb.handle import HierarchyObject
 
 from golden import gpt2
 from golden.contribution import check_block
 from npu.compiler import CompiledBlock, compile_block
 from npu.isa.operands import Limits
 from tb import report
+from tb.dut import Dut
 from tb.environment import INPUT, OUTPUT, Bench, Execution
 from tb.paths import ROOT
 from tb.tensors import compare_tensor, gather, locator
@@ -90,9 +90,9 @@ def _compare(
         compared += compare_tensor(name, layer, expected[name], tensor, instr, program)
     out = expected["resid2"]
     stored = bench.memory.array(OUTPUT, out.shape, out.dtype)
-    return compared + compare_tensor(
-        "output", layer, out, stored, len(program) - 2, program
-    ), set(actual)
+    return compared + compare_tensor("output", layer, out, stored, len(program) - 2, program), set(
+        actual
+    )
 
 
 async def _one(
@@ -120,7 +120,7 @@ async def _one(
 
 
 @cocotb.test
-async def test_gpt2_block(dut: HierarchyObject) -> None:
+async def test_gpt2_block(dut: Dut) -> None:
     """Every layer of gpt2-tiny at sequence lengths 1, 5, 16 and 128, fused and unfused."""
     model = quantize_checkpoint(str(CHECKPOINT))
     bench = await Bench.start(dut)

@@ -5,23 +5,23 @@ from __future__ import annotations
 
 import cocotb
 import numpy as np
-from cocotb.handle import HierarchyObject
 
 from npu.asm import assemble
+from tb.dut import Dut
 from tb.environment import INPUT, Bench
 from tb.stimulus import run_cases
 from tb.stimulus.simple import layernorm
 
 
 @cocotb.test
-async def test_layernorm_random(dut: HierarchyObject) -> None:
+async def test_layernorm_random(dut: Dut) -> None:
     """Random shapes, spreads, gains, biases and epsilon terms."""
     bench = await Bench.start(dut)
     await run_cases(bench, [layernorm], count=40, programs=4)
 
 
 @cocotb.test
-async def test_layernorm_spreads(dut: HierarchyObject) -> None:
+async def test_layernorm_spreads(dut: Dut) -> None:
     """Rows whose variance walks through every power of two, so that each table entry serves."""
     bench = await Bench.start(dut)
     count = 32
@@ -44,7 +44,7 @@ async def test_layernorm_spreads(dut: HierarchyObject) -> None:
 
 
 @cocotb.test
-async def test_layernorm_longest(dut: HierarchyObject) -> None:
+async def test_layernorm_longest(dut: Dut) -> None:
     """A row of the greatest length, full-range values."""
     bench = await Bench.start(dut)
     longest = bench.config.norm_max

@@ -6,8 +6,8 @@ from __future__ import annotations
 from functools import partial
 
 import cocotb
-from cocotb.handle import HierarchyObject
 
+from tb.dut import Dut
 from tb.environment import Bench
 from tb.knobs import Knobs
 from tb.stimulus import build_program
@@ -42,7 +42,7 @@ async def run_with(bench: Bench, knobs: Knobs, count: int = 24) -> int:
 
 
 @cocotb.test
-async def test_memory_latency(dut: HierarchyObject) -> None:
+async def test_memory_latency(dut: Dut) -> None:
     """Latencies from 1 to 200 on both channels, without and with gaps."""
     bench = await Bench.start(dut)
     for read, write, gap in ((1, 1, 0), (2, 200, 20), (17, 3, 60), (40, 40, 30), (200, 200, 10)):
@@ -53,16 +53,18 @@ async def test_memory_latency(dut: HierarchyObject) -> None:
 
 
 @cocotb.test
-async def test_memory_back_pressure(dut: HierarchyObject) -> None:
+async def test_memory_back_pressure(dut: Dut) -> None:
     """Addresses and write data that are seldom taken."""
     bench = await Bench.start(dut)
     for stall in (10, 50, 90):
-        knobs = Knobs(read_latency=5, ar_stall=stall, aw_stall=stall, w_stall=stall, write_gap=stall)
+        knobs = Knobs(
+            read_latency=5, ar_stall=stall, aw_stall=stall, w_stall=stall, write_gap=stall
+        )
         await run_with(bench, knobs)
 
 
 @cocotb.test
-async def test_memory_interleaving(dut: HierarchyObject) -> None:
+async def test_memory_interleaving(dut: Dut) -> None:
     """Read beats of different identifiers alternate at random; order holds within each."""
     bench = await Bench.start(dut)
     for latency in (1, 30, 120):
@@ -70,7 +72,7 @@ async def test_memory_interleaving(dut: HierarchyObject) -> None:
 
 
 @cocotb.test
-async def test_memory_timing_is_invisible(dut: HierarchyObject) -> None:
+async def test_memory_timing_is_invisible(dut: Dut) -> None:
     """Two runs of one program under two memories differ in cycles and in nothing else."""
     bench = await Bench.start(dut)
     program, stream = build_program(bench, everything(bench), 20, group=6)

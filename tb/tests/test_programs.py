@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import cocotb
-from cocotb.handle import HierarchyObject
 
 from npu.asm import assemble
 from npu.isa import ErrorCode, Instruction
+from tb.dut import Dut
 from tb.environment import Bench
 
 
@@ -17,7 +17,7 @@ def words(text: str) -> list[Instruction]:
 
 
 @cocotb.test
-async def test_program_copy(dut: HierarchyObject) -> None:
+async def test_program_copy(dut: Dut) -> None:
     """Load a matrix, move it inside SRAM, store it elsewhere."""
     bench = await Bench.start(dut)
     program = words("""
@@ -35,7 +35,7 @@ async def test_program_copy(dut: HierarchyObject) -> None:
 
 
 @cocotb.test
-async def test_program_end_only(dut: HierarchyObject) -> None:
+async def test_program_end_only(dut: Dut) -> None:
     """The shortest program, and the same start again and again."""
     bench = await Bench.start(dut)
     for _ in range(3):
@@ -44,7 +44,7 @@ async def test_program_end_only(dut: HierarchyObject) -> None:
 
 
 @cocotb.test
-async def test_program_classic_gemm(dut: HierarchyObject) -> None:
+async def test_program_classic_gemm(dut: Dut) -> None:
     """The original's small program: load, multiply with scale and shift, add, ReLU, store."""
     bench = await Bench.start(dut)
     program = words("""
@@ -67,7 +67,7 @@ async def test_program_classic_gemm(dut: HierarchyObject) -> None:
 
 
 @cocotb.test
-async def test_program_set(dut: HierarchyObject) -> None:
+async def test_program_set(dut: Dut) -> None:
     """SET changes the machine's bases and position, not the host's registers."""
     bench = await Bench.start(dut)
     text = ["NOP"]
@@ -77,7 +77,9 @@ async def test_program_set(dut: HierarchyObject) -> None:
     text += ["SET POS v=5", "SET POS v=4294967295 add", "SET STREAM v=0"]
     text += [f"DMA_LOAD dst={0x100 * base:#x} M=2 N=33 b={base} off=16" for base in range(8)]
     text += ["BARRIER"]
-    text += [f"DMA_STORE dst={0x100 * base:#x} M=2 N=33 b={7 - base} off=0x8000" for base in range(8)]
+    text += [
+        f"DMA_STORE dst={0x100 * base:#x} M=2 N=33 b={7 - base} off=0x8000" for base in range(8)
+    ]
     text += ["END"]
     await bench.execute(words("\n".join(text)))
     # The same program without SET of the bases starts from the host's values again.
@@ -85,7 +87,7 @@ async def test_program_set(dut: HierarchyObject) -> None:
 
 
 @cocotb.test
-async def test_program_barriers(dut: HierarchyObject) -> None:
+async def test_program_barriers(dut: Dut) -> None:
     """Every mask bit and every count of BARRIER, with work in flight on each engine."""
     bench = await Bench.start(dut)
     engines = ("ld", "st", "gemm", "smx", "nrm", "vec")
@@ -109,7 +111,7 @@ async def test_program_barriers(dut: HierarchyObject) -> None:
 
 
 @cocotb.test
-async def test_program_queues(dut: HierarchyObject) -> None:
+async def test_program_queues(dut: Dut) -> None:
     """More instructions than the queues hold, on all engines at once, without barriers."""
     bench = await Bench.start(dut)
     text = ""
@@ -126,7 +128,7 @@ async def test_program_queues(dut: HierarchyObject) -> None:
 
 
 @cocotb.test
-async def test_program_no_end(dut: HierarchyObject) -> None:
+async def test_program_no_end(dut: Dut) -> None:
     """A program that runs off its length is stopped, named, and the next one runs."""
     bench = await Bench.start(dut)
     program = words("DMA_LOAD dst=0 M=1 N=64 b=0\nNOP\nNOP\nEND")
@@ -138,7 +140,7 @@ async def test_program_no_end(dut: HierarchyObject) -> None:
 
 
 @cocotb.test
-async def test_program_waits_for_older(dut: HierarchyObject) -> None:
+async def test_program_waits_for_older(dut: Dut) -> None:
     """A refused instruction changes nothing, and what is older finishes first."""
     bench = await Bench.start(dut)
     program = [

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import cocotb
-from cocotb.handle import HierarchyObject
 
 from npu.isa import ISA_VERSION
 from npu.regs.generated import CHIP_FIELDS, CHIP_ID_VALUE, SEQ_BASE, ChipReg, SeqReg
 from npu.regs.source import Field, Register, Window, load_all
+from tb.dut import Dut
 from tb.environment import Bench, reset
 from tb.host import RegisterError
 
@@ -37,7 +37,7 @@ def _reset_value(fields: tuple[Field, ...]) -> tuple[int, int]:
 
 
 @cocotb.test
-async def test_registers_reset_values(dut: HierarchyObject) -> None:
+async def test_registers_reset_values(dut: Dut) -> None:
     """After reset every register holds its documented value, and reserved bits read 0."""
     bench = await Bench.start(dut)
     for window, register in _registers():
@@ -49,7 +49,7 @@ async def test_registers_reset_values(dut: HierarchyObject) -> None:
 
 
 @cocotb.test
-async def test_registers_identification(dut: HierarchyObject) -> None:
+async def test_registers_identification(dut: Dut) -> None:
     """The chip names itself, its versions and its sizes."""
     bench = await Bench.start(dut)
     host = bench.host
@@ -70,7 +70,7 @@ async def test_registers_identification(dut: HierarchyObject) -> None:
 
 
 @cocotb.test
-async def test_registers_access_kinds(dut: HierarchyObject) -> None:
+async def test_registers_access_kinds(dut: Dut) -> None:
     """Writes change exactly the writable bits, byte by byte; each register is its own."""
     bench = await Bench.start(dut)
     host = bench.host
@@ -92,7 +92,7 @@ async def test_registers_access_kinds(dut: HierarchyObject) -> None:
 
 
 @cocotb.test
-async def test_registers_unmapped(dut: HierarchyObject) -> None:
+async def test_registers_unmapped(dut: Dut) -> None:
     """Unmapped addresses read 0 and ignore writes; unaligned accesses are answered SLVERR."""
     bench = await Bench.start(dut)
     host = bench.host
@@ -119,7 +119,7 @@ async def test_registers_unmapped(dut: HierarchyObject) -> None:
 
 
 @cocotb.test
-async def test_registers_reset_clears(dut: HierarchyObject) -> None:
+async def test_registers_reset_clears(dut: Dut) -> None:
     """A hard reset brings back the documented values."""
     bench = await Bench.start(dut)
     for window, register in _registers():

@@ -5,23 +5,23 @@ from __future__ import annotations
 
 import cocotb
 import numpy as np
-from cocotb.handle import HierarchyObject
 
 from npu.asm import assemble
+from tb.dut import Dut
 from tb.environment import INPUT, Bench
 from tb.stimulus import run_cases
 from tb.stimulus.simple import softmax
 
 
 @cocotb.test
-async def test_softmax_random(dut: HierarchyObject) -> None:
+async def test_softmax_random(dut: Dut) -> None:
     """Random shapes, forms, masks and score distributions."""
     bench = await Bench.start(dut)
     await run_cases(bench, [softmax], count=40, programs=4)
 
 
 @cocotb.test
-async def test_softmax_distances(dut: HierarchyObject) -> None:
+async def test_softmax_distances(dut: Dut) -> None:
     """Every distance from the maximum that has a numerator of its own, in one row per form."""
     bench = await Bench.start(dut)
     row = (20000 - np.arange(1300)).astype("<i2")
@@ -34,7 +34,7 @@ async def test_softmax_distances(dut: HierarchyObject) -> None:
 
 
 @cocotb.test
-async def test_softmax_long_equal(dut: HierarchyObject) -> None:
+async def test_softmax_long_equal(dut: Dut) -> None:
     """1,024 equal scores: the sum counts every one of them."""
     bench = await Bench.start(dut)
     bench.memory.stage(INPUT, np.full(1024, -321, "<i2"))
@@ -53,7 +53,7 @@ async def test_softmax_long_equal(dut: HierarchyObject) -> None:
 
 
 @cocotb.test
-async def test_softmax_causal(dut: HierarchyObject) -> None:
+async def test_softmax_causal(dut: Dut) -> None:
     """The mask at every position of a prompt, with stacked heads and rows past the last column."""
     bench = await Bench.start(dut)
     for pos in (0, 1, 15, 16, 17, 40):

@@ -7,24 +7,24 @@ from functools import partial
 
 import cocotb
 import numpy as np
-from cocotb.handle import HierarchyObject
 
 from npu.asm import assemble
 from npu.isa import VecOp
+from tb.dut import Dut
 from tb.environment import INPUT, Bench
 from tb.stimulus import run_cases
 from tb.stimulus.simple import gelu, vec
 
 
 @cocotb.test
-async def test_vec_random(dut: HierarchyObject) -> None:
+async def test_vec_random(dut: Dut) -> None:
     """Random operations, shapes, pitches and values."""
     bench = await Bench.start(dut)
     await run_cases(bench, [vec], count=60, programs=3)
 
 
 @cocotb.test
-async def test_vec_each_operation(dut: HierarchyObject) -> None:
+async def test_vec_each_operation(dut: Dut) -> None:
     """Each operation in a program of its own, so that a fault names it."""
     bench = await Bench.start(dut)
     for op in VecOp:
@@ -32,7 +32,7 @@ async def test_vec_each_operation(dut: HierarchyObject) -> None:
 
 
 @cocotb.test
-async def test_vec_pairs(dut: HierarchyObject) -> None:
+async def test_vec_pairs(dut: Dut) -> None:
     """All 65,536 pairs of int8 operands through ADD, SUB and MUL."""
     bench = await Bench.start(dut)
     values = np.arange(-128, 128).astype(np.int8)
@@ -51,7 +51,7 @@ async def test_vec_pairs(dut: HierarchyObject) -> None:
 
 
 @cocotb.test
-async def test_gelu_random(dut: HierarchyObject) -> None:
+async def test_gelu_random(dut: Dut) -> None:
     """Random shapes and random tables, from the stream and from SRAM."""
     bench = await Bench.start(dut)
     await run_cases(bench, [gelu], count=40, programs=2)
