@@ -240,10 +240,6 @@ module npu_core
   logic ticket_valid, ticket_ready, ticket_rewind;
   engine_e ticket_engine;
   logic [31:0] ticket_offset;
-  // Traced by the bench: every word that leaves the dispatcher
-  logic dispatch_fire, barrier_wait;
-  instr_idx_t dispatch_instr;
-  word_t dispatch_word;
 
   npu_seq #(
     .ArrayDim (ArrayDim),
@@ -283,14 +279,10 @@ module npu_core
     .error_o        (seq_error),
     .error_instr_o  (seq_error_instr),
     .error_addr_o   (seq_error_addr),
-    .fire_o         (dispatch_fire),
-    .fire_instr_o   (dispatch_instr),
-    .fire_word_o    (dispatch_word),
-    .barrier_wait_o (barrier_wait),
+    .fire_o         (instr_o),
     .busy_o         (scoreboard_busy)
   );
 
-  assign instr_o        = dispatch_fire;
   assign engine_busy_o  = scoreboard_busy;
   assign engine_stall_o = unit_stall & unit_busy;
 

@@ -215,10 +215,4 @@ package npu_pkg;
     return x[15:0];
   endfunction
 
-  // Position of the highest set bit; zero for zero.
-  function automatic logic [5:0] msb64(logic [63:0] x);
-    msb64 = '0;
-    for (int unsigned i = 0; i < 64; i++) if (x[i]) msb64 = 6'(i);
-  endfunction
-
 endpackage

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 
-from tb import build, registry, runner
+from tb import build, faults, lint, registry, regress, runner, waves
 from tb.paths import BUILD, ROOT
 from tb.verilator import VerilatorError
 
@@ -78,6 +78,50 @@ def _run(arguments: argparse.Namespace) -> int:
     return 1 if failed or not results else 0
 
 
+def _regress(arguments: argparse.Namespace) -> int:
+    """Run all tests on the RTL; print what they executed of the instruction set."""
+    _check_simulator(arguments.sim)
+    tests = registry.discover()
+    configuration = _configuration(arguments, "fast")
+    seeds = range(arguments.seed, arguments.seed + arguments.seeds)
+    jobs = [runner.Job(test, configuration, seed) for test in tests for seed in seeds]
+    results = runner.run_all(jobs, arguments.jobs, _print_result)
+    rows = regress.merge(results)
+    table = regress.render(rows)
+    (BUILD / "regress.txt").write_text(table, encoding="utf-8")
+    print(table)
+    failed = sum(not result.passed for result in results)
+    unseen = regress.missing(rows)
+    print(
+        f"{len(results) - failed} passed, {failed} failed; {len(rows) - len(unseen)} of "
+        f"{len(rows)} rows executed"
+    )
+    for name in unseen:
+        print(f"no test executes: {name}")
+    return 1 if failed or unseen or not results else 0
+
+
+def _waves(arguments: argparse.Namespace) -> int:
+    """Record the waveform of one test: build/waves/NAME.fst and NAME.gtkw."""
+    _check_simulator(arguments.sim)
+    names = _names(arguments.tests)
+    if not names:
+        raise SystemExit("make waves needs TESTCASE=name")
+    chosen = registry.select(names, registry.discover())
+    configuration = _configuration(arguments, "debug")
+    waves.WAVES.mkdir(parents=True, exist_ok=True)
+    jobs = [
+        runner.Job(test, configuration, arguments.seed, waves.WAVES / f"{test.name}.fst")
+        for test in chosen
+    ]
+    results = runner.run_all(jobs, arguments.jobs, _print_result)
+    for job in jobs:
+        if job.waves is not None and job.waves.exists():
+            save_file = waves.write_save_file(job.waves)
+            print(f"waves: gtkwave {save_file.relative_to(ROOT)}")
+    return 1 if any(not result.passed for result in results) else 0
+
+
 def _test(arguments: argparse.Namespace) -> int:
     """Build, then run everything under pytest: simulator-free tests and all tests on the RTL."""
     _check_simulator(arguments.sim)
@@ -91,6 +135,41 @@ def _test(arguments: argparse.Namespace) -> int:
     return subprocess.run(
         [*command, *arguments.paths], cwd=ROOT, env=environment, check=False
     ).returncode
+
+
+def _faults(arguments: argparse.Namespace) -> int:
+    """Plant each fault of faults/ in the RTL; its test must notice."""
+    _check_simulator(arguments.sim)
+    chosen = faults.discover()
+    names = _names(arguments.faults)
+    if names:
+        chosen = [fault for fault in chosen if fault.name in names]
+    if not chosen:
+        raise SystemExit("no fault to plant")
+    build.generate()
+
+    def show(verdict: faults.Verdict) -> None:
+        word = "noticed" if verdict.noticed else "MISSED "
+        lines = verdict.reason.splitlines() or [""]
+        print(f"{word} {verdict.fault.name} by {verdict.fault.test.name}", flush=True)
+        print(f"        {verdict.fault.summary}", flush=True)
+        print(f"        {lines[0][:160]}", flush=True)
+
+    verdicts = faults.run_all(chosen, arguments.array_dim, arguments.seed, show)
+    missed = sum(not verdict.noticed for verdict in verdicts)
+    print(f"{len(verdicts) - missed} of {len(verdicts)} faults noticed")
+    return 1 if missed else 0
+
+
+def _lint(_: argparse.Namespace) -> int:
+    """Check style and types, import rules, generated files."""
+    build.generate()
+    return lint.run()
+
+
+def _format(_: argparse.Namespace) -> int:
+    """Format SystemVerilog and Python in place."""
+    return lint.format_sources()
 
 
 def _build(arguments: argparse.Namespace) -> int:
@@ -132,6 +211,14 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--seeds", type=_positive, default=1, help="seeds per test")
     run.add_argument("--debug", action="store_true", help="use the debug build")
 
+    regression = command("regress", _regress)
+    common(regression)
+    regression.add_argument("--seeds", type=_positive, default=1, help="seeds per test")
+
+    wave = command("waves", _waves)
+    common(wave)
+    wave.add_argument("tests", nargs="?", default="", help="exact names, comma list")
+
     test = command("test", _test)
     common(test)
     test.add_argument("paths", nargs="*", help="pytest's own paths and options")
@@ -140,6 +227,12 @@ def _parser() -> argparse.ArgumentParser:
     common(built)
     built.add_argument("kinds", nargs="*", choices=["fast", "debug"], default=["fast"])
 
+    fault = command("faults", _faults)
+    common(fault)
+    fault.add_argument("faults", nargs="?", default="", help="names, comma list; default all")
+
+    command("lint", _lint)
+    command("format", _format)
     command("gen", _gen)
     return parser
 
@@ -150,7 +243,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     BUILD.mkdir(exist_ok=True)
     try:
         status: int = arguments.function(arguments)
-    except (build.BuildError, VerilatorError, registry.UnknownTestError) as error:
+    except (
+        build.BuildError,
+        VerilatorError,
+        registry.UnknownTestError,
+        faults.FaultError,
+    ) as error:
         print(f"npu: {error}", file=sys.stderr)
         return 2
     return status

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plants the faults of `faults/` in copies of the RTL and runs the tests that must notice them.
 
-A fault is a patch against the tree with two header lines: `Fault:` says what is wrong, `Test:` names
-the test that must turn red. A fault that goes unnoticed, a patch that no longer applies and a model
-that no longer builds are failures.
+A fault is a patch against the tree with two header lines: `Fault:` says what is wrong, `Test:`
+names the test that must turn red. A fault that goes unnoticed, a patch that no longer applies and a
+model that no longer builds are failures.
 """
 
 from __future__ import annotations

@@ -45,11 +45,8 @@ module npu_dispatch
   output instr_idx_t error_instr_o,
   output mem_addr_t  error_addr_o,
 
-  // For counters and traces
+  // For the counters: a word is dispatched; engines with unfinished instructions
   output logic                  fire_o,
-  output instr_idx_t            fire_instr_o,
-  output word_t                 fire_word_o,
-  output logic                  barrier_wait_o,
   output logic [NumEngines-1:0] busy_o
 );
 
@@ -145,9 +142,6 @@ module npu_dispatch
 
   assign entry_ready_o   = go;
   assign fire_o          = go;
-  assign fire_instr_o    = entry_i.index;
-  assign fire_word_o     = word_t'(word);
-  assign barrier_wait_o  = entry_valid_i && word.opcode == OpBarrier && error == ErrNone && !go;
   assign set_fire        = go && word.opcode == OpSet;
   assign ticket_valid_o  = go && (takes_share || rewind);
   assign ticket_rewind_o = rewind;

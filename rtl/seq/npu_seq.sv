@@ -52,9 +52,6 @@ module npu_seq
   output mem_addr_t  error_addr_o,
 
   output logic                  fire_o,
-  output instr_idx_t            fire_instr_o,
-  output word_t                 fire_word_o,
-  output logic                  barrier_wait_o,
   output logic [NumEngines-1:0] busy_o
 );
 
@@ -137,9 +134,6 @@ module npu_seq
     .error_instr_o,
     .error_addr_o,
     .fire_o,
-    .fire_instr_o,
-    .fire_word_o,
-    .barrier_wait_o,
     .busy_o
   );
 

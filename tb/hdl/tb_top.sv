@@ -319,9 +319,11 @@ module tb_top #(
   logic [4:0][127:0] sram_wr_data;
   logic [4:0][31:0] sram_wr_instr;
   logic [5:0][31:0] engine_instr;
+  logic [5:0] engine_busy;
 
   for (genvar p = 0; p < 5; p++) begin : gen_sram_wr
-    assign sram_wr_fire[p]  = dut.u_core.u_engines.wr_req[p].valid && dut.u_core.u_engines.wr_ready[p];
+    assign sram_wr_fire[p]  = dut.u_core.u_engines.wr_req[p].valid &&
+                              dut.u_core.u_engines.wr_ready[p];
     assign sram_wr_addr[p]  = dut.u_core.u_engines.wr_req[p].addr;
     assign sram_wr_data[p]  = dut.u_core.u_engines.wr_req[p].data;
     assign sram_wr_instr[p] = dut.u_core.u_engines.wr_req[p].instr;
@@ -336,28 +338,37 @@ module tb_top #(
     .sram_wr_addr_i  (sram_wr_addr),
     .sram_wr_data_i  (sram_wr_data),
     .sram_wr_instr_i (sram_wr_instr),
-    .dispatch_fire_i (dut.u_core.dispatch_fire),
-    .dispatch_instr_i(dut.u_core.dispatch_instr),
-    .dispatch_word_i (dut.u_core.dispatch_word),
+    .dispatch_fire_i (dut.u_core.u_seq.u_dispatch.fire_o),
+    .dispatch_instr_i(dut.u_core.u_seq.u_dispatch.entry_i.index),
+    .dispatch_word_i (dut.u_core.u_seq.u_dispatch.entry_i.word),
     .engine_done_i   (dut.u_core.engine_done),
     .engine_instr_i  (engine_instr)
   );
 
+  tb_trace u_trace (
+    .clk_i           (clk),
+    .dispatch_fire_i (dut.u_core.dispatch_fire),
+    .dispatch_instr_i(dut.u_core.dispatch_instr),
+    .dispatch_word_i (dut.u_core.dispatch_word),
+    .engine_busy_i   (engine_busy),
+    .engine_instr_i  (engine_instr)
+  );
+
   // What an error message of the host shows.
-  logic [5:0] engine_busy;
   logic [5:0] engine_stall;
   logic [31:0] last_dispatched = '0;
   logic barrier_wait;
 
   assign engine_busy = dut.u_core.engine_busy_o;
   assign engine_stall = dut.u_core.engine_stall_o;
-  assign barrier_wait = dut.u_core.barrier_wait;
+  assign barrier_wait = dut.u_core.u_seq.u_dispatch.entry_valid_i && !dut.u_core.instr_o &&
+                        dut.u_core.u_seq.u_dispatch.word.opcode == npu_isa_pkg::OpBarrier;
   for (genvar e = 0; e < 6; e++) begin : gen_engine_instr
     assign engine_instr[e] = dut.u_core.engine_instr[e];
   end
 
   always_ff @(posedge clk) begin
-    if (dut.u_core.dispatch_fire) last_dispatched <= dut.u_core.dispatch_instr;
+    if (dut.u_core.u_seq.u_dispatch.fire_o) last_dispatched <= dut.u_core.u_seq.u_dispatch.entry_i.index;
   end
 
   // -----------------------------------------------------------------------------------------------
