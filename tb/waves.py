@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -48,8 +49,7 @@ def load_view(file: Path = HDL / "waves.toml") -> View:
 
 def signals_in(fst: Path) -> dict[str, int]:
     """Return the signals of a waveform: hierarchical name to width in bits."""
-    hierarchy = pywellen.Waveform(path=str(fst)).hierarchy
-    return {var.full_name(hierarchy): var.bitwidth() or 0 for var in hierarchy.all_vars()}
+    return {var.full_name: var.bitwidth or 0 for var in pywellen.Waveform(str(fst)).all_vars()}
 
 
 def _lines(fst: Path, view: View, widths: dict[str, int]) -> Iterator[str]:
@@ -89,4 +89,4 @@ def write_save_file(fst: Path, view: View | None = None) -> Path:
 def named_signals(save_file: Path) -> list[str]:
     """Return the signals that a save file names, without their bit ranges."""
     lines = save_file.read_text(encoding="utf-8").splitlines()
-    return [line.split("[")[0] for line in lines if line and line[0] not in "[@-^*"]
+    return [re.sub(r"\[\d+:0\]$", "", line) for line in lines if line and line[0] not in "[@-^*"]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-import platform
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -36,14 +36,16 @@ class TrainingRecord:
     curve: tuple[CurvePoint, ...]
     best_bits_per_byte: float
     seconds: float
-    torch_version: str
+    python: str
+    torch: str
     patience: int
+    min_improvement: float
 
 
 def write_curve(folder: Path, record: TrainingRecord) -> None:
     """Write the record with its learning curve as JSON."""
-    content = asdict(record) | {"python": platform.python_version()}
-    (folder / CURVE_JSON).write_text(json.dumps(content, indent=1) + "\n")
+    text = json.dumps(asdict(record), indent=1) + "\n"
+    (folder / CURVE_JSON).write_text(text, encoding="utf-8")
 
 
 def plot_curve(folder: Path, record: TrainingRecord) -> None:
@@ -63,18 +65,23 @@ def plot_curve(folder: Path, record: TrainingRecord) -> None:
 
 
 def write_card(folder: Path, record: TrainingRecord) -> None:
-    """Write the model card README.md and the plot, from the record alone."""
+    """Write the record, the plot and the model card README.md."""
     write_curve(folder, record)
     plot_curve(folder, record)
+    (folder / CARD).write_text(card_text(folder.name, record), encoding="utf-8")
+
+
+def card_text(name: str, record: TrainingRecord) -> str:
+    """Return the model card of the checkpoint `name`, from the record alone."""
     recipe = record.recipe
     hidden, last = recipe["hidden"], record.curve[-1]
-    text = f"""\
+    return f"""\
 ---
 license: apache-2.0
 library_name: transformers
 ---
 
-# {folder.name}
+# {name}
 
 A byte-level GPT-2: hidden {hidden}, {recipe["layers"]} layers, {recipe["heads"]} heads, FFN \
 {4 * hidden}, context {recipe["context"]}, vocabulary 256
@@ -86,13 +93,13 @@ nothing.
 ```python
 from transformers import GPT2LMHeadModel
 
-model = GPT2LMHeadModel.from_pretrained("weights/checkpoints/{folder.name}")
+model = GPT2LMHeadModel.from_pretrained("weights/checkpoints/{name}")
 ```
 
 ## What it was trained on
 
 The docstrings and `pydoc` help topics of the standard library of CPython \
-{platform.python_version()}, read at run time
+{record.python}, read at run time
 from the installed sources (`weights/corpus.py`); tests and third-party packages are left out, \
 repeated texts are kept once.
 
@@ -112,7 +119,7 @@ weights are published under Apache-2.0.
 | held-out bits per byte, windows of {recipe["context"]} | {record.best_bits_per_byte:.4f} |
 | training bits per byte at the end | {last.train_bits:.4f} |
 | steps of {recipe["batch"]} x {recipe["context"]} bytes | {last.step} |
-| wall time, {recipe["threads"]} threads of a shared machine | {record.seconds / 60:.0f} minutes |
+| wall time, {recipe["threads"]} thread(s) of a shared machine | {record.seconds / 60:.0f} minutes |
 
 ![learning curve]({CURVE_PNG})
 
@@ -122,9 +129,9 @@ AdamW (betas 0.9, 0.95; weight decay {recipe["weight_decay"]} on matrices; gradi
 {recipe["clip"]}), no dropout, learning rate
 {recipe["peak_rate"]:g} after {recipe["warmup"]} steps of warm-up, cosine to \
 {recipe["floor_rate"]:g} at step {recipe["steps"]}, then constant until the held-out loss
-has not improved for {record.patience} evaluations ({recipe["evaluate_every"]} steps apart). Seed \
-{recipe["seed"]}, torch {record.torch_version}. All of it, with
-the curve, is in `{CURVE_JSON}`.
+has not improved by {record.min_improvement} bits for {record.patience} evaluations \
+({recipe["evaluate_every"]} steps apart). Seed {recipe["seed"]},
+torch {record.torch}. All of it, with the curve, is in `{CURVE_JSON}`.
 
 To reproduce (torch, transformers and matplotlib installed; equal weights need the same Python, \
 torch,
@@ -134,7 +141,19 @@ thread count and processor type):
 python -m weights.train
 ```
 
-`activation_scales.json` holds the activation scales of the integer model, made by \
-`python -m weights.calibrate`.
+`activation_scales.json` holds the activation scales of the integer model, made by
+`python -m weights.calibrate weights/checkpoints/{name}`. `python -m weights.card \
+weights/checkpoints/{name}`
+writes this page anew from the record.
 """
-    (folder / CARD).write_text(text)
+
+
+def read_record(folder: Path) -> TrainingRecord:
+    """Read the record that `write_curve` wrote."""
+    content = json.loads((folder / CURVE_JSON).read_text(encoding="utf-8"))
+    curve = tuple(CurvePoint(**point) for point in content.pop("curve"))
+    return TrainingRecord(curve=curve, **content)
+
+
+if __name__ == "__main__":
+    write_card(Path(sys.argv[1]), read_record(Path(sys.argv[1])))

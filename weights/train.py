@@ -17,6 +17,7 @@ import argparse
 import json
 import math
 import os
+import platform
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -188,8 +189,10 @@ def _record(
         curve=tuple(curve),
         best_bits_per_byte=best,
         seconds=seconds,
-        torch_version=str(torch.__version__),
+        python=platform.python_version(),
+        torch=str(torch.__version__),
         patience=PATIENCE,
+        min_improvement=MIN_IMPROVEMENT,
     )
 
 

@@ -10,9 +10,6 @@ module tb_top #(
 );
   import tb_pkg::*;
 
-  localparam int unsigned NumBanks = npu_pkg::NumSramBanks;
-  localparam int unsigned BankRows = SramKiB * 1024 / 16 / NumBanks;
-
   // -----------------------------------------------------------------------------------------------
   // Clock, reset and time
   // -----------------------------------------------------------------------------------------------
@@ -313,86 +310,27 @@ module tb_top #(
     .rresp_i  (S_AXIL_RRESP)
   );
 
-  // SRAM writes, by port: ld, gemm, smx, nrm, vec
-  logic [4:0] sram_wr_fire;
-  logic [4:0][15:0] sram_wr_addr;
-  logic [4:0][127:0] sram_wr_data;
-  logic [4:0][31:0] sram_wr_instr;
-  logic [5:0][31:0] engine_instr;
+  // What Python reads of the chip's inside: for messages about a program that does not end.
   logic [5:0] engine_busy;
-
-  for (genvar p = 0; p < 5; p++) begin : gen_sram_wr
-    assign sram_wr_fire[p]  = dut.u_core.u_engines.wr_req[p].valid &&
-                              dut.u_core.u_engines.wr_ready[p];
-    assign sram_wr_addr[p]  = dut.u_core.u_engines.wr_req[p].addr;
-    assign sram_wr_data[p]  = dut.u_core.u_engines.wr_req[p].data;
-    assign sram_wr_instr[p] = dut.u_core.u_engines.wr_req[p].instr;
-  end
-
-  tb_probe u_probe (
-    .clk_i           (clk),
-    .rst_ni          (rst_n),
-    .cycle_i         (cycle),
-    .enable_i        (knob_log),
-    .sram_wr_fire_i  (sram_wr_fire),
-    .sram_wr_addr_i  (sram_wr_addr),
-    .sram_wr_data_i  (sram_wr_data),
-    .sram_wr_instr_i (sram_wr_instr),
-    .dispatch_fire_i (dut.u_core.u_seq.u_dispatch.fire_o),
-    .dispatch_instr_i(dut.u_core.u_seq.u_dispatch.entry_i.index),
-    .dispatch_word_i (dut.u_core.u_seq.u_dispatch.entry_i.word),
-    .engine_done_i   (dut.u_core.engine_done),
-    .engine_instr_i  (engine_instr)
-  );
-
-  tb_trace u_trace (
-    .clk_i           (clk),
-    .dispatch_fire_i (dut.u_core.dispatch_fire),
-    .dispatch_instr_i(dut.u_core.dispatch_instr),
-    .dispatch_word_i (dut.u_core.dispatch_word),
-    .engine_busy_i   (engine_busy),
-    .engine_instr_i  (engine_instr)
-  );
-
-  // What an error message of the host shows.
   logic [5:0] engine_stall;
-  logic [31:0] last_dispatched = '0;
+  logic [5:0][31:0] engine_instr;
+  logic [31:0] last_dispatched;
   logic barrier_wait;
+  logic sync = 1'b0;  // on a rising edge SRAM is copied out and the logs are flushed
 
-  assign engine_busy = dut.u_core.engine_busy_o;
-  assign engine_stall = dut.u_core.engine_stall_o;
-  assign barrier_wait = dut.u_core.u_seq.u_dispatch.entry_valid_i && !dut.u_core.instr_o &&
-                        dut.u_core.u_seq.u_dispatch.word.opcode == npu_isa_pkg::OpBarrier;
-  for (genvar e = 0; e < 6; e++) begin : gen_engine_instr
-    assign engine_instr[e] = dut.u_core.engine_instr[e];
-  end
-
-  always_ff @(posedge clk) begin
-    if (dut.u_core.u_seq.u_dispatch.fire_o) last_dispatched <= dut.u_core.u_seq.u_dispatch.entry_i.index;
-  end
-
-  // -----------------------------------------------------------------------------------------------
-  // The shared files: opened first; on a rising `sync` SRAM is copied out and the logs are flushed
-  // -----------------------------------------------------------------------------------------------
-  logic sync = 1'b0;
-
-  initial begin
-    string run_dir;
-    if (!$value$plusargs("run_dir=%s", run_dir)) $fatal(1, "+run_dir=<folder> is missing");
-    tb_open(run_dir, SramKiB * 1024);
-  end
-
-  always @(posedge sync) tb_flush();
-
-  for (genvar b = 0; b < NumBanks; b++) begin : gen_sram_copy
-    always @(posedge sync) begin
-      for (int unsigned r = 0; r < BankRows; r++) begin
-        automatic logic [15:0] row = 16'(r << 4);
-        // The bank of a word is its low nibble XOR a fold of the rest, so the fold gives it back.
-        tb_sram_store(32'({row[15:4], npu_pkg::sram_bank(row | 16'(b))}),
-                      dut.u_core.u_engines.u_sram.gen_bank[b].u_bank.mem_q[r]);
-      end
-    end
-  end
+  tb_probe #(
+    .SramKiB(SramKiB)
+  ) u_probe (
+    .clk_i            (clk),
+    .rst_ni           (rst_n),
+    .cycle_i          (cycle),
+    .log_i            (knob_log),
+    .sync_i           (sync),
+    .engine_busy_o    (engine_busy),
+    .engine_stall_o   (engine_stall),
+    .engine_instr_o   (engine_instr),
+    .last_dispatched_o(last_dispatched),
+    .barrier_wait_o   (barrier_wait)
+  );
 
 endmodule

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ import pytest
 from golden import gpt2
 from golden.contribution import check_block
 from weights.calibrate import SCALES_FILE, check_owner, load_scales
+from weights.card import card_text, read_record
 from weights.corpus import read_corpus, windows
 from weights.importer import Checkpoint, load_checkpoint
 from weights.model import QuantizedModel
@@ -54,33 +54,38 @@ def test_dimensions(checkpoint: Checkpoint) -> None:
 
 
 def test_files(checkpoint: Checkpoint) -> None:
-    """Card, curve and scales lie beside the weights and belong to them."""
-    card = (FOLDER / "README.md").read_text()
-    record = json.loads((FOLDER / "learning_curve.json").read_text())
-    for needed in (
-        f"{record['best_bits_per_byte']:.4f}",
-        f"CPython {record['python']}",
-        str(record["train_bytes"]),
-        "PSF licence",
-        "Apache-2.0",
-        "python -m weights.train",
-        "learning_curve.png",
-    ):
-        assert needed in card, needed
+    """Curve and scales lie beside the weights and belong to them."""
     assert (FOLDER / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
     scales = load_scales(FOLDER / SCALES_FILE)
     check_owner(checkpoint, scales, SCALES_FILE)
     assert scales.provenance.keys() >= {"text", "tokens", "command"}
 
 
+def test_card() -> None:
+    """The card is what its record says, and says where the weights come from."""
+    record = read_record(FOLDER)
+    card = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert card == card_text(FOLDER.name, record)
+    for needed in (
+        f"{record.best_bits_per_byte:.4f}",
+        f"CPython {record.python}",
+        str(record.train_bytes),
+        "PSF licence",
+        "Apache-2.0",
+        "python -m weights.train",
+        "learning_curve.png",
+    ):
+        assert needed in card
+
+
 def test_learning_curve() -> None:
     """Training ended at the floor of the learning rate, after evaluations without improvement."""
-    record = json.loads((FOLDER / "learning_curve.json").read_text())
-    bits = [point["held_out_bits"] for point in record["curve"]]
-    assert record["best_bits_per_byte"] == min(bits)
-    assert record["curve"][-1]["learning_rate"] == record["recipe"]["floor_rate"]
-    last = bits[-record["patience"] :]
-    assert min(last) > min(bits[: -record["patience"]]) - 1e-3
+    record = read_record(FOLDER)
+    bits = [point.held_out_bits for point in record.curve]
+    assert record.best_bits_per_byte == min(bits)
+    assert record.curve[-1].learning_rate == record.recipe["floor_rate"]
+    before, last = bits[: -record.patience], bits[-record.patience :]
+    assert min(last) > min(before) - record.min_improvement
 
 
 @pytest.mark.parametrize("length", [1, 5, 16, 128])
