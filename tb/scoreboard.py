@@ -149,12 +149,13 @@ def _explain(
             f"at cycle {cycle}, {cycle * CLOCK_NS} ns"
         )
     place = f" {locate(instr, byte)}:" if locate is not None else ""
-    wrong = int(np.setxor1d(expected.keys, actual.keys, assume_unique=True).size)
+    alone = int(np.setxor1d(expected.keys, actual.keys, assume_unique=True).size)
     common, left, right = np.intersect1d(
         expected.keys, actual.keys, assume_unique=True, return_indices=True
     )
-    wrong += int((expected.data[left] != actual.data[right]).any(axis=1).sum())
-    return f"{name}:{place} {detail}; {wrong} of {common.size + wrong} written words differ"
+    wrong = alone + int((expected.data[left] != actual.data[right]).any(axis=1).sum())
+    total = alone + common.size
+    return f"{name}:{place} {detail}; {wrong} of {total} written words differ"
 
 
 def compare_writes(

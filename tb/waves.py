@@ -18,6 +18,8 @@ MNEMONICS = GENERATED / "npu_mnemonics.txt"
 """Opcode byte to mnemonic, made by `python -m npu.isa.generate`."""
 
 _GROUP_BEGIN, _GROUP_END = "@800200", "@1000200"
+_ZOOM = -9.5
+"""Binary logarithm of the pixels per time unit: a few hundred cycles fill a screen."""
 _BIT, _HEX, _DECIMAL, _TRANSLATED = "@28", "@22", "@24", "@2022"
 
 
@@ -56,6 +58,7 @@ def _lines(fst: Path, view: View, widths: dict[str, int]) -> Iterator[str]:
     yield f'[dumpfile] "{fst}"'
     yield "[timestart] 0"
     yield "[size] 1600 900"
+    yield f"*{_ZOOM} 0{' -1' * 26}"
     yield "[sst_expanded] 0"
     for heading, names in view.groups:
         yield _GROUP_BEGIN

@@ -21,13 +21,9 @@ from weights.importer import Checkpoint, load_checkpoint
 from weights.model import QuantizedModel
 from weights.quantize import quantize
 from weights.reference import bits_per_byte, forward
+from weights.sample import SAMPLE_TEXT
 
 FOLDER = Path(__file__).parents[2] / "weights" / "checkpoints" / "gpt2-tiny"
-TEXT = b"""Return the sum of two numbers as a new object.
-
-If the argument is not a string, raise a TypeError. The default value is None, and the
-optional arguments are the name of the file and the mode in which it is opened.
-"""
 ROWS = 40
 """Held-out windows of 128 bytes for the quality figures."""
 MAX_LOSS = 0.01
@@ -91,14 +87,14 @@ def test_learning_curve() -> None:
 @pytest.mark.parametrize("length", [1, 5, 16, 128])
 def test_every_tensor_contributes(model: QuantizedModel, length: int) -> None:
     """On text, no tensor of any block is constant, saturated or without effect."""
-    tokens = list(TEXT[:length])
+    tokens = list(SAMPLE_TEXT[:length])
     for layer, x in enumerate(gpt2.residuals(model, tokens)[:-1]):
         assert [str(found) for found in check_block(model, layer, x)] == []
 
 
 def test_logits_do_not_saturate(model: QuantizedModel) -> None:
     """The common logit scale leaves headroom."""
-    logits = gpt2.forward(model, list(TEXT[:128]))
+    logits = gpt2.forward(model, list(SAMPLE_TEXT[:128]))
     assert np.abs(logits.astype(np.int32)).max() < 32767
     assert np.unique(logits).size > 1000
 

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finding and choosing tests by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tb import registry
+
+SOURCE = '''
+import cocotb
+
+@cocotb.test
+async def test_first(dut):
+    """The first."""
+
+@cocotb.test(timeout_time=1)
+async def test_second(dut):
+    """The second."""
+
+async def helper(dut):
+    pass
+'''
+
+
+def _folder(path: Path, **modules: str) -> Path:
+    for name, text in modules.items():
+        (path / f"{name}.py").write_text(text, encoding="utf-8")
+    return path
+
+
+def test_discovers_decorated_functions_only(tmp_path: Path) -> None:
+    """Both forms of the decorator count, other coroutines do not."""
+    tests = registry.discover(_folder(tmp_path, test_one=SOURCE))
+    assert [(test.name, test.group, test.summary) for test in tests] == [
+        ("test_first", "test_one", "The first."),
+        ("test_second", "test_one", "The second."),
+    ]
+
+
+def test_refuses_equal_names(tmp_path: Path) -> None:
+    """A name stands for one test."""
+    with pytest.raises(ValueError, match="two tests are called test_first"):
+        registry.discover(_folder(tmp_path, test_one=SOURCE, test_two=SOURCE))
+
+
+def test_selects_by_exact_name_of_test_or_module(tmp_path: Path) -> None:
+    """Each chosen test comes once."""
+    tests = registry.discover(_folder(tmp_path, test_one=SOURCE))
+    chosen = registry.select(["test_second", "test_one"], tests)
+    assert [test.name for test in chosen] == ["test_second", "test_first"]
+
+
+def test_unknown_name_lists_near_ones(tmp_path: Path) -> None:
+    """A mistyped name is answered with what it may have meant."""
+    tests = registry.discover(_folder(tmp_path, test_one=SOURCE))
+    with pytest.raises(registry.UnknownTestError, match="'test_frist'; near: test_first"):
+        registry.select(["test_frist"], tests)
+
+
+def test_every_test_of_the_tree_has_a_summary() -> None:
+    """`make list` shows one line for each."""
+    tests = registry.discover()
+    assert "test_gpt2_block" in {test.name for test in tests}
+    assert all(test.summary for test in tests)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scoreboard notices each kind of difference and names the first one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from golden.machine import ErrorReport, RunResult, SramWrite
+from npu.asm import assemble
+from npu.isa import Engine, ErrorCode
+from tb.logs import SRAM_WRITE
+from tb.scoreboard import (
+    MismatchError,
+    Writes,
+    compare_errors,
+    compare_images,
+    compare_writes,
+)
+
+PROGRAM = assemble("""
+    VEC op=add dst=0x100 src0=0x0 src1=0x40 M=1 N=32
+    BARRIER vec
+    VEC op=relu dst=0x200 src0=0x100 M=1 N=32 cp=64
+    END
+""").instructions
+
+
+def _log(*records: tuple[int, int, int, int]) -> Writes:
+    """Return (cycle, instruction, word, fill) records as a log."""
+    log = np.zeros(len(records), SRAM_WRITE)
+    for index, (cycle, instr, word, fill) in enumerate(records):
+        log[index] = (cycle, instr, 4, word, np.full(16, fill))
+    return Writes.of_log(log)
+
+
+def _model() -> Writes:
+    two = np.stack([np.full(16, 7, np.uint8), np.full(16, 8, np.uint8)])
+    writes = [SramWrite(0, 0x10, two), SramWrite(3, 0x20, two)]
+    return Writes.of_model(RunResult(None, writes, 4, [], 0))
+
+
+GOOD = ((5, 0, 0x10, 7), (6, 0, 0x11, 8), (9, 3, 0x21, 8), (10, 3, 0x20, 7))
+
+
+def test_equal_logs_pass_in_any_order_within_an_instruction() -> None:
+    """Order within an instruction is the engine's own affair; the last write of a word counts."""
+    compare_writes(_model(), _log((1, 0, 0x10, 99), *GOOD), PROGRAM)
+
+
+def test_wrong_data_is_named_with_instruction_place_and_time() -> None:
+    """The message holds the disassembly, both values, the cycle and the tensor."""
+    log = _log(*GOOD[:1], (6, 0, 0x11, 9), *GOOD[2:])
+    with pytest.raises(MismatchError) as caught:
+        compare_writes(_model(), log, PROGRAM, lambda instr, byte: f"tensor{instr}@{byte:#x}")
+    text = str(caught.value)
+    for part in ("instruction 0 (VEC", "tensor0@0x110", "0x08, actual 0x09", "cycle 6", "60 ns"):
+        assert part in text, text
+    assert "1 of 4 written words differ" in text
+
+
+def test_missing_and_unexpected_writes_are_named() -> None:
+    """The first in program order wins."""
+    with pytest.raises(MismatchError, match=r"instruction 0 .*never wrote SRAM word 0x110"):
+        compare_writes(_model(), _log(GOOD[0], *GOOD[2:]), PROGRAM)
+    with pytest.raises(MismatchError, match=r"instruction 3 .*cp=0x40.*wrote SRAM word 0x220"):
+        compare_writes(_model(), _log(*GOOD, (11, 3, 0x22, 0)), PROGRAM)
+
+
+def test_a_write_of_another_instruction_is_noticed() -> None:
+    """Equal bytes under a wrong instruction index are a difference."""
+    with pytest.raises(MismatchError):
+        compare_writes(_model(), _log(*GOOD[:3], (10, 2, 0x20, 7)), PROGRAM)
+
+
+def test_images_and_errors() -> None:
+    """The first byte of an image, and both ends of a program."""
+    expected = np.zeros(64, np.uint8)
+    actual = expected.copy()
+    compare_images(expected, actual, "SRAM")
+    actual[[17, 40]] = 3
+    with pytest.raises(MismatchError, match="SRAM differs in 2 of 64 bytes, first at 0x11"):
+        compare_images(expected, actual, "SRAM")
+    report = ErrorReport(ErrorCode.SRAM_RANGE, Engine.SEQ, 5, 0x40)
+    compare_errors(report, ErrorReport(ErrorCode.SRAM_RANGE, Engine.SEQ, 5, 0x40))
+    with pytest.raises(MismatchError, match="expected None"):
+        compare_errors(None, report)

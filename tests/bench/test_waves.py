@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The save file of the waveform viewer: every signal it names exists in the recorded waveform."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tb import build, registry, runner, waves
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Record a short test with the debug build."""
+    configuration = build.Configuration(kind="debug")
+    build.build(configuration)
+    (test,) = registry.select(["test_program_end_only"], registry.discover())
+    fst = tmp_path_factory.mktemp("waves") / "short.fst"
+    result = runner.run(runner.Job(test, configuration, 1, fst))
+    assert result.passed, result.message
+    return fst
+
+
+def test_every_named_signal_exists(recorded: Path) -> None:
+    """The save file names signals of the waveform only, and every one of the view."""
+    named = waves.named_signals(waves.write_save_file(recorded))
+    assert set(named) <= waves.signals_in(recorded).keys()
+    view = waves.load_view()
+    assert named == [name for _, names in view.groups for name in names]
+
+
+def test_mnemonics_and_groups(recorded: Path) -> None:
+    """Opcode bytes are shown through the translation that the ISA file generates."""
+    text = waves.write_save_file(recorded).read_text(encoding="utf-8")
+    assert text.count(f"^1 {waves.MNEMONICS}") == len(waves.load_view().mnemonics)
+    assert "03 GEMM" in waves.MNEMONICS.read_text(encoding="utf-8")
+    for heading in ("Host port", "Sequencer", "Engines", "Memory reads"):
+        assert text.count(f"-{heading}\n") == 2
+
+
+def test_a_signal_that_is_not_there_is_named(recorded: Path) -> None:
+    """A view that the RTL has outgrown is an error, not an empty line."""
+    view = replace(waves.load_view(), groups=(("Broken", ("tb_top.no_such_signal",)),))
+    with pytest.raises(waves.WaveError, match=r"no signal tb_top\.no_such_signal"):
+        waves.write_save_file(recorded, view)
