@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import cocotb
+import numpy as np
 
 from npu.asm import assemble
-from npu.isa import ErrorCode, Instruction
+from npu.isa import OPCODES, ErrorCode, Instruction, Opcode
 from tb.dut import Dut
 from tb.environment import Bench
+from tb.logs import DONE, Records
 
 
 def words(text: str) -> list[Instruction]:
@@ -107,7 +109,37 @@ async def test_program_barriers(dut: Dut) -> None:
         for engine in engines:
             text += work + f"BARRIER {engine} n={count}\nBARRIER\n"
         text += work + f"BARRIER n={count}\nBARRIER {' '.join(engines)}\n"
-    await bench.execute(words(text + "END"))
+    execution = await bench.execute(words(text + "END"))
+    waited = _check_barriers(execution.events)
+    assert waited == {int(engine) for engine in range(6)}, f"no barrier waited for {waited}"
+
+
+def _check_barriers(events: Records) -> set[int]:
+    """Check each barrier against the unfinished instructions at its dispatch.
+
+    Returns:
+        the engines that some barrier with a single mask bit left with just its number unfinished.
+    """
+    unfinished = [0] * 6
+    waited = set()
+    # What finishes in the cycle of a dispatch is still unfinished for it.
+    for event in events[np.lexsort((events["kind"], events["cycle"]))]:
+        if event["kind"] == DONE:
+            unfinished[event["engine"]] -= 1
+            continue
+        word = Instruction.decode(event["word"].tobytes())
+        if word.opcode == Opcode.BARRIER:
+            mask = word.m or 0x3F
+            for engine in (e for e in range(6) if mask >> e & 1):
+                assert unfinished[engine] <= word.n, (
+                    f"word {event['instr']}: BARRIER mask {mask:#x} n={word.n} passed with "
+                    f"{unfinished[engine]} unfinished in engine {engine}"
+                )
+                if mask == 1 << engine and unfinished[engine] == word.n:
+                    waited.add(engine)
+        elif OPCODES[Opcode(word.opcode)].engine < 6:
+            unfinished[OPCODES[Opcode(word.opcode)].engine] += 1
+    return waited
 
 
 @cocotb.test

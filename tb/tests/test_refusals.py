@@ -21,7 +21,7 @@ LEGAL = """
     DMA_STORE dst=0x400 off=0x100 M=3 N=40 b=6
     GEMM dst=0x1000 src0=0x2000 src1=0x3000 M=5 N=20 K=33 q=imm mul=20000 sh=24 relu
     GEMM dst=0x1000 src0=0x2000 src1=0x3000 M=5 N=20 K=33 T classic
-    GEMM dst=0x1000 src0=0x2000 src1=0x4000 M=4 N=20 K=16 A=u16 B=tile q=row out=i16 op=add sums=0x8000 d=0x5000
+    GEMM dst=0x1000 src0=0x2000 src1=0x40 M=4 N=9 K=16 A=u16 B=tile q=row op=add sums=0 d=0x5000
     GEMM dst=0x1000 src0=0x2000 src1=0x3000 M=4 N=20 K=16 B=tile out=i32 acc d=0x6000
     VEC op=mul dst=0x1000 src0=0x2000 src1=0x3000 M=3 N=50 sh=7
     VEC op=scale_shift dst=0x1000 src0=0x2000 M=3 N=50 scale=-77 sh=5 A=i16 out=i8
