@@ -17,7 +17,7 @@ RUN_OPTIONS = --sim "$(SIM)" --array-dim $(ARRAY_DIM) --seed $(SEED) -j $(JOBS)
 unexport MAKEFLAGS MAKELEVEL
 
 .DEFAULT_GOAL := $(if $(TESTCASE),run,help)
-.PHONY: help setup run test regress faults waves lint format gen list clean
+.PHONY: help setup run test oracles regress faults waves lint format gen list clean
 
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
@@ -34,6 +34,10 @@ run: setup ## run the tests named by TESTCASE (exact names, comma list)
 
 test: setup ## run all tests: simulator-free ones and those on the RTL
 	@$(CLI) test $(RUN_OPTIONS)
+
+oracles: ## run the checks against PyTorch and transformers (installs PyTorch)
+	@$(PYTHON) tb/bootstrap.py oracles
+	@$(VENV) -m pytest -o addopts=--import-mode=importlib -q tests/oracles
 
 regress: setup ## run all tests on the RTL with SEEDS seeds; table of opcode, flags, tests, seeds
 	@$(CLI) regress $(RUN_OPTIONS) --seeds $(SEEDS)
