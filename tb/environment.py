@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 
 import cocotb
@@ -21,6 +22,7 @@ from tb.dut import Dut
 from tb.host import Finish, Host, HostError
 from tb.knobs import Knobs
 from tb.memory import Memory
+from tb.python_memory import PythonMemory
 from tb.scoreboard import (
     Compared,
     Locate,
@@ -37,6 +39,13 @@ PROGRAM, STREAM = 0x0040_0000, 0x0080_0000
 """Where `Bench.load` puts the program and the parameter stream."""
 DEFAULT_LIMIT = 200_000
 """Cycles that a program of a test may take unless the test says otherwise."""
+
+
+class BackEnd(Enum):
+    """Who answers on the memory bus."""
+
+    SYSTEMVERILOG = "the slave in tb_top: fast, for everything"
+    PYTHON = "the slave in tb.python_memory: for protocol tests"
 
 
 @dataclass(frozen=True)
@@ -81,7 +90,13 @@ class Bench:
     hits: coverage.Hits = field(default_factory=coverage.Hits)
 
     @classmethod
-    async def start(cls, dut: Dut, knobs: Knobs | None = None) -> Bench:
+    async def start(
+        cls,
+        dut: Dut,
+        knobs: Knobs | None = None,
+        *,
+        back_end: BackEnd = BackEnd.SYSTEMVERILOG,
+    ) -> Bench:
         """Reset the chip and return the bench around it."""
         run_dir = Path(str(cocotb.plusargs["run_dir"]))
         seed = int(cocotb.RANDOM_SEED)
@@ -89,20 +104,29 @@ class Bench:
         memory = Memory.map(run_dir / "memory.bin")
         memory.data[:] = random.integers(0, 256, memory.data.size, np.uint8)
         dut.knob_seed.value = seed & 0xFFFF_FFFF
-        (knobs or Knobs()).apply(dut)
+        knobs = knobs or Knobs()
+        knobs.apply(dut)
+        slave: PythonMemory | None = None
+        if back_end is BackEnd.PYTHON:
+            slave = PythonMemory(dut, memory, knobs, seed)
+            slave.start()
         host = Host(dut)
         await reset(dut)
         bench = cls(dut, run_dir, memory, host, await _chip_config(host), random)
+        bench._slave = slave
         bench._writes = logs.Log(run_dir / "sram_writes.bin", logs.SRAM_WRITE)
         bench._events = logs.Log(run_dir / "events.bin", logs.EVENT)
         return bench
 
+    _slave: PythonMemory | None = field(default=None, init=False, repr=False)
     _writes: logs.Log = field(init=False, repr=False)
     _events: logs.Log = field(init=False, repr=False)
 
     async def set_knobs(self, knobs: Knobs) -> None:
         """Change the behaviour of the memory from the next clock edge on."""
         knobs.apply(self.dut)
+        if self._slave is not None:
+            self._slave.knobs = knobs
         await RisingEdge(self.dut.clk)
 
     async def sync(self) -> npt.NDArray[np.uint8]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -20,15 +21,13 @@ class Row:
 
     Attributes:
         name: opcode, then flag, mode value or prefix operand.
-        executions: how often it was dispatched in all runs.
-        tests: names of the tests that executed it.
-        runs: (test, seed) pairs that executed it.
+        tests: how often each test executed it, in all its runs.
+        seeds: seeds with which some test executed it.
     """
 
     name: str
-    executions: int = 0
-    tests: set[str] = field(default_factory=set)
-    runs: set[tuple[str, int]] = field(default_factory=set)
+    tests: Counter[str] = field(default_factory=Counter)
+    seeds: set[int] = field(default_factory=set)
 
 
 def merge(results: Sequence[Result]) -> list[Row]:
@@ -40,9 +39,8 @@ def merge(results: Sequence[Result]) -> list[Row]:
             continue
         for name, count in json.loads(file.read_text(encoding="utf-8")).items():
             if name in rows:
-                rows[name].executions += count
-                rows[name].tests.add(result.job.test.name)
-                rows[name].runs.add((result.job.test.name, result.job.seed))
+                rows[name].tests[result.job.test.name] += count
+                rows[name].seeds.add(result.job.seed)
     return list(rows.values())
 
 
@@ -56,9 +54,9 @@ def render(rows: Sequence[Row]) -> str:
     table = Table(title="What the tests executed", title_justify="left")
     table.add_column("opcode")
     table.add_column("flag, mode or operand")
-    for head in ("executed", "tests", "runs"):
+    for head in ("executed", "tests", "seeds"):
         table.add_column(head, justify="right")
-    table.add_column("for example")
+    table.add_column("most in")
     previous = ""
     for row in rows:
         opcode, _, use = row.name.partition(" ")
@@ -67,10 +65,10 @@ def render(rows: Sequence[Row]) -> str:
         table.add_row(
             opcode if opcode != previous else "",
             use,
-            f"{row.executions:,}",
+            f"{row.tests.total():,}",
             str(len(row.tests)),
-            str(len(row.runs)),
-            min(row.tests) if row.tests else "no test",
+            str(len(row.seeds)),
+            row.tests.most_common(1)[0][0] if row.tests else "no test",
         )
         previous = opcode
     console = Console(width=120, force_terminal=False, color_system=None)

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Accumulators: two banks of rows of int32 sums. The sums of the first inner tile replace a row,
-// those of later tiles are added to it. While one bank accumulates the current column tile, the
-// other is drained; the drain reads a bank whenever accumulation leaves its read port free.
+// Accumulators: two banks of rows of int32 sums, as wide as a tile. The sums of the first inner
+// part replace a row, those of later parts are added to it; an array smaller than a tile does so for
+// one part of the columns at a time. While one bank accumulates the current column tile, the other
+// is drained; the drain reads a bank whenever accumulation leaves its read port free.
 
 module npu_accumulator #(
   parameter int unsigned ArrayDim = 16,
+  parameter int unsigned Edge = 16,  // of a tile
   parameter int unsigned Rows = 128,
   localparam int unsigned RowW = $clog2(Rows)
 ) (
@@ -16,8 +18,9 @@ module npu_accumulator #(
   input logic            next_valid_i,
   input logic            next_bank_i,
   input logic [RowW-1:0] next_row_i,
-  input logic            next_first_i,  // first inner tile
-  input logic            next_last_i,  // last inner tile
+  input logic            next_column_i,  // part of the columns
+  input logic            next_first_i,  // first inner part: replace
+  input logic            next_last_i,  // the row is complete
 
   input logic signed [31:0] psum_i[ArrayDim],
 
@@ -27,23 +30,32 @@ module npu_accumulator #(
   output logic               drain_ready_o,
   input  logic               drain_bank_i,
   input  logic [   RowW-1:0] drain_row_i,
-  output logic signed [31:0] drain_sum_o[ArrayDim]  // one cycle after the handshake
+  output logic signed [31:0] drain_sum_o[Edge]  // one cycle after the handshake
 );
 
+  localparam int unsigned Parts = Edge / ArrayDim;
+
   typedef logic [ArrayDim-1:0][31:0] sums_t;
+  typedef sums_t [Parts-1:0] row_t;
 
-  sums_t mem_q[2][Rows];
-  sums_t read_q[2];
+  row_t mem_q[2][Rows];
+  row_t read_q[2];
 
-  logic valid_q, bank_q, first_q, last_q, drain_bank_q;
+  logic valid_q, bank_q, column_q, first_q, last_q, drain_bank_q;
   logic [RowW-1:0] row_q;
-  sums_t sum;
+  sums_t old, sum;
+  logic [Parts-1:0] write;  // by part
 
   assign drain_ready_o = !(next_valid_i && !next_first_i && next_bank_i == drain_bank_i);
 
   always_comb begin
+    old = read_q[bank_q][0];
+    for (int unsigned p = 0; p < Parts; p++) begin
+      write[p] = valid_q && column_q == 1'(p);
+      if (write[p]) old = read_q[bank_q][p];
+    end
     for (int unsigned n = 0; n < ArrayDim; n++) begin
-      sum[n] = psum_i[n] + (first_q ? 32'd0 : read_q[bank_q][n]);
+      sum[n] = psum_i[n] + (first_q ? 32'd0 : old[n]);
     end
   end
 
@@ -54,12 +66,14 @@ module npu_accumulator #(
 
     always_ff @(posedge clk_i) begin
       if (accumulate || drain) read_q[b] <= mem_q[b][accumulate ? next_row_i : drain_row_i];
-      if (valid_q && bank_q == 1'(b)) mem_q[b][row_q] <= sum;
+      for (int unsigned p = 0; p < Parts; p++) begin
+        if (write[p] && bank_q == 1'(b)) mem_q[b][row_q][p] <= sum;
+      end
     end
   end
 
-  for (genvar n = 0; n < int'(ArrayDim); n++) begin : gen_drain
-    assign drain_sum_o[n] = read_q[drain_bank_q][n];
+  for (genvar n = 0; n < int'(Edge); n++) begin : gen_drain
+    assign drain_sum_o[n] = read_q[drain_bank_q][n/ArrayDim][n%ArrayDim];
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -67,6 +81,7 @@ module npu_accumulator #(
       valid_q      <= 1'b0;
       bank_q       <= 1'b0;
       row_q        <= '0;
+      column_q     <= 1'b0;
       first_q      <= 1'b0;
       last_q       <= 1'b0;
       final_row_o  <= 1'b0;
@@ -75,10 +90,11 @@ module npu_accumulator #(
       valid_q     <= next_valid_i;
       final_row_o <= valid_q && last_q;
       if (next_valid_i) begin
-        bank_q  <= next_bank_i;
-        row_q   <= next_row_i;
-        first_q <= next_first_i;
-        last_q  <= next_last_i;
+        bank_q   <= next_bank_i;
+        row_q    <= next_row_i;
+        column_q <= next_column_i;
+        first_q  <= next_first_i;
+        last_q   <= next_last_i;
       end
       if (drain_valid_i && drain_ready_o) drain_bank_q <= drain_bank_i;
     end
@@ -88,8 +104,9 @@ module npu_accumulator #(
   // The old row must have been written before it is read again.
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    next_valid_i && !next_first_i && valid_q |->
-                   !(next_bank_i == bank_q && next_row_i == row_q))
+                   !(next_bank_i == bank_q && next_row_i == row_q && next_column_i == column_q))
   else $error("npu_accumulator: a row is added to in two consecutive cycles");
+  assert property (@(posedge clk_i) disable iff (!rst_ni) valid_q |-> $onehot(write));
 `endif
 
 endmodule

@@ -8,9 +8,9 @@ module npu_gemm_collect
   import npu_pkg::*;
   import npu_gemm_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16,
-  localparam int unsigned DWords = ArrayDim / 2,  // two planes of int32
-  localparam type SumsT = logic [ArrayDim-1:0][31:0]
+  parameter int unsigned Edge = 16,  // of a tile
+  localparam int unsigned DWords = Edge / 2,  // two planes of int32
+  localparam type SumsT = logic [Edge-1:0][31:0]
 ) (
   input  logic clk_i,
   input  logic rst_ni,
@@ -42,12 +42,12 @@ module npu_gemm_collect
   output SumsT                     row_high_o,
   output SumsT                     row_low_o,
   output word_t [DWords-1:0]       row_d_o,
-  output logic [ArrayDim-1:0][31:0] row_bias_o,
-  output logic [ArrayDim-1:0][15:0] row_mult_o,
-  output logic [ArrayDim-1:0][5:0]  row_shift_o
+  output logic [Edge-1:0][31:0] row_bias_o,
+  output logic [Edge-1:0][15:0] row_mult_o,
+  output logic [Edge-1:0][5:0]  row_shift_o
 );
 
-  localparam int unsigned ChannelBeats = ArrayDim * 8 / BeatBytes;
+  localparam int unsigned ChannelBeats = Edge * 8 / BeatBytes;
 
   typedef enum logic [2:0] {
     StIdle,
@@ -61,14 +61,13 @@ module npu_gemm_collect
   logic [2:0] beat_q;
   dim_t n_left_q, m_q;
   sram_addr_t c_row_q, c_column_q;
-  logic wide, raw_planes, both_planes, use_sums, use_d;
+  logic wide, raw_planes, both_planes, use_sums;
 
   assign wide = cmd_i.a_type inside {GemmAInt16, GemmAUint16};
   // Unrequantised sums of a 16-bit operand A are two planes of rows; otherwise they are combined.
   assign raw_planes  = wide && !cmd_i.requant;
   assign both_planes = wide && cmd_i.requant;
   assign use_sums    = cmd_i.requant && cmd_i.q == GemmQRow;
-  assign use_d       = cmd_i.accumulate || cmd_i.op != GemmOpNone;
 
   assign column_state = (cmd_i.requant && cmd_i.q == GemmQChannel) ? StChannel : StRows;
   always_comb begin
@@ -87,9 +86,9 @@ module npu_gemm_collect
   assign table_write_o = param_take && state_q == StTable;
   assign table_beat_o  = beat_q[1:0];
 
-  logic [ArrayDim-1:0][31:0] bias_q;
-  logic [ArrayDim-1:0][15:0] mult_q;
-  logic [ArrayDim-1:0][5:0] shift_q;
+  logic [Edge-1:0][31:0] bias_q;
+  logic [Edge-1:0][15:0] mult_q;
+  logic [Edge-1:0][5:0] shift_q;
 
   always_ff @(posedge clk_i) begin
     if (param_take && state_q == StChannel) begin
@@ -99,12 +98,12 @@ module npu_gemm_collect
         shift_q[(BeatBytes/8)*32'(beat_q)+c] <= param_i[64*c+48 +: 6];
       end
     end else if (param_take && state_q == StTensor) begin
-      for (int unsigned c = 0; c < ArrayDim; c++) begin
+      for (int unsigned c = 0; c < Edge; c++) begin
         mult_q[c]  <= param_i[15:0];
         shift_q[c] <= param_i[21:16];
       end
     end else if (state_q == StIdle) begin
-      for (int unsigned c = 0; c < ArrayDim; c++) begin
+      for (int unsigned c = 0; c < Edge; c++) begin
         mult_q[c]  <= cmd_i.mult;
         shift_q[c] <= cmd_i.shift;
       end
@@ -112,70 +111,59 @@ module npu_gemm_collect
   end
 
   // ---------------------------------------------------------------------------------------------
-  // Words from SRAM: the softmax sum, then the planes of D
+  // Words from SRAM: the softmax sum and the planes of D
   // ---------------------------------------------------------------------------------------------
   logic [5:0] columns;
-  logic [3:0] d_words, word_q;
-  logic have_sum_q, d_plane_q, words_ready, want_sum, d_last, last_plane;
-  word_t [DWords-1:0] d_q, d_now;
-  logic [31:0] sum_q, sum_now;
+  logic words_ready, launch;
+  logic [31:0] sum;
 
-  assign columns = (n_left_q >= dim_t'(ArrayDim)) ? 6'(ArrayDim) : 6'(n_left_q);
-  always_comb begin
-    if (cmd_i.accumulate) d_words = 4'((8'(columns) + 8'd3) >> 2);
-    else if (cmd_i.op == GemmOpAdd && cmd_i.out == GemmOutInt16)
-      d_words = 4'((8'(columns) + 8'd7) >> 3);
-    else d_words = 4'((8'(columns) + 8'd15) >> 4);
-  end
+  assign columns = (n_left_q >= dim_t'(Edge)) ? 6'(Edge) : 6'(n_left_q);
 
-  assign want_sum   = use_sums && !have_sum_q;
-  assign last_plane = d_plane_q || !(both_planes && cmd_i.accumulate);
-  assign d_last     = word_q + 4'd1 == d_words && last_plane;
-
-  always_comb begin
-    d_now   = d_q;
-    sum_now = sum_q;
-    if (want_sum) sum_now = word_i[31:0];
-    else begin
-      for (int unsigned w = 0; w < DWords; w++) begin
-        if (32'(word_q) + (d_plane_q ? ArrayDim / 4 : 0) == w) d_now[w] = word_i;
-      end
-    end
-    // Complete with the word that is being offered?
-    if (!use_sums && !use_d) words_ready = 1'b1;
-    else if (!use_d) words_ready = word_valid_i;
-    else words_ready = word_valid_i && !want_sum && d_last;
-  end
+  npu_gemm_row_words #(
+    .Edge(Edge)
+  ) u_words (
+    .clk_i,
+    .rst_ni,
+    .cmd_i,
+    .columns_i   (columns),
+    .word_valid_i,
+    .word_ready_o,
+    .word_i,
+    .enable_i    (state_q == StRows),
+    .ready_o     (words_ready),
+    .launch_i    (launch),
+    .sum_o       (sum),
+    .d_o         (row_d_o)
+  );
 
   // ---------------------------------------------------------------------------------------------
   // Sums
   // ---------------------------------------------------------------------------------------------
   SumsT high_q;
-  logic have_high_q, sums_complete, launch, plane_q, row_last, column_last;
+  logic have_high_q, sums_complete, plane_q, row_last, column_last;
 
   assign sums_complete = sums_valid_i && (have_high_q || !both_planes);
   assign row_valid_o   = state_q == StRows && sums_complete && words_ready;
   assign launch        = row_valid_o && row_ready_i;
   assign sums_ready_o  = state_q == StRows && ((both_planes && !have_high_q) || launch);
-  assign word_ready_o  = state_q == StRows && (use_sums || use_d) && (!words_ready || launch);
 
   assign row_last    = !raw_planes || plane_q;
   assign column_last = launch && row_last && m_q + 1'b1 == cmd_i.m;
-  assign cmd_ready_o = column_last && n_left_q <= dim_t'(ArrayDim);
+  assign cmd_ready_o = column_last && n_left_q <= dim_t'(Edge);
 
   logic [3:0] c_tile_words, c_words;
   always_comb begin
     unique case (cmd_i.out)
       GemmOutInt16: begin
-        c_tile_words = 4'(ArrayDim / 8);
+        c_tile_words = 4'(Edge / 8);
         c_words      = 4'((8'(columns) + 8'd7) >> 3);
       end
       GemmOutInt32: begin
-        c_tile_words = 4'(ArrayDim / 4);
+        c_tile_words = 4'(Edge / 4);
         c_words      = 4'((8'(columns) + 8'd3) >> 2);
       end
       default: begin
-        c_tile_words = 4'(ArrayDim / 16);
+        c_tile_words = 4'(Edge / 16);
         c_words      = 4'((8'(columns) + 8'd15) >> 4);
       end
     endcase
@@ -189,11 +177,6 @@ module npu_gemm_collect
       m_q         <= '0;
       c_row_q     <= '0;
       c_column_q  <= '0;
-      word_q      <= '0;
-      have_sum_q  <= 1'b0;
-      d_plane_q   <= 1'b0;
-      d_q         <= '0;
-      sum_q       <= '0;
       high_q      <= '0;
       have_high_q <= 1'b0;
       plane_q     <= 1'b0;
@@ -220,26 +203,11 @@ module npu_gemm_collect
           end
         end
         StRows: begin
-          if (word_valid_i && word_ready_o) begin
-            d_q   <= d_now;
-            sum_q <= sum_now;
-            if (want_sum) have_sum_q <= 1'b1;
-            else begin
-              word_q <= word_q + 4'd1;
-              if (word_q + 4'd1 == d_words) begin
-                word_q    <= '0;
-                d_plane_q <= 1'b1;
-              end
-            end
-          end
           if (sums_valid_i && sums_ready_o && !launch) begin
             high_q      <= sums_i;
             have_high_q <= 1'b1;
           end
           if (launch) begin
-            word_q      <= '0;
-            d_plane_q   <= 1'b0;
-            have_sum_q  <= 1'b0;
             have_high_q <= 1'b0;
             plane_q     <= raw_planes && !plane_q;
             if (row_last) begin
@@ -251,7 +219,7 @@ module npu_gemm_collect
             m_q        <= '0;
             c_row_q    <= cmd_i.c;
             c_column_q <= c_column_q + sram_addr_t'(c_tile_words);
-            n_left_q   <= n_left_q - dim_t'(ArrayDim);
+            n_left_q   <= n_left_q - dim_t'(Edge);
             state_q    <= cmd_ready_o ? StIdle : column_state;
           end
         end
@@ -267,7 +235,7 @@ module npu_gemm_collect
   logic [4:0] sum_msb;
 
   npu_recip u_recip (
-    .sum_i  (sum_now),
+    .sum_i  (sum),
     .recip_o(recip),
     .msb_o  (sum_msb)
   );
@@ -291,12 +259,12 @@ module npu_gemm_collect
     };
     row_high_o  = both_planes ? high_q : sums_i;
     row_low_o   = sums_i;
-    row_d_o     = d_now;
-    row_bias_o  = cmd_i.bias ? bias_q : '0;
+    row_bias_o  = '0;
+    if (cmd_i.bias) row_bias_o = bias_q;
     row_mult_o  = mult_q;
     row_shift_o = shift_q;
     if (use_sums) begin
-      for (int unsigned c = 0; c < ArrayDim; c++) begin
+      for (int unsigned c = 0; c < Edge; c++) begin
         row_mult_o[c]  = recip;
         row_shift_o[c] = 6'd16 + {1'b0, sum_msb};
       end

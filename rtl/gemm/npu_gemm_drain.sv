@@ -6,10 +6,10 @@
 module npu_gemm_drain
   import npu_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16,
+  parameter int unsigned Edge = 16,  // of a tile
   parameter int unsigned AccRows = 128,
   localparam int unsigned RowW = $clog2(AccRows),
-  localparam type SumsT = logic [ArrayDim-1:0][31:0]
+  localparam type SumsT = logic [Edge-1:0][31:0]
 ) (
   input  logic clk_i,
   input  logic rst_ni,
@@ -23,7 +23,7 @@ module npu_gemm_drain
   input  logic               drain_ready_i,
   output logic               drain_bank_o,
   output logic [   RowW-1:0] drain_row_o,
-  input  logic signed [31:0] drain_sum_i [ArrayDim],
+  input  logic signed [31:0] drain_sum_i [Edge],
   output logic               bank_free_o,
 
   output logic sums_valid_o,
@@ -42,7 +42,7 @@ module npu_gemm_drain
 
   assign rows = (cmd_i.a_type inside {GemmAInt16, GemmAUint16}) ? dim_t'(cmd_i.m << 1) : cmd_i.m;
   assign row_last      = row_q + 1'b1 == rows;
-  assign n_last        = n_left_q <= dim_t'(ArrayDim);
+  assign n_last        = n_left_q <= dim_t'(Edge);
   assign drain_valid_o = !fresh_q && finished_q != '0 && credit_q != '0;
   assign drain_bank_o  = bank_q;
   assign drain_row_o   = RowW'(row_q);
@@ -51,7 +51,7 @@ module npu_gemm_drain
   assign cmd_ready_o   = read && row_last && n_last;
 
   always_comb begin
-    for (int unsigned n = 0; n < ArrayDim; n++) arriving[n] = drain_sum_i[n];
+    for (int unsigned n = 0; n < Edge; n++) arriving[n] = drain_sum_i[n];
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -75,7 +75,7 @@ module npu_gemm_drain
         row_q <= row_last ? '0 : row_q + 1'b1;
         if (row_last) begin
           bank_q   <= !bank_q;
-          n_left_q <= n_left_q - dim_t'(ArrayDim);
+          n_left_q <= n_left_q - dim_t'(Edge);
         end
         if (cmd_ready_o) fresh_q <= 1'b1;
       end

@@ -8,9 +8,9 @@
 module npu_gemm_loader
   import npu_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16,
-  localparam int unsigned LinesPerBeat = BeatBytes / ArrayDim,
-  localparam int unsigned TileBeats = ArrayDim / LinesPerBeat,
+  parameter int unsigned Edge = 16,  // of a tile
+  localparam int unsigned LinesPerBeat = BeatBytes / Edge,
+  localparam int unsigned TileBeats = Edge / LinesPerBeat,
   localparam int unsigned BeatIdxW = $clog2(TileBeats)
 ) (
   input  logic clk_i,
@@ -47,8 +47,8 @@ module npu_gemm_loader
 );
 
   localparam int unsigned TableBeats = 4;
-  localparam int unsigned ChannelBeats = ArrayDim * 8 / BeatBytes;  // 8 bytes per output channel
-  localparam int unsigned LineWords = ArrayDim / 16;
+  localparam int unsigned ChannelBeats = Edge * 8 / BeatBytes;  // 8 bytes per output channel
+  localparam int unsigned LineWords = Edge / 16;
 
   typedef enum logic [2:0] {
     StIdle,
@@ -83,7 +83,7 @@ module npu_gemm_loader
   word_t pair[2];
 
   npu_gemm_operand_b #(
-    .ArrayDim(ArrayDim)
+    .Edge(Edge)
   ) u_operand_b (
     .clk_i,
     .rst_ni,
@@ -103,8 +103,8 @@ module npu_gemm_loader
   logic set_ok, beat_go, piece_last, param_state, k_last, n_last, cmd_last;
   assign set_ok      = free_q != '0;
   assign param_state = state_q inside {StTable, StTensor, StChannel};
-  assign k_last      = k_left_q <= dim_t'(ArrayDim);
-  assign n_last      = n_left_q <= dim_t'(ArrayDim);
+  assign k_last      = k_left_q <= dim_t'(Edge);
+  assign n_last      = n_left_q <= dim_t'(Edge);
 
   always_comb begin
     unique case (state_q)
@@ -180,10 +180,10 @@ module npu_gemm_loader
             StTensor:  state_q <= after_params;
             StChannel: state_q <= StTile;
             StTile: begin
-              k_left_q <= k_left_q - dim_t'(ArrayDim);
+              k_left_q <= k_left_q - dim_t'(Edge);
               if (k_last) begin
                 k_left_q <= cmd_i.k;
-                n_left_q <= n_left_q - dim_t'(ArrayDim);
+                n_left_q <= n_left_q - dim_t'(Edge);
                 state_q  <= n_last ? StIdle : after_params;
               end
             end

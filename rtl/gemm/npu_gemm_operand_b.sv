@@ -8,7 +8,7 @@
 module npu_gemm_operand_b
   import npu_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16
+  parameter int unsigned Edge = 16  // of a tile
 ) (
   input  logic clk_i,
   input  logic rst_ni,
@@ -26,31 +26,31 @@ module npu_gemm_operand_b
   input  sram_rd_rsp_t rd_rsp_i   [2]
 );
 
-  localparam int unsigned LineWords = ArrayDim / 16;
+  localparam int unsigned LineWords = Edge / 16;
   localparam int unsigned PairLines = 2 / LineWords;  // lines per pair
-  localparam int unsigned Pairs = ArrayDim / PairLines;
+  localparam int unsigned Pairs = Edge / PairLines;
   localparam int unsigned PairW = $clog2(Pairs);
 
   // Where a tile starts and how its lines follow each other, in words
   logic tile_order;
   sram_addr_t line_stride, k_stride, n_stride, k_tiles, n_tiles;
   assign tile_order = cmd_i.b_form == GemmBTile;
-  assign k_tiles    = (cmd_i.k + dim_t'(ArrayDim - 1)) / dim_t'(ArrayDim);
-  assign n_tiles    = (cmd_i.n + dim_t'(ArrayDim - 1)) / dim_t'(ArrayDim);
+  assign k_tiles    = (cmd_i.k + dim_t'(Edge - 1)) / dim_t'(Edge);
+  assign n_tiles    = (cmd_i.n + dim_t'(Edge - 1)) / dim_t'(Edge);
 
   always_comb begin
     if (tile_order) begin
       // Positions run along N when transposed, along K otherwise; lane blocks are the inner index.
       line_stride = sram_addr_t'(LineWords);
-      k_stride    = sram_addr_t'(ArrayDim * LineWords) * (cmd_i.transpose_b ? 16'd1 : n_tiles);
-      n_stride    = sram_addr_t'(ArrayDim * LineWords) * (cmd_i.transpose_b ? k_tiles : 16'd1);
+      k_stride    = sram_addr_t'(Edge * LineWords) * (cmd_i.transpose_b ? 16'd1 : n_tiles);
+      n_stride    = sram_addr_t'(Edge * LineWords) * (cmd_i.transpose_b ? k_tiles : 16'd1);
     end else if (cmd_i.transpose_b) begin
       line_stride = cmd_i.b_pitch;
       k_stride    = sram_addr_t'(LineWords);
-      n_stride    = cmd_i.b_pitch * sram_addr_t'(ArrayDim);
+      n_stride    = cmd_i.b_pitch * sram_addr_t'(Edge);
     end else begin
       line_stride = cmd_i.b_pitch;
-      k_stride    = cmd_i.b_pitch * sram_addr_t'(ArrayDim);
+      k_stride    = cmd_i.b_pitch * sram_addr_t'(Edge);
       n_stride    = sram_addr_t'(LineWords);
     end
   end
@@ -66,8 +66,8 @@ module npu_gemm_operand_b
 
   for (genvar s = 0; s < 2; s++) begin : gen_walk
     assign pair_last[s] = pair_q[s] == PairW'(Pairs - 1);
-    assign k_last[s]    = k_left_q[s] <= dim_t'(ArrayDim);
-    assign n_last[s]    = n_left_q[s] <= dim_t'(ArrayDim);
+    assign k_last[s]    = k_left_q[s] <= dim_t'(Edge);
+    assign n_last[s]    = n_left_q[s] <= dim_t'(Edge);
 
     always_ff @(posedge clk_i or negedge rst_ni) begin
       if (!rst_ni) begin
@@ -83,8 +83,8 @@ module npu_gemm_operand_b
       end else if (step[s]) begin
         pair_q[s] <= pair_last[s] ? '0 : pair_q[s] + 1'b1;
         if (pair_last[s]) begin
-          k_left_q[s] <= k_last[s] ? cmd_i.k : k_left_q[s] - dim_t'(ArrayDim);
-          if (k_last[s]) n_left_q[s] <= n_left_q[s] - dim_t'(ArrayDim);
+          k_left_q[s] <= k_last[s] ? cmd_i.k : k_left_q[s] - dim_t'(Edge);
+          if (k_last[s]) n_left_q[s] <= n_left_q[s] - dim_t'(Edge);
           if (k_last[s] && n_last[s]) active_q[s] <= 1'b0;
         end
       end

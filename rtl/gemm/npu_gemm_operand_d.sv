@@ -8,7 +8,7 @@
 module npu_gemm_operand_d
   import npu_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16
+  parameter int unsigned Edge = 16  // of a tile
 ) (
   input  logic clk_i,
   input  logic rst_ni,
@@ -33,9 +33,9 @@ module npu_gemm_operand_d
   assign use_d    = cmd_i.accumulate || cmd_i.op != GemmOpNone;
 
   always_comb begin
-    if (cmd_i.accumulate) tile_words = 4'(ArrayDim / 4);
-    else if (cmd_i.op == GemmOpAdd && cmd_i.out == GemmOutInt16) tile_words = 4'(ArrayDim / 8);
-    else tile_words = 4'(ArrayDim / 16);
+    if (cmd_i.accumulate) tile_words = 4'(Edge / 4);
+    else if (cmd_i.op == GemmOpAdd && cmd_i.out == GemmOutInt16) tile_words = 4'(Edge / 8);
+    else tile_words = 4'(Edge / 16);
   end
 
   // Words of the current column tile that hold valid columns
@@ -43,9 +43,9 @@ module npu_gemm_operand_d
   dim_t n_left_q;
   logic [5:0] columns;
   always_comb begin
-    columns = (n_left_q >= dim_t'(ArrayDim)) ? 6'(ArrayDim) : 6'(n_left_q);
+    columns = (n_left_q >= dim_t'(Edge)) ? 6'(Edge) : 6'(n_left_q);
     if (cmd_i.accumulate) words = 4'((8'(columns) + 8'd3) >> 2);
-    else if (tile_words == 4'(ArrayDim / 8)) words = 4'((8'(columns) + 8'd7) >> 3);
+    else if (tile_words == 4'(Edge / 8)) words = 4'((8'(columns) + 8'd7) >> 3);
     else words = 4'((8'(columns) + 8'd15) >> 4);
   end
 
@@ -64,7 +64,7 @@ module npu_gemm_operand_d
   assign column_last = row_last && m_q + 1'b1 == cmd_i.m;
   // Nothing to read: the command passes by.
   assign cmd_ready_o = cmd_valid_i && ((!use_sums && !use_d) ||
-                                       (step && column_last && n_left_q <= dim_t'(ArrayDim)));
+                                       (step && column_last && n_left_q <= dim_t'(Edge)));
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -104,7 +104,7 @@ module npu_gemm_operand_d
         m_q      <= '0;
         row_q    <= '0;
         column_q <= column_q + sram_addr_t'(tile_words);
-        n_left_q <= n_left_q - dim_t'(ArrayDim);
+        n_left_q <= n_left_q - dim_t'(Edge);
       end
     end
   end

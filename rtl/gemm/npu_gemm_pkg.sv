@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What travels with a row of sums through the post-processing of the GEMM engine.
+// What travels with a row through the stages of the GEMM engine.
 
 package npu_gemm_pkg;
   import npu_pkg::*;
+
+  // Which of its weights an element of the array uses. An array smaller than a tile holds all parts
+  // of the tile at once; the two part bits stay zero where one pass covers the tile.
+  typedef struct packed {
+    logic set;
+    logic inner;  // part of the tile's rows
+    logic column;  // part of the tile's columns
+  } weight_sel_t;
 
   typedef struct packed {
     instr_idx_t instr;

@@ -8,9 +8,9 @@ module npu_gemm_post
   import npu_pkg::*;
   import npu_gemm_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16,
-  localparam int unsigned DWords = ArrayDim / 2,
-  localparam type SumsT = logic [ArrayDim-1:0][31:0]
+  parameter int unsigned Edge = 16,  // of a tile
+  localparam int unsigned DWords = Edge / 2,
+  localparam type SumsT = logic [Edge-1:0][31:0]
 ) (
   input  logic clk_i,
   input  logic rst_ni,
@@ -26,14 +26,14 @@ module npu_gemm_post
   input  SumsT                      row_high_i,
   input  SumsT                      row_low_i,
   input  word_t [DWords-1:0]        row_d_i,
-  input  logic [ArrayDim-1:0][31:0] row_bias_i,
-  input  logic [ArrayDim-1:0][15:0] row_mult_i,
-  input  logic [ArrayDim-1:0][5:0]  row_shift_i,
+  input  logic [Edge-1:0][31:0] row_bias_i,
+  input  logic [Edge-1:0][15:0] row_mult_i,
+  input  logic [Edge-1:0][5:0]  row_shift_i,
 
   output logic                      out_valid_o,
   input  logic                      out_ready_i,
   output row_ctrl_t                 out_ctrl_o,
-  output logic [ArrayDim-1:0][31:0] out_o
+  output logic [Edge-1:0][31:0] out_o
 );
 
   logic [3:0] valid_q;
@@ -67,31 +67,31 @@ module npu_gemm_post
   end
 
   // Second operand as bytes and as 16-bit values
-  logic signed [15:0] d_byte[ArrayDim];
-  logic signed [15:0] d_half[ArrayDim];
-  logic [31:0] d_high[ArrayDim];
-  logic [31:0] d_low[ArrayDim];
+  logic signed [15:0] d_byte[Edge];
+  logic signed [15:0] d_half[Edge];
+  logic [31:0] d_high[Edge];
+  logic [31:0] d_low[Edge];
   always_comb begin
-    for (int unsigned c = 0; c < ArrayDim; c++) begin
+    for (int unsigned c = 0; c < Edge; c++) begin
       d_byte[c] = 16'($signed(row_d_i[c/16][8*(c%16) +: 8]));
       d_half[c] = row_d_i[c/8][16*(c%8) +: 16];
       d_high[c] = row_d_i[c/4][32*(c%4) +: 32];
-      d_low[c]  = row_d_i[ArrayDim/4 + c/4][32*(c%4) +: 32];
+      d_low[c]  = row_d_i[Edge/4 + c/4][32*(c%4) +: 32];
     end
   end
 
-  acc_t value_q[ArrayDim];  // stage 0
-  logic [15:0] mult_q[ArrayDim];
-  logic [5:0] shift0_q[ArrayDim], shift1_q[ArrayDim];
-  acc_t product_q[ArrayDim];  // stage 1
-  acc_t rounded_q[ArrayDim];  // stage 2
-  logic signed [15:0] d0_q[ArrayDim], d1_q[ArrayDim], d2_q[ArrayDim];
-  logic [31:0] result_q[ArrayDim];  // stage 3
+  acc_t value_q[Edge];  // stage 0
+  logic [15:0] mult_q[Edge];
+  logic [5:0] shift0_q[Edge], shift1_q[Edge];
+  acc_t product_q[Edge];  // stage 1
+  acc_t rounded_q[Edge];  // stage 2
+  logic signed [15:0] d0_q[Edge], d1_q[Edge], d2_q[Edge];
+  logic [31:0] result_q[Edge];  // stage 3
 
   // Stage 0: partial sums wrap at 32 bits, each pass for itself.
   always_ff @(posedge clk_i) begin
     if (step && row_valid_i) begin
-      for (int unsigned c = 0; c < ArrayDim; c++) begin
+      for (int unsigned c = 0; c < Edge; c++) begin
         automatic logic [31:0] high = row_high_i[c] + (row_ctrl_i.accumulate ? d_high[c] : 32'd0);
         automatic logic [31:0] low = row_low_i[c] + (row_ctrl_i.accumulate ? d_low[c] : 32'd0);
         automatic acc_t value = acc_t'($signed(high));
@@ -107,7 +107,7 @@ module npu_gemm_post
   // Stage 1: multiply
   always_ff @(posedge clk_i) begin
     if (step && valid_q[0]) begin
-      for (int unsigned c = 0; c < ArrayDim; c++) begin
+      for (int unsigned c = 0; c < Edge; c++) begin
         product_q[c] <= ctrl_q[0].requant ? value_q[c] * $signed({48'd0, mult_q[c]}) : value_q[c];
         shift1_q[c]  <= ctrl_q[0].requant ? shift0_q[c] : '0;
         d1_q[c]      <= d0_q[c];
@@ -118,7 +118,7 @@ module npu_gemm_post
   // Stage 2: round, saturate, ReLU, table
   always_ff @(posedge clk_i) begin
     if (step && valid_q[1]) begin
-      for (int unsigned c = 0; c < ArrayDim; c++) begin
+      for (int unsigned c = 0; c < Edge; c++) begin
         automatic acc_t y = round_shift(product_q[c], shift1_q[c]);
         if (ctrl_q[1].requant) begin
           if (ctrl_q[1].out == GemmOutInt16) y = acc_t'(sat16(y));
@@ -135,7 +135,7 @@ module npu_gemm_post
   // Stage 3: elementwise operation; columns past the row end are zero
   always_ff @(posedge clk_i) begin
     if (step && valid_q[2]) begin
-      for (int unsigned c = 0; c < ArrayDim; c++) begin
+      for (int unsigned c = 0; c < Edge; c++) begin
         automatic acc_t y = rounded_q[c];
         unique case (ctrl_q[2].op)
           GemmOpAdd: begin
@@ -153,7 +153,7 @@ module npu_gemm_post
     end
   end
 
-  for (genvar c = 0; c < int'(ArrayDim); c++) begin : gen_out
+  for (genvar c = 0; c < int'(Edge); c++) begin : gen_out
     assign out_o[c] = result_q[c];
   end
 

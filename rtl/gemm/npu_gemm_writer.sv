@@ -7,7 +7,7 @@ module npu_gemm_writer
   import npu_pkg::*;
   import npu_gemm_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16
+  parameter int unsigned Edge = 16  // of a tile
 ) (
   input  logic clk_i,
   input  logic rst_ni,
@@ -15,14 +15,14 @@ module npu_gemm_writer
   input  logic                      row_valid_i,
   output logic                      row_ready_o,
   input  row_ctrl_t                 row_ctrl_i,
-  input  logic [ArrayDim-1:0][31:0] row_i,
+  input  logic [Edge-1:0][31:0] row_i,
 
   output sram_wr_req_t wr_req_o,
   input  logic         wr_ready_i,
   output logic         done_o
 );
 
-  localparam int unsigned MaxWords = ArrayDim / 4;
+  localparam int unsigned MaxWords = Edge / 4;
 
   logic [3:0] word_q;
   logic last;
@@ -30,7 +30,7 @@ module npu_gemm_writer
 
   always_comb begin
     words = '0;
-    for (int unsigned c = 0; c < ArrayDim; c++) begin
+    for (int unsigned c = 0; c < Edge; c++) begin
       unique case (row_ctrl_i.out)
         GemmOutInt16: words[c/8][16*(c%8) +: 16] = row_i[c][15:0];
         GemmOutInt32: words[c/4][32*(c%4) +: 32] = row_i[c];

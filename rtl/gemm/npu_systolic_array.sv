@@ -5,18 +5,21 @@
 // the finished row of sums leaves ArrayDim cycles later. Loaded weights take the same way down, one
 // row per cycle, behind the activations that still need the old ones: for the outside, loading and
 // computing happen in the order in which they are presented, with no waiting for the wavefront.
+// Tiles of weights are at least as large as the array; a row of activations selects the part of its
+// tile that it meets.
 
 module npu_systolic_array #(
   parameter int unsigned ArrayDim = 16,
-  localparam int unsigned LinesPerBeat = npu_pkg::BeatBytes / ArrayDim,
-  localparam int unsigned BeatIdxW = $clog2(ArrayDim / LinesPerBeat)
+  parameter int unsigned Edge = 16,  // of a tile of weights
+  localparam int unsigned LinesPerBeat = npu_pkg::BeatBytes / Edge,
+  localparam int unsigned BeatIdxW = $clog2(Edge / LinesPerBeat)
 ) (
   input logic clk_i,
   input logic rst_ni,
 
-  input logic              act_valid_i,
-  input logic              act_set_i,
-  input logic signed [8:0] act_i[ArrayDim],
+  input logic                      act_valid_i,
+  input npu_gemm_pkg::weight_sel_t act_sel_i,
+  input logic signed [8:0]         act_i[ArrayDim],
 
   // Sums of the row that entered ArrayDim cycles before
   output logic signed [31:0] psum_o[ArrayDim],
@@ -36,7 +39,8 @@ module npu_systolic_array #(
   } wt_ctrl_t;
 
   // Stage k is what row k sees; stage 0 is the input itself.
-  logic [ArrayDim-2:0] valid_q, set_q;
+  logic [ArrayDim-2:0] valid_q;
+  npu_gemm_pkg::weight_sel_t sel_q[ArrayDim-1];
   logic signed [8:0] skew_q[ArrayDim][ArrayDim];  // [lane][delay - 1], used where delay <= lane
   wt_ctrl_t wt_ctrl_q[ArrayDim-1];
   npu_pkg::beat_t wt_data_q[ArrayDim-1];
@@ -44,18 +48,23 @@ module npu_systolic_array #(
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       valid_q <= '0;
-      set_q   <= '0;
-      for (int unsigned k = 0; k < ArrayDim - 1; k++) wt_ctrl_q[k] <= '0;
+      for (int unsigned k = 0; k < ArrayDim - 1; k++) begin
+        sel_q[k]     <= '0;
+        wt_ctrl_q[k] <= '0;
+      end
     end else begin
-      valid_q <= {valid_q[ArrayDim-3:0], act_valid_i};
-      set_q   <= {set_q[ArrayDim-3:0], act_set_i};
+      valid_q      <= {valid_q[ArrayDim-3:0], act_valid_i};
+      sel_q[0]     <= act_sel_i;
       wt_ctrl_q[0] <= '{
           line_valid: wt_line_valid_i,
           set: wt_set_i,
           by_column: wt_by_column_i,
           beat: wt_beat_i
       };
-      for (int unsigned k = 1; k < ArrayDim - 1; k++) wt_ctrl_q[k] <= wt_ctrl_q[k-1];
+      for (int unsigned k = 1; k < ArrayDim - 1; k++) begin
+        sel_q[k]     <= sel_q[k-1];
+        wt_ctrl_q[k] <= wt_ctrl_q[k-1];
+      end
     end
   end
 
@@ -78,14 +87,15 @@ module npu_systolic_array #(
   end
 
   for (genvar k = 0; k < int'(ArrayDim); k++) begin : gen_row
-    logic valid, set;
+    logic valid;
+    npu_gemm_pkg::weight_sel_t sel;
     logic signed [8:0] act;
     wt_ctrl_t wt_ctrl;
     npu_pkg::beat_t wt_data;
 
     if (k == 0) begin : gen_first
       assign valid   = act_valid_i;
-      assign set     = act_set_i;
+      assign sel     = act_sel_i;
       assign act     = act_i[0];
       assign wt_data = wt_data_i;
       assign wt_ctrl = '{
@@ -96,7 +106,7 @@ module npu_systolic_array #(
           };
     end else begin : gen_below
       assign valid   = valid_q[k-1];
-      assign set     = set_q[k-1];
+      assign sel     = sel_q[k-1];
       assign act     = skew_q[k][k-1];
       assign wt_data = wt_data_q[k-1];
       assign wt_ctrl = wt_ctrl_q[k-1];
@@ -104,11 +114,12 @@ module npu_systolic_array #(
 
     npu_pe_row #(
       .ArrayDim(ArrayDim),
+      .Edge    (Edge),
       .Index   (k)
     ) u_row (
       .clk_i,
       .act_valid_i    (valid),
-      .act_set_i      (set),
+      .act_sel_i      (sel),
       .act_i          (act),
       .psum_i         (psum[k]),
       .psum_o         (psum[k+1]),

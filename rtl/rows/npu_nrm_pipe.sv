@@ -173,12 +173,11 @@ module npu_nrm_pipe (
     end
   end
 
-  // A gain shift beyond 63 gives the same zero as 63.
   always_comb begin
     octet = '0;
     if (prod_valid_q) begin
       for (int unsigned l = 0; l < RowLanes; l++) begin
-        automatic logic [5:0] shift = (record_q[l].shift > 8'd63) ? 6'd63 : record_q[l].shift[5:0];
+        automatic logic [5:0] shift = record_q[l].shift;
         automatic acc_t y = round_shift(acc_t'($signed(prod_q[l])), shift) +
                             acc_t'(record_q[l].bias);
         if (4'(l) < prod_tag_q.lanes) octet[l] = out16_i ? sat16(y) : 16'(sat8(y));

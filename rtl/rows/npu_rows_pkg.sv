@@ -56,7 +56,8 @@ package npu_rows_pkg;
   // Normalisation parameters of one column, as they lie in the share.
   typedef struct packed {
     logic signed [7:0]  bias;
-    logic [7:0]         shift;
+    logic [1:0]         reserved;
+    logic [5:0]         shift;
     logic [15:0]        gain;
   } nrm_record_t;
 

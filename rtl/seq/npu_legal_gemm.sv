@@ -19,7 +19,7 @@ module npu_legal_gemm
   output term_t term_o [NumTerms]
 );
 
-  localparam int unsigned Edge = (ArrayDim > 16) ? ArrayDim : 16;
+  localparam int unsigned Edge = tile_edge(ArrayDim);
 
   gemm_mode_t mode;
   logic mode_word, requant, stream, has_d, uses_mul, uses_sums, wide, dynamic, transpose;

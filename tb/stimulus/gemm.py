@@ -60,8 +60,8 @@ def random_mode(random: np.random.Generator) -> Mode:
     out = int(random.integers(2)) if requant else OUT_INT32
     accumulate = chance(0.25)
     op = OP_NONE
-    if requant and not accumulate and chance(0.5):
-        op = OP_MUL if q in (Q_TENSOR, Q_CHANNEL) and out == OUT_INT8 and chance(0.5) else OP_ADD
+    if requant and not accumulate and chance(0.6):
+        op = OP_MUL if q in (Q_TENSOR, Q_CHANNEL) and out == OUT_INT8 and chance(0.7) else OP_ADD
     return Mode(
         a_type=int(random.integers(4)),
         b_form=b_form,
@@ -287,11 +287,10 @@ def classic(random: np.random.Generator, space: Space, rows: int = 128, edge: in
     a, b, c = builder.a(), builder.b(), builder.c()
     if accumulate:
         builder.prefix["d"] = builder.d(c)
-        needs_no_prefix = builder.prefix["d"] == c.word and not any(
+        if builder.prefix["d"] == c.word and not any(
             builder.prefix.get(name) for name in ("ap", "bp", "cp", "dp")
-        )
-        if needs_no_prefix:
-            builder.prefix = {}
+        ):
+            builder.prefix = {}  # without a prefix word D is C
     scale = int(random.integers(256))
     shift = round(np.log2(max(builder.spread, 1) * max(scale, 1) / 40)) + int(
         random.integers(-2, 3)
@@ -304,7 +303,9 @@ def classic(random: np.random.Generator, space: Space, rows: int = 128, edge: in
         (Flag.ACCUMULATE, accumulate),
     ):
         flags |= on << flag
-    prefix = instruction(Opcode.GEMM, prefix=builder.prefix)[:-1]
+    prefix = instruction(Opcode.GEMM, prefix=builder.prefix, needs_prefix="d" in builder.prefix)[
+        :-1
+    ]
     word = Instruction(
         Opcode.GEMM,
         flags=flags,

@@ -188,3 +188,19 @@ async def test_program_waits_for_older(dut: Dut) -> None:
     assert execution.finish.error is not None
     assert execution.finish.error.code == ErrorCode.ILLEGAL_OPCODE
     assert execution.finish.error.instr == 3
+
+
+@cocotb.test
+async def test_program_stream_rewind(dut: Dut) -> None:
+    """SET STREAM goes back, forward and nowhere; the shares that follow come from there."""
+    bench = await Bench.start(dut)
+    tables = bench.random.integers(0, 256, (200, 256), np.uint8)
+    text, turn = "", 0
+    for offset in (0, 256, 0, 0, 199 * 256, 40 * 256, 41 * 256, 150 * 256, 64 * 256, 198 * 256):
+        text += f"SET STREAM v={offset}\n"
+        for _ in range(2 if offset < 199 * 256 else 1):
+            text += f"GELU dst={0x1000 + 0x100 * turn:#x} src0=0x0 M=1 N=256 stream\n"
+            turn += 1
+    await bench.execute(words(text + "END"), tables.tobytes())
+    results = (await bench.sync())[0x1000 : 0x1000 + 256 * turn].reshape(turn, 256)
+    assert len({row.tobytes() for row in results}) > 10, "the tables hardly differ"

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads operand A as slices: the elements of one row that meet one tile of weights. For every
+// column tile and every inner tile it delivers the slice of each row. Only words that hold elements
+// of A are read; what the rest of a slice holds is of no meaning.
+
+module npu_gemm_operand_a
+  import npu_pkg::*;
+#(
+  parameter int unsigned Edge = 16,  // of a tile
+  localparam int unsigned SliceWords = 2 * Edge / 16  // of 16-bit elements
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  input  logic      start_i,
+  input  gemm_cmd_t cmd_i,  // stays until its last slice has been taken
+
+  output logic                   slice_valid_o,
+  input  logic                   slice_ready_i,
+  output word_t [SliceWords-1:0] slice_o,
+
+  output sram_rd_req_t rd_req_o,
+  input  logic         rd_ready_i,
+  input  sram_rd_rsp_t rd_rsp_i
+);
+
+  logic wide;
+  assign wide = cmd_i.a_type inside {GemmAInt16, GemmAUint16};
+
+  // Words that hold the valid lanes of an inner tile
+  function automatic logic [2:0] words_of(dim_t lanes_left, logic is_wide);
+    logic [6:0] bytes;
+    bytes = (lanes_left >= dim_t'(Edge)) ? 7'(Edge) : 7'(lanes_left);
+    if (is_wide) bytes = bytes << 1;
+    return 3'((bytes + 7'd15) >> 4);
+  endfunction
+
+  // ---------------------------------------------------------------------------------------------
+  // Addresses: column tiles, inner tiles, rows, words of a row's slice
+  // ---------------------------------------------------------------------------------------------
+  dim_t k_left_q, n_left_q, m_q;  // inner lanes and columns not yet covered, row
+  sram_addr_t tile_q, row_q, next_tile;
+  logic [2:0] word_q;
+  logic active_q;  // addresses of this command are still to go out
+  logic addr_ready, step, word_last, m_last, k_last, n_last;
+
+  assign step      = active_q && addr_ready;
+  assign word_last = word_q + 3'd1 == words_of(k_left_q, wide);
+  assign m_last    = m_q + 1'b1 == cmd_i.m;
+  assign k_last    = k_left_q <= dim_t'(Edge);
+  assign n_last    = n_left_q <= dim_t'(Edge);
+  assign next_tile = tile_q + sram_addr_t'(wide ? SliceWords : SliceWords / 2);
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      k_left_q <= '0;
+      n_left_q <= '0;
+      m_q      <= '0;
+      tile_q   <= '0;
+      row_q    <= '0;
+      word_q   <= '0;
+      active_q <= 1'b0;
+    end else if (start_i) begin
+      k_left_q <= cmd_i.k;
+      n_left_q <= cmd_i.n;
+      m_q      <= '0;
+      tile_q   <= cmd_i.a;
+      row_q    <= cmd_i.a;
+      word_q   <= '0;
+      active_q <= 1'b1;
+    end else if (step) begin
+      word_q <= word_last ? '0 : word_q + 3'd1;
+      if (word_last) begin
+        row_q <= row_q + cmd_i.a_pitch;
+        m_q   <= m_q + 1'b1;
+        if (m_last) begin
+          m_q      <= '0;
+          k_left_q <= k_left_q - dim_t'(Edge);
+          tile_q   <= next_tile;
+          row_q    <= next_tile;
+          if (k_last) begin
+            k_left_q <= cmd_i.k;
+            n_left_q <= n_left_q - dim_t'(Edge);
+            tile_q   <= cmd_i.a;
+            row_q    <= cmd_i.a;
+            if (n_last) active_q <= 1'b0;
+          end
+        end
+      end
+    end
+  end
+
+  logic word_valid, word_ready;
+  word_t word;
+
+  npu_sram_reader u_reader (
+    .clk_i,
+    .rst_ni,
+    .addr_valid_i(active_q),
+    .addr_ready_o(addr_ready),
+    .addr_i      (row_q + sram_addr_t'(word_q)),
+    .data_valid_o(word_valid),
+    .data_ready_i(word_ready),
+    .data_o      (word),
+    .rd_req_o,
+    .rd_ready_i,
+    .rd_rsp_i
+  );
+
+  // ---------------------------------------------------------------------------------------------
+  // Data: words are gathered into a slice
+  // ---------------------------------------------------------------------------------------------
+  dim_t g_k_left_q, g_m_q;  // the gathering side's own place
+  logic [2:0] gathered_q;
+  word_t [SliceWords-1:0] gather_q, gather;
+  logic gather_last, take;
+
+  assign gather_last = gathered_q + 3'd1 == words_of(g_k_left_q, wide);
+  assign word_ready  = !gather_last || !slice_valid_o || slice_ready_i;
+  assign take        = word_valid && word_ready;
+
+  always_comb begin
+    gather = gather_q;
+    for (int unsigned w = 0; w < SliceWords; w++) if (gathered_q == 3'(w)) gather[w] = word;
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      g_k_left_q    <= '0;
+      g_m_q         <= '0;
+      gathered_q    <= '0;
+      gather_q      <= '0;
+      slice_valid_o <= 1'b0;
+      slice_o       <= '0;
+    end else begin
+      if (start_i) begin
+        g_k_left_q <= cmd_i.k;
+        g_m_q      <= '0;
+        gathered_q <= '0;
+      end else if (take) begin
+        gather_q   <= gather;
+        gathered_q <= gather_last ? '0 : gathered_q + 3'd1;
+        if (gather_last) begin
+          slice_o <= gather;
+          g_m_q   <= g_m_q + 1'b1;
+          if (g_m_q + 1'b1 == cmd_i.m) begin
+            g_m_q      <= '0;
+            g_k_left_q <= (g_k_left_q <= dim_t'(Edge)) ? cmd_i.k : g_k_left_q - dim_t'(Edge);
+          end
+        end
+      end
+      if (take && gather_last) slice_valid_o <= 1'b1;
+      else if (slice_ready_i) slice_valid_o <= 1'b0;
+    end
+  end
+
+endmodule

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gathers the words from SRAM that one output row of a column tile needs: the softmax sum of the
+// row, then the words of the second operand that hold valid columns, plane after plane. The row may
+// go while its last word is still being offered.
+
+module npu_gemm_row_words
+  import npu_pkg::*;
+#(
+  parameter int unsigned Edge = 16,  // of a tile
+  localparam int unsigned DWords = Edge / 2  // two planes of int32
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  input  gemm_cmd_t  cmd_i,
+  input  logic [5:0] columns_i,  // valid ones of the tile
+
+  input  logic  word_valid_i,
+  output logic  word_ready_o,
+  input  word_t word_i,
+
+  input  logic               enable_i,  // a row is wanted
+  output logic               ready_o,  // all of its words are here
+  input  logic               launch_i,  // the row goes, next row
+  output logic [31:0]        sum_o,
+  output word_t [DWords-1:0] d_o
+);
+
+  logic use_sums, use_d, both_planes;
+  assign use_sums    = cmd_i.requant && cmd_i.q == GemmQRow;
+  assign use_d       = cmd_i.accumulate || cmd_i.op != GemmOpNone;
+  assign both_planes = cmd_i.accumulate && cmd_i.requant &&
+                       cmd_i.a_type inside {GemmAInt16, GemmAUint16};
+
+  logic [3:0] d_words, word_q;
+  logic have_sum_q, plane_q, want_sum, plane_last, last, take;
+  word_t [DWords-1:0] d_q;
+  logic [31:0] sum_q;
+
+  always_comb begin
+    if (cmd_i.accumulate) d_words = 4'((8'(columns_i) + 8'd3) >> 2);
+    else if (cmd_i.op == GemmOpAdd && cmd_i.out == GemmOutInt16)
+      d_words = 4'((8'(columns_i) + 8'd7) >> 3);
+    else d_words = 4'((8'(columns_i) + 8'd15) >> 4);
+  end
+
+  assign want_sum   = use_sums && !have_sum_q;
+  assign plane_last = word_q + 4'd1 == d_words;
+  assign last       = plane_last && (plane_q || !both_planes);
+
+  always_comb begin
+    d_o   = d_q;
+    sum_o = sum_q;
+    if (want_sum) sum_o = word_i[31:0];
+    else begin
+      for (int unsigned w = 0; w < DWords; w++) begin
+        if (32'(word_q) + (plane_q ? Edge / 4 : 0) == w) d_o[w] = word_i;
+      end
+    end
+    // Complete with the word that is being offered?
+    if (!use_sums && !use_d) ready_o = 1'b1;
+    else if (!use_d) ready_o = word_valid_i;
+    else ready_o = word_valid_i && !want_sum && last;
+  end
+
+  assign word_ready_o = enable_i && (use_sums || use_d) && (!ready_o || launch_i);
+  assign take         = word_valid_i && word_ready_o;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      word_q     <= '0;
+      plane_q    <= 1'b0;
+      have_sum_q <= 1'b0;
+      d_q        <= '0;
+      sum_q      <= '0;
+    end else begin
+      if (take) begin
+        d_q   <= d_o;
+        sum_q <= sum_o;
+      end
+      if (launch_i) begin
+        word_q     <= '0;
+        plane_q    <= 1'b0;
+        have_sum_q <= 1'b0;
+      end else if (take) begin
+        if (want_sum) have_sum_q <= 1'b1;
+        else if (!plane_last) word_q <= word_q + 4'd1;
+        else begin
+          word_q  <= '0;
+          plane_q <= 1'b1;
+        end
+      end
+    end
+  end
+
+endmodule

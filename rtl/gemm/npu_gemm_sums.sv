@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From operand A and loaded weights to rows of sums: feeder, array, accumulators and drain. Sums
+// leave column tile after column tile, as wide as a tile whatever the size of the array.
+
+module npu_gemm_sums
+  import npu_pkg::*;
+  import npu_gemm_pkg::*;
+#(
+  parameter int unsigned ArrayDim = 16,
+  parameter int unsigned Edge = 16,  // of a tile
+  parameter int unsigned AccRows = 128,
+  localparam int unsigned LinesPerBeat = BeatBytes / Edge,
+  localparam int unsigned BeatIdxW = $clog2(Edge / LinesPerBeat),
+  localparam type SumsT = logic [Edge-1:0][31:0]
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  input  logic      feed_valid_i,
+  output logic      feed_ready_o,
+  input  gemm_cmd_t feed_cmd_i,
+  input  logic      drain_valid_i,
+  output logic      drain_ready_o,
+  input  gemm_cmd_t drain_cmd_i,
+
+  // Operand A
+  output sram_rd_req_t rd_req_o,
+  input  logic         rd_ready_i,
+  input  sram_rd_rsp_t rd_rsp_i,
+
+  // Weights from the loader
+  input  logic [LinesPerBeat-1:0] wt_line_valid_i,
+  input  logic                    wt_set_i,
+  input  logic                    wt_by_column_i,
+  input  logic [    BeatIdxW-1:0] wt_beat_i,
+  input  beat_t                   wt_data_i,
+  input  logic                    tile_loaded_i,
+  output logic                    tile_used_o,
+
+  output logic sums_valid_o,
+  input  logic sums_ready_i,
+  output SumsT sums_o,
+
+  output logic        row_valid_o,  // a row enters the array
+  output logic [11:0] macs_o
+);
+
+  localparam int unsigned RowW = $clog2(AccRows);
+
+  // Where the sums of a row go
+  typedef struct packed {
+    logic            bank;
+    logic [RowW-1:0] index;
+    logic            column;  // part of the columns
+    logic            first;
+    logic            last;
+  } tag_t;
+
+  logic bank_free;
+  weight_sel_t row_sel;
+  logic signed [8:0] row_act[ArrayDim];
+  tag_t row_tag;
+
+  assign row_tag.column = row_sel.column;
+
+  npu_gemm_feeder #(
+    .ArrayDim(ArrayDim),
+    .Edge    (Edge),
+    .AccRows (AccRows)
+  ) u_feeder (
+    .clk_i,
+    .rst_ni,
+    .cmd_valid_i(feed_valid_i),
+    .cmd_ready_o(feed_ready_o),
+    .cmd_i      (feed_cmd_i),
+    .rd_req_o,
+    .rd_ready_i,
+    .rd_rsp_i,
+    .tile_loaded_i,
+    .tile_used_o,
+    .bank_free_i(bank_free),
+    .row_valid_o,
+    .row_sel_o  (row_sel),
+    .row_act_o  (row_act),
+    .row_bank_o (row_tag.bank),
+    .row_index_o(row_tag.index),
+    .row_first_o(row_tag.first),
+    .row_last_o (row_tag.last),
+    .macs_o
+  );
+
+  logic signed [31:0] psum[ArrayDim];
+
+  npu_systolic_array #(
+    .ArrayDim(ArrayDim),
+    .Edge    (Edge)
+  ) u_array (
+    .clk_i,
+    .rst_ni,
+    .act_valid_i(row_valid_o),
+    .act_sel_i  (row_sel),
+    .act_i      (row_act),
+    .psum_o     (psum),
+    .wt_line_valid_i,
+    .wt_set_i,
+    .wt_by_column_i,
+    .wt_beat_i,
+    .wt_data_i
+  );
+
+  // The tag travels beside the array, one cycle ahead of the sums.
+  tag_t tag_q[ArrayDim-1];
+  logic [ArrayDim-2:0] tag_valid_q;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      tag_valid_q <= '0;
+      for (int unsigned s = 0; s < ArrayDim - 1; s++) tag_q[s] <= '0;
+    end else begin
+      tag_valid_q <= {tag_valid_q[ArrayDim-3:0], row_valid_o};
+      if (row_valid_o) tag_q[0] <= row_tag;
+      for (int unsigned s = 1; s < ArrayDim - 1; s++) if (tag_valid_q[s-1]) tag_q[s] <= tag_q[s-1];
+    end
+  end
+
+  logic final_row, drain_valid, drain_ready, drain_bank;
+  logic [RowW-1:0] drain_row;
+  logic signed [31:0] drain_sum[Edge];
+
+  npu_accumulator #(
+    .ArrayDim(ArrayDim),
+    .Edge    (Edge),
+    .Rows    (AccRows)
+  ) u_accumulator (
+    .clk_i,
+    .rst_ni,
+    .next_valid_i (tag_valid_q[ArrayDim-2]),
+    .next_bank_i  (tag_q[ArrayDim-2].bank),
+    .next_row_i   (tag_q[ArrayDim-2].index),
+    .next_column_i(tag_q[ArrayDim-2].column),
+    .next_first_i (tag_q[ArrayDim-2].first),
+    .next_last_i  (tag_q[ArrayDim-2].last),
+    .psum_i       (psum),
+    .final_row_o  (final_row),
+    .drain_valid_i(drain_valid),
+    .drain_ready_o(drain_ready),
+    .drain_bank_i (drain_bank),
+    .drain_row_i  (drain_row),
+    .drain_sum_o  (drain_sum)
+  );
+
+  npu_gemm_drain #(
+    .Edge   (Edge),
+    .AccRows(AccRows)
+  ) u_drain (
+    .clk_i,
+    .rst_ni,
+    .cmd_valid_i  (drain_valid_i),
+    .cmd_ready_o  (drain_ready_o),
+    .cmd_i        (drain_cmd_i),
+    .final_row_i  (final_row),
+    .drain_valid_o(drain_valid),
+    .drain_ready_i(drain_ready),
+    .drain_bank_o (drain_bank),
+    .drain_row_o  (drain_row),
+    .drain_sum_i  (drain_sum),
+    .bank_free_o  (bank_free),
+    .sums_valid_o,
+    .sums_ready_i,
+    .sums_o
+  );
+
+endmodule

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One suite on both back ends of the memory: the SystemVerilog slave and the one in Python."""
+
+from __future__ import annotations
+
+import cocotb
+import numpy as np
+
+from npu.asm import assemble
+from npu.isa import Engine, ErrorCode
+from tb.bursts import ReadBursts, WriteBursts
+from tb.dut import Dut
+from tb.environment import INPUT, OUTPUT, PROGRAM, BackEnd, Bench
+from tb.knobs import Knobs
+
+# One engine at a time, so that the cycles do not depend on the turns of the SRAM's arbiter.
+TRANSFERS = """
+    DMA_LOAD dst=0x0 M=3 N=77 b=0 off=0xFC0 pitch=0x400
+    DMA_LOAD dst=0x1000 M=1 N=1000 b=0 off=0x2FF0
+    BARRIER ld
+    DMA_STORE dst=0x0 M=3 N=77 b=1 off=0xFE0 pitch=0x70
+    DMA_STORE dst=0x1000 M=1 N=1000 b=1 off=0x1FF0
+    BARRIER st
+    GELU dst=0x2000 src0=0x1000 M=10 N=100 stream
+    END
+"""
+HOSTILE = Knobs(
+    read_latency=55,
+    write_latency=70,
+    read_gap=30,
+    write_gap=40,
+    ar_stall=50,
+    aw_stall=50,
+    w_stall=40,
+    interleave=1,
+)
+LOAD, STORE, UCODE, STREAM_READ = 0, 1, 2, 3
+"""Identifiers of the clients on the bus."""
+
+
+async def _transfers(bench: Bench) -> int:
+    """Rows that cross 4 KiB, odd ends, a table from the stream; return the cycles."""
+    program = assemble(TRANSFERS).instructions
+    table = bench.random.integers(0, 256, 256, np.uint8).tobytes()
+    execution = await bench.execute(program, table)
+    assert execution.finish.error is None, str(execution.finish.error)
+    loaded = bench.memory.view(INPUT + 0x2FF0, 1000)
+    assert (bench.memory.view(OUTPUT + 0x1FF0, 1000) == loaded).all()
+    return execution.finish.counters.cycles
+
+
+async def _error(bench: Bench, knobs: Knobs, text: str, code: ErrorCode, engine: Engine) -> None:
+    """An error answer at one address ends the program with its name and place."""
+    await bench.set_knobs(knobs)
+    start = bench.load(assemble(text).instructions)
+    finish = await bench.host.run_program(start, 20_000)
+    assert finish.error is not None, "the error answer went unnoticed"
+    assert (finish.error.code, finish.error.engine) == (code, engine), str(finish.error)
+
+
+async def _suite(bench: Bench) -> int:
+    """Run everything that holds for any memory; return the cycles of the undisturbed transfers."""
+    cycles = await _transfers(bench)
+    await bench.set_knobs(HOSTILE)
+    assert await _transfers(bench) > cycles
+    read_error = Knobs(read_error=1, error_first=INPUT + 64, error_last=INPUT + 64)
+    text = "DMA_LOAD dst=0x0 M=1 N=256 b=0\nEND"
+    await _error(bench, read_error, text, ErrorCode.READ_ERROR, Engine.LD)
+    write_error = Knobs(write_error=1, error_first=OUTPUT + 32, error_last=OUTPUT + 47)
+    before = bench.memory.read(OUTPUT + 32, 16)
+    text = "DMA_STORE dst=0x0 M=1 N=256 b=1\nEND"
+    await _error(bench, write_error, text, ErrorCode.WRITE_ERROR, Engine.ST)
+    assert bench.memory.read(OUTPUT + 32, 16) == before, "a refused beat was written"
+    outside = f"SET BASE2 v={bench.memory.data.size}\nDMA_LOAD dst=0x0 M=1 N=64 b=2\nEND"
+    await _error(bench, Knobs(), outside, ErrorCode.READ_ERROR, Engine.LD)
+    await bench.set_knobs(Knobs())
+    return await _transfers(bench)
+
+
+@cocotb.test
+async def test_memory_back_end_systemverilog(dut: Dut) -> None:
+    """The suite on the slave in `tb_top`."""
+    bench = await Bench.start(dut)
+    await _suite(bench)
+
+
+@cocotb.test
+async def test_memory_back_end_python(dut: Dut) -> None:
+    """The suite on the slave in Python."""
+    bench = await Bench.start(dut, back_end=BackEnd.PYTHON)
+    await _suite(bench)
+
+
+@cocotb.test
+async def test_memory_back_ends_agree(dut: Dut) -> None:
+    """Without random gaps the two take the same number of cycles, whatever the latency."""
+    cycles: list[list[int]] = []
+    for back_end in BackEnd:
+        bench = await Bench.start(dut, back_end=back_end)
+        counts = []
+        for read, write in ((40, 40), (1, 1), (13, 90)):
+            await bench.set_knobs(Knobs(read_latency=read, write_latency=write))
+            counts.append(await _transfers(bench))
+        cycles.append(counts)
+    assert cycles[0] == cycles[1], f"SystemVerilog {cycles[0]}, Python {cycles[1]} cycles"
+
+
+@cocotb.test
+async def test_memory_bursts(dut: Dut) -> None:
+    """Every needed beat is read and written once, and nothing outside is touched."""
+    bench = await Bench.start(dut)
+    reads, writes = ReadBursts(dut), WriteBursts(dut)
+    text = """
+        DMA_LOAD dst=0x0 M=2 N=5000 b=0 off=0xF70 pitch=0x2000
+        BARRIER ld
+        DMA_STORE dst=0x0 M=2 N=5000 b=1 off=0xFD0 pitch=0x2000
+        END
+    """
+    program = assemble(text).instructions
+    await bench.execute(program)
+    needed = {LOAD: set[int](), UCODE: {PROGRAM + 16 * word for word in range(len(program))}}
+    stored: set[int] = set()
+    for row in range(2):
+        needed[LOAD] |= set(
+            range(INPUT + 0xF70 + 0x2000 * row, INPUT + 0xF70 + 0x2000 * row + 5000, 16)
+        )
+        stored |= set(
+            range(OUTPUT + 0xFD0 + 0x2000 * row, OUTPUT + 0xFD0 + 0x2000 * row + 5000, 16)
+        )
+    beats = [at for burst in reads.bursts if burst.ident == LOAD for at in burst.addresses]
+    assert sorted(beats) == sorted(needed[LOAD])
+    assert {at for burst in writes.bursts for at in burst.addresses} == stored
+    assert sum(burst.beats for burst in writes.bursts) == len(stored)
+    fetched = {at for burst in reads.bursts if burst.ident == UCODE for at in burst.addresses}
+    assert needed[UCODE] <= fetched
+    assert {burst.ident for burst in reads.bursts} <= {LOAD, UCODE}
+    assert {burst.ident for burst in writes.bursts} == {STORE}
