@@ -9,65 +9,65 @@ module npu_core
   import npu_isa_pkg::*;
 #(
   parameter int unsigned ArrayDim = 16,
-  parameter int unsigned SramKiB = 256,
-  parameter int unsigned AccRows = 128,
-  parameter int unsigned FifoKiB = 32,
-  parameter int unsigned NormMax = 8192
+  parameter int unsigned SramKiB  = 256,
+  parameter int unsigned AccRows  = 128,
+  parameter int unsigned FifoKiB  = 32,
+  parameter int unsigned NormMax  = 8192
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   // Control
-  input  logic        start_i,
-  input  logic        soft_reset_i,
-  input  mem_addr_t   ucode_base_i,
-  input  logic [31:0] ucode_length_i,
-  input  mem_addr_t   stream_base_i,
-  input  logic [31:0] stream_length_i,
-  input  mem_addr_t   base_i [8],
-  input  logic [31:0] pos_i,
-  output logic        started_o,
-  output logic        busy_o,
-  output logic        done_o,
-  output logic        finish_o,
-  output error_e      error_o,
-  output engine_e     error_engine_o,
-  output instr_idx_t  error_instr_o,
-  output mem_addr_t   error_addr_o,
+  input  logic              start_i,
+  input  logic              soft_reset_i,
+  input  mem_addr_t         ucode_base_i,
+  input  logic       [31:0] ucode_length_i,
+  input  mem_addr_t         stream_base_i,
+  input  logic       [31:0] stream_length_i,
+  input  mem_addr_t         base_i         [8],
+  input  logic       [31:0] pos_i,
+  output logic              started_o,
+  output logic              busy_o,
+  output logic              done_o,
+  output logic              finish_o,
+  output error_e            error_o,
+  output engine_e           error_engine_o,
+  output instr_idx_t        error_instr_o,
+  output mem_addr_t         error_addr_o,
 
   // Events to count
-  output logic [11:0]           macs_o,
+  output logic [          11:0] macs_o,
   output logic                  instr_o,
   output logic                  stream_beat_o,
   output logic [NumEngines-1:0] engine_busy_o,
   output logic [NumEngines-1:0] engine_stall_o,
 
   // Memory port
-  output logic        m_axi_arvalid_o,
-  input  logic        m_axi_arready_i,
-  output logic [3:0]  m_axi_arid_o,
-  output mem_addr_t   m_axi_araddr_o,
-  output logic [7:0]  m_axi_arlen_o,
-  input  logic        m_axi_rvalid_i,
-  output logic        m_axi_rready_o,
-  input  logic [3:0]  m_axi_rid_i,
-  input  word_t       m_axi_rdata_i,
-  input  logic [1:0]  m_axi_rresp_i,
-  input  logic        m_axi_rlast_i,
-  output logic        m_axi_awvalid_o,
-  input  logic        m_axi_awready_i,
-  output logic [3:0]  m_axi_awid_o,
-  output mem_addr_t   m_axi_awaddr_o,
-  output logic [7:0]  m_axi_awlen_o,
-  output logic        m_axi_wvalid_o,
-  input  logic        m_axi_wready_i,
-  output word_t       m_axi_wdata_o,
-  output logic [15:0] m_axi_wstrb_o,
-  output logic        m_axi_wlast_o,
-  input  logic        m_axi_bvalid_i,
-  output logic        m_axi_bready_o,
-  input  logic [3:0]  m_axi_bid_i,
-  input  logic [1:0]  m_axi_bresp_i
+  output logic             m_axi_arvalid_o,
+  input  logic             m_axi_arready_i,
+  output logic      [ 3:0] m_axi_arid_o,
+  output mem_addr_t        m_axi_araddr_o,
+  output logic      [ 7:0] m_axi_arlen_o,
+  input  logic             m_axi_rvalid_i,
+  output logic             m_axi_rready_o,
+  input  logic      [ 3:0] m_axi_rid_i,
+  input  word_t            m_axi_rdata_i,
+  input  logic      [ 1:0] m_axi_rresp_i,
+  input  logic             m_axi_rlast_i,
+  output logic             m_axi_awvalid_o,
+  input  logic             m_axi_awready_i,
+  output logic      [ 3:0] m_axi_awid_o,
+  output mem_addr_t        m_axi_awaddr_o,
+  output logic      [ 7:0] m_axi_awlen_o,
+  output logic             m_axi_wvalid_o,
+  input  logic             m_axi_wready_i,
+  output word_t            m_axi_wdata_o,
+  output logic      [15:0] m_axi_wstrb_o,
+  output logic             m_axi_wlast_o,
+  input  logic             m_axi_bvalid_i,
+  output logic             m_axi_bready_o,
+  input  logic      [ 3:0] m_axi_bid_i,
+  input  logic      [ 1:0] m_axi_bresp_i
 );
 
   localparam int unsigned SramWords = SramKiB * 1024 / WordBytes;
@@ -88,10 +88,10 @@ module npu_core
   // ---------------------------------------------------------------------------------------------
   // Memory port
   // ---------------------------------------------------------------------------------------------
-  logic       ar_valid[3], ar_ready[3], r_valid[3];
-  mem_addr_t  ar_addr [3];
-  logic [7:0] ar_len  [3];
-  word_t      r_data;
+  logic ar_valid[3], ar_ready[3], r_valid[3];
+  mem_addr_t       ar_addr[3];
+  logic      [7:0] ar_len [3];
+  word_t           r_data;
   logic rd_error, wr_error;
   logic [3:0] rd_error_id;
   mem_addr_t rd_error_addr, wr_error_addr;
@@ -126,11 +126,11 @@ module npu_core
     .m_rlast_i   (m_axi_rlast_i)
   );
 
-  logic        aw_valid[1], aw_ready[1], w_valid[1], w_ready[1], b_valid[1];
-  mem_addr_t   aw_addr [1];
-  logic [7:0]  aw_len  [1];
-  word_t       w_data  [1];
-  logic [15:0] w_strb  [1];
+  logic aw_valid[1], aw_ready[1], w_valid[1], w_ready[1], b_valid[1];
+  mem_addr_t        aw_addr[1];
+  logic      [ 7:0] aw_len [1];
+  word_t            w_data [1];
+  logic      [15:0] w_strb [1];
 
   npu_axi_write #(
     .NumClients(1),
@@ -173,11 +173,11 @@ module npu_core
   // ---------------------------------------------------------------------------------------------
   // Program control
   // ---------------------------------------------------------------------------------------------
-  logic seq_end;
+  logic   seq_end;
   error_e seq_error;
   instr_idx_t seq_error_instr, bus_error_instr, engine_instr[NumEngines];
   mem_addr_t seq_error_addr;
-  engine_e bus_error_engine;
+  engine_e   bus_error_engine;
 
   always_comb begin
     bus_error_engine = EngSt;
@@ -234,9 +234,9 @@ module npu_core
   logic [NumEngines-1:0] cmd_valid, cmd_ready, engine_done, unit_busy, unit_stall, scoreboard_busy;
   dma_cmd_t load_cmd, store_cmd;
   gemm_cmd_t gemm_cmd;
-  smx_cmd_t smx_cmd;
-  nrm_cmd_t nrm_cmd;
-  vec_cmd_t vec_cmd;
+  smx_cmd_t  smx_cmd;
+  nrm_cmd_t  nrm_cmd;
+  vec_cmd_t  vec_cmd;
   logic ticket_valid, ticket_ready, ticket_rewind;
   engine_e ticket_engine;
   logic [31:0] ticket_offset;

@@ -7,51 +7,51 @@ module npu_engines
   import npu_pkg::*;
   import npu_isa_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16,
+  parameter int unsigned ArrayDim  = 16,
   parameter int unsigned SramWords = 16384,
-  parameter int unsigned AccRows = 128,
-  parameter int unsigned NormMax = 8192
+  parameter int unsigned AccRows   = 128,
+  parameter int unsigned NormMax   = 8192
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   // Commands, by engine
-  input  logic [NumEngines-1:0] cmd_valid_i,
-  output logic [NumEngines-1:0] cmd_ready_o,
-  input  dma_cmd_t              load_cmd_i,
-  input  dma_cmd_t              store_cmd_i,
-  input  gemm_cmd_t             gemm_cmd_i,
-  input  smx_cmd_t              smx_cmd_i,
-  input  nrm_cmd_t              nrm_cmd_i,
-  input  vec_cmd_t              vec_cmd_i,
-  output logic [NumEngines-1:0] done_o,
-  output logic [NumEngines-1:0] busy_o,
-  output logic [NumEngines-1:0] stall_o,
-  output instr_idx_t            instr_o [NumEngines],
-  output logic [11:0]           macs_o,
+  input  logic       [NumEngines-1:0] cmd_valid_i,
+  output logic       [NumEngines-1:0] cmd_ready_o,
+  input  dma_cmd_t                    load_cmd_i,
+  input  dma_cmd_t                    store_cmd_i,
+  input  gemm_cmd_t                   gemm_cmd_i,
+  input  smx_cmd_t                    smx_cmd_i,
+  input  nrm_cmd_t                    nrm_cmd_i,
+  input  vec_cmd_t                    vec_cmd_i,
+  output logic       [NumEngines-1:0] done_o,
+  output logic       [NumEngines-1:0] busy_o,
+  output logic       [NumEngines-1:0] stall_o,
+  output instr_idx_t                  instr_o    [NumEngines],
+  output logic       [          11:0] macs_o,
 
   // Shares of the parameter stream, by engine
-  input  logic [NumEngines-1:0] beat_valid_i,
-  input  beat_t                 beat_data_i,
-  output logic [NumEngines-1:0] beat_ready_o,
-  output logic [NumEngines-1:0] beat_last_o,
+  input  logic  [NumEngines-1:0] beat_valid_i,
+  input  beat_t                  beat_data_i,
+  output logic  [NumEngines-1:0] beat_ready_o,
+  output logic  [NumEngines-1:0] beat_last_o,
 
   // Memory
-  output logic        ar_valid_o,
-  input  logic        ar_ready_i,
-  output mem_addr_t   ar_addr_o,
-  output logic [7:0]  ar_len_o,
-  input  logic        r_valid_i,
-  input  word_t       r_data_i,
-  output logic        aw_valid_o,
-  input  logic        aw_ready_i,
-  output mem_addr_t   aw_addr_o,
-  output logic [7:0]  aw_len_o,
-  output logic        w_valid_o,
-  input  logic        w_ready_i,
-  output word_t       w_data_o,
-  output logic [15:0] w_strb_o,
-  input  logic        b_valid_i
+  output logic             ar_valid_o,
+  input  logic             ar_ready_i,
+  output mem_addr_t        ar_addr_o,
+  output logic      [ 7:0] ar_len_o,
+  input  logic             r_valid_i,
+  input  word_t            r_data_i,
+  output logic             aw_valid_o,
+  input  logic             aw_ready_i,
+  output mem_addr_t        aw_addr_o,
+  output logic      [ 7:0] aw_len_o,
+  output logic             w_valid_o,
+  input  logic             w_ready_i,
+  output word_t            w_data_o,
+  output logic      [15:0] w_strb_o,
+  input  logic             b_valid_i
 );
 
   // SRAM ports

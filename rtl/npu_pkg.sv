@@ -73,13 +73,13 @@ package npu_pkg;
   // ---------------------------------------------------------------------------------------------
   // DMA_LOAD and DMA_STORE
   typedef struct packed {
-    instr_idx_t instr;
-    sram_addr_t sram;
-    sram_addr_t sram_pitch;
-    mem_addr_t  mem;
-    logic [19:0] mem_pitch;  // bytes
-    dim_t       rows;
-    dim_t       bytes;  // per row
+    instr_idx_t  instr;
+    sram_addr_t  sram;
+    sram_addr_t  sram_pitch;
+    mem_addr_t   mem;
+    logic [19:0] mem_pitch;   // bytes
+    dim_t        rows;
+    dim_t        bytes;       // per row
   } dma_cmd_t;
 
   typedef enum logic [1:0] {
@@ -115,32 +115,32 @@ package npu_pkg;
   } gemm_op_e;
 
   typedef struct packed {
-    instr_idx_t instr;
-    sram_addr_t c;
-    sram_addr_t c_pitch;
-    sram_addr_t a;
-    sram_addr_t a_pitch;
-    sram_addr_t b;
-    sram_addr_t b_pitch;  // words; tile order ignores it
-    sram_addr_t d;
-    sram_addr_t d_pitch;
-    sram_addr_t sums;
-    dim_t       m;
-    dim_t       n;
-    dim_t       k;
-    gemm_a_e    a_type;
-    gemm_b_e    b_form;
-    logic       transpose_b;
-    logic       bias;
-    logic       requant;
-    logic       relu;
-    logic       accumulate;
-    gemm_q_e    q;
-    logic       activation;  // the 256-entry table of the share
-    gemm_out_e  out;
-    gemm_op_e   op;
+    instr_idx_t  instr;
+    sram_addr_t  c;
+    sram_addr_t  c_pitch;
+    sram_addr_t  a;
+    sram_addr_t  a_pitch;
+    sram_addr_t  b;
+    sram_addr_t  b_pitch;      // words; tile order ignores it
+    sram_addr_t  d;
+    sram_addr_t  d_pitch;
+    sram_addr_t  sums;
+    dim_t        m;
+    dim_t        n;
+    dim_t        k;
+    gemm_a_e     a_type;
+    gemm_b_e     b_form;
+    logic        transpose_b;
+    logic        bias;
+    logic        requant;
+    logic        relu;
+    logic        accumulate;
+    gemm_q_e     q;
+    logic        activation;   // the 256-entry table of the share
+    gemm_out_e   out;
+    gemm_op_e    op;
     logic [15:0] mult;
-    logic [5:0] shift;
+    logic [5:0]  shift;
   } gemm_cmd_t;
 
   typedef enum logic [1:0] {
@@ -150,19 +150,19 @@ package npu_pkg;
   } smx_out_e;
 
   typedef struct packed {
-    instr_idx_t instr;
-    sram_addr_t dst;
-    sram_addr_t dst_pitch;
-    sram_addr_t src;
-    sram_addr_t src_pitch;
-    sram_addr_t sums;
-    dim_t       rows;
-    dim_t       cols;
-    dim_t       rows_per_head;  // never zero: equals rows when the program gave none
-    smx_out_e   out;
-    logic       score8;
-    logic       causal;
-    logic [31:0] pos;  // position of row 0
+    instr_idx_t  instr;
+    sram_addr_t  dst;
+    sram_addr_t  dst_pitch;
+    sram_addr_t  src;
+    sram_addr_t  src_pitch;
+    sram_addr_t  sums;
+    dim_t        rows;
+    dim_t        cols;
+    dim_t        rows_per_head;  // never zero: equals rows when the program gave none
+    smx_out_e    out;
+    logic        score8;
+    logic        causal;
+    logic [31:0] pos;            // position of row 0
   } smx_cmd_t;
 
   typedef struct packed {
@@ -171,7 +171,7 @@ package npu_pkg;
     sram_addr_t dst_pitch;
     sram_addr_t src;
     sram_addr_t src_pitch;
-    sram_addr_t param;  // when not from the stream
+    sram_addr_t param;      // when not from the stream
     dim_t       rows;
     dim_t       cols;
     logic       stream;
@@ -179,22 +179,22 @@ package npu_pkg;
   } nrm_cmd_t;
 
   typedef struct packed {
-    instr_idx_t instr;
-    npu_isa_pkg::vec_op_e op;  // GELU arrives as VecTable
-    sram_addr_t dst;
-    sram_addr_t dst_pitch;
-    sram_addr_t a;
-    sram_addr_t a_pitch;
-    sram_addr_t b;  // second operand, or the table in SRAM
-    sram_addr_t b_pitch;
-    dim_t       rows;
-    dim_t       elements;
-    logic signed [15:0] hi;  // SCALE_SHIFT: scale, CLAMP: upper bound
-    logic signed [15:0] lo;  // CLAMP: lower bound
-    logic [5:0] shift;
-    logic       a16;
-    logic       c16;
-    logic       stream;  // table from the stream
+    instr_idx_t           instr;
+    npu_isa_pkg::vec_op_e op;         // GELU arrives as VecTable
+    sram_addr_t           dst;
+    sram_addr_t           dst_pitch;
+    sram_addr_t           a;
+    sram_addr_t           a_pitch;
+    sram_addr_t           b;          // second operand, or the table in SRAM
+    sram_addr_t           b_pitch;
+    dim_t                 rows;
+    dim_t                 elements;
+    logic signed [15:0]   hi;         // SCALE_SHIFT: scale, CLAMP: upper bound
+    logic signed [15:0]   lo;         // CLAMP: lower bound
+    logic [5:0]           shift;
+    logic                 a16;
+    logic                 c16;
+    logic                 stream;     // table from the stream
   } vec_cmd_t;
 
   // ---------------------------------------------------------------------------------------------

@@ -7,11 +7,11 @@ module npu_top
   import npu_pkg::*;
   import npu_isa_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16,  // rows and columns of the systolic array
-  parameter int unsigned SramKiB = 256,
-  parameter int unsigned AccRows = 128,  // rows of an accumulator bank
-  parameter int unsigned FifoKiB = 32,  // parameter stream FIFO
-  parameter int unsigned NormMax = 8192  // longest row of a norm
+  parameter int unsigned ArrayDim = 16,   // rows and columns of the systolic array
+  parameter int unsigned SramKiB  = 256,
+  parameter int unsigned AccRows  = 128,  // rows of an accumulator bank
+  parameter int unsigned FifoKiB  = 32,   // parameter stream FIFO
+  parameter int unsigned NormMax  = 8192  // longest row of a norm
 ) (
   input  logic clk_i,
   input  logic rst_ni,
@@ -24,48 +24,48 @@ module npu_top
   input  logic        s_axil_wvalid_i,
   output logic        s_axil_wready_o,
   input  logic [31:0] s_axil_wdata_i,
-  input  logic [3:0]  s_axil_wstrb_i,
+  input  logic [ 3:0] s_axil_wstrb_i,
   output logic        s_axil_bvalid_o,
   input  logic        s_axil_bready_i,
-  output logic [1:0]  s_axil_bresp_o,
+  output logic [ 1:0] s_axil_bresp_o,
   input  logic        s_axil_arvalid_i,
   output logic        s_axil_arready_o,
   input  logic [11:0] s_axil_araddr_i,
   output logic        s_axil_rvalid_o,
   input  logic        s_axil_rready_i,
   output logic [31:0] s_axil_rdata_o,
-  output logic [1:0]  s_axil_rresp_o,
+  output logic [ 1:0] s_axil_rresp_o,
 
   // Memory: AXI4 master, INCR bursts of 16-byte beats
   output logic         m_axi_arvalid_o,
   input  logic         m_axi_arready_i,
-  output logic [3:0]   m_axi_arid_o,
-  output logic [31:0]  m_axi_araddr_o,
-  output logic [7:0]   m_axi_arlen_o,
-  output logic [2:0]   m_axi_arsize_o,
-  output logic [1:0]   m_axi_arburst_o,
+  output logic [  3:0] m_axi_arid_o,
+  output logic [ 31:0] m_axi_araddr_o,
+  output logic [  7:0] m_axi_arlen_o,
+  output logic [  2:0] m_axi_arsize_o,
+  output logic [  1:0] m_axi_arburst_o,
   input  logic         m_axi_rvalid_i,
   output logic         m_axi_rready_o,
-  input  logic [3:0]   m_axi_rid_i,
+  input  logic [  3:0] m_axi_rid_i,
   input  logic [127:0] m_axi_rdata_i,
-  input  logic [1:0]   m_axi_rresp_i,
+  input  logic [  1:0] m_axi_rresp_i,
   input  logic         m_axi_rlast_i,
   output logic         m_axi_awvalid_o,
   input  logic         m_axi_awready_i,
-  output logic [3:0]   m_axi_awid_o,
-  output logic [31:0]  m_axi_awaddr_o,
-  output logic [7:0]   m_axi_awlen_o,
-  output logic [2:0]   m_axi_awsize_o,
-  output logic [1:0]   m_axi_awburst_o,
+  output logic [  3:0] m_axi_awid_o,
+  output logic [ 31:0] m_axi_awaddr_o,
+  output logic [  7:0] m_axi_awlen_o,
+  output logic [  2:0] m_axi_awsize_o,
+  output logic [  1:0] m_axi_awburst_o,
   output logic         m_axi_wvalid_o,
   input  logic         m_axi_wready_i,
   output logic [127:0] m_axi_wdata_o,
-  output logic [15:0]  m_axi_wstrb_o,
+  output logic [ 15:0] m_axi_wstrb_o,
   output logic         m_axi_wlast_o,
   input  logic         m_axi_bvalid_i,
   output logic         m_axi_bready_o,
-  input  logic [3:0]   m_axi_bid_i,
-  input  logic [1:0]   m_axi_bresp_i
+  input  logic [  3:0] m_axi_bid_i,
+  input  logic [  1:0] m_axi_bresp_i
 );
 
   localparam logic [2:0] SizeWord = 3'd4;

@@ -118,7 +118,7 @@ def install(extras):
         "-m",
         "pip",
         "install",
-        "--quiet",
+        "-qq",
         "--disable-pip-version-check",
         "--no-input",
     ]

@@ -87,7 +87,7 @@ def select(names: Sequence[str], tests: Sequence[BenchTest]) -> list[BenchTest]:
     for name in names:
         hits = [test for test in tests if name in (test.name, test.group)]
         if not hits:
-            near = difflib.get_close_matches(name, known, n=5, cutoff=0.4)
+            near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
             near = near or [other for other in known if name.removeprefix("test_") in other][:5]
             hint = f"; near: {', '.join(near)}" if near else ""
             raise UnknownTestError(

@@ -34,16 +34,27 @@ TIME_LIMIT_S = 1800
 
 @dataclass(frozen=True)
 class Job:
-    """One test with one seed on one configuration."""
+    """One test with one seed on one configuration.
+
+    Attributes:
+        test: what runs.
+        configuration: the model that it runs on.
+        seed: seed of all random choices.
+        waves: waveform file to write; needs the debug build.
+        place: folder of the run, by default one in build/runs.
+    """
 
     test: BenchTest
     configuration: Configuration
     seed: int = 1
     waves: Path | None = None
+    place: Path | None = None
 
     @property
     def folder(self) -> Path:
         """The run's folder."""
+        if self.place is not None:
+            return self.place
         return BUILD / "runs" / self.configuration.folder.name / f"{self.test.name}-{self.seed}"
 
     @property

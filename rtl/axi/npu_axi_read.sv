@@ -12,36 +12,36 @@ module npu_axi_read
   parameter int unsigned MaxOutstanding = 16,
   parameter logic [NumClients-1:0][3:0] Ids = '0
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
-  input  logic      ar_valid_i [NumClients],
-  output logic      ar_ready_o [NumClients],
-  input  mem_addr_t ar_addr_i  [NumClients],
-  input  logic [7:0] ar_len_i  [NumClients],
+  input  logic            ar_valid_i[NumClients],
+  output logic            ar_ready_o[NumClients],
+  input  mem_addr_t       ar_addr_i [NumClients],
+  input  logic      [7:0] ar_len_i  [NumClients],
 
-  output logic  r_valid_o [NumClients],
+  output logic  r_valid_o[NumClients],
   output word_t r_data_o,
 
   input  logic drain_i,
   output logic idle_o,
 
   // First beat with an error response: one pulse per bad beat
-  output logic       error_o,
-  output logic [3:0] error_id_o,
-  output mem_addr_t  error_addr_o,
+  output logic            error_o,
+  output logic      [3:0] error_id_o,
+  output mem_addr_t       error_addr_o,
 
-  output logic       m_arvalid_o,
-  input  logic       m_arready_i,
-  output logic [3:0] m_arid_o,
-  output mem_addr_t  m_araddr_o,
-  output logic [7:0] m_arlen_o,
-  input  logic       m_rvalid_i,
-  output logic       m_rready_o,
-  input  logic [3:0] m_rid_i,
-  input  word_t      m_rdata_i,
-  input  logic [1:0] m_rresp_i,
-  input  logic       m_rlast_i
+  output logic            m_arvalid_o,
+  input  logic            m_arready_i,
+  output logic      [3:0] m_arid_o,
+  output mem_addr_t       m_araddr_o,
+  output logic      [7:0] m_arlen_o,
+  input  logic            m_rvalid_i,
+  output logic            m_rready_o,
+  input  logic      [3:0] m_rid_i,
+  input  word_t           m_rdata_i,
+  input  logic      [1:0] m_rresp_i,
+  input  logic            m_rlast_i
 );
 
   localparam int unsigned CountW = $clog2(MaxOutstanding + 1);
@@ -108,8 +108,8 @@ module npu_axi_read
   assign r_data_o    = m_rdata_i;
 
   // Address of the beat that a client receives next: burst starts are queued per client.
-  mem_addr_t beat_addr [NumClients];
-  logic [7:0] beat_q [NumClients];
+  mem_addr_t beat_addr[NumClients];
+  logic [7:0] beat_q[NumClients];
 
   for (genvar c = 0; c < int'(NumClients); c++) begin : gen_client
     mem_addr_t burst_addr;

@@ -10,8 +10,8 @@ module npu_dma_load
 #(
   parameter int unsigned QueueWords = 128
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   input  logic       cmd_valid_i,
   output logic       cmd_ready_o,
@@ -21,12 +21,12 @@ module npu_dma_load
   output logic       stall_o,
   output instr_idx_t instr_o,
 
-  output logic       ar_valid_o,
-  input  logic       ar_ready_i,
-  output mem_addr_t  ar_addr_o,
-  output logic [7:0] ar_len_o,
-  input  logic       r_valid_i,
-  input  word_t      r_data_i,
+  output logic            ar_valid_o,
+  input  logic            ar_ready_i,
+  output mem_addr_t       ar_addr_o,
+  output logic      [7:0] ar_len_o,
+  input  logic            r_valid_i,
+  input  word_t           r_data_i,
 
   output sram_wr_req_t wr_req_o,
   input  logic         wr_ready_i
@@ -132,10 +132,10 @@ module npu_dma_load
     .count_o()
   );
 
-  assign row_last = word_q + 1'b1 == row_words(wr_cmd.bytes);
-  assign cmd_last = row_last && rows_done_q + 1'b1 == wr_cmd.rows;
-  assign tail     = (wr_cmd.bytes[3:0] == '0) ? 5'd16 : {1'b0, wr_cmd.bytes[3:0]};
-  assign mask     = (row_last && tail != 5'd16) ? (word_t'(1) << {tail, 3'b0}) - 1'b1 : '1;
+  assign row_last       = word_q + 1'b1 == row_words(wr_cmd.bytes);
+  assign cmd_last       = row_last && rows_done_q + 1'b1 == wr_cmd.rows;
+  assign tail           = (wr_cmd.bytes[3:0] == '0) ? 5'd16 : {1'b0, wr_cmd.bytes[3:0]};
+  assign mask           = (row_last && tail != 5'd16) ? (word_t'(1) << {tail, 3'b0}) - 1'b1 : '1;
 
   assign wr_req_o.valid = wr_cmd_valid && queue_valid;
   assign wr_req_o.addr  = wr_cmd.sram + row_q + word_q;

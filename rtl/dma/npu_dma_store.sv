@@ -6,8 +6,8 @@
 module npu_dma_store
   import npu_pkg::*;
 (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   input  logic       cmd_valid_i,
   output logic       cmd_ready_o,
@@ -21,15 +21,15 @@ module npu_dma_store
   input  logic         rd_ready_i,
   input  sram_rd_rsp_t rd_rsp_i,
 
-  output logic        aw_valid_o,
-  input  logic        aw_ready_i,
-  output mem_addr_t   aw_addr_o,
-  output logic [7:0]  aw_len_o,
-  output logic        w_valid_o,
-  input  logic        w_ready_i,
-  output word_t       w_data_o,
-  output logic [15:0] w_strb_o,
-  input  logic        b_valid_i
+  output logic             aw_valid_o,
+  input  logic             aw_ready_i,
+  output mem_addr_t        aw_addr_o,
+  output logic      [ 7:0] aw_len_o,
+  output logic             w_valid_o,
+  input  logic             w_ready_i,
+  output word_t            w_data_o,
+  output logic      [15:0] w_strb_o,
+  input  logic             b_valid_i
 );
 
   dma_cmd_t cmd_q;
@@ -49,7 +49,7 @@ module npu_dma_store
   mem_addr_t row_addr_q, addr_q;
   dim_t aw_left_q, aw_rows_q, aw_words;
   logic [15:0] unacked_q;
-  logic [5:0] burst;
+  logic [ 5:0] burst;
   logic issue, row_issued;
 
   assign aw_words   = aw_left_q;

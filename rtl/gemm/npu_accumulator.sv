@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Accumulators: two banks of rows of int32 sums, as wide as a tile. The sums of the first inner
-// part replace a row, those of later parts are added to it; an array smaller than a tile does so for
-// one part of the columns at a time. While one bank accumulates the current column tile, the other
-// is drained; the drain reads a bank whenever accumulation leaves its read port free.
+// part replace a row, those of later parts are added to it; an array smaller than a tile does so
+// for one part of the columns at a time. While one bank accumulates the current column tile, the
+// other is drained; the drain reads a bank whenever accumulation leaves its read port free.
 
 module npu_accumulator #(
   parameter int unsigned ArrayDim = 16,
@@ -19,18 +19,18 @@ module npu_accumulator #(
   input logic            next_bank_i,
   input logic [RowW-1:0] next_row_i,
   input logic            next_column_i,  // part of the columns
-  input logic            next_first_i,  // first inner part: replace
-  input logic            next_last_i,  // the row is complete
+  input logic            next_first_i,   // first inner part: replace
+  input logic            next_last_i,    // the row is complete
 
   input logic signed [31:0] psum_i[ArrayDim],
 
   output logic final_row_o,  // a row has received its last addend
 
-  input  logic               drain_valid_i,
-  output logic               drain_ready_o,
-  input  logic               drain_bank_i,
-  input  logic [   RowW-1:0] drain_row_i,
-  output logic signed [31:0] drain_sum_o[Edge]  // one cycle after the handshake
+  input  logic                   drain_valid_i,
+  output logic                   drain_ready_o,
+  input  logic                   drain_bank_i,
+  input  logic        [RowW-1:0] drain_row_i,
+  output logic signed [    31:0] drain_sum_o  [Edge]  // one cycle after the handshake
 );
 
   localparam int unsigned Parts = Edge / ArrayDim;
@@ -38,7 +38,7 @@ module npu_accumulator #(
   typedef logic [ArrayDim-1:0][31:0] sums_t;
   typedef sums_t [Parts-1:0] row_t;
 
-  row_t mem_q[2][Rows];
+  row_t mem_q [2] [Rows];
   row_t read_q[2];
 
   logic valid_q, bank_q, column_q, first_q, last_q, drain_bank_q;
@@ -65,7 +65,7 @@ module npu_accumulator #(
     assign drain      = drain_valid_i && drain_ready_o && drain_bank_i == 1'(b);
 
     always_ff @(posedge clk_i) begin
-      if (accumulate || drain) read_q[b] <= mem_q[b][accumulate ? next_row_i : drain_row_i];
+      if (accumulate || drain) read_q[b] <= mem_q[b][accumulate?next_row_i : drain_row_i];
       for (int unsigned p = 0; p < Parts; p++) begin
         if (write[p] && bank_q == 1'(b)) mem_q[b][row_q][p] <= sum;
       end

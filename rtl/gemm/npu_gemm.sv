@@ -10,10 +10,10 @@ module npu_gemm
   import npu_pkg::*;
 #(
   parameter int unsigned ArrayDim = 16,
-  parameter int unsigned AccRows = 128
+  parameter int unsigned AccRows  = 128
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   input  logic       cmd_valid_i,
   output logic       cmd_ready_o,
@@ -29,9 +29,9 @@ module npu_gemm
   output logic  stream_last_o,
 
   // SRAM reads: 0 operand A, 1 and 2 operand B, 3 second operand
-  output sram_rd_req_t rd_req_o   [4],
-  input  logic         rd_ready_i [4],
-  input  sram_rd_rsp_t rd_rsp_i   [4],
+  output sram_rd_req_t rd_req_o  [4],
+  input  logic         rd_ready_i[4],
+  input  sram_rd_rsp_t rd_rsp_i  [4],
   output sram_wr_req_t wr_req_o,
   input  logic         wr_ready_i,
 

@@ -12,8 +12,8 @@ module npu_gemm_collect
   localparam int unsigned DWords = Edge / 2,  // two planes of int32
   localparam type SumsT = logic [Edge-1:0][31:0]
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   input  logic      cmd_valid_i,
   output logic      cmd_ready_o,
@@ -36,15 +36,15 @@ module npu_gemm_collect
   output logic       table_write_o,
   output logic [1:0] table_beat_o,
 
-  output logic                     row_valid_o,
-  input  logic                     row_ready_i,
-  output row_ctrl_t                row_ctrl_o,
-  output SumsT                     row_high_o,
-  output SumsT                     row_low_o,
-  output word_t [DWords-1:0]       row_d_o,
-  output logic [Edge-1:0][31:0] row_bias_o,
-  output logic [Edge-1:0][15:0] row_mult_o,
-  output logic [Edge-1:0][5:0]  row_shift_o
+  output logic                         row_valid_o,
+  input  logic                         row_ready_i,
+  output row_ctrl_t                    row_ctrl_o,
+  output SumsT                         row_high_o,
+  output SumsT                         row_low_o,
+  output word_t     [DWords-1:0]       row_d_o,
+  output logic      [  Edge-1:0][31:0] row_bias_o,
+  output logic      [  Edge-1:0][15:0] row_mult_o,
+  output logic      [  Edge-1:0][ 5:0] row_shift_o
 );
 
   localparam int unsigned ChannelBeats = Edge * 8 / BeatBytes;
@@ -82,20 +82,20 @@ module npu_gemm_collect
   logic param_take;
   assign param_ready_o = (state_q == StTable && !pipe_busy_i) || state_q == StTensor ||
                          state_q == StChannel;
-  assign param_take    = param_valid_i && param_ready_o;
+  assign param_take = param_valid_i && param_ready_o;
   assign table_write_o = param_take && state_q == StTable;
-  assign table_beat_o  = beat_q[1:0];
+  assign table_beat_o = beat_q[1:0];
 
   logic [Edge-1:0][31:0] bias_q;
   logic [Edge-1:0][15:0] mult_q;
-  logic [Edge-1:0][5:0] shift_q;
+  logic [Edge-1:0][ 5:0] shift_q;
 
   always_ff @(posedge clk_i) begin
     if (param_take && state_q == StChannel) begin
       for (int unsigned c = 0; c < BeatBytes / 8; c++) begin
-        bias_q[(BeatBytes/8)*32'(beat_q)+c]  <= param_i[64*c +: 32];
-        mult_q[(BeatBytes/8)*32'(beat_q)+c]  <= param_i[64*c+32 +: 16];
-        shift_q[(BeatBytes/8)*32'(beat_q)+c] <= param_i[64*c+48 +: 6];
+        bias_q[(BeatBytes/8)*32'(beat_q)+c]  <= param_i[64*c+:32];
+        mult_q[(BeatBytes/8)*32'(beat_q)+c]  <= param_i[64*c+32+:16];
+        shift_q[(BeatBytes/8)*32'(beat_q)+c] <= param_i[64*c+48+:6];
       end
     end else if (param_take && state_q == StTensor) begin
       for (int unsigned c = 0; c < Edge; c++) begin
@@ -125,15 +125,15 @@ module npu_gemm_collect
     .clk_i,
     .rst_ni,
     .cmd_i,
-    .columns_i   (columns),
+    .columns_i(columns),
     .word_valid_i,
     .word_ready_o,
     .word_i,
-    .enable_i    (state_q == StRows),
-    .ready_o     (words_ready),
-    .launch_i    (launch),
-    .sum_o       (sum),
-    .d_o         (row_d_o)
+    .enable_i (state_q == StRows),
+    .ready_o  (words_ready),
+    .launch_i (launch),
+    .sum_o    (sum),
+    .d_o      (row_d_o)
   );
 
   // ---------------------------------------------------------------------------------------------
@@ -147,9 +147,9 @@ module npu_gemm_collect
   assign launch        = row_valid_o && row_ready_i;
   assign sums_ready_o  = state_q == StRows && ((both_planes && !have_high_q) || launch);
 
-  assign row_last    = !raw_planes || plane_q;
-  assign column_last = launch && row_last && m_q + 1'b1 == cmd_i.m;
-  assign cmd_ready_o = column_last && n_left_q <= dim_t'(Edge);
+  assign row_last      = !raw_planes || plane_q;
+  assign column_last   = launch && row_last && m_q + 1'b1 == cmd_i.m;
+  assign cmd_ready_o   = column_last && n_left_q <= dim_t'(Edge);
 
   logic [3:0] c_tile_words, c_words;
   always_comb begin
@@ -232,7 +232,7 @@ module npu_gemm_collect
   // The row
   // ---------------------------------------------------------------------------------------------
   logic [15:0] recip;
-  logic [4:0] sum_msb;
+  logic [ 4:0] sum_msb;
 
   npu_recip u_recip (
     .sum_i  (sum),
@@ -257,9 +257,9 @@ module npu_gemm_collect
         mul: cmd_i.mult,
         mul_shift: cmd_i.shift
     };
-    row_high_o  = both_planes ? high_q : sums_i;
-    row_low_o   = sums_i;
-    row_bias_o  = '0;
+    row_high_o = both_planes ? high_q : sums_i;
+    row_low_o = sums_i;
+    row_bias_o = '0;
     if (cmd_i.bias) row_bias_o = bias_q;
     row_mult_o  = mult_q;
     row_shift_o = shift_q;

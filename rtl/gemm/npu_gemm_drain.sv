@@ -11,20 +11,20 @@ module npu_gemm_drain
   localparam int unsigned RowW = $clog2(AccRows),
   localparam type SumsT = logic [Edge-1:0][31:0]
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   input  logic      cmd_valid_i,
   output logic      cmd_ready_o,
   input  gemm_cmd_t cmd_i,
 
-  input  logic               final_row_i,
-  output logic               drain_valid_o,
-  input  logic               drain_ready_i,
-  output logic               drain_bank_o,
-  output logic [   RowW-1:0] drain_row_o,
-  input  logic signed [31:0] drain_sum_i [Edge],
-  output logic               bank_free_o,
+  input  logic                   final_row_i,
+  output logic                   drain_valid_o,
+  input  logic                   drain_ready_i,
+  output logic                   drain_bank_o,
+  output logic        [RowW-1:0] drain_row_o,
+  input  logic signed [    31:0] drain_sum_i  [Edge],
+  output logic                   bank_free_o,
 
   output logic sums_valid_o,
   input  logic sums_ready_i,
@@ -41,14 +41,14 @@ module npu_gemm_drain
   SumsT arriving;
 
   assign rows = (cmd_i.a_type inside {GemmAInt16, GemmAUint16}) ? dim_t'(cmd_i.m << 1) : cmd_i.m;
-  assign row_last      = row_q + 1'b1 == rows;
-  assign n_last        = n_left_q <= dim_t'(Edge);
+  assign row_last = row_q + 1'b1 == rows;
+  assign n_last = n_left_q <= dim_t'(Edge);
   assign drain_valid_o = !fresh_q && finished_q != '0 && credit_q != '0;
-  assign drain_bank_o  = bank_q;
-  assign drain_row_o   = RowW'(row_q);
-  assign read          = drain_valid_o && drain_ready_i;
-  assign bank_free_o   = read && row_last;
-  assign cmd_ready_o   = read && row_last && n_last;
+  assign drain_bank_o = bank_q;
+  assign drain_row_o = RowW'(row_q);
+  assign read = drain_valid_o && drain_ready_i;
+  assign bank_free_o = read && row_last;
+  assign cmd_ready_o = read && row_last && n_last;
 
   always_comb begin
     for (int unsigned n = 0; n < Edge; n++) arriving[n] = drain_sum_i[n];

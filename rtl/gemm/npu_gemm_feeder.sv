@@ -2,10 +2,10 @@
 //
 // Feeds the rows of operand A to the array: for every column tile and every inner tile, all rows. A
 // slice of bytes enters once; a slice of 16-bit values enters twice, high bytes then low bytes, as
-// two rows of sums. If the array is smaller than a tile, each pass enters once for every part of the
-// tile, the inner parts one after the other and for each of them the parts of the columns. A tile's
-// rows start when its weights are loaded and, for the first inner tile, when an accumulator bank is
-// free. Lanes past the inner dimension are zero, whatever lies there.
+// two rows of sums. If the array is smaller than a tile, each pass enters once for every part of
+// the tile, the inner parts one after the other and for each of them the parts of the columns. A
+// tile's rows start when its weights are loaded and, for the first inner tile, when an accumulator
+// bank is free. Lanes past the inner dimension are zero, whatever lies there.
 
 module npu_gemm_feeder
   import npu_pkg::*;
@@ -16,8 +16,8 @@ module npu_gemm_feeder
   parameter int unsigned AccRows = 128,
   localparam int unsigned RowW = $clog2(AccRows)
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   input  logic      cmd_valid_i,
   output logic      cmd_ready_o,
@@ -28,16 +28,16 @@ module npu_gemm_feeder
   input  sram_rd_rsp_t rd_rsp_i,
 
   input  logic tile_loaded_i,  // weights of one more tile have been presented to the array
-  output logic tile_used_o,  // the last row of a tile enters the array
-  input  logic bank_free_i,  // an accumulator bank has been drained
+  output logic tile_used_o,    // the last row of a tile enters the array
+  input  logic bank_free_i,    // an accumulator bank has been drained
 
-  output logic              row_valid_o,
-  output weight_sel_t       row_sel_o,
-  output logic signed [8:0] row_act_o [ArrayDim],
-  output logic              row_bank_o,
-  output logic [RowW-1:0]   row_index_o,
-  output logic              row_first_o,  // first addend of these sums
-  output logic              row_last_o,  // last addend of the whole row
+  output logic                   row_valid_o,
+  output weight_sel_t            row_sel_o,
+  output logic signed [     8:0] row_act_o  [ArrayDim],
+  output logic                   row_bank_o,
+  output logic        [RowW-1:0] row_index_o,
+  output logic                   row_first_o,            // first addend of these sums
+  output logic                   row_last_o,             // last addend of the whole row
 
   output logic [11:0] macs_o  // multiplications on valid lanes of the row that enters
 );
@@ -78,20 +78,19 @@ module npu_gemm_feeder
   logic set_q, bank_q, k_first_q, issue_q;
   logic issue, part_last, m_last, k_last, n_last, tile_end, column_start, column_end, wait_sums;
 
-  assign part_last    = part_q == 2'(Parts * Parts - 1);
-  assign m_last       = m_q + 1'b1 == cmd_i.m;
-  assign k_last       = k_left_q <= dim_t'(Edge);
-  assign n_last       = n_left_q <= dim_t'(Edge);
+  assign part_last = part_q == 2'(Parts * Parts - 1);
+  assign m_last = m_q + 1'b1 == cmd_i.m;
+  assign k_last = k_left_q <= dim_t'(Edge);
+  assign n_last = n_left_q <= dim_t'(Edge);
   assign column_start = k_first_q && m_q == '0 && !pass_q && part_q == '0;
-  // Sums cannot be added to in two consecutive cycles. Where an instruction has a single row of sums
-  // and a tile a single part, the next tile would do so.
+  // Sums cannot be added to in two consecutive cycles. Where an instruction has a single row of
+  // sums and a tile a single part, the next tile would do so.
   assign wait_sums = Parts == 1 && cmd_i.m == dim_t'(1) && !wide && !k_first_q && issue_q;
-  assign issue     = slice_valid && loaded_q != '0 && (!column_start || banks_q != '0) &&
-                     !wait_sums;
+  assign issue = slice_valid && loaded_q != '0 && (!column_start || banks_q != '0) && !wait_sums;
 
-  assign slice_done  = issue && part_last && (!wide || pass_q);
-  assign tile_end    = slice_done && m_last;
-  assign column_end  = tile_end && k_last;
+  assign slice_done = issue && part_last && (!wide || pass_q);
+  assign tile_end = slice_done && m_last;
+  assign column_end = tile_end && k_last;
   assign cmd_ready_o = column_end && n_last;
   assign tile_used_o = tile_end;
 
@@ -189,8 +188,11 @@ module npu_gemm_feeder
     for (genvar l = 0; l < int'(ArrayDim); l++) begin : gen_lane
       assign row_act_o[l] = part_q[1] ? act[ArrayDim+l] : act[l];
     end
-    assign macs_o = issue ? 12'(lanes_of_part(k_lanes, part_q[1])) *
-                            12'(lanes_of_part(n_lanes, part_q[0])) : '0;
+    assign macs_o = issue ? 12'(lanes_of_part(
+        k_lanes, part_q[1]
+    )) * 12'(lanes_of_part(
+        n_lanes, part_q[0]
+    )) : '0;
   end
 
 `ifndef SYNTHESIS

@@ -13,8 +13,8 @@ module npu_gemm_loader
   localparam int unsigned TileBeats = Edge / LinesPerBeat,
   localparam int unsigned BeatIdxW = $clog2(TileBeats)
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   input  logic      cmd_valid_i,
   output logic      cmd_ready_o,
@@ -25,9 +25,9 @@ module npu_gemm_loader
   output logic  stream_ready_o,
   output logic  stream_last_o,
 
-  output sram_rd_req_t rd_req_o   [2],
-  input  logic         rd_ready_i [2],
-  input  sram_rd_rsp_t rd_rsp_i   [2],
+  output sram_rd_req_t rd_req_o  [2],
+  input  logic         rd_ready_i[2],
+  input  sram_rd_rsp_t rd_rsp_i  [2],
 
   // Parameters for post-processing
   output logic  param_valid_o,
@@ -35,13 +35,13 @@ module npu_gemm_loader
   output beat_t param_o,
 
   // Weights for the array
-  output logic [LinesPerBeat-1:0] wt_line_valid_o,
-  output logic                    wt_set_o,
-  output logic                    wt_by_column_o,
-  output logic [    BeatIdxW-1:0] wt_beat_o,
-  output beat_t                   wt_data_o,
-  output logic                    tile_loaded_o,
-  input  logic                    tile_used_i,
+  output logic  [LinesPerBeat-1:0] wt_line_valid_o,
+  output logic                     wt_set_o,
+  output logic                     wt_by_column_o,
+  output logic  [    BeatIdxW-1:0] wt_beat_o,
+  output beat_t                    wt_data_o,
+  output logic                     tile_loaded_o,
+  input  logic                     tile_used_i,
 
   output logic stall_o
 );
@@ -143,8 +143,7 @@ module npu_gemm_loader
     stream_last_o = piece_last;
     if (from_stream) stream_last_o = cmd_last;
     else if (channel) stream_last_o = piece_last && state_q == StChannel && n_last;
-    else if (cmd_i.requant && cmd_i.q == GemmQTensor)
-      stream_last_o = state_q == StTensor;
+    else if (cmd_i.requant && cmd_i.q == GemmQTensor) stream_last_o = state_q == StTensor;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -175,9 +174,8 @@ module npu_gemm_loader
           beat_q <= '0;
           half_q <= 1'b0;
           unique case (state_q)
-            StTable:
-            state_q <= (cmd_i.requant && cmd_i.q == GemmQTensor) ? StTensor : after_params;
-            StTensor:  state_q <= after_params;
+            StTable: state_q <= (cmd_i.requant && cmd_i.q == GemmQTensor) ? StTensor : after_params;
+            StTensor: state_q <= after_params;
             StChannel: state_q <= StTile;
             StTile: begin
               k_left_q <= k_left_q - dim_t'(Edge);

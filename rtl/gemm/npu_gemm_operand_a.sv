@@ -10,11 +10,11 @@ module npu_gemm_operand_a
   parameter int unsigned Edge = 16,  // of a tile
   localparam int unsigned SliceWords = 2 * Edge / 16  // of 16-bit elements
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
-  input  logic      start_i,
-  input  gemm_cmd_t cmd_i,  // stays until its last slice has been taken
+  input logic      start_i,
+  input gemm_cmd_t cmd_i,    // stays until its last slice has been taken
 
   output logic                   slice_valid_o,
   input  logic                   slice_ready_i,

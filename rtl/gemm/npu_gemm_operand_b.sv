@@ -10,20 +10,20 @@ module npu_gemm_operand_b
 #(
   parameter int unsigned Edge = 16  // of a tile
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
-  input  logic      cmd_valid_i,  // stays until the last pair has been taken
-  input  gemm_cmd_t cmd_i,
+  input logic      cmd_valid_i,  // stays until the last pair has been taken
+  input gemm_cmd_t cmd_i,
 
   // A pair of words: lines 2p and 2p+1 of a tile (16 lanes), or both halves of line p (32 lanes)
-  output logic       pair_valid_o,
-  input  logic       pair_ready_i,
-  output word_t      pair_o [2],
+  output logic  pair_valid_o,
+  input  logic  pair_ready_i,
+  output word_t pair_o      [2],
 
-  output sram_rd_req_t rd_req_o   [2],
-  input  logic         rd_ready_i [2],
-  input  sram_rd_rsp_t rd_rsp_i   [2]
+  output sram_rd_req_t rd_req_o  [2],
+  input  logic         rd_ready_i[2],
+  input  sram_rd_rsp_t rd_rsp_i  [2]
 );
 
   localparam int unsigned LineWords = Edge / 16;
@@ -106,10 +106,10 @@ module npu_gemm_operand_b
   always_comb begin
     for (int unsigned w = 0; w < 2; w++) begin
       automatic logic [6:0] line = 7'(pair_q[0]) * 7'(PairLines) + 7'(w / LineWords);
-      addr[w]   = line_q + (w / LineWords != 0 ? line_stride : '0) + sram_addr_t'(w % LineWords);
+      addr[w] = line_q + (w / LineWords != 0 ? line_stride : '0) + sram_addr_t'(w % LineWords);
       // The second half of a line exists only where the operand reaches into it.
       wanted[w] = active_q[0] && line_inside(line, k_left_q[0], n_left_q[0], cmd_i.transpose_b) &&
-                  dim_t'(16 * (w % LineWords)) < (cmd_i.transpose_b ? k_left_q[0] : n_left_q[0]);
+          dim_t'(16 * (w % LineWords)) < (cmd_i.transpose_b ? k_left_q[0] : n_left_q[0]);
     end
   end
 
@@ -179,7 +179,7 @@ module npu_gemm_operand_b
       automatic logic [6:0] line = 7'(pair_q[1]) * 7'(PairLines) + 7'(w / LineWords);
       automatic dim_t lanes = cmd_i.transpose_b ? k_left_q[1] : n_left_q[1];
       expect_word[w] = line_inside(line, k_left_q[1], n_left_q[1], cmd_i.transpose_b) &&
-                       dim_t'(16 * (w % LineWords)) < lanes;
+          dim_t'(16 * (w % LineWords)) < lanes;
       if (expect_word[w] && !word_valid[w]) pair_valid_o = 1'b0;
       for (int unsigned b = 0; b < 16; b++) begin
         pair_o[w][8*b +: 8] =

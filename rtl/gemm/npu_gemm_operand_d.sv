@@ -10,8 +10,8 @@ module npu_gemm_operand_d
 #(
   parameter int unsigned Edge = 16  // of a tile
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   input  logic      cmd_valid_i,
   output logic      cmd_ready_o,
@@ -56,11 +56,11 @@ module npu_gemm_operand_d
   sram_addr_t row_q;  // m * pitch
   logic addr_valid, addr_ready, step, now_sums, group_last, row_last, column_last;
 
-  assign addr_valid  = cmd_valid_i && !fresh_q;
-  assign step        = addr_valid && addr_ready;
-  assign now_sums    = use_sums && !sums_done_q;
-  assign group_last  = now_sums ? !use_d : word_q + 4'd1 == words;  // of a plane's words
-  assign row_last    = group_last && (plane_q || !(wide && cmd_i.accumulate));
+  assign addr_valid = cmd_valid_i && !fresh_q;
+  assign step = addr_valid && addr_ready;
+  assign now_sums = use_sums && !sums_done_q;
+  assign group_last = now_sums ? !use_d : word_q + 4'd1 == words;  // of a plane's words
+  assign row_last = group_last && (plane_q || !(wide && cmd_i.accumulate));
   assign column_last = row_last && m_q + 1'b1 == cmd_i.m;
   // Nothing to read: the command passes by.
   assign cmd_ready_o = cmd_valid_i && ((!use_sums && !use_d) ||

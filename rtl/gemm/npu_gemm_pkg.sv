@@ -9,25 +9,25 @@ package npu_gemm_pkg;
   // of the tile at once; the two part bits stay zero where one pass covers the tile.
   typedef struct packed {
     logic set;
-    logic inner;  // part of the tile's rows
+    logic inner;   // part of the tile's rows
     logic column;  // part of the tile's columns
   } weight_sel_t;
 
   typedef struct packed {
-    instr_idx_t instr;
-    sram_addr_t addr;  // of the row's first word in this column tile
-    logic [3:0] words;  // words to write
-    logic [5:0] columns;  // valid columns
-    logic       done;  // last row of the instruction
-    logic       wide;  // high and low sums
-    logic       requant;
-    logic       relu;
-    logic       accumulate;
-    logic       activation;
-    gemm_out_e  out;
-    gemm_op_e   op;
-    logic [15:0] mul;  // OP = MUL
-    logic [5:0] mul_shift;
+    instr_idx_t  instr;
+    sram_addr_t  addr;        // of the row's first word in this column tile
+    logic [3:0]  words;       // words to write
+    logic [5:0]  columns;     // valid columns
+    logic        done;        // last row of the instruction
+    logic        wide;        // high and low sums
+    logic        requant;
+    logic        relu;
+    logic        accumulate;
+    logic        activation;
+    gemm_out_e   out;
+    gemm_op_e    op;
+    logic [15:0] mul;         // OP = MUL
+    logic [5:0]  mul_shift;
   } row_ctrl_t;
 
 endpackage

@@ -12,28 +12,28 @@ module npu_gemm_post
   localparam int unsigned DWords = Edge / 2,
   localparam type SumsT = logic [Edge-1:0][31:0]
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
-  input  logic       table_write_i,
-  input  logic [1:0] table_beat_i,
-  input  beat_t      table_data_i,
-  output logic       busy_o,
+  input  logic        table_write_i,
+  input  logic  [1:0] table_beat_i,
+  input  beat_t       table_data_i,
+  output logic        busy_o,
 
-  input  logic                      row_valid_i,
-  output logic                      row_ready_o,
-  input  row_ctrl_t                 row_ctrl_i,
-  input  SumsT                      row_high_i,
-  input  SumsT                      row_low_i,
-  input  word_t [DWords-1:0]        row_d_i,
-  input  logic [Edge-1:0][31:0] row_bias_i,
-  input  logic [Edge-1:0][15:0] row_mult_i,
-  input  logic [Edge-1:0][5:0]  row_shift_i,
+  input  logic                         row_valid_i,
+  output logic                         row_ready_o,
+  input  row_ctrl_t                    row_ctrl_i,
+  input  SumsT                         row_high_i,
+  input  SumsT                         row_low_i,
+  input  word_t     [DWords-1:0]       row_d_i,
+  input  logic      [  Edge-1:0][31:0] row_bias_i,
+  input  logic      [  Edge-1:0][15:0] row_mult_i,
+  input  logic      [  Edge-1:0][ 5:0] row_shift_i,
 
-  output logic                      out_valid_o,
-  input  logic                      out_ready_i,
-  output row_ctrl_t                 out_ctrl_o,
-  output logic [Edge-1:0][31:0] out_o
+  output logic                       out_valid_o,
+  input  logic                       out_ready_i,
+  output row_ctrl_t                  out_ctrl_o,
+  output logic      [Edge-1:0][31:0] out_o
 );
 
   logic [3:0] valid_q;
@@ -61,7 +61,7 @@ module npu_gemm_post
   always_ff @(posedge clk_i) begin
     if (table_write_i) begin
       for (int unsigned b = 0; b < BeatBytes; b++) begin
-        table_q[{table_beat_i, 6'(b)}] <= table_data_i[8*b +: 8];
+        table_q[{table_beat_i, 6'(b)}] <= table_data_i[8*b+:8];
       end
     end
   end
@@ -73,10 +73,10 @@ module npu_gemm_post
   logic [31:0] d_low[Edge];
   always_comb begin
     for (int unsigned c = 0; c < Edge; c++) begin
-      d_byte[c] = 16'($signed(row_d_i[c/16][8*(c%16) +: 8]));
-      d_half[c] = row_d_i[c/8][16*(c%8) +: 16];
-      d_high[c] = row_d_i[c/4][32*(c%4) +: 32];
-      d_low[c]  = row_d_i[Edge/4 + c/4][32*(c%4) +: 32];
+      d_byte[c] = 16'($signed(row_d_i[c/16][8*(c%16)+:8]));
+      d_half[c] = row_d_i[c/8][16*(c%8)+:16];
+      d_high[c] = row_d_i[c/4][32*(c%4)+:32];
+      d_low[c]  = row_d_i[Edge/4+c/4][32*(c%4)+:32];
     end
   end
 
@@ -89,17 +89,30 @@ module npu_gemm_post
   logic [31:0] result_q[Edge];  // stage 3
 
   // Stage 0: partial sums wrap at 32 bits, each pass for itself.
+  function automatic acc_t combine(row_ctrl_t ctrl, logic [31:0] high, logic [31:0] low,
+                                   logic [31:0] partial_high, logic [31:0] partial_low);
+    logic [31:0] sum_high, sum_low;
+    sum_high = high + (ctrl.accumulate ? partial_high : 32'd0);
+    sum_low  = low + (ctrl.accumulate ? partial_low : 32'd0);
+    if (ctrl.wide) return (acc_t'($signed(sum_high)) <<< 8) + acc_t'($signed(sum_low));
+    return acc_t'($signed(sum_high));
+  endfunction
+
+  acc_t sums[Edge], bias[Edge];
+  always_comb begin
+    for (int unsigned c = 0; c < Edge; c++) begin
+      sums[c] = combine(row_ctrl_i, row_high_i[c], row_low_i[c], d_high[c], d_low[c]);
+      bias[c] = acc_t'($signed(row_bias_i[c]));
+    end
+  end
+
   always_ff @(posedge clk_i) begin
     if (step && row_valid_i) begin
       for (int unsigned c = 0; c < Edge; c++) begin
-        automatic logic [31:0] high = row_high_i[c] + (row_ctrl_i.accumulate ? d_high[c] : 32'd0);
-        automatic logic [31:0] low = row_low_i[c] + (row_ctrl_i.accumulate ? d_low[c] : 32'd0);
-        automatic acc_t value = acc_t'($signed(high));
-        if (row_ctrl_i.wide) value = (value <<< 8) + acc_t'($signed(low));
-        value_q[c]  <= value + acc_t'($signed(row_bias_i[c]));
-        mult_q[c]   <= row_mult_i[c];
+        value_q[c] <= sums[c] + bias[c];
+        mult_q[c] <= row_mult_i[c];
         shift0_q[c] <= row_shift_i[c];
-        d0_q[c]     <= (row_ctrl_i.out == GemmOutInt16) ? d_half[c] : d_byte[c];
+        d0_q[c] <= (row_ctrl_i.out == GemmOutInt16) ? d_half[c] : d_byte[c];
       end
     end
   end
@@ -116,39 +129,46 @@ module npu_gemm_post
   end
 
   // Stage 2: round, saturate, ReLU, table
+  function automatic acc_t finish(row_ctrl_t ctrl, acc_t product, logic [5:0] shift);
+    acc_t y;
+    y = round_shift(product, shift);
+    if (!ctrl.requant) return y;
+    y = (ctrl.out == GemmOutInt16) ? acc_t'(sat16(y)) : acc_t'(sat8(y));
+    if (ctrl.relu && y < 0) y = '0;
+    if (ctrl.activation) y = acc_t'($signed(table_q[y[7:0]]));
+    return y;
+  endfunction
+
   always_ff @(posedge clk_i) begin
     if (step && valid_q[1]) begin
       for (int unsigned c = 0; c < Edge; c++) begin
-        automatic acc_t y = round_shift(product_q[c], shift1_q[c]);
-        if (ctrl_q[1].requant) begin
-          if (ctrl_q[1].out == GemmOutInt16) y = acc_t'(sat16(y));
-          else y = acc_t'(sat8(y));
-          if (ctrl_q[1].relu && y < 0) y = '0;
-          if (ctrl_q[1].activation) y = acc_t'($signed(table_q[y[7:0]]));
-        end
-        rounded_q[c] <= y;
+        rounded_q[c] <= finish(ctrl_q[1], product_q[c], shift1_q[c]);
         d2_q[c]      <= d1_q[c];
       end
     end
   end
 
   // Stage 3: elementwise operation; columns past the row end are zero
+  function automatic acc_t elementwise(row_ctrl_t ctrl, acc_t y, logic signed [15:0] d);
+    acc_t z;
+    unique case (ctrl.op)
+      GemmOpAdd: begin
+        z = y + acc_t'(d);
+        return (ctrl.out == GemmOutInt16) ? acc_t'(sat16(z)) : acc_t'(sat8(z));
+      end
+      GemmOpMul: begin
+        z = y * acc_t'(d) * $signed({48'd0, ctrl.mul});
+        return acc_t'(sat8(round_shift(z, ctrl.mul_shift)));
+      end
+      default: return y;
+    endcase
+  endfunction
+
   always_ff @(posedge clk_i) begin
     if (step && valid_q[2]) begin
       for (int unsigned c = 0; c < Edge; c++) begin
-        automatic acc_t y = rounded_q[c];
-        unique case (ctrl_q[2].op)
-          GemmOpAdd: begin
-            y = y + acc_t'(d2_q[c]);
-            y = (ctrl_q[2].out == GemmOutInt16) ? acc_t'(sat16(y)) : acc_t'(sat8(y));
-          end
-          GemmOpMul: begin
-            y = y * acc_t'(d2_q[c]) * $signed({48'd0, ctrl_q[2].mul});
-            y = acc_t'(sat8(round_shift(y, ctrl_q[2].mul_shift)));
-          end
-          default: ;
-        endcase
-        result_q[c] <= (6'(c) < ctrl_q[2].columns) ? y[31:0] : '0;
+        result_q[c] <= (6'(c) < ctrl_q[2].columns) ?
+            32'(elementwise(ctrl_q[2], rounded_q[c], d2_q[c])) : '0;
       end
     end
   end

@@ -10,8 +10,8 @@ module npu_gemm_result
   parameter int unsigned Edge = 16,  // of a tile
   localparam type SumsT = logic [Edge-1:0][31:0]
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   input  logic      operand_valid_i,
   output logic      operand_ready_o,

@@ -10,26 +10,26 @@ module npu_gemm_row_words
   parameter int unsigned Edge = 16,  // of a tile
   localparam int unsigned DWords = Edge / 2  // two planes of int32
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
-  input  gemm_cmd_t  cmd_i,
-  input  logic [5:0] columns_i,  // valid ones of the tile
+  input gemm_cmd_t cmd_i,
+  input logic [5:0] columns_i,  // valid ones of the tile
 
   input  logic  word_valid_i,
   output logic  word_ready_o,
   input  word_t word_i,
 
   input  logic               enable_i,  // a row is wanted
-  output logic               ready_o,  // all of its words are here
+  output logic               ready_o,   // all of its words are here
   input  logic               launch_i,  // the row goes, next row
-  output logic [31:0]        sum_o,
+  output logic  [      31:0] sum_o,
   output word_t [DWords-1:0] d_o
 );
 
   logic use_sums, use_d, both_planes;
-  assign use_sums    = cmd_i.requant && cmd_i.q == GemmQRow;
-  assign use_d       = cmd_i.accumulate || cmd_i.op != GemmOpNone;
+  assign use_sums = cmd_i.requant && cmd_i.q == GemmQRow;
+  assign use_d = cmd_i.accumulate || cmd_i.op != GemmOpNone;
   assign both_planes = cmd_i.accumulate && cmd_i.requant &&
                        cmd_i.a_type inside {GemmAInt16, GemmAUint16};
 

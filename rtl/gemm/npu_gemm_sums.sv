@@ -14,8 +14,8 @@ module npu_gemm_sums
   localparam int unsigned BeatIdxW = $clog2(Edge / LinesPerBeat),
   localparam type SumsT = logic [Edge-1:0][31:0]
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   input  logic      feed_valid_i,
   output logic      feed_ready_o,
@@ -30,13 +30,13 @@ module npu_gemm_sums
   input  sram_rd_rsp_t rd_rsp_i,
 
   // Weights from the loader
-  input  logic [LinesPerBeat-1:0] wt_line_valid_i,
-  input  logic                    wt_set_i,
-  input  logic                    wt_by_column_i,
-  input  logic [    BeatIdxW-1:0] wt_beat_i,
-  input  beat_t                   wt_data_i,
-  input  logic                    tile_loaded_i,
-  output logic                    tile_used_o,
+  input  logic  [LinesPerBeat-1:0] wt_line_valid_i,
+  input  logic                     wt_set_i,
+  input  logic                     wt_by_column_i,
+  input  logic  [    BeatIdxW-1:0] wt_beat_i,
+  input  beat_t                    wt_data_i,
+  input  logic                     tile_loaded_i,
+  output logic                     tile_used_o,
 
   output logic sums_valid_o,
   input  logic sums_ready_i,

@@ -9,13 +9,13 @@ module npu_gemm_writer
 #(
   parameter int unsigned Edge = 16  // of a tile
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
-  input  logic                      row_valid_i,
-  output logic                      row_ready_o,
-  input  row_ctrl_t                 row_ctrl_i,
-  input  logic [Edge-1:0][31:0] row_i,
+  input  logic                       row_valid_i,
+  output logic                       row_ready_o,
+  input  row_ctrl_t                  row_ctrl_i,
+  input  logic      [Edge-1:0][31:0] row_i,
 
   output sram_wr_req_t wr_req_o,
   input  logic         wr_ready_i,
@@ -32,9 +32,9 @@ module npu_gemm_writer
     words = '0;
     for (int unsigned c = 0; c < Edge; c++) begin
       unique case (row_ctrl_i.out)
-        GemmOutInt16: words[c/8][16*(c%8) +: 16] = row_i[c][15:0];
-        GemmOutInt32: words[c/4][32*(c%4) +: 32] = row_i[c];
-        default:      words[c/16][8*(c%16) +: 8] = row_i[c][7:0];
+        GemmOutInt16: words[c/8][16*(c%8)+:16] = row_i[c][15:0];
+        GemmOutInt32: words[c/4][32*(c%4)+:32] = row_i[c];
+        default:      words[c/16][8*(c%16)+:8] = row_i[c][7:0];
       endcase
     end
   end

@@ -18,19 +18,19 @@ module npu_pe_row #(
 ) (
   input logic clk_i,
 
-  input logic                      act_valid_i,
-  input npu_gemm_pkg::weight_sel_t act_sel_i,
-  input logic signed [8:0]         act_i,
+  input logic                            act_valid_i,
+  input npu_gemm_pkg::weight_sel_t       act_sel_i,
+  input logic signed               [8:0] act_i,
 
   input  logic signed [31:0] psum_i[ArrayDim],
   output logic signed [31:0] psum_o[ArrayDim],
 
   // Up to LinesPerBeat lines of the tile that is being loaded
-  input logic [LinesPerBeat-1:0] wt_line_valid_i,
-  input logic                    wt_set_i,
-  input logic                    wt_by_column_i,
-  input logic [    BeatIdxW-1:0] wt_beat_i,
-  input npu_pkg::beat_t          wt_data_i
+  input logic           [LinesPerBeat-1:0] wt_line_valid_i,
+  input logic                              wt_set_i,
+  input logic                              wt_by_column_i,
+  input logic           [    BeatIdxW-1:0] wt_beat_i,
+  input npu_pkg::beat_t                    wt_data_i
 );
 
   localparam int unsigned Parts = Edge / ArrayDim;
@@ -47,7 +47,7 @@ module npu_pe_row #(
                 wt_data_i[LineBits * l + 8 * (ArrayDim * p + Index) +: 8];
           end else if (32'(wt_beat_i) * LinesPerBeat + l == ArrayDim * p + Index) begin
             for (int unsigned n = 0; n < Edge; n++) begin
-              weight_q[wt_set_i][p][n] <= wt_data_i[LineBits * l + 8 * n +: 8];
+              weight_q[wt_set_i][p][n] <= wt_data_i[LineBits*l+8*n+:8];
             end
           end
         end
@@ -60,8 +60,7 @@ module npu_pe_row #(
     assign weight = weight_q[act_sel_i.set][0];
   end else begin : gen_parts
     for (genvar n = 0; n < int'(ArrayDim); n++) begin : gen_element
-      assign weight[n] =
-          weight_q[act_sel_i.set][act_sel_i.inner][act_sel_i.column ? ArrayDim + n : n];
+      assign weight[n] = weight_q[act_sel_i.set][act_sel_i.inner][act_sel_i.column?ArrayDim+n : n];
     end
   end
 

@@ -17,18 +17,18 @@ module npu_systolic_array #(
   input logic clk_i,
   input logic rst_ni,
 
-  input logic                      act_valid_i,
-  input npu_gemm_pkg::weight_sel_t act_sel_i,
-  input logic signed [8:0]         act_i[ArrayDim],
+  input logic                            act_valid_i,
+  input npu_gemm_pkg::weight_sel_t       act_sel_i,
+  input logic signed               [8:0] act_i      [ArrayDim],
 
   // Sums of the row that entered ArrayDim cycles before
   output logic signed [31:0] psum_o[ArrayDim],
 
-  input logic [LinesPerBeat-1:0] wt_line_valid_i,
-  input logic                    wt_set_i,
-  input logic                    wt_by_column_i,
-  input logic [    BeatIdxW-1:0] wt_beat_i,
-  input npu_pkg::beat_t          wt_data_i
+  input logic           [LinesPerBeat-1:0] wt_line_valid_i,
+  input logic                              wt_set_i,
+  input logic                              wt_by_column_i,
+  input logic           [    BeatIdxW-1:0] wt_beat_i,
+  input npu_pkg::beat_t                    wt_data_i
 );
 
   typedef struct packed {
@@ -53,8 +53,8 @@ module npu_systolic_array #(
         wt_ctrl_q[k] <= '0;
       end
     end else begin
-      valid_q      <= {valid_q[ArrayDim-3:0], act_valid_i};
-      sel_q[0]     <= act_sel_i;
+      valid_q <= {valid_q[ArrayDim-3:0], act_valid_i};
+      sel_q[0] <= act_sel_i;
       wt_ctrl_q[0] <= '{
           line_valid: wt_line_valid_i,
           set: wt_set_i,
@@ -94,9 +94,9 @@ module npu_systolic_array #(
     npu_pkg::beat_t wt_data;
 
     if (k == 0) begin : gen_first
-      assign valid   = act_valid_i;
-      assign sel     = act_sel_i;
-      assign act     = act_i[0];
+      assign valid = act_valid_i;
+      assign sel = act_sel_i;
+      assign act = act_i[0];
       assign wt_data = wt_data_i;
       assign wt_ctrl = '{
               line_valid: wt_line_valid_i,

@@ -9,13 +9,13 @@ module npu_host
   import npu_isa_pkg::*;
 #(
   parameter int unsigned ArrayDim = 16,
-  parameter int unsigned SramKiB = 256,
-  parameter int unsigned AccRows = 128,
-  parameter int unsigned FifoKiB = 32,
-  parameter int unsigned NormMax = 8192
+  parameter int unsigned SramKiB  = 256,
+  parameter int unsigned AccRows  = 128,
+  parameter int unsigned FifoKiB  = 32,
+  parameter int unsigned NormMax  = 8192
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   input  logic        s_axil_awvalid_i,
   output logic        s_axil_awready_o,
@@ -23,46 +23,46 @@ module npu_host
   input  logic        s_axil_wvalid_i,
   output logic        s_axil_wready_o,
   input  logic [31:0] s_axil_wdata_i,
-  input  logic [3:0]  s_axil_wstrb_i,
+  input  logic [ 3:0] s_axil_wstrb_i,
   output logic        s_axil_bvalid_o,
   input  logic        s_axil_bready_i,
-  output logic [1:0]  s_axil_bresp_o,
+  output logic [ 1:0] s_axil_bresp_o,
   input  logic        s_axil_arvalid_i,
   output logic        s_axil_arready_o,
   input  logic [11:0] s_axil_araddr_i,
   output logic        s_axil_rvalid_o,
   input  logic        s_axil_rready_i,
   output logic [31:0] s_axil_rdata_o,
-  output logic [1:0]  s_axil_rresp_o,
+  output logic [ 1:0] s_axil_rresp_o,
 
   output logic irq_o,
 
   // To and from the core
-  output logic        start_o,
-  output logic        soft_reset_o,
-  output mem_addr_t   ucode_base_o,
-  output logic [31:0] ucode_length_o,
-  output mem_addr_t   stream_base_o,
-  output logic [31:0] stream_length_o,
-  output mem_addr_t   base_o [8],
-  output logic [31:0] pos_o,
-  input  logic        started_i,
-  input  logic        busy_i,
-  input  logic        done_i,
-  input  logic        finish_i,
-  input  error_e      error_i,
-  input  engine_e     error_engine_i,
-  input  instr_idx_t  error_instr_i,
-  input  mem_addr_t   error_addr_i,
+  output logic              start_o,
+  output logic              soft_reset_o,
+  output mem_addr_t         ucode_base_o,
+  output logic       [31:0] ucode_length_o,
+  output mem_addr_t         stream_base_o,
+  output logic       [31:0] stream_length_o,
+  output mem_addr_t         base_o         [8],
+  output logic       [31:0] pos_o,
+  input  logic              started_i,
+  input  logic              busy_i,
+  input  logic              done_i,
+  input  logic              finish_i,
+  input  error_e            error_i,
+  input  engine_e           error_engine_i,
+  input  instr_idx_t        error_instr_i,
+  input  mem_addr_t         error_addr_i,
 
   // Events to count
-  input  logic [11:0]           macs_i,
-  input  logic                  instr_i,
-  input  logic                  read_beat_i,
-  input  logic                  write_beat_i,
-  input  logic                  stream_beat_i,
-  input  logic [NumEngines-1:0] engine_busy_i,
-  input  logic [NumEngines-1:0] engine_stall_i
+  input logic [          11:0] macs_i,
+  input logic                  instr_i,
+  input logic                  read_beat_i,
+  input logic                  write_beat_i,
+  input logic                  stream_beat_i,
+  input logic [NumEngines-1:0] engine_busy_i,
+  input logic [NumEngines-1:0] engine_stall_i
 );
 
   localparam logic [7:0] ChipMajor = 8'd0;
@@ -213,24 +213,24 @@ module npu_host
   );
 
   always_comb begin
-    chip_in.VERSION.ISA.next           = IsaVersion;
-    chip_in.VERSION.CHIP_MINOR.next    = ChipMinor;
-    chip_in.VERSION.CHIP_MAJOR.next    = ChipMajor;
-    chip_in.CONFIG0.ARRAY_DIM.next     = 8'(ArrayDim);
-    chip_in.CONFIG0.SRAM_KIB.next      = 16'(SramKiB);
-    chip_in.CONFIG1.ACC_ROWS.next      = 16'(AccRows);
-    chip_in.CONFIG1.FIFO_BEATS.next    = 16'(FifoKiB * 1024 / BeatBytes);
-    chip_in.CONFIG2.AXI_BYTES.next     = 8'(WordBytes);
-    chip_in.CONFIG2.NORM_MAX.next      = 16'(NormMax);
-    chip_in.IRQ_STATUS.SEQ_DONE.hwset  = finish_i;
-    chip_in.CYCLES_LO.VALUE.next       = cycles[31:0];
-    chip_in.CYCLES_HI.VALUE.next       = cycles[63:32];
-    chip_in.MACS_LO.VALUE.next         = macs[31:0];
-    chip_in.MACS_HI.VALUE.next         = macs[63:32];
-    chip_in.INSTRS.VALUE.next          = instrs;
-    chip_in.READ_BEATS.VALUE.next      = read_beats;
-    chip_in.WRITE_BEATS.VALUE.next     = write_beats;
-    chip_in.STREAM_BEATS.VALUE.next    = stream_beats;
+    chip_in.VERSION.ISA.next          = IsaVersion;
+    chip_in.VERSION.CHIP_MINOR.next   = ChipMinor;
+    chip_in.VERSION.CHIP_MAJOR.next   = ChipMajor;
+    chip_in.CONFIG0.ARRAY_DIM.next    = 8'(ArrayDim);
+    chip_in.CONFIG0.SRAM_KIB.next     = 16'(SramKiB);
+    chip_in.CONFIG1.ACC_ROWS.next     = 16'(AccRows);
+    chip_in.CONFIG1.FIFO_BEATS.next   = 16'(FifoKiB * 1024 / BeatBytes);
+    chip_in.CONFIG2.AXI_BYTES.next    = 8'(WordBytes);
+    chip_in.CONFIG2.NORM_MAX.next     = 16'(NormMax);
+    chip_in.IRQ_STATUS.SEQ_DONE.hwset = finish_i;
+    chip_in.CYCLES_LO.VALUE.next      = cycles[31:0];
+    chip_in.CYCLES_HI.VALUE.next      = cycles[63:32];
+    chip_in.MACS_LO.VALUE.next        = macs[31:0];
+    chip_in.MACS_HI.VALUE.next        = macs[63:32];
+    chip_in.INSTRS.VALUE.next         = instrs;
+    chip_in.READ_BEATS.VALUE.next     = read_beats;
+    chip_in.WRITE_BEATS.VALUE.next    = write_beats;
+    chip_in.STREAM_BEATS.VALUE.next   = stream_beats;
     for (int unsigned e = 0; e < NumEngines; e++) begin
       chip_in.BUSY[e].VALUE.next  = busy[e];
       chip_in.STALL[e].VALUE.next = stall[e];

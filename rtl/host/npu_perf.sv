@@ -6,19 +6,19 @@
 module npu_perf
   import npu_pkg::*;
 (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
-  input  logic clear_i,
-  input  logic run_i,
+  input logic clear_i,
+  input logic run_i,
 
-  input  logic [11:0]           macs_i,
-  input  logic                  instr_i,
-  input  logic                  read_beat_i,
-  input  logic                  write_beat_i,
-  input  logic                  stream_beat_i,
-  input  logic [NumEngines-1:0] busy_i,
-  input  logic [NumEngines-1:0] stall_i,
+  input logic [          11:0] macs_i,
+  input logic                  instr_i,
+  input logic                  read_beat_i,
+  input logic                  write_beat_i,
+  input logic                  stream_beat_i,
+  input logic [NumEngines-1:0] busy_i,
+  input logic [NumEngines-1:0] stall_i,
 
   output logic [63:0] cycles_o,
   output logic [63:0] macs_o,
@@ -26,8 +26,8 @@ module npu_perf
   output logic [31:0] read_beats_o,
   output logic [31:0] write_beats_o,
   output logic [31:0] stream_beats_o,
-  output logic [31:0] busy_o [NumEngines],
-  output logic [31:0] stall_o [NumEngines]
+  output logic [31:0] busy_o[NumEngines],
+  output logic [31:0] stall_o[NumEngines]
 );
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

@@ -7,8 +7,8 @@ module npu_fifo #(
   parameter type DataT = logic,
   parameter int unsigned Depth = 4
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   input  logic valid_i,
   output logic ready_o,
@@ -28,7 +28,7 @@ module npu_fifo #(
     $fatal(1, "npu_fifo: Depth = %0d, must be at least 1", Depth);
   end
 
-  DataT mem_q [Depth];
+  DataT mem_q[Depth];
   logic [PtrW-1:0] rd_q, wr_q;
   logic [$clog2(Depth+1)-1:0] count_q;
   logic push, pop;
@@ -58,8 +58,7 @@ module npu_fifo #(
   end
 
 `ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   count_q <= ($clog2(Depth + 1))'(Depth));
+  assert property (@(posedge clk_i) disable iff (!rst_ni) count_q <= ($clog2(Depth + 1))'(Depth));
 `endif
 
 endmodule

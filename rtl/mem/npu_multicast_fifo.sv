@@ -9,8 +9,8 @@ module npu_multicast_fifo #(
   parameter int unsigned Depth = 4,
   parameter int unsigned NumReaders = 2
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   input  logic valid_i,
   output logic ready_o,

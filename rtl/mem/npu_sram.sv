@@ -13,11 +13,11 @@ module npu_sram
 ) (
   input  logic         clk_i,
   input  logic         rst_ni,
-  input  sram_rd_req_t rd_req_i   [NumRd],
-  output logic         rd_ready_o [NumRd],
-  output sram_rd_rsp_t rd_rsp_o   [NumRd],
-  input  sram_wr_req_t wr_req_i   [NumWr],
-  output logic         wr_ready_o [NumWr]
+  input  sram_rd_req_t rd_req_i  [NumRd],
+  output logic         rd_ready_o[NumRd],
+  output sram_rd_rsp_t rd_rsp_o  [NumRd],
+  input  sram_wr_req_t wr_req_i  [NumWr],
+  output logic         wr_ready_o[NumWr]
 );
 
   localparam int unsigned Rows = Words / NumSramBanks;
@@ -34,10 +34,10 @@ module npu_sram
   logic [WrW-1:0] wr_first_q;
 
   logic [NumSramBanks-1:0] rd_en, wr_en;
-  logic [RowW-1:0] rd_row [NumSramBanks];
-  logic [RowW-1:0] wr_row [NumSramBanks];
-  word_t wr_data [NumSramBanks];
-  word_t rd_data [NumSramBanks];
+  logic [RowW-1:0] rd_row[NumSramBanks];
+  logic [RowW-1:0] wr_row[NumSramBanks];
+  word_t wr_data[NumSramBanks];
+  word_t rd_data[NumSramBanks];
 
   always_comb begin : read_crossbar
     rd_en = '0;
@@ -87,8 +87,8 @@ module npu_sram
     );
   end
 
-  logic       rsp_valid_q [NumRd];
-  logic [3:0] rsp_bank_q  [NumRd];
+  logic       rsp_valid_q[NumRd];
+  logic [3:0] rsp_bank_q [NumRd];
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin

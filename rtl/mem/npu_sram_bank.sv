@@ -6,16 +6,16 @@
 module npu_sram_bank #(
   parameter int unsigned Rows = 1024
 ) (
-  input  logic                    clk_i,
-  input  logic                    rd_en_i,
-  input  logic [$clog2(Rows)-1:0] rd_row_i,
-  output npu_pkg::word_t          rd_data_o,
-  input  logic                    wr_en_i,
-  input  logic [$clog2(Rows)-1:0] wr_row_i,
-  input  npu_pkg::word_t          wr_data_i
+  input  logic                              clk_i,
+  input  logic                              rd_en_i,
+  input  logic           [$clog2(Rows)-1:0] rd_row_i,
+  output npu_pkg::word_t                    rd_data_o,
+  input  logic                              wr_en_i,
+  input  logic           [$clog2(Rows)-1:0] wr_row_i,
+  input  npu_pkg::word_t                    wr_data_i
 );
 
-  npu_pkg::word_t mem_q [Rows];
+  npu_pkg::word_t mem_q[Rows];
 
   always_ff @(posedge clk_i) begin
     if (rd_en_i) rd_data_o <= mem_q[rd_row_i];

@@ -7,8 +7,8 @@
 module npu_sram_reader #(
   parameter int unsigned Depth = 8
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   // Addresses in
   input  logic                addr_valid_i,

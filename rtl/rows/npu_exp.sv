@@ -6,17 +6,17 @@
 // lanes further than 17 bits below the maximum give zero.
 
 module npu_exp (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
-  input  logic advance_i,  // both stages move
-  input  logic narrow_i,  // 8-bit numerators
+  input logic advance_i,  // both stages move
+  input logic narrow_i,   // 8-bit numerators
 
-  input  logic                           valid_i,
-  input  npu_rows_pkg::smx_step_t        step_i,
-  input  logic                     [3:0] visible_i,  // lanes, from 0 upwards
-  input  logic                    [15:0] max_i,  // not below any visible score
-  input  npu_rows_pkg::octet_t           score_i,
+  input logic                           valid_i,
+  input npu_rows_pkg::smx_step_t        step_i,
+  input logic                    [ 3:0] visible_i,  // lanes, from 0 upwards
+  input logic                    [15:0] max_i,      // not below any visible score
+  input npu_rows_pkg::octet_t           score_i,
 
   output logic                    valid_o,
   output npu_rows_pkg::smx_step_t step_o,
@@ -78,8 +78,11 @@ module npu_exp (
       step_q <= shift_step_q;
       for (int unsigned l = 0; l < RowLanes; l++) begin
         automatic logic [5:0] shift = 6'(shift_q[l]) + (narrow_i ? 6'd8 : 6'd0);
-        automatic logic [15:0] e = 16'(npu_pkg::round_shift(npu_pkg::acc_t'({48'd0, power_q[l]}),
-                                                             shift));
+        automatic
+        logic [15:0]
+        e = 16'(npu_pkg::round_shift(
+            npu_pkg::acc_t'({48'd0, power_q[l]}), shift
+        ));
         numer_q[l] <= (narrow_i && e > 16'd255) ? 16'd255 : e;
       end
     end

@@ -8,8 +8,8 @@ module npu_layernorm #(
   // Longest row, a multiple of 16: sizes the parameter buffer
   parameter int unsigned NormMax = 8192
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   input  logic              cmd_valid_i,
   output logic              cmd_ready_o,
@@ -43,7 +43,7 @@ module npu_layernorm #(
   // Tokens
   logic walk_active, token_valid, token_ready;
   sram_addr_t token_addr;
-  nrm_tag_t token_tag;
+  nrm_tag_t   token_tag;
   logic fetch_valid, fetch_param, fetch_empty;
   nrm_tag_t fetch_tag;
   word_t fetch_word;
@@ -63,12 +63,12 @@ module npu_layernorm #(
   logic pipe_ready, pipe_wait, pipe_empty, write_ready, write_empty, word_valid, row_last;
   word_t word;
 
-  assign finished    = busy_q && !walk_active && fetch_empty && pipe_empty && write_empty;
+  assign finished = busy_q && !walk_active && fetch_empty && pipe_empty && write_empty;
   assign cmd_ready_o = !busy_q || finished;
-  assign start       = cmd_valid_i && cmd_ready_o;
-  assign done_o      = finished;
-  assign busy_o      = busy_q;
-  assign instr_o     = instr_q;
+  assign start = cmd_valid_i && cmd_ready_o;
+  assign done_o = finished;
+  assign busy_o = busy_q;
+  assign instr_o = instr_q;
   assign stall_o     = (rd_req_o.valid && !rd_ready_i) || (wr_req_o.valid && !wr_ready_i) ||
                        (pipe_wait && stream_ready_o && !stream_valid_i);
 
@@ -216,7 +216,9 @@ module npu_layernorm #(
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    cmd_valid_i && !cmd_ready_o |=> cmd_valid_i);
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   rd_req_o.valid && !rd_ready_i |=> rd_req_o.valid && $stable(rd_req_o.addr));
+                   rd_req_o.valid && !rd_ready_i |=> rd_req_o.valid && $stable(
+      rd_req_o.addr
+  ));
   assert property (@(posedge clk_i) disable iff (!rst_ni) finished |-> !stream_ready_o);
 `endif
 

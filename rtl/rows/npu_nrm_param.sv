@@ -9,13 +9,13 @@ module npu_nrm_param #(
   // Longest row, a multiple of 16
   parameter int unsigned NormMax = 8192
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   // A new instruction
-  input  logic          start_i,
-  input  logic          from_stream_i,
-  input  npu_pkg::dim_t cols_i,
+  input logic          start_i,
+  input logic          from_stream_i,
+  input npu_pkg::dim_t cols_i,
 
   // From SRAM
   input logic           word_valid_i,
@@ -29,10 +29,10 @@ module npu_nrm_param #(
 
   output logic        eps_valid_o,
   output logic [63:0] eps_o,
-  output logic [10:0] octets_o,  // loaded so far
+  output logic [10:0] octets_o,     // loaded so far
 
-  input  logic                                                        read_i,
-  input  logic                      [9:0]                             octet_i,
+  input  logic                                                   read_i,
+  input  logic                      [                       9:0] octet_i,
   output npu_rows_pkg::nrm_record_t [npu_rows_pkg::RowLanes-1:0] record_o
 );
 
@@ -96,7 +96,7 @@ module npu_nrm_param #(
   end
 
   for (genvar b = 0; b < 4; b++) begin : gen_bank
-    word_t mem_q [Rows];
+    word_t mem_q[Rows];
 
     always_ff @(posedge clk_i) begin
       if (write[b]) mem_q[words_q[2+:RowW]] <= data[b];

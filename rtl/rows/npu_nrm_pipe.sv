@@ -7,8 +7,8 @@
 // stands still only while the write queue is full.
 
 module npu_nrm_pipe (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   input npu_pkg::dim_t cols_i,
   input logic          out16_i,
@@ -20,20 +20,20 @@ module npu_nrm_pipe (
   input  npu_pkg::word_t         word_i,
 
   // Summing pass, to the statistics
-  output logic                                          stat_valid_o,
-  output logic                                          stat_first_o,
-  output logic                                          stat_last_o,
-  output logic signed [18:0]                            stat_sum_o,
+  output logic                                           stat_valid_o,
+  output logic                                           stat_first_o,
+  output logic                                           stat_last_o,
+  output logic signed [                      18:0]       stat_sum_o,
   output logic        [npu_rows_pkg::RowLanes-1:0][31:0] stat_square_o,
 
   // Statistics of the row and parameters
-  input  logic                                                     scale_valid_i,
-  output logic                                                     scale_pop_o,
-  input  npu_rows_pkg::nrm_sum_t                                   sum_i,
-  input  npu_rows_pkg::nrm_scale_t                                 scale_i,
-  input  logic                     [10:0]                          octets_i,
-  output logic                                                     param_read_o,
-  output logic                     [9:0]                           param_octet_o,
+  input  logic                                                   scale_valid_i,
+  output logic                                                   scale_pop_o,
+  input  npu_rows_pkg::nrm_sum_t                                 sum_i,
+  input  npu_rows_pkg::nrm_scale_t                               scale_i,
+  input  logic                      [                      10:0] octets_i,
+  output logic                                                   param_read_o,
+  output logic                      [                       9:0] param_octet_o,
   input  npu_rows_pkg::nrm_record_t [npu_rows_pkg::RowLanes-1:0] record_i,
 
   // Words of the output
@@ -81,19 +81,19 @@ module npu_nrm_pipe (
 
   assign wait_o  = mul_valid_q && mul_tag_q.kind == NrmPassOut &&
                    !(scale_valid_i && 11'(mul_tag_q.octet) < octets_i);
-  assign back    = !word_valid_o || word_ready_i;
-  assign front   = back && !wait_o;
+  assign back = !word_valid_o || word_ready_i;
+  assign front = back && !wait_o;
   assign ready_o = front;
   assign empty_o = !(unpack_valid_q || mul_valid_q || diff_valid_q || scaled_valid_q ||
                      quot_valid_q || prod_valid_q);
 
-  assign stat_valid_o  = front && mul_valid_q && mul_tag_q.kind == NrmPassSum;
-  assign stat_first_o  = mul_tag_q.first;
-  assign stat_last_o   = mul_tag_q.last;
-  assign stat_sum_o    = octet_sum_q;
+  assign stat_valid_o = front && mul_valid_q && mul_tag_q.kind == NrmPassSum;
+  assign stat_first_o = mul_tag_q.first;
+  assign stat_last_o = mul_tag_q.last;
+  assign stat_sum_o = octet_sum_q;
   assign stat_square_o = mul_q;
-  assign scale_pop_o   = front && mul_valid_q && mul_tag_q.kind == NrmPassOut && mul_tag_q.last;
-  assign param_read_o  = back && scaled_valid_q;
+  assign scale_pop_o = front && mul_valid_q && mul_tag_q.kind == NrmPassOut && mul_tag_q.last;
+  assign param_read_o = back && scaled_valid_q;
   assign param_octet_o = scaled_tag_q.octet;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -178,8 +178,11 @@ module npu_nrm_pipe (
     if (prod_valid_q) begin
       for (int unsigned l = 0; l < RowLanes; l++) begin
         automatic logic [5:0] shift = record_q[l].shift;
-        automatic acc_t y = round_shift(acc_t'($signed(prod_q[l])), shift) +
-                            acc_t'(record_q[l].bias);
+        automatic
+        acc_t
+        y = round_shift(
+            acc_t'($signed(prod_q[l])), shift
+        ) + acc_t'(record_q[l].bias);
         if (4'(l) < prod_tag_q.lanes) octet[l] = out16_i ? sat16(y) : 16'(sat8(y));
       end
     end

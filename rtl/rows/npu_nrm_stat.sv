@@ -6,18 +6,18 @@
 // pass. The walker never runs more than two rows ahead of it, which bounds what can pile up here.
 
 module npu_nrm_stat (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
-  input npu_pkg::dim_t cols_i,
-  input logic          eps_valid_i,
-  input logic [63:0]   eps_i,
+  input npu_pkg::dim_t        cols_i,
+  input logic                 eps_valid_i,
+  input logic          [63:0] eps_i,
 
   // An octet of the summing pass
-  input logic                                          valid_i,
-  input logic                                          first_i,
-  input logic                                          last_i,
-  input logic signed [18:0]                            sum_i,
+  input logic                                           valid_i,
+  input logic                                           first_i,
+  input logic                                           last_i,
+  input logic signed [                      18:0]       sum_i,
   input logic        [npu_rows_pkg::RowLanes-1:0][31:0] square_i,
 
   // Results, one per row

@@ -6,8 +6,8 @@
 // octet of columns (or word of parameters). Addresses are running sums.
 
 module npu_nrm_walk (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   input  logic              start_i,
   // With start_i. The walker needs no destination and no instruction index.
@@ -40,19 +40,19 @@ module npu_nrm_walk (
   endfunction
 
   assign params = kind_q == NrmParam;
-  assign fire   = active_q && token_ready_i;
-  assign last   = params ? rem_q == 16'd1 : rem_q <= 16'd8;
+  assign fire = active_q && token_ready_i;
+  assign last = params ? rem_q == 16'd1 : rem_q <= 16'd8;
 
-  assign active_o      = active_q;
+  assign active_o = active_q;
   assign token_valid_o = active_q;
-  assign token_addr_o  = addr_q;
-  assign token_tag_o   = '{
-      kind: kind_q,
-      first: first_q,
-      last: last,
-      lanes: (rem_q >= 16'd8) ? 4'd8 : rem_q[3:0],
-      octet: octet_q
-  };
+  assign token_addr_o = addr_q;
+  assign token_tag_o = '{
+          kind: kind_q,
+          first: first_q,
+          last: last,
+          lanes: (rem_q >= 16'd8) ? 4'd8 : rem_q[3:0],
+          octet: octet_q
+      };
 
   // Rows the two passes have reached once this token is gone
   assign sum_row_next = (kind_q == NrmPassSum) ? sum_row_q + pitch_q : sum_row_q;

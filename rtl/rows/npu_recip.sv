@@ -7,7 +7,7 @@
 module npu_recip (
   input  logic [31:0] sum_i,
   output logic [15:0] recip_o,
-  output logic [4:0]  msb_o
+  output logic [ 4:0] msb_o
 );
 
   localparam int unsigned Entries = 128;

@@ -10,15 +10,15 @@ module npu_row_fetch #(
   parameter type TagT = logic,
   parameter int unsigned Depth = 8
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   // Tokens in
   input  logic                token_valid_i,
   output logic                token_ready_o,
-  input  logic                token_read_i,  // asks for a word
-  input  logic                token_word_i,  // needs a word, this one's or an earlier one's
-  input  logic                token_keep_i,  // the next token needs the same word
+  input  logic                token_read_i,   // asks for a word
+  input  logic                token_word_i,   // needs a word, this one's or an earlier one's
+  input  logic                token_keep_i,   // the next token needs the same word
   input  npu_pkg::sram_addr_t token_addr_i,
   input  TagT                 token_tag_i,
 

@@ -8,14 +8,14 @@
 module npu_row_writer #(
   parameter int unsigned Depth = 4
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   // Start of an instruction, not before the queue is empty
-  input  logic                start_i,
-  input  npu_pkg::sram_addr_t dst_i,
-  input  npu_pkg::sram_addr_t pitch_i,
-  input  npu_pkg::instr_idx_t instr_i,
+  input logic                start_i,
+  input npu_pkg::sram_addr_t dst_i,
+  input npu_pkg::sram_addr_t pitch_i,
+  input npu_pkg::instr_idx_t instr_i,
 
   // Words in; both entries share the ready
   output logic                ready_o,
@@ -83,8 +83,9 @@ module npu_row_writer #(
 `ifndef SYNTHESIS
   assert property (@(posedge clk_i) disable iff (!rst_ni) !(word_valid_i && side_valid_i));
   assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> empty_o && !word_valid_i);
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   wr_req_o.valid && !wr_ready_i |=> $stable(wr_req_o));
+  assert property (@(posedge clk_i) disable iff (!rst_ni) wr_req_o.valid && !wr_ready_i |=> $stable(
+      wr_req_o
+  ));
 `endif
 
 endmodule

@@ -25,7 +25,7 @@ package npu_rows_pkg;
 
   typedef struct packed {
     smx_step_t  step;
-    logic       upper;  // int8 scores: the octet is the upper half of its word
+    logic       upper;    // int8 scores: the octet is the upper half of its word
     logic [3:0] visible;  // number of visible columns, from lane 0 upwards
   } smx_tag_t;
 
@@ -50,15 +50,15 @@ package npu_rows_pkg;
 
   typedef struct packed {
     logic [15:0] recip;
-    logic [5:0]  half;  // j
+    logic [5:0]  half;   // j
   } nrm_scale_t;
 
   // Normalisation parameters of one column, as they lie in the share.
   typedef struct packed {
-    logic signed [7:0]  bias;
-    logic [1:0]         reserved;
-    logic [5:0]         shift;
-    logic [15:0]        gain;
+    logic signed [7:0] bias;
+    logic [1:0]        reserved;
+    logic [5:0]        shift;
+    logic [15:0]       gain;
   } nrm_record_t;
 
 endpackage

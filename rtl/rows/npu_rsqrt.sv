@@ -5,11 +5,11 @@
 // 65,281 and so within 16 bits. 1 / sqrt(V) is about recip / 2^(16 + j). V is at least 1.
 
 module npu_rsqrt (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
-  input  logic        valid_i,
-  input  logic [64:0] value_i,
+  input logic        valid_i,
+  input logic [64:0] value_i,
 
   output logic                     valid_o,
   output npu_rows_pkg::nrm_scale_t scale_o

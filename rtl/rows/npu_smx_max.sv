@@ -5,19 +5,19 @@
 // When an octet of a later pass leaves this block, the maximum beside it is that of its whole row.
 
 module npu_smx_max (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
-  input  logic advance_i,
-  input  logic score8_i,
+  input logic advance_i,
+  input logic score8_i,
 
-  input  logic                   valid_i,
-  input  npu_rows_pkg::smx_tag_t tag_i,
-  input  npu_pkg::word_t         word_i,
+  input logic                   valid_i,
+  input npu_rows_pkg::smx_tag_t tag_i,
+  input npu_pkg::word_t         word_i,
 
   output logic                           valid_o,
   output npu_rows_pkg::smx_step_t        step_o,
-  output logic                     [3:0] visible_o,
+  output logic                    [ 3:0] visible_o,
   output logic                    [15:0] max_o,
   output npu_rows_pkg::octet_t           score_o,
   output logic                           empty_o

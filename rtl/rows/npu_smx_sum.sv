@@ -7,16 +7,16 @@
 // before the first octet of the writing pass needs it.
 
 module npu_smx_sum (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
-  input  logic              start_i,
-  input  npu_pkg::smx_out_e out_i,
-  input  logic              advance_i,
+  input logic              start_i,
+  input npu_pkg::smx_out_e out_i,
+  input logic              advance_i,
 
-  input  logic                    valid_i,
-  input  npu_rows_pkg::smx_step_t step_i,
-  input  npu_rows_pkg::octet_t    numer_i,
+  input logic                    valid_i,
+  input npu_rows_pkg::smx_step_t step_i,
+  input npu_rows_pkg::octet_t    numer_i,
 
   // Results of this cycle; they count when advance_i is set
   output logic                  word_valid_o,
@@ -43,9 +43,9 @@ module npu_smx_sum (
   octet_t octet;
   logic [63:0] narrow, low_q;
 
-  assign prob        = out_i == SmxProb8;
-  assign empty_o     = !sum_valid_q && !prod_valid_q;
-  assign sum_o       = sum_q;
+  assign prob = out_i == SmxProb8;
+  assign empty_o = !sum_valid_q && !prod_valid_q;
+  assign sum_o = sum_q;
   assign sum_valid_o = sum_valid_q && !prob && pass_q == SmxPassOut && last_q;
 
   // Sum

@@ -8,11 +8,11 @@
 // it. Addresses are running sums.
 
 module npu_smx_walk (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   input  logic              start_i,
-  input  npu_pkg::smx_cmd_t cmd_i,  // with start_i
+  input  npu_pkg::smx_cmd_t cmd_i,    // with start_i
   output logic              active_o,
 
   output logic                   token_valid_o,
@@ -52,22 +52,22 @@ module npu_smx_walk (
   // Twice the number of 16-column groups.
   assign octets = 14'({12'((17'(cmd_q.cols) + 17'd15) >> 4), 1'b0});
 
-  assign fire       = active_q && token_ready_i;
-  assign last       = (pass_q == SmxPassOut) ? left_q == 14'd1 : rem_q <= 16'd8;
-  assign head_end   = head_row_q + 1'b1 == cmd_q.rows_per_head;
+  assign fire = active_q && token_ready_i;
+  assign last = (pass_q == SmxPassOut) ? left_q == 14'd1 : rem_q <= 16'd8;
+  assign head_end = head_row_q + 1'b1 == cmd_q.rows_per_head;
   assign limit_next = head_end ? limit_t'(cmd_q.pos) : limit_q + 1'b1;
 
-  assign active_o      = active_q;
+  assign active_o = active_q;
   assign token_valid_o = active_q;
-  assign token_word_o  = rem_q != '0;
-  assign token_read_o  = token_word_o && !upper_q;
-  assign token_keep_o  = cmd_q.score8 && !upper_q && rem_q > 16'd8;
-  assign token_addr_o  = addr_q;
-  assign token_tag_o   = '{
-      step: '{pass: pass_q, first: first_q, last: last},
-      upper: upper_q,
-      visible: (rem_q >= 16'd8) ? 4'd8 : rem_q[3:0]
-  };
+  assign token_word_o = rem_q != '0;
+  assign token_read_o = token_word_o && !upper_q;
+  assign token_keep_o = cmd_q.score8 && !upper_q && rem_q > 16'd8;
+  assign token_addr_o = addr_q;
+  assign token_tag_o = '{
+          step: '{pass: pass_q, first: first_q, last: last},
+          upper: upper_q,
+          visible: (rem_q >= 16'd8) ? 4'd8 : rem_q[3:0]
+      };
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin

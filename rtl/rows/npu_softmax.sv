@@ -6,8 +6,8 @@
 // packing) that stands still only while the write queue is full. One instruction at a time.
 
 module npu_softmax (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   input  logic              cmd_valid_i,
   output logic              cmd_ready_o,
@@ -38,7 +38,7 @@ module npu_softmax (
   // Tokens
   logic walk_active, token_valid, token_ready, token_read, token_word, token_keep;
   sram_addr_t token_addr;
-  smx_tag_t token_tag;
+  smx_tag_t   token_tag;
 
   // Stages
   logic advance, fetch_valid, max_valid, exp_valid;
@@ -58,12 +58,12 @@ module npu_softmax (
   assign finished = busy_q && !walk_active && fetch_empty && max_empty && exp_empty && sum_empty &&
                     write_empty;
   assign cmd_ready_o = !busy_q || finished;
-  assign start       = cmd_valid_i && cmd_ready_o;
-  assign done_o      = finished;
-  assign busy_o      = busy_q;
-  assign instr_o     = instr_q;
-  assign stall_o     = (rd_req_o.valid && !rd_ready_i) || (wr_req_o.valid && !wr_ready_i);
-  assign advance     = !(word_valid || sum_valid) || write_ready;
+  assign start = cmd_valid_i && cmd_ready_o;
+  assign done_o = finished;
+  assign busy_o = busy_q;
+  assign instr_o = instr_q;
+  assign stall_o = (rd_req_o.valid && !rd_ready_i) || (wr_req_o.valid && !wr_ready_i);
+  assign advance = !(word_valid || sum_valid) || write_ready;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -194,7 +194,9 @@ module npu_softmax (
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    cmd_valid_i && !cmd_ready_o |=> cmd_valid_i);
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   rd_req_o.valid && !rd_ready_i |=> rd_req_o.valid && $stable(rd_req_o.addr));
+                   rd_req_o.valid && !rd_ready_i |=> rd_req_o.valid && $stable(
+      rd_req_o.addr
+  ));
 `endif
 
 endmodule

@@ -10,13 +10,13 @@ module npu_check
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16,
-  parameter int unsigned AccRows = 128,
-  parameter int unsigned NormMax = 8192,
+  parameter int unsigned ArrayDim  = 16,
+  parameter int unsigned AccRows   = 128,
+  parameter int unsigned NormMax   = 8192,
   parameter int unsigned SramWords = 16384
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   input  logic       word_valid_i,
   output logic       word_ready_o,
@@ -36,22 +36,22 @@ module npu_check
     StPush
   } state_e;
 
-  state_e state_q;
-  entry_t entry_q;
-  logic [NumTerms-1:0] left_q;  // products still to be formed
-  logic no_end_q;  // the missing END has been reported
+  state_e                   state_q;
+  entry_t                   entry_q;
+  logic      [NumTerms-1:0] left_q;  // products still to be formed
+  logic                     no_end_q;  // the missing END has been reported
 
-  logic    has_prefix_q;
-  prefix_t prefix_q;
+  logic                     has_prefix_q;
+  prefix_t                  prefix_q;
 
   // The word at hand is checked while it is taken.
-  error_e    legal_error;
-  mem_addr_t legal_addr;
-  term_t     legal_term[NumTerms];
-  term_t     terms_q[NumTerms];
-  logic      check_heads;
-  logic [NumTerms-1:0] legal_left;
-  instr_t    word;
+  error_e                   legal_error;
+  mem_addr_t                legal_addr;
+  term_t                    legal_term                                     [NumTerms];
+  term_t                    terms_q                                        [NumTerms];
+  logic                     check_heads;
+  logic      [NumTerms-1:0] legal_left;
+  instr_t                   word;
   assign word = instr_t'(word_i);
 
   npu_legal #(
@@ -116,13 +116,13 @@ module npu_check
               prefix_q     <= prefix_t'(word_i);
             end else begin
               has_prefix_q <= 1'b0;
-              prefix_q     <= '0;
-              terms_q      <= legal_term;
-              left_q       <= legal_left;
-              step_q       <= '0;
-              rest_q       <= '0;
-              dividend_q   <= word.m;
-              entry_q      <= '{
+              prefix_q <= '0;
+              terms_q <= legal_term;
+              left_q <= legal_left;
+              step_q <= '0;
+              rest_q <= '0;
+              dividend_q <= word.m;
+              entry_q <= '{
                   index: index_i,
                   word: word,
                   has_prefix: has_prefix_q,
@@ -154,7 +154,7 @@ module npu_check
             rest_q     <= (rest_shifted >= 17'(entry_q.word.k)) ? rest_shifted - 17'(entry_q.word.k)
                                                                 : rest_shifted;
             dividend_q <= dividend_q << 1;
-            step_q     <= step_q + 1'b1;
+            step_q <= step_q + 1'b1;
           end
         end
         StTerms: begin
@@ -169,7 +169,7 @@ module npu_check
           left_q[number] <= 1'b0;
           if ((left_q & (left_q - 1'b1)) == '0) state_q <= StPush;
         end
-        StPush: if (queue_ready) state_q <= StTake;
+        StPush:  if (queue_ready) state_q <= StTake;
         default: state_q <= StTake;
       endcase
     end

@@ -13,7 +13,7 @@ module npu_decode
   input mem_addr_t base_i [8],
   input logic [31:0] pos_i,
 
-  output logic      is_engine_o,  // goes to an engine at all
+  output logic      is_engine_o,    // goes to an engine at all
   output engine_e   engine_o,
   output logic      bad_address_o,  // transfer outside the 32-bit address space, or misaligned
   output mem_addr_t mem_addr_o,
@@ -24,7 +24,7 @@ module npu_decode
   output vec_cmd_t  vec_o
 );
 
-  instr_t word;
+  instr_t  word;
   prefix_t pfx;
   assign word = entry_i.word;
   assign pfx  = entry_i.prefix;
@@ -50,9 +50,9 @@ module npu_decode
   // ---------------------------------------------------------------------------------------------
   logic [32:0] mem_first;
   logic [37:0] mem_end;
-  assign mem_first     = {1'b0, base_i[word.imm[2:0]]} + {1'b0, word.src1, word.src0};
-  assign mem_end       = {5'b0, mem_first} + {1'b0, entry_i.span};
-  assign mem_addr_o    = mem_first[31:0];
+  assign mem_first = {1'b0, base_i[word.imm[2:0]]} + {1'b0, word.src1, word.src0};
+  assign mem_end = {5'b0, mem_first} + {1'b0, entry_i.span};
+  assign mem_addr_o = mem_first[31:0];
   assign bad_address_o = engine_o inside {EngLd, EngSt} &&
                          (mem_first[3:0] != '0 || mem_end > 38'h1_0000_0000);
 
@@ -72,8 +72,8 @@ module npu_decode
   gemm_mode_t mode;
   gemm_scale_imm_t scale;
   logic mode_word;
-  assign mode      = gemm_mode(word);
-  assign scale     = gemm_scale_imm_t'(word.imm);
+  assign mode = gemm_mode(word);
+  assign scale = gemm_scale_imm_t'(word.imm);
   assign mode_word = word.flags[FlagMode];
 
   assign gemm_o = '{
@@ -83,7 +83,11 @@ module npu_decode
           a: word.src0,
           a_pitch: pitch_or(pfx.ap, words_of(row_bytes(word.k, mode.a_type[1]))),
           b: word.src1,
-          b_pitch: pitch_or(pfx.bp, words_of({2'b0, word.flags[FlagTransposeB] ? word.k : word.n})),
+          b_pitch:
+          pitch_or
+          (
+              pfx.bp, words_of({2'b0, word.flags[FlagTransposeB] ? word.k : word.n})
+          ),
           d: gemm_d(word, mode, entry_i.has_prefix, pfx),
           d_pitch: pitch_or(pfx.dp, words_of(gemm_d_bytes(word, mode))),
           sums: pfx.mul,
@@ -112,9 +116,9 @@ module npu_decode
   layernorm_imm_t nrm;
   vec_imm_t vec;
   logic is_gelu;
-  assign smx     = softmax_imm_t'(word.imm);
-  assign nrm     = layernorm_imm_t'(word.imm);
-  assign vec     = vec_imm_t'(word.imm);
+  assign smx = softmax_imm_t'(word.imm);
+  assign nrm = layernorm_imm_t'(word.imm);
+  assign vec = vec_imm_t'(word.imm);
   assign is_gelu = word.opcode == OpGelu;
 
   assign smx_o = '{

@@ -10,34 +10,34 @@ module npu_dispatch
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
 (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   // Start of a program
-  input  logic        start_i,
-  input  mem_addr_t   base_i [8],
-  input  logic [31:0] pos_i,
-  input  logic [31:0] stream_length_i,
+  input logic             start_i,
+  input mem_addr_t        base_i         [8],
+  input logic      [31:0] pos_i,
+  input logic      [31:0] stream_length_i,
 
   input  logic   entry_valid_i,
   output logic   entry_ready_o,
   input  entry_t entry_i,
 
-  output logic        ticket_valid_o,
-  input  logic        ticket_ready_i,
-  output logic        ticket_rewind_o,
-  output engine_e     ticket_engine_o,
-  output logic [31:0] ticket_offset_o,
+  output logic           ticket_valid_o,
+  input  logic           ticket_ready_i,
+  output logic           ticket_rewind_o,
+  output engine_e        ticket_engine_o,
+  output logic    [31:0] ticket_offset_o,
 
   // Queues of the engines
-  output logic [NumEngines-1:0] cmd_valid_o,
-  input  logic [NumEngines-1:0] cmd_ready_i,
-  output dma_cmd_t              dma_o,
-  output gemm_cmd_t             gemm_o,
-  output smx_cmd_t              smx_o,
-  output nrm_cmd_t              nrm_o,
-  output vec_cmd_t              vec_o,
-  input  logic [NumEngines-1:0] done_i,
+  output logic      [NumEngines-1:0] cmd_valid_o,
+  input  logic      [NumEngines-1:0] cmd_ready_i,
+  output dma_cmd_t                   dma_o,
+  output gemm_cmd_t                  gemm_o,
+  output smx_cmd_t                   smx_o,
+  output nrm_cmd_t                   nrm_o,
+  output vec_cmd_t                   vec_o,
+  input  logic      [NumEngines-1:0] done_i,
 
   // End of the program: a level, until reset
   output logic       end_o,
@@ -63,7 +63,7 @@ module npu_dispatch
   assign value = {word.src1, word.src0};
 
   logic is_engine, bad_address;
-  engine_e engine;
+  engine_e   engine;
   mem_addr_t mem_addr;
 
   npu_decode u_decode (

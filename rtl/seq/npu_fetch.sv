@@ -9,25 +9,25 @@ module npu_fetch
 #(
   parameter int unsigned QueueWords = 64
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
-  input  logic        start_i,
-  input  mem_addr_t   base_i,
-  input  logic [31:0] length_i,  // in words
+  input logic             start_i,
+  input mem_addr_t        base_i,
+  input logic      [31:0] length_i, // in words
 
   output logic       valid_o,
   input  logic       ready_i,
   output word_t      word_o,
   output instr_idx_t index_o,
-  output logic       past_end_o,  // everything has been handed out
+  output logic       past_end_o, // everything has been handed out
 
-  output logic       ar_valid_o,
-  input  logic       ar_ready_i,
-  output mem_addr_t  ar_addr_o,
-  output logic [7:0] ar_len_o,
-  input  logic       r_valid_i,
-  input  word_t      r_data_i
+  output logic            ar_valid_o,
+  input  logic            ar_ready_i,
+  output mem_addr_t       ar_addr_o,
+  output logic      [7:0] ar_len_o,
+  input  logic            r_valid_i,
+  input  word_t           r_data_i
 );
 
   localparam int unsigned RoomW = $clog2(QueueWords + 1);

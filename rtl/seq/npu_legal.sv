@@ -10,8 +10,8 @@ module npu_legal
   import npu_seq_pkg::*;
 #(
   parameter int unsigned ArrayDim = 16,
-  parameter int unsigned AccRows = 128,
-  parameter int unsigned NormMax = 8192
+  parameter int unsigned AccRows  = 128,
+  parameter int unsigned NormMax  = 8192
 ) (
   input  instr_t  word_i,
   input  logic    has_prefix_i,
@@ -19,11 +19,11 @@ module npu_legal
 
   output error_e    error_o,
   output mem_addr_t error_addr_o,
-  output term_t     term_o [NumTerms],
-  output logic      check_heads_o  // M must still be found to be a multiple of K
+  output term_t     term_o       [NumTerms],
+  output logic      check_heads_o             // M must still be found to be a multiple of K
 );
 
-  logic  gemm_bad_field, gemm_bad_dim;
+  logic gemm_bad_field, gemm_bad_dim;
   term_t gemm_term[NumTerms];
 
   npu_legal_gemm #(
@@ -46,13 +46,13 @@ module npu_legal
   layernorm_imm_t nrm;
   logic vec_binary, vec_table_sram;
 
-  assign value          = {word_i.src1, word_i.src0};
-  assign vec            = vec_imm_t'(word_i.imm);
-  assign smx            = softmax_imm_t'(word_i.imm);
-  assign nrm            = layernorm_imm_t'(word_i.imm);
-  assign vec_binary     = vec.op inside {VecAdd, VecSub, VecMul};
+  assign value = {word_i.src1, word_i.src0};
+  assign vec = vec_imm_t'(word_i.imm);
+  assign smx = softmax_imm_t'(word_i.imm);
+  assign nrm = layernorm_imm_t'(word_i.imm);
+  assign vec_binary = vec.op inside {VecAdd, VecSub, VecMul};
   assign vec_table_sram = vec.op == VecTable && !vec.stream;
-  assign prefix_bp      = prefix_i.bp != '0;
+  assign prefix_bp = prefix_i.bp != '0;
   assign prefix_d       = prefix_i.d != '0 || prefix_i.dp != '0 || prefix_i.base != '0 ||
                           prefix_i.mul != '0 || prefix_i.sh != '0;
 
@@ -80,12 +80,15 @@ module npu_legal
       OpDmaLoad, OpDmaStore: begin
         bad_field = word_i.flags != '0 || word_i.imm[15:3] != '0 || prefix_i.ap != '0 ||
                     prefix_bp || prefix_d;
-        bad_dim   = bad_extent(word_i.m) || bad_extent(word_i.n);
+        bad_dim = bad_extent(word_i.m) || bad_extent(word_i.n);
         term_o[0] = matrix(word_i.dst, word_i.m, prefix_i.cp, words_of({2'b0, word_i.n}));
-        term_o[TermSpan] = '{1'b1, 17'(word_i.m) - 1'b1,
-                             (word_i.k == '0) ? 20'({words_of({2'b0, word_i.n}), 4'b0})
-                                              : {word_i.k, 4'b0},
-                             20'(word_i.n), '0};
+        term_o[TermSpan] = '{
+            1'b1,
+            17'(word_i.m) - 1'b1,
+            (word_i.k == '0) ? 20'({words_of({2'b0, word_i.n}), 4'b0}) : {word_i.k, 4'b0},
+            20'(word_i.n),
+            '0
+        };
       end
 
       OpGemm: begin
@@ -104,13 +107,13 @@ module npu_legal
         bad_field |= word_i.src1 != '0 && !(vec_binary || vec.op == VecClamp || vec_table_sram);
         bad_field |= word_i.k != '0 && !(vec.op inside {VecScaleShift, VecClamp});
         bad_dim = bad_extent(word_i.m) || bad_extent(word_i.n);
-        term_o[0] = matrix(word_i.dst, word_i.m, prefix_i.cp,
-                           words_of(row_bytes(word_i.n, vec.c16)));
-        term_o[1] = matrix(word_i.src0, word_i.m, prefix_i.ap,
-                           words_of(row_bytes(word_i.n, vec.a16)));
+        term_o[0] =
+            matrix(word_i.dst, word_i.m, prefix_i.cp, words_of(row_bytes(word_i.n, vec.c16)));
+        term_o[1] =
+            matrix(word_i.src0, word_i.m, prefix_i.ap, words_of(row_bytes(word_i.n, vec.a16)));
         if (vec_binary) begin
-          term_o[2] = matrix(word_i.src1, word_i.m, prefix_i.bp,
-                             words_of(row_bytes(word_i.n, vec.a16)));
+          term_o[2] =
+              matrix(word_i.src1, word_i.m, prefix_i.bp, words_of(row_bytes(word_i.n, vec.a16)));
         end else if (vec_table_sram) begin
           term_o[2] = matrix(word_i.src1, 16'd1, '0, 16'd16);
         end
@@ -125,8 +128,8 @@ module npu_legal
         check_heads_o = word_i.k != '0 && word_i.k != word_i.m;
         term_o[0] = matrix(word_i.dst, word_i.m, prefix_i.cp,
                            words_of(row_bytes(up16(word_i.n), smx.out == 2'd2)));
-        term_o[1] = matrix(word_i.src0, word_i.m, prefix_i.ap,
-                           words_of(row_bytes(word_i.n, !smx.score8)));
+        term_o[1] =
+            matrix(word_i.src0, word_i.m, prefix_i.ap, words_of(row_bytes(word_i.n, !smx.score8)));
         if (smx.out != 2'd0) term_o[2] = matrix(word_i.src1, word_i.m, 16'd1, 16'd1);
       end
 
@@ -134,8 +137,8 @@ module npu_legal
         bad_field = word_i.flags != '0 || word_i.k != '0 || nrm.reserved0 != '0 ||
                     prefix_bp || prefix_d || (nrm.stream && word_i.src1 != '0);
         bad_dim = bad_extent(word_i.m) || bad_extent(word_i.n) || word_i.n > dim_t'(NormMax);
-        term_o[0] = matrix(word_i.dst, word_i.m, prefix_i.cp,
-                           words_of(row_bytes(word_i.n, nrm.out16)));
+        term_o[0] =
+            matrix(word_i.dst, word_i.m, prefix_i.cp, words_of(row_bytes(word_i.n, nrm.out16)));
         term_o[1] = matrix(word_i.src0, word_i.m, prefix_i.ap, words_of(row_bytes(word_i.n, 1'b1)));
         if (nrm.stream) begin
           term_o[TermShare] = '{1'b1, '0, '0, 20'd1 + 20'(up16(word_i.n) >> 4), '0};

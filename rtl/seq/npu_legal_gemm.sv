@@ -8,15 +8,15 @@ module npu_legal_gemm
   import npu_seq_pkg::*;
 #(
   parameter int unsigned ArrayDim = 16,
-  parameter int unsigned AccRows = 128
+  parameter int unsigned AccRows  = 128
 ) (
   input  instr_t  word_i,
   input  logic    has_prefix_i,
   input  prefix_t prefix_i,
 
-  output logic  bad_field_o,
-  output logic  bad_dim_o,
-  output term_t term_o [NumTerms]
+  output logic bad_field_o,
+  output logic bad_dim_o,
+  output term_t term_o[NumTerms]
 );
 
   localparam int unsigned Edge = tile_edge(ArrayDim);
@@ -59,8 +59,9 @@ module npu_legal_gemm
 
     bad_operand = stream && !has_d && word_i.src1 != '0;
     bad_operand |= has_d && mode_word && !stream && !has_prefix_i;
-    bad_operand |= word_i.flags[FlagAccumulate] && mode.out != 2'd2 &&
-                   gemm_d(word_i, mode, has_prefix_i, prefix_i) == word_i.dst;
+    bad_operand |= word_i.flags[FlagAccumulate] && mode.out != 2'd2 && gemm_d(
+        word_i, mode, has_prefix_i, prefix_i
+    ) == word_i.dst;
     bad_operand |= mode_word && requant && mode.q == 2'd0 &&
                    (prefix_i.mul == '0 || prefix_i.mul[15]);
     bad_operand |= uses_sums && !has_prefix_i;
@@ -105,19 +106,39 @@ module npu_legal_gemm
   always_comb begin
     for (int unsigned t = 0; t < NumTerms; t++) term_o[t] = '0;
 
-    term_o[0] = '{1'b1, c_rows - 1'b1, 20'(pitch_or(prefix_i.cp, c_words)), 20'(c_words),
-                  word_i.dst};
-    term_o[1] = '{1'b1, 17'(word_i.m) - 1'b1, 20'(pitch_or(prefix_i.ap, a_words)), 20'(a_words),
-                  word_i.src0};
+    term_o[0] = '{
+        1'b1,
+        c_rows - 1'b1,
+        20'(pitch_or(prefix_i.cp, c_words)),
+        20'(c_words),
+        word_i.dst
+    };
+    term_o[1] = '{
+        1'b1,
+        17'(word_i.m) - 1'b1,
+        20'(pitch_or(prefix_i.ap, a_words)),
+        20'(a_words),
+        word_i.src0
+    };
     if (mode.b_form == 2'd0) begin
-      term_o[2] = '{1'b1, 17'(transpose ? word_i.n : word_i.k) - 1'b1,
-                    20'(pitch_or(prefix_i.bp, b_words)), 20'(b_words), word_i.src1};
+      term_o[2] = '{
+          1'b1,
+          17'(transpose ? word_i.n : word_i.k) - 1'b1,
+          20'(pitch_or(prefix_i.bp, b_words)),
+          20'(b_words),
+          word_i.src1
+      };
     end else if (mode.b_form == 2'd1) begin
       term_o[2] = '{1'b1, n_edge, 20'(k_edge >> 4), '0, word_i.src1};
     end
     if (has_d) begin
-      term_o[3] = '{1'b1, d_rows - 1'b1, 20'(pitch_or(prefix_i.dp, d_words)), 20'(d_words),
-                    gemm_d(word_i, mode, has_prefix_i, prefix_i)};
+      term_o[3] = '{
+          1'b1,
+          d_rows - 1'b1,
+          20'(pitch_or(prefix_i.dp, d_words)),
+          20'(d_words),
+          gemm_d(word_i, mode, has_prefix_i, prefix_i)
+      };
     end
     if (uses_sums) term_o[4] = '{1'b1, 17'(word_i.m) - 1'b1, 20'd1, 20'd1, prefix_i.mul};
 

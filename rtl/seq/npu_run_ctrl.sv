@@ -8,31 +8,31 @@ module npu_run_ctrl
   import npu_pkg::*;
   import npu_isa_pkg::*;
 (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
-  input  logic start_i,
-  input  logic soft_reset_i,
+  input logic start_i,
+  input logic soft_reset_i,
 
-  input  logic       end_i,
-  input  error_e     end_error_i,
-  input  instr_idx_t end_instr_i,
-  input  mem_addr_t  end_addr_i,
+  input logic       end_i,
+  input error_e     end_error_i,
+  input instr_idx_t end_instr_i,
+  input mem_addr_t  end_addr_i,
 
-  input  logic       bus_error_i,
-  input  error_e     bus_error_code_i,
-  input  engine_e    bus_error_engine_i,
-  input  instr_idx_t bus_error_instr_i,
-  input  mem_addr_t  bus_error_addr_i,
+  input logic       bus_error_i,
+  input error_e     bus_error_code_i,
+  input engine_e    bus_error_engine_i,
+  input instr_idx_t bus_error_instr_i,
+  input mem_addr_t  bus_error_addr_i,
 
   output logic start_o,  // to the core
   output logic drain_o,
-  input  logic bus_idle_i,
+  input logic bus_idle_i,
   output logic core_rst_no,
 
   output logic       busy_o,
   output logic       done_o,
-  output logic       finish_o,  // pulse
+  output logic       finish_o,        // pulse
   output error_e     error_o,
   output engine_e    error_engine_o,
   output instr_idx_t error_instr_o,
@@ -47,8 +47,8 @@ module npu_run_ctrl
   } state_e;
 
   state_e state_q;
-  logic abandoned_q;  // by a soft reset: no completion is reported
-  logic core_rst_nq;
+  logic   abandoned_q;  // by a soft reset: no completion is reported
+  logic   core_rst_nq;
 
   assign start_o     = state_q == StIdle && start_i && !soft_reset_i;
   assign drain_o     = state_q == StDrain || state_q == StReset;

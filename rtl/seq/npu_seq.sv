@@ -8,43 +8,43 @@ module npu_seq
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16,
-  parameter int unsigned AccRows = 128,
-  parameter int unsigned NormMax = 8192,
+  parameter int unsigned ArrayDim  = 16,
+  parameter int unsigned AccRows   = 128,
+  parameter int unsigned NormMax   = 8192,
   parameter int unsigned SramWords = 16384
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
-  input  logic        start_i,
-  input  mem_addr_t   ucode_base_i,
-  input  logic [31:0] ucode_length_i,
-  input  logic [31:0] stream_length_i,
-  input  mem_addr_t   base_i [8],
-  input  logic [31:0] pos_i,
+  input logic             start_i,
+  input mem_addr_t        ucode_base_i,
+  input logic      [31:0] ucode_length_i,
+  input logic      [31:0] stream_length_i,
+  input mem_addr_t        base_i         [8],
+  input logic      [31:0] pos_i,
 
-  output logic       ar_valid_o,
-  input  logic       ar_ready_i,
-  output mem_addr_t  ar_addr_o,
-  output logic [7:0] ar_len_o,
-  input  logic       r_valid_i,
-  input  word_t      r_data_i,
+  output logic            ar_valid_o,
+  input  logic            ar_ready_i,
+  output mem_addr_t       ar_addr_o,
+  output logic      [7:0] ar_len_o,
+  input  logic            r_valid_i,
+  input  word_t           r_data_i,
 
-  output logic        ticket_valid_o,
-  input  logic        ticket_ready_i,
-  output logic        ticket_rewind_o,
-  output engine_e     ticket_engine_o,
-  output logic [31:0] ticket_offset_o,
+  output logic           ticket_valid_o,
+  input  logic           ticket_ready_i,
+  output logic           ticket_rewind_o,
+  output engine_e        ticket_engine_o,
+  output logic    [31:0] ticket_offset_o,
 
-  output logic [NumEngines-1:0] cmd_valid_o,
-  input  logic [NumEngines-1:0] cmd_ready_i,
-  output dma_cmd_t              load_cmd_o,
-  output dma_cmd_t              store_cmd_o,
-  output gemm_cmd_t             gemm_cmd_o,
-  output smx_cmd_t              smx_cmd_o,
-  output nrm_cmd_t              nrm_cmd_o,
-  output vec_cmd_t              vec_cmd_o,
-  input  logic [NumEngines-1:0] done_i,
+  output logic      [NumEngines-1:0] cmd_valid_o,
+  input  logic      [NumEngines-1:0] cmd_ready_i,
+  output dma_cmd_t                   load_cmd_o,
+  output dma_cmd_t                   store_cmd_o,
+  output gemm_cmd_t                  gemm_cmd_o,
+  output smx_cmd_t                   smx_cmd_o,
+  output nrm_cmd_t                   nrm_cmd_o,
+  output vec_cmd_t                   vec_cmd_o,
+  input  logic      [NumEngines-1:0] done_i,
 
   output logic       end_o,
   output error_e     error_o,
@@ -100,11 +100,11 @@ module npu_seq
   );
 
   logic [NumEngines-1:0] push, push_ready;
-  dma_cmd_t dma;
+  dma_cmd_t  dma;
   gemm_cmd_t gemm;
-  smx_cmd_t smx;
-  nrm_cmd_t nrm;
-  vec_cmd_t vec;
+  smx_cmd_t  smx;
+  nrm_cmd_t  nrm;
+  vec_cmd_t  vec;
 
   npu_dispatch u_dispatch (
     .clk_i,

@@ -11,11 +11,11 @@ package npu_seq_pkg;
     instr_idx_t  index;
     instr_t      word;
     logic        has_prefix;
-    prefix_t     prefix;  // zero without a prefix word
-    error_e      error;  // of the checks that do not depend on registers
+    prefix_t     prefix;      // zero without a prefix word
+    error_e      error;       // of the checks that do not depend on registers
     mem_addr_t   error_addr;
-    logic [31:0] share;  // bytes of the stream that it takes
-    logic [36:0] span;  // bytes of memory from its first to its last
+    logic [31:0] share;       // bytes of the stream that it takes
+    logic [36:0] span;        // bytes of memory from its first to its last
   } entry_t;
 
   // One product that the checks need: a * b + c

@@ -9,12 +9,12 @@ module npu_stream_fifo
 #(
   parameter int unsigned Words = 2048
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
-  input  logic flush_i,
+  input logic clk_i,
+  input logic rst_ni,
+  input logic flush_i,
 
-  input  logic  wr_valid_i,
-  input  word_t wr_data_i,
+  input logic  wr_valid_i,
+  input word_t wr_data_i,
 
   output logic  rd_valid_o,
   input  logic  rd_ready_i,
@@ -28,7 +28,7 @@ module npu_stream_fifo
     $fatal(1, "npu_stream_fifo: Words = %0d, must be a power of two of at least 256", Words);
   end
 
-  word_t mem_q [4][Beats];
+  word_t mem_q[4][Beats];
   logic [BeatW+1:0] wr_q;  // word pointer
   logic [BeatW-1:0] rd_q;  // beat pointer
   logic [BeatW:0] stored_q;  // whole beats in memory that are not yet in the output register

@@ -12,34 +12,34 @@ module npu_streamer
 #(
   parameter int unsigned FifoWords = 2048
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   // Start of a program: stream image (multiples of 64 bytes)
-  input  logic        start_i,
-  input  mem_addr_t   base_i,
-  input  logic [31:0] length_i,
+  input logic             start_i,
+  input mem_addr_t        base_i,
+  input logic      [31:0] length_i,
 
   // Tickets
-  input  logic        ticket_valid_i,
-  output logic        ticket_ready_o,
-  input  logic        ticket_rewind_i,
-  input  engine_e     ticket_engine_i,
-  input  logic [31:0] ticket_offset_i,  // of a rewind
+  input  logic           ticket_valid_i,
+  output logic           ticket_ready_o,
+  input  logic           ticket_rewind_i,
+  input  engine_e        ticket_engine_i,
+  input  logic    [31:0] ticket_offset_i,  // of a rewind
 
   // Shares, one beat of 64 bytes at a time, to the engine that holds the oldest ticket
-  output logic [NumEngines-1:0] beat_valid_o,
-  output beat_t                 beat_data_o,
-  input  logic [NumEngines-1:0] beat_ready_i,
-  input  logic [NumEngines-1:0] beat_last_i,
+  output logic  [NumEngines-1:0] beat_valid_o,
+  output beat_t                  beat_data_o,
+  input  logic  [NumEngines-1:0] beat_ready_i,
+  input  logic  [NumEngines-1:0] beat_last_i,
 
   // Memory reads
-  output logic       ar_valid_o,
-  input  logic       ar_ready_i,
-  output mem_addr_t  ar_addr_o,
-  output logic [7:0] ar_len_o,
-  input  logic       r_valid_i,
-  input  word_t      r_data_i
+  output logic            ar_valid_o,
+  input  logic            ar_ready_i,
+  output mem_addr_t       ar_addr_o,
+  output logic      [7:0] ar_len_o,
+  input  logic            r_valid_i,
+  input  word_t           r_data_i
 );
 
   typedef struct packed {
@@ -53,11 +53,7 @@ module npu_streamer
   ticket_t ticket, drawn;
   logic ticket_valid, ticket_pop;
 
-  assign drawn = '{
-          rewind: ticket_rewind_i,
-          engine: ticket_engine_i,
-          offset: ticket_offset_i
-      };
+  assign drawn = '{rewind: ticket_rewind_i, engine: ticket_engine_i, offset: ticket_offset_i};
 
   npu_fifo #(
     .DataT(ticket_t),

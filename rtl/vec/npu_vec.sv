@@ -5,8 +5,8 @@
 // lanes compute, the writer stores. One instruction at a time.
 
 module npu_vec (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   input  logic              cmd_valid_i,
   output logic              cmd_ready_o,
@@ -39,7 +39,7 @@ module npu_vec (
   // Tokens
   logic walk_active, token_valid, token_ready, token_read, token_keep;
   sram_addr_t token_addr;
-  vec_tag_t token_tag;
+  vec_tag_t   token_tag;
   logic fetch_valid, fetch_ready, fetch_empty, data_ok;
   vec_tag_t fetch_tag;
   word_t fetch_word;
@@ -50,17 +50,17 @@ module npu_vec (
   logic lanes_ready, lanes_empty, write_ready, write_empty, word_valid, row_last;
   word_t word;
 
-  assign finished    = busy_q && !walk_active && fetch_empty && lanes_empty && write_empty;
+  assign finished = busy_q && !walk_active && fetch_empty && lanes_empty && write_empty;
   assign cmd_ready_o = !busy_q || finished;
-  assign start       = cmd_valid_i && cmd_ready_o;
-  assign done_o      = finished;
-  assign busy_o      = busy_q;
-  assign instr_o     = cmd_q.instr;
+  assign start = cmd_valid_i && cmd_ready_o;
+  assign done_o = finished;
+  assign busy_o = busy_q;
+  assign instr_o = cmd_q.instr;
   assign stall_o     = (rd_req_o.valid && !rd_ready_i) || (wr_req_o.valid && !wr_ready_i) ||
                        (stream_ready_o && !stream_valid_i);
 
   // Data waits for the table.
-  assign data_ok     = cmd_q.op != npu_isa_pkg::VecTable || table_ready;
+  assign data_ok = cmd_q.op != npu_isa_pkg::VecTable || table_ready;
   assign fetch_ready = fetch_tag.param || (lanes_ready && data_ok);
   assign start_table = start && cmd_i.op == npu_isa_pkg::VecTable;
 
@@ -167,7 +167,9 @@ module npu_vec (
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    cmd_valid_i && !cmd_ready_o |=> cmd_valid_i);
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   rd_req_o.valid && !rd_ready_i |=> rd_req_o.valid && $stable(rd_req_o.addr));
+                   rd_req_o.valid && !rd_ready_i |=> rd_req_o.valid && $stable(
+      rd_req_o.addr
+  ));
   assert property (@(posedge clk_i) disable iff (!rst_ni) finished |-> !stream_ready_o);
 `endif
 

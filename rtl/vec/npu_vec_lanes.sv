@@ -5,8 +5,8 @@
 // one int8 word when the instruction narrows.
 
 module npu_vec_lanes (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   // The instruction; addresses and sizes are of no use here
   /* verilator lint_off UNUSEDSIGNAL */

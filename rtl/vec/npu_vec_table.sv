@@ -4,12 +4,12 @@
 // bytes from the stream or 16 words from SRAM, then read in every lane at once by the lanes.
 
 module npu_vec_table (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   // A new instruction with a table
-  input  logic start_i,
-  input  logic from_stream_i,
+  input logic start_i,
+  input logic from_stream_i,
 
   // From SRAM
   input logic           word_valid_i,
@@ -30,7 +30,7 @@ module npu_vec_table (
   typedef logic [255:0][7:0] table_t;
 
   word_t [15:0] table_q;
-  logic [4:0] words_q;  // loaded so far
+  logic  [ 4:0] words_q;  // loaded so far
   logic streaming_q, pop;
 
   assign stream_ready_o = streaming_q;

@@ -5,8 +5,8 @@
 // so an int8 word that becomes int16 serves two tokens. Addresses are running sums.
 
 module npu_vec_walk (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   input  logic              start_i,
   // With start_i. The walker needs no destination, constants or instruction index.
@@ -41,23 +41,23 @@ module npu_vec_walk (
   sram_addr_t a_pitch_q, b_pitch_q, a_row_q, b_row_q, a_addr_q, b_addr_q;
   logic fire, row_end, from_sram, second;
 
-  assign fire      = active_q && token_ready_i;
-  assign second    = state_q == StSecond;
-  assign row_end   = rem_q <= dim_t'(step_q);
+  assign fire = active_q && token_ready_i;
+  assign second = state_q == StSecond;
+  assign row_end = rem_q <= dim_t'(step_q);
   assign from_sram = cmd_i.op == npu_isa_pkg::VecTable && !cmd_i.stream;
 
-  assign active_o      = active_q;
+  assign active_o = active_q;
   assign token_valid_o = active_q;
-  assign token_read_o  = !upper_q;
-  assign token_keep_o  = widen_q && !upper_q && !row_end;
-  assign token_addr_o  = (state_q == StFirst) ? a_addr_q : b_addr_q;
-  assign token_tag_o   = '{
-      param: state_q == StTable,
-      hold: two_q && state_q == StFirst,
-      last: row_end,
-      upper: upper_q,
-      lanes: row_end ? rem_q[4:0] : step_q
-  };
+  assign token_read_o = !upper_q;
+  assign token_keep_o = widen_q && !upper_q && !row_end;
+  assign token_addr_o = (state_q == StFirst) ? a_addr_q : b_addr_q;
+  assign token_tag_o = '{
+          param: state_q == StTable,
+          hold: two_q && state_q == StFirst,
+          last: row_end,
+          upper: upper_q,
+          lanes: row_end ? rem_q[4:0] : step_q
+      };
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -78,23 +78,22 @@ module npu_vec_walk (
       a_addr_q    <= '0;
       b_addr_q    <= '0;
     end else if (start_i) begin
-      active_q    <= 1'b1;
-      state_q     <= from_sram ? StTable : StFirst;
-      two_q       <= cmd_i.op inside {npu_isa_pkg::VecAdd, npu_isa_pkg::VecSub,
-                                      npu_isa_pkg::VecMul};
-      widen_q     <= !cmd_i.a16 && cmd_i.c16;
-      upper_q     <= 1'b0;
-      step_q      <= (cmd_i.a16 || cmd_i.c16) ? 5'd8 : 5'd16;
-      table_q     <= '0;
-      cols_q      <= cmd_i.elements;
-      rem_q       <= cmd_i.elements;
+      active_q <= 1'b1;
+      state_q <= from_sram ? StTable : StFirst;
+      two_q <= cmd_i.op inside {npu_isa_pkg::VecAdd, npu_isa_pkg::VecSub, npu_isa_pkg::VecMul};
+      widen_q <= !cmd_i.a16 && cmd_i.c16;
+      upper_q <= 1'b0;
+      step_q <= (cmd_i.a16 || cmd_i.c16) ? 5'd8 : 5'd16;
+      table_q <= '0;
+      cols_q <= cmd_i.elements;
+      rem_q <= cmd_i.elements;
       rows_left_q <= cmd_i.rows;
-      a_pitch_q   <= cmd_i.a_pitch;
-      b_pitch_q   <= cmd_i.b_pitch;
-      a_row_q     <= cmd_i.a;
-      b_row_q     <= cmd_i.b;
-      a_addr_q    <= cmd_i.a;
-      b_addr_q    <= cmd_i.b;
+      a_pitch_q <= cmd_i.a_pitch;
+      b_pitch_q <= cmd_i.b_pitch;
+      a_row_q <= cmd_i.a;
+      b_row_q <= cmd_i.b;
+      a_addr_q <= cmd_i.a;
+      b_addr_q <= cmd_i.b;
     end else if (fire) begin
       unique case (state_q)
         StTable: begin

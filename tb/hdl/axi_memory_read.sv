@@ -8,23 +8,23 @@ module axi_memory_read #(
   // Bursts that may wait; more than any master under test may have outstanding.
   parameter int unsigned Depth = 32
 ) (
-  input  logic                          clk_i,
-  input  logic                          rst_ni,
-  input  logic [63:0]                   cycle_i,
-  input  tb_pkg::memory_knobs_t         knobs_i,
+  input logic                         clk_i,
+  input logic                         rst_ni,
+  input logic                  [63:0] cycle_i,
+  input tb_pkg::memory_knobs_t        knobs_i,
 
-  input  logic                          arvalid_i,
-  output logic                          arready_o,
-  input  logic [tb_pkg::AxiIdBits-1:0]  arid_i,
-  input  logic [31:0]                   araddr_i,
-  input  logic [7:0]                    arlen_i,
+  input  logic                         arvalid_i,
+  output logic                         arready_o,
+  input  logic [tb_pkg::AxiIdBits-1:0] arid_i,
+  input  logic [                 31:0] araddr_i,
+  input  logic [                  7:0] arlen_i,
 
-  output logic                          rvalid_o,
-  input  logic                          rready_i,
-  output logic [tb_pkg::AxiIdBits-1:0]  rid_o,
-  output logic [127:0]                  rdata_o,
-  output logic [1:0]                    rresp_o,
-  output logic                          rlast_o
+  output logic                         rvalid_o,
+  input  logic                         rready_i,
+  output logic [tb_pkg::AxiIdBits-1:0] rid_o,
+  output logic [                127:0] rdata_o,
+  output logic [                  1:0] rresp_o,
+  output logic                         rlast_o
 );
   import tb_pkg::*;
 
@@ -54,7 +54,7 @@ module axi_memory_read #(
   /* verilator lint_off BLKSEQ */
   always @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      count = 0;
+      count  = 0;
       random = knobs_i.seed;
       arready_o <= 1'b0;
       rvalid_o <= 1'b0;
@@ -80,9 +80,9 @@ module axi_memory_read #(
         if (count != 0 && !knobs_i.silent && !happens(knobs_i.gap_percent, random[19:8])) begin
           automatic int unsigned chosen = choose();
           if (bursts[chosen].ready_at <= cycle_i + 64'd1) begin
-            automatic logic [31:0] address = bursts[chosen].address;
-            automatic logic [1:0] resp = response(knobs_i, address);
-            automatic bit [127:0] data = {4{random}};
+            automatic logic [ 31:0] address = bursts[chosen].address;
+            automatic logic [  1:0] resp = response(knobs_i, address);
+            automatic bit   [127:0] data = {4{random}};
             if (resp == RespOkay) tb_memory_read(address, data);
             rvalid_o <= 1'b1;
             rid_o <= bursts[chosen].id;
@@ -90,7 +90,7 @@ module axi_memory_read #(
             rresp_o <= resp;
             rlast_o <= bursts[chosen].beats == 9'd1;
             bursts[chosen].address = address + 32'd16;
-            bursts[chosen].beats = bursts[chosen].beats - 9'd1;
+            bursts[chosen].beats   = bursts[chosen].beats - 9'd1;
             if (bursts[chosen].beats == '0) begin
               count = count - 1;
               for (int unsigned i = chosen; i < count; i++) bursts[i] = bursts[i+1];
@@ -99,8 +99,9 @@ module axi_memory_read #(
         end
       end
 
-      arready_o <= !knobs_i.silent && count < Depth - 1 &&
-                   !happens(knobs_i.address_stall_percent, random[31:20]);
+      arready_o <= !knobs_i.silent && count < Depth - 1 && !happens(
+          knobs_i.address_stall_percent, random[31:20]
+      );
     end
   end
   /* verilator lint_on BLKSEQ */

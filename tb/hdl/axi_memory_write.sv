@@ -9,26 +9,26 @@ module axi_memory_write #(
   // Bursts that may wait for their data, and for their response.
   parameter int unsigned Depth = 16
 ) (
-  input  logic                          clk_i,
-  input  logic                          rst_ni,
-  input  logic [63:0]                   cycle_i,
-  input  tb_pkg::memory_knobs_t         knobs_i,
+  input logic                         clk_i,
+  input logic                         rst_ni,
+  input logic                  [63:0] cycle_i,
+  input tb_pkg::memory_knobs_t        knobs_i,
 
-  input  logic                          awvalid_i,
-  output logic                          awready_o,
-  input  logic [tb_pkg::AxiIdBits-1:0]  awid_i,
-  input  logic [31:0]                   awaddr_i,
+  input  logic                         awvalid_i,
+  output logic                         awready_o,
+  input  logic [tb_pkg::AxiIdBits-1:0] awid_i,
+  input  logic [                 31:0] awaddr_i,
 
-  input  logic                          wvalid_i,
-  output logic                          wready_o,
-  input  logic [127:0]                  wdata_i,
-  input  logic [15:0]                   wstrb_i,
-  input  logic                          wlast_i,
+  input  logic         wvalid_i,
+  output logic         wready_o,
+  input  logic [127:0] wdata_i,
+  input  logic [ 15:0] wstrb_i,
+  input  logic         wlast_i,
 
-  output logic                          bvalid_o,
-  input  logic                          bready_i,
-  output logic [tb_pkg::AxiIdBits-1:0]  bid_o,
-  output logic [1:0]                    bresp_o
+  output logic                         bvalid_o,
+  input  logic                         bready_i,
+  output logic [tb_pkg::AxiIdBits-1:0] bid_o,
+  output logic [                  1:0] bresp_o
 );
   import tb_pkg::*;
 
@@ -43,7 +43,7 @@ module axi_memory_write #(
     logic [63:0]          ready_at;
     logic [AxiIdBits-1:0] id;
     logic [1:0]           resp;
-    logic [8:0]           beats;  // held until the response
+    logic [8:0]           beats;     // held until the response
   } reply_t;
 
   burst_t bursts[Depth];
@@ -81,7 +81,7 @@ module axi_memory_write #(
       random = next_random(random);
 
       if (awvalid_i && awready_o) begin
-        bursts[PtrBits'(32'(burst_head) + 32'(burst_count))] = '{
+        bursts[PtrBits'(32'(burst_head)+32'(burst_count))] = '{
             id: awid_i,
             address: awaddr_i & ~32'hf
         };
@@ -102,7 +102,7 @@ module axi_memory_write #(
         end
         address = address + 32'd16;
         if (wlast_i) begin
-          replies[PtrBits'(32'(reply_head) + 32'(reply_count))] = '{
+          replies[PtrBits'(32'(reply_head)+32'(reply_count))] = '{
               ready_at: cycle_i + 64'(knobs_i.latency),
               id: bursts[burst_head].id,
               resp: resp,
@@ -118,21 +118,25 @@ module axi_memory_write #(
       if (!bvalid_o || bready_i) begin
         bvalid_o <= 1'b0;
         if (reply_count != '0 && replies[reply_head].ready_at <= cycle_i + 64'd1 &&
-            !knobs_i.silent && !happens(knobs_i.gap_percent, random[11:0])) begin
+            !knobs_i.silent && !happens(
+                knobs_i.gap_percent, random[11:0]
+            )) begin
           tb_memory_commit(32'(replies[reply_head].beats));
           bvalid_o <= 1'b1;
           bid_o <= replies[reply_head].id;
           bresp_o <= replies[reply_head].resp;
-          reply_head = reply_head + 1'b1;
+          reply_head  = reply_head + 1'b1;
           reply_count = reply_count - 1'b1;
         end
       end
 
-      awready_o <= !knobs_i.silent && 32'(burst_count) < Depth - 1 &&
-                   !happens(knobs_i.address_stall_percent, random[19:8]);
+      awready_o <= !knobs_i.silent && 32'(burst_count) < Depth - 1 && !happens(
+          knobs_i.address_stall_percent, random[19:8]
+      );
       // A beat may follow in the cycle after its address, and room for its reply must remain.
-      wready_o <= !knobs_i.silent && burst_count != '0 && 32'(reply_count) < Depth - 1 &&
-                  !happens(knobs_i.data_stall_percent, random[31:20]);
+      wready_o <= !knobs_i.silent && burst_count != '0 && 32'(reply_count) < Depth - 1 && !happens(
+          knobs_i.data_stall_percent, random[31:20]
+      );
     end
   end
   /* verilator lint_on BLKSEQ */

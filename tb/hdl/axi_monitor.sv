@@ -5,42 +5,42 @@
 // order within an identifier, and the number of outstanding bursts. A breach ends the simulation.
 
 module axi_monitor #(
-  parameter int unsigned MaxReads = 16,
+  parameter int unsigned MaxReads  = 16,
   parameter int unsigned MaxWrites = 16
 ) (
-  input logic                          clk_i,
-  input logic                          rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
-  input logic                          arvalid_i,
-  input logic                          arready_i,
-  input logic [tb_pkg::AxiIdBits-1:0]  arid_i,
-  input logic [31:0]                   araddr_i,
-  input logic [7:0]                    arlen_i,
-  input logic [2:0]                    arsize_i,
-  input logic [1:0]                    arburst_i,
-  input logic                          rvalid_i,
-  input logic                          rready_i,
-  input logic [tb_pkg::AxiIdBits-1:0]  rid_i,
-  input logic [127:0]                  rdata_i,
-  input logic [1:0]                    rresp_i,
-  input logic                          rlast_i,
+  input logic                         arvalid_i,
+  input logic                         arready_i,
+  input logic [tb_pkg::AxiIdBits-1:0] arid_i,
+  input logic [                 31:0] araddr_i,
+  input logic [                  7:0] arlen_i,
+  input logic [                  2:0] arsize_i,
+  input logic [                  1:0] arburst_i,
+  input logic                         rvalid_i,
+  input logic                         rready_i,
+  input logic [tb_pkg::AxiIdBits-1:0] rid_i,
+  input logic [                127:0] rdata_i,
+  input logic [                  1:0] rresp_i,
+  input logic                         rlast_i,
 
-  input logic                          awvalid_i,
-  input logic                          awready_i,
-  input logic [tb_pkg::AxiIdBits-1:0]  awid_i,
-  input logic [31:0]                   awaddr_i,
-  input logic [7:0]                    awlen_i,
-  input logic [2:0]                    awsize_i,
-  input logic [1:0]                    awburst_i,
-  input logic                          wvalid_i,
-  input logic                          wready_i,
-  input logic [127:0]                  wdata_i,
-  input logic [15:0]                   wstrb_i,
-  input logic                          wlast_i,
-  input logic                          bvalid_i,
-  input logic                          bready_i,
-  input logic [tb_pkg::AxiIdBits-1:0]  bid_i,
-  input logic [1:0]                    bresp_i
+  input logic                         awvalid_i,
+  input logic                         awready_i,
+  input logic [tb_pkg::AxiIdBits-1:0] awid_i,
+  input logic [                 31:0] awaddr_i,
+  input logic [                  7:0] awlen_i,
+  input logic [                  2:0] awsize_i,
+  input logic [                  1:0] awburst_i,
+  input logic                         wvalid_i,
+  input logic                         wready_i,
+  input logic [                127:0] wdata_i,
+  input logic [                 15:0] wstrb_i,
+  input logic                         wlast_i,
+  input logic                         bvalid_i,
+  input logic                         bready_i,
+  input logic [tb_pkg::AxiIdBits-1:0] bid_i,
+  input logic [                  1:0] bresp_i
 );
   import tb_pkg::*;
 
@@ -53,49 +53,65 @@ module axi_monitor #(
   // -----------------------------------------------------------------------------------------------
   ArHeld :
   assert property (@(posedge clk_i) disable iff (!rst_ni) arvalid_i && !arready_i |=>
-      arvalid_i && $stable({arid_i, araddr_i, arlen_i, arsize_i, arburst_i}))
+      arvalid_i && $stable(
+      {arid_i, araddr_i, arlen_i, arsize_i, arburst_i}
+  ))
   else $error("AXI AR changed before ARREADY");
 
   AwHeld :
   assert property (@(posedge clk_i) disable iff (!rst_ni) awvalid_i && !awready_i |=>
-      awvalid_i && $stable({awid_i, awaddr_i, awlen_i, awsize_i, awburst_i}))
+      awvalid_i && $stable(
+      {awid_i, awaddr_i, awlen_i, awsize_i, awburst_i}
+  ))
   else $error("AXI AW changed before AWREADY");
 
   WHeld :
   assert property (@(posedge clk_i) disable iff (!rst_ni) wvalid_i && !wready_i |=>
-      wvalid_i && $stable({wdata_i, wstrb_i, wlast_i}))
+      wvalid_i && $stable(
+      {wdata_i, wstrb_i, wlast_i}
+  ))
   else $error("AXI W changed before WREADY");
 
   RHeld :
   assert property (@(posedge clk_i) disable iff (!rst_ni) rvalid_i && !rready_i |=>
-      rvalid_i && $stable({rid_i, rdata_i, rresp_i, rlast_i}))
+      rvalid_i && $stable(
+      {rid_i, rdata_i, rresp_i, rlast_i}
+  ))
   else $error("AXI R changed before RREADY");
 
   BHeld :
   assert property (@(posedge clk_i) disable iff (!rst_ni) bvalid_i && !bready_i |=>
-      bvalid_i && $stable({bid_i, bresp_i}))
+      bvalid_i && $stable(
+      {bid_i, bresp_i}
+  ))
   else $error("AXI B changed before BREADY");
 
   // -----------------------------------------------------------------------------------------------
   // Shape of a burst
   // -----------------------------------------------------------------------------------------------
-  function automatic logic shape_is_legal(
-      logic [31:0] address, logic [7:0] len, logic [2:0] size, logic [1:0] burst);
+  function automatic logic shape_is_legal(logic [31:0] address, logic [7:0] len, logic [2:0] size,
+                                          logic [1:0] burst);
     return burst == BurstIncr && size == SizeBeat && address[3:0] == '0 &&
            13'(address[11:0]) + 13'({len, 4'h0}) < 13'd4096;
   endfunction
 
   ArShape :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) arvalid_i |->
-      shape_is_legal(araddr_i, arlen_i, arsize_i, arburst_i))
-  else $error("AXI read burst 0x%08x len %0d size %0d type %0d", araddr_i, arlen_i, arsize_i,
-              arburst_i);
+  assert property (@(posedge clk_i) disable iff (!rst_ni) arvalid_i |-> shape_is_legal(
+      araddr_i, arlen_i, arsize_i, arburst_i
+  ))
+  else
+    $error(
+        "AXI read burst 0x%08x len %0d size %0d type %0d", araddr_i, arlen_i, arsize_i, arburst_i
+    );
 
   AwShape :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) awvalid_i |->
-      shape_is_legal(awaddr_i, awlen_i, awsize_i, awburst_i))
-  else $error("AXI write burst 0x%08x len %0d size %0d type %0d", awaddr_i, awlen_i, awsize_i,
-              awburst_i);
+  assert property (@(posedge clk_i) disable iff (!rst_ni) awvalid_i |-> shape_is_legal(
+      awaddr_i, awlen_i, awsize_i, awburst_i
+  ))
+  else
+    $error(
+        "AXI write burst 0x%08x len %0d size %0d type %0d", awaddr_i, awlen_i, awsize_i, awburst_i
+    );
 
   // -----------------------------------------------------------------------------------------------
   // Outstanding reads: beats still due per identifier, in order
@@ -118,8 +134,12 @@ module axi_monitor #(
       if (rvalid_i && rready_i) begin
         if (left == 0) $error("AXI: read data for identifier %0d, which has no burst", rid_i);
         if (rlast_i != (read_beats[rid_i][0] == 9'd1))
-          $error("AXI: RLAST of identifier %0d is %0d with %0d beats due", rid_i, rlast_i,
-                 read_beats[rid_i][0]);
+          $error(
+              "AXI: RLAST of identifier %0d is %0d with %0d beats due",
+              rid_i,
+              rlast_i,
+              read_beats[rid_i][0]
+          );
         read_beats[rid_i][0] <= read_beats[rid_i][0] - 9'd1;
       end
       if (finished) begin
@@ -146,10 +166,10 @@ module axi_monitor #(
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      writes_out <= 0;
-      data_ahead <= 0;
+      writes_out  <= 0;
+      data_ahead  <= 0;
       write_count <= 0;
-      write_done <= '0;
+      write_done  <= '0;
     end else begin
       automatic logic taken = awvalid_i && awready_i;
       automatic logic beat = wvalid_i && wready_i;

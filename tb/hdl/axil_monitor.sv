@@ -4,8 +4,8 @@
 // taken, and every answer has a request. A breach ends the simulation.
 
 module axil_monitor (
-  input logic        clk_i,
-  input logic        rst_ni,
+  input logic clk_i,
+  input logic rst_ni,
 
   input logic        awvalid_i,
   input logic        awready_i,
@@ -13,42 +13,52 @@ module axil_monitor (
   input logic        wvalid_i,
   input logic        wready_i,
   input logic [31:0] wdata_i,
-  input logic [3:0]  wstrb_i,
+  input logic [ 3:0] wstrb_i,
   input logic        bvalid_i,
   input logic        bready_i,
-  input logic [1:0]  bresp_i,
+  input logic [ 1:0] bresp_i,
   input logic        arvalid_i,
   input logic        arready_i,
   input logic [11:0] araddr_i,
   input logic        rvalid_i,
   input logic        rready_i,
   input logic [31:0] rdata_i,
-  input logic [1:0]  rresp_i
+  input logic [ 1:0] rresp_i
 );
 
   AwHeld :
   assert property (@(posedge clk_i) disable iff (!rst_ni) awvalid_i && !awready_i |=>
-      awvalid_i && $stable(awaddr_i))
+      awvalid_i && $stable(
+      awaddr_i
+  ))
   else $error("AXI4-Lite AW changed before AWREADY");
 
   WHeld :
   assert property (@(posedge clk_i) disable iff (!rst_ni) wvalid_i && !wready_i |=>
-      wvalid_i && $stable({wdata_i, wstrb_i}))
+      wvalid_i && $stable(
+      {wdata_i, wstrb_i}
+  ))
   else $error("AXI4-Lite W changed before WREADY");
 
   BHeld :
   assert property (@(posedge clk_i) disable iff (!rst_ni) bvalid_i && !bready_i |=>
-      bvalid_i && $stable(bresp_i))
+      bvalid_i && $stable(
+      bresp_i
+  ))
   else $error("AXI4-Lite B changed before BREADY");
 
   ArHeld :
   assert property (@(posedge clk_i) disable iff (!rst_ni) arvalid_i && !arready_i |=>
-      arvalid_i && $stable(araddr_i))
+      arvalid_i && $stable(
+      araddr_i
+  ))
   else $error("AXI4-Lite AR changed before ARREADY");
 
   RHeld :
   assert property (@(posedge clk_i) disable iff (!rst_ni) rvalid_i && !rready_i |=>
-      rvalid_i && $stable({rdata_i, rresp_i}))
+      rvalid_i && $stable(
+      {rdata_i, rresp_i}
+  ))
   else $error("AXI4-Lite R changed before RREADY");
 
   int unsigned reads_out;

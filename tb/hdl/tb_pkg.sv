@@ -53,26 +53,39 @@ package tb_pkg;
   endfunction
 
   // Implemented in memory_dpi.cpp. Addresses are byte addresses, data one 16-byte beat.
-  import "DPI-C" function void tb_open(input string run_dir, input int unsigned sram_bytes);
+  import "DPI-C" function void tb_open(
+    input string run_dir,
+    input int unsigned sram_bytes
+  );
   import "DPI-C" function bit tb_memory_has(input int unsigned address);
   import "DPI-C" function void tb_memory_read(
-    input int unsigned address, output bit [127:0] data
+    input int unsigned address,
+    output bit [127:0] data
   );
   import "DPI-C" function void tb_memory_hold(
-    input int unsigned address, input bit [127:0] data, input bit [15:0] strobe
+    input int unsigned address,
+    input bit [127:0] data,
+    input bit [15:0] strobe
   );
   import "DPI-C" function void tb_memory_commit(input int unsigned beats);
   import "DPI-C" function void tb_memory_forget();
   import "DPI-C" function void tb_sram_store(
-    input int unsigned word, input bit [127:0] data
+    input int unsigned word,
+    input bit [127:0] data
   );
   import "DPI-C" function void tb_log_write(
-    input longint unsigned cycle, input int unsigned instr, input int unsigned port,
-    input int unsigned word, input bit [127:0] data
+    input longint unsigned cycle,
+    input int unsigned instr,
+    input int unsigned port,
+    input int unsigned word,
+    input bit [127:0] data
   );
   import "DPI-C" function void tb_log_event(
-    input longint unsigned cycle, input int unsigned kind, input int unsigned engine,
-    input int unsigned instr, input bit [127:0] word
+    input longint unsigned cycle,
+    input int unsigned kind,
+    input int unsigned engine,
+    input int unsigned instr,
+    input bit [127:0] word
   );
   import "DPI-C" function void tb_flush();
 

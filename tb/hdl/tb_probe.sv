@@ -7,17 +7,17 @@
 module tb_probe #(
   parameter int unsigned SramKiB = 256
 ) (
-  input  logic             clk_i,
-  input  logic             rst_ni,
-  input  logic [63:0]      cycle_i,
-  input  logic             log_i,
-  input  logic             sync_i,  // rising edge: copy the SRAM, flush the logs
+  input logic        clk_i,
+  input logic        rst_ni,
+  input logic [63:0] cycle_i,
+  input logic        log_i,
+  input logic        sync_i,   // rising edge: copy the SRAM, flush the logs
 
-  output logic [5:0]       engine_busy_o,
-  output logic [5:0]       engine_stall_o,
-  output logic [5:0][31:0] engine_instr_o,
-  output logic [31:0]      last_dispatched_o,
-  output logic             barrier_wait_o
+  output logic [ 5:0]       engine_busy_o,
+  output logic [ 5:0]       engine_stall_o,
+  output logic [ 5:0][31:0] engine_instr_o,
+  output logic [31:0]       last_dispatched_o,
+  output logic              barrier_wait_o
 );
   import tb_pkg::*;
 
@@ -55,8 +55,8 @@ module tb_probe #(
   for (genvar p = 0; p < int'(NumPorts); p++) begin : gen_sram_wr
     assign sram_wr_fire[p]  = tb_top.dut.u_core.u_engines.wr_req[p].valid &&
                               tb_top.dut.u_core.u_engines.wr_ready[p];
-    assign sram_wr_addr[p]  = tb_top.dut.u_core.u_engines.wr_req[p].addr;
-    assign sram_wr_data[p]  = tb_top.dut.u_core.u_engines.wr_req[p].data;
+    assign sram_wr_addr[p] = tb_top.dut.u_core.u_engines.wr_req[p].addr;
+    assign sram_wr_data[p] = tb_top.dut.u_core.u_engines.wr_req[p].data;
     assign sram_wr_instr[p] = tb_top.dut.u_core.u_engines.wr_req[p].instr;
   end
 

@@ -6,7 +6,7 @@
 
 module tb_top #(
   parameter int unsigned ArrayDim = 16,
-  parameter int unsigned SramKiB = 256
+  parameter int unsigned SramKiB  = 256
 );
   import tb_pkg::*;
 

@@ -7,6 +7,7 @@ from functools import partial
 
 import cocotb
 
+from npu.asm import assemble
 from tb.dut import Dut
 from tb.environment import Bench
 from tb.stimulus import build_program, run_cases
@@ -88,3 +89,18 @@ async def test_gemm_largest(dut: Dut) -> None:
         program, stream = build_program(bench, [make], 1)
         execution = await bench.execute(program, stream, limit=1_000_000)
         assert execution.finish.error is None, str(execution.finish.error)
+
+
+@cocotb.test
+async def test_gemm_single_rows(dut: Dut) -> None:
+    """One row over several inner tiles behind a slow GEMM: both weight sets wait, rows crowd."""
+    bench = await Bench.start(dut)
+    text = ""
+    for turn in range(8):
+        c, k = 0x30000 + turn * 0x200, 40 + turn
+        text += f"""
+            GEMM dst={0x10000 + turn * 0x4000:#x} src0=0x0 src1=0x2000 M=128 N=32 K=16 out=i32
+            GEMM dst={c:#x} src0=0x4000 src1=0x5000 M=1 N=40 K={k} out=i32
+            GEMM dst={c + 0x100:#x} src0=0x4000 src1=0x8000 M=1 N=40 K=64 T out=i32
+        """
+    await bench.execute(assemble(text + "END").instructions)

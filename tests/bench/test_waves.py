@@ -17,8 +17,9 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     configuration = build.Configuration(kind="debug")
     build.build(configuration)
     (test,) = registry.select(["test_program_end_only"], registry.discover())
-    fst = tmp_path_factory.mktemp("waves") / "short.fst"
-    result = runner.run(runner.Job(test, configuration, 1, fst))
+    folder = tmp_path_factory.mktemp("waves")
+    fst = folder / "short.fst"
+    result = runner.run(runner.Job(test, configuration, 1, fst, folder / "run"))
     assert result.passed, result.message
     return fst
 
