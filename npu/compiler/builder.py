@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collects instructions, their shares of the stream and the tensors they produce."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from npu.asm.encode import TokenError, encode, tokens
 from npu.asm.program import Program
+from npu.compiler.pack import pack
 from npu.compiler.stream import Share, Stream
 from npu.compiler.tensors import TensorRef
 from npu.isa.instruction import Instruction
@@ -30,6 +33,7 @@ class CompiledBlock:
         tensors: where each tensor is written.
         sram_bytes: bytes of SRAM that the program uses, from address 0.
         input_bytes, output_bytes: what lies at BASE0 and BASE1.
+        edge: tile edge of the chip that it is made for.
 
     """
 
@@ -41,6 +45,12 @@ class CompiledBlock:
     sram_bytes: int
     input_bytes: int
     output_bytes: int
+    edge: int = 16
+
+    def packed(self, info: Mapping[str, Any] | None = None) -> bytes:
+        """Return program and stream as one packed file; `info` joins its JSON."""
+        sections = {"program": self.program.image()}
+        return pack(self.stream, self.shares, edge=self.edge, sections=sections, info=info)
 
 
 class ProgramBuilder:
@@ -117,6 +127,7 @@ class ProgramBuilder:
             sram_bytes=sram_bytes,
             input_bytes=input_bytes,
             output_bytes=output_bytes,
+            edge=self.limits.edge,
         )
 
 

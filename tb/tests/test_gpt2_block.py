@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The main job: every block of a Hugging Face GPT-2 on the chip, bit for bit.
 
-The checkpoint is quantised, each block compiled to microcode and a parameter stream, and run on
+The checkpoint is quantised, each block compiled, packed with its parameter stream, and run on
 that layer's true residual input at several sequence lengths. Every tensor, fused away or
 overwritten ones included, is compared with the plain integer network, and every SRAM write and the
 whole memory and SRAM with the instruction-level model. Tolerance is zero.
@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from golden import gpt2
 from golden.contribution import check_block
-from npu.compiler import CompiledBlock, compile_block
+from npu.compiler import CompiledBlock, compile_block, unpack
+from npu.isa.instruction import decode_image
 from npu.isa.operands import Limits
 from tb import report
 from tb.dut import Dut
@@ -63,10 +64,12 @@ def _limits(bench: Bench) -> Limits:
 async def _run_block(
     bench: Bench, block: CompiledBlock, x: npt.NDArray[np.int16], rows: int
 ) -> Execution:
+    file = unpack(block.packed(), edge=_limits(bench).edge)
+    program = decode_image(file.sections["program"])
     bench.memory.stage(INPUT, x)
-    start = bench.load(block.program.instructions, block.stream)
+    start = bench.load(program, file.stream)
     return await bench.run(
-        block.program.instructions,
+        program,
         start,
         locate=locator(block.tensors),
         limit=CYCLES_PER_ROW * (rows + 16),
