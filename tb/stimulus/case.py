@@ -128,10 +128,17 @@ def _check_legal(words: Sequence[Instruction]) -> None:
         prefix = None
 
 
+def draw(
+    random: np.random.Generator, generators: Sequence[Generator], count: int
+) -> list[Generator]:
+    """Return `count` generators picked at random."""
+    return [generators[int(random.integers(len(generators)))] for _ in range(count)]
+
+
 def build_program(
-    bench: Bench, generators: Sequence[Generator], count: int, group: int = 4
+    bench: Bench, generators: Sequence[Generator], group: int = 4
 ) -> tuple[list[Instruction], bytes]:
-    """Return (program, stream) of `count` random cases in groups that may overlap in time.
+    """Return (program, stream) of one case of each generator, in groups that may overlap in time.
 
     Within a group all operands lie apart, so that no barrier is needed; between groups everything
     is waited for. Fills are staged in memory behind BASE0.
@@ -140,19 +147,21 @@ def build_program(
     program: list[Instruction] = []
     stream = b""
     at = INPUT
-    everything = Instruction(Opcode.BARRIER)
-    left = count
+    left = list(generators)
     while left:
         space = Space(random, bench.config.sram_bytes // WORD)
         cases: list[Case] = []
-        for _ in range(min(left, int(random.integers(1, group + 1)))):
+        for generator in left[: int(random.integers(1, group + 1))]:
             try:
-                cases.append(generators[int(random.integers(len(generators)))](random, space))
+                cases.append(generator(random, space))
             except NoRoomError:
+                if not cases:
+                    raise
                 break
+        del left[: len(cases)]
         loads, at = _loads([fill for case in cases for fill in case.fills], bench, at)
         if at > PROGRAM:
-            raise ValueError(f"the fills of {count} cases need memory past {PROGRAM:#x}")
+            raise ValueError(f"{len(generators)} cases need memory past {PROGRAM:#x} for fills")
         program += loads
         if loads:
             program.append(Instruction(Opcode.BARRIER, m=1 << Engine.LD))
@@ -160,8 +169,7 @@ def build_program(
             _check_legal(case.words)
             program += case.words
             stream += case.stream
-        program.append(everything)
-        left -= len(cases)
+        program.append(Instruction(Opcode.BARRIER))
     program.append(Instruction(Opcode.END))
     return program, stream
 
@@ -172,7 +180,7 @@ async def run_cases(
     """Run `programs` random programs of `count` cases each; each agrees in every byte."""
     executions = []
     for _ in range(programs):
-        program, stream = build_program(bench, generators, count, group)
+        program, stream = build_program(bench, draw(bench.random, generators, count), group)
         execution = await bench.execute(program, stream, limit=2_000_000)
         if execution.finish.error is not None:
             raise AssertionError(f"a legal program was refused: {execution.finish.error}")

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from npu.isa import Opcode, VecOp
@@ -177,7 +179,13 @@ def softmax(random: np.random.Generator, space: Space) -> Case:
     out, score8 = int(random.integers(3)), int(random.integers(2))
     causal = random.random() < 0.5
     kind = np.int8 if score8 else np.int16
-    a = space.matrix(rows, count << (1 - score8))
+    width = up(count, 16) * (2 if out == 2 else 1)
+    in_place = out == 2 and not score8 and random.random() < 0.3
+    if in_place:
+        whole = space.matrix(rows, width)
+        a = replace(whole, explicit=True, row_bytes=count * 2)
+    else:
+        a = space.matrix(rows, count << (1 - score8))
     spread = random.random()
     scores = mixed(random, (rows, count), kind)
     if spread < 0.5 and not score8:
@@ -188,10 +196,7 @@ def softmax(random: np.random.Generator, space: Space) -> Case:
         scores = np.full((rows, count), int(scores[0, 0]), kind)
     case = Case([])
     case.fill(a, scores)
-    size_out = 2 if out == 2 else 1
-    fits = out == 2 and not score8 and a.pitch * WORD >= up(count, 16) * 2
-    in_place = fits and random.random() < 0.4
-    c = a if in_place else space.matrix(rows, up(count, 16) * size_out)
+    c = a if in_place else space.matrix(rows, width)
     sums = space.block(rows * WORD).word if out else 0
     if causal and random.random() < 0.7:
         pos = int(random.integers(0, 320))

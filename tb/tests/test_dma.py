@@ -10,7 +10,7 @@ import cocotb
 from npu.asm import assemble
 from tb.dut import Dut
 from tb.environment import Bench
-from tb.stimulus import build_program
+from tb.stimulus import build_program, draw
 from tb.stimulus.simple import DMA_BASES, Memory, dma_load, dma_store
 
 
@@ -20,7 +20,7 @@ async def test_dma_random(dut: Dut) -> None:
     bench = await Bench.start(dut)
     for _ in range(3):
         store = partial(dma_store, Memory())
-        program, stream = build_program(bench, [dma_load, store], 40)
+        program, stream = build_program(bench, draw(bench.random, [dma_load, store], 40))
         execution = await bench.execute(program, stream, bases=DMA_BASES, limit=1_000_000)
         assert execution.finish.error is None, str(execution.finish.error)
 

@@ -11,7 +11,6 @@ from npu.asm import assemble
 from tb.dut import Dut
 from tb.environment import Bench
 from tb.stimulus import build_program, run_cases
-from tb.stimulus.case import Case
 from tb.stimulus.gemm import (
     OP_NONE,
     OUT_INT32,
@@ -22,7 +21,6 @@ from tb.stimulus.gemm import (
     classic,
     gemm,
 )
-from tb.stimulus.space import Space
 
 
 @cocotb.test
@@ -65,12 +63,7 @@ async def test_gemm_shapes(dut: Dut) -> None:
             )
             generators.append(partial(build, shape=shape, mode=mode, edge=edge))
 
-        turn = iter(generators)
-
-        def take(random: object, space: Space, turn: object = turn) -> Case:
-            return next(turn)(random, space)  # type: ignore[call-overload,no-any-return]
-
-        program, stream = build_program(bench, [take], len(generators))
+        program, stream = build_program(bench, generators)
         execution = await bench.execute(program, stream, limit=1_000_000)
         assert execution.finish.error is None, str(execution.finish.error)
 
@@ -86,7 +79,7 @@ async def test_gemm_largest(dut: Dut) -> None:
     shapes += [(plain, Shape(1, 40, 4000)), (plain, Shape(2, 1500, 40))]
     for mode, shape in shapes:
         make = partial(build, shape=shape, mode=mode, edge=edge)
-        program, stream = build_program(bench, [make], 1)
+        program, stream = build_program(bench, [make])
         execution = await bench.execute(program, stream, limit=1_000_000)
         assert execution.finish.error is None, str(execution.finish.error)
 

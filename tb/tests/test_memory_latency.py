@@ -10,7 +10,7 @@ import cocotb
 from tb.dut import Dut
 from tb.environment import Bench
 from tb.knobs import Knobs
-from tb.stimulus import build_program
+from tb.stimulus import build_program, draw
 from tb.stimulus.case import Generator
 from tb.stimulus.gemm import gemm
 from tb.stimulus.simple import (
@@ -35,7 +35,7 @@ def everything(bench: Bench) -> list[Generator]:
 async def run_with(bench: Bench, knobs: Knobs, count: int = 24) -> int:
     """Run one random program under `knobs`; return its cycles."""
     await bench.set_knobs(knobs)
-    program, stream = build_program(bench, everything(bench), count, group=6)
+    program, stream = build_program(bench, draw(bench.random, everything(bench), count), 6)
     execution = await bench.execute(program, stream, bases=DMA_BASES, limit=4_000_000)
     assert execution.finish.error is None, str(execution.finish.error)
     return execution.finish.counters.cycles
@@ -75,7 +75,7 @@ async def test_memory_interleaving(dut: Dut) -> None:
 async def test_memory_timing_is_invisible(dut: Dut) -> None:
     """Two runs of one program under two memories differ in cycles and in nothing else."""
     bench = await Bench.start(dut)
-    program, stream = build_program(bench, everything(bench), 20, group=6)
+    program, stream = build_program(bench, draw(bench.random, everything(bench), 20), 6)
     cycles = []
     for latency in (40, 150):
         await bench.set_knobs(Knobs(read_latency=latency, write_latency=latency))
