@@ -2,7 +2,7 @@
 //
 // The on-chip SRAM: 16 banks of 16-byte words behind a read and a write crossbar. Every client has
 // its own port; clients that meet on a bank take turns, because the port that goes first rotates
-// every cycle. Read data follows the accepted request by one cycle.
+// with every cycle of requests. Read data follows the accepted request by one cycle.
 
 module npu_sram
   import npu_pkg::*;
@@ -30,9 +30,11 @@ module npu_sram
   end
 
   // Which client goes first this cycle
-  logic [RdW-1:0] rd_first_q;
-  logic [WrW-1:0] wr_first_q;
+  logic [  RdW-1:0] rd_first_q;
+  logic [  WrW-1:0] wr_first_q;
 
+  logic [NumRd-1:0] rd_valid;
+  logic [NumWr-1:0] wr_valid;
   logic [NumSramBanks-1:0] rd_en, wr_en;
   logic [RowW-1:0] rd_row[NumSramBanks];
   logic [RowW-1:0] wr_row[NumSramBanks];
@@ -42,7 +44,10 @@ module npu_sram
   always_comb begin : read_crossbar
     rd_en = '0;
     for (int unsigned b = 0; b < NumSramBanks; b++) rd_row[b] = '0;
-    for (int unsigned i = 0; i < NumRd; i++) rd_ready_o[i] = 1'b0;
+    for (int unsigned i = 0; i < NumRd; i++) begin
+      rd_ready_o[i] = 1'b0;
+      rd_valid[i]   = rd_req_i[i].valid;
+    end
     for (int unsigned i = 0; i < NumRd; i++) begin
       automatic int unsigned port = (32'(rd_first_q) + i) % NumRd;
       automatic logic [3:0] bank = sram_bank(rd_req_i[port].addr);
@@ -60,7 +65,10 @@ module npu_sram
       wr_row[b]  = '0;
       wr_data[b] = '0;
     end
-    for (int unsigned i = 0; i < NumWr; i++) wr_ready_o[i] = 1'b0;
+    for (int unsigned i = 0; i < NumWr; i++) begin
+      wr_ready_o[i] = 1'b0;
+      wr_valid[i]   = wr_req_i[i].valid;
+    end
     for (int unsigned i = 0; i < NumWr; i++) begin
       automatic int unsigned port = (32'(wr_first_q) + i) % NumWr;
       automatic logic [3:0] bank = sram_bank(wr_req_i[port].addr);
@@ -99,8 +107,8 @@ module npu_sram
         rsp_bank_q[i]  <= '0;
       end
     end else begin
-      rd_first_q <= (rd_first_q == RdW'(NumRd - 1)) ? '0 : rd_first_q + 1'b1;
-      wr_first_q <= (wr_first_q == WrW'(NumWr - 1)) ? '0 : wr_first_q + 1'b1;
+      if (|rd_valid) rd_first_q <= (rd_first_q == RdW'(NumRd - 1)) ? '0 : rd_first_q + 1'b1;
+      if (|wr_valid) wr_first_q <= (wr_first_q == WrW'(NumWr - 1)) ? '0 : wr_first_q + 1'b1;
       for (int unsigned i = 0; i < NumRd; i++) begin
         rsp_valid_q[i] <= rd_ready_o[i];
         rsp_bank_q[i]  <= sram_bank(rd_req_i[i].addr);
