@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -83,7 +84,9 @@ def _run(command: list[str], what: str, environment: dict[str, str]) -> str:
     return run.stdout
 
 
-def _fst_headers() -> None:
+@cache
+def fst_missing() -> str | None:
+    """Return what the system lacks for recording waveforms, None if nothing."""
     for header, package in (("zlib.h", "zlib1g-dev"), ("lz4.h", "liblz4-dev")):
         probe = subprocess.run(
             ["g++", "-E", "-x", "c++", "-"],
@@ -93,9 +96,13 @@ def _fst_headers() -> None:
             check=False,
         )
         if probe.returncode != 0:
-            raise BuildError(
-                f"waveforms need the header {header}: install the Debian package {package}"
-            )
+            return f"waveforms need the header {header}: install the Debian package {package}"
+    return None
+
+
+def traces(configuration: Configuration) -> bool:
+    """Whether the model can record waveforms: a debug build on a system that has what it takes."""
+    return configuration.kind == "debug" and fst_missing() is None
 
 
 def _verilator_arguments(configuration: Configuration) -> list[str]:
@@ -124,7 +131,9 @@ def _verilator_arguments(configuration: Configuration) -> list[str]:
         f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator",
     ]
     if configuration.kind == "debug":
-        arguments += ["--public-flat-rw", "--trace-fst", "--trace-structs"]
+        arguments.append("--public-flat-rw")
+        if traces(configuration):
+            arguments += ["--trace-fst", "--trace-structs"]
     else:
         arguments.append(str(HDL / "fast.vlt"))
     return arguments
@@ -137,8 +146,6 @@ def build(configuration: Configuration) -> Path:
         BuildError: with the tool's message.
     """
     tool = verilator.find()
-    if configuration.kind == "debug":
-        _fst_headers()
     with _locked(configuration.folder):
         _build_locked(configuration, tool)
     return configuration.binary
@@ -175,7 +182,7 @@ def _build_locked(configuration: Configuration, tool: verilator.Verilator) -> No
     ]
     started = time.monotonic()
     variables = [*tool.make_variables, "OPT_FAST=-O2", "OPT_SLOW=-O0", "OPT_GLOBAL=-O2"]
-    variables.append(f"VM_TRACE={int(configuration.kind == 'debug')}")
+    variables.append(f"VM_TRACE={int(traces(configuration))}")
     if shutil.which("ccache"):
         variables.append("OBJCACHE=ccache")
     recipe = "\n".join([tool.version, *_verilator_arguments(configuration), *variables])

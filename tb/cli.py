@@ -107,6 +107,9 @@ def _waves(arguments: argparse.Namespace) -> int:
     names = _names(arguments.tests)
     if not names:
         raise SystemExit("make waves needs TESTCASE=name")
+    missing = build.fst_missing()
+    if missing is not None:
+        raise build.BuildError(missing)
     chosen = registry.select(names, registry.discover())
     configuration = _configuration(arguments, "debug")
     waves.WAVES.mkdir(parents=True, exist_ok=True)

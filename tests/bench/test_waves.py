@@ -14,6 +14,9 @@ from tb import build, registry, runner, waves
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Record a short test with the debug build."""
+    missing = build.fst_missing()
+    if missing is not None:
+        pytest.skip(missing)
     configuration = build.Configuration(kind="debug")
     build.build(configuration)
     (test,) = registry.select(["test_program_end_only"], registry.discover())
