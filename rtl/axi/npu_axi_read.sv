@@ -3,8 +3,8 @@
 // Read side of the memory port: lets the clients share one AXI4 read channel. A client asks for
 // bursts that stay inside a 4 KiB page and for which it has room, so data is never refused. Lower
 // numbers go first; the AXI ID is the number of the client's engine. A word with an error response
-// reaches nobody. While `drain_i` is high nothing
-// new is issued and what comes back is dropped; `idle_o` tells when the bus owes nothing any more.
+// reaches nobody. While `drain_i` is high nothing new is issued and what comes back is dropped;
+// `idle_o` tells when the bus owes nothing any more.
 
 module npu_axi_read
   import npu_pkg::*;

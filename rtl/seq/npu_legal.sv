@@ -65,7 +65,7 @@ module npu_legal
     prefix_i.cp != '0
   };
   // What holds for every form of an opcode comes from the table of the instruction set.
-  assign bad_common = (word_i & spare_bits(
+  assign bad_common = (bits & spare_bits(
       word_i.opcode
   )) != '0 || (prefix_used & ~prefix_fields(
       word_i.opcode
