@@ -39,8 +39,9 @@ module npu_legal
   );
 
   logic bad_common, bad_field, bad_dim, bad_value;
-  logic [7:0] prefix_used;  // prefix fields that are not zero
-  logic [127:0] bits;
+  logic [7:0] prefix_used, prefix_extra;  // prefix fields not zero, and those also not allowed
+  logic bad_prefix;
+  logic [127:0] bits, spare_set;  // the word, its bits that must be zero and are not
   logic [31:0] value;
   vec_imm_t vec;
   softmax_imm_t smx;
@@ -65,13 +66,10 @@ module npu_legal
     prefix_i.cp != '0
   };
   // What holds for every form of an opcode comes from the table of the instruction set.
-  assign bad_common = (bits & spare_bits(
-      word_i.opcode
-  )) != '0 || (prefix_used & ~prefix_fields(
-      word_i.opcode
-  )) != '0 || (has_prefix_i && !takes_prefix(
-      word_i.opcode
-  ));
+  assign spare_set = bits & spare_bits(word_i.opcode);
+  assign prefix_extra = prefix_used & ~prefix_fields(word_i.opcode);
+  assign bad_prefix = prefix_extra != '0 || (has_prefix_i && !takes_prefix(word_i.opcode));
+  assign bad_common = spare_set != '0 || bad_prefix;
 
   function automatic logic bad_extent(dim_t x);
     return x == '0 || x >= DynamicDim;
