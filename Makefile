@@ -22,7 +22,7 @@ unexport MAKEFLAGS MAKELEVEL
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
-	@echo "variables: TESTCASE= SEED=1 SEEDS=1 ARRAY_DIM=16 (8, 16, 32) JOBS=$(JOBS) PYTHON=python3"
+	@echo "variables: TESTCASE= SEED=1 SEEDS=1 ARRAY_DIM=16 (4, 8, 16, 32) JOBS=$(JOBS) PYTHON=python3"
 
 setup: ## check the system's tools and fill .venv (every other target does this by itself)
 	@command -v $(PYTHON) >/dev/null || \

@@ -27,8 +27,8 @@ def _positive(text: str) -> int:
 
 def _array_dim(text: str) -> int:
     value = int(text)
-    if value not in (8, 16, 32):
-        raise argparse.ArgumentTypeError(f"given {text}, allowed 8, 16, 32")
+    if value not in (4, 8, 16, 32):
+        raise argparse.ArgumentTypeError(f"given {text}, allowed 4, 8, 16, 32")
     return value
 
 
@@ -203,7 +203,7 @@ def _parser() -> argparse.ArgumentParser:
     def common(added: argparse.ArgumentParser) -> None:
         cores = len(os.sched_getaffinity(0))
         added.add_argument("--sim", default="verilator", help="simulator; only verilator")
-        added.add_argument("--array-dim", type=_array_dim, default=16, help="8, 16 or 32")
+        added.add_argument("--array-dim", type=_array_dim, default=16, help="4, 8, 16 or 32")
         added.add_argument("--seed", type=_positive, default=1, help="first seed")
         added.add_argument("-j", "--jobs", type=_positive, default=cores, help="runs side by side")
 
