@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that something stops on the way, and the one that must run right afterwards.
+
+What a stopped program had reached is not specified to the byte, so it is compared loosely: every
+byte of memory and of SRAM is either as before or as the complete program leaves it. Its report is
+compared exactly, and so is everything about the next program, which starts without a reset.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from cocotb.triggers import ClockCycles
+
+from golden.machine import ErrorReport, Machine, StartState
+from npu.asm import assemble
+from npu.isa import Instruction
+from npu.regs.generated import CHIP_BASE, SEQ_FIELDS, ChipReg, SeqReg
+from tb import logs
+from tb.environment import DEFAULT_LIMIT, INPUT, OUTPUT, Bench, Execution
+from tb.host import Finish
+from tb.scoreboard import MismatchError, compare_errors
+
+EVERY_ENGINE = """
+    DMA_LOAD dst=0x0 M=64 N=256 b=0
+    DMA_LOAD dst=0x8000 M=64 N=256 b=0 off=0x4000
+    GELU dst=0x20000 src0=0x20000 M=32 N=128 stream
+    SOFTMAX dst=0x24000 src0=0x28000 src1=0x2C000 M=16 N=100 out=u8
+    LAYERNORM dst=0x30000 src0=0x32000 M=8 N=128 stream
+    GEMM dst=0x14000 src0=0x18000 M=16 N=32 K=256 B=stream out=i32
+    BARRIER ld vec
+    GEMM dst=0x10000 src0=0x0 src1=0x8000 M=32 N=64 K=256 q=imm mul=20000 sh=28
+    VEC op=add dst=0x4000 src0=0x4000 src1=0xC000 M=32 N=128
+    BARRIER
+    DMA_STORE dst=0x10000 M=32 N=64 b=1
+    DMA_STORE dst=0x4000 M=32 N=128 b=1 off=0x4000
+    END
+"""
+"""Keeps the bus, the stream and every engine busy for some thousand cycles."""
+STREAM_BYTES = 256 + (64 + 4 * 128) + 32 * 256
+"""Its stream: a table, the parameters of a norm, and weights."""
+BASES = (INPUT, OUTPUT, 0, 0, 0, 0, 0, 0)
+
+Command = Literal["START", "SOFT_RESET", "ABORT"]
+
+
+def program(text: str) -> list[Instruction]:
+    """Return the words of a program text."""
+    return list(assemble(text).instructions)
+
+
+def load_every_engine(bench: Bench) -> StartState:
+    """Put `EVERY_ENGINE` and a random stream into memory; return how to start it."""
+    stream = bench.random.integers(0, 256, STREAM_BYTES, np.uint8).tobytes()
+    return bench.load(program(EVERY_ENGINE), stream)
+
+
+async def next_program_runs(bench: Bench) -> Execution:
+    """Run a program that needs every engine, bus and stream; it must be right bit for bit."""
+    execution = await bench.run(program(EVERY_ENGINE), load_every_engine(bench))
+    assert execution.finish.error is None, f"the next program: {execution.finish.error}"
+    return execution
+
+
+async def command(bench: Bench, name: Command) -> None:
+    """Write one bit of CTRL."""
+    await bench.host.write_seq(SeqReg.CTRL, SEQ_FIELDS[f"CTRL_{name}"].mask)
+
+
+async def state(bench: Bench) -> dict[str, int]:
+    """Return the fields of STATUS by name."""
+    value = await bench.host.read_seq(SeqReg.STATUS)
+    names = ("DONE", "BUSY", "ERROR", "ERROR_CODE", "ERROR_ENGINE")
+    return {name: SEQ_FIELDS[f"STATUS_{name}"].get(value) for name in names}
+
+
+async def wait_idle(bench: Bench, limit: int = 2000) -> None:
+    """Return when BUSY has fallen.
+
+    Raises:
+        AssertionError: it did not within `limit` cycles.
+    """
+    for _ in range(limit // 20 + 1):
+        if not (await state(bench))["BUSY"]:
+            return
+        await ClockCycles(bench.dut.clk, 20)
+    raise AssertionError(f"still busy after {limit} cycles: {bench.host.where()}")
+
+
+async def set_region(
+    bench: Bench, index: int, base: int, limit: int, *, read: bool, write: bool, lock: bool = False
+) -> None:
+    """Program region `index`: the byte addresses `base` and `limit` name its first and last page."""
+    at = CHIP_BASE + ChipReg[f"REGION{index}_BASE"]
+    values = (base & ~0xFFF, limit & ~0xFFF, read | write << 1 | lock << 2)
+    for offset, value in zip((0, 4, 8), values, strict=True):
+        await bench.host.write32(at + offset, value)
+
+
+def _old_or_new(
+    what: str,
+    old: npt.NDArray[np.uint8],
+    new: npt.NDArray[np.uint8],
+    actual: npt.NDArray[np.uint8],
+) -> None:
+    wrong = np.flatnonzero((actual != old) & (actual != new))
+    if wrong.size:
+        first = int(wrong[0])
+        raise MismatchError(
+            f"{what} has {wrong.size} bytes that are neither old nor the program's, first at "
+            f"{first:#x}: old {int(old[first]):#04x}, the program's {int(new[first]):#04x}, "
+            f"actual {int(actual[first]):#04x}"
+        )
+
+
+async def run_stopped(
+    bench: Bench, start: StartState, expected: ErrorReport, *, limit: int = DEFAULT_LIMIT
+) -> Finish:
+    """Run a loaded program that ends with the error `expected` and has changed nothing beyond it.
+
+    Every instruction of the program may write each byte of memory and SRAM at most once.
+
+    Raises:
+        MismatchError: another report, or a byte that is neither old nor the complete program's.
+        HostError: the chip did not end.
+    """
+    sram, memory = await bench.sync(), bench.memory.snapshot()
+    new_sram, new_memory = sram.copy(), memory.copy()
+    Machine(bench.config, new_memory, new_sram, races=False).run(start)
+    finish = await bench.host.run_program(start, limit)
+    compare_errors(expected, finish.error)
+    _old_or_new("memory", memory, new_memory, bench.memory.data)
+    _old_or_new("SRAM", sram, new_sram, await bench.sync())
+    return finish
+
+
+class Dispatches:
+    """The words that the chip dispatches from now on, out of the bench's log."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        self._log = logs.Log(bench.run_dir / "events.bin", logs.EVENT)
+
+    async def forget(self) -> None:
+        """Start afresh."""
+        await self._bench.sync()
+        self._log.take()
+
+    async def last(self) -> int:
+        """Return the index of the word dispatched last, 0 if there was none."""
+        await self._bench.sync()
+        events = self._log.take()
+        words = events["instr"][events["kind"] == logs.DISPATCH]
+        return int(words[-1]) if words.size else 0
