@@ -19,7 +19,7 @@ from npu.asm import assemble
 from npu.isa import Instruction
 from npu.regs.generated import CHIP_BASE, SEQ_FIELDS, ChipReg, SeqReg
 from tb import logs
-from tb.environment import DEFAULT_LIMIT, INPUT, OUTPUT, Bench, Execution
+from tb.environment import DEFAULT_LIMIT, Bench, Execution
 from tb.host import Finish
 from tb.scoreboard import MismatchError, compare_errors
 
@@ -41,7 +41,8 @@ EVERY_ENGINE = """
 """Keeps the bus, the stream and every engine busy for some thousand cycles."""
 STREAM_BYTES = 256 + (64 + 4 * 128) + 32 * 256
 """Its stream: a table, the parameters of a norm, and weights."""
-BASES = (INPUT, OUTPUT, 0, 0, 0, 0, 0, 0)
+BEYOND = 1 << 16
+"""Bytes past the end of memory that the model of a stopped program may touch."""
 
 Command = Literal["START", "SOFT_RESET", "ABORT"]
 
@@ -116,23 +117,42 @@ def _old_or_new(
 
 
 async def run_stopped(
-    bench: Bench, start: StartState, expected: ErrorReport, *, limit: int = DEFAULT_LIMIT
+    bench: Bench,
+    start: StartState,
+    expected: ErrorReport,
+    *,
+    bad_data: bool = False,
+    limit: int = DEFAULT_LIMIT,
 ) -> Finish:
     """Run a loaded program that ends with the error `expected` and has changed nothing beyond it.
 
-    Every instruction of the program may write each byte of memory and SRAM at most once.
+    Every byte of memory and SRAM may be written by one instruction of the program at most.
+
+    Args:
+        bench: the bench, idle.
+        start: as `Bench.load` returned it.
+        expected: the report.
+        bad_data: the memory answers some reads with wrong data and an error; the SRAM words that
+            the program writes may then hold anything.
+        limit: cycles until the interrupt must have come.
 
     Raises:
         MismatchError: another report, or a byte that is neither old nor the complete program's.
         HostError: the chip did not end.
     """
     sram, memory = await bench.sync(), bench.memory.snapshot()
-    new_sram, new_memory = sram.copy(), memory.copy()
-    Machine(bench.config, new_memory, new_sram, races=False).run(start)
+    new_sram = sram.copy()
+    new_memory = np.concatenate([memory, np.zeros(BEYOND, np.uint8)])
+    result = Machine(bench.config, new_memory, new_sram, races=False).run(start)
     finish = await bench.host.run_program(start, limit)
     compare_errors(expected, finish.error)
-    _old_or_new("memory", memory, new_memory, bench.memory.data)
-    _old_or_new("SRAM", sram, new_sram, await bench.sync())
+    _old_or_new("memory", memory, new_memory[: memory.size], bench.memory.data)
+    actual = await bench.sync()
+    if bad_data:
+        for write in result.sram_writes:
+            words = slice(write.address, write.address + len(write.data))
+            actual.reshape(-1, 16)[words] = sram.reshape(-1, 16)[words]
+    _old_or_new("SRAM", sram, new_sram, actual)
     return finish
 
 
