@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -89,37 +89,70 @@ class WriteBursts(_AddressMonitor):
 
 
 class OpenBursts:
-    """What the bus owes: the read bursts of each identifier, and the words of writes.
+    """What the memory owes to the chip, and the chip to the memory.
 
     Attributes:
-        reads: by identifier, the addresses of the words that are still to come, in order.
+        reads: by identifier, the words of each read burst that are still to come, in order.
         most: by identifier, the most read bursts that were under way at once.
+        writes: the words of each write burst that the chip has still to send, in order.
+        unanswered: the write bursts without a response, as first addresses, in order.
     """
 
     def __init__(self, dut: Dut) -> None:
         self._dut = dut
+        self.reads: defaultdict[int, deque[range]] = defaultdict(deque)
         self.most: Counter[int] = Counter()
-        self.reads: dict[int, list[range]] = {}
+        self.writes: deque[range] = deque()
+        self.unanswered: deque[int] = deque()
         cocotb.start_soon(self._watch())
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is under way."""
+        return not (any(self.reads.values()) or self.writes or self.unanswered)
 
     async def _watch(self) -> None:
         dut = self._dut
         while True:
             await ReadOnly()
-            if not dut.rst_n.value:
+            if dut.rst_n.value:
+                self._see_reads()
+                self._see_writes()
+            else:
                 self.reads.clear()
-            elif dut.rvalid.value and dut.M_AXI_RREADY.value:
-                self._beat(int(dut.rid.value))
-            if dut.rst_n.value and dut.M_AXI_ARVALID.value and dut.arready.value:
-                at, beats = int(dut.M_AXI_ARADDR.value), int(dut.M_AXI_ARLEN.value) + 1
-                ident = int(dut.M_AXI_ARID.value)
-                bursts = self.reads.setdefault(ident, [])
-                bursts.append(range(at, at + 16 * beats, 16))
-                self.most[ident] = max(self.most[ident], len(bursts))
+                self.writes.clear()
+                self.unanswered.clear()
             await RisingEdge(dut.clk)
 
-    def _beat(self, ident: int) -> None:
-        bursts = self.reads[ident]
-        bursts[0] = bursts[0][1:]
-        if not bursts[0]:
-            bursts.pop(0)
+    def _see_reads(self) -> None:
+        dut = self._dut
+        if dut.rvalid.value and dut.M_AXI_RREADY.value:
+            _take_word(self.reads[int(dut.rid.value)])
+        if dut.M_AXI_ARVALID.value and dut.arready.value:
+            ident = int(dut.M_AXI_ARID.value)
+            bursts = self.reads[ident]
+            bursts.append(_words(int(dut.M_AXI_ARADDR.value), int(dut.M_AXI_ARLEN.value)))
+            self.most[ident] = max(self.most[ident], len(bursts))
+
+    def _see_writes(self) -> None:
+        dut = self._dut
+        if dut.M_AXI_AWVALID.value and dut.awready.value:
+            words = _words(int(dut.M_AXI_AWADDR.value), int(dut.M_AXI_AWLEN.value))
+            self.writes.append(words)
+            self.unanswered.append(words[0])
+        if dut.M_AXI_WVALID.value and dut.wready.value:
+            _take_word(self.writes)
+        if dut.bvalid.value and dut.M_AXI_BREADY.value:
+            self.unanswered.popleft()
+
+
+def _words(address: int, length: int) -> range:
+    """Return the addresses of a burst's words from the fields of its address channel."""
+    return range(address, address + 16 * (length + 1), 16)
+
+
+def _take_word(bursts: deque[range]) -> None:
+    """Drop the first word of the first burst, and the burst with its last word."""
+    bursts[0] = bursts[0][1:]
+    if not bursts[0]:
+        bursts.popleft()

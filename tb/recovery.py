@@ -16,10 +16,10 @@ from cocotb.triggers import ClockCycles
 
 from golden.machine import ErrorReport, Machine, StartState
 from npu.asm import assemble
-from npu.isa import Instruction
+from npu.isa import Engine, ErrorCode, Instruction, Opcode
 from npu.regs.generated import CHIP_BASE, SEQ_FIELDS, ChipReg, SeqReg
 from tb import logs
-from tb.environment import DEFAULT_LIMIT, Bench, Execution
+from tb.environment import DEFAULT_LIMIT, INPUT, OUTPUT, PROGRAM, STREAM, Bench, Execution
 from tb.host import Finish
 from tb.scoreboard import MismatchError, compare_errors
 
@@ -44,6 +44,12 @@ STREAM_BYTES = 256 + (64 + 4 * 128) + 32 * 256
 BEYOND = 1 << 16
 """Bytes past the end of memory that the model of a stopped program may touch."""
 
+LOAD_AT, STORE_AT = (
+    [index for index, word in enumerate(assemble(EVERY_ENGINE).instructions) if word.opcode == code]
+    for code in (Opcode.DMA_LOAD, Opcode.DMA_STORE)
+)
+"""The instructions of `EVERY_ENGINE` that use memory."""
+
 Command = Literal["START", "SOFT_RESET", "ABORT"]
 
 
@@ -56,6 +62,17 @@ def load_every_engine(bench: Bench) -> StartState:
     """Put `EVERY_ENGINE` and a random stream into memory; return how to start it."""
     stream = bench.random.integers(0, 256, STREAM_BYTES, np.uint8).tobytes()
     return bench.load(program(EVERY_ENGINE), stream)
+
+
+def user_of(address: int) -> tuple[Engine, int]:
+    """Return the engine and the instruction of `EVERY_ENGINE` that use the word at `address`."""
+    if PROGRAM <= address < STREAM:
+        return Engine.SEQ, (address - PROGRAM) // 16
+    if address >= STREAM:
+        return Engine.STREAM, 0
+    if address < OUTPUT:
+        return Engine.LD, LOAD_AT[address >= INPUT + 0x4000]
+    return Engine.ST, STORE_AT[address >= OUTPUT + 0x4000]
 
 
 async def next_program_runs(bench: Bench) -> Execution:
@@ -75,6 +92,19 @@ async def state(bench: Bench) -> dict[str, int]:
     value = await bench.host.read_seq(SeqReg.STATUS)
     names = ("DONE", "BUSY", "ERROR", "ERROR_CODE", "ERROR_ENGINE")
     return {name: SEQ_FIELDS[f"STATUS_{name}"].get(value) for name in names}
+
+
+async def report(bench: Bench) -> ErrorReport | None:
+    """Return the error that the status registers show, None if there is none; busy or not."""
+    now = await state(bench)
+    if not now["ERROR"]:
+        return None
+    return ErrorReport(
+        ErrorCode(now["ERROR_CODE"]),
+        Engine(now["ERROR_ENGINE"]),
+        await bench.host.read_seq(SeqReg.ERROR_INSTR),
+        await bench.host.read_seq(SeqReg.ERROR_ADDR),
+    )
 
 
 async def wait_idle(bench: Bench, limit: int = 2000) -> None:

@@ -9,18 +9,19 @@ import cocotb
 import numpy as np
 
 from golden.machine import ErrorReport, StartState
-from npu.isa import Engine, ErrorCode, Opcode
+from npu.isa import Engine, ErrorCode
 from tb.bursts import split
 from tb.dut import Dut
 from tb.environment import DEFAULT_LIMIT, INPUT, OUTPUT, PROGRAM, STREAM, Bench
 from tb.knobs import Knobs
 from tb.recovery import (
-    EVERY_ENGINE,
+    STORE_AT,
     STREAM_BYTES,
     load_every_engine,
     next_program_runs,
     program,
     run_stopped,
+    user_of,
 )
 from tb.scoreboard import compare_errors
 
@@ -136,23 +137,13 @@ async def test_bus_error_no_memory(dut: Dut) -> None:
     await next_program_runs(bench)
 
 
-LOAD_AT, STORE_AT = (
-    [index for index, word in enumerate(program(EVERY_ENGINE)) if word.opcode == opcode]
-    for opcode in (Opcode.DMA_LOAD, Opcode.DMA_STORE)
-)
-"""The instructions of `EVERY_ENGINE` that use memory."""
-
-
 def _report_at(word: int) -> ErrorReport:
     """Return how `EVERY_ENGINE` ends if the accesses to `word` fail."""
-    if STREAM <= word < STREAM + STREAM_BYTES:
-        return ErrorReport(ErrorCode.READ_ERROR, Engine.STREAM, 0, word)
-    if INPUT <= word < INPUT + 0x8000:
-        instr = LOAD_AT[(word - INPUT) // 0x4000]
-        return ErrorReport(ErrorCode.READ_ERROR, Engine.LD, instr, word)
-    second = word >= OUTPUT + 0x4000
-    row_bytes = 128 if second else 64
-    return ErrorReport(ErrorCode.WRITE_ERROR, Engine.ST, STORE_AT[second], word & -row_bytes)
+    engine, instr = user_of(word)
+    if engine is not Engine.ST:
+        return ErrorReport(ErrorCode.READ_ERROR, engine, instr, word)
+    row_bytes = 64 if instr == STORE_AT[0] else 128
+    return ErrorReport(ErrorCode.WRITE_ERROR, engine, instr, word & -row_bytes)
 
 
 @cocotb.test
