@@ -108,8 +108,9 @@ class OpenBursts:
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing is under way."""
-        return not (any(self.reads.values()) or self.writes or self.unanswered)
+        """Whether nothing is under way or asked for."""
+        asked = self._dut.M_AXI_ARVALID.value or self._dut.M_AXI_AWVALID.value
+        return not (asked or any(self.reads.values()) or self.writes or self.unanswered)
 
     async def _watch(self) -> None:
         dut = self._dut

@@ -75,6 +75,12 @@ def user_of(address: int) -> tuple[Engine, int]:
     return Engine.ST, STORE_AT[address >= OUTPUT + 0x4000]
 
 
+async def start_and_wait(bench: Bench, cycles: int) -> None:
+    """Start `EVERY_ENGINE` and let some cycles pass."""
+    await bench.host.start_program(load_every_engine(bench))
+    await ClockCycles(bench.dut.clk, cycles)
+
+
 async def next_program_runs(bench: Bench) -> Execution:
     """Run a program that needs every engine, bus and stream; it must be right bit for bit."""
     execution = await bench.run(program(EVERY_ENGINE), load_every_engine(bench))
