@@ -137,7 +137,7 @@ async def test_control_abort_at_the_end(dut: Dut) -> None:
 
 @cocotb.test
 async def test_control_abort_while_idle(dut: Dut) -> None:
-    """An abort while idle does nothing, be it fresh from reset, behind an end or behind an error."""
+    """An abort while idle does nothing: fresh from reset, behind an end, behind an error."""
     bench = await Bench.start(dut)
     for text in ("", "END", "NOP"):
         if text:

@@ -183,6 +183,24 @@ async def test_protection_limit_is_inclusive(dut: Dut) -> None:
 
 
 @cocotb.test
+async def test_protection_every_page_bit(dut: Dut) -> None:
+    """A region whose pages differ from the accessed one in any single bit does not permit it."""
+    bench = await Bench.start(dut)
+    transfer = Transfer(False, 0, 0, 1, 16, 16)
+    start = bench.load(program(transfer.text))
+    code = Region(PROGRAM, PROGRAM, True, False)
+    for bit in range(12, 32):
+        other = INPUT ^ 1 << bit
+        regions = [code, Region(other, other, True, True)]
+        if other < INPUT:
+            regions.append(Region(other, INPUT - 1, True, True))
+        else:
+            regions.append(Region(INPUT + PAGE, other, True, True))
+        await _protect(bench, regions)
+        await run_stopped(bench, start, _denied(Engine.LD, 0, INPUT))
+
+
+@cocotb.test
 async def test_protection_fetch(dut: Dut) -> None:
     """The program is fetched under the same rules; the report names the first denied word."""
     bench = await Bench.start(dut)
@@ -236,9 +254,15 @@ async def test_protection_stream_read(dut: Dut) -> None:
 
 
 async def _store_near_stream(bench: Bench, first: int, row_bytes: int, shares: int) -> bool:
-    """Store `row_bytes` bytes from `first` while a stream is in use; return whether that was denied.
+    """Store bytes while a stream is in use; return whether that was denied.
 
-    The stream begins at a place of its own within a page; `first` is relative to it.
+    The stream begins at a place of its own within a page.
+
+    Args:
+        bench: the bench, idle.
+        first: where the store begins, relative to the stream.
+        row_bytes: bytes to store.
+        shares: length of the stream in pieces of 256 bytes.
     """
     base, length = STREAM + PAGE + 64 * int(bench.random.integers(0, 64)), 256 * shares
     text = _shares(shares)

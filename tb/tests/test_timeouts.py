@@ -19,10 +19,10 @@ from tb.environment import INPUT, OUTPUT, PROGRAM, STREAM, Bench
 from tb.knobs import Knobs
 from tb.recovery import (
     command,
-    load_every_engine,
     next_program_runs,
     program,
     report,
+    start_and_wait,
     state,
     user_of,
     wait_idle,
@@ -323,9 +323,8 @@ async def test_timeout_at_any_cycle(dut: Dut) -> None:
     await _be_patient(bench, PATIENCE)
     cycles = (await next_program_runs(bench)).finish.counters.cycles
     timeouts = 0
-    for _ in range(25):
-        await bench.host.start_program(load_every_engine(bench))
-        await ClockCycles(dut.clk, int(bench.random.integers(1, cycles)))
+    for turn in range(25):
+        await start_and_wait(bench, int(bench.random.integers(1, cycles)))
         which = int(bench.random.integers(1, 4))
         await bench.set_knobs(Knobs(read_silent=which & 1, write_silent=which >> 1))
         await bench.host.wait_interrupt(cycles + 3 * PATIENCE)
@@ -336,6 +335,11 @@ async def test_timeout_at_any_cycle(dut: Dut) -> None:
             assert error.code is ErrorCode.TIMEOUT, str(error)
             assert (error.engine, error.address) in possible, f"{error}, owed: {possible}"
             assert (error.engine, error.instr) == user_of(error.address), str(error)
+        await command(bench, "SOFT_RESET" if turn % 2 else "ABORT")
+        await ClockCycles(dut.clk, PATIENCE)
+        assert turn % 2 or await report(bench) == error, (
+            "an abort behind the end changed the report"
+        )
         await bench.set_knobs(Knobs())
         await wait_idle(bench)
         await next_program_runs(bench)
