@@ -17,7 +17,7 @@ from cocotb.triggers import ClockCycles
 from golden.machine import ErrorReport, Machine, StartState
 from npu.asm import assemble
 from npu.isa import Engine, ErrorCode, Instruction, Opcode
-from npu.regs.generated import CHIP_BASE, SEQ_FIELDS, ChipReg, SeqReg
+from npu.regs.generated import SEQ_FIELDS, SeqReg
 from tb import logs
 from tb.environment import DEFAULT_LIMIT, INPUT, OUTPUT, PROGRAM, STREAM, Bench, Execution
 from tb.host import Finish
@@ -123,16 +123,6 @@ async def wait_idle(bench: Bench, limit: int = 2000) -> None:
             return
         await ClockCycles(bench.dut.clk, 20)
     raise AssertionError(f"still busy after {limit} cycles: {bench.host.where()}")
-
-
-async def set_region(
-    bench: Bench, index: int, base: int, limit: int, *, read: bool, write: bool, lock: bool = False
-) -> None:
-    """Program region `index`, from the page of byte `base` to the page of byte `limit`."""
-    at = CHIP_BASE + ChipReg[f"REGION{index}_BASE"]
-    values = (base & ~0xFFF, limit & ~0xFFF, read | write << 1 | lock << 2)
-    for offset, value in zip((0, 4, 8), values, strict=True):
-        await bench.host.write32(at + offset, value)
 
 
 def _old_or_new(

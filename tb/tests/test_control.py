@@ -22,11 +22,11 @@ from tb.recovery import (
     next_program_runs,
     program,
     report,
-    set_region,
     start_and_wait,
     state,
     wait_idle,
 )
+from tb.regions import Region, set_region
 from tb.scoreboard import compare_errors
 
 PATIENCE = 150
@@ -223,7 +223,7 @@ async def test_control_first_error_stays(dut: Dut) -> None:
         (slow, quick, 16, write_error),
         (quick, slow, (1 << 31) - hole, region),
     ):
-        await set_region(bench, 0, 0, (1 << 31) - 1, read=True, write=True)
+        await set_region(bench, 0, Region(0, (1 << 31) - 1, True, True))
         await bench.set_knobs(Knobs(read_latency=read_latency, write_latency=write_latency))
         text = "\n".join([store.format(2), load.format(2, offset), "END"])
         await bench.host.start_program(bench.load(program(text), bases=bases))

@@ -1,67 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory protection: regions checked on every burst of every client, the stream in use, locks."""
+"""Memory protection: regions checked on every burst of program and DMA, and their locks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import cocotb
 import numpy as np
 
-from golden.machine import ErrorReport, StartState
+from golden.machine import ErrorReport
 from npu.isa import Engine, ErrorCode
 from npu.regs.generated import CHIP_BASE, ChipReg
 from tb.bursts import PAGE, ReadBursts, WriteBursts, split
 from tb.dut import Dut
-from tb.environment import INPUT, PROGRAM, STREAM, Bench, reset
+from tb.environment import INPUT, PROGRAM, Bench, reset
 from tb.recovery import (
     command,
     next_program_runs,
     program,
     run_stopped,
-    set_region,
     wait_idle,
 )
-
-REGIONS = 8
-TOP = 0xFFFF_FFFF
+from tb.regions import CLOSED, COUNT, OPEN, Region, permitted, protect, set_region
 
 
-@dataclass(frozen=True)
-class Region:
-    """What a region permits: bytes from page `base` to page `limit`, both included."""
-
-    base: int
-    limit: int
-    read: bool
-    write: bool
-
-    def permits(self, address: int, *, write: bool) -> bool:
-        """Whether this region alone permits an access to the page of `address`."""
-        inside = self.base // PAGE <= address // PAGE <= self.limit // PAGE
-        return inside and (self.write if write else self.read)
-
-
-OPEN = Region(0, TOP, True, True)
-CLOSED = Region(0, TOP, False, False)
-
-
-async def _protect(bench: Bench, regions: Sequence[Region]) -> None:
-    """Program all regions; those not given are closed."""
-    for index in range(REGIONS):
-        region = regions[index] if index < len(regions) else CLOSED
-        await set_region(
-            bench, index, region.base, region.limit, read=region.read, write=region.write
-        )
-
-
-def _permitted(regions: Sequence[Region], address: int, *, write: bool) -> bool:
-    return any(region.permits(address, write=write) for region in regions)
-
-
-def _denied(code: Engine, instr: int, address: int) -> ErrorReport:
-    return ErrorReport(ErrorCode.REGION, code, instr, address)
+def _denied(engine: Engine, instr: int, address: int) -> ErrorReport:
+    return ErrorReport(ErrorCode.REGION, engine, instr, address)
 
 
 @dataclass(frozen=True)
@@ -117,12 +81,12 @@ async def test_protection_regions(dut: Dut) -> None:
     reads, writes = ReadBursts(dut), WriteBursts(dut)
     pages, outcomes = 6, {True: 0, False: 0}
     for _ in range(12):
-        regions = [_random_region(bench.random, pages) for _ in range(REGIONS)]
+        regions = [_random_region(bench.random, pages) for _ in range(COUNT)]
         if bench.random.random() < 0.5:
-            regions[int(bench.random.integers(1, REGIONS))] = CLOSED
-        code = int(bench.random.integers(REGIONS))
+            regions[int(bench.random.integers(1, COUNT))] = CLOSED
+        code = int(bench.random.integers(COUNT))
         regions[code] = Region(PROGRAM, PROGRAM, True, False)
-        await _protect(bench, regions)
+        await protect(bench, regions)
         reads.bursts.clear()
         writes.bursts.clear()
         for _ in range(5):
@@ -130,7 +94,7 @@ async def test_protection_regions(dut: Dut) -> None:
             words = program(transfer.text)
             start = bench.load(words)
             allowed = [
-                _permitted(regions, burst[0], write=transfer.store) for burst in transfer.bursts
+                permitted(regions, burst[0], write=transfer.store) for burst in transfer.bursts
             ]
             outcomes[all(allowed)] += 1
             if all(allowed):
@@ -140,11 +104,11 @@ async def test_protection_regions(dut: Dut) -> None:
             engine = Engine.ST if transfer.store else Engine.LD
             await run_stopped(bench, start, _denied(engine, transfer.before, first[0]))
         for burst in reads.bursts:
-            assert _permitted(regions, burst.address, write=False), f"{burst} was denied"
+            assert permitted(regions, burst.address, write=False), f"{burst} was denied"
         for burst in writes.bursts:
-            assert _permitted(regions, burst.address, write=True), f"{burst} was denied"
+            assert permitted(regions, burst.address, write=True), f"{burst} was denied"
     assert min(outcomes.values()) >= 10, f"allowed and denied: {outcomes}"
-    await _protect(bench, [OPEN])
+    await protect(bench, [OPEN])
     await next_program_runs(bench)
 
 
@@ -158,7 +122,7 @@ async def test_protection_permissions(dut: Dut) -> None:
         start = bench.load(program(transfer.text))
         engine = Engine.ST if store else Engine.LD
         for read, write in ((True, False), (False, True)):
-            await _protect(bench, [code, Region(INPUT, INPUT, read, write)])
+            await protect(bench, [code, Region(INPUT, INPUT, read, write)])
             if write == store:
                 await bench.run(program(transfer.text), start)
             else:
@@ -171,7 +135,7 @@ async def test_protection_limit_is_inclusive(dut: Dut) -> None:
     bench = await Bench.start(dut)
     page = INPUT + 3 * PAGE
     regions = [Region(PROGRAM, PROGRAM, True, False), Region(page, page + PAGE, True, True)]
-    await _protect(bench, regions)
+    await protect(bench, regions)
     inside, below, above = (3 * PAGE, 2 * PAGE), 3 * PAGE - 16, 5 * PAGE
     for store, engine in ((False, Engine.LD), (True, Engine.ST)):
         whole = Transfer(store, 0, inside[0], 1, inside[1], inside[1])
@@ -196,7 +160,7 @@ async def test_protection_every_page_bit(dut: Dut) -> None:
             regions.append(Region(other, INPUT - 1, True, True))
         else:
             regions.append(Region(INPUT + PAGE, other, True, True))
-        await _protect(bench, regions)
+        await protect(bench, regions)
         await run_stopped(bench, start, _denied(Engine.LD, 0, INPUT))
 
 
@@ -211,107 +175,13 @@ async def test_protection_fetch(dut: Dut) -> None:
         base = PROGRAM + PAGE - 16 * allowed
         bench.memory.stage(base, raw)
         start = replace(bench.load([]), ucode_base=base, ucode_len=len(words))
-        await _protect(bench, [Region(0, PROGRAM, True, True)])
+        await protect(bench, [Region(0, PROGRAM, True, True)])
         fetched.bursts.clear()
         await run_stopped(bench, start, _denied(Engine.SEQ, allowed, PROGRAM + PAGE))
         assert all(burst.address < PROGRAM + PAGE for burst in fetched.bursts)
-        await _protect(bench, [CLOSED, Region(PROGRAM, PROGRAM + 2 * PAGE, True, False)])
+        await protect(bench, [CLOSED, Region(PROGRAM, PROGRAM + 2 * PAGE, True, False)])
         await bench.run(words, start)
-    await _protect(bench, [OPEN])
-    await next_program_runs(bench)
-
-
-def _with_stream(bench: Bench, text: str, base: int, length: int) -> StartState:
-    """Load a program and `length` random bytes of stream at `base`."""
-    bench.memory.stage(base, bench.random.integers(0, 256, length, np.uint8))
-    return replace(bench.load(program(text)), stream_base=base, stream_len=length)
-
-
-def _shares(count: int) -> str:
-    """Return instructions that take `count` shares of 256 bytes and write different words."""
-    lines = (f"GELU dst={0x1000 + 0x80 * n:#x} src0=0x0 M=2 N=64 stream" for n in range(count))
-    return "\n".join(lines) + "\n"
-
-
-@cocotb.test
-async def test_protection_stream_read(dut: Dut) -> None:
-    """The stream is read under the same rules; the report names the first denied burst."""
-    bench = await Bench.start(dut)
-    text = _shares(40) + "END"
-    read = ReadBursts(dut)
-    for allowed in (0, 64, 512, 576, 5000 // 64 * 64):
-        base = STREAM + 2 * PAGE - allowed
-        start = _with_stream(bench, text, base, 40 * 256)
-        code = Region(PROGRAM, PROGRAM, True, False)
-        await _protect(bench, [code, Region(STREAM, STREAM + PAGE, True, False)])
-        read.bursts.clear()
-        await run_stopped(bench, start, _denied(Engine.STREAM, 0, STREAM + 2 * PAGE))
-        assert all(burst.address < STREAM + 2 * PAGE for burst in read.bursts)
-        await _protect(bench, [code, Region(STREAM, STREAM + 4 * PAGE, True, False)])
-        await bench.run(program(text), start)
-    await _protect(bench, [OPEN])
-    await next_program_runs(bench)
-
-
-async def _store_near_stream(bench: Bench, first: int, row_bytes: int, shares: int) -> bool:
-    """Store bytes while a stream is in use; return whether that was denied.
-
-    The stream begins at a place of its own within a page.
-
-    Args:
-        bench: the bench, idle.
-        first: where the store begins, relative to the stream.
-        row_bytes: bytes to store.
-        shares: length of the stream in pieces of 256 bytes.
-    """
-    base, length = STREAM + PAGE + 64 * int(bench.random.integers(0, 64)), 256 * shares
-    text = _shares(shares)
-    text += f"SET BASE2 v={base + first}\nDMA_STORE dst=0x20000 M=1 N={row_bytes} b=2\nEND"
-    start = _with_stream(bench, text, base, length)
-    image = bench.memory.read(base, length)
-    bursts = list(split(base + first, 1, row_bytes, 0))
-    touching = [b for b in bursts if b[0] < base + length and b[-1] >= base]
-    if not touching:
-        await bench.run(program(text), start)
-        return False
-    await run_stopped(bench, start, _denied(Engine.ST, shares + 1, touching[0][0]))
-    assert bench.memory.read(base, length) == image, "the stream in use was written"
-    return True
-
-
-@cocotb.test
-async def test_protection_stream_written(dut: Dut) -> None:
-    """No store touches the stream in use; the bytes right before and right behind are free."""
-    bench = await Bench.start(dut)
-    shares = 3
-    length = 256 * shares
-    for first, row_bytes, denied in (
-        (-64, 64, False),
-        (-64, 65, True),
-        (-1024, 1024, False),
-        (-1040, 1041, True),
-        (length - 16, 1, True),
-        (length - 16, 2000, True),
-        (length, 1, False),
-        (length, 3000, False),
-        (-PAGE, 3 * PAGE, True),
-        (256, 32, True),
-    ):
-        assert await _store_near_stream(bench, first, row_bytes, shares) == denied
-    for _ in range(20):
-        shares = int(bench.random.integers(1, 12))
-        first = 16 * int(bench.random.integers(-160, 16 * shares + 32))
-        await _store_near_stream(bench, first, int(bench.random.integers(1, 2600)), shares)
-    await next_program_runs(bench)
-
-
-@cocotb.test
-async def test_protection_without_stream(dut: Dut) -> None:
-    """Where a stream was is writable again as soon as a program runs without one."""
-    bench = await Bench.start(dut)
-    await next_program_runs(bench)
-    text = f"SET BASE2 v={STREAM}\nDMA_STORE dst=0x0 M=1 N=512 b=2\nEND"
-    await bench.execute(program(text))
+    await protect(bench, [OPEN])
     await next_program_runs(bench)
 
 
@@ -322,13 +192,13 @@ async def test_protection_lock(dut: Dut) -> None:
     transfer = Transfer(True, 0, 0, 1, 256, 256)
     start = bench.load(program(transfer.text))
     denied = _denied(Engine.ST, 0, INPUT)
-    await set_region(bench, 0, 0, TOP, read=True, write=False, lock=True)
+    await set_region(bench, 0, replace(OPEN, write=False), lock=True)
     await run_stopped(bench, start, denied)
-    await set_region(bench, 0, 0, TOP, read=True, write=True)
+    await set_region(bench, 0, OPEN)
     await run_stopped(bench, start, denied)
     await command(bench, "SOFT_RESET")
     await wait_idle(bench)
-    await set_region(bench, 0, 0, TOP, read=True, write=True)
+    await set_region(bench, 0, OPEN)
     await run_stopped(bench, start, denied)
     at = CHIP_BASE + ChipReg.REGION0_CTRL
     assert await bench.host.read32(at) == 0b101
