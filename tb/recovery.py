@@ -20,7 +20,6 @@ from npu.isa import Engine, ErrorCode, Instruction, Opcode
 from npu.regs.generated import SEQ_FIELDS, SeqReg
 from tb import logs
 from tb.environment import DEFAULT_LIMIT, INPUT, OUTPUT, PROGRAM, STREAM, Bench, Execution
-from tb.host import Finish
 from tb.scoreboard import MismatchError, compare_errors
 
 EVERY_ENGINE = """
@@ -141,13 +140,7 @@ def _old_or_new(
         )
 
 
-async def run_stopped(
-    bench: Bench,
-    start: StartState,
-    expected: ErrorReport,
-    *,
-    limit: int = DEFAULT_LIMIT,
-) -> Finish:
+async def run_stopped(bench: Bench, start: StartState, expected: ErrorReport) -> None:
     """Run a loaded program that ends with the error `expected` and has changed nothing beyond it.
 
     Every byte of memory and SRAM may be written by one instruction of the program at most.
@@ -156,7 +149,6 @@ async def run_stopped(
         bench: the bench, idle.
         start: as `Bench.load` returned it.
         expected: the report.
-        limit: cycles until the interrupt must have come.
 
     Raises:
         MismatchError: another report, or a byte that is neither old nor the complete program's.
@@ -166,11 +158,10 @@ async def run_stopped(
     new_sram = sram.copy()
     new_memory = np.concatenate([memory, np.zeros(BEYOND, np.uint8)])
     Machine(bench.config, new_memory, new_sram, races=False).run(start)
-    finish = await bench.host.run_program(start, limit)
+    finish = await bench.host.run_program(start, DEFAULT_LIMIT)
     compare_errors(expected, finish.error)
     _old_or_new("memory", memory, new_memory[: memory.size], bench.memory.data)
     _old_or_new("SRAM", sram, new_sram, await bench.sync())
-    return finish
 
 
 class Dispatches:
