@@ -557,14 +557,14 @@ async def test_refuse_addresses(dut: Dut) -> None:
 async def test_refuse_nothing_at_the_top_of_memory(dut: Dut) -> None:
     """A transfer whose last byte is the last of 32 bits is legal: it reaches the bus."""
     refusals = await Refusals.start(dut)
-    bench, bases = refusals.bench, (INPUT, OUTPUT, 0x10, 0, 0, 0, 0, 0)
+    bench = refusals.bench
     codes = {"LOAD": (ErrorCode.READ_ERROR, Engine.LD), "STORE": (ErrorCode.WRITE_ERROR, Engine.ST)}
     for name, (code, engine) in codes.items():
         for rows, size in ((1, 16), (1, 7), (2, 64), (3, 256)):
             offset = (1 << 32) - 0x10 - (rows - 1) * -(-size // WORD) * WORD - size
             offset -= offset % WORD
             text = f"NOP\nDMA_{name} dst=0x100 b=2 off={offset:#x} M={rows} N={size}\nEND"
-            start = bench.load(assemble(text).instructions, bases=bases)
+            start = bench.load(assemble(text).instructions, bases=BASES)
             found = (await bench.host.run_program(start, DEFAULT_LIMIT)).error
             assert found == ErrorReport(code, engine, 1, 0x10 + offset), found
             await refusals.recover()
@@ -587,8 +587,10 @@ async def test_refuse_addresses_before_ranges(dut: Dut) -> None:
 async def test_refuse_set_values(dut: Dut) -> None:
     """SET takes multiples of the register's granularity; the address is the value."""
     refusals = await Refusals.start(dut)
-    registers = {int(SetReg.BASE0) + number: (1 << number % 4, 8) for number in range(8)}
-    registers[int(SetReg.STREAM)] = (1, 2, 4, 8, 16, 32)
+    registers: dict[int, tuple[int, ...]] = {
+        SetReg.BASE0 + number: (1 << number % 4, 8) for number in range(8)
+    }
+    registers[SetReg.STREAM] = (1, 2, 4, 8, 16, 32)
     for register, wrong in registers.items():
         for low, high in product(wrong, (0x1_0000, 0xFFFF_FFC0)):
             value = low | high
