@@ -297,6 +297,13 @@ def test_float_network(tokens: Wrong, message: str) -> None:
     refused(lambda: calibrate(FLOATS, tokens), rf"calibrate: {message}")
 
 
+def test_checkpoints_made_in_memory() -> None:
+    """A float model of another family, or with tensors of another type, cannot be made."""
+    wide = {name: tensor.astype(np.float64) for name, tensor in FLOATS.tensors.items()}
+    refused(lambda: replace(FLOATS, family="bert"), r"given family 'bert', allowed \('gpt2',\)")
+    refused(lambda: replace(FLOATS, tensors=wide), r"'wte.weight': given dtype float64, allowed f")
+
+
 def test_activations() -> None:
     """An activation has the name of a config."""
     refused(lambda: activation("relu", np.zeros(1)), r"activation: given 'relu', allowed \['gelu'")
