@@ -299,7 +299,7 @@ def test_float_network(tokens: Wrong, message: str) -> None:
 
 def test_checkpoints_made_in_memory() -> None:
     """A float model of another family, or with tensors of another type, cannot be made."""
-    wide = {name: tensor.astype(np.float64) for name, tensor in FLOATS.tensors.items()}
+    wide: Wrong = {name: tensor.astype(np.float64) for name, tensor in FLOATS.tensors.items()}
     refused(lambda: replace(FLOATS, family="bert"), r"given family 'bert', allowed \('gpt2',\)")
     refused(lambda: replace(FLOATS, tensors=wide), r"'wte.weight': given dtype float64, allowed f")
 
