@@ -8,33 +8,46 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from tb import build, faults, lint, registry, regress, runner, waves
 from tb.paths import BUILD, ROOT
 from tb.verilator import VerilatorError
 
 
+class UsageError(ValueError):
+    """A command line that asks for something that there is not."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
 def _names(text: str) -> list[str]:
-    return [name for name in (part.strip() for part in text.split(",")) if name]
+    names = [name for name in (part.strip() for part in text.split(",")) if name]
+    if text and not names:
+        raise UsageError(f"given {text!r}, allowed names separated by commas")
+    return names
 
 
 def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"given {text}, allowed 1 and above")
-    return value
+    if not (text.isascii() and text.isdecimal()) or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"given {text!r}, allowed 1 and above")
+    return int(text)
 
 
 def _array_dim(text: str) -> int:
-    value = int(text)
-    if value not in (8, 16, 32):
-        raise argparse.ArgumentTypeError(f"given {text}, allowed 8, 16, 32")
-    return value
+    if text not in ("8", "16", "32"):
+        raise argparse.ArgumentTypeError(f"given {text!r}, allowed 8, 16, 32")
+    return int(text)
 
 
 def _check_simulator(name: str) -> None:
     if name != "verilator":
-        raise SystemExit(f"SIM={name}: only SIM=verilator is supported")
+        raise UsageError(f"SIM={name}: only SIM=verilator is supported")
 
 
 def _print_result(result: runner.Result) -> None:
@@ -68,7 +81,7 @@ def _run(arguments: argparse.Namespace) -> int:
     names = _names(arguments.tests)
     chosen = registry.select(names, tests) if names else tests
     if not chosen:
-        raise SystemExit("no test to run")
+        raise UsageError("no test to run")
     configuration = _configuration(arguments, "debug" if arguments.debug else "fast")
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     jobs = [runner.Job(test, configuration, seed) for test in chosen for seed in seeds]
@@ -106,7 +119,7 @@ def _waves(arguments: argparse.Namespace) -> int:
     _check_simulator(arguments.sim)
     names = _names(arguments.tests)
     if not names:
-        raise SystemExit("make waves needs TESTCASE=name")
+        raise UsageError("make waves needs TESTCASE=name")
     missing = build.fst_missing()
     if missing is not None:
         raise build.BuildError(missing)
@@ -145,10 +158,11 @@ def _faults(arguments: argparse.Namespace) -> int:
     _check_simulator(arguments.sim)
     chosen = faults.discover()
     names = _names(arguments.faults)
+    unknown = set(names) - {fault.name for fault in chosen}
+    if unknown:
+        raise UsageError(f"no fault is called {', '.join(sorted(unknown))}; see faults/")
     if names:
         chosen = [fault for fault in chosen if fault.name in names]
-    if not chosen:
-        raise SystemExit("no fault to plant")
     build.generate()
 
     def show(verdict: faults.Verdict) -> None:
@@ -189,7 +203,7 @@ def _gen(_: argparse.Namespace) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="npu", description="Tessera: build, run and check.")
+    parser = _Parser(prog="npu", description="Tessera: build, run and check.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(
@@ -247,6 +261,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         status: int = arguments.function(arguments)
     except (
+        UsageError,
         build.BuildError,
         VerilatorError,
         registry.UnknownTestError,
