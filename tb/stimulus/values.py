@@ -49,9 +49,19 @@ def factor(random: np.random.Generator, spread: float, target: float) -> tuple[i
     return mult, min(max(shift, 0), 63)
 
 
-def factors(
+def stored_factor(random: np.random.Generator, spread: float, target: float) -> tuple[int, int]:
+    """Return `factor`, now and then any uint16 multiplier and any shift byte.
+
+    Of a shift byte in memory bits 5:0 count, and the multiplier may use all its 16 bits.
+    """
+    if random.random() < 0.1:
+        return int(full(random, (), np.uint16)), int(full(random, (), np.uint8))
+    return factor(random, spread, target)
+
+
+def stored_factors(
     random: np.random.Generator, count: int, spread: float, target: float
 ) -> tuple[Array, Array]:
-    """Return `factor` for each of `count` channels: (mult uint16, shift uint8)."""
-    pairs = [factor(random, spread, target) for _ in range(count)]
+    """Return `stored_factor` for each of `count` channels: (mult uint16, shift uint8)."""
+    pairs = [stored_factor(random, spread, target) for _ in range(count)]
     return np.array([m for m, _ in pairs], np.uint16), np.array([s for _, s in pairs], np.uint8)
