@@ -164,21 +164,30 @@ async def run_stopped(bench: Bench, start: StartState, expected: ErrorReport) ->
     _old_or_new("SRAM", sram, new_sram, await bench.sync())
 
 
-class Dispatches:
-    """The words that the chip dispatches from now on, out of the bench's log."""
+class Aborts:
+    """Aborts programs, and knows out of the bench's log what their report may be."""
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
         self._log = logs.Log(bench.run_dir / "events.bin", logs.EVENT)
 
-    async def forget(self) -> None:
-        """Start afresh."""
+    async def start_and_wait(self, cycles: int) -> None:
+        """Start `EVERY_ENGINE` and let some cycles pass."""
         await self._bench.sync()
         self._log.take()
+        await start_and_wait(self._bench, cycles)
 
-    async def last(self) -> int:
-        """Return the index of the word dispatched last, 0 if there was none."""
+    async def abort(self) -> set[ErrorReport]:
+        """Abort the program; return the reports of an abort at any moment of the register access.
+
+        The report names the word dispatched last, 0 if there was none.
+        """
+        since = int(self._bench.dut.cycle.value)
+        await command(self._bench, "ABORT")
         await self._bench.sync()
         events = self._log.take()
-        words = events["instr"][events["kind"] == logs.DISPATCH]
-        return int(words[-1]) if words.size else 0
+        words = events[events["kind"] == logs.DISPATCH]
+        before = words["instr"][words["cycle"] < since]
+        during = words["instr"][words["cycle"] >= since]
+        possible = [*before[-1:], *during] if before.size else [0, *during]
+        return {ErrorReport(ErrorCode.ABORTED, Engine.SEQ, int(word), 0) for word in possible}

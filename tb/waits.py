@@ -23,8 +23,10 @@ CHANNELS = {
     "B": ("bvalid", "M_AXI_BREADY", "bid"),
 }
 """Valid, ready and identifier of each channel; identifiers are the numbers of the engines."""
-QUIET = "SOFTMAX dst=0x10000 src0=0x20000 src1=0x30000 M=64 N=512 out=u16\nBARRIER smx\n"
-"""Leaves the bus alone for some thousand cycles once program and stream have been read ahead."""
+QUIET = "SOFTMAX dst=0x10000 src0=0x20000 src1=0x30000 M={} N=512 out=u16\nBARRIER smx\n"
+"""Leaves the bus alone for some time once program and stream have been read ahead."""
+SHORT, LONG = QUIET.format(4), QUIET.format(64)
+"""Hundreds of cycles, and enough to fill the FIFO of the stream."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,9 @@ def _missing(owed: OpenBursts, engine: Engine) -> int:
     return owed.reads[engine][0][0]
 
 
-LATE_LOAD = QUIET + "DMA_LOAD dst=0x0 M=1 N=1000 b=0 off=0x40\nEND"
-LATE_STORE = QUIET + "DMA_STORE dst=0x0 M=1 N=500 b=1 off=0x40\nEND"
-LATE_STREAM = QUIET + "GEMM dst=0x0 src0=0x8000 M=1 N=64 K=768 B=stream out=i32\nEND"
+LATE_LOAD = SHORT + "DMA_LOAD dst=0x0 M=1 N=1000 b=0 off=0x40\nEND"
+LATE_STORE = SHORT + "DMA_STORE dst=0x0 M=1 N=500 b=1 off=0x40\nEND"
+LATE_STREAM = LONG + "GEMM dst=0x0 src0=0x8000 M=1 N=64 K=768 B=stream out=i32\nEND"
 FIFO = 32 * 1024
 WAITS = {
     "program, address": Wait(
