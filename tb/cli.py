@@ -196,9 +196,8 @@ def _format(_: argparse.Namespace) -> int:
 
 
 def _build(arguments: argparse.Namespace) -> int:
-    """Build the models without running anything."""
-    for kind in arguments.kinds:
-        _configuration(arguments, kind)
+    """Build a model without running anything."""
+    _configuration(arguments, arguments.kind)
     return 0
 
 
@@ -248,7 +247,7 @@ def _parser() -> argparse.ArgumentParser:
 
     built = command("build", _build)
     common(built)
-    built.add_argument("kinds", nargs="*", choices=["fast", "debug"], default=["fast"])
+    built.add_argument("kind", nargs="?", choices=["fast", "debug"], default="fast")
 
     fault = command("faults", _faults)
     common(fault)
