@@ -27,8 +27,9 @@ def _positive(text: str) -> int:
 
 def _array_dim(text: str) -> int:
     value = int(text)
-    if value not in (8, 16, 32):
-        raise argparse.ArgumentTypeError(f"given {text}, allowed 8, 16, 32")
+    if value not in build.ARRAY_DIMS:
+        allowed = ", ".join(map(str, build.ARRAY_DIMS))
+        raise argparse.ArgumentTypeError(f"given {text}, allowed {allowed}")
     return value
 
 
@@ -126,9 +127,14 @@ def _waves(arguments: argparse.Namespace) -> int:
 
 
 def _test(arguments: argparse.Namespace) -> int:
-    """Build, then run everything under pytest: simulator-free tests and all tests on the RTL."""
+    """Build, then run everything under pytest: simulator-free tests and all tests on the RTL.
+
+    All sizes of the array are built, because the tests of GEMM run on each of them.
+    """
     _check_simulator(arguments.sim)
-    _configuration(arguments, "fast")
+    build.generate()
+    for array_dim in build.ARRAY_DIMS:
+        build.build(build.Configuration(array_dim=array_dim))
     command = [sys.executable, "-m", "pytest", "-n", str(arguments.jobs), "-q"]
     environment = {
         **os.environ,

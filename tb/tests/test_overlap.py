@@ -15,12 +15,15 @@ import numpy as np
 from npu.isa import Engine, Instruction, Opcode
 from tb.dut import Dut
 from tb.environment import Bench, Execution
+from tb.knobs import Knobs
 from tb.logs import DISPATCH, DONE, Records
 from tb.stimulus import Case, join
 from tb.stimulus.engines import ENGINES, SHAPES, of_class, of_one_word_rows
 from tb.stimulus.simple import DMA_BASES, Memory
 from tb.stimulus.space import BANKS, WORD, OneBank, Space, bank_of
 
+NEAR = Knobs(read_latency=1, write_latency=1)
+"""A memory that does not keep loads and stores from the SRAM."""
 LONG, SHORT = SHAPES.index("tiles"), SHAPES.index("odd")
 
 
@@ -119,7 +122,7 @@ async def _in_one_bank(bench: Bench, orders: Sequence[Order]) -> tuple[int, int]
 @cocotb.test
 async def test_overlap_one_bank_pairs(dut: Dut) -> None:
     """Each two engines on each bank; those that read, and those that write, wait for each other."""
-    bench = await Bench.start(dut)
+    bench = await Bench.start(dut, NEAR)
     pairs = list(combinations(ENGINES, 2))
     cycles = [await _in_one_bank(bench, [_together(bench, pair, 3)] * BANKS) for pair in pairs]
     crowded, free = np.sum(cycles, axis=0).tolist()
@@ -129,6 +132,6 @@ async def test_overlap_one_bank_pairs(dut: Dut) -> None:
 @cocotb.test
 async def test_overlap_one_bank_all(dut: Dut) -> None:
     """All six engines on one bank, each bank in turn: they wait, and all are right."""
-    bench = await Bench.start(dut)
+    bench = await Bench.start(dut, NEAR)
     crowded, free = await _in_one_bank(bench, [_together(bench, ENGINES, 1)] * (4 * BANKS))
     assert crowded > 1.1 * free, f"{crowded} cycles in one bank, {free} anywhere: nobody waited"
