@@ -74,9 +74,7 @@ def _check_busy(program: Sequence[Instruction], events: Records, engine: Engine)
     started = {int(event["instr"]): int(event["cycle"]) for event in dispatched}
     for subject in subjects:
         at = started[subject]
-        working = {
-            engines[instr] for instr in finished if started[instr] <= at < finished[instr]
-        }
+        working = {engines[instr] for instr in finished if started[instr] <= at < finished[instr]}
         idle = set(ENGINES) - working
         assert not idle, f"word {subject} on {engine.name}: {idle} had nothing to do"
 
@@ -90,9 +88,7 @@ async def _cross(dut: Dut, engine: Engine) -> None:
                 knobs = Knobs(read_latency=latency, write_latency=latency, **pressure)
                 await bench.set_knobs(knobs)
                 program, stream = join(bench, _groups(bench, engine, memory, busy))
-                execution = await bench.execute(
-                    program, stream, bases=DMA_BASES, limit=1_000_000
-                )
+                execution = await bench.execute(program, stream, bases=DMA_BASES, limit=1_000_000)
                 assert execution.finish.error is None, str(execution.finish.error)
                 if busy:
                     _check_busy(program, execution.events, engine)
