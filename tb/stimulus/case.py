@@ -36,7 +36,7 @@ class Case:
     data: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
 
     def fill(self, name: str, place: Place, rows: npt.NDArray[Any]) -> None:
-        """Give an operand its contents: (rows, n) elements; the rest of each row's words is 0xA5."""
+        """Give an operand its contents: (rows, n) elements, 0xA5 up to each row's word."""
         self.data[name] = rows
         raw = np.ascontiguousarray(rows, rows.dtype.newbyteorder("<")).view(np.uint8)
         raw = raw.reshape(place.rows, place.row_bytes)
@@ -118,7 +118,7 @@ def _loads(
     return words, at
 
 
-def _check_legal(words: Sequence[Instruction]) -> None:
+def check_legal(words: Sequence[Instruction]) -> None:
     """Raise ValueError, with the reason, if a generator made what the chip must refuse."""
     prefix: Instruction | None = None
     for word in words:
@@ -155,7 +155,7 @@ def join(bench: Bench, groups: Iterable[Sequence[Case]]) -> tuple[list[Instructi
         if loads:
             program.append(Instruction(Opcode.BARRIER, m=1 << Engine.LD))
         for case in cases:
-            _check_legal(case.words)
+            check_legal(case.words)
             program += case.words
             stream += case.stream
         program.append(Instruction(Opcode.BARRIER))

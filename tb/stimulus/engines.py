@@ -21,6 +21,8 @@ from tb.stimulus.space import Space
 
 ENGINES = (Engine.LD, Engine.ST, Engine.GEMM, Engine.SMX, Engine.NRM, Engine.VEC)
 
+ROWS = 64
+"""Rows that the accumulators hold of any A."""
 SHAPES = ("one", "odd", "below", "tile", "above", "tiles", "long")
 """The shape classes in the order of `shapes`."""
 
@@ -33,7 +35,7 @@ def shapes(edge: int) -> list[Shape]:
         Shape(edge - 1, edge - 1, edge - 1),
         Shape(edge, edge, edge),
         Shape(edge + 1, edge + 1, edge + 1),
-        Shape(2 * edge + 3, 2 * edge + 1, 2 * edge + 5),
+        Shape(min(2 * edge + 3, ROWS), 2 * edge + 1, 2 * edge + 5),
         Shape(3, 2 * edge + 7, 300),
     ]
 

@@ -12,7 +12,7 @@ from npu.compiler.stream import tiles
 from npu.isa import Flag, Instruction, Opcode
 from tb.stimulus.case import Case, instruction, size
 from tb.stimulus.space import WORD, Place, Space, up
-from tb.stimulus.values import factor, full, mixed, stored_factor, stored_factors
+from tb.stimulus.values import any_shift, factor, full, mixed, stored_factor, stored_factors
 
 A_TYPES = (np.int8, np.uint8, np.int16, np.uint16)
 ROWS_MAJOR, TILES, STREAM = 0, 1, 2
@@ -169,17 +169,21 @@ class _Builder:
             self.case.data["table"] = full(random, (256,), np.int8)
             self.case.stream += self.case.data["table"].tobytes()
         if mode.requant and mode.q == Q_PREFIX:
-            self.prefix["mul"], self.prefix["sh"] = factor(random, self.spread, target)
+            mult, shift = factor(random, self.spread, target)
+            self.prefix |= {"mul": mult, "sh": shift}
+            self.case.data |= {"mul": np.array([mult], np.uint16), "sh": np.array([shift])}
         if mode.requant and mode.q == Q_TENSOR:
             mult, shift = stored_factor(random, self.spread, target)
-            self.case.data["mult"], self.case.data["shift"] = np.array([mult]), np.array([shift])
+            self.case.data["mult"] = np.array([mult], np.uint16)
+            self.case.data["shift"] = np.array([shift], np.uint8)
             record = mult.to_bytes(2, "little") + bytes([shift])
             self.case.stream += record + bytes(61)
         if mode.requant and mode.q == Q_ROW:
             self._sums()
         if mode.op == OP_MUL:
             mult, shift = stored_factor(random, 40.0 * 60.0, 40.0)
-            self.prefix["mul"], self.prefix["sh"] = mult, shift & 0x3F
+            self.prefix |= {"mul": mult, "sh": shift & 0x3F}
+            self.case.data["mul of MUL"] = np.array([mult], np.uint16)
         self._tiles(target)
 
     def _sums(self) -> None:
@@ -189,13 +193,14 @@ class _Builder:
         wanted = 2.0 ** self.random.uniform(max(bits - 2, 0), max(min(bits + 2, 31.9), 0.1), rows)
         sums = np.minimum(wanted, 2**32 - 1).astype(np.uint32)
         if self.random.random() < 0.1:
-            sums = full(self.random, (rows,), np.uint32)
+            sums = mixed(self.random, (rows,), np.uint32)
         if self.random.random() < 0.1:
             sums[int(self.random.integers(rows))] = 0
         place = self.space.block(rows * WORD)
         words = full(self.random, (rows, 4), np.uint32)
         words[:, 0] = sums
         self.case.fill("sums", place, words.reshape(1, -1))
+        self.case.data["sums"] = sums
         self.prefix["sums"] = place.word
 
     def _tiles(self, target: float) -> None:
@@ -300,10 +305,11 @@ def classic(random: np.random.Generator, space: Space, rows: int = 128, edge: in
             builder.prefix.get(name) for name in ("ap", "bp", "cp", "dp")
         ):
             builder.prefix = {}  # without a prefix word D is C
-    scale = int(random.integers(256))
-    shift = round(np.log2(max(builder.spread, 1) * max(scale, 1) / 40)) + int(
-        random.integers(-2, 3)
-    )
+    scale = int(mixed(random, (), np.uint8))
+    near = round(np.log2(max(builder.spread, 1) * max(scale, 1) / 40)) + random.integers(-2, 3)
+    shift = int(np.clip(near, 0, 63)) if random.random() < 0.9 else any_shift(random)
+    if requant:
+        builder.case.data |= {"scale": np.array([scale], np.uint8), "shift": np.array([shift])}
     flags = 0
     for flag, on in (
         (Flag.TRANSPOSE_B, mode.transpose),
@@ -324,7 +330,7 @@ def classic(random: np.random.Generator, space: Space, rows: int = 128, edge: in
         m=shape.m,
         n=shape.n,
         k=shape.k,
-        imm=scale | min(max(shift, 0), 63) << 8 if requant else 0,
+        imm=scale | shift << 8 if requant else 0,
     )
     builder.case.words = [*prefix, word]
     return builder.case

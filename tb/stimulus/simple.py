@@ -261,7 +261,7 @@ def layernorm(random: np.random.Generator, space: Space, extent: Extent | None =
     channels = np.zeros(up(count), np.dtype([("gain", "<u2"), ("shift", "u1"), ("bias", "i1")]))
     useful = random.random(count) >= 0.05  # of the others every bit is random
     channels["gain"][:count] = np.where(
-        useful, random.integers(0, 1 << 15, count), full(random, (count,), np.uint16)
+        useful, random.integers(0, 1 << 15, count), mixed(random, (count,), np.uint16)
     )
     channels["shift"][:count] = np.where(
         useful, random.integers(10, 24, count), full(random, (count,), np.uint8)

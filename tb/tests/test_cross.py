@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import cocotb
-import numpy as np
 
 from npu.isa import Engine, Instruction, Opcode
 from tb.dut import Dut

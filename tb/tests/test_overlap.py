@@ -12,7 +12,7 @@ from itertools import combinations, product
 import cocotb
 import numpy as np
 
-from npu.isa import Engine, Instruction, Opcode
+from npu.isa import Engine, Instruction
 from tb.dut import Dut
 from tb.environment import Bench, Execution
 from tb.knobs import Knobs
@@ -79,7 +79,7 @@ Order = Callable[[np.random.Generator, Space], list[Case]]
 
 
 def _together(bench: Bench, engines: Sequence[Engine], turns: int) -> Order:
-    """Return what makes `turns` cases of each engine, in turns, rows of a word where that can be."""
+    """Return what makes `turns` cases of each engine, in turns, with rows of one word."""
     memory = Memory()
     makers = [of_one_word_rows(engine, memory, bench.config.tile) for engine in engines] * turns
     return lambda random, space: [make(random, space) for make in makers]

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import cocotb
 import numpy as np
 import numpy.typing as npt
