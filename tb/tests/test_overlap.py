@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Engines that work at the same time on operands of their own, without a barrier between them.
 
-Every ordered pair of engines, and engines that all want the same bank of the SRAM in every cycle.
+Every ordered pair of engines, full queues of each, and engines that all want the same bank of the
+SRAM in every cycle.
 """
 
 from __future__ import annotations
@@ -73,6 +74,21 @@ async def test_overlap_pairs(dut: Dut) -> None:
         done = _cycles(execution.events, DONE)
         for pair, (first, second) in zip(pairs, words, strict=True):
             assert dispatched[second] < done[first], f"{pair}: one after the other"
+
+
+@cocotb.test
+async def test_overlap_queues(dut: Dut) -> None:
+    """More instructions of one engine than its queue holds, of all small shapes and modes."""
+    bench = await Bench.start(dut)
+    memory, edge = Memory(), bench.config.tile
+    for engine in ENGINES:
+        makers = [make for index in range(LONG) for make in of_class(engine, index, memory, edge)]
+        groups = []
+        for _ in range(12):
+            space = Space(bench.random, bench.config.sram_bytes // WORD)
+            order = bench.random.permutation(np.array(makers * 2, object))
+            groups.append([make(bench.random, space) for make in order])
+        await _run(bench, groups)
 
 
 Order = Callable[[np.random.Generator, Space], list[Case]]
