@@ -191,3 +191,9 @@ class Aborts:
         during = words["instr"][words["cycle"] >= since]
         possible = [*before[-1:], *during] if before.size else [0, *during]
         return {ErrorReport(ErrorCode.ABORTED, Engine.SEQ, int(word), 0) for word in possible}
+
+    async def dispatched_since(self) -> list[int]:
+        """Return the words that were dispatched after the register access of `abort`."""
+        await self._bench.sync()
+        events = self._log.take()
+        return [int(word) for word in events["instr"][events["kind"] == logs.DISPATCH]]

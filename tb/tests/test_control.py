@@ -99,6 +99,8 @@ async def test_control_abort(dut: Dut) -> None:
         now = await state(bench)
         assert (now["DONE"], now["BUSY"]) == (1, 0), f"STATUS {now}"
         assert owed.quiet, "idle although the bus is not"
+        late = await aborts.dispatched_since()
+        assert not late, f"words {late} were dispatched after the abort"
         changed = np.flatnonzero(memory != bench.memory.data)
         inside = (changed >= OUTPUT) & (changed < OUTPUT + 0x8000)
         assert inside.all(), f"memory changed at {changed[~inside][0]:#x}"
