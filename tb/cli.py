@@ -287,7 +287,9 @@ def _parser() -> argparse.ArgumentParser:
     synthesis = command("synth", _synth)
     synthesis.add_argument("blocks", nargs="?", default="", help="names, comma list; default all")
     synthesis.add_argument("-j", "--jobs", type=_positive, default=1, help="blocks side by side")
-    synthesis.add_argument("--page", action="store_true", help="write the table of docs/synthesis.md")
+    synthesis.add_argument(
+        "--page", action="store_true", help="write the table of docs/synthesis.md"
+    )
 
     command("lint", _lint)
     command("format", _format)
