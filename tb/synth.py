@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthesises the blocks of the design with yosys and its slang front end, and counts what they use.
+"""Synthesises the blocks of the design with yosys and its slang front end; counts what they use.
 
 A block is a module with its parameters. Yosys reads the files that the block needs, and refuses
 what hardware cannot be: latches, combinational loops, several drivers, constructs that it would
@@ -136,7 +136,7 @@ class Figures:
 
 
 SMALL = {"ArrayDim": 4, "SramKiB": 32, "AccRows": 32, "FifoKiB": 4, "NormMax": 1024}
-BLOCKS = (
+BLOCKS: tuple[Block, ...] = (
     Block("top, array 4", "npu_top", SMALL),
     Block("gemm, array 4", "npu_gemm", {"ArrayDim": 4}),
     Block("array 16", "npu_systolic_array", {"ArrayDim": 16}),

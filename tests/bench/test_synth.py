@@ -26,7 +26,7 @@ def _memory(words: int, width: int) -> dict[str, Any]:
     return {"type": "$mem_v2", "parameters": parameters}
 
 
-def _figures(**changes: Any) -> dict[str, Any]:
+def _figures(**changes: object) -> dict[str, Any]:
     figures: dict[str, Any] = {
         "block": "vector",
         "top": "npu_vec",
