@@ -2,7 +2,8 @@
 //
 // The only module of the bench that looks inside the chip. It writes down every SRAM write with its
 // instruction, every dispatched word and every finished instruction as records that Python reads
-// (tb/logs.py), copies the SRAM to the shared file on request, and shows opcodes for waveforms.
+// (tb/logs.py), on demand also what every engine does or waits for in each cycle, copies the SRAM to
+// the shared file on request, and shows opcodes for waveforms.
 
 module tb_probe #(
   parameter int unsigned SramKiB = 256
@@ -11,6 +12,8 @@ module tb_probe #(
   input logic        rst_ni,
   input logic [63:0] cycle_i,
   input logic        log_i,
+  input logic        trace_i,  // with states and samples
+  input logic        irq_i,
   input logic        sync_i,   // rising edge: copy the SRAM, flush the logs
 
   output logic [ 5:0]       engine_busy_o,
@@ -33,11 +36,15 @@ module tb_probe #(
   logic [31:0] dispatch_instr;
   logic [127:0] dispatch_word;
   logic [NumEngines-1:0] engine_done;
+  logic [NumEngines-1:0] engine_take;
+  logic started;
 
   assign dispatch_fire  = tb_top.dut.u_core.u_seq.u_dispatch.fire_o;
   assign dispatch_instr = tb_top.dut.u_core.u_seq.u_dispatch.entry_i.index;
   assign dispatch_word  = tb_top.dut.u_core.u_seq.u_dispatch.entry_i.word;
   assign engine_done    = tb_top.dut.u_core.engine_done;
+  assign engine_take    = tb_top.dut.u_core.cmd_valid & tb_top.dut.u_core.cmd_ready;
+  assign started        = tb_top.dut.u_core.started_o;
   assign engine_busy_o  = tb_top.dut.u_core.engine_busy_o;
   assign engine_stall_o = tb_top.dut.u_core.engine_stall_o;
   for (genvar e = 0; e < int'(NumEngines); e++) begin : gen_engine_instr
@@ -60,9 +67,21 @@ module tb_probe #(
     assign sram_wr_instr[p] = tb_top.dut.u_core.u_engines.wr_req[p].instr;
   end
 
+  // The instruction of the command that waits in front of each engine
+  logic [NumEngines-1:0][31:0] taken_instr;
+  assign taken_instr[npu_isa_pkg::EngLd]   = tb_top.dut.u_core.load_cmd.instr;
+  assign taken_instr[npu_isa_pkg::EngSt]   = tb_top.dut.u_core.store_cmd.instr;
+  assign taken_instr[npu_isa_pkg::EngGemm] = tb_top.dut.u_core.gemm_cmd.instr;
+  assign taken_instr[npu_isa_pkg::EngSmx]  = tb_top.dut.u_core.smx_cmd.instr;
+  assign taken_instr[npu_isa_pkg::EngNrm]  = tb_top.dut.u_core.nrm_cmd.instr;
+  assign taken_instr[npu_isa_pkg::EngVec]  = tb_top.dut.u_core.vec_cmd.instr;
+
   // -----------------------------------------------------------------------------------------------
   // Logs
   // -----------------------------------------------------------------------------------------------
+  logic irq_q = 1'b0;
+  always_ff @(posedge clk_i) irq_q <= irq_i;
+
   always_ff @(posedge clk_i) begin
     if (rst_ni && log_i) begin
       if (sram_wr_fire != '0) begin
@@ -76,6 +95,130 @@ module tb_probe #(
         for (int unsigned e = 0; e < NumEngines; e++) begin
           if (engine_done[e]) tb_log_event(cycle_i, EventDone, e, engine_instr_o[e], '0);
         end
+      end
+      if (engine_take != '0) begin
+        for (int unsigned e = 0; e < NumEngines; e++) begin
+          if (engine_take[e]) tb_log_trace(cycle_i, TraceTake, e, taken_instr[e], '0);
+        end
+      end
+      if (started) tb_log_trace(cycle_i, TraceStart, 0, '0, '0);
+      if (irq_i && !irq_q) tb_log_trace(cycle_i, TraceInterrupt, 0, '0, '0);
+    end
+  end
+
+  // -----------------------------------------------------------------------------------------------
+  // Trace: the states of the engines and of the sequencer, whenever one changes
+  // -----------------------------------------------------------------------------------------------
+  state_e state[NumEngines+1];
+
+  // An engine that is busy between its SRAM ports and the parameter stream
+  function automatic state_e port_state(logic busy, logic works, logic read_refused,
+                                        logic write_refused, logic stream_empty);
+    if (!busy) return StateIdle;
+    if (works) return StateWork;
+    if (write_refused) return StateWritePort;
+    if (stream_empty) return StateStream;
+    if (read_refused) return StateReadPort;
+    return StatePipeline;
+  endfunction
+
+  `define ENGINES tb_top.dut.u_core.u_engines
+  `define DISPATCH tb_top.dut.u_core.u_seq.u_dispatch
+
+  always_comb begin
+    state[0] = port_state(`ENGINES.u_load.busy_o,
+                          `ENGINES.u_load.wr_req_o.valid && `ENGINES.u_load.wr_ready_i, 1'b0,
+                          `ENGINES.u_load.wr_req_o.valid, 1'b0);
+    if (state[0] == StatePipeline) state[0] = StateReadData;
+  end
+
+  always_comb begin
+    state[1] = port_state(`ENGINES.u_store.busy_o,
+                          `ENGINES.u_store.w_valid_o && `ENGINES.u_store.w_ready_i,
+                          `ENGINES.u_store.rd_req_o.valid && !`ENGINES.u_store.rd_ready_i, 1'b0,
+                          1'b0);
+    if (state[1] inside {StatePipeline, StateReadPort}) begin
+      if (`ENGINES.u_store.w_valid_o || `ENGINES.u_store.aw_valid_o) state[1] = StateWriteChannel;
+      else if (state[1] == StatePipeline) state[1] = StateResponse;
+    end
+  end
+
+  logic [3:0] gemm_read_refused;
+  for (genvar p = 0; p < 4; p++) begin : gen_gemm_read
+    assign gemm_read_refused[p] = `ENGINES.u_gemm.rd_req_o[p].valid &&
+                                  !`ENGINES.u_gemm.rd_ready_i[p];
+  end
+
+  always_comb begin
+    state[2] = port_state(`ENGINES.u_gemm.busy_o,
+                          `ENGINES.u_gemm.row_valid || `ENGINES.u_gemm.u_loader.beat_go,
+                          gemm_read_refused != '0,
+                          `ENGINES.u_gemm.wr_req_o.valid && !`ENGINES.u_gemm.wr_ready_i,
+                          `ENGINES.u_gemm.stream_ready_o && !`ENGINES.u_gemm.stream_valid_i);
+    if (state[2] == StatePipeline) begin
+      if (`ENGINES.u_gemm.u_sums.u_feeder.slice_valid &&
+          `ENGINES.u_gemm.u_sums.u_feeder.column_start &&
+          `ENGINES.u_gemm.u_sums.u_feeder.banks_q == '0)
+        state[2] = StateAccumulator;
+      else if (`ENGINES.u_gemm.param_in_valid && !`ENGINES.u_gemm.param_in_ready)
+        state[2] = StateParameter;
+    end
+  end
+
+  `define ROW_STATE(ENGINE, STREAM_EMPTY) \
+      port_state(ENGINE.busy_o, (ENGINE.rd_req_o.valid && ENGINE.rd_ready_i) || \
+                 (ENGINE.wr_req_o.valid && ENGINE.wr_ready_i), \
+                 ENGINE.rd_req_o.valid && !ENGINE.rd_ready_i, \
+                 ENGINE.wr_req_o.valid && !ENGINE.wr_ready_i, STREAM_EMPTY)
+  assign state[3] = `ROW_STATE(`ENGINES.u_softmax, 1'b0);
+  assign state[4] = `ROW_STATE(`ENGINES.u_layernorm, `ENGINES.u_layernorm.stream_ready_o &&
+                               !`ENGINES.u_layernorm.stream_valid_i);
+  assign state[5] = `ROW_STATE(`ENGINES.u_vec, `ENGINES.u_vec.stream_ready_o &&
+                               !`ENGINES.u_vec.stream_valid_i);
+
+  always_comb begin
+    state[6] = StateWork;
+    if (!tb_top.dut.u_core.busy_o || `DISPATCH.end_o) state[6] = StateIdle;
+    else if (!`DISPATCH.entry_valid_i) state[6] = StateFetch;
+    else if (!`DISPATCH.fire_o) begin
+      if (`DISPATCH.is_engine && !`DISPATCH.cmd_ready_i[`DISPATCH.engine]) state[6] = StateQueueFull;
+      else if (`DISPATCH.word.opcode == npu_isa_pkg::OpBarrier) state[6] = StateBarrier;
+      else if (`DISPATCH.word.opcode == npu_isa_pkg::OpEnd) state[6] = StateEnd;
+      else state[6] = StateTicket;
+    end
+  end
+
+  logic [NumEngines:0][31:0] state_instr;
+  assign state_instr = {dispatch_instr, engine_instr_o};
+
+  state_e traced_q[NumEngines+1] = '{default: StateIdle};
+  logic [NumEngines:0][31:0] traced_instr_q;
+  int unsigned reads_q = 0;
+  int unsigned stream_reads_q = 0;
+  int unsigned writes_q = 0;
+
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && trace_i) begin
+      for (int unsigned e = 0; e <= NumEngines; e++) begin
+        if (state[e] != traced_q[e] || (state[e] != StateIdle &&
+                                        state_instr[e] != traced_instr_q[e])) begin
+          tb_log_trace(cycle_i, TraceState, e, state_instr[e], 128'(state[e]));
+        end
+        traced_q[e] <= state[e];
+      end
+      traced_instr_q <= state_instr;
+
+      reads_q <= reads_q + 32'(tb_top.rvalid && tb_top.M_AXI_RREADY);
+      stream_reads_q <= stream_reads_q + 32'(tb_top.dut.u_core.stream_beat_o);
+      writes_q <= writes_q + 32'(tb_top.M_AXI_WVALID && tb_top.wready);
+      if (cycle_i % 64'(TraceWindow) == '0) begin
+        tb_log_trace(cycle_i, TraceSample, 0, '0, {
+          writes_q, stream_reads_q, reads_q,
+          4 * (32'(tb_top.dut.u_core.u_streamer.u_fifo.stored_q) +
+               32'(tb_top.dut.u_core.u_streamer.u_fifo.out_valid_q))});
+        reads_q <= 32'(tb_top.rvalid && tb_top.M_AXI_RREADY);
+        stream_reads_q <= 32'(tb_top.dut.u_core.stream_beat_o);
+        writes_q <= 32'(tb_top.M_AXI_WVALID && tb_top.wready);
       end
     end
   end
