@@ -53,7 +53,7 @@ STATES = (
     "END: engines",
 )
 """What the states of the trace (`state_e` of tb_pkg) mean; from the fourth on: waits for that."""
-IDLE, WORK, PIPELINE = 0, 1, 2
+IDLE, WORK, PIPELINE, FETCH = 0, 1, 2, 14
 
 SAMPLE_WORD: np.dtype[Any] = np.dtype(
     [("fifo", "<u4"), ("read", "<u4"), ("stream", "<u4"), ("write", "<u4")]

@@ -95,6 +95,7 @@ class Case:
         bar: None for figures that are only shown.
         knobs: the memory.
         limit: cycles that it may take at all.
+        traced: whether there is a timeline.
     """
 
     name: str
@@ -106,6 +107,7 @@ class Case:
     opcode: Opcode = Opcode.END
     knobs: Knobs = field(default_factory=Knobs)
     limit: int = 600_000
+    traced: bool = False
 
 
 def _text(text: str, random: np.random.Generator, inputs: int = 0) -> Load:
@@ -196,6 +198,7 @@ def _block_case(rows: int, limit: int | None) -> Case:
         ideal.block(rows, hidden, heads, ffn),
         partial(_block, rows),
         None if limit is None else Bar(limit, Measure.CYCLES),
+        traced=True,
     )
 
 
@@ -220,6 +223,7 @@ def _cases() -> Iterator[Case]:
         Bar(1.03),
         Interval.INSTRUCTION,
         Opcode.GEMM,
+        traced=True,
     )
     yield _stream_case("gemm_stream_m1_l40", 1, 3072, 768, 1.005)
     yield _stream_case("gemm_stream_m1_l200", 1, 3072, 768, 1.01, latency=200)
@@ -233,6 +237,7 @@ def _cases() -> Iterator[Case]:
         Bar(1000, Measure.CYCLES),
         Interval.DISPATCHED,
         Opcode.GEMM,
+        traced=True,
     )
     yield _block_case(16, 5000)
     yield _block_case(1, 3750)

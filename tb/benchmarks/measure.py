@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +102,7 @@ def _figures(case: Case, program: list[Instruction], execution: Execution) -> Fi
 
 async def measure(dut: Dut, case: Case) -> None:
     """Run a benchmark; chip and model must agree in every byte before there are any figures."""
-    bench = await Bench.start(dut, case.knobs)
+    bench = await Bench.start(dut, replace(case.knobs, trace=int(case.traced)))
     load = case.load(bench.random)
     if load.inputs:
         bench.memory.stage(INPUT, load.inputs)
