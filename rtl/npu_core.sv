@@ -18,22 +18,24 @@ module npu_core
   input logic rst_ni,
 
   // Control
-  input  logic              start_i,
-  input  logic              soft_reset_i,
-  input  mem_addr_t         ucode_base_i,
-  input  logic       [31:0] ucode_length_i,
-  input  mem_addr_t         stream_base_i,
-  input  logic       [31:0] stream_length_i,
-  input  mem_addr_t         base_i         [8],
-  input  logic       [31:0] pos_i,
-  output logic              started_o,
-  output logic              busy_o,
-  output logic              done_o,
-  output logic              finish_o,
-  output error_e            error_o,
-  output engine_e           error_engine_o,
-  output instr_idx_t        error_instr_o,
-  output mem_addr_t         error_addr_o,
+  input  logic             start_i,
+  input  logic             abort_i,
+  input  logic             soft_reset_i,
+  input  mem_addr_t        ucode_base_i,
+  input  logic      [31:0] ucode_length_i,
+  input  mem_addr_t        stream_base_i,
+  input  logic      [31:0] stream_length_i,
+  input  logic      [ 4:0] stream_limit_i,
+  input  mem_addr_t        base_i         [         8],
+  input  logic      [31:0] pos_i,
+  input  region_t          regions_i      [NumRegions],
+  input  logic      [23:0] timeout_i,
+  output logic             started_o,
+  output logic             busy_o,
+  output logic             done_o,
+  output logic             finish_o,
+  output logic             failed_o,
+  output fault_t           error_o,
 
   // Events to count
   output logic [          11:0] macs_o,
@@ -72,159 +74,118 @@ module npu_core
 
   localparam int unsigned SramWords = SramKiB * 1024 / WordBytes;
 
-  // AXI IDs: the number of the client
-  localparam logic [3:0] IdLoad = 4'd0;
-  localparam logic [3:0] IdStore = 4'd1;
-  localparam logic [3:0] IdUcode = 4'd2;
-  localparam logic [3:0] IdStream = 4'd3;
-
   // Read clients in the order of their priority
+  localparam int unsigned NumRd = 3;
   localparam int unsigned RdLoad = 0;
   localparam int unsigned RdUcode = 1;
   localparam int unsigned RdStream = 2;
 
-  logic core_rst_n, start, drain, bus_idle, rd_idle, wr_idle;
+  logic core_rst_n, start, drain, bus_idle, bus_stuck;
 
   // ---------------------------------------------------------------------------------------------
   // Memory port
   // ---------------------------------------------------------------------------------------------
-  logic ar_valid[3], ar_ready[3], r_valid[3];
-  mem_addr_t       ar_addr[3];
-  logic      [7:0] ar_len [3];
-  word_t           r_data;
-  logic rd_error, wr_error;
-  logic [3:0] rd_error_id;
-  mem_addr_t rd_error_addr, wr_error_addr;
+  mem_req_t rd_req[NumRd], wr_req[1];
+  logic rd_ready[NumRd], r_valid[NumRd], wr_ready[1], w_ready[1], b_valid[1];
+  word_t             r_data;
+  mem_wdata_t        w             [1];
+  mem_addr_t         stream_base;
+  logic       [31:0] stream_length;
+  fault_t            port_fault;
 
-  npu_axi_read #(
-    .NumClients(3),
-    .Ids       ({IdStream, IdUcode, IdLoad})
-  ) u_axi_read (
+  npu_mem_port #(
+    .NumRd    (NumRd),
+    .NumWr    (1),
+    .RdEngines('{EngStream, EngSeq, EngLd}),
+    .WrEngines('{EngSt})
+  ) u_mem_port (
     .clk_i,
     .rst_ni,
-    .ar_valid_i  (ar_valid),
-    .ar_ready_o  (ar_ready),
-    .ar_addr_i   (ar_addr),
-    .ar_len_i    (ar_len),
-    .r_valid_o   (r_valid),
-    .r_data_o    (r_data),
-    .drain_i     (drain),
-    .idle_o      (rd_idle),
-    .error_o     (rd_error),
-    .error_id_o  (rd_error_id),
-    .error_addr_o(rd_error_addr),
-    .m_arvalid_o (m_axi_arvalid_o),
-    .m_arready_i (m_axi_arready_i),
-    .m_arid_o    (m_axi_arid_o),
-    .m_araddr_o  (m_axi_araddr_o),
-    .m_arlen_o   (m_axi_arlen_o),
-    .m_rvalid_i  (m_axi_rvalid_i),
-    .m_rready_o  (m_axi_rready_o),
-    .m_rid_i     (m_axi_rid_i),
-    .m_rdata_i   (m_axi_rdata_i),
-    .m_rresp_i   (m_axi_rresp_i),
-    .m_rlast_i   (m_axi_rlast_i)
+    .rd_req_i       (rd_req),
+    .rd_ready_o     (rd_ready),
+    .r_valid_o      (r_valid),
+    .r_data_o       (r_data),
+    .wr_req_i       (wr_req),
+    .wr_ready_o     (wr_ready),
+    .w_i            (w),
+    .w_ready_o      (w_ready),
+    .b_valid_o      (b_valid),
+    .regions_i,
+    .stream_base_i  (stream_base),
+    .stream_length_i(stream_length),
+    .timeout_i,
+    .drain_i        (drain),
+    .idle_o         (bus_idle),
+    .stuck_o        (bus_stuck),
+    .fault_o        (port_fault),
+    .m_axi_arvalid_o,
+    .m_axi_arready_i,
+    .m_axi_arid_o,
+    .m_axi_araddr_o,
+    .m_axi_arlen_o,
+    .m_axi_rvalid_i,
+    .m_axi_rready_o,
+    .m_axi_rid_i,
+    .m_axi_rdata_i,
+    .m_axi_rresp_i,
+    .m_axi_rlast_i,
+    .m_axi_awvalid_o,
+    .m_axi_awready_i,
+    .m_axi_awid_o,
+    .m_axi_awaddr_o,
+    .m_axi_awlen_o,
+    .m_axi_wvalid_o,
+    .m_axi_wready_i,
+    .m_axi_wdata_o,
+    .m_axi_wstrb_o,
+    .m_axi_wlast_o,
+    .m_axi_bvalid_i,
+    .m_axi_bready_o,
+    .m_axi_bid_i,
+    .m_axi_bresp_i
   );
 
-  logic aw_valid[1], aw_ready[1], w_valid[1], w_ready[1], b_valid[1];
-  mem_addr_t        aw_addr[1];
-  logic      [ 7:0] aw_len [1];
-  word_t            w_data [1];
-  logic      [15:0] w_strb [1];
-
-  npu_axi_write #(
-    .NumClients(1),
-    .Ids       (IdStore)
-  ) u_axi_write (
-    .clk_i,
-    .rst_ni,
-    .aw_valid_i  (aw_valid),
-    .aw_ready_o  (aw_ready),
-    .aw_addr_i   (aw_addr),
-    .aw_len_i    (aw_len),
-    .w_valid_i   (w_valid),
-    .w_ready_o   (w_ready),
-    .w_data_i    (w_data),
-    .w_strb_i    (w_strb),
-    .b_valid_o   (b_valid),
-    .drain_i     (drain),
-    .idle_o      (wr_idle),
-    .error_o     (wr_error),
-    .error_addr_o(wr_error_addr),
-    .m_awvalid_o (m_axi_awvalid_o),
-    .m_awready_i (m_axi_awready_i),
-    .m_awid_o    (m_axi_awid_o),
-    .m_awaddr_o  (m_axi_awaddr_o),
-    .m_awlen_o   (m_axi_awlen_o),
-    .m_wvalid_o  (m_axi_wvalid_o),
-    .m_wready_i  (m_axi_wready_i),
-    .m_wdata_o   (m_axi_wdata_o),
-    .m_wstrb_o   (m_axi_wstrb_o),
-    .m_wlast_o   (m_axi_wlast_o),
-    .m_bvalid_i  (m_axi_bvalid_i),
-    .m_bready_o  (m_axi_bready_o),
-    .m_bid_i     (m_axi_bid_i),
-    .m_bresp_i   (m_axi_bresp_i)
-  );
-
-  assign bus_idle      = rd_idle && wr_idle;
-  assign stream_beat_o = m_axi_rvalid_i && m_axi_rid_i == IdStream;
+  assign stream_beat_o = m_axi_rvalid_i && m_axi_rid_i == {1'b0, EngStream};
 
   // ---------------------------------------------------------------------------------------------
   // Program control
   // ---------------------------------------------------------------------------------------------
-  logic   seq_end;
-  error_e seq_error;
-  instr_idx_t seq_error_instr, bus_error_instr, engine_instr[NumEngines];
-  mem_addr_t seq_error_addr;
-  engine_e   bus_error_engine;
+  logic seq_end;
+  fault_t seq_fault, mem_fault;
+  instr_idx_t last_instr;
+  mem_addr_t  ucode_base_q;
 
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) ucode_base_q <= '0;
+    else if (start) ucode_base_q <= ucode_base_i;
+  end
+
+  // A fault of the fetch names the word that could not be had.
   always_comb begin
-    bus_error_engine = EngSt;
-    bus_error_instr  = engine_instr[EngSt];
-    if (rd_error) begin
-      unique case (rd_error_id)
-        IdLoad: begin
-          bus_error_engine = EngLd;
-          bus_error_instr  = engine_instr[EngLd];
-        end
-        IdUcode: begin
-          bus_error_engine = EngSeq;
-          bus_error_instr  = (rd_error_addr - ucode_base_i) >> 4;
-        end
-        default: begin
-          bus_error_engine = EngStream;
-          bus_error_instr  = '0;
-        end
-      endcase
-    end
+    mem_fault = port_fault;
+    if (port_fault.engine == EngSeq) mem_fault.instr = (port_fault.addr - ucode_base_q) >> 4;
   end
 
   npu_run_ctrl u_run_ctrl (
     .clk_i,
     .rst_ni,
     .start_i,
+    .abort_i,
     .soft_reset_i,
-    .end_i             (seq_end),
-    .end_error_i       (seq_error),
-    .end_instr_i       (seq_error_instr),
-    .end_addr_i        (seq_error_addr),
-    .bus_error_i       (rd_error || wr_error),
-    .bus_error_code_i  (rd_error ? ErrReadError : ErrWriteError),
-    .bus_error_engine_i(bus_error_engine),
-    .bus_error_instr_i (bus_error_instr),
-    .bus_error_addr_i  (rd_error ? rd_error_addr : wr_error_addr),
-    .start_o           (start),
-    .drain_o           (drain),
-    .bus_idle_i        (bus_idle),
-    .core_rst_no       (core_rst_n),
+    .end_i       (seq_end),
+    .end_fault_i (seq_fault),
+    .mem_fault_i (mem_fault),
+    .last_instr_i(last_instr),
+    .start_o     (start),
+    .drain_o     (drain),
+    .bus_idle_i  (bus_idle),
+    .bus_stuck_i (bus_stuck),
+    .core_rst_no (core_rst_n),
     .busy_o,
     .done_o,
     .finish_o,
-    .error_o,
-    .error_engine_o,
-    .error_instr_o,
-    .error_addr_o
+    .failed_o,
+    .error_o
   );
   assign started_o = start;
 
@@ -255,10 +216,8 @@ module npu_core
     .stream_length_i,
     .base_i,
     .pos_i,
-    .ar_valid_o     (ar_valid[RdUcode]),
-    .ar_ready_i     (ar_ready[RdUcode]),
-    .ar_addr_o      (ar_addr[RdUcode]),
-    .ar_len_o       (ar_len[RdUcode]),
+    .rd_req_o       (rd_req[RdUcode]),
+    .rd_ready_i     (rd_ready[RdUcode]),
     .r_valid_i      (r_valid[RdUcode]),
     .r_data_i       (r_data),
     .ticket_valid_o (ticket_valid),
@@ -276,9 +235,8 @@ module npu_core
     .vec_cmd_o      (vec_cmd),
     .done_i         (engine_done),
     .end_o          (seq_end),
-    .error_o        (seq_error),
-    .error_instr_o  (seq_error_instr),
-    .error_addr_o   (seq_error_addr),
+    .fault_o        (seq_fault),
+    .last_instr_o   (last_instr),
     .fire_o         (instr_o),
     .busy_o         (scoreboard_busy)
   );
@@ -297,6 +255,9 @@ module npu_core
     .start_i        (start),
     .base_i         (stream_base_i),
     .length_i       (stream_length_i),
+    .limit_i        (stream_limit_i),
+    .base_o         (stream_base),
+    .length_o       (stream_length),
     .ticket_valid_i (ticket_valid),
     .ticket_ready_o (ticket_ready),
     .ticket_rewind_i(ticket_rewind),
@@ -306,10 +267,8 @@ module npu_core
     .beat_data_o    (beat_data),
     .beat_ready_i   (beat_ready),
     .beat_last_i    (beat_last),
-    .ar_valid_o     (ar_valid[RdStream]),
-    .ar_ready_i     (ar_ready[RdStream]),
-    .ar_addr_o      (ar_addr[RdStream]),
-    .ar_len_o       (ar_len[RdStream]),
+    .rd_req_o       (rd_req[RdStream]),
+    .rd_ready_i     (rd_ready[RdStream]),
     .r_valid_i      (r_valid[RdStream]),
     .r_data_i       (r_data)
   );
@@ -321,39 +280,33 @@ module npu_core
     .NormMax  (NormMax)
   ) u_engines (
     .clk_i,
-    .rst_ni      (core_rst_n),
-    .cmd_valid_i (cmd_valid),
-    .cmd_ready_o (cmd_ready),
-    .load_cmd_i  (load_cmd),
-    .store_cmd_i (store_cmd),
-    .gemm_cmd_i  (gemm_cmd),
-    .smx_cmd_i   (smx_cmd),
-    .nrm_cmd_i   (nrm_cmd),
-    .vec_cmd_i   (vec_cmd),
-    .done_o      (engine_done),
-    .busy_o      (unit_busy),
-    .stall_o     (unit_stall),
-    .instr_o     (engine_instr),
+    .rst_ni        (core_rst_n),
+    .cmd_valid_i   (cmd_valid),
+    .cmd_ready_o   (cmd_ready),
+    .load_cmd_i    (load_cmd),
+    .store_cmd_i   (store_cmd),
+    .gemm_cmd_i    (gemm_cmd),
+    .smx_cmd_i     (smx_cmd),
+    .nrm_cmd_i     (nrm_cmd),
+    .vec_cmd_i     (vec_cmd),
+    .done_o        (engine_done),
+    .busy_o        (unit_busy),
+    .stall_o       (unit_stall),
+    .instr_o       (),
     .macs_o,
-    .beat_valid_i(beat_valid),
-    .beat_data_i (beat_data),
-    .beat_ready_o(beat_ready),
-    .beat_last_o (beat_last),
-    .ar_valid_o  (ar_valid[RdLoad]),
-    .ar_ready_i  (ar_ready[RdLoad]),
-    .ar_addr_o   (ar_addr[RdLoad]),
-    .ar_len_o    (ar_len[RdLoad]),
-    .r_valid_i   (r_valid[RdLoad]),
-    .r_data_i    (r_data),
-    .aw_valid_o  (aw_valid[0]),
-    .aw_ready_i  (aw_ready[0]),
-    .aw_addr_o   (aw_addr[0]),
-    .aw_len_o    (aw_len[0]),
-    .w_valid_o   (w_valid[0]),
-    .w_ready_i   (w_ready[0]),
-    .w_data_o    (w_data[0]),
-    .w_strb_o    (w_strb[0]),
-    .b_valid_i   (b_valid[0])
+    .beat_valid_i  (beat_valid),
+    .beat_data_i   (beat_data),
+    .beat_ready_o  (beat_ready),
+    .beat_last_o   (beat_last),
+    .mem_rd_req_o  (rd_req[RdLoad]),
+    .mem_rd_ready_i(rd_ready[RdLoad]),
+    .mem_r_valid_i (r_valid[RdLoad]),
+    .mem_r_data_i  (r_data),
+    .mem_wr_req_o  (wr_req[0]),
+    .mem_wr_ready_i(wr_ready[0]),
+    .mem_w_o       (w[0]),
+    .mem_w_ready_i (w_ready[0]),
+    .mem_b_valid_i (b_valid[0])
   );
 
 endmodule

@@ -37,21 +37,15 @@ module npu_engines
   output logic  [NumEngines-1:0] beat_last_o,
 
   // Memory
-  output logic             ar_valid_o,
-  input  logic             ar_ready_i,
-  output mem_addr_t        ar_addr_o,
-  output logic      [ 7:0] ar_len_o,
-  input  logic             r_valid_i,
-  input  word_t            r_data_i,
-  output logic             aw_valid_o,
-  input  logic             aw_ready_i,
-  output mem_addr_t        aw_addr_o,
-  output logic      [ 7:0] aw_len_o,
-  output logic             w_valid_o,
-  input  logic             w_ready_i,
-  output word_t            w_data_o,
-  output logic      [15:0] w_strb_o,
-  input  logic             b_valid_i
+  output mem_req_t   mem_rd_req_o,
+  input  logic       mem_rd_ready_i,
+  input  logic       mem_r_valid_i,
+  input  word_t      mem_r_data_i,
+  output mem_req_t   mem_wr_req_o,
+  input  logic       mem_wr_ready_i,
+  output mem_wdata_t mem_w_o,
+  input  logic       mem_w_ready_i,
+  input  logic       mem_b_valid_i
 );
 
   // SRAM ports
@@ -108,12 +102,10 @@ module npu_engines
     .busy_o     (busy_o[EngLd]),
     .stall_o    (stall_o[EngLd]),
     .instr_o    (instr_o[EngLd]),
-    .ar_valid_o (ar_valid_o),
-    .ar_ready_i (ar_ready_i),
-    .ar_addr_o  (ar_addr_o),
-    .ar_len_o   (ar_len_o),
-    .r_valid_i  (r_valid_i),
-    .r_data_i   (r_data_i),
+    .rd_req_o   (mem_rd_req_o),
+    .rd_ready_i (mem_rd_ready_i),
+    .r_valid_i  (mem_r_valid_i),
+    .r_data_i   (mem_r_data_i),
     .wr_req_o   (wr_req[WrLoad]),
     .wr_ready_i (wr_ready[WrLoad])
   );
@@ -131,15 +123,11 @@ module npu_engines
     .rd_req_o   (rd_req[RdStore]),
     .rd_ready_i (rd_ready[RdStore]),
     .rd_rsp_i   (rd_rsp[RdStore]),
-    .aw_valid_o (aw_valid_o),
-    .aw_ready_i (aw_ready_i),
-    .aw_addr_o  (aw_addr_o),
-    .aw_len_o   (aw_len_o),
-    .w_valid_o  (w_valid_o),
-    .w_ready_i  (w_ready_i),
-    .w_data_o   (w_data_o),
-    .w_strb_o   (w_strb_o),
-    .b_valid_i  (b_valid_i)
+    .wr_req_o   (mem_wr_req_o),
+    .wr_ready_i (mem_wr_ready_i),
+    .w_o        (mem_w_o),
+    .w_ready_i  (mem_w_ready_i),
+    .b_valid_i  (mem_b_valid_i)
   );
 
   npu_gemm #(

@@ -45,6 +45,48 @@ package npu_pkg;
     instr_idx_t instr;  // who writes, for the trace
   } sram_wr_req_t;
 
+  // ---------------------------------------------------------------------------------------------
+  // Memory port. A client asks for a burst that stays inside a 4 KiB page, naming the instruction
+  // that it works for. Data of a read comes back in order and cannot be refused.
+  // ---------------------------------------------------------------------------------------------
+  typedef struct packed {
+    logic       valid;
+    mem_addr_t  addr;
+    logic [7:0] len;    // words - 1
+    instr_idx_t instr;
+  } mem_req_t;
+
+  typedef struct packed {
+    logic        valid;
+    word_t       data;
+    logic [15:0] strb;
+  } mem_wdata_t;
+
+  // Which access, for error reports
+  typedef struct packed {
+    mem_addr_t  addr;
+    instr_idx_t instr;
+  } mem_place_t;
+
+  localparam int unsigned NumRegions = 8;
+
+  // What the chip may do in the 4 KiB pages base..limit of memory
+  typedef struct packed {
+    logic        read;
+    logic        write;
+    logic [19:0] base;
+    logic [19:0] limit;
+  } region_t;
+
+  // Why a program ends early
+  typedef struct packed {
+    logic                 valid;
+    npu_isa_pkg::error_e  code;
+    npu_isa_pkg::engine_e engine;
+    instr_idx_t           instr;
+    mem_addr_t            addr;
+  } fault_t;
+
   // Bank of a word: the address bits folded by XOR, so that power-of-two pitches spread out.
   function automatic logic [3:0] sram_bank(sram_addr_t addr);
     return addr[3:0] ^ addr[7:4] ^ addr[11:8] ^ addr[15:12];

@@ -5,7 +5,6 @@
 
 module npu_top
   import npu_pkg::*;
-  import npu_isa_pkg::*;
 #(
   parameter int unsigned ArrayDim = 16,   // rows and columns of the systolic array
   parameter int unsigned SramKiB  = 256,
@@ -71,13 +70,14 @@ module npu_top
   localparam logic [2:0] SizeWord = 3'd4;
   localparam logic [1:0] BurstIncr = 2'b01;
 
-  logic start, soft_reset, started, busy, done, finish;
-  mem_addr_t ucode_base, stream_base, error_addr;
+  logic start, abort, soft_reset, started, busy, done, finish, failed;
+  mem_addr_t ucode_base, stream_base;
   logic [31:0] ucode_length, stream_length, pos;
+  logic [4:0] stream_limit;
+  logic [23:0] timeout;
   mem_addr_t base[8];
-  error_e error;
-  engine_e error_engine;
-  instr_idx_t error_instr;
+  region_t regions[NumRegions];
+  fault_t error;
   logic [11:0] macs;
   logic instr, stream_beat;
   logic [NumEngines-1:0] engine_busy, engine_stall;
@@ -110,21 +110,23 @@ module npu_top
     .s_axil_rresp_o,
     .irq_o,
     .start_o        (start),
+    .abort_o        (abort),
     .soft_reset_o   (soft_reset),
     .ucode_base_o   (ucode_base),
     .ucode_length_o (ucode_length),
     .stream_base_o  (stream_base),
     .stream_length_o(stream_length),
+    .stream_limit_o (stream_limit),
     .base_o         (base),
     .pos_o          (pos),
+    .regions_o      (regions),
+    .timeout_o      (timeout),
     .started_i      (started),
     .busy_i         (busy),
     .done_i         (done),
     .finish_i       (finish),
+    .failed_i       (failed),
     .error_i        (error),
-    .error_engine_i (error_engine),
-    .error_instr_i  (error_instr),
-    .error_addr_i   (error_addr),
     .macs_i         (macs),
     .instr_i        (instr),
     .read_beat_i    (m_axi_rvalid_i && m_axi_rready_o),
@@ -144,21 +146,23 @@ module npu_top
     .clk_i,
     .rst_ni,
     .start_i        (start),
+    .abort_i        (abort),
     .soft_reset_i   (soft_reset),
     .ucode_base_i   (ucode_base),
     .ucode_length_i (ucode_length),
     .stream_base_i  (stream_base),
     .stream_length_i(stream_length),
+    .stream_limit_i (stream_limit),
     .base_i         (base),
     .pos_i          (pos),
+    .regions_i      (regions),
+    .timeout_i      (timeout),
     .started_o      (started),
     .busy_o         (busy),
     .done_o         (done),
     .finish_o       (finish),
+    .failed_o       (failed),
     .error_o        (error),
-    .error_engine_o (error_engine),
-    .error_instr_o  (error_instr),
-    .error_addr_o   (error_addr),
     .macs_o         (macs),
     .instr_o        (instr),
     .stream_beat_o  (stream_beat),

@@ -55,11 +55,13 @@ class SeqReg(IntEnum):
     BASE5 = 0x64
     BASE6 = 0x68
     BASE7 = 0x6C
+    STREAM_LIMIT = 0x70
 
 
 SEQ_FIELDS: dict[str, RegField] = {
     "CTRL_START": RegField(SeqReg.CTRL, 0, 1),
     "CTRL_SOFT_RESET": RegField(SeqReg.CTRL, 1, 1),
+    "CTRL_ABORT": RegField(SeqReg.CTRL, 2, 1),
     "STATUS_DONE": RegField(SeqReg.STATUS, 0, 1),
     "STATUS_BUSY": RegField(SeqReg.STATUS, 1, 1),
     "STATUS_ERROR": RegField(SeqReg.STATUS, 2, 1),
@@ -86,6 +88,7 @@ SEQ_FIELDS: dict[str, RegField] = {
     "BASE5": RegField(SeqReg.BASE5, 0, 32),
     "BASE6": RegField(SeqReg.BASE6, 0, 32),
     "BASE7": RegField(SeqReg.BASE7, 0, 32),
+    "STREAM_LIMIT_BURSTS": RegField(SeqReg.STREAM_LIMIT, 0, 5),
 }
 
 CHIP_BASE = 0x300
@@ -122,6 +125,31 @@ class ChipReg(IntEnum):
     STALL3 = 0x64
     STALL4 = 0x68
     STALL5 = 0x6C
+    MEM_TIMEOUT = 0x70
+    REGION0_BASE = 0x80
+    REGION0_LIMIT = 0x84
+    REGION0_CTRL = 0x88
+    REGION1_BASE = 0x90
+    REGION1_LIMIT = 0x94
+    REGION1_CTRL = 0x98
+    REGION2_BASE = 0xA0
+    REGION2_LIMIT = 0xA4
+    REGION2_CTRL = 0xA8
+    REGION3_BASE = 0xB0
+    REGION3_LIMIT = 0xB4
+    REGION3_CTRL = 0xB8
+    REGION4_BASE = 0xC0
+    REGION4_LIMIT = 0xC4
+    REGION4_CTRL = 0xC8
+    REGION5_BASE = 0xD0
+    REGION5_LIMIT = 0xD4
+    REGION5_CTRL = 0xD8
+    REGION6_BASE = 0xE0
+    REGION6_LIMIT = 0xE4
+    REGION6_CTRL = 0xE8
+    REGION7_BASE = 0xF0
+    REGION7_LIMIT = 0xF4
+    REGION7_CTRL = 0xF8
 
 
 CHIP_FIELDS: dict[str, RegField] = {
@@ -159,6 +187,47 @@ CHIP_FIELDS: dict[str, RegField] = {
     "STALL3": RegField(ChipReg.STALL3, 0, 32),
     "STALL4": RegField(ChipReg.STALL4, 0, 32),
     "STALL5": RegField(ChipReg.STALL5, 0, 32),
+    "MEM_TIMEOUT_CYCLES": RegField(ChipReg.MEM_TIMEOUT, 0, 24),
+    "REGION0_BASE_PAGE": RegField(ChipReg.REGION0_BASE, 12, 20),
+    "REGION0_LIMIT_PAGE": RegField(ChipReg.REGION0_LIMIT, 12, 20),
+    "REGION0_CTRL_READ": RegField(ChipReg.REGION0_CTRL, 0, 1),
+    "REGION0_CTRL_WRITE": RegField(ChipReg.REGION0_CTRL, 1, 1),
+    "REGION0_CTRL_LOCK": RegField(ChipReg.REGION0_CTRL, 2, 1),
+    "REGION1_BASE_PAGE": RegField(ChipReg.REGION1_BASE, 12, 20),
+    "REGION1_LIMIT_PAGE": RegField(ChipReg.REGION1_LIMIT, 12, 20),
+    "REGION1_CTRL_READ": RegField(ChipReg.REGION1_CTRL, 0, 1),
+    "REGION1_CTRL_WRITE": RegField(ChipReg.REGION1_CTRL, 1, 1),
+    "REGION1_CTRL_LOCK": RegField(ChipReg.REGION1_CTRL, 2, 1),
+    "REGION2_BASE_PAGE": RegField(ChipReg.REGION2_BASE, 12, 20),
+    "REGION2_LIMIT_PAGE": RegField(ChipReg.REGION2_LIMIT, 12, 20),
+    "REGION2_CTRL_READ": RegField(ChipReg.REGION2_CTRL, 0, 1),
+    "REGION2_CTRL_WRITE": RegField(ChipReg.REGION2_CTRL, 1, 1),
+    "REGION2_CTRL_LOCK": RegField(ChipReg.REGION2_CTRL, 2, 1),
+    "REGION3_BASE_PAGE": RegField(ChipReg.REGION3_BASE, 12, 20),
+    "REGION3_LIMIT_PAGE": RegField(ChipReg.REGION3_LIMIT, 12, 20),
+    "REGION3_CTRL_READ": RegField(ChipReg.REGION3_CTRL, 0, 1),
+    "REGION3_CTRL_WRITE": RegField(ChipReg.REGION3_CTRL, 1, 1),
+    "REGION3_CTRL_LOCK": RegField(ChipReg.REGION3_CTRL, 2, 1),
+    "REGION4_BASE_PAGE": RegField(ChipReg.REGION4_BASE, 12, 20),
+    "REGION4_LIMIT_PAGE": RegField(ChipReg.REGION4_LIMIT, 12, 20),
+    "REGION4_CTRL_READ": RegField(ChipReg.REGION4_CTRL, 0, 1),
+    "REGION4_CTRL_WRITE": RegField(ChipReg.REGION4_CTRL, 1, 1),
+    "REGION4_CTRL_LOCK": RegField(ChipReg.REGION4_CTRL, 2, 1),
+    "REGION5_BASE_PAGE": RegField(ChipReg.REGION5_BASE, 12, 20),
+    "REGION5_LIMIT_PAGE": RegField(ChipReg.REGION5_LIMIT, 12, 20),
+    "REGION5_CTRL_READ": RegField(ChipReg.REGION5_CTRL, 0, 1),
+    "REGION5_CTRL_WRITE": RegField(ChipReg.REGION5_CTRL, 1, 1),
+    "REGION5_CTRL_LOCK": RegField(ChipReg.REGION5_CTRL, 2, 1),
+    "REGION6_BASE_PAGE": RegField(ChipReg.REGION6_BASE, 12, 20),
+    "REGION6_LIMIT_PAGE": RegField(ChipReg.REGION6_LIMIT, 12, 20),
+    "REGION6_CTRL_READ": RegField(ChipReg.REGION6_CTRL, 0, 1),
+    "REGION6_CTRL_WRITE": RegField(ChipReg.REGION6_CTRL, 1, 1),
+    "REGION6_CTRL_LOCK": RegField(ChipReg.REGION6_CTRL, 2, 1),
+    "REGION7_BASE_PAGE": RegField(ChipReg.REGION7_BASE, 12, 20),
+    "REGION7_LIMIT_PAGE": RegField(ChipReg.REGION7_LIMIT, 12, 20),
+    "REGION7_CTRL_READ": RegField(ChipReg.REGION7_CTRL, 0, 1),
+    "REGION7_CTRL_WRITE": RegField(ChipReg.REGION7_CTRL, 1, 1),
+    "REGION7_CTRL_LOCK": RegField(ChipReg.REGION7_CTRL, 2, 1),
 }
 
 # Values that never change.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from peakrdl_regblock.udps import ALL_UDPS
 from systemrdl.compiler import RDLCompiler
-from systemrdl.node import AddrmapNode, FieldNode, RegNode
+from systemrdl.node import AddrmapNode, FieldNode, RegfileNode, RegNode
 
 HERE = Path(__file__).parent
 
@@ -61,6 +61,8 @@ def compile_map(module: str) -> AddrmapNode:
 def _access(node: FieldNode) -> str:
     if node.get_property("woclr"):
         return "read, write 1 to clear"
+    if node.get_property("woset"):
+        return "read, write 1 to set"
     if node.get_property("singlepulse"):
         return "write 1, reads 0"
     if node.is_sw_readable and node.is_sw_writable:
@@ -89,12 +91,16 @@ def load(key: str, module: str, base: int) -> Window:
     """One window with arrays of registers written out. Raises ValueError if it is too large."""
     top = compile_map(module)
     registers = []
-    for node in top.registers(unroll=True):
+    for node in top.descendants(unroll=True):
+        if not isinstance(node, RegNode):
+            continue
+        # A register of a file is named after both.
+        group = f"{node.parent.inst_name}_" if isinstance(node.parent, RegfileNode) else ""
         index = "" if node.current_idx is None else str(node.current_idx[0])
         offset = node.absolute_address
         if offset + 4 > WINDOW_BYTES:
             raise ValueError(f"{module}.{node.inst_name} at 0x{offset:X} is outside its window")
-        registers.append(_register(node, node.inst_name + index, offset))
+        registers.append(_register(node, group + node.inst_name + index, offset))
     return Window(
         key=key,
         module=module,

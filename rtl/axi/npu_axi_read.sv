@@ -2,34 +2,33 @@
 //
 // Read side of the memory port: lets the clients share one AXI4 read channel. A client asks for
 // bursts that stay inside a 4 KiB page and for which it has room, so data is never refused. Lower
-// numbers go first; the AXI ID is the client's IdBase entry. While `drain_i` is high nothing new is
-// issued and what comes back is dropped; `idle_o` tells when the bus owes nothing any more.
+// numbers go first; the AXI ID is the number of the client's engine. While `drain_i` is high nothing
+// new is issued and what comes back is dropped; `idle_o` tells when the bus owes nothing any more.
 
 module npu_axi_read
   import npu_pkg::*;
+  import npu_isa_pkg::*;
 #(
   parameter int unsigned NumClients = 3,
   parameter int unsigned MaxOutstanding = 16,
-  parameter logic [NumClients-1:0][3:0] Ids = '0
+  parameter logic [NumClients-1:0][2:0] Engines = '0
 ) (
   input logic clk_i,
   input logic rst_ni,
 
-  input  logic            ar_valid_i[NumClients],
-  output logic            ar_ready_o[NumClients],
-  input  mem_addr_t       ar_addr_i [NumClients],
-  input  logic      [7:0] ar_len_i  [NumClients],
+  input  mem_req_t req_i      [NumClients],
+  output logic     req_ready_o[NumClients],
+  output logic     r_valid_o  [NumClients],
+  output word_t    r_data_o,
 
-  output logic  r_valid_o[NumClients],
-  output word_t r_data_o,
+  // Protection
+  input region_t        regions_i[NumRegions],
+  input logic    [23:0] timeout_i,
 
-  input  logic drain_i,
-  output logic idle_o,
-
-  // First beat with an error response: one pulse per bad beat
-  output logic            error_o,
-  output logic      [3:0] error_id_o,
-  output mem_addr_t       error_addr_o,
+  input  logic   drain_i,
+  output logic   idle_o,
+  output logic   stuck_o,  // a wait has lasted too long
+  output fault_t fault_o,  // meaningful while `drain_i` is low
 
   output logic            m_arvalid_o,
   input  logic            m_arready_i,
@@ -49,30 +48,38 @@ module npu_axi_read
 
   logic ar_valid_q;
   logic [ClientW-1:0] ar_client_q;
-  mem_addr_t ar_addr_q;
   logic [7:0] ar_len_q;
+  mem_place_t ar_place_q;
   logic [CountW-1:0] outstanding_q;
 
   // One address register in front of the bus keeps AR stable whatever a client does.
-  logic can_accept, chosen_valid;
+  logic can_accept, chosen_valid, allowed;
   logic [ClientW-1:0] chosen;
-
-  assign can_accept = (!ar_valid_q || m_arready_i) && outstanding_q != CountW'(MaxOutstanding) &&
-                      !drain_i;
 
   always_comb begin
     chosen       = '0;
     chosen_valid = 1'b0;
     for (int unsigned c = NumClients; c > 0; c--) begin
-      if (ar_valid_i[c-1]) begin
+      if (req_i[c-1].valid) begin
         chosen       = ClientW'(c - 1);
         chosen_valid = 1'b1;
       end
     end
-    for (int unsigned c = 0; c < NumClients; c++) begin
-      ar_ready_o[c] = can_accept && chosen_valid && chosen == ClientW'(c);
-    end
   end
+
+  npu_mem_guard #(
+    .Write(1'b0)
+  ) u_guard (
+    .addr_i         (req_i[chosen].addr),
+    .len_i          (req_i[chosen].len),
+    .regions_i,
+    .stream_base_i  ('0),
+    .stream_length_i('0),
+    .allowed_o      (allowed)
+  );
+
+  assign can_accept = (!ar_valid_q || m_arready_i) && outstanding_q != CountW'(MaxOutstanding) &&
+                      !drain_i && allowed;
 
   logic accept, complete;
   assign accept   = can_accept && chosen_valid;
@@ -82,15 +89,15 @@ module npu_axi_read
     if (!rst_ni) begin
       ar_valid_q    <= 1'b0;
       ar_client_q   <= '0;
-      ar_addr_q     <= '0;
       ar_len_q      <= '0;
+      ar_place_q    <= '0;
       outstanding_q <= '0;
     end else begin
       if (accept) begin
         ar_valid_q  <= 1'b1;
         ar_client_q <= chosen;
-        ar_addr_q   <= ar_addr_i[chosen];
-        ar_len_q    <= ar_len_i[chosen];
+        ar_len_q    <= req_i[chosen].len;
+        ar_place_q  <= '{addr: req_i[chosen].addr, instr: req_i[chosen].instr};
       end else if (m_arready_i) begin
         ar_valid_q <= 1'b0;
       end
@@ -101,58 +108,113 @@ module npu_axi_read
 
   assign idle_o      = outstanding_q == '0;
   assign m_arvalid_o = ar_valid_q;
-  assign m_arid_o    = Ids[ar_client_q];
-  assign m_araddr_o  = ar_addr_q;
+  assign m_arid_o    = {1'b0, Engines[ar_client_q]};
+  assign m_araddr_o  = ar_place_q.addr;
   assign m_arlen_o   = ar_len_q;
   assign m_rready_o  = 1'b1;
   assign r_data_o    = m_rdata_i;
 
-  // Address of the beat that a client receives next: burst starts are queued per client.
-  mem_addr_t beat_addr[NumClients];
-  logic [7:0] beat_q[NumClients];
+  // The place in memory that a client receives next: burst starts are queued per client.
+  mem_place_t next[NumClients];
+  logic [NumClients-1:0] expecting, mine;
 
   for (genvar c = 0; c < int'(NumClients); c++) begin : gen_client
-    mem_addr_t burst_addr;
-    logic mine;
-    assign mine         = m_rvalid_i && m_rid_i == Ids[c];
-    assign r_valid_o[c] = mine && !drain_i;
-    assign beat_addr[c] = burst_addr + {20'b0, beat_q[c], 4'b0};
+    mem_place_t asked, burst;
+    logic [7:0] beat_q;
+
+    assign req_ready_o[c] = accept && chosen == ClientW'(c);
+    assign mine[c]        = m_rvalid_i && m_rid_i == {1'b0, Engines[c]};
+    assign r_valid_o[c]   = mine[c] && !drain_i;
+    assign asked          = '{addr: req_i[c].addr, instr: req_i[c].instr};
+    assign next[c]        = '{addr: burst.addr + {20'b0, beat_q, 4'b0}, instr: burst.instr};
 
     npu_fifo #(
-      .DataT(mem_addr_t),
+      .DataT(mem_place_t),
       .Depth(MaxOutstanding)
     ) u_bursts (
       .clk_i,
       .rst_ni,
-      .valid_i(accept && chosen == ClientW'(c)),
+      .valid_i(req_ready_o[c]),
       .ready_o(),
-      .data_i (ar_addr_i[c]),
-      .valid_o(),
-      .ready_i(mine && m_rlast_i),
-      .data_o (burst_addr),
+      .data_i (asked),
+      .valid_o(expecting[c]),
+      .ready_i(mine[c] && m_rlast_i),
+      .data_o (burst),
       .count_o()
     );
 
     always_ff @(posedge clk_i or negedge rst_ni) begin
-      if (!rst_ni) beat_q[c] <= '0;
-      else if (mine) beat_q[c] <= m_rlast_i ? '0 : beat_q[c] + 1'b1;
+      if (!rst_ni) beat_q <= '0;
+      else if (mine[c]) beat_q <= m_rlast_i ? '0 : beat_q + 1'b1;
+    end
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Time-outs and faults
+  // ---------------------------------------------------------------------------------------------
+  logic ar_expired, r_expired, on_bus;
+  // Bursts that the memory has accepted and not yet finished
+  assign on_bus = outstanding_q > CountW'(ar_valid_q);
+
+  npu_mem_timer u_ar_timer (
+    .clk_i,
+    .rst_ni,
+    .waiting_i(m_arvalid_o && !m_arready_i),
+    .limit_i  (timeout_i),
+    .expired_o(ar_expired)
+  );
+
+  npu_mem_timer u_r_timer (
+    .clk_i,
+    .rst_ni,
+    .waiting_i(on_bus && !m_rvalid_i),
+    .limit_i  (timeout_i),
+    .expired_o(r_expired)
+  );
+
+  assign stuck_o = ar_expired || r_expired;
+
+  // Whose data it is that is bad or missing
+  logic [ClientW-1:0] owner;
+  always_comb begin
+    owner = '0;
+    for (int unsigned c = NumClients; c > 0; c--) begin
+      if (m_rvalid_i ? mine[c-1] : expecting[c-1]) owner = ClientW'(c - 1);
     end
   end
 
   always_comb begin
-    error_o      = m_rvalid_i && m_rresp_i[1] && !drain_i;
-    error_id_o   = m_rid_i;
-    error_addr_o = '0;
-    for (int unsigned c = 0; c < NumClients; c++) begin
-      if (m_rid_i == Ids[c]) error_addr_o = beat_addr[c];
+    fault_o = '{
+        valid: 1'b1,
+        code: ErrReadError,
+        engine: engine_e'(Engines[owner]),
+        instr: next[owner].instr,
+        addr: next[owner].addr
+    };
+    if (m_rvalid_i && m_rresp_i[1]) begin
+      fault_o.code = ErrReadError;
+    end else if (chosen_valid && !allowed) begin
+      fault_o.code   = ErrRegion;
+      fault_o.engine = engine_e'(Engines[chosen]);
+      fault_o.instr  = req_i[chosen].instr;
+      fault_o.addr   = req_i[chosen].addr;
+    end else if (ar_expired) begin
+      fault_o.code   = ErrTimeout;
+      fault_o.engine = engine_e'(Engines[ar_client_q]);
+      fault_o.instr  = ar_place_q.instr;
+      fault_o.addr   = ar_place_q.addr;
+    end else if (r_expired) begin
+      fault_o.code = ErrTimeout;
+    end else begin
+      fault_o = '0;
     end
   end
 
 `ifndef SYNTHESIS
   for (genvar c = 0; c < int'(NumClients); c++) begin : gen_check
     // A burst stays inside its 4 KiB page.
-    assert property (@(posedge clk_i) disable iff (!rst_ni) ar_valid_i[c] |->
-                     {1'b0, ar_addr_i[c][11:4]} + {1'b0, ar_len_i[c]} < 9'd256)
+    assert property (@(posedge clk_i) disable iff (!rst_ni) req_i[c].valid |->
+                     {1'b0, req_i[c].addr[11:4]} + {1'b0, req_i[c].len} < 9'd256)
     else $error("npu_axi_read: client %0d crosses a 4 KiB boundary", c);
   end
 `endif

@@ -21,12 +21,10 @@ module npu_dma_load
   output logic       stall_o,
   output instr_idx_t instr_o,
 
-  output logic            ar_valid_o,
-  input  logic            ar_ready_i,
-  output mem_addr_t       ar_addr_o,
-  output logic      [7:0] ar_len_o,
-  input  logic            r_valid_i,
-  input  word_t           r_data_i,
+  output mem_req_t rd_req_o,
+  input  logic     rd_ready_i,
+  input  logic     r_valid_i,
+  input  word_t    r_data_i,
 
   output sram_wr_req_t wr_req_o,
   input  logic         wr_ready_i
@@ -42,25 +40,30 @@ module npu_dma_load
   // Asking side
   // ---------------------------------------------------------------------------------------------
   logic ask_q;  // a command is being asked for
+  instr_idx_t ask_instr_q;
   mem_addr_t row_addr_q, addr_q;
   logic [19:0] mem_pitch_q;
   dim_t ask_words_q, ask_left_q, ask_rows_q;
   logic [RoomW-1:0] room_q;
   logic [5:0] burst;
-  logic issue, row_asked, write_accept, take, queue_valid;
+  logic issue, row_asked, write_accept, take, queue_valid, room;
   word_t queue_data;
 
-  assign burst       = burst_words(addr_q, {16'b0, ask_left_q});
-  assign ar_valid_o  = ask_q && 32'(room_q) >= {26'b0, burst};
-  assign ar_addr_o   = addr_q;
-  assign ar_len_o    = {2'b0, burst} - 8'd1;
-  assign issue       = ar_valid_o && ar_ready_i;
-  assign row_asked   = issue && ask_left_q == {10'b0, burst};
+  assign burst = burst_words(addr_q, {16'b0, ask_left_q});
+  assign rd_req_o = '{
+          valid: ask_q && 32'(room_q) >= {26'b0, burst},
+          addr: addr_q,
+          len: {2'b0, burst} - 8'd1,
+          instr: ask_instr_q
+      };
+  assign issue = rd_req_o.valid && rd_ready_i;
+  assign row_asked = issue && ask_left_q == {10'b0, burst};
   assign cmd_ready_o = !ask_q && write_accept;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       ask_q       <= 1'b0;
+      ask_instr_q <= '0;
       row_addr_q  <= '0;
       addr_q      <= '0;
       mem_pitch_q <= '0;
@@ -71,6 +74,7 @@ module npu_dma_load
     end else begin
       if (cmd_valid_i && cmd_ready_o) begin
         ask_q       <= 1'b1;
+        ask_instr_q <= cmd_i.instr;
         row_addr_q  <= cmd_i.mem;
         addr_q      <= cmd_i.mem;
         mem_pitch_q <= cmd_i.mem_pitch;
@@ -98,7 +102,7 @@ module npu_dma_load
     .clk_i,
     .rst_ni,
     .valid_i(r_valid_i),
-    .ready_o(),
+    .ready_o(room),
     .data_i (r_data_i),
     .valid_o(queue_valid),
     .ready_i(take),
@@ -164,5 +168,10 @@ module npu_dma_load
       word_q <= word_q + 1'b1;
     end
   end
+
+`ifndef SYNTHESIS
+  assert property (@(posedge clk_i) disable iff (!rst_ni) r_valid_i |-> room)
+  else $error("npu_dma_load: a word came for which there is no room");
+`endif
 
 endmodule

@@ -21,15 +21,11 @@ module npu_dma_store
   input  logic         rd_ready_i,
   input  sram_rd_rsp_t rd_rsp_i,
 
-  output logic             aw_valid_o,
-  input  logic             aw_ready_i,
-  output mem_addr_t        aw_addr_o,
-  output logic      [ 7:0] aw_len_o,
-  output logic             w_valid_o,
-  input  logic             w_ready_i,
-  output word_t            w_data_o,
-  output logic      [15:0] w_strb_o,
-  input  logic             b_valid_i
+  output mem_req_t   wr_req_o,
+  input  logic       wr_ready_i,
+  output mem_wdata_t w_o,
+  input  logic       w_ready_i,
+  input  logic       b_valid_i
 );
 
   dma_cmd_t cmd_q;
@@ -47,17 +43,19 @@ module npu_dma_store
   // Bursts
   // ---------------------------------------------------------------------------------------------
   mem_addr_t row_addr_q, addr_q;
-  dim_t aw_left_q, aw_rows_q, aw_words;
+  dim_t aw_left_q, aw_rows_q;
   logic [15:0] unacked_q;
   logic [ 5:0] burst;
   logic issue, row_issued;
 
-  assign aw_words   = aw_left_q;
-  assign burst      = burst_words(addr_q, {16'b0, aw_words});
-  assign aw_valid_o = busy_q && aw_rows_q != '0;
-  assign aw_addr_o  = addr_q;
-  assign aw_len_o   = {2'b0, burst} - 8'd1;
-  assign issue      = aw_valid_o && aw_ready_i;
+  assign burst = burst_words(addr_q, {16'b0, aw_left_q});
+  assign wr_req_o = '{
+          valid: busy_q && aw_rows_q != '0,
+          addr: addr_q,
+          len: {2'b0, burst} - 8'd1,
+          instr: cmd_q.instr
+      };
+  assign issue = wr_req_o.valid && wr_ready_i;
   assign row_issued = issue && aw_left_q == {10'b0, burst};
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -112,16 +110,16 @@ module npu_dma_store
     .addr_valid_i(busy_q && rd_rows_q != '0),
     .addr_ready_o(rd_ready),
     .addr_i      (rd_row_q + rd_word_q),
-    .data_valid_o(w_valid_o),
+    .data_valid_o(w_o.valid),
     .data_ready_i(w_ready_i),
-    .data_o      (w_data_o),
+    .data_o      (w_o.data),
     .rd_req_o,
     .rd_ready_i,
     .rd_rsp_i
   );
 
-  assign w_strb_o = (w_last && tail != '0) ? (16'd1 << tail) - 16'd1 : '1;
-  assign stall_o  = busy_q && !(w_valid_o && w_ready_i);
+  assign w_o.strb = (w_last && tail != '0) ? (16'd1 << tail) - 16'd1 : '1;
+  assign stall_o  = busy_q && !(w_o.valid && w_ready_i);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -141,7 +139,7 @@ module npu_dma_store
           rd_rows_q <= rd_rows_q - 1'b1;
         end
       end
-      if (w_valid_o && w_ready_i) w_word_q <= w_last ? '0 : w_word_q + 1'b1;
+      if (w_o.valid && w_ready_i) w_word_q <= w_last ? '0 : w_word_q + 1'b1;
     end
   end
 

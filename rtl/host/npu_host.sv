@@ -38,22 +38,24 @@ module npu_host
   output logic irq_o,
 
   // To and from the core
-  output logic              start_o,
-  output logic              soft_reset_o,
-  output mem_addr_t         ucode_base_o,
-  output logic       [31:0] ucode_length_o,
-  output mem_addr_t         stream_base_o,
-  output logic       [31:0] stream_length_o,
-  output mem_addr_t         base_o         [8],
-  output logic       [31:0] pos_o,
-  input  logic              started_i,
-  input  logic              busy_i,
-  input  logic              done_i,
-  input  logic              finish_i,
-  input  error_e            error_i,
-  input  engine_e           error_engine_i,
-  input  instr_idx_t        error_instr_i,
-  input  mem_addr_t         error_addr_i,
+  output logic             start_o,
+  output logic             abort_o,
+  output logic             soft_reset_o,
+  output mem_addr_t        ucode_base_o,
+  output logic      [31:0] ucode_length_o,
+  output mem_addr_t        stream_base_o,
+  output logic      [31:0] stream_length_o,
+  output logic      [ 4:0] stream_limit_o,
+  output mem_addr_t        base_o         [         8],
+  output logic      [31:0] pos_o,
+  output region_t          regions_o      [NumRegions],
+  output logic      [23:0] timeout_o,
+  input  logic             started_i,
+  input  logic             busy_i,
+  input  logic             done_i,
+  input  logic             finish_i,
+  input  logic             failed_i,
+  input  fault_t           error_i,
 
   // Events to count
   input logic [          11:0] macs_i,
@@ -136,22 +138,29 @@ module npu_host
     .hwif_out            (seq_out)
   );
 
+  // The report of an error goes when the host clears it.
+  logic failed;
+  assign failed = seq_out.STATUS.ERROR.value && error_i.valid;
+
   always_comb begin
     seq_in.STATUS.DONE.next         = done_i;
     seq_in.STATUS.BUSY.next         = busy_i;
-    seq_in.STATUS.ERROR.next        = error_i != ErrNone;
-    seq_in.STATUS.ERROR_CODE.next   = error_i;
-    seq_in.STATUS.ERROR_ENGINE.next = error_engine_i;
-    seq_in.ERROR_INSTR.VALUE.next   = error_instr_i;
-    seq_in.ERROR_ADDR.VALUE.next    = error_addr_i;
+    seq_in.STATUS.ERROR.hwset       = failed_i;
+    seq_in.STATUS.ERROR.hwclr       = started_i;
+    seq_in.STATUS.ERROR_CODE.next   = failed ? error_i.code : ErrNone;
+    seq_in.STATUS.ERROR_ENGINE.next = failed ? error_i.engine : EngLd;
+    seq_in.ERROR_INSTR.VALUE.next   = failed ? error_i.instr : '0;
+    seq_in.ERROR_ADDR.VALUE.next    = failed ? error_i.addr : '0;
   end
 
   assign start_o         = seq_out.CTRL.START.value;
+  assign abort_o         = seq_out.CTRL.ABORT.value;
   assign soft_reset_o    = seq_out.CTRL.SOFT_RESET.value;
   assign ucode_base_o    = seq_out.UCODE_BASE.VALUE.value;
   assign ucode_length_o  = seq_out.UCODE_LEN.VALUE.value;
   assign stream_base_o   = seq_out.DDR_BASE_WGT.VALUE.value;
   assign stream_length_o = seq_out.STREAM_LEN.VALUE.value;
+  assign stream_limit_o  = seq_out.STREAM_LIMIT.BURSTS.value;
   assign pos_o           = seq_out.POS.VALUE.value;
   assign base_o[0]       = seq_out.DDR_BASE_ACT.VALUE.value;
   assign base_o[1]       = seq_out.DDR_BASE_OUT.VALUE.value;
@@ -236,6 +245,56 @@ module npu_host
       chip_in.STALL[e].VALUE.next = stall[e];
     end
   end
+
+  assign timeout_o = chip_out.MEM_TIMEOUT.CYCLES.value;
+  assign regions_o[0] = '{
+          read: chip_out.REGION0.CTRL.READ.value,
+          write: chip_out.REGION0.CTRL.WRITE.value,
+          base: chip_out.REGION0.BASE.PAGE.value,
+          limit: chip_out.REGION0.LIMIT.PAGE.value
+      };
+  assign regions_o[1] = '{
+          read: chip_out.REGION1.CTRL.READ.value,
+          write: chip_out.REGION1.CTRL.WRITE.value,
+          base: chip_out.REGION1.BASE.PAGE.value,
+          limit: chip_out.REGION1.LIMIT.PAGE.value
+      };
+  assign regions_o[2] = '{
+          read: chip_out.REGION2.CTRL.READ.value,
+          write: chip_out.REGION2.CTRL.WRITE.value,
+          base: chip_out.REGION2.BASE.PAGE.value,
+          limit: chip_out.REGION2.LIMIT.PAGE.value
+      };
+  assign regions_o[3] = '{
+          read: chip_out.REGION3.CTRL.READ.value,
+          write: chip_out.REGION3.CTRL.WRITE.value,
+          base: chip_out.REGION3.BASE.PAGE.value,
+          limit: chip_out.REGION3.LIMIT.PAGE.value
+      };
+  assign regions_o[4] = '{
+          read: chip_out.REGION4.CTRL.READ.value,
+          write: chip_out.REGION4.CTRL.WRITE.value,
+          base: chip_out.REGION4.BASE.PAGE.value,
+          limit: chip_out.REGION4.LIMIT.PAGE.value
+      };
+  assign regions_o[5] = '{
+          read: chip_out.REGION5.CTRL.READ.value,
+          write: chip_out.REGION5.CTRL.WRITE.value,
+          base: chip_out.REGION5.BASE.PAGE.value,
+          limit: chip_out.REGION5.LIMIT.PAGE.value
+      };
+  assign regions_o[6] = '{
+          read: chip_out.REGION6.CTRL.READ.value,
+          write: chip_out.REGION6.CTRL.WRITE.value,
+          base: chip_out.REGION6.BASE.PAGE.value,
+          limit: chip_out.REGION6.LIMIT.PAGE.value
+      };
+  assign regions_o[7] = '{
+          read: chip_out.REGION7.CTRL.READ.value,
+          write: chip_out.REGION7.CTRL.WRITE.value,
+          base: chip_out.REGION7.BASE.PAGE.value,
+          limit: chip_out.REGION7.LIMIT.PAGE.value
+      };
 
   assign irq_o = chip_out.IRQ_STATUS.SEQ_DONE.value && chip_out.IRQ_ENABLE.SEQ_DONE.value;
 

@@ -40,10 +40,10 @@ module npu_dispatch
   input  logic      [NumEngines-1:0] done_i,
 
   // End of the program: a level, until reset
-  output logic       end_o,
-  output error_e     error_o,
-  output instr_idx_t error_instr_o,
-  output mem_addr_t  error_addr_o,
+  output logic   end_o,
+  output fault_t fault_o,
+
+  output instr_idx_t last_instr_o,  // dispatched last
 
   // For the counters: a word is dispatched; engines with unfinished instructions
   output logic                  fire_o,
@@ -194,17 +194,23 @@ module npu_dispatch
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      end_o         <= 1'b0;
-      error_o       <= ErrNone;
-      error_instr_o <= '0;
-      error_addr_o  <= '0;
-    end else if (refuse) begin
-      end_o         <= 1'b1;
-      error_o       <= error;
-      error_instr_o <= entry_i.index;
-      error_addr_o  <= error_addr;
-    end else if (go && is_end) begin
-      end_o <= 1'b1;
+      end_o        <= 1'b0;
+      fault_o      <= '0;
+      last_instr_o <= '0;
+    end else begin
+      if (refuse) begin
+        end_o <= 1'b1;
+        fault_o <= '{
+            valid: 1'b1,
+            code: error,
+            engine: EngSeq,
+            instr: entry_i.index,
+            addr: error_addr
+        };
+      end else if (go && is_end) begin
+        end_o <= 1'b1;
+      end
+      if (go) last_instr_o <= entry_i.index;
     end
   end
 

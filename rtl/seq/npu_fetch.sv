@@ -22,12 +22,10 @@ module npu_fetch
   output instr_idx_t index_o,
   output logic       past_end_o, // everything has been handed out
 
-  output logic            ar_valid_o,
-  input  logic            ar_ready_i,
-  output mem_addr_t       ar_addr_o,
-  output logic      [7:0] ar_len_o,
-  input  logic            r_valid_i,
-  input  word_t           r_data_i
+  output mem_req_t rd_req_o,
+  input  logic     rd_ready_i,
+  input  logic     r_valid_i,
+  input  word_t    r_data_i
 );
 
   localparam int unsigned RoomW = $clog2(QueueWords + 1);
@@ -39,19 +37,23 @@ module npu_fetch
   logic [RoomW-1:0] room_q;
   instr_idx_t index_q;
   logic [5:0] burst;
-  logic issue, take;
+  logic issue, take, room;
 
   always_comb begin
     burst = burst_words(addr_q, left_q);
     if (burst > 6'(FetchBurst)) burst = 6'(FetchBurst);
   end
 
-  assign ar_valid_o = active_q && left_q != '0 && 32'(room_q) >= {26'b0, burst};
-  assign ar_addr_o  = addr_q;
-  assign ar_len_o   = {2'b0, burst} - 8'd1;
-  assign issue      = ar_valid_o && ar_ready_i;
-  assign take       = valid_o && ready_i;
-  assign index_o    = index_q;
+  // An error names the word that could not be read: npu_core derives it from the address.
+  assign rd_req_o = '{
+          valid: active_q && left_q != '0 && 32'(room_q) >= {26'b0, burst},
+          addr: addr_q,
+          len: {2'b0, burst} - 8'd1,
+          instr: '0
+      };
+  assign issue = rd_req_o.valid && rd_ready_i;
+  assign take = valid_o && ready_i;
+  assign index_o = index_q;
   assign past_end_o = active_q && index_q == length_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -85,12 +87,17 @@ module npu_fetch
     .clk_i,
     .rst_ni,
     .valid_i(r_valid_i),
-    .ready_o(),
+    .ready_o(room),
     .data_i (r_data_i),
     .valid_o(valid_o),
     .ready_i(ready_i),
     .data_o (word_o),
     .count_o()
   );
+
+`ifndef SYNTHESIS
+  assert property (@(posedge clk_i) disable iff (!rst_ni) r_valid_i |-> room)
+  else $error("npu_fetch: a word came for which there is no room");
+`endif
 
 endmodule

@@ -23,12 +23,10 @@ module npu_seq
   input mem_addr_t        base_i         [8],
   input logic      [31:0] pos_i,
 
-  output logic            ar_valid_o,
-  input  logic            ar_ready_i,
-  output mem_addr_t       ar_addr_o,
-  output logic      [7:0] ar_len_o,
-  input  logic            r_valid_i,
-  input  word_t           r_data_i,
+  output mem_req_t rd_req_o,
+  input  logic     rd_ready_i,
+  input  logic     r_valid_i,
+  input  word_t    r_data_i,
 
   output logic           ticket_valid_o,
   input  logic           ticket_ready_i,
@@ -47,9 +45,8 @@ module npu_seq
   input  logic      [NumEngines-1:0] done_i,
 
   output logic       end_o,
-  output error_e     error_o,
-  output instr_idx_t error_instr_o,
-  output mem_addr_t  error_addr_o,
+  output fault_t     fault_o,
+  output instr_idx_t last_instr_o,
 
   output logic                  fire_o,
   output logic [NumEngines-1:0] busy_o
@@ -73,10 +70,8 @@ module npu_seq
     .word_o    (word),
     .index_o   (index),
     .past_end_o(past_end),
-    .ar_valid_o,
-    .ar_ready_i,
-    .ar_addr_o,
-    .ar_len_o,
+    .rd_req_o,
+    .rd_ready_i,
     .r_valid_i,
     .r_data_i
   );
@@ -130,9 +125,8 @@ module npu_seq
     .vec_o        (vec),
     .done_i,
     .end_o,
-    .error_o,
-    .error_instr_o,
-    .error_addr_o,
+    .fault_o,
+    .last_instr_o,
     .fire_o,
     .busy_o
   );

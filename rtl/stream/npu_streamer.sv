@@ -4,7 +4,8 @@
 // which the engines consume them, as far ahead as the FIFO has room and without regard to what the
 // program is doing. Each instruction that takes a share of the stream draws a ticket when it is
 // dispatched; shares are handed out in ticket order. A rewind ticket moves the stream to another
-// offset, unless that is where it stands anyway.
+// offset, unless that is where it stands anyway. A limit on the bursts under way keeps the queue in
+// the memory short, for the sake of loads, which would have to wait behind them.
 
 module npu_streamer
   import npu_pkg::*;
@@ -19,6 +20,11 @@ module npu_streamer
   input logic             start_i,
   input mem_addr_t        base_i,
   input logic      [31:0] length_i,
+  input logic      [ 4:0] limit_i,   // bursts under way; 0 = as many as the bus takes
+
+  // The image in use, for its protection; of length zero before the start
+  output mem_addr_t        base_o,
+  output logic      [31:0] length_o,
 
   // Tickets
   input  logic           ticket_valid_i,
@@ -34,12 +40,10 @@ module npu_streamer
   input  logic  [NumEngines-1:0] beat_last_i,
 
   // Memory reads
-  output logic            ar_valid_o,
-  input  logic            ar_ready_i,
-  output mem_addr_t       ar_addr_o,
-  output logic      [7:0] ar_len_o,
-  input  logic            r_valid_i,
-  input  word_t           r_data_i
+  output mem_req_t rd_req_o,
+  input  logic     rd_ready_i,
+  input  logic     r_valid_i,
+  input  word_t    r_data_i
 );
 
   typedef struct packed {
@@ -72,7 +76,7 @@ module npu_streamer
 
   // Rewind: stop asking, let what is under way arrive and vanish, flush, go on at the new offset.
   logic rewind, flush;
-  logic [31:0] pending_q;  // words asked for and not yet arrived
+  logic [RoomW-1:0] pending_q;  // words asked for and not yet arrived
   assign rewind = ticket_valid && ticket.rewind;
   assign flush  = rewind && pending_q == '0;
 
@@ -88,12 +92,36 @@ module npu_streamer
   beat_t beat;
   logic beat_valid, beat_ready;
 
-  assign ar_addr_o  = base_q + offset_q;
-  assign burst      = burst_words(ar_addr_o, (length_q - offset_q) >> 4);
-  assign ar_len_o   = {2'b0, burst} - 8'd1;
-  assign ar_valid_o = active_q && offset_q < length_q && 32'(room_q) >= {26'b0, burst} && !rewind;
-  assign issue      = ar_valid_o && ar_ready_i;
-  assign beat_take  = beat_valid && beat_ready;
+  mem_addr_t addr;
+  logic within_limit;
+  assign addr = base_q + offset_q;
+  assign burst = burst_words(addr, (length_q - offset_q) >> 4);
+  assign within_limit = limit_i == '0 || 32'(pending_q) + {26'b0, burst} <= 32'(limit_i) * MaxBurst;
+  assign rd_req_o = '{
+          valid:
+          active_q
+          &&
+          offset_q
+          <
+          length_q
+          && 32'(
+          room_q
+          ) >= {
+          26'b0
+          ,
+          burst
+          } &&
+          within_limit
+          && !
+          rewind,
+          addr: addr,
+          len: {2'b0, burst} - 8'd1,
+          instr: '0
+      };
+  assign issue = rd_req_o.valid && rd_ready_i;
+  assign base_o = base_q;
+  assign length_o = length_q;
+  assign beat_take = beat_valid && beat_ready;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -116,7 +144,7 @@ module npu_streamer
       end
       if (flush) room_q <= RoomW'(FifoWords);
       else room_q <= room_q - (issue ? RoomW'(burst) : '0) + (beat_take ? RoomW'(4) : '0);
-      pending_q <= pending_q + (issue ? {26'b0, burst} : '0) - {31'b0, r_valid_i};
+      pending_q <= pending_q + (issue ? RoomW'(burst) : '0) - RoomW'(r_valid_i);
     end
   end
 

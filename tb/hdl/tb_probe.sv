@@ -48,7 +48,7 @@ module tb_probe #(
   assign engine_busy_o  = tb_top.dut.u_core.engine_busy_o;
   assign engine_stall_o = tb_top.dut.u_core.engine_stall_o;
   for (genvar e = 0; e < int'(NumEngines); e++) begin : gen_engine_instr
-    assign engine_instr_o[e] = tb_top.dut.u_core.engine_instr[e];
+    assign engine_instr_o[e] = tb_top.dut.u_core.u_engines.instr_o[e];
   end
   assign barrier_wait_o =
       tb_top.dut.u_core.u_seq.u_dispatch.entry_valid_i && !tb_top.dut.u_core.instr_o &&
