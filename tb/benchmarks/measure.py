@@ -13,13 +13,17 @@ import numpy as np
 
 from npu.isa import Instruction
 from npu.isa.instruction import decode_image, encode_image
+from npu.regs.generated import SeqReg
 from tb import logs
-from tb.benchmarks.cases import CASES, Case, Interval
+from tb.benchmarks.cases import CASES, LONG_RUN, Case, Interval
 from tb.dut import Dut
 from tb.environment import INPUT, Bench, Execution
+from tb.host import start_writes
 
 FIGURES, PROGRAM = "figures.json", "program.bin"
 """Files in the run's folder; beside them the logs of the bench."""
+START_MEMORY, START_WRITES = "memory_start.bin", "start_writes.json"
+"""Files in the folder of the long run: what another host needs to repeat it."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,11 @@ async def measure(dut: Dut, case: Case) -> None:
     if load.inputs:
         bench.memory.stage(INPUT, load.inputs)
     start = bench.load(load.program, load.stream)
+    if case.stream_bursts is not None:
+        await bench.host.write_seq(SeqReg.STREAM_LIMIT, case.stream_bursts)
+    if case.name == LONG_RUN:
+        bench.memory.data.tofile(bench.run_dir / START_MEMORY)
+        (bench.run_dir / START_WRITES).write_text(json.dumps(start_writes(start)))
     execution = await bench.run(load.program, start, limit=case.limit)
     assert execution.finish.error is None, str(execution.finish.error)
     (bench.run_dir / PROGRAM).write_bytes(encode_image(load.program))

@@ -134,11 +134,11 @@ module tb_probe #(
 
   always_comb begin
     state[1] = port_state(`ENGINES.u_store.busy_o,
-                          `ENGINES.u_store.w_valid_o && `ENGINES.u_store.w_ready_i,
+                          `ENGINES.u_store.w_o.valid && `ENGINES.u_store.w_ready_i,
                           `ENGINES.u_store.rd_req_o.valid && !`ENGINES.u_store.rd_ready_i, 1'b0,
                           1'b0);
     if (state[1] inside {StatePipeline, StateReadPort}) begin
-      if (`ENGINES.u_store.w_valid_o || `ENGINES.u_store.aw_valid_o) state[1] = StateWriteChannel;
+      if (`ENGINES.u_store.w_o.valid || `ENGINES.u_store.wr_req_o.valid) state[1] = StateWriteChannel;
       else if (state[1] == StatePipeline) state[1] = StateResponse;
     end
   end
