@@ -2,8 +2,9 @@
 //
 // Read side of the memory port: lets the clients share one AXI4 read channel. A client asks for
 // bursts that stay inside a 4 KiB page and for which it has room, so data is never refused. Lower
-// numbers go first; the AXI ID is the number of the client's engine. While `drain_i` is high nothing
-// new is issued and what comes back is dropped; `idle_o` tells when the bus owes nothing any more.
+// numbers go first; the AXI ID is the number of the client's engine. A word with an error response
+// reaches nobody. While `drain_i` is high nothing new is issued and what comes back is dropped;
+// `idle_o` tells when the bus owes nothing any more.
 
 module npu_axi_read
   import npu_pkg::*;
@@ -124,7 +125,7 @@ module npu_axi_read
 
     assign req_ready_o[c] = accept && chosen == ClientW'(c);
     assign mine[c]        = m_rvalid_i && m_rid_i == {1'b0, Engines[c]};
-    assign r_valid_o[c]   = mine[c] && !drain_i;
+    assign r_valid_o[c]   = mine[c] && !m_rresp_i[1] && !drain_i;
     assign asked          = '{addr: req_i[c].addr, instr: req_i[c].instr};
     assign next[c]        = '{addr: burst.addr + {20'b0, beat_q, 4'b0}, instr: burst.instr};
 

@@ -3,7 +3,8 @@
 // Load engine: copies rows from memory to SRAM. One side walks the rows and asks for bursts, for
 // which it has reserved room in the data queue; the other walks the same rows in SRAM and writes
 // what arrives, with the bytes past the end of a row as zero. The asking side runs on into the next
-// instruction while the data of the last one is still coming in.
+// instructions while the data of older ones is still coming in: as many as hide the latency of a
+// memory behind rows of 256 bytes.
 
 module npu_dma_load
   import npu_pkg::*;
@@ -50,14 +51,16 @@ module npu_dma_load
   word_t queue_data;
 
   assign burst = burst_words(addr_q, {16'b0, ask_left_q});
-  assign rd_req_o = '{
-          valid: ask_q && 32'(room_q) >= {26'b0, burst},
-          addr: addr_q,
-          len: {2'b0, burst} - 8'd1,
-          instr: ask_instr_q
-      };
-  assign issue = rd_req_o.valid && rd_ready_i;
-  assign row_asked = issue && ask_left_q == {10'b0, burst};
+
+  always_comb begin
+    rd_req_o.valid = ask_q && 32'(room_q) >= {26'b0, burst};
+    rd_req_o.addr  = addr_q;
+    rd_req_o.len   = {2'b0, burst} - 8'd1;
+    rd_req_o.instr = ask_instr_q;
+  end
+
+  assign issue       = rd_req_o.valid && rd_ready_i;
+  assign row_asked   = issue && ask_left_q == {10'b0, burst};
   assign cmd_ready_o = !ask_q && write_accept;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -123,7 +126,7 @@ module npu_dma_load
 
   npu_fifo #(
     .DataT(dma_cmd_t),
-    .Depth(2)
+    .Depth(8)
   ) u_wr_cmd (
     .clk_i,
     .rst_ni,

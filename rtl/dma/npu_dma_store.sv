@@ -49,13 +49,15 @@ module npu_dma_store
   logic issue, row_issued;
 
   assign burst = burst_words(addr_q, {16'b0, aw_left_q});
-  assign wr_req_o = '{
-          valid: busy_q && aw_rows_q != '0,
-          addr: addr_q,
-          len: {2'b0, burst} - 8'd1,
-          instr: cmd_q.instr
-      };
-  assign issue = wr_req_o.valid && wr_ready_i;
+
+  always_comb begin
+    wr_req_o.valid = busy_q && aw_rows_q != '0;
+    wr_req_o.addr  = addr_q;
+    wr_req_o.len   = {2'b0, burst} - 8'd1;
+    wr_req_o.instr = cmd_q.instr;
+  end
+
+  assign issue      = wr_req_o.valid && wr_ready_i;
   assign row_issued = issue && aw_left_q == {10'b0, burst};
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

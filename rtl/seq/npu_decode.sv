@@ -29,21 +29,8 @@ module npu_decode
   assign word = entry_i.word;
   assign pfx  = entry_i.prefix;
 
-  always_comb begin
-    is_engine_o = 1'b1;
-    unique case (word.opcode)
-      OpDmaLoad:     engine_o = EngLd;
-      OpDmaStore:    engine_o = EngSt;
-      OpGemm:        engine_o = EngGemm;
-      OpSoftmax:     engine_o = EngSmx;
-      OpLayernorm:   engine_o = EngNrm;
-      OpVec, OpGelu: engine_o = EngVec;
-      default: begin
-        engine_o    = EngSeq;
-        is_engine_o = 1'b0;
-      end
-    endcase
-  end
+  assign engine_o    = engine_of(word.opcode);
+  assign is_engine_o = engine_o != EngSeq;
 
   // ---------------------------------------------------------------------------------------------
   // Transfers

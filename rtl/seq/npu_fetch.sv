@@ -45,15 +45,16 @@ module npu_fetch
   end
 
   // An error names the word that could not be read: npu_core derives it from the address.
-  assign rd_req_o = '{
-          valid: active_q && left_q != '0 && 32'(room_q) >= {26'b0, burst},
-          addr: addr_q,
-          len: {2'b0, burst} - 8'd1,
-          instr: '0
-      };
-  assign issue = rd_req_o.valid && rd_ready_i;
-  assign take = valid_o && ready_i;
-  assign index_o = index_q;
+  always_comb begin
+    rd_req_o.valid = active_q && left_q != '0 && 32'(room_q) >= {26'b0, burst};
+    rd_req_o.addr  = addr_q;
+    rd_req_o.len   = {2'b0, burst} - 8'd1;
+    rd_req_o.instr = '0;
+  end
+
+  assign issue      = rd_req_o.valid && rd_ready_i;
+  assign take       = valid_o && ready_i;
+  assign index_o    = index_q;
   assign past_end_o = active_q && index_q == length_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

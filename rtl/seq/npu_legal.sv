@@ -38,23 +38,38 @@ module npu_legal
     .term_o     (gemm_term)
   );
 
-  logic known, bad_field, bad_dim, bad_value;
-  logic prefix_d, prefix_bp;  // prefix fields beyond cp and ap that are not zero
+  logic bad_common, bad_field, bad_dim, bad_value;
+  logic [7:0] prefix_used, prefix_extra;  // prefix fields not zero, and those also not allowed
+  logic bad_prefix;
+  logic [127:0] bits, spare_set;  // the word, its bits that must be zero and are not
   logic [31:0] value;
   vec_imm_t vec;
   softmax_imm_t smx;
   layernorm_imm_t nrm;
   logic vec_binary, vec_table_sram;
 
+  assign bits = word_i;
   assign value = {word_i.src1, word_i.src0};
   assign vec = vec_imm_t'(word_i.imm);
   assign smx = softmax_imm_t'(word_i.imm);
   assign nrm = layernorm_imm_t'(word_i.imm);
   assign vec_binary = vec.op inside {VecAdd, VecSub, VecMul};
   assign vec_table_sram = vec.op == VecTable && !vec.stream;
-  assign prefix_bp = prefix_i.bp != '0;
-  assign prefix_d       = prefix_i.d != '0 || prefix_i.dp != '0 || prefix_i.base != '0 ||
-                          prefix_i.mul != '0 || prefix_i.sh != '0;
+  assign prefix_used = {
+    prefix_i.sh != '0,
+    prefix_i.mul != '0,
+    prefix_i.base != '0,
+    prefix_i.dp != '0,
+    prefix_i.d != '0,
+    prefix_i.bp != '0,
+    prefix_i.ap != '0,
+    prefix_i.cp != '0
+  };
+  // What holds for every form of an opcode comes from the table of the instruction set.
+  assign spare_set = bits & spare_bits(word_i.opcode);
+  assign prefix_extra = prefix_used & ~prefix_fields(word_i.opcode);
+  assign bad_prefix = prefix_extra != '0 || (has_prefix_i && !takes_prefix(word_i.opcode));
+  assign bad_common = spare_set != '0 || bad_prefix;
 
   function automatic logic bad_extent(dim_t x);
     return x == '0 || x >= DynamicDim;
@@ -67,7 +82,6 @@ module npu_legal
   endfunction
 
   always_comb begin
-    known         = 1'b1;
     bad_field     = 1'b0;
     bad_dim       = 1'b0;
     bad_value     = 1'b0;
@@ -75,11 +89,7 @@ module npu_legal
     for (int unsigned t = 0; t < NumTerms; t++) term_o[t] = '0;
 
     unique case (word_i.opcode)
-      OpNop: bad_field = word_i[127:8] != '0 || has_prefix_i;
-
       OpDmaLoad, OpDmaStore: begin
-        bad_field = word_i.flags != '0 || word_i.imm[15:3] != '0 || prefix_i.ap != '0 ||
-                    prefix_bp || prefix_d;
         bad_dim = bad_extent(word_i.m) || bad_extent(word_i.n);
         term_o[0] = matrix(word_i.dst, word_i.m, prefix_i.cp, words_of({2'b0, word_i.n}));
         term_o[TermSpan] = '{
@@ -98,8 +108,7 @@ module npu_legal
       end
 
       OpVec: begin
-        bad_field = word_i.flags != '0 || vec.reserved0 || vec.reserved1 != '0 ||
-                    vec.op > 4'(VecTable) || prefix_d || (prefix_bp && !vec_binary);
+        bad_field = vec.op > 4'(VecTable) || (prefix_i.bp != '0 && !vec_binary);
         bad_field |= vec.a16 != vec.c16 && vec.op != VecScaleShift;
         bad_field |= vec.op == VecTable && vec.a16;
         bad_field |= vec.stream && vec.op != VecTable;
@@ -121,9 +130,7 @@ module npu_legal
       end
 
       OpSoftmax: begin
-        bad_field = (word_i.flags & 8'hef) != '0 || smx.reserved0 != '0 || smx.out == 2'd3 ||
-                    prefix_bp || prefix_d;
-        bad_field |= smx.out == 2'd0 && word_i.src1 != '0;
+        bad_field = smx.out == 2'd3 || (smx.out == 2'd0 && word_i.src1 != '0);
         bad_dim = bad_extent(word_i.m) || bad_extent(word_i.n) || word_i.k >= DynamicDim;
         check_heads_o = word_i.k != '0 && word_i.k != word_i.m;
         term_o[0] = matrix(word_i.dst, word_i.m, prefix_i.cp,
@@ -134,8 +141,7 @@ module npu_legal
       end
 
       OpLayernorm: begin
-        bad_field = word_i.flags != '0 || word_i.k != '0 || nrm.reserved0 != '0 ||
-                    prefix_bp || prefix_d || (nrm.stream && word_i.src1 != '0);
+        bad_field = nrm.stream && word_i.src1 != '0;
         bad_dim = bad_extent(word_i.m) || bad_extent(word_i.n) || word_i.n > dim_t'(NormMax);
         term_o[0] =
             matrix(word_i.dst, word_i.m, prefix_i.cp, words_of(row_bytes(word_i.n, nrm.out16)));
@@ -148,28 +154,19 @@ module npu_legal
       end
 
       OpGelu: begin
-        bad_field = word_i.flags != '0 || word_i.k != '0 || word_i.imm[15:1] != '0 ||
-                    prefix_bp || prefix_d || (word_i.imm[0] && word_i.src1 != '0);
-        bad_dim = bad_extent(word_i.m) || bad_extent(word_i.n);
+        bad_field = word_i.imm[0] && word_i.src1 != '0;
+        bad_dim   = bad_extent(word_i.m) || bad_extent(word_i.n);
         term_o[0] = matrix(word_i.dst, word_i.m, prefix_i.cp, words_of({2'b0, word_i.n}));
         term_o[1] = matrix(word_i.src0, word_i.m, prefix_i.ap, words_of({2'b0, word_i.n}));
         if (word_i.imm[0]) term_o[TermShare] = '{1'b1, '0, '0, 20'd4, '0};
         else term_o[2] = matrix(word_i.src1, 16'd1, '0, 16'd16);
       end
 
-      OpBarrier: begin
-        bad_field = {word_i.imm, word_i.k, word_i.src1, word_i.src0, word_i.dst,
-                     word_i.flags} != '0 || word_i.m[15:6] != '0 || word_i.n > 16'd4 ||
-                    has_prefix_i;
-      end
-
-      OpPfx: bad_field = word_i.flags[7:6] != '0 || has_prefix_i;
+      OpBarrier: bad_field = word_i.m[15:6] != '0 || word_i.n > 16'd4;
 
       OpSet: begin
-        bad_field = word_i.flags[7:1] != '0 || {word_i.imm, word_i.k, word_i.n, word_i.m} != '0 ||
-                    has_prefix_i;
         if (word_i.dst == SetStream) begin
-          bad_field |= word_i.flags[FlagAdd];
+          bad_field = word_i.flags[FlagAdd];
           bad_value = value[5:0] != '0;
         end else if (word_i.dst >= SetBase0 && word_i.dst <= SetBase7) begin
           bad_value = value[3:0] != '0;
@@ -178,16 +175,14 @@ module npu_legal
         end
       end
 
-      OpEnd: bad_field = word_i[127:8] != '0 || has_prefix_i;
-
-      default: known = 1'b0;
+      default: ;
     endcase
   end
 
   always_comb begin
     error_addr_o = '0;
-    if (!known) error_o = ErrIllegalOpcode;
-    else if (bad_field) error_o = ErrIllegalField;
+    if (!is_built(word_i.opcode)) error_o = ErrIllegalOpcode;
+    else if (bad_common || bad_field) error_o = ErrIllegalField;
     else if (bad_dim) error_o = ErrBadDimension;
     else if (bad_value) begin
       error_o      = ErrBadAddress;

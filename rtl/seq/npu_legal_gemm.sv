@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What makes a GEMM illegal, and the products that its remaining checks need. Combinational.
+// What makes a GEMM illegal beyond the bits that every form must leave zero, and the products that
+// its remaining checks need. Combinational.
 
 module npu_legal_gemm
   import npu_pkg::*;
@@ -73,8 +74,7 @@ module npu_legal_gemm
     bad_prefix |= prefix_i.sh != '0 && !uses_mul;
     bad_prefix |= (prefix_i.base != '0 && !dynamic) || prefix_i.base[3:0] != '0;
 
-    bad_field_o = word_i.flags[7] || word_i.flags[FlagCausalMask] ||
-                  (mode_word ? bad_mode : bad_plain) || bad_operand || bad_prefix;
+    bad_field_o = (mode_word ? bad_mode : bad_plain) || bad_operand || bad_prefix;
   end
 
   // ---------------------------------------------------------------------------------------------

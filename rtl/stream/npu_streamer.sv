@@ -93,34 +93,22 @@ module npu_streamer
   logic beat_valid, beat_ready;
 
   mem_addr_t addr;
-  logic within_limit;
+  logic within_limit, has_room;
   assign addr = base_q + offset_q;
   assign burst = burst_words(addr, (length_q - offset_q) >> 4);
   assign within_limit = limit_i == '0 || 32'(pending_q) + {26'b0, burst} <= 32'(limit_i) * MaxBurst;
-  assign rd_req_o = '{
-          valid:
-          active_q
-          &&
-          offset_q
-          <
-          length_q
-          && 32'(
-          room_q
-          ) >= {
-          26'b0
-          ,
-          burst
-          } &&
-          within_limit
-          && !
-          rewind,
-          addr: addr,
-          len: {2'b0, burst} - 8'd1,
-          instr: '0
-      };
-  assign issue = rd_req_o.valid && rd_ready_i;
-  assign base_o = base_q;
-  assign length_o = length_q;
+  assign has_room = 32'(room_q) >= {26'b0, burst};
+
+  always_comb begin
+    rd_req_o.valid = active_q && offset_q < length_q && has_room && within_limit && !rewind;
+    rd_req_o.addr  = addr;
+    rd_req_o.len   = {2'b0, burst} - 8'd1;
+    rd_req_o.instr = '0;
+  end
+
+  assign issue     = rd_req_o.valid && rd_ready_i;
+  assign base_o    = base_q;
+  assign length_o  = length_q;
   assign beat_take = beat_valid && beat_ready;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

@@ -34,8 +34,8 @@ HOSTILE = Knobs(
     w_stall=40,
     interleave=1,
 )
-LOAD, STORE, UCODE, STREAM_READ = 0, 1, 2, 3
-"""Identifiers of the clients on the bus."""
+LOAD, STORE, UCODE = Engine.LD, Engine.ST, Engine.SEQ
+"""Identifiers on the bus: the numbers of the engines."""
 
 
 async def _transfers(bench: Bench) -> int:
