@@ -177,7 +177,13 @@ def chrome(timeline: Timeline) -> dict[str, Any]:
             {"ph": "M", "pid": 1, "tid": tid, "name": "thread_name", "args": {"name": track}}
         )
         out.append(
-            {"ph": "M", "pid": 1, "tid": tid, "name": "thread_sort_index", "args": {"sort_index": tid}}
+            {
+                "ph": "M",
+                "pid": 1,
+                "tid": tid,
+                "name": "thread_sort_index",
+                "args": {"sort_index": tid},
+            }
         )
     for tid, engine in enumerate(ENGINES):
         for part in timeline.slices[engine]:
