@@ -100,7 +100,9 @@ class _Run:
             while not self._step():
                 pass
         except ProgramError as fault:
-            error = ErrorReport(fault.code, fault.engine, self.index, fault.address)
+            # The stream runs ahead of instructions: its errors belong to none of them.
+            index = 0 if fault.engine == Engine.STREAM else self.index
+            error = ErrorReport(fault.code, fault.engine, index, fault.address)
         races = [] if self.detector is None else self.detector.races
         return RunResult(error, self.writes, self.executed, races, self.registers.stream_offset)
 

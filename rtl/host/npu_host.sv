@@ -156,10 +156,10 @@ module npu_host
   assign start_o         = seq_out.CTRL.START.value;
   assign abort_o         = seq_out.CTRL.ABORT.value;
   assign soft_reset_o    = seq_out.CTRL.SOFT_RESET.value;
-  assign ucode_base_o    = seq_out.UCODE_BASE.VALUE.value;
+  assign ucode_base_o    = {seq_out.UCODE_BASE.VALUE.value, 4'b0};
   assign ucode_length_o  = seq_out.UCODE_LEN.VALUE.value;
-  assign stream_base_o   = seq_out.DDR_BASE_WGT.VALUE.value;
-  assign stream_length_o = seq_out.STREAM_LEN.VALUE.value;
+  assign stream_base_o   = {seq_out.DDR_BASE_WGT.VALUE.value, 6'b0};
+  assign stream_length_o = {seq_out.STREAM_LEN.VALUE.value, 6'b0};
   assign stream_limit_o  = seq_out.STREAM_LIMIT.BURSTS.value;
   assign pos_o           = seq_out.POS.VALUE.value;
   assign base_o[0]       = seq_out.DDR_BASE_ACT.VALUE.value;

@@ -28,7 +28,6 @@ module npu_stream_fifo
     $fatal(1, "npu_stream_fifo: Words = %0d, must be a power of two of at least 256", Words);
   end
 
-  word_t mem_q[4][Beats];
   logic [BeatW+1:0] wr_q;  // word pointer
   logic [BeatW-1:0] rd_q;  // beat pointer
   logic [BeatW:0] stored_q;  // whole beats in memory that are not yet in the output register
@@ -41,9 +40,13 @@ module npu_stream_fifo
   assign rd_valid_o = out_valid_q;
   assign rd_data_o  = out_q;
 
-  always_ff @(posedge clk_i) begin
-    if (wr_valid_i) mem_q[wr_q[1:0]][wr_q[BeatW+1:2]] <= wr_data_i;
-    if (fetch) out_q <= {mem_q[3][rd_q], mem_q[2][rd_q], mem_q[1][rd_q], mem_q[0][rd_q]};
+  for (genvar m = 0; m < 4; m++) begin : gen_memory
+    word_t mem_q[Beats];
+
+    always_ff @(posedge clk_i) begin
+      if (wr_valid_i && wr_q[1:0] == 2'(m)) mem_q[wr_q[BeatW+1:2]] <= wr_data_i;
+      if (fetch) out_q[WordBits*m+:WordBits] <= mem_q[rd_q];
+    end
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
