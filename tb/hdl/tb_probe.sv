@@ -109,7 +109,7 @@ module tb_probe #(
   // -----------------------------------------------------------------------------------------------
   // Trace: the states of the engines and of the sequencer, whenever one changes
   // -----------------------------------------------------------------------------------------------
-  state_e state[NumEngines+1];
+  // Functions, so that nothing of this is computed while there is no trace.
 
   // An engine that is busy between its SRAM ports and the parameter stream
   function automatic state_e port_state(logic busy, logic works, logic read_refused,
@@ -125,71 +125,77 @@ module tb_probe #(
   `define ENGINES tb_top.dut.u_core.u_engines
   `define DISPATCH tb_top.dut.u_core.u_seq.u_dispatch
 
-  always_comb begin
-    state[0] = port_state(`ENGINES.u_load.busy_o,
-                          `ENGINES.u_load.wr_req_o.valid && `ENGINES.u_load.wr_ready_i, 1'b0,
-                          `ENGINES.u_load.wr_req_o.valid, 1'b0);
-    if (state[0] == StatePipeline) state[0] = StateReadData;
-  end
+  function automatic state_e load_state();
+    if (!`ENGINES.u_load.busy_o) return StateIdle;
+    if (!`ENGINES.u_load.wr_req_o.valid) return StateReadData;
+    return `ENGINES.u_load.wr_ready_i ? StateWork : StateWritePort;
+  endfunction
 
-  always_comb begin
-    state[1] = port_state(`ENGINES.u_store.busy_o,
-                          `ENGINES.u_store.w_o.valid && `ENGINES.u_store.w_ready_i,
-                          `ENGINES.u_store.rd_req_o.valid && !`ENGINES.u_store.rd_ready_i, 1'b0,
-                          1'b0);
-    if (state[1] inside {StatePipeline, StateReadPort}) begin
-      if (`ENGINES.u_store.w_o.valid || `ENGINES.u_store.wr_req_o.valid) state[1] = StateWriteChannel;
-      else if (state[1] == StatePipeline) state[1] = StateResponse;
+  function automatic state_e store_state();
+    if (!`ENGINES.u_store.busy_o) return StateIdle;
+    if (`ENGINES.u_store.w_o.valid && `ENGINES.u_store.w_ready_i) return StateWork;
+    if (`ENGINES.u_store.w_o.valid || `ENGINES.u_store.wr_req_o.valid) return StateWriteChannel;
+    if (`ENGINES.u_store.rd_req_o.valid && !`ENGINES.u_store.rd_ready_i) return StateReadPort;
+    return StateResponse;
+  endfunction
+
+  function automatic state_e gemm_state();
+    state_e state;
+    logic   read_refused;
+    read_refused = 1'b0;
+    for (int unsigned p = 0; p < 4; p++) begin
+      read_refused |= `ENGINES.u_gemm.rd_req_o[p].valid && !`ENGINES.u_gemm.rd_ready_i[p];
     end
-  end
-
-  logic [3:0] gemm_read_refused;
-  for (genvar p = 0; p < 4; p++) begin : gen_gemm_read
-    assign gemm_read_refused[p] = `ENGINES.u_gemm.rd_req_o[p].valid &&
-                                  !`ENGINES.u_gemm.rd_ready_i[p];
-  end
-
-  always_comb begin
-    state[2] = port_state(`ENGINES.u_gemm.busy_o,
-                          `ENGINES.u_gemm.row_valid || `ENGINES.u_gemm.u_loader.beat_go,
-                          gemm_read_refused != '0,
-                          `ENGINES.u_gemm.wr_req_o.valid && !`ENGINES.u_gemm.wr_ready_i,
-                          `ENGINES.u_gemm.stream_ready_o && !`ENGINES.u_gemm.stream_valid_i);
-    if (state[2] == StatePipeline) begin
-      if (`ENGINES.u_gemm.u_sums.u_feeder.slice_valid &&
-          `ENGINES.u_gemm.u_sums.u_feeder.column_start &&
-          `ENGINES.u_gemm.u_sums.u_feeder.banks_q == '0)
-        state[2] = StateAccumulator;
-      else if (`ENGINES.u_gemm.param_in_valid && !`ENGINES.u_gemm.param_in_ready)
-        state[2] = StateParameter;
-    end
-  end
+    state = port_state(
+        `ENGINES.u_gemm.busy_o,
+        `ENGINES.u_gemm.row_valid || `ENGINES.u_gemm.u_loader.beat_go,
+        read_refused,
+        `ENGINES.u_gemm.wr_req_o.valid && !`ENGINES.u_gemm.wr_ready_i,
+        `ENGINES.u_gemm.stream_ready_o && !`ENGINES.u_gemm.stream_valid_i
+    );
+    if (state != StatePipeline) return state;
+    if (`ENGINES.u_gemm.u_sums.u_feeder.slice_valid &&
+        `ENGINES.u_gemm.u_sums.u_feeder.column_start &&
+        `ENGINES.u_gemm.u_sums.u_feeder.banks_q == '0)
+      return StateAccumulator;
+    if (`ENGINES.u_gemm.param_in_valid && !`ENGINES.u_gemm.param_in_ready) return StateParameter;
+    return StatePipeline;
+  endfunction
 
   `define ROW_STATE(ENGINE, STREAM_EMPTY) \
       port_state(ENGINE.busy_o, (ENGINE.rd_req_o.valid && ENGINE.rd_ready_i) || \
                  (ENGINE.wr_req_o.valid && ENGINE.wr_ready_i), \
                  ENGINE.rd_req_o.valid && !ENGINE.rd_ready_i, \
                  ENGINE.wr_req_o.valid && !ENGINE.wr_ready_i, STREAM_EMPTY)
-  assign state[3] = `ROW_STATE(`ENGINES.u_softmax, 1'b0);
-  assign state[4] = `ROW_STATE(`ENGINES.u_layernorm, `ENGINES.u_layernorm.stream_ready_o &&
-                               !`ENGINES.u_layernorm.stream_valid_i);
-  assign state[5] = `ROW_STATE(`ENGINES.u_vec, `ENGINES.u_vec.stream_ready_o &&
-                               !`ENGINES.u_vec.stream_valid_i);
 
-  always_comb begin
-    state[6] = StateWork;
-    if (!tb_top.dut.u_core.busy_o || `DISPATCH.end_o) state[6] = StateIdle;
-    else if (!`DISPATCH.entry_valid_i) state[6] = StateFetch;
-    else if (!`DISPATCH.fire_o) begin
-      if (`DISPATCH.is_engine && !`DISPATCH.cmd_ready_i[`DISPATCH.engine]) state[6] = StateQueueFull;
-      else if (`DISPATCH.word.opcode == npu_isa_pkg::OpBarrier) state[6] = StateBarrier;
-      else if (`DISPATCH.word.opcode == npu_isa_pkg::OpEnd) state[6] = StateEnd;
-      else state[6] = StateTicket;
-    end
-  end
+  function automatic state_e sequencer_state();
+    if (!tb_top.dut.u_core.busy_o || `DISPATCH.end_o) return StateIdle;
+    if (!`DISPATCH.entry_valid_i) return StateFetch;
+    if (`DISPATCH.fire_o) return StateWork;
+    if (`DISPATCH.is_engine && !`DISPATCH.cmd_ready_i[`DISPATCH.engine]) return StateQueueFull;
+    if (`DISPATCH.word.opcode == npu_isa_pkg::OpBarrier) return StateBarrier;
+    if (`DISPATCH.word.opcode == npu_isa_pkg::OpEnd) return StateEnd;
+    return StateTicket;
+  endfunction
 
-  logic [NumEngines:0][31:0] state_instr;
-  assign state_instr = {dispatch_instr, engine_instr_o};
+  function automatic state_e state_of(int unsigned e);
+    unique case (e)
+      0: return load_state();
+      1: return store_state();
+      2: return gemm_state();
+      3: return `ROW_STATE(`ENGINES.u_softmax, 1'b0);
+      4:
+      return
+      `ROW_STATE(`ENGINES.u_layernorm,
+                 `ENGINES.u_layernorm.stream_ready_o && !`ENGINES.u_layernorm.stream_valid_i)
+      ;
+      5:
+      return
+      `ROW_STATE(`ENGINES.u_vec, `ENGINES.u_vec.stream_ready_o && !`ENGINES.u_vec.stream_valid_i)
+      ;
+      default: return sequencer_state();
+    endcase
+  endfunction
 
   state_e traced_q[NumEngines+1] = '{default: StateIdle};
   logic [NumEngines:0][31:0] traced_instr_q;
@@ -199,12 +205,12 @@ module tb_probe #(
 
   always_ff @(posedge clk_i) begin
     if (rst_ni && trace_i) begin
+      automatic logic [NumEngines:0][31:0] state_instr = {dispatch_instr, engine_instr_o};
       for (int unsigned e = 0; e <= NumEngines; e++) begin
-        if (state[e] != traced_q[e] || (state[e] != StateIdle &&
-                                        state_instr[e] != traced_instr_q[e])) begin
-          tb_log_trace(cycle_i, TraceState, e, state_instr[e], 128'(state[e]));
-        end
-        traced_q[e] <= state[e];
+        automatic state_e state = state_of(e);
+        if (state != traced_q[e] || (state != StateIdle && state_instr[e] != traced_instr_q[e]))
+          tb_log_trace(cycle_i, TraceState, e, state_instr[e], 128'(state));
+        traced_q[e] <= state;
       end
       traced_instr_q <= state_instr;
 
@@ -213,9 +219,12 @@ module tb_probe #(
       writes_q <= writes_q + 32'(tb_top.M_AXI_WVALID && tb_top.wready);
       if (cycle_i % 64'(TraceWindow) == '0) begin
         tb_log_trace(cycle_i, TraceSample, 0, '0, {
-          writes_q, stream_reads_q, reads_q,
-          4 * (32'(tb_top.dut.u_core.u_streamer.u_fifo.stored_q) +
-               32'(tb_top.dut.u_core.u_streamer.u_fifo.out_valid_q))});
+                     writes_q,
+                     stream_reads_q,
+                     reads_q,
+                     4 * (32'(tb_top.dut.u_core.u_streamer.u_fifo.stored_q) +
+               32'(tb_top.dut.u_core.u_streamer.u_fifo.out_valid_q))
+                     });
         reads_q <= 32'(tb_top.rvalid && tb_top.M_AXI_RREADY);
         stream_reads_q <= 32'(tb_top.dut.u_core.stream_beat_o);
         writes_q <= 32'(tb_top.M_AXI_WVALID && tb_top.wready);
