@@ -5,7 +5,7 @@ Necessary are weights without padding, 8 bytes per output channel, 4 per norm ch
 the format lists them. The rest is padding and headers. Layouts: docs/reference/isa.md.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from npu.compiler.builder import CompiledBlock
@@ -75,6 +75,6 @@ def pieces(block: CompiledBlock) -> list[Piece]:
     return found
 
 
-def overhead(parts: list[Piece]) -> float:
+def overhead(parts: Sequence[Piece]) -> float:
     """Return the bytes of the stream per necessary byte."""
     return sum(part.bytes for part in parts) / sum(part.necessary for part in parts)

@@ -17,7 +17,6 @@ from npu.compiler.stream import gemm_share
 from npu.isa import Instruction, Opcode
 from tb.benchmarks import ideal
 from tb.benchmarks.ideal import Work
-from tb.environment import INPUT
 from tb.knobs import Knobs
 from tb.paths import ROOT
 from weights.model import Linear, QuantizedModel

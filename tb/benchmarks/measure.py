@@ -6,10 +6,10 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import cocotb
 import numpy as np
+from cocotb._decorators import TestGenerator
 
 from npu.isa import Instruction
 from npu.isa.instruction import decode_image, encode_image
@@ -122,7 +122,7 @@ async def measure(dut: Dut, case: Case) -> None:
     _figures(case, load.program, execution).save(bench.run_dir)
 
 
-def _test(case: Case) -> Any:
+def _test(case: Case) -> TestGenerator:
     async def run(dut: Dut) -> None:
         await measure(dut, case)
 

@@ -6,12 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -70,50 +68,52 @@ def _around(spots: npt.NDArray[np.float64], size: float) -> list[Box]:
     return [(x - size, y - size, x + size, y + size) for x, y in spots.tolist()]
 
 
-def _label(canvas: FigureCanvasAgg, axes: Axes, points: Sequence[Point]) -> None:
+def _extent(text: Text) -> Box:
+    x0, y0, x1, y1 = (float(edge) for edge in text.get_window_extent().extents)
+    return x0, y0, x1, y1
+
+
+def _free(boxes: Sequence[Box], others: Sequence[Box]) -> bool:
+    return not any(
+        x1 > a and x0 < c and y1 > b and y0 < d for x0, y0, x1, y1 in boxes for a, b, c, d in others
+    )
+
+
+def _label(axes: Axes, points: Sequence[Point]) -> None:
     """Write each name, with a line to its point, where nothing hides anything else."""
-    renderer = canvas.get_renderer()
     intensity = np.geomspace(*INTENSITY, 400)
     roof = np.stack([intensity, _roof(intensity)], axis=1)
     places = axes.transData.transform([point.place for point in points])
     taken = _around(places, 7) + _around(axes.transData.transform(roof), 4)
-    taken += [tuple(text.get_window_extent(renderer).extents) for text in axes.texts]
+    taken += [_extent(text) for text in axes.texts]
     names: list[Box] = []
     directions = np.radians([-35, -90, -20, -60, 0, -120, 180, -150, 145, 90, 35])
-    tries = [(radius, angle) for radius in range(14, 150, 10) for angle in directions]
-
-    def free(boxes: Sequence[Box], others: Sequence[Box]) -> bool:
-        return not any(
-            x1 > a and x0 < c and y1 > b and y0 < d
-            for x0, y0, x1, y1 in boxes
-            for a, b, c, d in others
-        )
-
+    tries = [(radius, angle) for radius in range(25, 270, 18) for angle in directions]
+    pixels = axes.transData.inverted()
     for point, place in sorted(zip(points, places, strict=True), key=lambda pair: pair[0].place[1]):
         speed = point.place[1]
         for radius, angle in tries:
+            end = place + radius * np.array([np.cos(angle), np.sin(angle)])
             right = bool(np.cos(angle) > -0.3)
-            line = {"arrowstyle": "-", "color": point.colour, "lw": 0.6}
-            note = axes.annotate(
+            left, middle = pixels.transform(end)
+            note = axes.text(
+                left,
+                middle,
                 f"{point.name}  {speed:.{0 if speed >= 100 else 1}f}",
-                point.place,
-                xytext=(float(np.cos(angle)) * radius, float(np.sin(angle)) * radius),
-                textcoords="offset points",
                 ha="left" if right else "right",
                 va="center",
                 fontsize=8.5,
                 color=point.colour,
-                arrowprops=line | {"relpos": (0 if right else 1, 0.5), "shrinkA": 0},
             )
-            note.update_positions(renderer)
-            x0, y0, x1, y1 = Text.get_window_extent(note, renderer).extents
-            end = np.array([x0 if right else x1, (y0 + y1) / 2])
-            leader = _around(place + np.linspace(0, 1, 24)[:, None] * (end - place), 1)
+            x0, y0, x1, y1 = _extent(note)
             name = [(x0 - 3, y0 - 2, x1 + 3, y1 + 2)]
+            leader = _around(place + np.linspace(0, 1, 24)[:, None] * (end - place), 1)
             inside = axes.bbox.contains(x0, y0) and axes.bbox.contains(x1, y1)
-            if inside and free(name, taken) and free(leader, names):
+            if inside and _free(name, taken) and _free(leader, names):
                 taken += name + leader
                 names += name
+                line = pixels.transform([place, end])
+                axes.plot(line[:, 0], line[:, 1], color=point.colour, lw=0.6, zorder=1)
                 break
             note.remove()
         else:
@@ -174,25 +174,17 @@ def roofline(points: Sequence[Point], conditions: str, path: Path) -> None:
         ),
     ]
     axes.legend(handles=handles, loc="lower right", fontsize=8.5, framealpha=0.9)
-    canvas = FigureCanvasAgg(figure)
     figure.draw_without_rendering()
     rise = np.subtract(*axes.transData.transform([(2, 32), (1, 16)]))
     bus_text.set_rotation(float(np.degrees(np.arctan2(rise[1], rise[0]))))
-    _label(canvas, axes, points)
+    _label(axes, points)
     _save(figure, path)
 
 
 # Timelines
 
-COLOURS = {
-    "DMA_LOAD": "#60a5fa",
-    "DMA_STORE": "#3b82f6",
-    "GEMM": "#f59e0b",
-    "SOFTMAX": "#a78bfa",
-    "LAYERNORM": "#34d399",
-    "VEC": "#f472b6",
-    "GELU": "#fb7185",
-}
+COLOURS = ("#60a5fa", "#3b82f6", "#f59e0b", "#a78bfa", "#34d399", "#f472b6")
+"""By engine."""
 WAIT_COLOURS = {
     "pipeline fills or drains": "#fde68a",
     "bus: read data": "#1e3a8a",
@@ -212,32 +204,27 @@ NAME_WIDTH, NUMBER_WIDTH = 0.075, 0.022
 
 
 def _bars(
-    axes: Axes, row: int, spans: Sequence[tuple[int, int]], height: float, **style: Any
+    axes: Axes,
+    row: float,
+    spans: Sequence[tuple[int, int]],
+    height: float,
+    colour: str,
+    edge: str = "none",
 ) -> None:
-    corners = [
-        [(a, row - height / 2), (a, row + height / 2), (b, row + height / 2), (b, row - height / 2)]
-        for a, b in spans
-    ]
-    axes.add_collection(PolyCollection(corners, **style))
+    low, high = row - height / 2, row + height / 2
+    corners = [[(a, low), (a, high), (b, high), (b, low)] for a, b in spans]
+    axes.add_collection(PolyCollection(corners, fc=colour, ec=edge, lw=0.5))
 
 
 def _engines(axes: Axes, timeline: Timeline) -> None:
     for row, engine in enumerate(ENGINES):
         for part in timeline.slices[engine]:
-            _bars(
-                axes,
-                row,
-                [(part.start, part.end)],
-                0.72,
-                fc=COLOURS[part.mnemonic],
-                ec="white",
-                lw=0.5,
-            )
+            _bars(axes, row, [(part.start, part.end)], 0.72, COLOURS[row], "white")
             waits: dict[str, list[tuple[int, int]]] = {}
             for wait in part.waits:
                 waits.setdefault(wait.reason, []).append((wait.start, wait.end))
             for reason, spans in waits.items():
-                _bars(axes, row + 0.21, spans, 0.3, fc=WAIT_COLOURS[reason], lw=0)
+                _bars(axes, row + 0.21, spans, 0.3, WAIT_COLOURS[reason])
             share = (part.end - part.start) / timeline.cycles
             if share > NUMBER_WIDTH:
                 name = part.name if share > NAME_WIDTH else f"#{part.instr}"
@@ -245,15 +232,8 @@ def _engines(axes: Axes, timeline: Timeline) -> None:
                 axes.text(middle, row - 0.13, name, ha="center", va="center", fontsize=7)
     row = len(ENGINES)
     for wait, _ in timeline.held:
-        _bars(
-            axes,
-            row,
-            [(wait.start, wait.end)],
-            0.5,
-            fc=HELD_COLOURS.get(wait.reason, OTHER_HELD),
-            ec="white",
-            lw=0.4,
-        )
+        colour = HELD_COLOURS.get(wait.reason, OTHER_HELD)
+        _bars(axes, row, [(wait.start, wait.end)], 0.5, colour, "white")
     axes.set_yticks(range(row + 1), [*ENGINES, "sequencer"])
     axes.set_ylim(row + 0.6, -0.6)
     axes.set_xlim(0, timeline.cycles)
@@ -263,11 +243,9 @@ def _engines(axes: Axes, timeline: Timeline) -> None:
 
 def _legend(figure: Figure, timeline: Timeline) -> None:
     parts = [part for engine in ENGINES for part in timeline.slices[engine]]
-    mnemonics = dict.fromkeys(part.mnemonic for part in parts)
     reasons = dict.fromkeys(wait.reason for part in parts for wait in part.waits)
     held = dict.fromkeys(wait.reason for wait, _ in timeline.held)
-    entries = [(name, COLOURS[name]) for name in mnemonics]
-    entries += [(f"waits: {name}", WAIT_COLOURS[name]) for name in reasons]
+    entries = [(f"waits: {name}", WAIT_COLOURS[name]) for name in reasons]
     entries += [(f"sequencer waits: {name}", HELD_COLOURS.get(name, OTHER_HELD)) for name in held]
     entries += [(f"bus: {name}", colour) for name, colour in BEAT_COLOURS.items()]
     handles = [Patch(fc=colour, label=name) for name, colour in entries]
