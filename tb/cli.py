@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from tb import build, faults, lint, registry, regress, runner, waves
+from tb.benchmarks import plain, publish, suite
 from tb.paths import BUILD, ROOT
 from tb.verilator import VerilatorError
 
@@ -166,8 +167,6 @@ def _faults(arguments: argparse.Namespace) -> int:
 
 def _bench(arguments: argparse.Namespace) -> int:
     """Run the benchmarks: table, bench.json, roofline and timelines in build/reports."""
-    from tb.benchmarks import plain, suite  # needs the packages of the group bench
-
     configuration = build.Configuration()
     build.generate()
     build.build(configuration)
@@ -180,8 +179,6 @@ def _bench(arguments: argparse.Namespace) -> int:
 
 def _bench_docs(_: argparse.Namespace) -> int:
     """Put the figures and pictures of the last bench run into docs/performance.md."""
-    from tb.benchmarks import publish
-
     publish.run()
     return 0
 

@@ -21,7 +21,7 @@ from rich.table import Table
 
 from npu.compiler import Piece, overhead, pieces
 from tb import build, logs, runner
-from tb.benchmarks import pictures, plain, timeline
+from tb.benchmarks import plain, timeline
 from tb.benchmarks.cases import CASES, LONG_RUN, Bar, Case, compiled
 from tb.benchmarks.measure import Figures, program_of
 from tb.paths import BUILD, REPORTS, ROOT
@@ -213,6 +213,8 @@ def _timeline(case: Case) -> timeline.Timeline:
 
 def _draw(rows: Sequence[Row]) -> list[Path]:
     """Write timelines and pictures; return their files."""
+    from tb.benchmarks import pictures  # needs the group bench, and nothing else here does
+
     cycles = {row.entry["name"]: row.entry["cycles"] for row in rows}
     points = [
         pictures.Point(
