@@ -11,7 +11,7 @@ PYTHON ?= python3
 
 VENV := .venv/bin/python
 CLI := $(VENV) -m tb.cli
-RUN_OPTIONS = --sim "$(SIM)" --array-dim $(ARRAY_DIM) --seed $(SEED) -j $(JOBS)
+RUN_OPTIONS = --sim "$(SIM)" --array-dim "$(ARRAY_DIM)" --seed "$(SEED)" -j "$(JOBS)"
 
 # A make above this one must not lend its flags to the makefiles that Verilator writes.
 unexport MAKEFLAGS MAKELEVEL
@@ -30,7 +30,7 @@ setup: ## check the system's tools and fill .venv (every other target does this 
 	@$(PYTHON) tb/bootstrap.py
 
 run: setup ## run the tests named by TESTCASE (exact names, comma list)
-	@$(CLI) run $(RUN_OPTIONS) --seeds $(SEEDS) "$(TESTCASE)"
+	@$(CLI) run $(RUN_OPTIONS) --seeds "$(SEEDS)" "$(TESTCASE)"
 
 test: setup ## run all tests: simulator-free ones and those on the RTL
 	@$(CLI) test $(RUN_OPTIONS)
@@ -48,7 +48,7 @@ oracles: ## run the checks against PyTorch and transformers (installs PyTorch)
 	@$(VENV) -m pytest -o addopts=--import-mode=importlib -q tests/oracles
 
 regress: setup ## run all tests on the RTL with SEEDS seeds; table of opcode, flags, tests, seeds
-	@$(CLI) regress $(RUN_OPTIONS) --seeds $(SEEDS)
+	@$(CLI) regress $(RUN_OPTIONS) --seeds "$(SEEDS)"
 
 faults: setup ## plant each fault of faults/ in the RTL; its test must notice
 	@$(CLI) faults $(RUN_OPTIONS)

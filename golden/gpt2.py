@@ -119,15 +119,22 @@ def embed(model: QuantizedModel, ids: Sequence[int], pos: int = 0) -> Int16Array
         (S, H) int16 at the residual scale.
 
     Raises:
-        ValueError: for an id outside the vocabulary, no ids, or positions outside the context.
+        ValueError: for an id outside the vocabulary or no integer, no ids, or positions outside
+            the context.
 
     """
-    tokens = np.asarray(ids, np.int64)
-    if tokens.ndim != 1 or not tokens.size or pos < 0 or pos + tokens.size > model.context:
+    try:
+        tokens = np.asarray(ids)
+    except ValueError:  # rows of different lengths
+        tokens = np.zeros((0, 0))
+    fits = tokens.ndim == 1 and tokens.size > 0 and isinstance(pos, int) and pos >= 0
+    if not fits or pos + tokens.size > model.context:
         raise ValueError(
-            f"embed: given {tokens.shape} ids at position {pos}, allowed 1 or more ids in "
-            f"positions 0..{model.context - 1}"
+            f"embed: given ids of shape {tokens.shape} at position {pos!r}, allowed 1 or more ids "
+            f"in positions 0..{model.context - 1}"
         )
+    if tokens.dtype.kind not in "iu":
+        raise ValueError(f"embed: given ids of dtype {tokens.dtype}, allowed integers")
     if int(tokens.min()) < 0 or int(tokens.max()) >= model.vocab:
         raise ValueError(
             f"embed: given ids {int(tokens.min())}..{int(tokens.max())}, "
@@ -164,7 +171,20 @@ def attention_context(
 
 
 def block(model: QuantizedModel, layer: int, x: Int16Array) -> BlockTrace:
-    """Run one block on the residual stream x (S, H) int16 from position 0 and keep every tensor."""
+    """Run one block on the residual stream x (S, H) int16 from position 0 and keep every tensor.
+
+    Raises:
+        ValueError: for a layer that the model does not have, or an x of another type or shape.
+
+    """
+    if isinstance(layer, bool) or not isinstance(layer, int) or not 0 <= layer < len(model.blocks):
+        raise ValueError(f"block: layer: given {layer!r}, allowed 0..{len(model.blocks) - 1}")
+    shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", type(x).__name__)
+    allowed = f"(1..{model.context}, {model.hidden}) int16"
+    if dtype != np.int16 or shape is None or len(shape) != 2 or shape[1] != model.hidden:
+        raise ValueError(f"block: x: given {shape} {dtype}, allowed {allowed}")
+    if not 1 <= shape[0] <= model.context:
+        raise ValueError(f"block: x: given {shape[0]} rows, allowed {allowed}")
     params = model.blocks[layer]
     ln1 = norm(x, params.ln1)
     q, k, v = np.split(linear8(ln1, params.qkv), 3, axis=1)

@@ -211,6 +211,7 @@ module npu_core
     .clk_i,
     .rst_ni         (core_rst_n),
     .start_i        (start),
+    .stop_i         (drain || abort_i),
     .ucode_base_i,
     .ucode_length_i,
     .stream_length_i,

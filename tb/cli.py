@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from tb import build, faults, lint, registry, regress, runner, waves
 from tb.benchmarks import plain, publish, suite
@@ -15,27 +16,40 @@ from tb.paths import BUILD, ROOT
 from tb.verilator import VerilatorError
 
 
+class UsageError(ValueError):
+    """A command line that asks for something that there is not."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
 def _names(text: str) -> list[str]:
-    return [name for name in (part.strip() for part in text.split(",")) if name]
+    names = [name for name in (part.strip() for part in text.split(",")) if name]
+    if text and not names:
+        raise UsageError(f"given {text!r}, allowed names separated by commas")
+    return names
 
 
 def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"given {text}, allowed 1 and above")
-    return value
+    if not (text.isascii() and text.isdecimal()) or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"given {text!r}, allowed 1 and above")
+    return int(text)
 
 
 def _array_dim(text: str) -> int:
-    value = int(text)
-    if value not in (8, 16, 32):
-        raise argparse.ArgumentTypeError(f"given {text}, allowed 8, 16, 32")
-    return value
+    allowed = [str(dim) for dim in build.ARRAY_DIMS]
+    if text not in allowed:
+        raise argparse.ArgumentTypeError(f"given {text!r}, allowed {', '.join(allowed)}")
+    return int(text)
 
 
 def _check_simulator(name: str) -> None:
     if name != "verilator":
-        raise SystemExit(f"SIM={name}: only SIM=verilator is supported")
+        raise UsageError(f"SIM={name}: only SIM=verilator is supported")
 
 
 def _print_result(result: runner.Result) -> None:
@@ -69,7 +83,7 @@ def _run(arguments: argparse.Namespace) -> int:
     names = _names(arguments.tests)
     chosen = registry.select(names, tests) if names else tests
     if not chosen:
-        raise SystemExit("no test to run")
+        raise UsageError("no test to run")
     configuration = _configuration(arguments, "debug" if arguments.debug else "fast")
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     jobs = [runner.Job(test, configuration, seed) for test in chosen for seed in seeds]
@@ -107,7 +121,7 @@ def _waves(arguments: argparse.Namespace) -> int:
     _check_simulator(arguments.sim)
     names = _names(arguments.tests)
     if not names:
-        raise SystemExit("make waves needs TESTCASE=name")
+        raise UsageError("make waves needs TESTCASE=name")
     missing = build.fst_missing()
     if missing is not None:
         raise build.BuildError(missing)
@@ -127,9 +141,14 @@ def _waves(arguments: argparse.Namespace) -> int:
 
 
 def _test(arguments: argparse.Namespace) -> int:
-    """Build, then run everything under pytest: simulator-free tests and all tests on the RTL."""
+    """Build, then run everything under pytest: simulator-free tests and all tests on the RTL.
+
+    All sizes of the array are built, because the tests of GEMM run on each of them.
+    """
     _check_simulator(arguments.sim)
-    _configuration(arguments, "fast")
+    build.generate()
+    for array_dim in build.ARRAY_DIMS:
+        build.build(build.Configuration(array_dim=array_dim))
     command = [sys.executable, "-m", "pytest", "-n", str(arguments.jobs), "-q"]
     environment = {
         **os.environ,
@@ -146,10 +165,11 @@ def _faults(arguments: argparse.Namespace) -> int:
     _check_simulator(arguments.sim)
     chosen = faults.discover()
     names = _names(arguments.faults)
+    unknown = set(names) - {fault.name for fault in chosen}
+    if unknown:
+        raise UsageError(f"no fault is called {', '.join(sorted(unknown))}; see faults/")
     if names:
         chosen = [fault for fault in chosen if fault.name in names]
-    if not chosen:
-        raise SystemExit("no fault to plant")
     build.generate()
 
     def show(verdict: faults.Verdict) -> None:
@@ -195,9 +215,8 @@ def _format(_: argparse.Namespace) -> int:
 
 
 def _build(arguments: argparse.Namespace) -> int:
-    """Build the models without running anything."""
-    for kind in arguments.kinds:
-        _configuration(arguments, kind)
+    """Build a model without running anything."""
+    _configuration(arguments, arguments.kind)
     return 0
 
 
@@ -208,7 +227,7 @@ def _gen(_: argparse.Namespace) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="npu", description="Tessera: build, run and check.")
+    parser = _Parser(prog="npu", description="Tessera: build, run and check.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(
@@ -247,7 +266,7 @@ def _parser() -> argparse.ArgumentParser:
 
     built = command("build", _build)
     common(built)
-    built.add_argument("kinds", nargs="*", choices=["fast", "debug"], default=["fast"])
+    built.add_argument("kind", nargs="?", choices=["fast", "debug"], default="fast")
 
     fault = command("faults", _faults)
     common(fault)
@@ -271,6 +290,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         status: int = arguments.function(arguments)
     except (
+        UsageError,
         build.BuildError,
         VerilatorError,
         registry.UnknownTestError,

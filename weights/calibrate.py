@@ -16,17 +16,21 @@ import json
 import math
 import os
 import platform
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from weights.corpus import read_corpus, windows
 from weights.equalize import equalize
-from weights.importer import Checkpoint, load_checkpoint
-from weights.reference import Floats, forward
+from weights.importer import Checkpoint, CheckpointError, load_checkpoint
+from weights.reference import Floats, check_tokens, forward
+
+T = TypeVar("T")
 
 SCALES_FILE = "activation_scales.json"
 FORMAT = 1
@@ -37,6 +41,9 @@ PIECE = 2048
 """Bytes of text that go through a tokenizer at once."""
 BATCH = 8
 """Rows of tokens in one forward pass of the measurement."""
+SMALLEST = float(np.finfo(np.float32).smallest_subnormal)
+LARGEST = float(np.finfo(np.float32).max)
+"""Between these lie the magnitudes of activations that are not zero."""
 CLIPPED = ("q", "k", "v", "ctx", "fc", "gelu")
 """Tensors of a layer that are clipped at the percentile."""
 
@@ -62,6 +69,22 @@ class ActivationScales:
     ranges: dict[str, float]
     channels: dict[str, tuple[float, ...]]
     provenance: dict[str, str]
+
+    def __post_init__(self) -> None:
+        """Check every number: 0, or a magnitude that a float32 network can have."""
+        for name, value in self.ranges.items():
+            _check_magnitude(f"ranges[{name!r}]", value)
+        for name, values in self.channels.items():
+            for index, value in enumerate(values):
+                _check_magnitude(f"channels[{name!r}][{index}]", value)
+
+
+def _check_magnitude(place: str, value: object) -> None:
+    """Raise ScalesError unless `value` is a number that a magnitude can have."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ScalesError(f"{place}: given {value!r}, allowed a number")
+    if value != 0 and not SMALLEST <= value <= LARGEST:
+        raise ScalesError(f"{place}: given {value!r}, allowed 0 or {SMALLEST:.3g} to {LARGEST:.3g}")
 
 
 def digest(checkpoint: Checkpoint) -> str:
@@ -108,7 +131,12 @@ def calibrate(
         checkpoint: as imported, not yet equalised.
         tokens: (R, T) ids; every row starts at position 0.
         provenance: anything to be recorded with the scales.
+
+    Raises:
+        ScalesError: an activation overflows float32.
+        ValueError: wrong type or rank, no or too many positions, or an id outside the vocabulary.
     """
+    check_tokens("calibrate", checkpoint, tokens)
     model = equalize(checkpoint)
     rows = tokens.shape[0]
     largest: dict[str, _Largest] = {}
@@ -116,6 +144,11 @@ def calibrate(
     channels: dict[str, Floats] = {}
 
     def observe(name: str, values: Floats) -> None:
+        if not np.isfinite(values).all():
+            raise ScalesError(
+                f"calibrate: {checkpoint.source}: {name} is not finite on the calibration text, "
+                "allowed weights whose activations are finite in float32"
+            )
         key = name.rsplit(".", 1)[-1]
         if name in ("residual", "addend", "logits"):
             target = "logits" if name == "logits" else "residual"
@@ -127,8 +160,9 @@ def calibrate(
             per_row = values.size // values.shape[0]
             largest.setdefault(name, _Largest(rows * per_row)).add(values)
 
-    for start in range(0, rows, BATCH):
-        forward(model, tokens[start : start + BATCH], observe)
+    with np.errstate(over="ignore", invalid="ignore"):  # refused by `observe`
+        for start in range(0, rows, BATCH):
+            forward(model, tokens[start : start + BATCH], observe)
     ranges = limits | {name: found.percentile() for name, found in largest.items()}
     return ActivationScales(
         digest=digest(checkpoint),
@@ -169,7 +203,7 @@ def calibration_tokens(checkpoint: Checkpoint) -> npt.NDArray[np.int64]:
 
 
 def save_scales(scales: ActivationScales, path: Path) -> None:
-    """Write a scale file."""
+    """Write a scale file: whole, or not at all."""
     content = {
         "format": FORMAT,
         "checkpoint_sha256": scales.digest,
@@ -178,37 +212,52 @@ def save_scales(scales: ActivationScales, path: Path) -> None:
         "ranges": scales.ranges,
         "channels": {name: list(values) for name, values in scales.channels.items()},
     }
-    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    text = json.dumps(content, indent=1, allow_nan=False) + "\n"
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def load_scales(path: Path) -> ActivationScales:
     """Read a scale file.
 
     Raises:
-        ScalesError: it is missing, not of this format, or a number is not finite and positive.
+        ScalesError: it is missing, not of this format, or holds what `ActivationScales` refuses.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        version = content["format"]
-        if version != FORMAT:
-            raise ScalesError(f"{path}: given format {version!r}, allowed {FORMAT}")
-        scales = ActivationScales(
-            digest=str(content["checkpoint_sha256"]),
-            ranges={str(name): float(value) for name, value in content["ranges"].items()},
-            channels={
-                str(name): tuple(float(value) for value in values)
-                for name, values in content["channels"].items()
-            },
-            provenance={str(name): str(value) for name, value in content["provenance"].items()},
-        )
-    except ScalesError:
-        raise
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return _parsed(json.loads(path.read_text(encoding="utf-8")))
+    except ScalesError as error:
+        raise ScalesError(f"{path}: {error}") from error
+    except (OSError, ValueError, RecursionError) as error:
         raise ScalesError(f"{path}: cannot be read as activation scales: {error!r}") from error
-    for name, value in scales.ranges.items():
-        if not (math.isfinite(value) and value >= 0):
-            raise ScalesError(f"{path}: ranges[{name!r}]: given {value}, allowed finite, >= 0")
-    return scales
+
+
+def _parsed(content: object) -> ActivationScales:
+    """Return the scales that the JSON of a scale file holds."""
+    top = _entry("the file", content, dict)
+    version = top.get("format")
+    if version != FORMAT:
+        raise ScalesError(f"format: given {version!r}, allowed {FORMAT}")
+    channels = _entry("channels", top.get("channels"), dict)
+    return ActivationScales(
+        digest=_entry("checkpoint_sha256", top.get("checkpoint_sha256"), str),
+        ranges=_entry("ranges", top.get("ranges"), dict),
+        channels={
+            name: tuple(_entry(f"channels[{name!r}]", values, list))
+            for name, values in channels.items()
+        },
+        provenance=_entry("provenance", top.get("provenance"), dict),
+    )
+
+
+def _entry(place: str, value: object, kind: type[T]) -> T:
+    """Return an entry of a scale file, which must be of a type."""
+    if not isinstance(value, kind):
+        raise ScalesError(f"{place}: given {type(value).__name__}, allowed {kind.__name__}")
+    return value
 
 
 def cache_path(checkpoint: Checkpoint) -> Path:
@@ -224,7 +273,8 @@ def scales_for(checkpoint: Checkpoint) -> ActivationScales:
     """Return the scales kept beside the checkpoint or in the cache, or else calibrate and keep.
 
     Raises:
-        ScalesError: the file beside the checkpoint belongs to another one, or no text can be made.
+        ScalesError: the file beside the checkpoint or in the cache is damaged or belongs to
+            another one, or no text can be made.
     """
     beside = None if checkpoint.folder is None else checkpoint.folder / SCALES_FILE
     cached = cache_path(checkpoint)
@@ -263,18 +313,25 @@ def calibrate_on_text(checkpoint: Checkpoint) -> ActivationScales:
     return calibrate(checkpoint, tokens, provenance)
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> int:
     """Calibrate a checkpoint and write the scale file beside it, or where asked."""
     parser = argparse.ArgumentParser(description="Measure the activation scales of a checkpoint.")
     parser.add_argument("checkpoint", help="a folder or a hub id")
     parser.add_argument("--output", type=Path, help=f"default: {SCALES_FILE} beside the checkpoint")
-    given = parser.parse_args()
-    checkpoint = load_checkpoint(given.checkpoint)
-    assert checkpoint.folder is not None
-    output = given.output or checkpoint.folder / SCALES_FILE
-    save_scales(calibrate_on_text(checkpoint), output)
+    given = parser.parse_args(argv)
+    try:
+        checkpoint = load_checkpoint(given.checkpoint)
+        assert checkpoint.folder is not None
+        output = given.output or checkpoint.folder / SCALES_FILE
+        if not output.parent.is_dir():
+            raise ScalesError(f"--output: given {output}, allowed a file in a folder that exists")
+        save_scales(calibrate_on_text(checkpoint), output)
+    except (CheckpointError, ScalesError, OSError) as error:
+        print(f"calibrate: {error}", file=sys.stderr)
+        return 2
     print(output)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

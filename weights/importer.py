@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,10 @@ HUB_FILES = (CONFIG, "*.safetensors", INDEX, "tokenizer.json", "activation_scale
 FAMILIES = ("gpt2",)
 ACTIVATIONS = ("gelu", "gelu_new", "gelu_pytorch_tanh")
 """The first is exact (erf), the others are the tanh form."""
+MAX_SIZE = 1 << 24
+"""The largest dimension of a config; what a chip takes is less and is the compiler's business."""
+DTYPES = ("F64", "F32", "F16", "BF16")
+"""Types of stored tensors, as safetensors calls them; all become float32."""
 PREFIX = "transformer."
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 _BUFFERS = re.compile(r"h\.\d+\.attn\.(bias|masked_bias)")
@@ -120,6 +126,11 @@ def check_tensors(
     source: str, shape: Gpt2Shape, tensors: dict[str, npt.NDArray[np.float32]]
 ) -> None:
     """Raise CheckpointError unless `tensors` is complete, of the right shapes, and finite."""
+    if shape.layers > len(tensors):  # before a table of that many layers is made
+        raise CheckpointError(
+            f"{source}: config.json n_layer: given {shape.layers}, "
+            f"allowed at most the number of tensors, {len(tensors)}"
+        )
     expected = expected_tensors(shape)
     missing = [name for name in expected if name not in tensors]
     if missing:
@@ -147,7 +158,7 @@ def check_tensors(
             index = tuple(int(i) for i in np.argwhere(~finite)[0])
             raise CheckpointError(
                 f"{source}: tensor {name!r}: given {tensor[index]} at index {index}, "
-                "allowed finite numbers"
+                "allowed finite float32 numbers"
             )
 
 
@@ -164,6 +175,11 @@ def load_checkpoint(source: str | Path, *, revision: str | None = None) -> Check
             The message names the file or tensor, what was given and what is allowed.
     """
     folder = Path(source)
+    if folder.is_file():
+        raise CheckpointError(
+            f"load_checkpoint: given {str(source)!r}, which is a file; allowed is the folder with "
+            f"{CONFIG} and {WEIGHTS} in it, or a hub id"
+        )
     if not folder.is_dir():
         folder = _fetch(str(source), revision)
     name = str(source)
@@ -171,8 +187,20 @@ def load_checkpoint(source: str | Path, *, revision: str | None = None) -> Check
     shape = parse_config(config, name)
     tensors = _read_tensors(folder, name)
     if config.get("tie_word_embeddings", True) and "wte.weight" in tensors:
-        tensors["lm_head.weight"] = tensors["wte.weight"]
+        _tie(tensors, name)
     return Checkpoint("gpt2", shape, tensors, name, folder)
+
+
+def _tie(tensors: dict[str, npt.NDArray[np.float32]], source: str) -> None:
+    """Make the head the token table; a stored head that is another one is a contradiction."""
+    table = tensors["wte.weight"]
+    head = tensors.get("lm_head.weight", table)
+    if head.shape != table.shape or head.tobytes() != table.tobytes():
+        raise CheckpointError(
+            f"{source}: tensor 'lm_head.weight': given another one than 'wte.weight', allowed an "
+            "equal one or none, since config.json ties them (tie_word_embeddings)"
+        )
+    tensors["lm_head.weight"] = table
 
 
 def _fetch(source: str, revision: str | None) -> Path:
@@ -212,8 +240,10 @@ def _read_json(path: Path, source: str) -> dict[str, Any]:
         raise CheckpointError(f"{source}: {path.name} is missing in {path.parent}")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{source}: {path.name} is not JSON: {error}") from error
+    except OSError as error:
+        raise CheckpointError(f"{source}: {path.name} cannot be read: {error}") from error
     if not isinstance(content, dict):
         raise CheckpointError(f"{source}: {path.name}: given {type(content).__name__}, allowed map")
     return content
@@ -232,9 +262,9 @@ def parse_config(config: dict[str, Any], source: str) -> Gpt2Shape:
         )
     architectures = config.get("architectures") or ["GPT2LMHeadModel"]
     known = ("GPT2LMHeadModel", "GPT2Model")
-    if any(name not in known for name in architectures):
+    if not isinstance(architectures, list) or any(name not in known for name in architectures):
         raise CheckpointError(
-            f"{source}: config.json architectures: given {architectures}, allowed {list(known)}"
+            f"{source}: config.json architectures: given {architectures!r}, allowed {list(known)}"
         )
     fixed = {
         "scale_attn_weights": True,
@@ -243,8 +273,15 @@ def parse_config(config: dict[str, Any], source: str) -> Gpt2Shape:
     }
     for name, allowed in fixed.items():
         given = config.get(name, allowed)
-        if given != allowed:
-            raise CheckpointError(f"{source}: config.json {name}: given {given}, allowed {allowed}")
+        if given is not allowed:
+            raise CheckpointError(
+                f"{source}: config.json {name}: given {given!r}, allowed {allowed}"
+            )
+    tied = config.get("tie_word_embeddings", True)
+    if not isinstance(tied, bool):
+        raise CheckpointError(
+            f"{source}: config.json tie_word_embeddings: given {tied!r}, allowed True or False"
+        )
     activation = config.get("activation_function", "gelu_new")
     if activation not in ACTIVATIONS:
         raise CheckpointError(
@@ -263,8 +300,10 @@ def parse_config(config: dict[str, Any], source: str) -> Gpt2Shape:
         size = config.get(name, default)
         if name == "n_inner" and not size:
             size = 4 * sizes["n_embd"]
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise CheckpointError(f"{source}: config.json {name}: given {size!r}, allowed int >= 1")
+        if type(size) is not int or not 1 <= size <= MAX_SIZE:
+            raise CheckpointError(
+                f"{source}: config.json {name}: given {size!r}, allowed int >= 1 and <= {MAX_SIZE}"
+            )
         sizes[name] = size
     if sizes["n_embd"] % sizes["n_head"]:
         raise CheckpointError(
@@ -294,7 +333,7 @@ def _read_tensors(folder: Path, source: str) -> dict[str, npt.NDArray[np.float32
         weight_map = _read_json(folder / INDEX, source).get("weight_map")
         if not isinstance(weight_map, dict) or not weight_map:
             raise CheckpointError(f"{source}: {INDEX}: given no weight_map, allowed name to file")
-        files = sorted({str(file) for file in weight_map.values()})
+        files = sorted({_shard_name(name, file, source) for name, file in weight_map.items()})
     tensors: dict[str, npt.NDArray[np.float32]] = {}
     for file in files:
         path = folder / file
@@ -303,24 +342,39 @@ def _read_tensors(folder: Path, source: str) -> dict[str, npt.NDArray[np.float32
         try:
             with safe_open(path, framework="np") as shard:
                 for name in shard.keys():  # noqa: SIM118 (a safetensors handle is no mapping)
-                    _take(tensors, name, shard.get_tensor(name), source)
-        except (SafetensorError, TypeError) as error:
+                    dtype = shard.get_slice(name).get_dtype()
+                    _take(tensors, name, dtype, partial(shard.get_tensor, name), source)
+        except (SafetensorError, TypeError, OSError) as error:
             raise CheckpointError(f"{source}: {file} cannot be read: {error}") from error
     return tensors
 
 
+def _shard_name(name: str, file: object, source: str) -> str:
+    """Return the file of a tensor as the index has it: the plain name of a safetensors file."""
+    if not isinstance(file, str) or Path(file).name != file or Path(file).suffix != ".safetensors":
+        raise CheckpointError(
+            f"{source}: {INDEX}: tensor {name!r}: given file {file!r}, "
+            "allowed the name of a .safetensors file in the folder"
+        )
+    return file
+
+
 def _take(
-    tensors: dict[str, npt.NDArray[np.float32]], name: str, value: npt.NDArray[Any], source: str
+    tensors: dict[str, npt.NDArray[np.float32]],
+    name: str,
+    dtype: str,
+    load: Callable[[], npt.NDArray[Any]],
+    source: str,
 ) -> None:
     """Add one stored tensor as float32; mask buffers are dropped."""
     short = name.removeprefix(PREFIX)
     if _BUFFERS.fullmatch(short):
         return
-    if value.dtype.name not in ("float32", "float16", "bfloat16", "float64"):
+    if dtype not in DTYPES:
         raise CheckpointError(
-            f"{source}: tensor {name!r}: given dtype {value.dtype}, "
-            "allowed float32, float16, bfloat16 or float64"
+            f"{source}: tensor {name!r}: given dtype {dtype}, allowed {', '.join(DTYPES)}"
         )
     if short in tensors:
         raise CheckpointError(f"{source}: tensor {name!r}: given twice, allowed once")
-    tensors[short] = np.ascontiguousarray(value.astype(np.float32))
+    with np.errstate(over="ignore"):  # what is too large becomes infinite and is refused as such
+        tensors[short] = np.ascontiguousarray(load().astype(np.float32))

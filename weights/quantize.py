@@ -48,7 +48,7 @@ def quantize(checkpoint: Checkpoint, scales: ActivationScales) -> QuantizedModel
     check_owner(checkpoint, scales, "quantize")
     model, shape = equalize(checkpoint), checkpoint.shape
     embeddings = [_real(model, "wte.weight"), _real(model, "wpe.weight")]
-    largest = max(scales.ranges["residual"], *(float(np.abs(e).max()) for e in embeddings))
+    largest = max(_range(scales, "residual"), *(float(np.abs(e).max()) for e in embeddings))
     residual = largest * RESIDUAL_MARGIN / INT16_MAX
     named = {"residual": residual}
     named["logits"] = _range(scales, "logits") * RESIDUAL_MARGIN / INT16_MAX
@@ -162,10 +162,10 @@ def _norm_and_linears(
     into row c of the next weights, and the beta, through them, into the next bias.
     """
     gain, beta = _matrix(model, name)
-    unit = norm_units(name, scales)
+    hidden = model.shape.hidden
+    unit = norm_units(name, scales, hidden)
     units_per_step = 1.0 / (NORM_UNITS * unit)
     mult, shift = multipliers(f"{name}.gain", units_per_step)
-    hidden = model.shape.hidden
     norm = Norm(
         eps_term=round(model.shape.epsilon * hidden**2 / residual**2),
         gain=mult,
@@ -180,13 +180,15 @@ def _norm_and_linears(
     return norm, layers
 
 
-def norm_units(name: str, scales: ActivationScales) -> Reals:
+def norm_units(name: str, scales: ActivationScales, hidden: int) -> Reals:
     """Return t (H,), the real value of one int8 unit of every channel of a normalised row.
 
     Raises:
-        ScalesError: the channel ranges are missing or all zero.
+        ScalesError: the channel ranges are missing, of another number than H, or all zero.
     """
-    seen = np.array(scales.channels.get(name, (0.0,)), np.float64)
+    seen = np.array(scales.channels.get(name, ()), np.float64)
+    if seen.size != hidden:
+        raise ScalesError(f"quantize: channels of {name!r}: given {seen.size}, allowed {hidden}")
     if not seen.max() > 0.0:
         raise ScalesError(f"quantize: channels of {name!r}: given none above 0, allowed > 0")
     # A channel that calibration saw nearly silent still gets a thousandth of the loudest one's.

@@ -75,10 +75,10 @@ def forward(
         (B, T, V) float32.
 
     Raises:
-        ValueError: wrong rank, too many positions, or an id outside the vocabulary.
+        ValueError: wrong type or rank, too many positions, or an id outside the vocabulary.
     """
     shape, tensors = checkpoint.shape, checkpoint.tensors
-    _check_tokens(checkpoint, tokens)
+    check_tokens("forward", checkpoint, tokens)
     rows, length = tokens.shape
     x: Floats = tensors["wte.weight"][tokens] + tensors["wpe.weight"][:length]
     observe("residual", x)
@@ -123,17 +123,21 @@ def forward(
     return logits
 
 
-def _check_tokens(checkpoint: Checkpoint, tokens: npt.NDArray[np.integer[Any]]) -> None:
+def check_tokens(where: str, checkpoint: Checkpoint, tokens: object) -> None:
+    """Raise ValueError, naming `where`, unless `tokens` are rows of ids that the model takes."""
     shape = checkpoint.shape
+    if not isinstance(tokens, np.ndarray) or tokens.dtype.kind not in "iu":
+        given = tokens.dtype if isinstance(tokens, np.ndarray) else type(tokens).__name__
+        raise ValueError(f"{where}: tokens: given {given}, allowed an array of integers")
     if tokens.ndim != 2 or tokens.size == 0:
-        raise ValueError(f"forward: tokens: given shape {tokens.shape}, allowed (B, T), not empty")
+        raise ValueError(f"{where}: tokens: given shape {tokens.shape}, allowed (B, T), not empty")
     if tokens.shape[1] > shape.context:
         raise ValueError(
-            f"forward: tokens: given {tokens.shape[1]} positions, allowed 1..{shape.context}"
+            f"{where}: tokens: given {tokens.shape[1]} positions, allowed 1..{shape.context}"
         )
     if int(tokens.min()) < 0 or int(tokens.max()) >= shape.vocab:
         raise ValueError(
-            f"forward: tokens: given ids {int(tokens.min())}..{int(tokens.max())}, "
+            f"{where}: tokens: given ids {int(tokens.min())}..{int(tokens.max())}, "
             f"allowed 0..{shape.vocab - 1}"
         )
 

@@ -12,6 +12,7 @@ from npu.isa import Engine, ErrorCode
 
 WORD = 16
 """Bytes of an SRAM, memory or instruction word."""
+ARRAY_DIMS = (8, 16, 32)
 BASE_REGISTERS = 8
 ADDRESS_LIMIT = 1 << 32
 
@@ -34,6 +35,17 @@ class ChipConfig:
     sram_bytes: int = 262144
     acc_rows: int = 128
     norm_max: int = 8192
+
+    def __post_init__(self) -> None:
+        """Refuse a chip that cannot be built."""
+        if self.array_dim not in ARRAY_DIMS:
+            raise ValueError(f"ChipConfig.array_dim: given {self.array_dim}, allowed {ARRAY_DIMS}")
+        for name, multiple in (("sram_bytes", WORD), ("acc_rows", 2), ("norm_max", 1)):
+            value = getattr(self, name)
+            if value < multiple or value % multiple:
+                raise ValueError(
+                    f"ChipConfig.{name}: given {value}, allowed multiples of {multiple} above 0"
+                )
 
     @property
     def tile(self) -> int:
@@ -70,6 +82,11 @@ class StartState:
                 raise ValueError(
                     f"StartState.{name}: given {value:#x}, allowed multiples of {multiple} < 2^32"
                 )
+        numbers = {"ucode_len": self.ucode_len, "pos": self.pos}
+        numbers |= {f"bases[{index}]": value for index, value in enumerate(self.bases)}
+        for name, value in numbers.items():
+            if not 0 <= value < ADDRESS_LIMIT:
+                raise ValueError(f"StartState.{name}: given {value:#x}, allowed 0 to 2^32-1")
         if len(self.bases) != BASE_REGISTERS:
             raise ValueError(
                 f"StartState.bases: given {len(self.bases)} values, allowed {BASE_REGISTERS}"

@@ -26,6 +26,8 @@ _DIRECTIVES = (".equ", ".for", ".endr", ".if", ".else", ".endif", ".word")
 _CLOSERS = {".for": (".endr",), ".if": (".endif", ".endr")}
 _ENDS = (".endr", ".else", ".endif")
 _MOST_WORDS = 1 << 20
+_MOST_TURNS = 1 << 20
+_DEEPEST = 64
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,12 @@ def assemble(
     """Assemble a program text; `symbols` come from outside and cannot be redefined in the text.
 
     Raises AsmError with the place of the first mistake, also for an instruction that a chip of
-    these `limits` refuses statically (by default opcodes that are not built are allowed).
+    these `limits` refuses statically (by default opcodes that are not built are allowed); and
+    ValueError for a symbol that is no name of an integer.
     """
+    for name, value in (symbols or {}).items():
+        if not _NAME.fullmatch(name) or isinstance(value, bool) or not isinstance(value, int):
+            raise ValueError(f"symbols: given {name!r}: {value!r}, allowed a name of an integer")
     return _Assembler(text, filename, dict(symbols or {}), limits or Limits()).run()
 
 
@@ -58,6 +64,7 @@ class _Assembler:
         self._words: list[Instruction] = []
         self._from: list[int] = []
         self._labels: dict[str, int] = {}
+        self._turns = 0
         self._lines = list(self._split(text))
 
     def _split(self, text: str) -> list[_Line]:
@@ -93,7 +100,10 @@ class _Assembler:
             at += 1
 
     def _closers(self, at: int) -> tuple[int | None, int]:
-        """Return the indices of the .else, if any, and the end of the directive at index `at`."""
+        """Return the indices of the .else, if any, and the end of the directive at index `at`.
+
+        What is nested too deeply, or not closed inside, is refused here as well.
+        """
         other: int | None = None
         opened = [self._lines[at].tokens[0].text]
         for index in range(at + 1, len(self._lines)):
@@ -101,6 +111,8 @@ class _Assembler:
             name = line.tokens[0].text
             if name in _CLOSERS:
                 opened.append(name)
+                if len(opened) > _DEEPEST:
+                    raise self._error(line, line.tokens[0], f"{name} nested deeper than {_DEEPEST}")
             elif name in _CLOSERS[opened[-1]]:
                 opened.pop()
                 if not opened:
@@ -129,6 +141,9 @@ class _Assembler:
         _, end = self._closers(at)
         outer = self._symbols.get(name.text)
         for value in range(first, last + 1):
+            self._turns += 1
+            if self._turns > _MOST_TURNS:
+                raise self._error(line, line.tokens[0], f"more than {_MOST_TURNS} turns of .for")
             self._symbols[name.text] = value
             self._block(at + 1, end)
         if outer is None:

@@ -3,6 +3,7 @@
 
 import ast
 import operator
+import warnings
 from collections.abc import Callable, Mapping
 
 from npu.asm.errors import OperandError
@@ -42,6 +43,8 @@ _FUNCTIONS: dict[str, tuple[Callable[..., int], int, int]] = {
     "abs": (abs, 1, 1),
 }
 _LARGEST = 1 << 64
+_SHOWN = 60
+"""Characters of an expression that a message shows."""
 
 
 def evaluate(text: str, symbols: Mapping[str, int]) -> int:
@@ -49,11 +52,18 @@ def evaluate(text: str, symbols: Mapping[str, int]) -> int:
     if not text:
         raise OperandError("a value is missing")
     try:
-        tree = ast.parse(text, mode="eval")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)  # what it warns of is refused below
+            tree = ast.parse(text, mode="eval")
+        return _value(tree.body, symbols)
     except (SyntaxError, ValueError) as error:
+        if isinstance(error, OperandError):
+            raise
         column = (getattr(error, "offset", None) or 1) - 1
-        raise OperandError(f"{text!r} is no expression", column) from None
-    return _value(tree.body, symbols)
+        shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+        raise OperandError(f"{shown!r} is no expression", column) from None
+    except (RecursionError, MemoryError):
+        raise OperandError("the expression is nested too deeply") from None
 
 
 def _value(node: ast.expr, symbols: Mapping[str, int]) -> int:
@@ -65,7 +75,7 @@ def _value(node: ast.expr, symbols: Mapping[str, int]) -> int:
 
 def _compute(node: ast.expr, symbols: Mapping[str, int]) -> int:
     match node:
-        case ast.Constant(value=int(value)):
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
             return value
         case ast.Name(id=name):
             if name not in symbols:
@@ -93,7 +103,10 @@ def _compute(node: ast.expr, symbols: Mapping[str, int]) -> int:
             function, least, most = _FUNCTIONS[name]
             if not least <= len(args) <= most:
                 raise OperandError(f"{name}() takes {least} to {most} values", node.col_offset)
-            return function(*(_value(item, symbols) for item in args))
+            numbers = [_value(item, symbols) for item in args]
+            if name == "up" and numbers[1:] and numbers[1] < 1:
+                raise OperandError(f"up() to multiples of {numbers[1]}", args[1].col_offset)
+            return function(*numbers)
     functions = ", ".join(f"{name}()" for name in _FUNCTIONS)
     raise OperandError(
         "allowed are integers, symbols, + - * // % << >> & | ^ ~, comparisons, and, or, not, "

@@ -6,6 +6,7 @@ the output goes to BASE1.
 """
 
 from dataclasses import dataclass, replace
+from typing import cast
 
 from npu.compiler.attention import AttentionPlan, emit_attention, score_pitch
 from npu.compiler.builder import CompiledBlock, CompileError, ProgramBuilder
@@ -16,6 +17,7 @@ from npu.compiler.tensors import TensorRef
 from npu.isa.operands import DYNAMIC, WORD, Limits, up
 from weights.model import Gpt2Block, Linear, QuantizedModel
 
+ARRAY_DIMS = (8, 16, 32)
 # Phases of a block, for the lifetimes of buffers. The fused form leaves some of them empty.
 LOAD, LN1, QKV, ATTENTION, PROJ, ADD1, LN2, FC, GELU, DOWN, ADD2, STORE = range(12)
 
@@ -58,11 +60,11 @@ def compile_block(
 ) -> CompiledBlock:
     """Compile block `layer` of a model for `rows` positions from position 0.
 
-    Raises CompileError, saying how much is needed, if the block does not fit the chip.
+    Raises CompileError if an argument makes no sense, or if the block does not fit the chip; it
+    says what was given and what is allowed or how much is needed.
     """
     chip = replace(limits or Limits(), built_only=True)
-    if not 0 <= layer < model.layers:
-        raise CompileError(f"layer {layer}: allowed are 0 to {model.layers - 1}")
+    _check_request(model, layer, rows, chip)
     shape = _Shape(rows, model.hidden, model.heads, model.head_dim, model.ffn)
     _check(model, shape, chip)
     layout, buffers, addresses = _choose(shape, fused, chip)
@@ -75,6 +77,27 @@ def compile_block(
     return block.builder.finish(
         sram_bytes=top(buffers, addresses), input_bytes=size, output_bytes=size
     )
+
+
+def _check_request(model: object, layer: object, rows: object, chip: Limits) -> None:
+    """Raise CompileError unless the arguments are of the right kind and the chip can exist."""
+    if not isinstance(model, QuantizedModel):
+        raise CompileError(
+            f"model: given {type(model).__name__}, allowed a QuantizedModel of weights.quantize"
+        )
+    for name, value in (("layer", layer), ("rows", rows)):
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise CompileError(f"{name}: given {value!r}, allowed int")
+    if not 0 <= cast(int, layer) < model.layers:
+        raise CompileError(f"layer {layer}: allowed are 0 to {model.layers - 1}")
+    if chip.array_dim not in ARRAY_DIMS:
+        raise CompileError(f"limits: array_dim: given {chip.array_dim}, allowed {ARRAY_DIMS}")
+    least = {"sram_bytes": WORD, "acc_rows": 2, "norm_max": 1}
+    for name, lowest in least.items():
+        if getattr(chip, name) < lowest:
+            raise CompileError(
+                f"limits: {name}: given {getattr(chip, name)}, allowed {lowest} and more"
+            )
 
 
 def _check(model: QuantizedModel, shape: _Shape, chip: Limits) -> None:

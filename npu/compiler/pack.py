@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The packed file: header, JSON, stream, sections that are not streamed.
 
-Layout: docs/reference/isa.md, "Packed file". All numbers little-endian, all parts 64-aligned.
+Layout: docs/reference/isa.md, "Packed file". All numbers little-endian, all parts 64-aligned. Three
+checksums and the lengths cover every byte, so a reader takes a file whole or not at all.
 """
 
 import json
@@ -9,14 +10,20 @@ import struct
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from npu.compiler.stream import PIECE, Share
 from npu.isa.operands import up
 
 MAGIC = b"TSRNPACK"
-MAJOR, MINOR = 1, 0
-HEADER = struct.Struct("<8sHHIQQHHIII16x")
+MAJOR, MINOR = 2, 0
+HEADER = struct.Struct("<8sHHIQQHHIIII12x")
+CHECKED = 48
+"""Bytes of the header that its own checksum covers."""
+EDGES = (16, 32)
+"""Tile edges that a chip can have."""
+OWN_KEYS = ("shares", "sections")
+"""Entries of the JSON that are not the caller's."""
 
 
 class PackError(ValueError):
@@ -46,7 +53,16 @@ def pack(
     sections: Mapping[str, bytes] | None = None,
     info: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """Return a packed file. Raises ValueError unless the shares cover the stream in order."""
+    """Return a packed file; `info` joins its JSON.
+
+    Raises ValueError unless the shares cover the stream in order, for a tile edge that no chip has,
+    and for an `info` that is not JSON or uses a name of the format.
+    """
+    if edge not in EDGES:
+        raise ValueError(f"pack: edge: given {edge!r}, allowed {EDGES}")
+    for key in OWN_KEYS:
+        if key in (info or {}):
+            raise ValueError(f"pack: info: given the key {key!r}, allowed any but {OWN_KEYS}")
     at = 0
     for share in shares:
         if share.offset != at:
@@ -68,67 +84,165 @@ def pack(
         dict(info or {}) | {"shares": [asdict(share) for share in shares], "sections": records},
         separators=(",", ":"),
         sort_keys=True,
+        allow_nan=False,
     ).encode()
     start = HEADER.size + up(len(text), PIECE)
     payload = b"".join(body)
-    header = HEADER.pack(
-        MAGIC,
-        MAJOR,
-        MINOR,
-        start,
-        len(stream),
-        start + len(payload),
-        edge,
-        0,
-        len(text),
-        zlib.crc32(text),
-        zlib.crc32(payload),
-    )
-    return header + _pad(text) + payload
+    parts = (start, len(stream), start + len(payload), edge, 0, len(text))
+    checksums = (zlib.crc32(text), zlib.crc32(payload))
+    header = HEADER.pack(MAGIC, MAJOR, MINOR, *parts, *checksums, 0)[:CHECKED]
+    header += zlib.crc32(header).to_bytes(4, "little")
+    return header + bytes(HEADER.size - len(header)) + _pad(text) + payload
 
 
 def unpack(data: bytes, *, filename: str = "<bytes>", edge: int | None = None) -> Pack:
-    """Return the contents of a packed file. Raises PackError, naming what is wrong.
+    """Return the contents of a packed file.
 
-    `edge`: the tile edge of the chip; a file made for another one is refused.
+    Args:
+        data: the whole file.
+        filename: for messages.
+        edge: the tile edge of the chip; a file made for another one is refused.
+
+    Raises:
+        PackError: the file is of another kind or version, truncated, longer than it says, damaged
+            anywhere, or for another tile edge. The message names file, place, what was given and
+            what is allowed.
     """
+    return _Reader(data, filename).read(edge)
 
-    def refuse(what: str) -> PackError:
-        return PackError(f"{filename}: {what}")
 
-    if len(data) < HEADER.size:
-        raise refuse(f"{len(data)} bytes, a header alone has {HEADER.size}")
-    magic, major, minor, start, stream_bytes, file_bytes, file_edge, flags, size, json_crc, crc = (
-        HEADER.unpack_from(data)
-    )
-    if magic != MAGIC:
-        raise refuse(f"magic {magic!r}, expected {MAGIC!r}")
-    if major != MAJOR:
-        raise refuse(f"version {major}.{minor}, this reader knows {MAJOR}.x")
-    if file_bytes != len(data):
-        raise refuse(f"{len(data)} bytes, the header says {file_bytes}")
-    if start != HEADER.size + up(size, PIECE) or start + stream_bytes > len(data):
-        raise refuse(f"payload start {start}, JSON {size} and stream {stream_bytes} bytes disagree")
-    if stream_bytes % PIECE or flags or any(data[48 : HEADER.size]):
-        raise refuse("the stream is no multiple of 64 bytes, or a reserved byte is not zero")
-    text = data[HEADER.size : HEADER.size + size]
-    for part, given, stored in (
-        ("JSON", zlib.crc32(text), json_crc),
-        ("payload", zlib.crc32(data[start:]), crc),
-    ):
-        if given != stored:
-            raise refuse(f"CRC of the {part} is 0x{given:08X}, the header says 0x{stored:08X}")
-    if edge is not None and file_edge != edge:
-        raise refuse(f"tile edge {file_edge}, the chip has {edge}")
-    try:
-        info = json.loads(text)
-        shares = tuple(Share(**record) for record in info.pop("shares"))
-        records = [(r["name"], r["offset"], r["bytes"]) for r in info.pop("sections")]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise refuse(f"the JSON lacks something: {error!r}") from None
-    sections = {}
-    for name, offset, length in records:
-        if offset % PIECE or offset < stream_bytes or start + offset + length > len(data):
-            raise refuse(f"section {name} at {offset}, {length} bytes, is outside the payload")
-        sections[name] = data[start + offset : start + offset + length]
-    return Pack(data[start : start + stream_bytes], shares, sections, info, file_edge)
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """The numbers of the header behind magic and version."""
+
+    start: int
+    stream_bytes: int
+    file_bytes: int
+    edge: int
+    flags: int
+    json_bytes: int
+    json_crc: int
+    payload_crc: int
+    header_crc: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """One file under inspection; every method checks what it returns."""
+
+    data: bytes
+    filename: str
+
+    def refuse(self, place: str, given: object, allowed: object) -> NoReturn:
+        raise PackError(f"{self.filename}: {place}: given {given}, allowed {allowed}")
+
+    def read(self, edge: int | None) -> Pack:
+        header = self.header()
+        if edge is not None and header.edge != edge:
+            self.refuse("tile edge at byte 32", header.edge, f"{edge}, that of the chip")
+        info = self.json(header)
+        payload = self.data[header.start :]
+        shares = self.shares(info.pop("shares", None), header.stream_bytes)
+        sections = self.sections(info.pop("sections", None), header.stream_bytes, payload)
+        return Pack(payload[: header.stream_bytes], shares, sections, info, header.edge)
+
+    def header(self) -> _Header:
+        size = len(self.data)
+        if size < HEADER.size:
+            self.refuse("length", f"{size} bytes", f"{HEADER.size} of the header and more")
+        magic, major, minor, *numbers = HEADER.unpack_from(self.data)
+        if magic != MAGIC:
+            self.refuse("magic at byte 0", magic, MAGIC)
+        if major != MAJOR:
+            self.refuse("version at byte 8", f"{major}.{minor}", f"{MAJOR}.x")
+        header = _Header(*numbers)
+        self.checksum("header", self.data[:CHECKED], header.header_crc, CHECKED)
+        if any(self.data[CHECKED + 4 : HEADER.size]) or header.flags:
+            self.refuse("reserved bytes of the header", "others", "zeros")
+        if header.edge not in EDGES:
+            self.refuse("tile edge at byte 32", header.edge, EDGES)
+        if header.file_bytes != size:
+            self.refuse("length", f"{size} bytes", f"{header.file_bytes}, as the header says")
+        start = HEADER.size + up(header.json_bytes, PIECE)
+        if header.start != start:
+            self.refuse("payload start at byte 12", header.start, f"{start}, behind the JSON")
+        room = size - start
+        if header.stream_bytes % PIECE or header.stream_bytes > room:
+            allowed = f"multiples of {PIECE} up to {room}"
+            self.refuse("stream bytes at byte 16", header.stream_bytes, allowed)
+        return header
+
+    def checksum(self, part: str, data: bytes, stored: int, at: int) -> None:
+        found = zlib.crc32(data)
+        if found != stored:
+            allowed = f"0x{stored:08X}, as the header says at byte {at}"
+            self.refuse(f"CRC-32 of the {part}", f"0x{found:08X}", allowed)
+
+    def json(self, header: _Header) -> dict[str, Any]:
+        end = HEADER.size + header.json_bytes
+        text = self.data[HEADER.size : end]
+        self.checksum("JSON", text, header.json_crc, 40)
+        self.checksum("payload", self.data[header.start :], header.payload_crc, 44)
+        self.zeros(self.data[end : header.start], end)
+        try:
+            info = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            self.refuse(f"JSON at byte {HEADER.size}", f"text that is none ({error})", "JSON")
+        if not isinstance(info, dict):
+            self.refuse(f"JSON at byte {HEADER.size}", type(info).__name__, "an object")
+        return info
+
+    def zeros(self, data: bytes, at: int) -> None:
+        if any(data):
+            self.refuse(f"padding at byte {at}", "others", "zeros")
+
+    def records(self, name: str, value: object, kinds: Mapping[str, type]) -> list[dict[str, Any]]:
+        """Return the records of the JSON entry `name`, each with just the keys of `kinds`."""
+        if not isinstance(value, list):
+            self.refuse(f"JSON {name}", type(value).__name__, "a list")
+        for number, record in enumerate(value):
+            place = f"JSON {name}[{number}]"
+            if not isinstance(record, dict) or record.keys() != kinds.keys():
+                self.refuse(place, record, f"an object with {', '.join(kinds)}")
+            for key, kind in kinds.items():
+                given = record[key]
+                if type(given) is not kind or (isinstance(given, int) and given < 0):
+                    allowed = "text" if kind is str else "a whole number from 0"
+                    self.refuse(f"{place} {key}", repr(given), allowed)
+        return value
+
+    def shares(self, value: object, stream_bytes: int) -> tuple[Share, ...]:
+        kinds = {"name": str, "opcode": int, "offset": int, "bytes": int}
+        at = 0
+        shares = []
+        for record in self.records("shares", value, kinds):
+            share = Share(**record)
+            if share.offset != at:
+                self.refuse(f"share {share.name} offset", share.offset, f"{at}, without a gap")
+            if share.bytes % PIECE or not 0 < share.bytes <= stream_bytes - at:
+                allowed = f"multiples of {PIECE} up to {stream_bytes - at}"
+                self.refuse(f"share {share.name} bytes", share.bytes, allowed)
+            at += share.bytes
+            shares.append(share)
+        if at != stream_bytes:
+            self.refuse("shares", f"{at} bytes", f"{stream_bytes}, the whole stream")
+        return tuple(shares)
+
+    def sections(self, value: object, stream_bytes: int, payload: bytes) -> dict[str, bytes]:
+        at = stream_bytes
+        sections: dict[str, bytes] = {}
+        kinds = {"name": str, "offset": int, "bytes": int}
+        for record in self.records("sections", value, kinds):
+            name, offset, size = record["name"], record["offset"], record["bytes"]
+            if name in sections:
+                self.refuse(f"section {name}", "two of this name", "one")
+            if offset != at:
+                self.refuse(f"section {name} offset", offset, f"{at}, without gap or overlap")
+            if up(size, PIECE) > len(payload) - at:
+                self.refuse(f"section {name} bytes", size, f"at most {len(payload) - at}")
+            sections[name] = payload[at : at + size]
+            at += up(size, PIECE)
+            self.zeros(payload[offset + size : at], len(self.data) - len(payload) + offset + size)
+        if at != len(payload):
+            self.refuse("payload", f"{len(payload)} bytes", f"{at}, the end of the last section")
+        return sections

@@ -121,12 +121,15 @@ module npu_axi_read
 
   for (genvar c = 0; c < int'(NumClients); c++) begin : gen_client
     mem_place_t asked, burst;
+    logic [CountW-1:0] count;
     logic [7:0] beat_q;
 
     assign req_ready_o[c] = accept && chosen == ClientW'(c);
     assign mine[c]        = m_rvalid_i && m_rid_i == {1'b0, Engines[c]};
     assign r_valid_o[c]   = mine[c] && !m_rresp_i[1] && !drain_i;
     assign asked          = '{addr: req_i[c].addr, instr: req_i[c].instr};
+    // A burst in the address register is not yet the memory's.
+    assign expecting[c]   = count > CountW'(ar_valid_q && ar_client_q == ClientW'(c));
     assign next[c]        = '{addr: burst.addr + {20'b0, beat_q, 4'b0}, instr: burst.instr};
 
     npu_fifo #(
@@ -138,10 +141,10 @@ module npu_axi_read
       .valid_i(req_ready_o[c]),
       .ready_o(),
       .data_i (asked),
-      .valid_o(expecting[c]),
+      .valid_o(),
       .ready_i(mine[c] && m_rlast_i),
       .data_o (burst),
-      .count_o()
+      .count_o(count)
     );
 
     always_ff @(posedge clk_i or negedge rst_ni) begin

@@ -19,6 +19,7 @@ module npu_dispatch
   input logic      [31:0] pos_i,
   input logic      [31:0] stream_length_i,
 
+  input  logic   stop_i,         // the program ends: nothing more is dispatched
   input  logic   entry_valid_i,
   output logic   entry_ready_o,
   input  entry_t entry_i,
@@ -127,7 +128,7 @@ module npu_dispatch
   end
 
   always_comb begin
-    go = entry_valid_i && error == ErrNone && !end_o;
+    go = entry_valid_i && error == ErrNone && !end_o && !stop_i;
     if (is_engine) begin
       go &= cmd_ready_i[engine] && (!takes_share || ticket_ready_i);
     end else begin

@@ -17,6 +17,7 @@ module npu_seq
   input logic rst_ni,
 
   input logic             start_i,
+  input logic             stop_i,
   input mem_addr_t        ucode_base_i,
   input logic      [31:0] ucode_length_i,
   input logic      [31:0] stream_length_i,
@@ -108,6 +109,7 @@ module npu_seq
     .base_i,
     .pos_i,
     .stream_length_i,
+    .stop_i,
     .entry_valid_i(entry_valid),
     .entry_ready_o(entry_ready),
     .entry_i      (entry),

@@ -20,7 +20,7 @@ module npu_streamer
   input logic             start_i,
   input mem_addr_t        base_i,
   input logic      [31:0] length_i,
-  input logic      [ 4:0] limit_i,   // bursts under way; 0 = as many as the bus takes
+  input logic      [ 4:0] limit_i,   // full bursts under way; 0 = as many as the bus takes
 
   // The image in use, for its protection; of length zero before the start
   output mem_addr_t        base_o,

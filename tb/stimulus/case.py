@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,14 +27,17 @@ class Case:
         words: prefix words included.
         stream: the shares they take, in order.
         fills: (SRAM byte address, contents) to be loaded before they run.
+        data: what was drawn for each operand and parameter, by its name in the instruction set.
     """
 
     words: list[Instruction]
     stream: bytes = b""
     fills: list[tuple[int, bytes]] = field(default_factory=list)
+    data: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
 
-    def fill(self, place: Place, rows: npt.NDArray[Any]) -> None:
-        """Give an operand its contents: (rows, n) elements, the rest of each row's words random."""
+    def fill(self, name: str, place: Place, rows: npt.NDArray[Any]) -> None:
+        """Give an operand its contents: (rows, n) elements, 0xA5 up to each row's word."""
+        self.data[name] = rows
         raw = np.ascontiguousarray(rows, rows.dtype.newbyteorder("<")).view(np.uint8)
         raw = raw.reshape(place.rows, place.row_bytes)
         for index, row in enumerate(raw):
@@ -115,7 +118,7 @@ def _loads(
     return words, at
 
 
-def _check_legal(words: Sequence[Instruction]) -> None:
+def check_legal(words: Sequence[Instruction]) -> None:
     """Raise ValueError, with the reason, if a generator made what the chip must refuse."""
     prefix: Instruction | None = None
     for word in words:
@@ -135,18 +138,40 @@ def draw(
     return [generators[int(random.integers(len(generators)))] for _ in range(count)]
 
 
+def join(bench: Bench, groups: Iterable[Sequence[Case]]) -> tuple[list[Instruction], bytes]:
+    """Return (program, stream) of groups of cases.
+
+    Nothing is waited for within a group, so its operands must lie apart; between groups everything
+    is waited for. Fills are staged in memory behind BASE0.
+    """
+    program: list[Instruction] = []
+    stream = b""
+    at = INPUT
+    for cases in groups:
+        loads, at = _loads([fill for case in cases for fill in case.fills], bench, at)
+        if at > PROGRAM:
+            raise ValueError(f"the cases need memory past {PROGRAM:#x} for fills")
+        program += loads
+        if loads:
+            program.append(Instruction(Opcode.BARRIER, m=1 << Engine.LD))
+        for case in cases:
+            check_legal(case.words)
+            program += case.words
+            stream += case.stream
+        program.append(Instruction(Opcode.BARRIER))
+    program.append(Instruction(Opcode.END))
+    return program, stream
+
+
 def build_program(
     bench: Bench, generators: Sequence[Generator], group: int = 4
 ) -> tuple[list[Instruction], bytes]:
     """Return (program, stream) of one case of each generator, in groups that may overlap in time.
 
-    Within a group all operands lie apart, so that no barrier is needed; between groups everything
-    is waited for. Fills are staged in memory behind BASE0.
+    A group has at most `group` cases, and as many as find room.
     """
     random = bench.random
-    program: list[Instruction] = []
-    stream = b""
-    at = INPUT
+    groups: list[list[Case]] = []
     left = list(generators)
     while left:
         space = Space(random, bench.config.sram_bytes // WORD)
@@ -159,19 +184,8 @@ def build_program(
                     raise
                 break
         del left[: len(cases)]
-        loads, at = _loads([fill for case in cases for fill in case.fills], bench, at)
-        if at > PROGRAM:
-            raise ValueError(f"{len(generators)} cases need memory past {PROGRAM:#x} for fills")
-        program += loads
-        if loads:
-            program.append(Instruction(Opcode.BARRIER, m=1 << Engine.LD))
-        for case in cases:
-            _check_legal(case.words)
-            program += case.words
-            stream += case.stream
-        program.append(Instruction(Opcode.BARRIER))
-    program.append(Instruction(Opcode.END))
-    return program, stream
+        groups.append(cases)
+    return join(bench, groups)
 
 
 async def run_cases(

@@ -12,7 +12,7 @@ from npu.compiler.stream import tiles
 from npu.isa import Flag, Instruction, Opcode
 from tb.stimulus.case import Case, instruction, size
 from tb.stimulus.space import WORD, Place, Space, up
-from tb.stimulus.values import factor, factors, full, mixed
+from tb.stimulus.values import any_shift, factor, full, mixed, stored_factor, stored_factors
 
 A_TYPES = (np.int8, np.uint8, np.int16, np.uint16)
 ROWS_MAJOR, TILES, STREAM = 0, 1, 2
@@ -102,7 +102,7 @@ class _Builder:
         dtype = A_TYPES[self.mode.a_type]
         width = self.shape.k * np.dtype(dtype).itemsize
         place = self.space.matrix(self.shape.m, width)
-        self.case.fill(place, mixed(self.random, (self.shape.m, self.shape.k), dtype))
+        self.case.fill("A", place, mixed(self.random, (self.shape.m, self.shape.k), dtype))
         self.prefix["ap"] = place.prefix_pitch
         return place
 
@@ -111,11 +111,12 @@ class _Builder:
         shape, mode = self.shape, self.mode
         self.weights = mixed(self.random, (shape.k, shape.n), np.int8)
         if mode.b_form == STREAM:
+            self.case.data["B"] = self.weights
             return 0
         matrix = self.weights.T if mode.transpose else self.weights
         if mode.b_form == ROWS_MAJOR:
             place = self.space.matrix(matrix.shape[0], matrix.shape[1])
-            self.case.fill(place, np.ascontiguousarray(matrix))
+            self.case.fill("B", place, np.ascontiguousarray(matrix))
             self.prefix["bp"] = place.prefix_pitch
             return place.word
         return self._tile_order(np.ascontiguousarray(matrix))
@@ -128,7 +129,7 @@ class _Builder:
         padded[:positions, :lanes] = matrix
         cut = padded.reshape(-1, edge, padded.shape[1] // edge, edge).transpose(0, 2, 1, 3)
         place = self.space.block(padded.size)
-        self.case.fill(place, np.ascontiguousarray(cut).reshape(1, -1))
+        self.case.fill("B", place, np.ascontiguousarray(cut).reshape(1, -1))
         return place.word
 
     def c(self) -> Place:
@@ -152,11 +153,12 @@ class _Builder:
         place = c if over_c else self.space.matrix(rows, width)
         self.prefix["dp"] = place.prefix_pitch
         if mode.accumulate:
-            span = 2**31 if self.random.random() < 0.1 else 2**20
-            values = self.random.integers(-span, span, (rows, shape.n)).astype(np.int32)
+            values = mixed(self.random, (rows, shape.n), np.int32)
+            if self.random.random() < 0.8:
+                values >>= 11  # near the sums, so that both count
         else:
             values = mixed(self.random, (rows, shape.n), dtype)
-        self.case.fill(place, values)
+        self.case.fill("partial sums" if mode.accumulate else "D", place, values)
         return place.word
 
     def requantise(self) -> None:
@@ -164,17 +166,24 @@ class _Builder:
         mode, random = self.mode, self.random
         target = 40.0 if mode.out == OUT_INT8 else 9000.0
         if mode.table:
-            self.case.stream += full(random, (256,), np.int8).tobytes()
+            self.case.data["table"] = full(random, (256,), np.int8)
+            self.case.stream += self.case.data["table"].tobytes()
         if mode.requant and mode.q == Q_PREFIX:
-            self.prefix["mul"], self.prefix["sh"] = factor(random, self.spread, target)
-        if mode.requant and mode.q == Q_TENSOR:
             mult, shift = factor(random, self.spread, target)
+            self.prefix |= {"mul": mult, "sh": shift}
+            self.case.data |= {"mul": np.array([mult], np.uint16), "sh": np.array([shift])}
+        if mode.requant and mode.q == Q_TENSOR:
+            mult, shift = stored_factor(random, self.spread, target)
+            self.case.data["mult"] = np.array([mult], np.uint16)
+            self.case.data["shift"] = np.array([shift], np.uint8)
             record = mult.to_bytes(2, "little") + bytes([shift])
             self.case.stream += record + bytes(61)
         if mode.requant and mode.q == Q_ROW:
             self._sums()
         if mode.op == OP_MUL:
-            self.prefix["mul"], self.prefix["sh"] = factor(random, 40.0 * 60.0, 40.0)
+            mult, shift = stored_factor(random, 40.0 * 60.0, 40.0)
+            self.prefix |= {"mul": mult, "sh": shift & 0x3F}
+            self.case.data["mul of MUL"] = np.array([mult], np.uint16)
         self._tiles(target)
 
     def _sums(self) -> None:
@@ -184,13 +193,14 @@ class _Builder:
         wanted = 2.0 ** self.random.uniform(max(bits - 2, 0), max(min(bits + 2, 31.9), 0.1), rows)
         sums = np.minimum(wanted, 2**32 - 1).astype(np.uint32)
         if self.random.random() < 0.1:
-            sums = full(self.random, (rows,), np.uint32)
+            sums = mixed(self.random, (rows,), np.uint32)
         if self.random.random() < 0.1:
             sums[int(self.random.integers(rows))] = 0
         place = self.space.block(rows * WORD)
         words = full(self.random, (rows, 4), np.uint32)
         words[:, 0] = sums
-        self.case.fill(place, words.reshape(1, -1))
+        self.case.fill("sums", place, words.reshape(1, -1))
+        self.case.data["sums"] = sums
         self.prefix["sums"] = place.word
 
     def _tiles(self, target: float) -> None:
@@ -200,10 +210,14 @@ class _Builder:
         channels = np.zeros(count, CHANNEL)
         if mode.requant and mode.q == Q_CHANNEL:
             used = slice(0, shape.n)
-            mult, shift = factors(self.random, shape.n, self.spread, target)
+            mult, shift = stored_factors(self.random, shape.n, self.spread, target)
             channels["mult"][used], channels["shift"][used] = mult, shift
-            span = 2**31 - 1 if self.random.random() < 0.1 else int(self.spread) + 1
-            channels["bias"][used] = self.random.integers(-span, span, shape.n)
+            if self.random.random() < 0.2:
+                channels["bias"][used] = mixed(self.random, (shape.n,), np.int32)
+            else:
+                span = int(self.spread) + 1
+                channels["bias"][used] = self.random.integers(-span, span, shape.n)
+            self.case.data |= {name: channels[name][used] for name in ("bias", "mult", "shift")}
         weights = tiles(self.weights, edge)
         for tile in range(count // edge):
             if mode.requant and mode.q == Q_CHANNEL:
@@ -291,10 +305,11 @@ def classic(random: np.random.Generator, space: Space, rows: int = 128, edge: in
             builder.prefix.get(name) for name in ("ap", "bp", "cp", "dp")
         ):
             builder.prefix = {}  # without a prefix word D is C
-    scale = int(random.integers(256))
-    shift = round(np.log2(max(builder.spread, 1) * max(scale, 1) / 40)) + int(
-        random.integers(-2, 3)
-    )
+    scale = int(mixed(random, (), np.uint8))
+    near = round(np.log2(max(builder.spread, 1) * max(scale, 1) / 40)) + random.integers(-2, 3)
+    shift = int(np.clip(near, 0, 63)) if random.random() < 0.9 else any_shift(random)
+    if requant:
+        builder.case.data |= {"scale": np.array([scale], np.uint8), "shift": np.array([shift])}
     flags = 0
     for flag, on in (
         (Flag.TRANSPOSE_B, mode.transpose),
@@ -315,7 +330,7 @@ def classic(random: np.random.Generator, space: Space, rows: int = 128, edge: in
         m=shape.m,
         n=shape.n,
         k=shape.k,
-        imm=scale | min(max(shift, 0), 63) << 8 if requant else 0,
+        imm=scale | shift << 8 if requant else 0,
     )
     builder.case.words = [*prefix, word]
     return builder.case

@@ -17,6 +17,9 @@ DMA_WINDOW = 1 << 20
 """Bytes from OUTPUT on that random stores may write."""
 TABLE_BYTES = 256
 
+Extent = tuple[int, int]
+"""Rows, elements per row."""
+
 
 class Memory:
     """Hands out pieces of the window that stores write, so that no two overlap."""
@@ -34,11 +37,19 @@ class Memory:
         return start
 
 
-def dma_load(random: np.random.Generator, space: Space) -> Case:
+def _extent(random: np.random.Generator, rows: int, count: int) -> Extent:
+    """Return a random extent of at most `rows` and `count`."""
+    return size(random, rows), size(random, count)
+
+
+def _transfer(random: np.random.Generator) -> Extent:
+    """Return the extent of a DMA: a matrix, sometimes one long row."""
+    return (1, size(random, 9000)) if random.random() < 0.1 else _extent(random, 40, 300)
+
+
+def dma_load(random: np.random.Generator, space: Space, extent: Extent | None = None) -> Case:
     """Return a random DMA_LOAD from the random bytes behind BASE1..BASE7 (all OUTPUT)."""
-    rows, count = size(random, 40), size(random, 300)
-    if random.random() < 0.1:
-        rows, count = 1, size(random, 9000)
+    rows, count = extent or _transfer(random)
     place = space.matrix(rows, count)
     extra = int(random.choice([0, 0, 1, 3, 40]))
     pitch = up(count) // WORD + extra if extra or random.random() < 0.3 else 0
@@ -57,11 +68,11 @@ def dma_load(random: np.random.Generator, space: Space) -> Case:
     return Case(words)
 
 
-def dma_store(memory: Memory, random: np.random.Generator, space: Space) -> Case:
+def dma_store(
+    memory: Memory, random: np.random.Generator, space: Space, extent: Extent | None = None
+) -> Case:
     """Return a random DMA_STORE to a fresh piece of the window at BASE1..BASE7."""
-    rows, count = size(random, 40), size(random, 300)
-    if random.random() < 0.1:
-        rows, count = 1, size(random, 9000)
+    rows, count = extent or _transfer(random)
     place = space.matrix(rows, count)
     extra = int(random.choice([0, 0, 1, 3, 40]))
     pitch = up(count) // WORD + extra if extra or random.random() < 0.3 else 0
@@ -78,7 +89,7 @@ def dma_store(memory: Memory, random: np.random.Generator, space: Space) -> Case
         prefix={"cp": place.prefix_pitch},
     )
     case = Case(words)
-    case.fill(place, full(random, (rows, count), np.uint8))
+    case.fill("source", place, full(random, (rows, count), np.uint8))
     return case
 
 
@@ -86,20 +97,25 @@ DMA_BASES = (OUTPUT - DMA_WINDOW,) + (OUTPUT,) * 7
 """BASE0 for fills; loads read and stores write from OUTPUT on, through any other base."""
 
 
-def vec(random: np.random.Generator, space: Space, op: VecOp | None = None) -> Case:
+def vec(
+    random: np.random.Generator,
+    space: Space,
+    op: VecOp | None = None,
+    extent: Extent | None = None,
+) -> Case:
     """Return a random VEC."""
     op = VecOp(int(random.integers(8))) if op is None else op
-    rows, count = size(random, 24), size(random, 200)
+    rows, count = extent or _extent(random, 24, 200)
     wide_a = int(random.integers(2)) if op != VecOp.TABLE else 0
     wide_c = int(random.integers(2)) if op == VecOp.SCALE_SHIFT else wide_a
     kind = np.int16 if wide_a else np.int8
     two = op in (VecOp.ADD, VecOp.SUB, VecOp.MUL)
     a = space.matrix(rows, count << wide_a)
     case = Case([])
-    case.fill(a, mixed(random, (rows, count), kind))
+    case.fill("A", a, mixed(random, (rows, count), kind))
     b = space.matrix(rows, count << wide_a) if two else None
     if b is not None:
-        case.fill(b, mixed(random, (rows, count), kind))
+        case.fill("B", b, mixed(random, (rows, count), kind))
     in_place = wide_a == wide_c and random.random() < 0.3
     c = (b if b is not None and random.random() < 0.5 else a) if in_place else None
     if c is None:
@@ -109,9 +125,11 @@ def vec(random: np.random.Generator, space: Space, op: VecOp | None = None) -> C
     if op in (VecOp.MUL, VecOp.SCALE_SHIFT):
         imm["sh"] = int(random.integers(64)) if random.random() < 0.2 else int(random.integers(18))
     if op == VecOp.SCALE_SHIFT:
-        k = int(mixed(random, (1,), np.int16)[0]) & 0xFFFF
+        case.data["K"] = mixed(random, (1,), np.int16)
+        k = int(case.data["K"][0]) & 0xFFFF
     if op == VecOp.CLAMP:
         limits = mixed(random, (2,), np.int16 if random.random() < 0.3 else kind)
+        case.data["bounds"] = limits
         low, high = sorted(int(x) for x in limits)
         if random.random() < 0.1:
             low, high = high, low
@@ -120,10 +138,10 @@ def vec(random: np.random.Generator, space: Space, op: VecOp | None = None) -> C
         table = full(random, (1, TABLE_BYTES), np.int8)
         if random.random() < 0.5:
             imm["stream"] = 1
-            case.stream = table.tobytes()
+            case.stream, case.data["table"] = table.tobytes(), table
         else:
             place = space.block(TABLE_BYTES)
-            case.fill(place, table)
+            case.fill("table", place, table)
             source = place.word
     case.words = instruction(
         Opcode.VEC,
@@ -143,21 +161,21 @@ def vec(random: np.random.Generator, space: Space, op: VecOp | None = None) -> C
     return case
 
 
-def gelu(random: np.random.Generator, space: Space) -> Case:
+def gelu(random: np.random.Generator, space: Space, extent: Extent | None = None) -> Case:
     """Return a random GELU with a random table."""
-    rows, count = size(random, 24), size(random, 300)
+    rows, count = extent or _extent(random, 24, 300)
     a = space.matrix(rows, count)
     case = Case([])
-    case.fill(a, mixed(random, (rows, count), np.int8))
+    case.fill("A", a, mixed(random, (rows, count), np.int8))
     c = a if random.random() < 0.3 else space.matrix(rows, count)
     table = full(random, (1, TABLE_BYTES), np.int8)
     source = 0
     stream = int(random.integers(2))
     if stream:
-        case.stream = table.tobytes()
+        case.stream, case.data["table"] = table.tobytes(), table
     else:
         place = space.block(TABLE_BYTES)
-        case.fill(place, table)
+        case.fill("table", place, table)
         source = place.word
     case.words = instruction(
         Opcode.GELU,
@@ -172,10 +190,14 @@ def gelu(random: np.random.Generator, space: Space) -> Case:
     return case
 
 
-def softmax(random: np.random.Generator, space: Space) -> Case:
+def softmax(random: np.random.Generator, space: Space, extent: Extent | None = None) -> Case:
     """Return a random SOFTMAX, sometimes behind a SET of the position."""
-    heads, per_head = size(random, 4), size(random, 20)
-    rows, count = heads * per_head, size(random, 300)
+    if extent is None:
+        heads, per_head = _extent(random, 4, 20)
+        rows, count = heads * per_head, size(random, 300)
+    else:
+        rows, count = extent
+        per_head = int(random.choice([n for n in range(1, rows + 1) if rows % n == 0]))
     out, score8 = int(random.integers(3)), int(random.integers(2))
     causal = random.random() < 0.5
     kind = np.int8 if score8 else np.int16
@@ -195,7 +217,7 @@ def softmax(random: np.random.Generator, space: Space) -> Case:
     elif spread < 0.6:
         scores = np.full((rows, count), int(scores[0, 0]), kind)
     case = Case([])
-    case.fill(a, scores)
+    case.fill("scores", a, scores)
     c = a if in_place else space.matrix(rows, width)
     sums = space.block(rows * WORD).word if out else 0
     if causal and random.random() < 0.7:
@@ -216,11 +238,12 @@ def softmax(random: np.random.Generator, space: Space) -> Case:
     return case
 
 
-def layernorm(random: np.random.Generator, space: Space) -> Case:
+def layernorm(random: np.random.Generator, space: Space, extent: Extent | None = None) -> Case:
     """Return a random LAYERNORM: rows of every spread, gains around the useful ones and any."""
-    rows, count = size(random, 20), size(random, 300)
-    if random.random() < 0.05:
-        rows, count = 1, size(random, 2500)
+    if extent is None:
+        long = random.random() < 0.05
+        extent = (1, size(random, 2500)) if long else _extent(random, 20, 300)
+    rows, count = extent
     out16, stream = int(random.integers(2)), int(random.integers(2))
     x = mixed(random, (rows, count), np.int16).astype(np.int64)
     for row in range(rows):
@@ -233,25 +256,29 @@ def layernorm(random: np.random.Generator, space: Space) -> Case:
             x[row] = corners(random, (count,), np.int16)
     a = space.matrix(rows, count * 2)
     case = Case([])
-    case.fill(a, np.clip(x, -32768, 32767).astype(np.int16))
+    case.fill("X", a, np.clip(x, -32768, 32767).astype(np.int16))
     c = space.matrix(rows, count << out16)
     channels = np.zeros(up(count), np.dtype([("gain", "<u2"), ("shift", "u1"), ("bias", "i1")]))
-    channels["gain"][:count] = random.integers(0, 1 << 15, count)
-    useful = random.integers(10, 24, count)
+    useful = random.random(count) >= 0.05  # of the others every bit is random
+    channels["gain"][:count] = np.where(
+        useful, random.integers(0, 1 << 15, count), mixed(random, (count,), np.uint16)
+    )
     channels["shift"][:count] = np.where(
-        random.random(count) < 0.05, random.integers(0, 64), useful
+        useful, random.integers(10, 24, count), full(random, (count,), np.uint8)
     )
     channels["bias"][:count] = mixed(random, (count,), np.int8)
-    epsilon = int(random.integers(0, 1 << 62)) >> int(random.integers(0, 63))
+    case.data |= {name: channels[name][:count] for name in ("gain", "shift", "bias")}
+    epsilon = int(full(random, (), np.uint64)) >> int(random.integers(0, 64))
     if random.random() < 0.05:
         epsilon = (1 << 64) - 1
+    case.data["epsilon"] = np.array([epsilon], np.uint64)
     share = epsilon.to_bytes(8, "little") + bytes(56) + channels.tobytes()
     source = 0
     if stream:
         case.stream = share + bytes(-len(share) % 64)
     else:
         place = space.block(len(share))
-        case.fill(place, np.frombuffer(share, np.uint8).reshape(1, -1))
+        case.fill("parameters", place, np.frombuffer(share, np.uint8).reshape(1, -1))
         source = place.word
     case.words = instruction(
         Opcode.LAYERNORM,

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places operands in SRAM: at random, apart from each other, now and then at the very end."""
+"""Places operands in SRAM: at random, apart from each other, now and then at the very end.
+
+Or all of them in one bank, so that everybody meets there.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 WORD = 16
 
@@ -103,3 +107,50 @@ class Space:
     def block(self, size: int) -> Place:
         """Place `size` contiguous bytes."""
         return self.matrix(1, size, pitch=False)
+
+
+BANKS = 16
+_ONE_BANK_PITCHES = (0x0F, 0x11, 0xF0, 0xFF, 0x101, 0x110)
+"""Pitches that can stay in one bank for many rows: two of the folded digits change together."""
+
+
+def bank_of(words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the SRAM bank of word addresses: their four hexadecimal digits folded by XOR."""
+    return (words ^ words >> 4 ^ words >> 8 ^ words >> 12) & (BANKS - 1)
+
+
+@dataclass
+class OneBank(Space):
+    """A space in which every row begins in the same bank, so that whoever uses it waits in line.
+
+    Rows of more than one word run through the other banks; a row of a word is in this bank alone.
+
+    Attributes:
+        bank: the bank.
+    """
+
+    bank: int = 0
+
+    def __post_init__(self) -> None:
+        """Note all words as free."""
+        self._free = np.ones(self.words, np.bool_)
+        self._home = bank_of(np.arange(self.words)) == self.bank
+
+    def matrix(self, rows: int, row_bytes: int, *, pitch: bool = True) -> Place:
+        """Place a matrix, with a pitch that keeps its rows in the bank if `pitch` is allowed."""
+        length = up(row_bytes) // WORD
+        explicit = pitch and rows > 1
+        pitches = self.random.permutation(_ONE_BANK_PITCHES) if explicit else np.array([length])
+        for step in pitches[pitches >= length].tolist():
+            first = np.flatnonzero(self._home)
+            first = first[first + (rows - 1) * step + length <= self.words]
+            starts = first[:, None] + np.arange(rows) * step
+            fits = self._home[starts].all(axis=1) if explicit else np.ones(first.size, np.bool_)
+            for word in range(length):
+                fits &= self._free[starts + word].all(axis=1)
+            if fits.any():
+                start = int(first[fits][0])
+                for row in range(rows):
+                    self._free[start + row * step : start + row * step + length] = False
+                return Place(start, step, explicit, rows, row_bytes)
+        raise NoRoomError(f"no room for {rows} rows of {row_bytes} bytes in bank {self.bank}")

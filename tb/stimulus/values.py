@@ -37,21 +37,44 @@ def mixed(random: np.random.Generator, shape: tuple[int, ...], dtype: npt.DTypeL
     return random.integers(max(info.min, -9), 10, shape, dtype)
 
 
+def _any(random: np.random.Generator, ends: tuple[int, ...], last: int) -> int:
+    """Return one of `ends`, or as often any number from the first of them to `last`."""
+    if random.random() < 0.5:
+        return int(random.choice(ends))
+    return int(random.integers(ends[0], last + 1))
+
+
+def any_shift(random: np.random.Generator) -> int:
+    """Return a shift from 0 to 63, the ends more often than others."""
+    return _any(random, (0, 63), 63)
+
+
 def factor(random: np.random.Generator, spread: float, target: float) -> tuple[int, int]:
     """Return (mult, shift) that brings values of about `spread` to about `target`.
 
     Mostly normalised multipliers with a shift near the right one; now and then any pair.
     """
     if random.random() < 0.1:
-        return int(random.integers(1, 1 << 15)), int(random.integers(0, 64))
+        return _any(random, (1, (1 << 15) - 1), (1 << 15) - 1), any_shift(random)
     mult = int(random.integers(1 << 14, 1 << 15))
     shift = round(np.log2(max(spread, 1.0) * mult / target)) + int(random.integers(-2, 3))
     return mult, min(max(shift, 0), 63)
 
 
-def factors(
+def stored_factor(random: np.random.Generator, spread: float, target: float) -> tuple[int, int]:
+    """Return `factor`, now and then any uint16 multiplier and any shift byte.
+
+    Of a shift byte in memory bits 5:0 count, and the multiplier may use all its 16 bits.
+    """
+    if random.random() < 0.1:
+        mult = _any(random, (0, (1 << 16) - 1), (1 << 16) - 1)
+        return mult, _any(random, (0, 63, 64, 128, 255), 255)
+    return factor(random, spread, target)
+
+
+def stored_factors(
     random: np.random.Generator, count: int, spread: float, target: float
 ) -> tuple[Array, Array]:
-    """Return `factor` for each of `count` channels: (mult uint16, shift uint8)."""
-    pairs = [factor(random, spread, target) for _ in range(count)]
+    """Return `stored_factor` for each of `count` channels: (mult uint16, shift uint8)."""
+    pairs = [stored_factor(random, spread, target) for _ in range(count)]
     return np.array([m for m, _ in pairs], np.uint16), np.array([s for _, s in pairs], np.uint8)

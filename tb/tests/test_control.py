@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interrupt, start while busy, soft reset and bus errors: the chip stays usable."""
+"""Interrupt, start while busy, abort, and the report of an error: the chip stays usable."""
 
 from __future__ import annotations
 
@@ -7,34 +7,29 @@ import cocotb
 import numpy as np
 from cocotb.triggers import ClockCycles
 
-from npu.asm import assemble
+from golden.machine import ErrorReport
 from npu.isa import Engine, ErrorCode
 from npu.regs.generated import SEQ_FIELDS, ChipReg, SeqReg
+from tb.bursts import OpenBursts
 from tb.dut import Dut
-from tb.environment import DEFAULT_LIMIT, OUTPUT, Bench
+from tb.environment import DEFAULT_LIMIT, INPUT, OUTPUT, Bench
+from tb.knobs import Knobs
+from tb.recovery import (
+    EVERY_ENGINE,
+    Aborts,
+    command,
+    load_every_engine,
+    next_program_runs,
+    program,
+    report,
+    state,
+    wait_idle,
+)
+from tb.regions import Region, set_region
+from tb.scoreboard import compare_errors
 
-BUSY_PROGRAM = """
-    DMA_LOAD dst=0x0 M=64 N=256 b=0
-    DMA_LOAD dst=0x8000 M=64 N=256 b=0 off=0x4000
-    GELU dst=0x20000 src0=0x20000 M=64 N=128 stream
-    BARRIER ld vec
-    GEMM dst=0x10000 src0=0x0 src1=0x8000 M=64 N=64 K=256 q=imm mul=20000 sh=28
-    VEC op=add dst=0x4000 src0=0x4000 src1=0xC000 M=32 N=128
-    BARRIER
-    DMA_STORE dst=0x10000 M=64 N=64 b=1
-    DMA_STORE dst=0x4000 M=32 N=128 b=1 off=0x4000
-    END
-"""
-"""Keeps the bus and several engines busy for some thousand cycles."""
-TABLE = np.arange(255, -1, -1).astype(np.uint8).tobytes()
-
-
-async def _idle(bench: Bench, limit: int = 2000) -> None:
-    for _ in range(limit // 20):
-        if not SEQ_FIELDS["STATUS_BUSY"].get(await bench.host.read_seq(SeqReg.STATUS)):
-            return
-        await ClockCycles(bench.dut.clk, 20)
-    raise AssertionError(f"still busy after {limit} cycles: {bench.host.where()}")
+PATIENCE = 150
+"""MEM_TIMEOUT of the tests with a silent memory, in cycles."""
 
 
 @cocotb.test
@@ -42,10 +37,10 @@ async def test_control_interrupt(dut: Dut) -> None:
     """The line follows status and enable; writing 1 clears it, writing 0 does not."""
     bench = await Bench.start(dut)
     host = bench.host
-    start = bench.load(assemble("NOP\nEND").instructions)
+    start = bench.load(program("NOP\nEND"))
     await host.start_program(start)
     await host.write_chip(ChipReg.IRQ_ENABLE, 0)
-    await _idle(bench)
+    await wait_idle(bench)
     assert not int(dut.irq.value), "the line is up although it is not enabled"
     assert await host.read_chip(ChipReg.IRQ_STATUS) == 1
     await host.write_chip(ChipReg.IRQ_ENABLE, 1)
@@ -64,14 +59,13 @@ async def test_control_interrupt(dut: Dut) -> None:
 async def test_control_start_while_busy(dut: Dut) -> None:
     """A second start is ignored, and what it would have run does not happen."""
     bench = await Bench.start(dut)
-    program = assemble(BUSY_PROGRAM).instructions
-    start = bench.load(program, TABLE)
-    expected = await bench.run(program, start)
+    start = load_every_engine(bench)
+    expected = await bench.run(program(EVERY_ENGINE), start)
     bench.memory.stage(OUTPUT, np.zeros(0x8000, np.uint8))
     await bench.host.start_program(start)
     for _ in range(5):
         await ClockCycles(dut.clk, 150)
-        await bench.host.write_seq(SeqReg.CTRL, SEQ_FIELDS["CTRL_START"].mask)
+        await command(bench, "START")
     await bench.host.wait_interrupt(DEFAULT_LIMIT)
     await bench.host.write_chip(ChipReg.IRQ_STATUS, 1)
     assert await bench.host.status() is None
@@ -81,45 +75,149 @@ async def test_control_start_while_busy(dut: Dut) -> None:
     assert not int(dut.irq.value), "a start while busy was kept for later"
 
 
+async def _end(bench: Bench, limit: int = DEFAULT_LIMIT) -> ErrorReport | None:
+    """Wait for the end of a running program, acknowledge it, and return its report."""
+    await bench.host.wait_interrupt(limit)
+    await bench.host.write_chip(ChipReg.IRQ_STATUS, 1)
+    return await report(bench)
+
+
 @cocotb.test
-async def test_control_soft_reset(dut: Dut) -> None:
-    """A soft reset at random cycles drains the bus; the next program runs and is right."""
+async def test_control_abort(dut: Dut) -> None:
+    """An abort at random cycles is reported with the word dispatched last, and the bus drains."""
     bench = await Bench.start(dut)
-    program = assemble(BUSY_PROGRAM).instructions
-    for _ in range(25):
-        start = bench.load(program, TABLE)
+    owed, aborts = OpenBursts(dut), Aborts(bench)
+    cycles = (await next_program_runs(bench)).finish.counters.cycles
+    seen = set()
+    for turn in range(25):
+        await aborts.start_and_wait(int(bench.random.integers(1, cycles - 50)) if turn else 1)
+        memory = bench.memory.snapshot()
+        possible = await aborts.abort()
+        error = await _end(bench, 2000)
+        assert error in possible, f"{error}, expected one of {possible}"
+        seen.add(error)
+        now = await state(bench)
+        assert (now["DONE"], now["BUSY"]) == (1, 0), f"STATUS {now}"
+        assert owed.quiet, "idle although the bus is not"
+        changed = np.flatnonzero(memory != bench.memory.data)
+        inside = (changed >= OUTPUT) & (changed < OUTPUT + 0x8000)
+        assert inside.all(), f"memory changed at {changed[~inside][0]:#x}"
+        await next_program_runs(bench)
+    assert len(seen) >= 3, f"all aborts hit the words {seen}"
+
+
+@cocotb.test
+async def test_control_abort_at_the_end(dut: Dut) -> None:
+    """An abort around the last cycle: one end, by END or by the abort; the next program runs."""
+    bench = await Bench.start(dut)
+    words = program("DMA_STORE dst=0x0 M=1 N=256 b=1\nEND")
+    start = bench.load(words)
+    cycles = (await bench.run(words, start)).finish.counters.cycles
+    ends = set()
+    for wait in range(cycles - 24, cycles + 8):
         await bench.host.start_program(start)
-        await ClockCycles(dut.clk, int(bench.random.integers(1, 4000)))
-        await bench.host.write_seq(SeqReg.CTRL, SEQ_FIELDS["CTRL_SOFT_RESET"].mask)
-        await _idle(bench)
-        await bench.run(program, start)
+        await ClockCycles(dut.clk, wait)
+        await command(bench, "ABORT")
+        ends.add(await _end(bench))
+        await ClockCycles(dut.clk, 60)
+        assert not int(dut.irq.value), f"two ends after an abort at cycle {wait}"
+    assert ends == {None, ErrorReport(ErrorCode.ABORTED, Engine.SEQ, 0, 0)}, str(ends)
+    await next_program_runs(bench)
 
 
 @cocotb.test
-async def test_control_read_error(dut: Dut) -> None:
-    """A load from where there is no memory names engine, instruction and address."""
+async def test_control_abort_while_idle(dut: Dut) -> None:
+    """An abort while idle does nothing: fresh from reset, behind an end, behind an error."""
     bench = await Bench.start(dut)
-    hole = bench.memory.data.size + 0x1000
-    bases = (0, OUTPUT, hole, 0, 0, 0, 0, 0)
-    text = "NOP\nDMA_LOAD dst=0 M=2 N=64 b=2 off=0x40\nBARRIER ld\nEND"
-    start = bench.load(assemble(text).instructions, bases=bases)
-    finish = await bench.host.run_program(start, DEFAULT_LIMIT)
-    assert finish.error is not None, "no error was reported"
-    assert (finish.error.code, finish.error.engine) == (ErrorCode.READ_ERROR, Engine.LD)
-    assert (finish.error.instr, finish.error.address) == (1, hole + 0x40)
-    await bench.execute(assemble(BUSY_PROGRAM).instructions, TABLE)
+    for text in ("", "END", "NOP"):
+        if text:
+            await bench.execute(program(text))
+        before, error = await state(bench), await report(bench)
+        await command(bench, "ABORT")
+        await ClockCycles(dut.clk, 100)
+        assert not int(dut.irq.value), f"an interrupt after {text!r}"
+        assert await state(bench) == before
+        compare_errors(error, await report(bench))
+    await next_program_runs(bench)
 
 
 @cocotb.test
-async def test_control_write_error(dut: Dut) -> None:
-    """A store to where there is no memory names engine, instruction and address."""
+async def test_control_abort_in_silence(dut: Dut) -> None:
+    """An abort while the memory is silent is reported within MEM_TIMEOUT; BUSY waits for it."""
     bench = await Bench.start(dut)
-    hole = bench.memory.data.size + 0x1000
-    bases = (0, OUTPUT, hole, 0, 0, 0, 0, 0)
-    text = "NOP\nNOP\nDMA_STORE dst=0 M=2 N=64 b=2 off=0x40\nEND"
-    start = bench.load(assemble(text).instructions, bases=bases)
-    finish = await bench.host.run_program(start, DEFAULT_LIMIT)
-    assert finish.error is not None, "no error was reported"
-    assert (finish.error.code, finish.error.engine) == (ErrorCode.WRITE_ERROR, Engine.ST)
-    assert (finish.error.instr, finish.error.address) == (2, hole + 0x40)
-    await bench.execute(assemble(BUSY_PROGRAM).instructions, TABLE)
+    owed, aborts = OpenBursts(dut), Aborts(bench)
+    cycles = (await next_program_runs(bench)).finish.counters.cycles
+    await bench.host.write_chip(ChipReg.MEM_TIMEOUT, PATIENCE)
+    for _ in range(25):
+        await aborts.start_and_wait(int(bench.random.integers(1, cycles - 50)))
+        which = int(bench.random.integers(1, 4))
+        await bench.set_knobs(Knobs(read_silent=which & 1, write_silent=which >> 1))
+        await ClockCycles(dut.clk, int(bench.random.integers(1, PATIENCE // 3)))
+        possible = await aborts.abort()
+        error = await _end(bench, PATIENCE + 100)
+        assert error in possible, f"{error}, expected one of {possible}"
+        assert (await state(bench))["BUSY"] == (not owed.quiet), "BUSY does not follow the bus"
+        await bench.set_knobs(Knobs())
+        await wait_idle(bench)
+        assert not int(dut.irq.value), "a second end was reported"
+        compare_errors(error, await report(bench))
+        await next_program_runs(bench)
+
+
+def _no_error(fields: dict[str, int]) -> bool:
+    return not (fields["ERROR"] or fields["ERROR_CODE"] or fields["ERROR_ENGINE"])
+
+
+@cocotb.test
+async def test_control_clear_error(dut: Dut) -> None:
+    """Writing 1 to STATUS.ERROR clears the whole report, and so does the next start."""
+    bench = await Bench.start(dut)
+    host = bench.host
+    failing = program("NOP\nNOP\nDMA_LOAD dst=0x0 M=1 N=64 b=2\nEND")
+    bases = (0, 0, bench.memory.data.size, 0, 0, 0, 0, 0)
+    expected = ErrorReport(ErrorCode.READ_ERROR, Engine.LD, 2, bases[2])
+    for by_start in (False, True):
+        await host.start_program(bench.load(failing, bases=bases))
+        compare_errors(expected, await _end(bench))
+        await host.write_seq(SeqReg.STATUS, 0xFFFF_FFFF & ~SEQ_FIELDS["STATUS_ERROR"].mask)
+        compare_errors(expected, await report(bench))
+        if by_start:
+            await host.start_program(bench.load(program(EVERY_ENGINE), bytes(1 << 14)))
+        else:
+            await host.write_seq(SeqReg.STATUS, SEQ_FIELDS["STATUS_ERROR"].mask)
+        now = await state(bench)
+        assert _no_error(now), f"STATUS {now}"
+        assert (now["DONE"], now["BUSY"]) == ((0, 1) if by_start else (1, 0)), f"STATUS {now}"
+        assert await host.read_seq(SeqReg.ERROR_INSTR) == 0
+        assert await host.read_seq(SeqReg.ERROR_ADDR) == 0
+    await command(bench, "SOFT_RESET")
+    await wait_idle(bench)
+    await next_program_runs(bench)
+
+
+@cocotb.test
+async def test_control_first_error_stays(dut: Dut) -> None:
+    """Of two errors the one that happens first is reported, whatever the drain meets later."""
+    bench = await Bench.start(dut)
+    hole = bench.memory.data.size
+    bases = (INPUT, OUTPUT, hole, 0, 0, 0, 0, 0)
+    store, load = "DMA_STORE dst=0x8000 M=1 N=512 b={}", "DMA_LOAD dst=0x0 M=1 N=512 b={} off={}"
+    quick, slow = 5, 300
+    read_error = ErrorReport(ErrorCode.READ_ERROR, Engine.LD, 1, hole + 16)
+    write_error = ErrorReport(ErrorCode.WRITE_ERROR, Engine.ST, 0, hole)
+    region = ErrorReport(ErrorCode.REGION, Engine.LD, 1, 1 << 31)
+    for read_latency, write_latency, offset, expected in (
+        (quick, slow, 16, read_error),
+        (slow, quick, 16, write_error),
+        (quick, slow, (1 << 31) - hole, region),
+    ):
+        await set_region(bench, 0, Region(0, (1 << 31) - 1, True, True))
+        await bench.set_knobs(Knobs(read_latency=read_latency, write_latency=write_latency))
+        text = "\n".join([store.format(2), load.format(2, offset), "END"])
+        await bench.host.start_program(bench.load(program(text), bases=bases))
+        compare_errors(expected, await _end(bench))
+        await ClockCycles(dut.clk, 2 * slow)
+        compare_errors(expected, await report(bench))
+        assert not int(dut.irq.value), "a second end was reported"
+        await bench.set_knobs(Knobs())
+        await next_program_runs(bench)

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GEMM alone: every form of B, A type, requantisation, output and second operand."""
+"""GEMM alone: every form of B, A type, requantisation, output and second operand.
+
+These tests follow the size of the array they run on; they run on every size.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import cocotb
+import numpy as np
 
 from npu.asm import assemble
 from tb.dut import Dut
@@ -15,12 +20,19 @@ from tb.stimulus.gemm import (
     OP_NONE,
     OUT_INT32,
     Q_PREFIX,
+    ROWS_MAJOR,
+    STREAM,
+    TILES,
     Mode,
     Shape,
     build,
     classic,
     gemm,
+    random_mode,
 )
+
+B_FORMS = ((ROWS_MAJOR, False), (ROWS_MAJOR, True), (TILES, False), (TILES, True), (STREAM, False))
+"""Forms of B, and whether it is transposed."""
 
 
 @cocotb.test
@@ -97,3 +109,53 @@ async def test_gemm_single_rows(dut: Dut) -> None:
             GEMM dst={c + 0x100:#x} src0=0x4000 src1=0x8000 M=1 N=40 K=64 T out=i32
         """
     await bench.execute(assemble(text + "END").instructions)
+
+
+async def _walk(bench: Bench, dimension: str) -> None:
+    """Run one dimension from 1 past two tiles, the others drawn, for each form of B and type of A.
+
+    Of the two 16-bit types of A each case draws one; the rest of the mode is drawn as well.
+    """
+    random, edge = bench.random, bench.config.tile
+    for b_form, transpose in B_FORMS:
+        for a_types in ((0,), (1,), (2, 3)):
+            most = dict.fromkeys("mnk", 2 * edge + 1)
+            most["m"] = min(most["m"], bench.config.acc_rows >> (len(a_types) - 1))
+            generators = []
+            for value in range(1, most[dimension] + 1):
+                sizes = {name: int(random.integers(1, last + 1)) for name, last in most.items()}
+                a_type = int(random.choice(a_types))
+                generators.append(
+                    partial(
+                        build,
+                        shape=Shape(**{**sizes, dimension: value}),
+                        mode=_in_form(random, a_type, b_form, transpose),
+                        edge=edge,
+                    )
+                )
+            program, stream = build_program(bench, generators)
+            execution = await bench.execute(program, stream, limit=1_000_000)
+            assert execution.finish.error is None, str(execution.finish.error)
+
+
+def _in_form(random: np.random.Generator, a_type: int, b_form: int, transpose: bool) -> Mode:
+    """Return a random mode with a given type of A and form of B."""
+    return replace(random_mode(random), a_type=a_type, b_form=b_form, transpose=transpose)
+
+
+@cocotb.test
+async def test_gemm_every_m(dut: Dut) -> None:
+    """Every number of rows from 1 past two tiles, N and K drawn."""
+    await _walk(await Bench.start(dut), "m")
+
+
+@cocotb.test
+async def test_gemm_every_n(dut: Dut) -> None:
+    """Every number of columns from 1 past two tiles, M and K drawn."""
+    await _walk(await Bench.start(dut), "n")
+
+
+@cocotb.test
+async def test_gemm_every_k(dut: Dut) -> None:
+    """Every inner length from 1 past two tiles, M and N drawn."""
+    await _walk(await Bench.start(dut), "k")

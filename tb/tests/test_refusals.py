@@ -1,158 +1,729 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the chip refuses: the documented error at the documented place, nothing changed, usable."""
+"""Programs that the chip refuses, by the rules of docs/reference/isa.md.
+
+After every refusal error code, engine, instruction and address are those of the documents and of
+the model; SRAM and memory are compared whole, so nothing is half done; and a program that uses
+every engine and the stream runs without a reset between and is compared as well.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 
 import cocotb
 import numpy as np
 
+from golden.machine import ErrorReport, Machine, StartState
 from npu.asm import assemble
-from npu.isa import OPCODES, Engine, ErrorCode, Instruction, Opcode
+from npu.isa import OPCODES, PREFIX_FIELDS, Engine, ErrorCode, Instruction, Opcode, SetReg
+from npu.isa.fields import WORD_FIELDS
 from npu.isa.legality import check
-from npu.isa.operands import Limits
+from npu.isa.operands import Limits, Prefix, share_bytes, sram_operands
 from tb.dut import Dut
-from tb.environment import Bench
+from tb.environment import DEFAULT_LIMIT, INPUT, OUTPUT, Bench
+from tb.stimulus.refusals import FORBIDDEN, FORMS, Group, groups
 
 END = Instruction(Opcode.END)
-BUILT = Limits(built_only=True)
+NOP = Instruction(Opcode.NOP)
+WORD = 16
+FIELDS = ("flags", "dst", "src0", "src1", "m", "n", "k", "imm")
+BASES = (INPUT, OUTPUT, 0x10, 0, 0, 0, 0, 0)
 
-LEGAL = """
-    DMA_LOAD dst=0x400 off=0x100 M=3 N=40 b=5 cp=64
-    DMA_STORE dst=0x400 off=0x100 M=3 N=40 b=6
-    GEMM dst=0x1000 src0=0x2000 src1=0x3000 M=5 N=20 K=33 q=imm mul=20000 sh=24 relu
-    GEMM dst=0x1000 src0=0x2000 src1=0x3000 M=5 N=20 K=33 T classic
-    GEMM dst=0x1000 src0=0x2000 src1=0x40 M=4 N=9 K=16 A=u16 B=tile q=row op=add sums=0 d=0x5000
-    GEMM dst=0x1000 src0=0x2000 src1=0x3000 M=4 N=20 K=16 B=tile out=i32 acc d=0x6000
-    VEC op=mul dst=0x1000 src0=0x2000 src1=0x3000 M=3 N=50 sh=7
-    VEC op=scale_shift dst=0x1000 src0=0x2000 M=3 N=50 scale=-77 sh=5 A=i16 out=i8
-    VEC op=clamp dst=0x1000 src0=0x2000 M=3 N=50 lo=-5 hi=60
-    VEC op=table dst=0x1000 src0=0x2000 src1=0x3000 M=3 N=50
-    SOFTMAX dst=0x1000 src0=0x2000 src1=0x3000 M=6 N=20 K=3 causal out=u16
-    LAYERNORM dst=0x1000 src0=0x2000 src1=0x3000 M=2 N=40
-    GELU dst=0x1000 src0=0x2000 src1=0x3000 M=2 N=40
-    BARRIER gemm n=2
-    SET BASE3 v=0x1000
-    SET POS v=5
-    NOP
+OLDER = assemble("VEC op=relu dst=0x18000 src0=0x18100 M=3 N=40\nNOP").instructions
+"""Goes before what is refused, and must finish."""
+YOUNGER = assemble("VEC op=relu dst=0x19000 src0=0x18100 M=3 N=40\nEND").instructions
+"""Goes behind what is refused, and must not begin."""
+RECOVERY = assemble("""
+    DMA_LOAD dst=0x8000 M=4 N=64 b=0
+    BARRIER ld
+    GEMM dst=0x8800 src0=0x8000 M=4 N=16 K=64 B=stream q=ch bias
+    VEC op=mul dst=0x9000 src0=0x8000 src1=0x8100 M=2 N=40 sh=3
+    SOFTMAX dst=0x9800 src0=0xA000 src1=0xA800 M=2 N=20 out=u16
+    LAYERNORM dst=0xB000 src0=0xB800 M=2 N=32 stream
+    GELU dst=0xC000 src0=0xC800 M=1 N=16 stream
+    BARRIER
+    DMA_STORE dst=0x8800 M=4 N=16 b=1
     END
-"""
-"""One or more words of every built opcode, to be changed in one field."""
+""").instructions
+"""A correct program: every engine, the stream, input from and output to memory."""
 
 
-def _groups(text: str) -> list[list[Instruction]]:
-    """Return the instructions of a program text, each with its prefix word if it has one."""
-    groups: list[list[Instruction]] = [[]]
-    for word in assemble(text).instructions:
-        groups[-1].append(word)
-        if word.opcode != Opcode.PFX:
-            groups.append([])
-    return groups[:-1]
+@dataclass
+class Refusals:
+    """Runs programs that must be refused, each followed by the correct one."""
+
+    bench: Bench
+
+    @classmethod
+    async def start(cls, dut: Dut) -> Refusals:
+        """Reset the chip; it is the last reset of the test."""
+        return cls(await Bench.start(dut))
+
+    @property
+    def limits(self) -> Limits:
+        """Return the sizes of the chip for the static checker."""
+        config = self.bench.config
+        return Limits(
+            config.array_dim, config.sram_bytes, config.acc_rows, config.norm_max, built_only=True
+        )
+
+    def outside(self, words: Group) -> int:
+        """Return the byte address of the first operand, in the order of checks, that is outside."""
+        prefix = Prefix.of(words[0] if len(words) == 2 else None)
+        operands = sram_operands(words[-1], prefix, self.limits.edge)
+        return next(o.address for o in operands if o.end > self.limits.sram_bytes)
+
+    async def recover(self) -> None:
+        """Run the correct program on new input and compare it."""
+        bench = self.bench
+        stream = bench.random.integers(0, 256, shares(RECOVERY, self.limits.edge), np.uint8)
+        bench.memory.stage(INPUT, bench.random.integers(0, 256, 256, np.uint8))
+        execution = await bench.execute(RECOVERY, stream.tobytes())
+        assert execution.finish.error is None, execution.finish.error
+
+    async def run(
+        self,
+        words: Sequence[Instruction],
+        error: ErrorReport | None,
+        *,
+        stream: bytes = b"",
+        bases: tuple[int, ...] = BASES,
+        length: int | None = None,
+    ) -> None:
+        """Run a whole program that ends as told, then the correct one."""
+        start = self.bench.load(words, stream, bases=bases, length=length)
+        found = (await self.bench.run(words, start)).finish.error
+        assert found == error, f"given {found}, wanted {error} of {words}"
+        await self.recover()
+
+    async def refused(
+        self,
+        words: Group,
+        code: ErrorCode,
+        address: int = 0,
+        *,
+        stream: bytes = b"",
+        bases: tuple[int, ...] = BASES,
+        statically: bool = True,
+    ) -> None:
+        """Run `words` with neighbours; the last one must be refused.
+
+        `statically`: the assembler's checker must give the same code for it.
+        """
+        if statically:
+            prefix = words[0] if len(words) == 2 else None
+            found = check(words[-1], prefix, self.limits)
+            assert found is not None and found[0] == code, f"{words}: checker says {found}"
+        program = [*OLDER, *words, *YOUNGER]
+        error = ErrorReport(code, Engine.SEQ, len(OLDER) + len(words) - 1, address)
+        await self.run(program, error, stream=stream, bases=bases)
+
+    async def accepted(self, words: Group) -> None:
+        """Run `words` with a stream that holds just their shares; they must be legal."""
+        stream = self.bench.random.integers(0, 256, shares(words, self.limits.edge), np.uint8)
+        execution = await self.bench.execute([*words, END], stream.tobytes())
+        assert execution.finish.error is None, f"{words}: {execution.finish.error}"
 
 
-async def _expect(
-    bench: Bench, words: list[Instruction], code: ErrorCode, *, address: int = 0
-) -> None:
-    """Run `words` and END; the last of `words` must be refused as told."""
-    error = (await bench.execute([*words, END])).finish.error
-    assert error is not None, f"{words[-1]} was not refused"
-    given = (error.code, error.engine, error.instr, error.address)
-    wanted = (code, Engine.SEQ, len(words) - 1, address)
-    assert given == wanted, f"{words[-1]}: given {given}, wanted {wanted}"
+def shares(words: Sequence[Instruction], edge: int) -> int:
+    """Return the bytes that a program takes from the stream."""
+    return sum(share_bytes(word, edge) for word in words)
+
+
+def changed(words: Group, place: int, **fields: int) -> Group:
+    """Return the words with fields of one of them replaced; place -1 is the instruction."""
+    result = list(words)
+    result[place] = replace(result[place], **fields)
+    return result
+
+
+def forms() -> list[Group]:
+    """Return legal instructions of all opcodes, each with its prefix word if it has one."""
+    return groups(FORMS)
+
+
+# -----------------------------------------------------------------------------------------------
+# Opcodes and fields
+# -----------------------------------------------------------------------------------------------
+@cocotb.test
+async def test_refuse_opcodes(dut: Dut) -> None:
+    """All 256 opcodes: unknown ones and those not built are ILLEGAL_OPCODE, others never."""
+    refusals = await Refusals.start(dut)
+    built = {int(opcode) for opcode, info in OPCODES.items() if info.built}
+    assert len(built) == 12
+    for number in range(256):
+        if number not in built:
+            await refusals.refused([Instruction(number)], ErrorCode.ILLEGAL_OPCODE)
+            continue
+        execution = await refusals.bench.execute([Instruction(number), END])
+        error = execution.finish.error
+        assert error is None or error.code != ErrorCode.ILLEGAL_OPCODE, (number, error)
 
 
 @cocotb.test
-async def test_refuse_opcodes(dut: Dut) -> None:
-    """Every opcode that is unknown or not built is ILLEGAL_OPCODE, and the next program runs."""
-    bench = await Bench.start(dut)
-    built = {int(opcode) for opcode, info in OPCODES.items() if info.built}
-    for number in sorted(set(range(256)) - built):
-        await _expect(bench, [Instruction(Opcode.NOP), Instruction(number)], ErrorCode(1))
-    assert (await bench.execute([END])).finish.error is None
+async def test_refuse_opcodes_first(dut: Dut) -> None:
+    """The opcode is checked before fields, dimensions, ranges and the use of a prefix."""
+    refusals = await Refusals.start(dut)
+    wrong = dict.fromkeys(FIELDS, 0xFFFF) | {"flags": 0xFF}
+    prefix = Instruction(Opcode.PFX, flags=0x3F, **dict.fromkeys(FIELDS[1:], 0xFFFF))
+    unbuilt = [int(opcode) for opcode, info in OPCODES.items() if not info.built]
+    for number in [*unbuilt, 19, 127, 128, 254]:
+        word = Instruction(number, **wrong)
+        await refusals.refused([word], ErrorCode.ILLEGAL_OPCODE)
+        await refusals.refused([prefix, word], ErrorCode.ILLEGAL_OPCODE)
+
+
+def _reserved_bits(spare: int, random: np.random.Generator) -> list[int]:
+    """Return the reserved bits of an opcode; of fields that are reserved whole, both ends and one.
+
+    `spare` has a bit set for each reserved bit of the 128-bit word.
+    """
+    bits: list[int] = []
+    for lsb, width in WORD_FIELDS.values():
+        inside = [bit for bit in range(lsb, lsb + width) if spare >> bit & 1]
+        if len(inside) == 16:
+            inside = [inside[0], int(random.choice(inside[1:-1])), inside[-1]]
+        bits += inside
+    return bits
+
+
+@cocotb.test
+async def test_refuse_reserved_bits(dut: Dut) -> None:
+    """A bit that an opcode does not name is ILLEGAL_FIELD by itself."""
+    refusals = await Refusals.start(dut)
+    plain = {words[-1].opcode: words for words in reversed(forms())}
+    tried = 0
+    for opcode, info in OPCODES.items():
+        if not info.built or opcode == Opcode.PFX:
+            continue
+        for bit in _reserved_bits(info.spare, refusals.bench.random):
+            words = list(plain[opcode])
+            words[-1] = Instruction.from_int(words[-1].to_int() | 1 << bit)
+            await refusals.refused(words, ErrorCode.ILLEGAL_FIELD)
+            tried += 1
+    assert tried > 150, f"only {tried} bits were tried"
+
+
+@cocotb.test
+async def test_refuse_forbidden_fields(dut: Dut) -> None:
+    """Each combination of fields that the documents forbid is ILLEGAL_FIELD."""
+    refusals = await Refusals.start(dut)
+    for words in (words for rule in FORBIDDEN.values() for words in rule):
+        # A prefix is no instruction of its own for the checker of instructions.
+        statically = words[-1].opcode != Opcode.PFX
+        await refusals.refused(words, ErrorCode.ILLEGAL_FIELD, statically=statically)
+
+
+@cocotb.test
+async def test_refuse_unused_prefix(dut: Dut) -> None:
+    """Each prefix operand that a form does not use is ILLEGAL_FIELD if it is not zero."""
+    refusals = await Refusals.start(dut)
+    tried = set()
+    for words in forms():
+        word = words[-1]
+        prefix = words[0] if len(words) == 2 else Instruction(Opcode.PFX)
+        for name, field in PREFIX_FIELDS.items():
+            if name == "sums" or getattr(prefix, field):
+                continue  # sums shares its field with mul
+            pair = [replace(prefix, **{field: 16}), word]
+            found = check(word, pair[0], refusals.limits)
+            if found is None or found[0] != ErrorCode.ILLEGAL_FIELD:
+                continue  # this form uses it
+            await refusals.refused(pair, ErrorCode.ILLEGAL_FIELD)
+            tried.add((word.opcode, name))
+    named = {name for _, name in tried}
+    assert named == PREFIX_FIELDS.keys() - {"sums"}, f"refused are only {named}"
+    # What no form of an opcode uses, each opcode must have refused.
+    for opcode, info in OPCODES.items():
+        if info.built and opcode != Opcode.PFX:
+            unused = PREFIX_FIELDS.keys() - set(info.prefix) - {"sums"}
+            if "sums" in info.prefix:
+                unused -= {"mul"}
+            assert {(opcode, name) for name in unused} <= tried, opcode.name
 
 
 @cocotb.test
 async def test_refuse_changed_fields(dut: Dut) -> None:
     """Legal words with one field changed at random: refused or run exactly as the model says."""
-    bench = await Bench.start(dut)
-    groups = _groups(LEGAL)
-    fields = ("flags", "dst", "src0", "src1", "m", "n", "k", "imm")
+    refusals = await Refusals.start(dut)
+    bench, legal = refusals.bench, forms()
     refused = 0
     for _ in range(400):
-        words = list(groups[int(bench.random.integers(len(groups)))])
+        words = legal[int(bench.random.integers(len(legal)))]
         place = int(bench.random.integers(len(words)))
-        field = str(bench.random.choice(fields))
+        field = str(bench.random.choice(FIELDS))
         width = 8 if field == "flags" else 16
         value = getattr(words[place], field) ^ (1 << int(bench.random.integers(width)))
         if bench.random.random() < 0.3:
             value = int(bench.random.choice([0, 1, 15, 16, 0x80, 0xEFFF, 0xF000, 0xFFFF]))
             value &= (1 << width) - 1
-        values = {name: getattr(words[place], name) for name in fields}
-        words[place] = Instruction(words[place].opcode, **{**values, field: value})
+        words = changed(words, place, **{field: value})
         prefix = words[0] if len(words) == 2 else None
-        if check(words[-1], prefix, BUILT) is None:
+        if check(words[-1], prefix, refusals.limits) is None:
             continue  # still legal: the engines' own tests run such words
-        execution = await bench.execute([*words, END])
+        execution = await bench.execute([*words, END], bases=BASES)
         assert execution.finish.error is not None
+        await refusals.recover()
         refused += 1
     assert refused > 100, f"only {refused} words were refused"
 
 
 @cocotb.test
+async def test_refuse_noise(dut: Dut) -> None:
+    """Programs of random words end as the model says: most are refused, none hangs."""
+    refusals = await Refusals.start(dut)
+    built = [int(opcode) for opcode, info in OPCODES.items() if info.built]
+    codes = set()
+    for _ in range(100):
+        raw = refusals.bench.random.bytes(WORD * 4)
+        words = [Instruction.decode(raw[at : at + WORD]) for at in range(0, len(raw), WORD)]
+        for index in range(4):
+            if refusals.bench.random.random() < 0.9:
+                opcode = int(refusals.bench.random.choice(built))
+                words[index] = replace(words[index], opcode=opcode)
+            if refusals.bench.random.random() < 0.3:
+                words[index] = Instruction(words[index].opcode)
+        start = refusals.bench.load(words, bases=BASES)
+        error = (await refusals.bench.run(words, start)).finish.error
+        codes.add(None if error is None else error.code)
+        await refusals.recover()
+    wanted = {ErrorCode.ILLEGAL_OPCODE, ErrorCode.ILLEGAL_FIELD, ErrorCode.BAD_DIMENSION, None}
+    assert wanted <= codes, codes
+
+
+# -----------------------------------------------------------------------------------------------
+# Dimensions
+# -----------------------------------------------------------------------------------------------
+@cocotb.test
+async def test_refuse_dimensions(dut: Dut) -> None:
+    """Each dimension of each form: zero, and from 0xF000 on (dynamic ones are not built)."""
+    refusals = await Refusals.start(dut)
+    tried = set()
+    for words in forms():
+        info = OPCODES[Opcode(words[-1].opcode)]
+        for name in ("m", "n", "k"):
+            field = info.fields.get(name)
+            if field is None or field.kind not in ("dim", "dyn"):
+                continue
+            tried.add((words[-1].opcode, name))
+            for value in (0, 0xF000, 0xF800 + words[-1].opcode, 0xFFFF):
+                await refusals.refused(changed(words, -1, **{name: value}), ErrorCode.BAD_DIMENSION)
+    sized = {Opcode.DMA_LOAD, Opcode.DMA_STORE, Opcode.VEC, Opcode.SOFTMAX}
+    sized |= {Opcode.LAYERNORM, Opcode.GELU}
+    assert tried == set(product(sized, "mn")) | set(product({Opcode.GEMM}, "mnk"))
+
+
+@cocotb.test
+async def test_refuse_accumulator_rows(dut: Dut) -> None:
+    """A GEMM may have as many rows as the accumulators, half of that with a 16-bit A."""
+    refusals = await Refusals.start(dut)
+    rows = refusals.bench.config.acc_rows
+    for a_type, most in (("i8", rows), ("u8", rows), ("i16", rows // 2), ("u16", rows // 2)):
+        text = f"GEMM dst=0x10000 src0=0 src1=0x18000 M=1 N=3 K=5 A={a_type} out=i32"
+        (words,) = groups(text)
+        await refusals.accepted(changed(words, -1, m=most))
+        for more in (most + 1, 2 * most, 2 * most + 1, 256 * most, 0xEFFF):
+            await refusals.refused(changed(words, -1, m=more), ErrorCode.BAD_DIMENSION)
+    (classic,) = groups("GEMM dst=0x10000 src0=0 src1=0x18000 M=1 N=3 K=5 classic")
+    await refusals.accepted(changed(classic, -1, m=rows))
+    await refusals.refused(changed(classic, -1, m=rows + 1), ErrorCode.BAD_DIMENSION)
+
+
+@cocotb.test
+async def test_refuse_row_limits(dut: Dut) -> None:
+    """Norms have a longest row; the rows of SOFTMAX divide into heads."""
+    refusals = await Refusals.start(dut)
+    most = refusals.bench.config.norm_max
+    (norm,) = groups(f"LAYERNORM dst=0x8000 src0=0 M=1 N={most} stream")
+    await refusals.accepted(norm)
+    for longer in (most + 1, most + 16, 0xEFFF):
+        await refusals.refused(changed(norm, -1, n=longer), ErrorCode.BAD_DIMENSION)
+    (softmax,) = groups("SOFTMAX dst=0x1000 src0=0x2000 src1=0x3000 M=12 N=9 out=u16 causal")
+    for heads in (1, 2, 3, 4, 6, 12):
+        await refusals.accepted(changed(softmax, -1, k=heads))
+    for heads in (5, 7, 8, 9, 10, 11, 13, 24, 0x8000, 0xEFFF, 0xF000, 0xFFFF):
+        await refusals.refused(changed(softmax, -1, k=heads), ErrorCode.BAD_DIMENSION)
+
+
+@cocotb.test
+async def test_refuse_overflowing_dimensions(dut: Dut) -> None:
+    """Footprints whose end would wrap around in 16, 20, 24, 32 bits are still outside."""
+    refusals = await Refusals.start(dut)
+    for words in forms():
+        word, largest = words[-1], {}
+        for name in ("m", "n", "k"):
+            field = OPCODES[Opcode(word.opcode)].fields.get(name)
+            if field is not None and field.kind in ("dim", "dyn"):
+                largest[name] = 0xEFFF
+        if not largest:
+            continue
+        if word.opcode == Opcode.GEMM:
+            largest["m"] = refusals.bench.config.acc_rows // 2
+        if word.opcode == Opcode.SOFTMAX:
+            largest["k"] = 0
+        if word.opcode == Opcode.LAYERNORM:
+            largest["n"] = refusals.bench.config.norm_max
+        wide = changed(words, -1, **largest)
+        address = refusals.outside(wide)
+        await refusals.refused(wide, ErrorCode.SRAM_RANGE, address)
+    pitched = {
+        "cp": "VEC op=copy2d dst=0 src0=0x10 M=2 N=8",
+        "ap": "VEC op=copy2d dst=0x10 src0=0 M=2 N=8",
+        "bp": "VEC op=add dst=0x10 src0=0x10 src1=0 M=2 N=8",
+    }
+    for name, text in pitched.items():
+        (words,) = groups(text)
+        for rows, pitch in ((3, 0x8000), (0x201, 0x8000), (0x8001, 0x8000), (0xE001, 0x8000)):
+            prefix = Instruction(Opcode.PFX, **{PREFIX_FIELDS[name]: pitch})
+            pair = [prefix, replace(words[-1], m=rows)]
+            if name != "cp":
+                # The output stays inside: its rows lie on one another.
+                pair = changed(pair, 0, dst=0)
+            await refusals.refused(pair, ErrorCode.SRAM_RANGE, refusals.outside(pair))
+
+
+# -----------------------------------------------------------------------------------------------
+# Operands in SRAM
+# -----------------------------------------------------------------------------------------------
+PLACES = {"dst": 0x1000, "src0": 0x2000, "src1": 0x3000, "d": 0x4000, "sums": 0x5000}
+FOOTPRINTS: list[tuple[str, dict[str, int]]] = [
+    ("DMA_LOAD dst={dst} M=3 N=40 b=0 cp=64", {"dst": 64 * 2 + 48}),
+    ("DMA_STORE dst={dst} M=3 N=40 b=1", {"dst": 48 * 3}),
+    (
+        "GEMM dst={dst} src0={src0} src1={src1} M=5 N=20 K=17 classic",
+        {"dst": 80 * 5, "src0": 32 * 5, "src1": 32 * 17},
+    ),
+    (
+        "GEMM dst={dst} src0={src0} src1={src1} M=5 N=20 K=17 T classic cp=96 ap=48 bp=64",
+        {"dst": 96 * 4 + 80, "src0": 48 * 4 + 32, "src1": 64 * 19 + 32},
+    ),
+    (
+        "GEMM dst={dst} src0={src0} src1={src1} M=5 N=20 K=17 scale=3 shift=2",
+        {"dst": 32 * 5, "src0": 32 * 5, "src1": 32 * 17},
+    ),
+    (
+        "GEMM dst={dst} src0={src0} src1={src1} d={d} M=5 N=20 K=17 classic acc dp=96",
+        {"dst": 80 * 5, "src0": 32 * 5, "src1": 32 * 17, "d": 96 * 4 + 80},
+    ),
+    (
+        "GEMM dst={dst} src0={src0} src1={src1} d={d} M=5 N=20 K=17 A=i16 out=i32 acc",
+        {"dst": 80 * 10, "src0": 48 * 5, "src1": 32 * 17, "d": 80 * 10},
+    ),
+    (
+        "GEMM dst={dst} src0={src0} src1={src1} d={d} M=5 N=20 K=17 q=tensor op=add out=i16",
+        {"dst": 48 * 5, "src0": 32 * 5, "src1": 32 * 17, "d": 48 * 5},
+    ),
+    (
+        "GEMM dst={dst} src0={src0} src1={src1} d={d} M=5 N=20 K=17 q=tensor op=mul mul=9",
+        {"dst": 32 * 5, "src0": 32 * 5, "src1": 32 * 17, "d": 32 * 5},
+    ),
+    (
+        "GEMM dst={dst} src0={src0} src1={src1} d={d} sums={sums} M=5 N=20 K=17 A=u16 q=row op=add",
+        {"dst": 32 * 5, "src0": 48 * 5, "src1": 32 * 17, "d": 32 * 5, "sums": 16 * 5},
+    ),
+    (
+        "GEMM dst={dst} src0={src0} src1={src1} M=5 N=20 K=16 B=stream q=ch op=add out=i16",
+        {"dst": 48 * 5, "src0": 16 * 5, "src1": 48 * 5},
+    ),
+    (
+        "GEMM dst={dst} src0={src0} src1={src1} M=5 N=20 K=16 B=stream acc",
+        {"dst": 80 * 5, "src0": 16 * 5, "src1": 80 * 5},
+    ),
+    (
+        "VEC op=add dst={dst} src0={src0} src1={src1} M=2 N=33 cp=64 ap=80 bp=96",
+        {"dst": 64 + 48, "src0": 80 + 48, "src1": 96 + 48},
+    ),
+    (
+        "VEC op=sub dst={dst} src0={src0} src1={src1} M=2 N=33 A=i16 out=i16",
+        {"dst": 160, "src0": 160, "src1": 160},
+    ),
+    (
+        "VEC op=scale_shift dst={dst} src0={src0} M=2 N=33 A=i16 out=i8 scale=5",
+        {"dst": 96, "src0": 160},
+    ),
+    (
+        "VEC op=table dst={dst} src0={src0} src1={src1} M=2 N=33",
+        {"dst": 96, "src0": 96, "src1": 256},
+    ),
+    (
+        "SOFTMAX dst={dst} src0={src0} src1={src1} M=2 N=17 out=u16",
+        {"dst": 128, "src0": 96, "src1": 32},
+    ),
+    (
+        "SOFTMAX dst={dst} src0={src0} src1={src1} M=2 N=17 A=i8 out=u8 cp=48 ap=64",
+        {"dst": 48 + 32, "src0": 64 + 32, "src1": 32},
+    ),
+    ("SOFTMAX dst={dst} src0={src0} M=3 N=8 out=prob", {"dst": 48, "src0": 48}),
+    (
+        "LAYERNORM dst={dst} src0={src0} src1={src1} M=2 N=17",
+        {"dst": 64, "src0": 96, "src1": 64 + 128},
+    ),
+    (
+        "LAYERNORM dst={dst} src0={src0} M=2 N=17 out=i16 stream cp=80 ap=96",
+        {"dst": 80 + 48, "src0": 96 + 48},
+    ),
+    (
+        "GELU dst={dst} src0={src0} src1={src1} M=2 N=9 cp=48 ap=32",
+        {"dst": 48 + 16, "src0": 32 + 16, "src1": 256},
+    ),
+    ("GELU dst={dst} src0={src0} M=2 N=9 stream", {"dst": 32, "src0": 32}),
+]
+"""Program texts with the bytes of each operand, counted by hand from the table of the documents."""
+TILED = "GEMM dst={dst} src0={src0} src1={src1} M=5 N=20 K=17 B=tile out=i32"
+
+
+def _placed(text: str, places: dict[str, int]) -> Group:
+    """Return the instruction with its operands at byte addresses, in or out of the SRAM."""
+    at = {name: hex(address) for name, address in (PLACES | places).items()}
+    (words,) = groups(text.format(**at), Limits(sram_bytes=1 << 30))
+    return words
+
+
+@cocotb.test
 async def test_refuse_ranges(dut: Dut) -> None:
     """Each operand may end with the last word of the SRAM and not one word later."""
-    bench = await Bench.start(dut)
-    size = bench.config.sram_bytes
-    cases = {
-        "DMA_LOAD dst={} M=3 N=40 b=0 cp=64": 64 * 2 + 48,
-        "DMA_STORE dst={} M=3 N=40 b=1": 48 * 3,
-        "GEMM dst={} src0=0 src1=0x100 M=5 N=20 K=16 classic": 80 * 5,
-        "GEMM dst=0x4000 src0={} src1=0x100 M=5 N=20 K=16 classic ap=48": 48 * 4 + 16,
-        "GEMM dst=0x4000 src0=0 src1={} M=5 N=20 K=17 classic": 32 * 17,
-        "GEMM dst=0x4000 src0=0 src1={} M=5 N=20 K=17 T classic": 32 * 20,
-        "GEMM dst=0x4000 src0=0 src1={} M=5 N=20 K=17 B=tile out=i32": 32 * 32,
-        "GEMM dst=0x4000 src0=0 src1=0x100 M=5 N=20 K=16 A=i16 out=i32 acc d={}": 80 * 10,
-        "GEMM dst=0x4000 src0=0 src1=0x100 M=5 N=20 K=16 A=u16 q=row sums={}": 16 * 5,
-        "VEC op=add dst=0x4000 src0=0 src1={} M=2 N=33": 96,
-        "VEC op=table dst=0x4000 src0=0 src1={} M=2 N=33": 256,
-        "SOFTMAX dst={} src0=0 src1=0x1000 M=2 N=17 out=u16": 128,
-        "SOFTMAX dst=0x4000 src0={} src1=0x1000 M=2 N=17 out=u16": 96,
-        "SOFTMAX dst=0x4000 src0=0 src1={} M=2 N=17 out=u16": 32,
-        "LAYERNORM dst=0x4000 src0=0 src1={} M=2 N=17": 64 + 128,
-        "GELU dst=0x4000 src0=0 src1={} M=1 N=9": 256,
+    refusals = await Refusals.start(dut)
+    size, edge = refusals.bench.config.sram_bytes, refusals.limits.edge
+    tiles = 2 * 16 if edge == 16 else 32
+    tiled = (TILED, {"dst": 80 * 5, "src0": 32 * 5, "src1": tiles * tiles})
+    covered = set()
+    for text, lengths in [*FOOTPRINTS, tiled]:
+        for name, length in lengths.items():
+            last = size - length
+            await refusals.accepted(_placed(text, {name: last}))
+            for address in (last + WORD, size, 0xFFFF0):
+                words = _placed(text, {name: address})
+                await refusals.refused(words, ErrorCode.SRAM_RANGE, address)
+            covered.add((words[-1].opcode, name))
+        prefix = Prefix.of(words[0] if len(words) == 2 else None)
+        operands = [operand.name for operand in sram_operands(words[-1], prefix, edge)]
+        assert set(operands) == lengths.keys(), f"{text} has the operands {operands}"
+    kinds = {opcode: {"dst", "src0", "src1"} for opcode in Opcode if OPCODES[opcode].built}
+    kinds[Opcode.DMA_LOAD] = kinds[Opcode.DMA_STORE] = {"dst"}
+    kinds[Opcode.GEMM] |= {"d", "sums"}
+    for opcode in (Opcode.NOP, Opcode.BARRIER, Opcode.PFX, Opcode.SET, Opcode.END):
+        del kinds[opcode]
+    assert covered == {(opcode, name) for opcode, names in kinds.items() for name in names}
+
+
+@cocotb.test
+async def test_refuse_ranges_in_order(dut: Dut) -> None:
+    """With several operands outside, the first of dst, src0, src1, d, sums is named."""
+    refusals = await Refusals.start(dut)
+    size = refusals.bench.config.sram_bytes
+    for text, lengths in FOOTPRINTS:
+        outside = {name: size + WORD * number for number, name in enumerate(PLACES)}
+        for name in (name for name in PLACES if name in lengths):
+            words = _placed(text, {key: outside[key] for key in lengths if key in outside})
+            await refusals.refused(words, ErrorCode.SRAM_RANGE, outside[name])
+            del outside[name]
+
+
+# -----------------------------------------------------------------------------------------------
+# Addresses in memory and SET
+# -----------------------------------------------------------------------------------------------
+@cocotb.test
+async def test_refuse_addresses(dut: Dut) -> None:
+    """Transfers that start between words or leave 32 bits; each base; loads and stores."""
+    refusals = await Refusals.start(dut)
+    code, top = ErrorCode.BAD_ADDRESS, 1 << 32
+    for opcode in (Opcode.DMA_LOAD, Opcode.DMA_STORE):
+        for base in range(8):
+            for low in (1 << base % 4, 8):
+                bases = tuple(0x10_0000 + (low if number == base else 0) for number in range(8))
+                word = Instruction(opcode, dst=0x100, src0=0x20, m=2, n=64, imm=base)
+                address = 0x10_0020 + low
+                await refusals.refused([word], code, address, bases=bases, statically=False)
+        for low in (1, 2, 4, 8, 15):
+            word = Instruction(opcode, dst=0x100, src0=0x20 + low, m=2, n=64)
+            await refusals.refused([word], code, INPUT + 0x20 + low)
+        # The last byte may be the last of 32 bits: (base, offset, rows, bytes, pitch in words)
+        for base, offset, rows, size, pitch in (
+            (0x10, 0xFFFF_FFF0, 1, 16, 0),
+            (0x10, 0xFFFF_FF80, 2, 64, 0),
+            (0xFFFF_FFF0, 0, 1, 17, 0),
+            (0xFFFF_FFF0, 0xFFFF_FFF0, 1, 16, 0),
+            (0xFFFF_FF00, 0, 2, 16, 16),
+            (0, 0x8000_0000, 0x8001, 16, 0x1000),
+            (0, 0, 0xEFFF, 16, 0xFFFF),
+            (0x1000, 0, 0x1002, 16, 0xFFFF),
+        ):
+            word = Instruction(
+                opcode,
+                dst=0,
+                src0=offset & 0xFFFF,
+                src1=offset >> 16,
+                m=rows,
+                n=size,
+                k=pitch,
+                imm=4,
+            )
+            prefix = Instruction(Opcode.PFX, dst=1)
+            bases = (INPUT, OUTPUT, 0, 0, base, 0, 0, 0)
+            last = base + offset + (rows - 1) * (pitch * WORD or -(-size // WORD) * WORD) + size
+            assert last > top
+            address = (base + offset) % top
+            await refusals.refused([prefix, word], code, address, bases=bases, statically=False)
+
+
+@cocotb.test
+async def test_refuse_nothing_at_the_top_of_memory(dut: Dut) -> None:
+    """A transfer whose last byte is the last of 32 bits is legal: it reaches the bus."""
+    refusals = await Refusals.start(dut)
+    bench = refusals.bench
+    codes = {"LOAD": (ErrorCode.READ_ERROR, Engine.LD), "STORE": (ErrorCode.WRITE_ERROR, Engine.ST)}
+    for name, (code, engine) in codes.items():
+        for rows, size in ((1, 16), (1, 7), (2, 64), (3, 256)):
+            offset = (1 << 32) - 0x10 - (rows - 1) * -(-size // WORD) * WORD - size
+            offset -= offset % WORD
+            text = f"NOP\nDMA_{name} dst=0x100 b=2 off={offset:#x} M={rows} N={size}\nEND"
+            start = bench.load(assemble(text).instructions, bases=BASES)
+            found = (await bench.host.run_program(start, DEFAULT_LIMIT)).error
+            assert found == ErrorReport(code, engine, 1, 0x10 + offset), found
+            await refusals.recover()
+
+
+@cocotb.test
+async def test_refuse_addresses_before_ranges(dut: Dut) -> None:
+    """A transfer with a bad memory address and a bad SRAM range names the memory address."""
+    refusals = await Refusals.start(dut)
+    for opcode in (Opcode.DMA_LOAD, Opcode.DMA_STORE):
+        word = Instruction(opcode, dst=0xFFFF, src0=0x28, m=2, n=64)
+        await refusals.refused([word], ErrorCode.BAD_ADDRESS, INPUT + 0x28)
+        await refusals.refused([replace(word, src0=0x20)], ErrorCode.SRAM_RANGE, 0xFFFF0)
+        await refusals.refused([replace(word, m=0)], ErrorCode.BAD_DIMENSION)
+        await refusals.refused([replace(word, m=0, flags=1)], ErrorCode.ILLEGAL_FIELD)
+        await refusals.refused([replace(word, m=0, flags=1, opcode=99)], ErrorCode.ILLEGAL_OPCODE)
+
+
+@cocotb.test
+async def test_refuse_set_values(dut: Dut) -> None:
+    """SET takes multiples of the register's granularity; the address is the value."""
+    refusals = await Refusals.start(dut)
+    registers: dict[int, tuple[int, ...]] = {
+        SetReg.BASE0 + number: (1 << number % 4, 8) for number in range(8)
     }
-    for text, length in cases.items():
-        good = assemble(text.format(hex(size - length))).instructions
-        assert (await bench.execute([*good, END])).finish.error is None, text
-        bad = assemble(
-            text.format(hex(size - length + 16)), limits=Limits(sram_bytes=2 * size)
-        ).instructions
-        await _expect(bench, list(bad), ErrorCode.SRAM_RANGE, address=size - length + 16)
+    registers[SetReg.STREAM] = (1, 2, 4, 8, 16, 32)
+    for register, wrong in registers.items():
+        for low, high in product(wrong, (0x1_0000, 0xFFFF_FFC0)):
+            value = low | high
+            for flags in (0, 1) if register != SetReg.STREAM else (0,):
+                word = Instruction(Opcode.SET, flags, register, value & 0xFFFF, value >> 16)
+                await refusals.refused([word], ErrorCode.BAD_ADDRESS, value)
+
+
+# -----------------------------------------------------------------------------------------------
+# The end of the program
+# -----------------------------------------------------------------------------------------------
+@cocotb.test
+async def test_refuse_no_end(dut: Dut) -> None:
+    """Programs that run off their length, at every length around bursts and queues of the fetch."""
+    refusals = await Refusals.start(dut)
+    words = [*OLDER, *(NOP for _ in range(140)), END]
+    for length in (0, 1, 2, 3, 4, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 142):
+        error = ErrorReport(ErrorCode.NO_END, Engine.SEQ, length, 0)
+        await refusals.run(words, error, length=length)
+    await refusals.run(words, None)
+
+
+@cocotb.test
+async def test_refuse_prefix_at_the_end(dut: Dut) -> None:
+    """A prefix that nothing follows is NO_END, and nothing of it reaches the next program."""
+    refusals = await Refusals.start(dut)
+    prefix = Instruction(Opcode.PFX, dst=3, src0=5, src1=7)
+    for older in ([], [NOP], [NOP] * 15, OLDER):
+        words = [*older, prefix]
+        await refusals.run(words, ErrorReport(ErrorCode.NO_END, Engine.SEQ, len(words), 0))
+
+
+@cocotb.test
+async def test_refuse_nothing_behind_end(dut: Dut) -> None:
+    """What stands behind END is not executed, whatever it is, and is no error."""
+    refusals = await Refusals.start(dut)
+    wrong = Instruction(99, **dict.fromkeys(FIELDS[1:], 0xFFFF))
+    for younger in ([END], [wrong], [wrong] * 40, [Instruction(Opcode.PFX)], YOUNGER):
+        await refusals.run([END, *younger], None)
+        await refusals.run([*OLDER, END, *younger], None)
+
+
+@cocotb.test
+async def test_refuse_program_beyond_memory(dut: Dut) -> None:
+    """A program that leaves the memory is READ_ERROR at its first word outside."""
+    refusals = await Refusals.start(dut)
+    bench = refusals.bench
+    size = bench.memory.data.size
+    for inside, words in ((0, 1), (0, 100), (1, 2), (5, 6), (16, 40), (40, 1000)):
+        base = size - WORD * inside
+        bench.memory.data[base:] = 0  # NOP
+        start = StartState(base, words, bases=BASES)
+        await bench.sync()
+        memory, sram = bench.memory.snapshot(), await bench.sync()
+        expected = Machine(bench.config, memory, sram).run(start).error
+        assert expected == ErrorReport(ErrorCode.READ_ERROR, Engine.SEQ, inside, size)
+        found = (await bench.host.run_program(start, DEFAULT_LIMIT)).error
+        assert found == expected, f"{inside} words inside: given {found}, wanted {expected}"
+        assert np.array_equal(memory, bench.memory.data)
+        assert np.array_equal(sram, await bench.sync())
+        await refusals.recover()
+
+
+# -----------------------------------------------------------------------------------------------
+# The stream
+# -----------------------------------------------------------------------------------------------
+CONSUMERS = """
+    GEMM dst=0x1000 src0=0x2000 M=2 N=20 K=40 B=stream out=i32
+    GEMM dst=0x1000 src0=0x2000 M=2 N=20 K=40 B=stream q=ch bias table
+    GEMM dst=0x1000 src0=0x2000 src1=0x3000 M=2 N=20 K=16 q=tensor
+    GEMM dst=0x1000 src0=0x2000 src1=0x3000 M=2 N=20 K=16 q=ch
+    GEMM dst=0x1000 src0=0x2000 src1=0x3000 M=2 N=20 K=16 q=imm mul=20000 sh=9 table
+    VEC op=table dst=0x1000 src0=0x2000 M=2 N=50 stream
+    LAYERNORM dst=0x1000 src0=0x2000 M=2 N=40 stream
+    GELU dst=0x1000 src0=0x2000 M=2 N=40 stream
+"""
 
 
 @cocotb.test
 async def test_refuse_stream_ends(dut: Dut) -> None:
-    """A share past the end of the stream and a stream that is not used up are named."""
-    bench = await Bench.start(dut)
-    words = list(assemble("GELU dst=0 src0=0x100 M=1 N=16 stream").instructions)
-    table = np.arange(512).astype(np.uint8).tobytes()
-    short = (await bench.execute([*words, END], table[:192])).finish.error
-    assert short is not None and (short.code, short.instr) == (ErrorCode.STREAM_END, 0)
-    left = (await bench.execute([*words, END], table)).finish.error
-    assert left is not None and (left.code, left.instr) == (ErrorCode.STREAM_LEFT, 1)
-    assert (await bench.execute([*words, *words, END], table)).finish.error is None
+    """A share past the end is STREAM_END; what is left over at END is STREAM_LEFT."""
+    refusals = await Refusals.start(dut)
+    for words in groups(CONSUMERS):
+        size = share_bytes(words[-1], refusals.limits.edge)
+        stream = refusals.bench.random.integers(0, 256, size + 128, np.uint8).tobytes()
+        await refusals.accepted(words)
+        for short in sorted({0, 64, size - 64}):
+            if short < size:
+                await refusals.refused(
+                    words, ErrorCode.STREAM_END, stream=stream[:short], statically=False
+                )
+        again = ErrorReport(ErrorCode.STREAM_END, Engine.SEQ, 2 * len(words) - 1)
+        await refusals.run([*words, *words, END], again, stream=stream[: size + 64 * (size > 64)])
+        for more in (64, 128):
+            left = ErrorReport(ErrorCode.STREAM_LEFT, Engine.SEQ, len(words))
+            await refusals.run([*words, END], left, stream=stream[: size + more])
 
 
 @cocotb.test
-async def test_refuse_addresses(dut: Dut) -> None:
-    """Transfers that leave 32 bits or start between words are refused with their address."""
-    bench = await Bench.start(dut)
-    load = list(assemble("DMA_LOAD dst=0 M=2 N=64 b=2 off=0xFFFFFF80").instructions)
-    bases = (0x10_0000, 0x20_0000, 0x10, 0, 0, 0, 0, 0)
-    error = (await bench.execute([*load, END], bases=bases)).finish.error
-    assert error is not None and error.code == ErrorCode.BAD_ADDRESS
-    assert error.address == 0xFFFF_FF90
-    bases = (0x10_0000, 0x20_0000, 0x10_0008, 0, 0, 0, 0, 0)
-    load = list(assemble("DMA_LOAD dst=0 M=2 N=64 b=2").instructions)
-    error = (await bench.execute([*load, END], bases=bases)).finish.error
-    assert error is not None and error.code == ErrorCode.BAD_ADDRESS
-    assert error.address == 0x10_0008
+async def test_refuse_stream_positions(dut: Dut) -> None:
+    """SET STREAM to the end, past it and to where the sum of offset and share wraps."""
+    refusals = await Refusals.start(dut)
+    stream = refusals.bench.random.integers(0, 256, 1024, np.uint8).tobytes()
+    (gelu,) = groups("GELU dst=0x1000 src0=0x2000 M=2 N=40 stream")
+
+    def seek(value: int) -> Instruction:
+        return Instruction(Opcode.SET, 0, SetReg.STREAM, value & 0xFFFF, value >> 16)
+
+    for offset in (832, 1024, 1088, 0x1_0000, 0x8000_0000, 0xFFFF_FF00, 0xFFFF_FFC0):
+        error = ErrorReport(ErrorCode.STREAM_END, Engine.SEQ, 1)
+        await refusals.run([seek(offset), *gelu, END], error, stream=stream)
+    for offset in (64, 960, 1088, 0x1_0000, 0xFFFF_FFC0):
+        left = ErrorReport(ErrorCode.STREAM_LEFT, Engine.SEQ, 1)
+        await refusals.run([seek(offset), END], left, stream=stream)
+    for offset in (0, 1024):
+        await refusals.run([seek(offset), END], None, stream=stream)
+        await refusals.run([seek(768), *gelu, seek(offset), END], None, stream=stream)
+    # Without a stream there is nothing to take and nothing left over.
+    await refusals.run([END], None)
+    await refusals.refused(gelu, ErrorCode.STREAM_END, statically=False)
+    await refusals.run([seek(64), END], ErrorReport(ErrorCode.STREAM_LEFT, Engine.SEQ, 1))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import cocotb
 
 from npu.isa import ISA_VERSION
-from npu.regs.generated import CHIP_FIELDS, CHIP_ID_VALUE, SEQ_BASE, ChipReg, SeqReg
+from npu.regs.generated import CHIP_BASE, CHIP_FIELDS, CHIP_ID_VALUE, SEQ_BASE, ChipReg, SeqReg
 from npu.regs.source import Field, Register, Window, load_all
 from tb.dut import Dut
 from tb.environment import Bench, reset
@@ -14,6 +14,7 @@ from tb.host import RegisterError
 
 ADDRESS_SPACE = 0x1000
 STARTS_SOMETHING = {("seq", "CTRL")}
+LOCK = CHIP_FIELDS["REGION0_CTRL_LOCK"].mask
 
 
 def _registers() -> list[tuple[Window, Register]]:
@@ -69,12 +70,45 @@ async def test_registers_identification(dut: Dut) -> None:
     assert bus == 16
 
 
+class _Mirror:
+    """What every register must read, from the access kinds of the register description.
+
+    Attributes:
+        values: by address of the register.
+    """
+
+    def __init__(self, values: dict[int, int]) -> None:
+        self.values = values
+        self._lock_of: dict[str, tuple[int, int]] = {}  # group of registers: address, mask
+        for window, register in _registers():
+            for field in register.fields:
+                if field.name == "LOCK":
+                    group, _, _ = register.name.partition("_")
+                    self._lock_of[group] = (window.base + register.offset, 1 << field.lsb)
+
+    def _is_locked(self, register: Register) -> bool:
+        group, _, _ = register.name.partition("_")
+        if group not in self._lock_of:
+            return False
+        address, mask = self._lock_of[group]
+        return bool(self.values[address] & mask)
+
+    def write(self, address: int, register: Register, value: int, strobe: int) -> None:
+        """Note a write of the bytes in `strobe`; what it locks is locked from the next one on."""
+        lanes = sum(0xFF << 8 * byte for byte in range(4) if strobe >> byte & 1)
+        writable = 0 if self._is_locked(register) else _mask(register, "read, write") & lanes
+        settable = _mask(register, "read, write 1 to set") & lanes
+        self.values[address] = self.values[address] & ~writable | value & (writable | settable)
+
+
 @cocotb.test
 async def test_registers_access_kinds(dut: Dut) -> None:
     """Writes change exactly the writable bits, byte by byte; each register is its own."""
     bench = await Bench.start(dut)
     host = bench.host
-    expected = {w.base + r.offset: await host.read32(w.base + r.offset) for w, r in _registers()}
+    mirror = _Mirror(
+        {w.base + r.offset: await host.read32(w.base + r.offset) for w, r in _registers()}
+    )
     for _ in range(4):
         for window, register in _registers():
             if (window.key, register.name) in STARTS_SOMETHING:
@@ -82,13 +116,42 @@ async def test_registers_access_kinds(dut: Dut) -> None:
             address = window.base + register.offset
             value = int(bench.random.integers(1 << 32))
             strobe = int(bench.random.integers(16))
-            lanes = sum(0xFF << 8 * byte for byte in range(4) if strobe >> byte & 1)
-            writable = _mask(register, "read, write") & lanes
-            expected[address] = expected[address] & ~writable | value & writable
+            mirror.write(address, register, value, strobe)
             await host.write32(address, value, strobe)
-        for address, value in expected.items():
+        for address, value in mirror.values.items():
             actual = await host.read32(address)
             assert actual == value, f"{address:#05x}: {actual:#010x}, expected {value:#010x}"
+
+
+@cocotb.test
+async def test_registers_lock(dut: Dut) -> None:
+    """A locked region ignores writes, its neighbours do not; a hard reset unlocks it."""
+    bench = await Bench.start(dut)
+    host = bench.host
+    regions = [
+        [CHIP_BASE + ChipReg[f"REGION{index}_{name}"] for name in ("BASE", "LIMIT", "CTRL")]
+        for index in range(8)
+    ]
+    reset_values = [[await host.read32(address) for address in region] for region in regions]
+    locked: dict[int, int] = {}
+    for region in regions:
+        values = [int(page) << 12 for page in bench.random.integers(1 << 20, size=2)]
+        values.append(int(bench.random.integers(4)))
+        for address, value in zip(region, values, strict=True):
+            await host.write32(address, value)
+            assert await host.read32(address) == value, f"{address:#05x} before its lock"
+        await host.write32(region[2], values[2] | LOCK)
+        locked.update(zip(region, [*values[:2], values[2] | LOCK], strict=True))
+        for address, value in locked.items():
+            for attempt in (0, 0xFFFF_FFFF, value ^ 0xFFFF_FFFF):
+                await host.write32(address, attempt)
+            assert await host.read32(address) == value, f"{address:#05x} behind its lock"
+    await reset(dut)
+    for region, values in zip(regions, reset_values, strict=True):
+        for address, value in zip(region, values, strict=True):
+            assert await host.read32(address) == value, f"{address:#05x} after the reset"
+        await host.write32(region[0], 0x1234_5000)
+        assert await host.read32(region[0]) == 0x1234_5000, "still locked after the reset"
 
 
 @cocotb.test

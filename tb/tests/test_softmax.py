@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import cocotb
 import numpy as np
+import numpy.typing as npt
 
 from npu.asm import assemble
 from tb.dut import Dut
 from tb.environment import INPUT, Bench
 from tb.stimulus import run_cases
 from tb.stimulus.simple import softmax
+from tb.stimulus.space import up
 
 
 @cocotb.test
@@ -33,23 +35,85 @@ async def test_softmax_distances(dut: Dut) -> None:
     await bench.execute(assemble(text + "END").instructions)
 
 
-@cocotb.test
-async def test_softmax_long_equal(dut: Dut) -> None:
-    """1,024 equal scores: the sum counts every one of them."""
-    bench = await Bench.start(dut)
-    bench.memory.stage(INPUT, np.full(1024, -321, "<i2"))
-    text = """
-        DMA_LOAD dst=0x0 M=1 N=2048 b=0
+VALUES = np.array([127, -128, 100, 90])
+"""What rows of probabilities are multiplied with, one value for a whole column."""
+REPEATS = 8
+"""How often a row's numerators stand behind one another, to make little of the last rounding."""
+ROW_SUM_ERROR = 0.005
+"""The reciprocal's table is good for 0.39 %, the rounding of the product for 0.07 %."""
+SCORES, COLUMNS, PROBABILITIES = 0x0, 0x4000, 0x2C000
+FORMS = (("u8", 0x3_2000, 0x3_F000), ("u16", 0x1_4000, 0x3_F800))
+"""Form of the numerators, where they lie, and where their sums and, 256 bytes on, products lie."""
+
+
+def _flat_rows(random: np.random.Generator, count: int) -> npt.NDArray[np.int16]:
+    """Return (3, count) scores: all equal, nearly equal, and equal behind one that is higher."""
+    equal = np.full(count, int(random.integers(-30000, 30000)))
+    near = random.integers(-20000, 20000) + random.integers(-32, 33, count)
+    peak = np.full(count, int(random.integers(-30000, 30000)))
+    peak[int(random.integers(count))] += 256
+    return np.stack([equal, near, peak]).astype("<i2")
+
+
+def _flat_program(rows: int, count: int) -> str:
+    """Return the program: probabilities, numerators REPEATS times, and these times VALUES."""
+    padded = up(count)
+    text = f"""
+        DMA_LOAD dst={SCORES} M={rows} N={2 * count} b=0
+        DMA_LOAD dst={COLUMNS} M={VALUES.size} N={REPEATS * padded} b=0 off=0x10000
         BARRIER ld
-        SOFTMAX dst=0x1000 src0=0x0 src1=0x3000 M=1 N=1024 out=u16
-        SOFTMAX dst=0x4000 src0=0x0 src1=0x5000 M=1 N=1024 out=u8
-        BARRIER smx
-        END
+        SOFTMAX dst={PROBABILITIES} src0={SCORES} M={rows} N={count} out=prob
     """
-    await bench.execute(assemble(text).instructions)
-    sram = await bench.sync()
-    assert int(sram[0x3000:0x3004].view("<u4")[0]) == 1024 * 65535
-    assert int(sram[0x5000:0x5004].view("<u4")[0]) == 1024 * 255
+    for form, numerators, sums in FORMS:
+        row = padded * (2 if form == "u16" else 1)
+        whole = REPEATS * row
+        text += f"""
+            .for i 0 {REPEATS - 1}
+            SOFTMAX dst={numerators}+i*{row} src0={SCORES} src1={sums} \
+                M={rows} N={count} out={form} cp={whole}
+            .endr
+            BARRIER smx
+            GEMM dst={sums + 256} src0={numerators} src1={COLUMNS} \
+                M={rows} N={VALUES.size} K={REPEATS * padded} \
+                T A={form} q=row out=i16 ap={whole} sums={sums}
+        """.replace("\\\n", "")
+    return text + "END"
+
+
+def _matrix(
+    sram: npt.NDArray[np.uint8], at: int, rows: int, pitch: int, columns: int, kind: str
+) -> npt.NDArray[np.float64]:
+    """Return the (rows, columns) of type `kind` at an address, `pitch` bytes from row to row."""
+    lines = sram[at : at + rows * pitch].reshape(rows, pitch).view(kind)
+    return np.asarray(lines[:, :columns], np.float64)
+
+
+@cocotb.test
+async def test_softmax_long_flat(dut: Dut) -> None:
+    """Flat rows of 1,000 to 2,048 scores against float64, and the row sums as a GEMM sees them."""
+    bench = await Bench.start(dut)
+    for count in (1000, 1024, 1365, 1536, 1800, 2048):
+        scores = _flat_rows(bench.random, count)
+        rows, padded = len(scores), up(count)
+        bench.memory.stage(INPUT, np.pad(scores, ((0, 0), (0, -count % 8))))
+        columns = np.repeat(VALUES[:, None], REPEATS * padded, axis=1).astype(np.int8)
+        bench.memory.stage(INPUT + 0x1_0000, columns)
+        await bench.execute(assemble(_flat_program(rows, count)).instructions)
+        sram = await bench.sync()
+        powers = np.exp2((scores - scores.max(axis=1, keepdims=True).astype(np.float64)) / 64)
+        for form, numerators, sums in FORMS:
+            kind, one = ("<u2", 65535.0) if form == "u16" else ("u1", 65535 / 256)
+            pitch = REPEATS * padded * np.dtype(kind).itemsize
+            error = np.abs(_matrix(sram, numerators, rows, pitch, count, kind) - one * powers).max()
+            assert error <= 1, f"{form}: a numerator is wrong by {error}"
+            ratio = _matrix(sram, sums, rows, 16, 1, "<u4")[:, 0] / (one * powers.sum(axis=1))
+            assert (np.abs(ratio - 1) < ROW_SUM_ERROR).all(), f"{form}: sums are {ratio} of true"
+            products = _matrix(sram, sums + 256, rows, 16, VALUES.size, "<i2")
+            row_sums = products / (REPEATS * VALUES)
+            assert (np.abs(row_sums - 1) < ROW_SUM_ERROR).all(), f"{form}: row sums {row_sums}"
+        exact = 256 * powers / powers.sum(axis=1, keepdims=True)
+        error = np.abs(_matrix(sram, PROBABILITIES, rows, padded, count, "u1") - exact)
+        assert (error <= 0.5 + ROW_SUM_ERROR * exact).all(), f"probability off by {error.max()}"
 
 
 @cocotb.test

@@ -7,12 +7,17 @@ import cocotb
 import numpy as np
 
 from npu.asm import assemble
+from npu.isa import Engine
+from npu.regs.generated import SeqReg
+from tb.bursts import OpenBursts
 from tb.dut import Dut
 from tb.environment import Bench
 from tb.knobs import Knobs
 
 TABLE = 256
 """Bytes of the share of GELU with a table from the stream."""
+BUS_BURSTS = 16
+"""Read bursts that the bus takes at once."""
 
 
 @cocotb.test
@@ -75,3 +80,19 @@ async def test_stream_rewind(dut: Dut) -> None:
                 text += "SET STREAM v=0\n"
         text += f"SET STREAM v={shares * TABLE}\nEND"
         await bench.execute(assemble(text).instructions, stream)
+
+
+@cocotb.test
+async def test_stream_limit(dut: Dut) -> None:
+    """The stream never has more bursts under way than STREAM_LIMIT; results do not depend on it."""
+    bench = await Bench.start(dut)
+    owed = OpenBursts(dut)
+    stream = bench.random.integers(0, 256, 64 * 192, dtype=np.uint8).tobytes()
+    program = assemble("GEMM dst=0x0 src0=0x8000 M=3 N=64 K=192 B=stream out=i32\nEND").instructions
+    await bench.set_knobs(Knobs(read_latency=80))
+    for limit in range(32):
+        await bench.host.write_seq(SeqReg.STREAM_LIMIT, limit)
+        owed.most.clear()
+        await bench.execute(program, stream)
+        allowed = min(limit or BUS_BURSTS, BUS_BURSTS)
+        assert owed.most[Engine.STREAM] == allowed, f"limit {limit}: {owed.most[Engine.STREAM]}"

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every test on the RTL as a pytest test: one simulation each, on a model built before pytest."""
+"""Every test on the RTL as a pytest test: one simulation each, on a model built before pytest.
+
+All tests run on one size of the array; those of GEMM, which depend on the size, on the others too.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +11,25 @@ import os
 import pytest
 
 from tb import registry, runner
-from tb.build import Configuration
+from tb.build import ARRAY_DIMS, Configuration
 
-TESTS = registry.discover()
-
-
-@pytest.fixture(scope="session")
-def configuration() -> Configuration:
-    """Return the model that `make test` has built."""
-    built = Configuration(array_dim=int(os.environ.get("ARRAY_DIM", "16")))
-    if not built.binary.exists():
-        pytest.fail(
-            f"{built.binary} is not built; run make test, or make SIM=verilator TESTCASE=..."
-        )
-    return built
+ARRAY_DIM = int(os.environ.get("ARRAY_DIM", "16"))
+JOBS = [(test, ARRAY_DIM) for test in registry.discover()] + [
+    (test, array_dim)
+    for array_dim in ARRAY_DIMS
+    if array_dim != ARRAY_DIM
+    for test in registry.select(["test_gemm"], registry.discover())
+]
 
 
-@pytest.mark.parametrize("test", TESTS, ids=[test.name for test in TESTS])
-def test_on_rtl(test: registry.BenchTest, configuration: Configuration) -> None:
+@pytest.mark.parametrize(
+    ("test", "array_dim"), JOBS, ids=[f"{test.name}-a{array_dim}" for test, array_dim in JOBS]
+)
+def test_on_rtl(test: registry.BenchTest, array_dim: int) -> None:
     """Run one simulation; its message and the command that repeats it explain a failure."""
-    job = runner.Job(test, configuration, int(os.environ.get("SEED", "1")))
+    built = Configuration(array_dim=array_dim)
+    assert built.binary.exists(), f"{built.binary} is not built: run make test"
+    job = runner.Job(test, built, int(os.environ.get("SEED", "1")))
     result = runner.run(job)
     if result.output:
         print(result.output)

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Legal words of every built opcode, and words that every chip refuses for their fields.
+
+The legal ones are the forms that have operands, prefix operands or checks of their own; tests take
+them apart one field at a time. The refused ones are the combinations that docs/reference/isa.md
+lists under each opcode, one word (with its prefix word) per entry. The instruction-level model and
+the design are tested on the same list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from npu.asm import assemble
+from npu.isa import OPCODES, Flag, Instruction, Opcode, SetReg, VecOp
+from npu.isa.operands import Limits
+
+Group = list[Instruction]
+"""An instruction, with its prefix word before it if it has one."""
+
+FORMS = """
+    DMA_LOAD dst=0x1000 off=0x100 M=3 N=40 b=0 cp=64
+    DMA_STORE dst=0x1000 off=0x100 M=3 N=40 b=1 pitch=64
+    GEMM dst=0x1000 src0=0x2000 src1=0x3000 M=5 N=20 K=33 classic
+    GEMM dst=0x1000 src0=0x2000 src1=0x3000 M=5 N=20 K=33 T scale=9 shift=7
+    GEMM dst=0x1000 src0=0x2000 src1=0x3000 M=5 N=20 K=33 classic acc
+    GEMM dst=0x1000 src0=0x2000 src1=0x3000 M=5 N=20 K=33 q=imm mul=20000 sh=24 relu
+    GEMM dst=0x1000 src0=0x2000 src1=0x3000 M=4 N=9 K=16 A=u16 B=tile q=row op=add sums=0 d=0x4000
+    GEMM dst=0x1000 src0=0x2000 src1=0x3000 M=4 N=20 K=16 B=tile T out=i32 acc d=0x4000
+    GEMM dst=0x1000 src0=0x2000 src1=0x3000 M=4 N=20 K=16 A=i16 out=i32 acc d=0x4000
+    GEMM dst=0x1000 src0=0x2000 src1=0x3000 M=4 N=20 K=16 q=tensor op=mul mul=77 sh=9 d=0x4000
+    GEMM dst=0x1000 src0=0x2000 src1=0x4000 M=4 N=20 K=16 B=stream q=ch bias op=add out=i16 dp=64
+    GEMM dst=0x1000 src0=0x2000 M=4 N=20 K=16 B=stream q=ch table relu
+    VEC op=mul dst=0x1000 src0=0x2000 src1=0x3000 M=3 N=50 sh=7 ap=80
+    VEC op=add dst=0x1000 src0=0x2000 src1=0x3000 M=3 N=50 A=i16 out=i16
+    VEC op=scale_shift dst=0x1000 src0=0x2000 M=3 N=50 scale=-77 sh=5 A=i16 out=i8
+    VEC op=clamp dst=0x1000 src0=0x2000 M=3 N=50 lo=-5 hi=60
+    VEC op=copy2d dst=0x1000 src0=0x2000 M=3 N=50 cp=96
+    VEC op=table dst=0x1000 src0=0x2000 src1=0x3000 M=3 N=50
+    VEC op=table dst=0x1000 src0=0x2000 M=3 N=50 stream
+    SOFTMAX dst=0x1000 src0=0x2000 src1=0x3000 M=6 N=20 K=3 causal out=u16 cp=80
+    SOFTMAX dst=0x1000 src0=0x2000 src1=0x3000 M=6 N=20 A=i8 out=u8
+    SOFTMAX dst=0x1000 src0=0x2000 M=6 N=20 out=prob
+    LAYERNORM dst=0x1000 src0=0x2000 src1=0x3000 M=2 N=40 out=i16 ap=96
+    LAYERNORM dst=0x1000 src0=0x2000 M=2 N=40 stream
+    GELU dst=0x1000 src0=0x2000 src1=0x3000 M=2 N=40
+    GELU dst=0x1000 src0=0x2000 M=2 N=40 stream cp=64
+    BARRIER gemm n=2
+    SET BASE3 v=0x1000
+    SET POS v=5
+    SET STREAM v=0
+    NOP
+    END
+"""
+
+
+def groups(text: str, limits: Limits | None = None) -> list[Group]:
+    """Return the instructions of a program text, each with its prefix word if it has one.
+
+    `limits`: the sizes that the assembler checks the text against.
+    """
+    result: list[Group] = [[]]
+    for word in assemble(text, limits=limits).instructions:
+        result[-1].append(word)
+        if word.opcode != Opcode.PFX:
+            result.append([])
+    return result[:-1]
+
+
+def _pfx(sh: int = 0, **operands: int) -> Instruction:
+    """Return a prefix word; operands under their names of the instruction set, in words."""
+    names = {"cp": "dst", "ap": "src0", "bp": "src1", "d": "m", "dp": "n", "base": "k"}
+    fields = {names.get(name, name): value for name, value in operands.items()}
+    return Instruction(Opcode.PFX, flags=sh, **fields)
+
+
+def _mode(**values: int) -> int:
+    """Return a mode word of GEMM from its named fields."""
+    return sum(OPCODES[Opcode.GEMM].imm[name].put(value) for name, value in values.items())
+
+
+_T, _BIAS, _REQUANT, _RELU, _ACC, _MODE = (
+    1 << flag
+    for flag in (
+        Flag.TRANSPOSE_B,
+        Flag.BIAS_EN,
+        Flag.REQUANT,
+        Flag.RELU,
+        Flag.ACCUMULATE,
+        Flag.MODE,
+    )
+)
+_STREAM, _TILES = 2, 1
+_TENSOR, _CHANNEL, _ROW = 1, 2, 3
+_INT16, _INT32, _NONE = 1, 2, 3
+_ADD, _MUL = 1, 2
+
+_LOAD = Instruction(Opcode.DMA_LOAD, m=1, n=16)
+_VEC = Instruction(Opcode.VEC, dst=0x10, m=2, n=16, imm=VecOp.ADD)
+_SOFTMAX = Instruction(Opcode.SOFTMAX, dst=0x100, src1=0x200, m=4, n=16, imm=2)
+_NORM = Instruction(Opcode.LAYERNORM, dst=0x100, src1=0x200, m=4, n=16)
+_GELU = Instruction(Opcode.GELU, dst=0x100, src1=0x200, m=4, n=16)
+_CLASSIC = Instruction(Opcode.GEMM, dst=0x100, m=4, n=16, k=16)
+
+
+def _gemm(flags: int, src1: int = 0, **mode: int) -> Instruction:
+    """Return a GEMM with the mode word `mode`."""
+    return replace(_CLASSIC, flags=_MODE | flags, src1=src1, imm=_mode(**mode))
+
+
+def _set(register: int, value: int = 0, flags: int = 0) -> Instruction:
+    return Instruction(Opcode.SET, flags, register, value & 0xFFFF, value >> 16)
+
+
+FORBIDDEN: dict[str, list[Group]] = {
+    "GEMM, MODE clear: BIAS_EN": [
+        [replace(_CLASSIC, flags=_BIAS)],
+        [replace(_CLASSIC, flags=_BIAS | _REQUANT, imm=1)],
+    ],
+    "GEMM, MODE clear: shift above 63": [
+        [replace(_CLASSIC, flags=_REQUANT, imm=64 << 8)],
+        [replace(_CLASSIC, flags=_REQUANT, imm=128 << 8)],
+    ],
+    "GEMM, MODE clear: imm without REQUANT": [
+        [replace(_CLASSIC, imm=1)],
+        [replace(_CLASSIC, imm=0x100)],
+    ],
+    "GEMM, MODE clear: RELU without REQUANT": [[replace(_CLASSIC, flags=_RELU)]],
+    "GEMM, MODE clear: ACCUMULATE with REQUANT and D = dst": [
+        [replace(_CLASSIC, flags=_REQUANT | _ACC, imm=1)],
+        [_pfx(d=0x100), replace(_CLASSIC, flags=_REQUANT | _ACC, imm=1)],
+    ],
+    "GEMM: mode bit 15": [[replace(_gemm(_REQUANT, q=_TENSOR), imm=_mode(q=_TENSOR) | 1 << 15)]],
+    "GEMM: b_form 3": [[_gemm(_REQUANT, q=_TENSOR, b_form=3)]],
+    "GEMM: op 3": [[_pfx(), _gemm(_REQUANT, q=_TENSOR, op=3)]],
+    "GEMM: fmt": [
+        *([_gemm(_REQUANT, q=_CHANNEL, b_form=_STREAM, fmt=fmt)] for fmt in range(1, 8)),
+        [_gemm(_REQUANT, q=_TENSOR, fmt=1)],
+    ],
+    "GEMM: argmax and out 3": [
+        [_gemm(_REQUANT, q=_TENSOR, argmax=1)],
+        [_gemm(_REQUANT, q=_TENSOR, out=_NONE)],
+        [_gemm(_REQUANT, q=_TENSOR, out=_NONE, argmax=1)],
+        [_gemm(0, out=_INT32, argmax=1)],
+    ],
+    "GEMM: q without REQUANT": [[_gemm(0, out=_INT32, q=q)] for q in (_TENSOR, _CHANNEL)],
+    "GEMM: REQUANT with int32 output": [[_gemm(_REQUANT, q=_TENSOR, out=_INT32)]],
+    "GEMM: no REQUANT with other output": [[_gemm(0)], [_gemm(0, out=_INT16)]],
+    "GEMM: post-processing without REQUANT": [
+        [_gemm(_RELU, out=_INT32)],
+        [_gemm(0, out=_INT32, activation=1)],
+        [_pfx(), _gemm(0, out=_INT32, op=_ADD)],
+        [_pfx(), _gemm(0, out=_INT32, op=_MUL)],
+    ],
+    "GEMM: TRANSPOSE_B with the stream": [[_gemm(_T | _REQUANT, b_form=_STREAM, q=_CHANNEL)]],
+    "GEMM: BIAS_EN without q = 2": [
+        [_gemm(_BIAS | _REQUANT, q=_TENSOR)],
+        [_gemm(_BIAS, out=_INT32)],
+        [_pfx(imm=1), _gemm(_BIAS | _REQUANT)],
+    ],
+    "GEMM: ACCUMULATE with op": [[_pfx(d=9), _gemm(_ACC | _REQUANT, q=_TENSOR, op=_ADD)]],
+    "GEMM: MUL with q = 0 or 3 or wide output": [
+        [_pfx(imm=5), _gemm(_REQUANT, op=_MUL)],
+        [_pfx(imm=5), _gemm(_REQUANT, q=_ROW, op=_MUL)],
+        [_pfx(imm=5), _gemm(_REQUANT, q=_TENSOR, op=_MUL, out=_INT16)],
+    ],
+    "GEMM: activation with int16 output": [[_gemm(_REQUANT, q=_TENSOR, activation=1, out=_INT16)]],
+    "GEMM: src1 with the stream and no D": [
+        [_gemm(_REQUANT, 1, q=_CHANNEL, b_form=_STREAM)],
+        [_gemm(0, 1, out=_INT32, b_form=_STREAM)],
+    ],
+    "GEMM: D is missing": [
+        [_gemm(_REQUANT, q=_TENSOR, op=_ADD)],
+        [_gemm(_REQUANT, q=_TENSOR, op=_MUL)],
+        [_gemm(_ACC, out=_INT32)],
+        [_gemm(_ACC, out=_INT32, b_form=_TILES)],
+    ],
+    "GEMM: ACCUMULATE with narrow output and D = dst": [
+        [_pfx(d=0x100), _gemm(_ACC | _REQUANT, q=_TENSOR)],
+        [_pfx(d=0x100), _gemm(_ACC | _REQUANT, q=_TENSOR, out=_INT16)],
+        [_gemm(_ACC | _REQUANT, 0x100, q=_CHANNEL, b_form=_STREAM)],
+    ],
+    "GEMM: q = 0 with mul outside 1..32767": [
+        [_gemm(_REQUANT)],
+        [_pfx(), _gemm(_REQUANT)],
+        [_pfx(imm=0x8000), _gemm(_REQUANT)],
+        [_pfx(imm=0xFFFF), _gemm(_REQUANT)],
+    ],
+    "GEMM: q = 3 without a prefix": [[_gemm(_REQUANT, q=_ROW)]],
+    "GEMM: base of no dynamic dimension, or no multiple of 16": [
+        [_pfx(base=16), _gemm(_REQUANT, q=_TENSOR)],
+        [_pfx(base=8), replace(_gemm(_REQUANT, q=_TENSOR), n=0xF001)],
+    ],
+    "VEC: op above 7": [[replace(_VEC, imm=op)] for op in range(8, 16)],
+    "VEC: a16 and c16 differ": [
+        [replace(_VEC, imm=VecOp.ADD | 1 << 4)],
+        [replace(_VEC, imm=VecOp.RELU | 1 << 5)],
+        [replace(_VEC, imm=VecOp.COPY2D | 1 << 4)],
+    ],
+    "VEC: a16 or c16 in TABLE": [
+        [replace(_VEC, imm=VecOp.TABLE | 3 << 4)],
+        [replace(_VEC, imm=VecOp.TABLE | 1 << 4)],
+    ],
+    "VEC: stream in another op": [
+        [replace(_VEC, imm=op | 1 << 6)] for op in VecOp if op != VecOp.TABLE
+    ],
+    "VEC: sh in another op": [
+        [replace(_VEC, imm=op | 1 << 8)] for op in VecOp if op not in (VecOp.MUL, VecOp.SCALE_SHIFT)
+    ],
+    "VEC: src1 where nothing is there": [
+        *([replace(_VEC, imm=op, src1=1)] for op in (VecOp.SCALE_SHIFT, VecOp.RELU, VecOp.COPY2D)),
+        [replace(_VEC, imm=VecOp.TABLE | 1 << 6, src1=1)],
+    ],
+    "VEC: K where nothing is there": [
+        [replace(_VEC, imm=op, k=1)] for op in VecOp if op not in (VecOp.SCALE_SHIFT, VecOp.CLAMP)
+    ],
+    "SOFTMAX: out 3": [[replace(_SOFTMAX, imm=3)]],
+    "SOFTMAX: src1 with probabilities": [[replace(_SOFTMAX, imm=0)]],
+    "LAYERNORM: src1 with stream": [[replace(_NORM, imm=1)], [replace(_NORM, imm=3)]],
+    "GELU: src1 with stream": [[replace(_GELU, imm=1)]],
+    "BARRIER: mask bits from 6": [[Instruction(Opcode.BARRIER, m=1 << bit)] for bit in (6, 7, 15)],
+    "BARRIER: n above 4": [[Instruction(Opcode.BARRIER, n=n)] for n in (5, 8, 0x8000)],
+    "SET: a register that is unlisted or not built": [
+        [_set(number)]
+        for number in (*range(32), 0x100, 0x8000, 0x8010, 0xFFFF)
+        if number not in (SetReg.POS, SetReg.STREAM, *range(SetReg.BASE0, SetReg.BASE7 + 1))
+    ],
+    "SET: ADD with STREAM": [[_set(SetReg.STREAM, 64, flags=1)]],
+    "PFX: before an opcode without prefix": [
+        [_pfx(), word]
+        for word in (
+            Instruction(Opcode.NOP),
+            Instruction(Opcode.BARRIER),
+            _set(SetReg.POS),
+            _pfx(),
+            Instruction(Opcode.END),
+        )
+    ],
+    "PFX: bits 7:6 of the flags": [[_pfx(sh=1 << 6)], [_pfx(sh=1 << 7)]],
+}
+"""What docs/reference/isa.md refuses with ILLEGAL_FIELD, by rule; the last word is refused."""

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Soft and hard reset at any cycle: no transaction is left half way, the next program is right."""
+
+from __future__ import annotations
+
+import cocotb
+from cocotb.triggers import ClockCycles
+
+from npu.regs.generated import SEQ_BASE, ChipReg, SeqReg
+from npu.regs.source import load_all
+from tb.bursts import OpenBursts
+from tb.dut import Dut
+from tb.environment import Bench, reset
+from tb.knobs import Knobs
+from tb.recovery import Command, command, next_program_runs, start_and_wait, state, wait_idle
+
+PATIENCE = 150
+"""MEM_TIMEOUT of the tests with a silent memory, in cycles."""
+ACCESS = 50
+"""Cycles that a write of CTRL may need to take effect, and more."""
+
+
+def _assert_unreported(bench: Bench, status: dict[str, int]) -> None:
+    """Check that no end of a program has been reported."""
+    assert not int(bench.dut.irq.value), "the end of a program was reported"
+    assert not any(status[name] for name in status if name != "BUSY"), f"STATUS {status}"
+
+
+async def _duration(bench: Bench) -> int:
+    """Return the cycles of the program that needs every engine."""
+    return (await next_program_runs(bench)).finish.counters.cycles
+
+
+async def _recovers(bench: Bench, owed: OpenBursts) -> None:
+    """Wait until the chip is idle; then the bus must be quiet and the next program right."""
+    await wait_idle(bench)
+    assert owed.quiet, "idle although the bus is not"
+    await next_program_runs(bench)
+
+
+@cocotb.test
+async def test_reset_soft(dut: Dut) -> None:
+    """A soft reset at random cycles drains the bus and reports no end."""
+    bench = await Bench.start(dut)
+    owed = OpenBursts(dut)
+    cycles = await _duration(bench)
+    for turn in range(25):
+        await start_and_wait(bench, int(bench.random.integers(1, cycles - ACCESS)) if turn else 1)
+        await command(bench, "SOFT_RESET")
+        await wait_idle(bench)
+        _assert_unreported(bench, await state(bench))
+        await _recovers(bench, owed)
+
+
+@cocotb.test
+async def test_reset_soft_while_draining(dut: Dut) -> None:
+    """A soft reset in the cycles after an abort or another one, while the bus still drains."""
+    bench = await Bench.start(dut)
+    owed = OpenBursts(dut)
+    cycles = await _duration(bench)
+    slow = Knobs(read_latency=150, write_latency=150)
+    first: Command
+    for first in ("ABORT", "SOFT_RESET"):
+        for _ in range(13):
+            await bench.set_knobs(slow)
+            await start_and_wait(bench, int(bench.random.integers(1, cycles - ACCESS)))
+            await command(bench, first)
+            await ClockCycles(dut.clk, int(bench.random.integers(1, 60)))
+            await command(bench, "SOFT_RESET")
+            await wait_idle(bench)
+            if first == "SOFT_RESET":
+                _assert_unreported(bench, await state(bench))
+            await bench.set_knobs(Knobs())
+            await _recovers(bench, owed)
+
+
+@cocotb.test
+async def test_reset_soft_in_silence(dut: Dut) -> None:
+    """BUSY stays after a soft reset until a silent memory answers, and no end is reported."""
+    bench = await Bench.start(dut)
+    owed = OpenBursts(dut)
+    cycles = await _duration(bench)
+    await bench.host.write_chip(ChipReg.MEM_TIMEOUT, PATIENCE)
+    for _ in range(25):
+        await start_and_wait(bench, int(bench.random.integers(1, cycles - ACCESS)))
+        which = int(bench.random.integers(1, 4))
+        await bench.set_knobs(Knobs(read_silent=which & 1, write_silent=which >> 1))
+        await ClockCycles(dut.clk, int(bench.random.integers(1, PATIENCE // 3)))
+        await command(bench, "SOFT_RESET")
+        await ClockCycles(dut.clk, int(bench.random.integers(1, 3 * PATIENCE)))
+        now = await state(bench)
+        assert now["BUSY"] or owed.quiet, "idle although the bus is not"
+        _assert_unreported(bench, now)
+        await bench.set_knobs(Knobs())
+        await wait_idle(bench)
+        _assert_unreported(bench, await state(bench))
+        await _recovers(bench, owed)
+
+
+@cocotb.test
+async def test_reset_soft_keeps_registers(dut: Dut) -> None:
+    """A soft reset, busy or idle, leaves every register of the host as it is."""
+    bench = await Bench.start(dut)
+    kept = [
+        (window.base + register.offset, register.name)
+        for window in load_all()
+        for register in window.registers
+        if all(field.access == "read, write" for field in register.fields)
+    ]
+    values = {address: await bench.host.read32(address) for address, _ in kept}
+    for busy in (False, True):
+        if busy:
+            await start_and_wait(bench, 300)
+            values = {address: await bench.host.read32(address) for address, _ in kept}
+        await command(bench, "SOFT_RESET")
+        await wait_idle(bench)
+        for address, name in kept:
+            assert await bench.host.read32(address) == values[address], f"{name} was lost"
+    await next_program_runs(bench)
+
+
+@cocotb.test
+async def test_reset_hard(dut: Dut) -> None:
+    """A hard reset at any cycle, silent memory or not, brings back the documented values."""
+    bench = await Bench.start(dut)
+    owed = OpenBursts(dut)
+    cycles = await _duration(bench)
+    documented = {
+        window.base + register.offset: sum(
+            (field.reset or 0) << field.lsb for field in register.fields
+        )
+        for window in load_all()
+        for register in window.registers
+        if all(field.reset is not None for field in register.fields)
+    }
+    documented[SEQ_BASE + SeqReg.STATUS] = 0
+    for _ in range(25):
+        await start_and_wait(bench, int(bench.random.integers(1, cycles)))
+        silent = int(bench.random.random() < 0.3)
+        await bench.set_knobs(Knobs(read_silent=silent, write_silent=silent))
+        await ClockCycles(dut.clk, int(bench.random.integers(1, PATIENCE)))
+        await reset(dut, int(bench.random.integers(1, 6)))
+        await bench.set_knobs(Knobs())
+        for address, value in documented.items():
+            actual = await bench.host.read32(address)
+            assert actual == value, f"{address:#05x}: {actual:#010x} instead of {value:#010x}"
+        await _recovers(bench, owed)

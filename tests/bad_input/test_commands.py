@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Command lines that are refused: one line that says what is allowed, status 2, nothing built."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from tb import build, cli
+from tb.paths import ROOT
+
+TEST = "test_program_end_only"
+
+
+@pytest.fixture(autouse=True)
+def no_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every attempt to build an error: a wrong command must not get that far."""
+
+    def fail(*arguments: object) -> None:
+        raise AssertionError(f"built {arguments}")
+
+    monkeypatch.setattr(build, "build", fail)
+    monkeypatch.setattr(build, "generate", fail)
+
+
+def refused(run: Callable[[], int], capsys: pytest.CaptureFixture[str]) -> str:
+    """Run a command in this process and return the line that it refuses with."""
+    try:
+        status: object = run()
+    except SystemExit as error:
+        status = error.code
+    printed = capsys.readouterr()
+    assert (status, printed.out) == (2, ""), (status, printed)
+    assert printed.err.endswith("\n")
+    assert printed.err.count("\n") == 1, printed.err
+    return printed.err.strip()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["run", "nonsense"], "npu: no test is called 'nonsense'"),
+        (["run", "test_gemm_randon"], "npu: no test is called 'test_gemm_randon'; near: test_gemm"),
+        (["run", "test_gemm_*"], "npu: no test is called 'test_gemm_*'; near: test_gemm"),
+        (["run", "*"], "npu: no test is called '*'"),
+        (["run", "TEST_GEMM"], "npu: no test is called 'TEST_GEMM'"),
+        (["run", f"{TEST},nonsense"], "npu: no test is called 'nonsense'"),
+        (["run", f"{TEST} test_gemm"], f"npu: no test is called '{TEST} test_gemm'"),
+        (["run", ","], "npu: given ',', allowed names separated by commas"),
+        (["run", TEST, "test_gemm"], "npu: unrecognized arguments: test_gemm"),
+        (["run", TEST, "--seed", "0"], "npu run: argument --seed: given '0', allowed 1 and above"),
+        (
+            ["run", TEST, "--seed", "-1"],
+            "npu run: argument --seed: given '-1', allowed 1 and above",
+        ),
+        (["run", TEST, "--seed", "x"], "npu run: argument --seed: given 'x', allowed 1 and above"),
+        (["run", TEST, "--seed", "1.5"], "npu run: argument --seed: given '1.5', allowed 1 and ab"),
+        (["run", TEST, "--seed", "0x10"], "npu run: argument --seed: given '0x10', allowed 1 and"),
+        (["run", TEST, "--seed", "\u0663"], "npu run: argument --seed: given '\u0663', allowed 1"),
+        (["run", TEST, "--seed", ""], "npu run: argument --seed: given '', allowed 1 and above"),
+        (["run", TEST, "--seed"], "npu run: argument --seed: expected one argument"),
+        (["run", TEST, "--seeds", "0"], "npu run: argument --seeds: given '0', allowed 1 and abov"),
+        (["run", TEST, "--seeds", "all"], "npu run: argument --seeds: given 'all', allowed 1 and"),
+        (["run", TEST, "-j", "0"], "npu run: argument -j/--jobs: given '0', allowed 1 and above"),
+        (
+            ["run", TEST, "--array-dim", "5"],
+            "npu run: argument --array-dim: given '5', allowed 8, 1",
+        ),
+        (
+            ["run", TEST, "--array-dim", "64"],
+            "npu run: argument --array-dim: given '64', allowed 8",
+        ),
+        (
+            ["run", TEST, "--array-dim", ""],
+            "npu run: argument --array-dim: given '', allowed 8, 16",
+        ),
+        (["run", TEST, "--sim", "icarus"], "npu: SIM=icarus: only SIM=verilator is supported"),
+        (["run", TEST, "--sim", ""], "npu: SIM=: only SIM=verilator is supported"),
+        (["run", TEST, "--nonsense"], "npu: unrecognized arguments: --nonsense"),
+        (["waves"], "npu: make waves needs TESTCASE=name"),
+        (["waves", "nonsense"], "npu: no test is called 'nonsense'"),
+        (["waves", ","], "npu: given ',', allowed names separated by commas"),
+        (["waves", TEST, "--sim", "vcs"], "npu: SIM=vcs: only SIM=verilator is supported"),
+        (["regress", "--seeds", "0"], "npu regress: argument --seeds: given '0', allowed 1 and"),
+        (["regress", "--sim", "vcs"], "npu: SIM=vcs: only SIM=verilator is supported"),
+        (["test", "--array-dim", "7"], "npu test: argument --array-dim: given '7', allowed 8, 16"),
+        (["test", "--sim", "vcs"], "npu: SIM=vcs: only SIM=verilator is supported"),
+        (["faults", "nonsense"], "npu: no fault is called nonsense; see faults/"),
+        (["faults", "01-rounding-truncates,nonsense"], "npu: no fault is called nonsense; see fau"),
+        (["faults", "--sim", "vcs"], "npu: SIM=vcs: only SIM=verilator is supported"),
+        (["build", "slow"], "npu build: argument kinds: invalid choice: 'slow' (choose from"),
+        (
+            ["build", "--array-dim", "4"],
+            "npu build: argument --array-dim: given '4', allowed 8, 16",
+        ),
+        (["nonsense"], "npu: argument COMMAND: invalid choice: 'nonsense' (choose from"),
+        ([], "npu: the following arguments are required: COMMAND"),
+    ],
+)
+def test_command(capsys: pytest.CaptureFixture[str], arguments: list[str], line: str) -> None:
+    """Every option of every command that can be wrong."""
+    assert refused(lambda: cli.main(arguments), capsys).startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("variables", "line"),
+    [
+        (["TESTCASE=nonsense"], "npu: no test is called 'nonsense'"),
+        (["TESTCASE=test_gemm*"], "npu: no test is called 'test_gemm*'; near: test_gemm"),
+        (["TESTCASE=,"], "npu: given ',', allowed names separated by commas"),
+        ([f"TESTCASE={TEST}", "SEED=x"], "npu run: argument --seed: given 'x', allowed 1 and abov"),
+        ([f"TESTCASE={TEST}", "SEED="], "npu run: argument --seed: given '', allowed 1 and above"),
+        ([f"TESTCASE={TEST}", "SEED=1 2"], "npu run: argument --seed: given '1 2', allowed 1 and"),
+        ([f"TESTCASE={TEST}", "SEEDS=0"], "npu run: argument --seeds: given '0', allowed 1 and"),
+        ([f"TESTCASE={TEST}", "ARRAY_DIM=5"], "npu run: argument --array-dim: given '5', allowed"),
+        ([f"TESTCASE={TEST}", "JOBS=0"], "npu run: argument -j/--jobs: given '0', allowed 1 and"),
+        ([f"TESTCASE={TEST}", "SIM=icarus"], "npu: SIM=icarus: only SIM=verilator is supported"),
+        (["waves"], "npu: make waves needs TESTCASE=name"),
+    ],
+)
+def test_make(variables: list[str], line: str) -> None:
+    """The variables of make reach the command whole, and its status comes back.
+
+    Setting up is left out (PYTHON=true): the environment is the one that runs this test.
+    """
+    run = subprocess.run(
+        ["make", "--no-print-directory", "PYTHON=true", f"VENV={sys.executable}", *variables],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (run.returncode, run.stdout) == (2, "")
+    first, last = run.stderr.splitlines()
+    assert first.startswith(line)
+    assert last.startswith("make: ***")

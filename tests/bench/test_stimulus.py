@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the generators draw: legal instructions, and operands and parameters over their full range.
+
+Each generator is run many times without a simulator. What it draws for an operand must show, taken
+together, every value of an 8-bit type, and both ends and zero of a wider one.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from npu.isa import Engine, VecOp
+from tb.stimulus.case import Case, Generator, check_legal
+from tb.stimulus.engines import ENGINES, SHAPES, of_class
+from tb.stimulus.gemm import classic, gemm
+from tb.stimulus.simple import Memory, dma_store, gelu, layernorm, softmax, vec
+from tb.stimulus.space import BANKS, OneBank, Space, bank_of
+
+SRAM_WORDS = 16384
+EDGE = 16
+CASES = 600
+
+TWO_WIDTHS = {"A int8", "A int16"}
+VEC_OPERANDS = {
+    VecOp.ADD: {*TWO_WIDTHS, "B int8", "B int16"},
+    VecOp.SUB: {*TWO_WIDTHS, "B int8", "B int16"},
+    VecOp.MUL: {*TWO_WIDTHS, "B int8", "B int16"},
+    VecOp.SCALE_SHIFT: {*TWO_WIDTHS, "K int16"},
+    VecOp.CLAMP: {*TWO_WIDTHS, "bounds int8", "bounds int16"},
+    VecOp.RELU: TWO_WIDTHS,
+    VecOp.COPY2D: TWO_WIDTHS,
+    VecOp.TABLE: {"A int8", "table int8"},
+}
+OPERANDS: dict[str, tuple[Generator, set[str]]] = {
+    "dma_store": (partial(dma_store, Memory()), {"source uint8"}),
+    "gemm": (
+        gemm,
+        {
+            *(f"A {kind}" for kind in ("int8", "uint8", "int16", "uint16")),
+            *("B int8", "D int8", "D int16", "partial sums int32", "sums uint32"),
+            *("mult uint16", "shift uint8", "bias int32", "table int8"),
+            *("mul uint16", "sh int64", "mul of MUL uint16"),
+        },
+    ),
+    "classic": (
+        classic,
+        {"A int8", "B int8", "partial sums int32", "scale uint8", "shift int64"},
+    ),
+    **{f"vec {op.name}": (partial(vec, op=op), names) for op, names in VEC_OPERANDS.items()},
+    "gelu": (gelu, {"A int8", "table int8"}),
+    "softmax": (softmax, {"scores int8", "scores int16"}),
+    "layernorm": (
+        layernorm,
+        {
+            *("X int16", "gain uint16", "shift uint8", "bias int8", "epsilon uint64"),
+            "parameters uint8",
+        },
+    ),
+}
+ENDS: dict[str, tuple[int, ...]] = {
+    "mul uint16": (1, 32767),
+    "sh int64": (0, 63),
+    "shift int64": (0, 63),
+    "shift uint8": (0, 63, 64, 128, 255),
+    "scale uint8": (0, 1, 254, 255),
+    "bounds int8": (-128, -1, 0, 1, 127),
+}
+"""What must be drawn of numbers drawn once a case, or that use only a part of their type."""
+
+
+def _draw(make: Generator, seed: int) -> Case:
+    random = np.random.default_rng(seed)
+    case = make(random, Space(random, SRAM_WORDS))
+    check_legal(case.words)
+    return case
+
+
+@pytest.mark.parametrize("name", OPERANDS)
+def test_full_range(name: str) -> None:
+    """Every operand of the engine is there, and each shows the whole range of its type."""
+    make, expected = OPERANDS[name]
+    drawn: dict[str, list[npt.NDArray[np.integer]]] = {}
+    for seed in range(CASES):
+        for operand, values in _draw(make, seed).data.items():
+            drawn.setdefault(f"{operand} {values.dtype.name}", []).append(values.ravel())
+    assert set(drawn) == expected
+    for operand, parts in drawn.items():
+        values = np.unique(np.concatenate(parts))
+        info = np.iinfo(values.dtype)
+        whole = info.bits == 8
+        wanted = tuple(range(info.min, info.max + 1)) if whole else (info.min, 0, info.max)
+        wanted = ENDS.get(operand, wanted)
+        missing = [value for value in wanted if value not in values]
+        assert not missing, f"{name}: {operand} never is {missing}"
+
+
+@pytest.mark.parametrize("op", [VecOp.ADD, VecOp.SUB, VecOp.MUL], ids=lambda op: op.name)
+@pytest.mark.parametrize("kind", [np.int8, np.int16])
+def test_ends_meet(op: VecOp, kind: type[np.integer]) -> None:
+    """The ends of both operands of VEC meet in every combination."""
+    info = np.iinfo(kind)
+    met = set()
+    for seed in range(CASES):
+        data = _draw(partial(vec, op=op), seed).data
+        if data["A"].dtype == kind:
+            met |= set(zip(data["A"].ravel().tolist(), data["B"].ravel().tolist(), strict=True))
+    ends = (info.min, info.max)
+    assert {(a, b) for a in ends for b in ends} <= met
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
+def test_shape_classes(engine: Engine) -> None:
+    """Every shape class of every engine is legal and fits beside the others."""
+    for edge in (16, 32):
+        for index in range(len(SHAPES)):
+            for make in of_class(engine, index, Memory(), edge):
+                assert _draw(make, index).words
+
+
+@pytest.mark.parametrize("bank", range(BANKS))
+def test_one_bank(bank: int) -> None:
+    """Every row of every operand begins in the bank, and no two share a word."""
+    random = np.random.default_rng(bank)
+    space = OneBank(random, SRAM_WORDS, bank=bank)
+    places = [space.matrix(rows, 16) for rows in (8, 4, 16, 1, 8, 8)]
+    starts = [place.word + row * place.pitch for place in places for row in range(place.rows)]
+    assert len(set(starts)) == len(starts) == sum(place.rows for place in places)
+    assert set(bank_of(np.array(starts)).tolist()) == {bank}
+
+
+def test_banks_are_even() -> None:
+    """Each bank has the same share of the SRAM, and 16 words in a row lie in 16 banks."""
+    banks = bank_of(np.arange(SRAM_WORDS))
+    assert np.bincount(banks).tolist() == [SRAM_WORDS // BANKS] * BANKS
+    assert (np.sort(banks.reshape(-1, BANKS), axis=1) == np.arange(BANKS)).all()
