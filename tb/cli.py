@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from tb import build, faults, lint, registry, regress, runner, waves
+from tb.benchmarks import plain, publish, suite
 from tb.paths import BUILD, ROOT
 from tb.verilator import VerilatorError
 
@@ -184,6 +185,24 @@ def _faults(arguments: argparse.Namespace) -> int:
     return 1 if missed else 0
 
 
+def _bench(arguments: argparse.Namespace) -> int:
+    """Run the benchmarks: table, bench.json, roofline and timelines in build/reports."""
+    configuration = build.Configuration()
+    build.generate()
+    build.build(configuration)
+    try:
+        return suite.run(configuration, arguments.jobs)
+    except (suite.BenchError, plain.PlainHostError) as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+
+
+def _bench_docs(_: argparse.Namespace) -> int:
+    """Put the figures and pictures of the last bench run into docs/performance.md."""
+    publish.run()
+    return 0
+
+
 def _lint(_: argparse.Namespace) -> int:
     """Check style and types, import rules, generated files."""
     build.generate()
@@ -252,6 +271,11 @@ def _parser() -> argparse.ArgumentParser:
     fault = command("faults", _faults)
     common(fault)
     fault.add_argument("faults", nargs="?", default="", help="names, comma list; default all")
+
+    bench = command("bench", _bench)
+    cores = len(os.sched_getaffinity(0))
+    bench.add_argument("-j", "--jobs", type=_positive, default=cores, help="runs side by side")
+    command("bench-docs", _bench_docs)
 
     command("lint", _lint)
     command("format", _format)
