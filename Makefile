@@ -3,6 +3,7 @@
 
 SIM ?= verilator
 TESTCASE ?=
+BLOCKS ?=
 SEED ?= 1
 SEEDS ?= 1
 ARRAY_DIM ?= 16
@@ -17,12 +18,12 @@ RUN_OPTIONS = --sim "$(SIM)" --array-dim "$(ARRAY_DIM)" --seed "$(SEED)" -j "$(J
 unexport MAKEFLAGS MAKELEVEL
 
 .DEFAULT_GOAL := $(if $(TESTCASE),run,help)
-.PHONY: help setup run test bench bench-docs oracles regress faults waves lint format gen list clean
+.PHONY: help setup run test bench bench-docs synth oracles regress faults waves lint format gen list clean
 
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
-	@echo "variables: TESTCASE= SEED=1 SEEDS=1 ARRAY_DIM=16 (8, 16, 32) JOBS=$(JOBS) PYTHON=python3"
+	@echo "variables: TESTCASE= SEED=1 SEEDS=1 ARRAY_DIM=16 (4, 8, 16, 32) JOBS=$(JOBS) PYTHON=python3"
 
 setup: ## check the system's tools and fill .venv (every other target does this by itself)
 	@command -v $(PYTHON) >/dev/null || \
@@ -55,6 +56,10 @@ faults: setup ## plant each fault of faults/ in the RTL; its test must notice
 
 waves: setup ## record the waveform of TESTCASE: build/waves/NAME.fst and NAME.gtkw
 	@$(CLI) waves $(RUN_OPTIONS) "$(TESTCASE)"
+
+synth: ## synthesise every block with yosys; LUT, FF, DSP, memory bits (BLOCKS= names, comma list)
+	@$(PYTHON) tb/bootstrap.py synth
+	@$(CLI) synth -j "$(JOBS)" "$(BLOCKS)"
 
 lint: ## check style and types of SystemVerilog and Python, import rules, generated files
 	@$(PYTHON) tb/bootstrap.py lint

@@ -92,7 +92,7 @@ package npu_pkg;
     return addr[3:0] ^ addr[7:4] ^ addr[11:8] ^ addr[15:12];
   endfunction
 
-  // Edge of the tiles in which weights are ordered and operands are walked through. An array of 8
+  // Edge of the tiles in which weights are ordered and operands are walked through. A smaller array
   // uses the files and programs of one of 16, part of a tile at a time.
   function automatic int unsigned tile_edge(int unsigned array_dim);
     return (array_dim > 16) ? array_dim : 16;

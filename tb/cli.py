@@ -8,9 +8,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import NoReturn
 
-from tb import build, faults, lint, registry, regress, runner, waves
+from tb import build, faults, lint, registry, regress, runner, sources, synth, waves
 from tb.benchmarks import plain, publish, suite
 from tb.paths import BUILD, ROOT
 from tb.verilator import VerilatorError
@@ -203,6 +204,36 @@ def _bench_docs(_: argparse.Namespace) -> int:
     return 0
 
 
+def _synth(arguments: argparse.Namespace) -> int:
+    """Synthesise the blocks; print what each uses and write build/reports/synth.json."""
+    chosen = synth.BLOCKS
+    names = _names(arguments.blocks)
+    unknown = set(names) - {block.name for block in chosen}
+    if unknown:
+        allowed = ", ".join(repr(block.name) for block in chosen)
+        raise UsageError(f"given {sorted(unknown)[0]!r}, allowed {allowed}")
+    if names:
+        chosen = tuple(block for block in chosen if block.name in names)
+    build.generate()
+    print(f"yosys {synth.tool_version()}; its first run on a machine unpacks for some minutes")
+    synth.check_refusals()
+    print(f"{len(synth.PLANTED)} planted faults are refused")
+    results, refused = synth.run(chosen, arguments.jobs, lambda line: print(line, flush=True))
+    rows = [asdict(figures) for figures in results]
+    print(synth.render(rows))
+    if names:
+        return 1 if refused else 0
+    synth.save(results)
+    covered = {module for figures in results for module in figures.modules}
+    missing = synth.uncovered(covered, sources.rtl_sources())
+    for path in missing:
+        print(f"in no block: {path.relative_to(ROOT)}")
+    print(f"{len(results)} blocks synthesised, {len(refused)} refused, {len(missing)} files unused")
+    if arguments.page and not refused:
+        synth.write_page(rows)
+    return 1 if refused or missing else 0
+
+
 def _lint(_: argparse.Namespace) -> int:
     """Check style and types, import rules, generated files."""
     build.generate()
@@ -241,7 +272,7 @@ def _parser() -> argparse.ArgumentParser:
     def common(added: argparse.ArgumentParser) -> None:
         cores = len(os.sched_getaffinity(0))
         added.add_argument("--sim", default="verilator", help="simulator; only verilator")
-        added.add_argument("--array-dim", type=_array_dim, default=16, help="8, 16 or 32")
+        added.add_argument("--array-dim", type=_array_dim, default=16, help="4, 8, 16 or 32")
         added.add_argument("--seed", type=_positive, default=1, help="first seed")
         added.add_argument("-j", "--jobs", type=_positive, default=cores, help="runs side by side")
 
@@ -276,6 +307,12 @@ def _parser() -> argparse.ArgumentParser:
     cores = len(os.sched_getaffinity(0))
     bench.add_argument("-j", "--jobs", type=_positive, default=cores, help="runs side by side")
     command("bench-docs", _bench_docs)
+    synthesis = command("synth", _synth)
+    synthesis.add_argument("blocks", nargs="?", default="", help="names, comma list; default all")
+    synthesis.add_argument("-j", "--jobs", type=_positive, default=1, help="blocks side by side")
+    synthesis.add_argument(
+        "--page", action="store_true", help="write the table of docs/synthesis.md"
+    )
 
     command("lint", _lint)
     command("format", _format)
@@ -295,6 +332,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         VerilatorError,
         registry.UnknownTestError,
         faults.FaultError,
+        synth.SynthesisError,
     ) as error:
         print(f"npu: {error}", file=sys.stderr)
         return 2

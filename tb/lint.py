@@ -33,7 +33,7 @@ SLANG_WAIVED = {
     "useless-cast": "widths that follow from parameters",
 }
 """Warnings of slang that are not reported, with the reason."""
-SIZES = (8, 16, 32)
+SIZES = (4, 8, 16, 32)
 """Array sizes that are elaborated."""
 
 MAY_IMPORT: dict[str, set[str]] = {

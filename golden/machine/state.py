@@ -12,7 +12,7 @@ from npu.isa import Engine, ErrorCode
 
 WORD = 16
 """Bytes of an SRAM, memory or instruction word."""
-ARRAY_DIMS = (8, 16, 32)
+ARRAY_DIMS = (4, 8, 16, 32)
 BASE_REGISTERS = 8
 ADDRESS_LIMIT = 1 << 32
 

@@ -17,7 +17,7 @@ from npu.compiler.tensors import TensorRef
 from npu.isa.operands import DYNAMIC, WORD, Limits, up
 from weights.model import Gpt2Block, Linear, QuantizedModel
 
-ARRAY_DIMS = (8, 16, 32)
+ARRAY_DIMS = (4, 8, 16, 32)
 # Phases of a block, for the lifetimes of buffers. The fused form leaves some of them empty.
 LOAD, LN1, QKV, ATTENTION, PROJ, ADD1, LN2, FC, GELU, DOWN, ADD2, STORE = range(12)
 

@@ -18,7 +18,7 @@ module npu_accumulator #(
   input logic            next_valid_i,
   input logic            next_bank_i,
   input logic [RowW-1:0] next_row_i,
-  input logic            next_column_i,  // part of the columns
+  input logic [     1:0] next_column_i,  // part of the columns
   input logic            next_first_i,   // first inner part: replace
   input logic            next_last_i,    // the row is complete
 
@@ -38,11 +38,11 @@ module npu_accumulator #(
   typedef logic [ArrayDim-1:0][31:0] sums_t;
   typedef sums_t [Parts-1:0] row_t;
 
-  row_t mem_q [2] [Rows];
   row_t read_q[2];
 
-  logic valid_q, bank_q, column_q, first_q, last_q, drain_bank_q;
+  logic valid_q, bank_q, first_q, last_q, drain_bank_q;
   logic [RowW-1:0] row_q;
+  logic [1:0] column_q;
   sums_t old, sum;
   logic [Parts-1:0] write;  // by part
 
@@ -51,7 +51,7 @@ module npu_accumulator #(
   always_comb begin
     old = read_q[bank_q][0];
     for (int unsigned p = 0; p < Parts; p++) begin
-      write[p] = valid_q && column_q == 1'(p);
+      write[p] = valid_q && column_q == 2'(p);
       if (write[p]) old = read_q[bank_q][p];
     end
     for (int unsigned n = 0; n < ArrayDim; n++) begin
@@ -60,14 +60,15 @@ module npu_accumulator #(
   end
 
   for (genvar b = 0; b < 2; b++) begin : gen_bank
+    row_t mem_q[Rows];
     logic accumulate, drain;
     assign accumulate = next_valid_i && !next_first_i && next_bank_i == 1'(b);
     assign drain      = drain_valid_i && drain_ready_o && drain_bank_i == 1'(b);
 
     always_ff @(posedge clk_i) begin
-      if (accumulate || drain) read_q[b] <= mem_q[b][accumulate?next_row_i : drain_row_i];
+      if (accumulate || drain) read_q[b] <= mem_q[accumulate?next_row_i : drain_row_i];
       for (int unsigned p = 0; p < Parts; p++) begin
-        if (write[p] && bank_q == 1'(b)) mem_q[b][row_q][p] <= sum;
+        if (write[p] && bank_q == 1'(b)) mem_q[row_q][p] <= sum;
       end
     end
   end
@@ -81,7 +82,7 @@ module npu_accumulator #(
       valid_q      <= 1'b0;
       bank_q       <= 1'b0;
       row_q        <= '0;
-      column_q     <= 1'b0;
+      column_q     <= '0;
       first_q      <= 1'b0;
       last_q       <= 1'b0;
       final_row_o  <= 1'b0;

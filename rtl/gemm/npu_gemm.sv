@@ -42,8 +42,8 @@ module npu_gemm
   localparam int unsigned LinesPerBeat = BeatBytes / Edge;
   localparam int unsigned BeatIdxW = $clog2(Edge / LinesPerBeat);
 
-  if (!(ArrayDim inside {8, 16, 32})) begin : gen_bad_dim
-    $fatal(1, "npu_gemm: ArrayDim = %0d, must be 8, 16 or 32", ArrayDim);
+  if (!(ArrayDim inside {4, 8, 16, 32})) begin : gen_bad_dim
+    $fatal(1, "npu_gemm: ArrayDim = %0d, must be 4, 8, 16 or 32", ArrayDim);
   end
   if ((AccRows & (AccRows - 1)) != 0 || AccRows < 4) begin : gen_bad_rows
     $fatal(1, "npu_gemm: AccRows = %0d, must be a power of two of at least 4", AccRows);

@@ -43,6 +43,7 @@ module npu_gemm_feeder
 );
 
   localparam int unsigned Parts = Edge / ArrayDim;
+  localparam int unsigned PartW = (Parts > 1) ? $clog2(Parts) : 1;
   localparam int unsigned SliceWords = 2 * Edge / 16;
 
   logic fresh_q, start, wide;  // fresh: counters must be loaded from the command
@@ -72,13 +73,15 @@ module npu_gemm_feeder
   // ---------------------------------------------------------------------------------------------
   dim_t k_left_q, n_left_q, m_q;
   logic pass_q;  // 1: low bytes
-  logic [1:0] part_q;  // inner part, part of the columns
+  logic [2*PartW-1:0] part_q;
+  logic [PartW-1:0] part_inner, part_column;
   logic [1:0] loaded_q;  // tiles whose weights are in the array and whose rows are not yet through
   logic [1:0] banks_q;  // free accumulator banks
   logic set_q, bank_q, k_first_q, issue_q;
   logic issue, part_last, m_last, k_last, n_last, tile_end, column_start, column_end, wait_sums;
 
-  assign part_last = part_q == 2'(Parts * Parts - 1);
+  assign {part_inner, part_column} = part_q;
+  assign part_last = part_q == (2 * PartW)'(Parts * Parts - 1);
   assign m_last = m_q + 1'b1 == cmd_i.m;
   assign k_last = k_left_q <= dim_t'(Edge);
   assign n_last = n_left_q <= dim_t'(Edge);
@@ -121,7 +124,7 @@ module npu_gemm_feeder
 
       issue_q <= issue;
       if (issue) begin
-        part_q <= part_last ? '0 : part_q + 2'd1;
+        part_q <= part_last ? '0 : part_q + 1'b1;
         if (part_last) pass_q <= wide && !pass_q;
       end
       if (slice_done) begin
@@ -143,10 +146,10 @@ module npu_gemm_feeder
   end
 
   assign row_valid_o = issue;
-  assign row_sel_o   = '{set: set_q, inner: part_q[1], column: part_q[0]};
+  assign row_sel_o   = '{set: set_q, inner: 2'(part_inner), column: 2'(part_column)};
   assign row_bank_o  = bank_q;
   assign row_index_o = wide ? RowW'({m_q, pass_q}) : RowW'(m_q);
-  assign row_first_o = k_first_q && !part_q[1];
+  assign row_first_o = k_first_q && part_inner == '0;
   assign row_last_o  = k_last && part_last;
 
   // ---------------------------------------------------------------------------------------------
@@ -178,20 +181,20 @@ module npu_gemm_feeder
     assign macs_o    = issue ? 12'(k_lanes) * 12'(n_lanes) : '0;
   end else begin : gen_parts
     // Valid lanes of a part of the tile
-    function automatic logic [5:0] lanes_of_part(logic [5:0] lanes, logic part);
+    function automatic logic [5:0] lanes_of_part(logic [5:0] lanes, logic [PartW-1:0] part);
       logic [5:0] skipped;
-      skipped = part ? 6'(ArrayDim) : 6'd0;
+      skipped = 6'(ArrayDim) * 6'(part);
       if (lanes <= skipped) return '0;
       return (lanes - skipped >= 6'(ArrayDim)) ? 6'(ArrayDim) : lanes - skipped;
     endfunction
 
     for (genvar l = 0; l < int'(ArrayDim); l++) begin : gen_lane
-      assign row_act_o[l] = part_q[1] ? act[ArrayDim+l] : act[l];
+      assign row_act_o[l] = act[ArrayDim*32'(part_inner)+l];
     end
     assign macs_o = issue ? 12'(lanes_of_part(
-        k_lanes, part_q[1]
+        k_lanes, part_inner
     )) * 12'(lanes_of_part(
-        n_lanes, part_q[0]
+        n_lanes, part_column
     )) : '0;
   end
 

@@ -6,11 +6,11 @@ package npu_gemm_pkg;
   import npu_pkg::*;
 
   // Which of its weights an element of the array uses. An array smaller than a tile holds all parts
-  // of the tile at once; the two part bits stay zero where one pass covers the tile.
+  // of the tile at once; the two parts stay zero where one pass covers the tile.
   typedef struct packed {
-    logic set;
-    logic inner;   // part of the tile's rows
-    logic column;  // part of the tile's columns
+    logic       set;
+    logic [1:0] inner;   // part of the tile's rows
+    logic [1:0] column;  // part of the tile's columns
   } weight_sel_t;
 
   typedef struct packed {

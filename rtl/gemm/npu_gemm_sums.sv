@@ -52,7 +52,7 @@ module npu_gemm_sums
   typedef struct packed {
     logic            bank;
     logic [RowW-1:0] index;
-    logic            column;  // part of the columns
+    logic [1:0]      column;  // part of the columns
     logic            first;
     logic            last;
   } tag_t;

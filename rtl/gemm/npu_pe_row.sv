@@ -35,20 +35,27 @@ module npu_pe_row #(
 
   localparam int unsigned Parts = Edge / ArrayDim;
 
-  // Row r of the tile belongs to row r mod ArrayDim of the array.
-  logic signed [7:0] weight_q[2][Parts][Edge];
+  // Row r of the tile belongs to row r mod ArrayDim of the array. Packed and with constant indices:
+  // these are registers between multiplexers, not a memory with a port for every cell.
+  logic [1:0][Parts-1:0][Edge-1:0][7:0] weight_q;
+
+  // Whether a line of the tile is in this beat, and one of its cells
+  function automatic logic arrives(int unsigned line);
+    return wt_line_valid_i[line%LinesPerBeat] && wt_beat_i == BeatIdxW'(line / LinesPerBeat);
+  endfunction
+
+  function automatic logic [7:0] cell_of(int unsigned line, int unsigned place);
+    return wt_data_i[LineBits*(line%LinesPerBeat)+8*place+:8];
+  endfunction
 
   always_ff @(posedge clk_i) begin
-    for (int unsigned l = 0; l < LinesPerBeat; l++) begin
+    if (|wt_line_valid_i) begin
       for (int unsigned p = 0; p < Parts; p++) begin
-        if (wt_line_valid_i[l]) begin
-          if (wt_by_column_i) begin
-            weight_q[wt_set_i][p][32'(wt_beat_i) * LinesPerBeat + l] <=
-                wt_data_i[LineBits * l + 8 * (ArrayDim * p + Index) +: 8];
-          end else if (32'(wt_beat_i) * LinesPerBeat + l == ArrayDim * p + Index) begin
-            for (int unsigned n = 0; n < Edge; n++) begin
-              weight_q[wt_set_i][p][n] <= wt_data_i[LineBits*l+8*n+:8];
-            end
+        for (int unsigned n = 0; n < Edge; n++) begin
+          automatic int unsigned r = ArrayDim * p + Index;
+          if (wt_by_column_i ? arrives(n) : arrives(r)) begin
+            if (wt_set_i) weight_q[1][p][n] <= wt_by_column_i ? cell_of(n, r) : cell_of(r, n);
+            else weight_q[0][p][n] <= wt_by_column_i ? cell_of(n, r) : cell_of(r, n);
           end
         end
       end
@@ -56,11 +63,16 @@ module npu_pe_row #(
   end
 
   logic signed [7:0] weight[ArrayDim];
-  if (Parts == 1) begin : gen_whole
-    assign weight = weight_q[act_sel_i.set][0];
-  end else begin : gen_parts
-    for (genvar n = 0; n < int'(ArrayDim); n++) begin : gen_element
-      assign weight[n] = weight_q[act_sel_i.set][act_sel_i.inner][act_sel_i.column?ArrayDim+n : n];
+  always_comb begin
+    for (int unsigned n = 0; n < ArrayDim; n++) weight[n] = '0;
+    for (int unsigned s = 0; s < 2; s++) begin
+      for (int unsigned p = 0; p < Parts; p++) begin
+        for (int unsigned c = 0; c < Parts; c++) begin
+          if (act_sel_i == npu_gemm_pkg::weight_sel_t'{1'(s), 2'(p), 2'(c)}) begin
+            for (int unsigned n = 0; n < ArrayDim; n++) weight[n] = weight_q[s][p][ArrayDim*c+n];
+          end
+        end
+      end
     end
   end
 

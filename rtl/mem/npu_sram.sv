@@ -41,6 +41,21 @@ module npu_sram
   word_t wr_data[NumSramBanks];
   word_t rd_data[NumSramBanks];
 
+  // The port that is i-th in turn
+  function automatic logic [RdW-1:0] rd_port(logic [RdW-1:0] first, logic [RdW-1:0] i);
+    logic [RdW:0] port;
+    port = {1'b0, first} + {1'b0, i};
+    if (port >= (RdW + 1)'(NumRd)) port -= (RdW + 1)'(NumRd);
+    return port[RdW-1:0];
+  endfunction
+
+  function automatic logic [WrW-1:0] wr_port(logic [WrW-1:0] first, logic [WrW-1:0] i);
+    logic [WrW:0] port;
+    port = {1'b0, first} + {1'b0, i};
+    if (port >= (WrW + 1)'(NumWr)) port -= (WrW + 1)'(NumWr);
+    return port[WrW-1:0];
+  endfunction
+
   always_comb begin : read_crossbar
     rd_en = '0;
     for (int unsigned b = 0; b < NumSramBanks; b++) rd_row[b] = '0;
@@ -49,7 +64,7 @@ module npu_sram
       rd_valid[i]   = rd_req_i[i].valid;
     end
     for (int unsigned i = 0; i < NumRd; i++) begin
-      automatic int unsigned port = (32'(rd_first_q) + i) % NumRd;
+      automatic logic [RdW-1:0] port = rd_port(rd_first_q, RdW'(i));
       automatic logic [3:0] bank = sram_bank(rd_req_i[port].addr);
       if (rd_req_i[port].valid && !rd_en[bank]) begin
         rd_ready_o[port] = 1'b1;
@@ -70,7 +85,7 @@ module npu_sram
       wr_valid[i]   = wr_req_i[i].valid;
     end
     for (int unsigned i = 0; i < NumWr; i++) begin
-      automatic int unsigned port = (32'(wr_first_q) + i) % NumWr;
+      automatic logic [WrW-1:0] port = wr_port(wr_first_q, WrW'(i));
       automatic logic [3:0] bank = sram_bank(wr_req_i[port].addr);
       if (wr_req_i[port].valid && !wr_en[bank]) begin
         wr_ready_o[port] = 1'b1;

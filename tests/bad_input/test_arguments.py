@@ -84,9 +84,9 @@ def test_compile_block(model: Wrong, layer: Wrong, rows: Wrong, message: str) ->
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"array_dim": 5}, r"limits: array_dim: given 5, allowed \(8, 16, 32\)"),
-        ({"array_dim": 0}, r"limits: array_dim: given 0, allowed \(8, 16, 32\)"),
-        ({"array_dim": 64}, r"limits: array_dim: given 64, allowed \(8, 16, 32\)"),
+        ({"array_dim": 5}, r"limits: array_dim: given 5, allowed \(4, 8, 16, 32\)"),
+        ({"array_dim": 0}, r"limits: array_dim: given 0, allowed \(4, 8, 16, 32\)"),
+        ({"array_dim": 64}, r"limits: array_dim: given 64, allowed \(4, 8, 16, 32\)"),
         ({"acc_rows": 0}, r"limits: acc_rows: given 0, allowed 2 and more"),
         ({"acc_rows": 1}, r"limits: acc_rows: given 1, allowed 2 and more"),
         ({"sram_bytes": 0}, r"limits: sram_bytes: given 0, allowed 16 and more"),
@@ -245,7 +245,7 @@ def test_start_states(changes: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"array_dim": 5}, r"ChipConfig.array_dim: given 5, allowed \(8, 16, 32\)"),
+        ({"array_dim": 5}, r"ChipConfig.array_dim: given 5, allowed \(4, 8, 16, 32\)"),
         ({"sram_bytes": 0}, r"ChipConfig.sram_bytes: given 0, allowed multiples of 16 above 0"),
         ({"sram_bytes": 100}, r"ChipConfig.sram_bytes: given 100, allowed multiples of 16"),
         ({"acc_rows": 0}, r"ChipConfig.acc_rows: given 0, allowed multiples of 2 above 0"),

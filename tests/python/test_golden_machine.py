@@ -159,7 +159,7 @@ def channel_layer(rng: Rng, k: int, n: int) -> Linear:
     return Linear(weight, bias, mult, shift)
 
 
-@pytest.mark.parametrize("edge", [8, 16, 32])
+@pytest.mark.parametrize("edge", [4, 8, 16, 32])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 1, 1), (5, 17, 50), (33, 64, 16)])
 def test_gemm_of_streamed_b(edge: int, bias: bool, m: int, n: int, k: int) -> None:
