@@ -35,7 +35,8 @@ PAGE = ROOT / "docs" / "synthesis.md"
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
 
 MEMORY_WORDS = 8
-"""Arrays of fewer words are registers."""
+MEMORY_WRITES = 2
+"""Arrays of fewer words, or with more write ports, are registers; those without any are logic."""
 DSP = "$__DSP"
 WARNINGS_WAIVED: dict[str, str] = {}
 """Parts of warnings of yosys that are not findings, with the reason."""
@@ -53,8 +54,8 @@ opt_expr
 opt_clean
 
 memory_collect
-select -set registers t:$mem_v2 r:SIZE<{MEMORY_WORDS} %i t:$mem_v2 r:WR_PORTS=0 %i %u
-memory_map @registers
+memory_map t:$mem_v2 r:SIZE<{MEMORY_WORDS} %i
+memory_map t:$mem_v2 r:WR_PORTS>{MEMORY_WRITES} %i
 opt_clean
 opt -nodffe -nosdff
 fsm
@@ -77,21 +78,23 @@ wreduce
 select -clear
 chtype -set $mul t:$__soft_mul
 alumacc
-opt
-memory -nomap
+memory_map t:$mem_v2 r:WR_PORTS=0 %i
 opt -full
 
 techmap -map +/techmap.v -D LUT_SIZE=6 -map +/xilinx/arith_map.v
 opt -fast
 dfflegalize -cell $_DFFE_?P?P_ 01 -cell $_SDFFE_?P?P_ 01
 opt_expr -mux_undef
-abc -script +strash;if -luts 2:2,3,6:5
+select t:* t:$_*DFF* %d
+abc -script +strash;ifraig;if -luts 2:2,3,6:5
+select -clear
 opt_clean
 tee -q -o {{folder}}/mapped.json stat -json
 select t:$mem_v2
 write_json -selected {{folder}}/memories.json
 """
-"""`mul2dsp`, `arith_map.v` and the costs of the LUTs are those of yosys' flow for UltraScale+."""
+"""`mul2dsp`, `arith_map.v` and the costs of the LUTs are those of yosys' flow for UltraScale+. ABC sees
+no flip-flops: it would cut a module into a part for every enable."""
 
 _FLIP_FLOP = re.compile(r"\$_S?DFFE?_\w+_")
 _MAPPED = {"$lut", "CARRY4", DSP, "$mem_v2", "$scopeinfo"}
@@ -137,16 +140,16 @@ class Figures:
 
 SMALL = {"ArrayDim": 4, "SramKiB": 32, "AccRows": 32, "FifoKiB": 4, "NormMax": 1024}
 BLOCKS: tuple[Block, ...] = (
-    Block("top, array 4", "npu_top", SMALL),
-    Block("gemm, array 4", "npu_gemm", {"ArrayDim": 4}),
-    Block("array 16", "npu_systolic_array", {"ArrayDim": 16}),
+    Block("top-a4", "npu_top", SMALL),
+    Block("gemm-a4", "npu_gemm", {"ArrayDim": 4}),
+    Block("array-a16", "npu_systolic_array", {"ArrayDim": 16}),
     Block("host", "npu_host"),
     Block("seq", "npu_seq"),
-    Block("memory port", "npu_mem_port"),
+    Block("mem-port", "npu_mem_port"),
     Block("stream", "npu_streamer"),
-    Block("DMA load", "npu_dma_load"),
-    Block("DMA store", "npu_dma_store"),
-    Block("SRAM", "npu_sram"),
+    Block("dma-load", "npu_dma_load"),
+    Block("dma-store", "npu_dma_store"),
+    Block("sram", "npu_sram"),
     Block("softmax", "npu_softmax"),
     Block("layernorm", "npu_layernorm"),
     Block("vector", "npu_vec"),

@@ -57,13 +57,10 @@ module npu_gemm_post
     end
   end
 
-  logic [7:0] table_q[256];
+  // Written a beat at a time and read by all columns at once: registers
+  logic [255:0][7:0] table_q;
   always_ff @(posedge clk_i) begin
-    if (table_write_i) begin
-      for (int unsigned b = 0; b < BeatBytes; b++) begin
-        table_q[{table_beat_i, 6'(b)}] <= table_data_i[8*b+:8];
-      end
-    end
+    if (table_write_i) table_q[{table_beat_i, 6'd0}+:BeatBytes] <= table_data_i;
   end
 
   // Second operand as bytes and as 16-bit values
