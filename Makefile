@@ -18,11 +18,11 @@ RUN_OPTIONS = --sim "$(SIM)" --array-dim "$(ARRAY_DIM)" --seed "$(SEED)" -j "$(J
 unexport MAKEFLAGS MAKELEVEL
 
 .DEFAULT_GOAL := $(if $(TESTCASE),run,help)
-.PHONY: help setup run test oracles regress faults waves synth lint format gen list clean
+.PHONY: help setup run test bench bench-docs synth oracles regress faults waves lint format gen list clean
 
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 	@echo "variables: TESTCASE= SEED=1 SEEDS=1 ARRAY_DIM=16 (4, 8, 16, 32) JOBS=$(JOBS) PYTHON=python3"
 
 setup: ## check the system's tools and fill .venv (every other target does this by itself)
@@ -35,6 +35,14 @@ run: setup ## run the tests named by TESTCASE (exact names, comma list)
 
 test: setup ## run all tests: simulator-free ones and those on the RTL
 	@$(CLI) test $(RUN_OPTIONS)
+
+bench: ## run the benchmarks: table, bench.json, roofline, timelines in build/reports
+	@$(PYTHON) tb/bootstrap.py bench
+	@$(CLI) bench -j $(JOBS)
+
+bench-docs: ## put the figures of the last bench run into docs/performance.md
+	@$(PYTHON) tb/bootstrap.py bench
+	@$(CLI) bench-docs
 
 oracles: ## run the checks against PyTorch and transformers (installs PyTorch)
 	@$(PYTHON) tb/bootstrap.py oracles

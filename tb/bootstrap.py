@@ -4,7 +4,7 @@
 Runs on the system's own Python, before anything is installed: standard library only, and syntax
 that old Pythons can read, so that they can say that they are too old. The Makefile calls it.
 
-    python3 tb/bootstrap.py [extra ...]     extras of pyproject.toml: lint, oracles, synth, train
+    python3 tb/bootstrap.py [extra ...]     extras: lint, bench, synth, oracles, train
 """
 
 import ctypes.util

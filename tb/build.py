@@ -153,6 +153,20 @@ def build(configuration: Configuration) -> Path:
     return configuration.binary
 
 
+def link_host(configuration: Configuration, makefile: Path, source: Path) -> Path:
+    """Link another main program with the library of a built model; return the executable.
+
+    Raises:
+        BuildError: with the compiler's message.
+    """
+    tool = verilator.find()
+    with _locked(configuration.folder):
+        variables = [*_make_variables(configuration, tool), f"HOST_SOURCE={source}"]
+        arguments = ["-f", str(makefile), *variables]
+        _make(configuration.folder, arguments, f"compiling {source.name}", tool)
+    return configuration.folder / "plain_host"
+
+
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Hold the folder's lock: two commands may build the same configuration at once."""
@@ -171,6 +185,20 @@ def _start_afresh_if_changed(folder: Path, recipe: str) -> None:
         stamp.write_text(recipe, encoding="utf-8")
 
 
+def _make_variables(configuration: Configuration, tool: verilator.Verilator) -> list[str]:
+    variables = [*tool.make_variables, "OPT_FAST=-O2", "OPT_SLOW=-O0", "OPT_GLOBAL=-O2"]
+    variables.append(f"VM_TRACE={int(traces(configuration))}")
+    if shutil.which("ccache"):
+        variables.append("OBJCACHE=ccache")
+    return variables
+
+
+def _make(folder: Path, arguments: list[str], what: str, tool: verilator.Verilator) -> str:
+    # Debian's make sets these for its children; ours starts afresh.
+    clean = {"MAKEFLAGS": "", "MAKELEVEL": "", "MFLAGS": ""}
+    return _run(["make", "-C", str(folder), *arguments], what, {**tool.environment, **clean})
+
+
 def _build_locked(configuration: Configuration, tool: verilator.Verilator) -> None:
     folder = configuration.folder
     main = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
@@ -183,18 +211,13 @@ def _build_locked(configuration: Configuration, tool: verilator.Verilator) -> No
         *map(str, sources.bench_sources(configuration.rtl, GENERATED)),
     ]
     started = time.monotonic()
-    variables = [*tool.make_variables, "OPT_FAST=-O2", "OPT_SLOW=-O0", "OPT_GLOBAL=-O2"]
-    variables.append(f"VM_TRACE={int(traces(configuration))}")
-    if shutil.which("ccache"):
-        variables.append("OBJCACHE=ccache")
+    variables = _make_variables(configuration, tool)
     recipe = "\n".join([tool.version, *_verilator_arguments(configuration), *variables])
     _start_afresh_if_changed(folder, recipe)
     _run(command, "verilator", tool.environment)
     jobs = len(os.sched_getaffinity(0))
-    make = ["make", "-C", str(folder), "-f", "Vtop.mk", f"-j{jobs}", *variables]
-    # Debian's make sets these for its children; ours starts afresh.
-    clean = {"MAKEFLAGS": "", "MAKELEVEL": "", "MFLAGS": ""}
-    log = _run(make, "compiling the model", {**tool.environment, **clean})
+    make = ["-f", "Vtop.mk", f"-j{jobs}", *variables]
+    log = _make(folder, make, "compiling the model", tool)
     seconds = time.monotonic() - started
     if "g++" in log:
         print(f"built {folder.relative_to(BUILD.parent)} in {seconds:.0f} s ({tool.version})")

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import NoReturn
 
 from tb import build, faults, lint, registry, regress, runner, sources, synth, waves
+from tb.benchmarks import plain, publish, suite
 from tb.paths import BUILD, ROOT
 from tb.verilator import VerilatorError
 
@@ -185,6 +186,24 @@ def _faults(arguments: argparse.Namespace) -> int:
     return 1 if missed else 0
 
 
+def _bench(arguments: argparse.Namespace) -> int:
+    """Run the benchmarks: table, bench.json, roofline and timelines in build/reports."""
+    configuration = build.Configuration()
+    build.generate()
+    build.build(configuration)
+    try:
+        return suite.run(configuration, arguments.jobs)
+    except (suite.BenchError, plain.PlainHostError) as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+
+
+def _bench_docs(_: argparse.Namespace) -> int:
+    """Put the figures and pictures of the last bench run into docs/performance.md."""
+    publish.run()
+    return 0
+
+
 def _synth(arguments: argparse.Namespace) -> int:
     """Synthesise the blocks; print what each uses and write build/reports/synth.json."""
     chosen = synth.BLOCKS
@@ -284,6 +303,10 @@ def _parser() -> argparse.ArgumentParser:
     common(fault)
     fault.add_argument("faults", nargs="?", default="", help="names, comma list; default all")
 
+    bench = command("bench", _bench)
+    cores = len(os.sched_getaffinity(0))
+    bench.add_argument("-j", "--jobs", type=_positive, default=cores, help="runs side by side")
+    command("bench-docs", _bench_docs)
     synthesis = command("synth", _synth)
     synthesis.add_argument("blocks", nargs="?", default="", help="names, comma list; default all")
     synthesis.add_argument("-j", "--jobs", type=_positive, default=1, help="blocks side by side")

@@ -57,6 +57,7 @@ class Execution:
         model: what the model returned.
         writes: the chip's SRAM writes.
         events: dispatched words and finished instructions (`tb.logs.EVENT`).
+        trace: milestones and, with the knob `trace`, states (`tb.logs.START` and so on).
         compared: how much was compared.
     """
 
@@ -64,6 +65,7 @@ class Execution:
     model: RunResult
     writes: Writes
     events: logs.Records
+    trace: logs.Records
     compared: Compared
 
 
@@ -116,11 +118,13 @@ class Bench:
         bench._slave = slave
         bench._writes = logs.Log(run_dir / "sram_writes.bin", logs.SRAM_WRITE)
         bench._events = logs.Log(run_dir / "events.bin", logs.EVENT)
+        bench._trace = logs.Log(run_dir / "trace.bin", logs.EVENT)
         return bench
 
     _slave: PythonMemory | None = field(default=None, init=False, repr=False)
     _writes: logs.Log = field(init=False, repr=False)
     _events: logs.Log = field(init=False, repr=False)
+    _trace: logs.Log = field(init=False, repr=False)
 
     async def set_knobs(self, knobs: Knobs) -> None:
         """Change the behaviour of the memory from the next clock edge on."""
@@ -177,6 +181,7 @@ class Bench:
         sram = await self.sync()
         self._writes.take()
         self._events.take()
+        self._trace.take()
         memory = self.memory.snapshot()
         model = Machine(self.config, memory, sram).run(start)
         if model.races:
@@ -189,6 +194,7 @@ class Bench:
         actual_sram = await self.sync()
         writes = Writes.of_log(self._writes.take())
         events = self._events.take()
+        trace = self._trace.take()
         compare_writes(Writes.of_model(model), writes, program, locate)
         compare_errors(model.error, finish.error)
         compare_images(sram, actual_sram, "SRAM")
@@ -201,7 +207,7 @@ class Bench:
         self.hits.add(program, events)
         self._save_hits()
         compared = Compared(writes.data.size, sram.size, memory.size)
-        return Execution(finish, model, writes, events, compared)
+        return Execution(finish, model, writes, events, trace, compared)
 
     async def execute(
         self,

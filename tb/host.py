@@ -70,7 +70,7 @@ class Finish:
     Attributes:
         error: what the status registers say, None without an error.
         counters: the performance counters.
-        seconds: wall-clock time of the simulation from start to interrupt.
+        seconds: processor time of the simulation from start to interrupt.
         python_entries: how often the simulator entered Python in that time.
     """
 
@@ -81,7 +81,7 @@ class Finish:
 
     @property
     def kilocycles_per_second(self) -> float:
-        """Simulated kilocycles per second of wall-clock time."""
+        """Simulated kilocycles per second of processor time."""
         return self.counters.cycles / max(self.seconds, 1e-9) / 1000
 
 
@@ -118,6 +118,24 @@ class _Master(AXI4LiteMaster):  # type: ignore[misc]
                 if accepted:
                     break
             self.bus.WVALID.value = 0
+
+
+def start_writes(start: StartState) -> list[tuple[int, int]]:
+    """Return the (address, value) of the register writes that start a program, in order."""
+    values = {
+        SeqReg.UCODE_BASE: start.ucode_base,
+        SeqReg.UCODE_LEN: start.ucode_len,
+        SeqReg.DDR_BASE_WGT: start.stream_base,
+        SeqReg.STREAM_LEN: start.stream_len,
+        SeqReg.POS: start.pos,
+        SeqReg.DDR_BASE_ACT: start.bases[0],
+        SeqReg.DDR_BASE_OUT: start.bases[1],
+    }
+    for index in range(2, 8):
+        values[SeqReg[f"BASE{index}"]] = start.bases[index]
+    writes = [(SEQ_BASE + register, value) for register, value in values.items()]
+    writes += [(CHIP_BASE + ChipReg.IRQ_STATUS, 1), (CHIP_BASE + ChipReg.IRQ_ENABLE, 1)]
+    return [*writes, (SEQ_BASE + SeqReg.CTRL, SEQ_FIELDS["CTRL_START"].mask)]
 
 
 class Host:
@@ -170,38 +188,24 @@ class Host:
 
     async def start_program(self, start: StartState) -> None:
         """Write what a program needs, clear and enable the interrupt, and start."""
-        values = {
-            SeqReg.UCODE_BASE: start.ucode_base,
-            SeqReg.UCODE_LEN: start.ucode_len,
-            SeqReg.DDR_BASE_WGT: start.stream_base,
-            SeqReg.STREAM_LEN: start.stream_len,
-            SeqReg.POS: start.pos,
-            SeqReg.DDR_BASE_ACT: start.bases[0],
-            SeqReg.DDR_BASE_OUT: start.bases[1],
-        }
-        for index in range(2, 8):
-            values[SeqReg[f"BASE{index}"]] = start.bases[index]
-        for register, value in values.items():
-            await self.write_seq(register, value)
-        await self.write_chip(ChipReg.IRQ_STATUS, 1)
-        await self.write_chip(ChipReg.IRQ_ENABLE, 1)
-        await self.write_seq(SeqReg.CTRL, SEQ_FIELDS["CTRL_START"].mask)
+        for address, value in start_writes(start):
+            await self.write32(address, value)
 
     async def wait_interrupt(self, limit_cycles: int) -> tuple[float, int]:
         """Sleep until the interrupt.
 
         Returns:
-            the wall-clock seconds that it took, and how often Python woke in that time.
+            the processor seconds that it took, and how often Python woke in that time.
 
         Raises:
             HostError: no interrupt within `limit_cycles`; says where the chip stands.
         """
-        started, entries = time.monotonic(), callbacks.count()
+        started, entries = time.process_time(), callbacks.count()
         if not int(self._dut.irq.value):
             await First(RisingEdge(self._dut.irq), Timer(limit_cycles * CLOCK_NS, "ns"))
         if not int(self._dut.irq.value):
             raise HostError(f"no interrupt within {limit_cycles} cycles: {self.where()}")
-        return time.monotonic() - started, callbacks.count() - entries
+        return time.process_time() - started, callbacks.count() - entries
 
     def where(self) -> str:
         """Say where the chip stands: the last dispatched word and what each engine works on."""

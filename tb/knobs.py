@@ -32,6 +32,7 @@ class Knobs:
     error_first: int = 0
     error_last: int = 0
     log: int = 1
+    trace: int = 0
 
     def __post_init__(self) -> None:
         for name in ("read_latency", "write_latency"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the logs that the bench writes: SRAM writes and engine events, as numpy records."""
+"""Reads the logs that the bench writes: SRAM writes, engine events and the trace, as records."""
 
 from __future__ import annotations
 
@@ -22,6 +22,44 @@ EVENT: np.dtype[Any] = np.dtype(
 """One dispatched word (`kind` DISPATCH) or finished instruction (`kind` DONE, its engine)."""
 
 DISPATCH, DONE = 1, 2
+
+START, INTERRUPT, TAKE, STATE, SAMPLE = 1, 2, 3, 4, 5
+"""Kinds of record in the trace, which has the layout of `EVENT`.
+
+START and INTERRUPT: of the program. TAKE: `engine` takes the command of `instr`. STATE (with the
+knob `trace`): `engine`, or SEQUENCER, is from this cycle on in state `word[0]` on `instr`. SAMPLE
+(with the knob): see `Sample`.
+"""
+SEQUENCER = 6
+WINDOW = 16
+"""Cycles of a sample."""
+
+STATES = (
+    "idle",
+    "work",
+    "pipeline fills or drains",
+    "SRAM read port",
+    "SRAM write port",
+    "parameter stream",
+    "bus: read data",
+    "bus: write channel",
+    "bus: write response",
+    "free accumulator bank",
+    "parameters of the tile before in use",
+    "barrier",
+    "queue full",
+    "stream ticket",
+    "microcode",
+    "END: engines",
+)
+"""What the states of the trace (`state_e` of tb_pkg) mean; from the fourth on: waits for that."""
+IDLE, WORK, PIPELINE, FETCH = 0, 1, 2, 14
+
+SAMPLE_WORD: np.dtype[Any] = np.dtype(
+    [("fifo", "<u4"), ("read", "<u4"), ("stream", "<u4"), ("write", "<u4")]
+)
+"""`word` of a SAMPLE: 16-byte words in the parameter FIFO; beats on the bus in the last WINDOW
+cycles: read, those of them for the stream, written."""
 PORTS = ("ld", "gemm", "smx", "nrm", "vec")
 
 

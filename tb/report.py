@@ -29,7 +29,7 @@ class Line:
         compared, mismatches: bytes compared and bytes that differ.
         cycles, macs, read_beats, write_beats: sums of the counters.
         read_needed, write_needed: bytes that no implementation could avoid: stream, input, output.
-        seconds: wall-clock time of the simulation.
+        seconds: processor time of the simulation.
     """
 
     name: str

@@ -145,24 +145,29 @@ def _simulator_error(log: Path) -> str:
     return ""
 
 
-def run(job: Job) -> Result:
-    """Run one test and say how it ended."""
-    _prepare(job.folder)
-    log = job.folder / "log.txt"
-    command = [
-        str(job.configuration.binary),
-        f"+run_dir={job.folder}",
+def command(job: Job, binary: Path, folder: Path) -> list[str]:
+    """Return the command that simulates a job in `folder`, with the job's random reset state."""
+    return [
+        str(binary),
+        f"+run_dir={folder}",
         f"+array_dim={job.configuration.array_dim}",
         "+verilator+rand+reset+2",
         f"+verilator+seed+{job.seed % 0x7FFFFFFF or 1}",
     ]
+
+
+def run(job: Job) -> Result:
+    """Run one test and say how it ended."""
+    _prepare(job.folder)
+    log = job.folder / "log.txt"
+    arguments = command(job, job.configuration.binary, job.folder)
     if job.waves is not None:
-        command += ["--trace", "--trace-file", str(job.waves)]
+        arguments += ["--trace", "--trace-file", str(job.waves)]
     started = time.monotonic()
     with log.open("wb") as file:
         try:
             status: int | str = subprocess.run(
-                command,
+                arguments,
                 cwd=job.folder,
                 env=_environment(job),
                 stdout=file,

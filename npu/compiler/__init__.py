@@ -5,6 +5,7 @@ A further decoder is one file beside gpt2.py: it emits instructions through `Pro
 its tensors with `place` and lays out its shares with the functions of `stream`.
 """
 
+from npu.compiler.account import Piece, overhead, pieces
 from npu.compiler.builder import CompiledBlock, CompileError, ProgramBuilder
 from npu.compiler.gpt2 import compile_block
 from npu.compiler.pack import Pack, PackError, pack, unpack
@@ -17,12 +18,15 @@ __all__ = [
     "MissingTensorError",
     "Pack",
     "PackError",
+    "Piece",
     "ProgramBuilder",
     "Share",
     "Stream",
     "TensorRef",
     "collect",
     "compile_block",
+    "overhead",
     "pack",
+    "pieces",
     "unpack",
 ]

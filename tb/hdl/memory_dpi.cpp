@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The C++ side of the bench: maps the files that Python shares (memory.bin, sram.bin) and appends
-// the logs of SRAM writes and engine events (sram_writes.bin, events.bin), all in the run's folder.
+// the logs of SRAM writes, engine events and the trace (sram_writes.bin, events.bin, trace.bin), all
+// in the run's folder.
 // Write data is held until the response is sent, so that nobody sees it early.
 
 #include <fcntl.h>
@@ -82,12 +83,20 @@ struct Bench {
   Mapping sram;
   FILE* writes = nullptr;
   FILE* events = nullptr;
+  FILE* trace = nullptr;
   std::deque<HeldBeat> held;
 };
 
 Bench& bench() {
   static Bench instance;
   return instance;
+}
+
+void log_event(FILE* file, uint64_t cycle, unsigned int kind, unsigned int engine,
+               unsigned int instr, const svBitVecVal* word) {
+  EventRecord record{cycle, static_cast<uint16_t>(kind), static_cast<uint16_t>(engine), instr, {}};
+  std::memcpy(record.word, word, kBeatBytes);
+  std::fwrite(&record, sizeof(record), 1, file);
 }
 
 }  // namespace
@@ -101,6 +110,7 @@ void tb_open(const char* run_dir, unsigned int sram_bytes) {
   if (bench().sram.size != sram_bytes) die("sram.bin has another size than the SRAM of the design");
   bench().writes = create_log(folder + "sram_writes.bin");
   bench().events = create_log(folder + "events.bin");
+  bench().trace = create_log(folder + "trace.bin");
 }
 
 svBit tb_memory_has(unsigned int address) {
@@ -144,14 +154,18 @@ void tb_log_write(uint64_t cycle, unsigned int instr, unsigned int port, unsigne
 
 void tb_log_event(uint64_t cycle, unsigned int kind, unsigned int engine, unsigned int instr,
                   const svBitVecVal* word) {
-  EventRecord record{cycle, static_cast<uint16_t>(kind), static_cast<uint16_t>(engine), instr, {}};
-  std::memcpy(record.word, word, kBeatBytes);
-  std::fwrite(&record, sizeof(record), 1, bench().events);
+  log_event(bench().events, cycle, kind, engine, instr, word);
+}
+
+void tb_log_trace(uint64_t cycle, unsigned int kind, unsigned int engine, unsigned int instr,
+                  const svBitVecVal* word) {
+  log_event(bench().trace, cycle, kind, engine, instr, word);
 }
 
 void tb_flush() {
   std::fflush(bench().writes);
   std::fflush(bench().events);
+  std::fflush(bench().trace);
 }
 
 }  // extern "C"

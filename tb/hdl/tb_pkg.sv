@@ -30,6 +30,35 @@ package tb_pkg;
   localparam int unsigned EventDispatch = 1;
   localparam int unsigned EventDone = 2;
 
+  // Kinds of record in the trace: milestones, always written; states and samples with knob_trace.
+  localparam int unsigned TraceStart = 1;  // the core takes a start
+  localparam int unsigned TraceInterrupt = 2;
+  localparam int unsigned TraceTake = 3;  // an engine takes a command
+  localparam int unsigned TraceState = 4;  // an engine, or the sequencer, has a new state_e
+  localparam int unsigned TraceSample = 5;  // bus and stream in the last TraceWindow cycles
+  localparam int unsigned TraceWindow = 16;
+
+  // What an engine or the sequencer does, or what it waits for; the numbers are those of
+  // tb/logs.py.
+  typedef enum logic [3:0] {
+    StateIdle = 4'd0,
+    StateWork = 4'd1,
+    StatePipeline = 4'd2,  // filling or emptying its own pipeline
+    StateReadPort = 4'd3,  // an SRAM read is refused
+    StateWritePort = 4'd4,
+    StateStream = 4'd5,  // the parameter stream has nothing
+    StateReadData = 4'd6,  // of the memory bus
+    StateWriteChannel = 4'd7,
+    StateResponse = 4'd8,
+    StateAccumulator = 4'd9,  // no free bank
+    StateParameter = 4'd10,  // the parameters of the tile before are still in use
+    StateBarrier = 4'd11,
+    StateQueueFull = 4'd12,
+    StateTicket = 4'd13,  // no room for one more share, or a rewind
+    StateFetch = 4'd14,
+    StateEnd = 4'd15  // END waits for the engines
+  } state_e;
+
   function automatic logic [31:0] next_random(logic [31:0] state);
     logic [31:0] x;
     x = (state == '0) ? 32'h9e37_79b9 : state;
@@ -81,6 +110,13 @@ package tb_pkg;
     input bit [127:0] data
   );
   import "DPI-C" function void tb_log_event(
+    input longint unsigned cycle,
+    input int unsigned kind,
+    input int unsigned engine,
+    input int unsigned instr,
+    input bit [127:0] word
+  );
+  import "DPI-C" function void tb_log_trace(
     input longint unsigned cycle,
     input int unsigned kind,
     input int unsigned engine,

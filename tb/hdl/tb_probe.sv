@@ -2,7 +2,8 @@
 //
 // The only module of the bench that looks inside the chip. It writes down every SRAM write with its
 // instruction, every dispatched word and every finished instruction as records that Python reads
-// (tb/logs.py), copies the SRAM to the shared file on request, and shows opcodes for waveforms.
+// (tb/logs.py), on demand also what every engine does or waits for in each cycle, copies the SRAM to
+// the shared file on request, and shows opcodes for waveforms.
 
 module tb_probe #(
   parameter int unsigned SramKiB = 256
@@ -11,6 +12,8 @@ module tb_probe #(
   input logic        rst_ni,
   input logic [63:0] cycle_i,
   input logic        log_i,
+  input logic        trace_i,  // with states and samples
+  input logic        irq_i,
   input logic        sync_i,   // rising edge: copy the SRAM, flush the logs
 
   output logic [ 5:0]       engine_busy_o,
@@ -33,11 +36,15 @@ module tb_probe #(
   logic [31:0] dispatch_instr;
   logic [127:0] dispatch_word;
   logic [NumEngines-1:0] engine_done;
+  logic [NumEngines-1:0] engine_take;
+  logic started;
 
   assign dispatch_fire  = tb_top.dut.u_core.u_seq.u_dispatch.fire_o;
   assign dispatch_instr = tb_top.dut.u_core.u_seq.u_dispatch.entry_i.index;
   assign dispatch_word  = tb_top.dut.u_core.u_seq.u_dispatch.entry_i.word;
   assign engine_done    = tb_top.dut.u_core.engine_done;
+  assign engine_take    = tb_top.dut.u_core.cmd_valid & tb_top.dut.u_core.cmd_ready;
+  assign started        = tb_top.dut.u_core.started_o;
   assign engine_busy_o  = tb_top.dut.u_core.engine_busy_o;
   assign engine_stall_o = tb_top.dut.u_core.engine_stall_o;
   for (genvar e = 0; e < int'(NumEngines); e++) begin : gen_engine_instr
@@ -60,9 +67,21 @@ module tb_probe #(
     assign sram_wr_instr[p] = tb_top.dut.u_core.u_engines.wr_req[p].instr;
   end
 
+  // The instruction of the command that waits in front of each engine
+  logic [NumEngines-1:0][31:0] taken_instr;
+  assign taken_instr[npu_isa_pkg::EngLd]   = tb_top.dut.u_core.load_cmd.instr;
+  assign taken_instr[npu_isa_pkg::EngSt]   = tb_top.dut.u_core.store_cmd.instr;
+  assign taken_instr[npu_isa_pkg::EngGemm] = tb_top.dut.u_core.gemm_cmd.instr;
+  assign taken_instr[npu_isa_pkg::EngSmx]  = tb_top.dut.u_core.smx_cmd.instr;
+  assign taken_instr[npu_isa_pkg::EngNrm]  = tb_top.dut.u_core.nrm_cmd.instr;
+  assign taken_instr[npu_isa_pkg::EngVec]  = tb_top.dut.u_core.vec_cmd.instr;
+
   // -----------------------------------------------------------------------------------------------
   // Logs
   // -----------------------------------------------------------------------------------------------
+  logic irq_q = 1'b0;
+  always_ff @(posedge clk_i) irq_q <= irq_i;
+
   always_ff @(posedge clk_i) begin
     if (rst_ni && log_i) begin
       if (sram_wr_fire != '0) begin
@@ -76,6 +95,139 @@ module tb_probe #(
         for (int unsigned e = 0; e < NumEngines; e++) begin
           if (engine_done[e]) tb_log_event(cycle_i, EventDone, e, engine_instr_o[e], '0);
         end
+      end
+      if (engine_take != '0) begin
+        for (int unsigned e = 0; e < NumEngines; e++) begin
+          if (engine_take[e]) tb_log_trace(cycle_i, TraceTake, e, taken_instr[e], '0);
+        end
+      end
+      if (started) tb_log_trace(cycle_i, TraceStart, 0, '0, '0);
+      if (irq_i && !irq_q) tb_log_trace(cycle_i, TraceInterrupt, 0, '0, '0);
+    end
+  end
+
+  // -----------------------------------------------------------------------------------------------
+  // Trace: the states of the engines and of the sequencer, whenever one changes
+  // -----------------------------------------------------------------------------------------------
+  // Functions, so that nothing of this is computed while there is no trace.
+
+  // An engine that is busy between its SRAM ports and the parameter stream
+  function automatic state_e port_state(logic busy, logic works, logic read_refused,
+                                        logic write_refused, logic stream_empty);
+    if (!busy) return StateIdle;
+    if (works) return StateWork;
+    if (write_refused) return StateWritePort;
+    if (stream_empty) return StateStream;
+    if (read_refused) return StateReadPort;
+    return StatePipeline;
+  endfunction
+
+  `define ENGINES tb_top.dut.u_core.u_engines
+  `define DISPATCH tb_top.dut.u_core.u_seq.u_dispatch
+
+  function automatic state_e load_state();
+    if (!`ENGINES.u_load.busy_o) return StateIdle;
+    if (!`ENGINES.u_load.wr_req_o.valid) return StateReadData;
+    return `ENGINES.u_load.wr_ready_i ? StateWork : StateWritePort;
+  endfunction
+
+  function automatic state_e store_state();
+    if (!`ENGINES.u_store.busy_o) return StateIdle;
+    if (`ENGINES.u_store.w_o.valid && `ENGINES.u_store.w_ready_i) return StateWork;
+    if (`ENGINES.u_store.w_o.valid || `ENGINES.u_store.wr_req_o.valid) return StateWriteChannel;
+    if (`ENGINES.u_store.rd_req_o.valid && !`ENGINES.u_store.rd_ready_i) return StateReadPort;
+    return StateResponse;
+  endfunction
+
+  function automatic state_e gemm_state();
+    state_e state;
+    logic   read_refused;
+    read_refused = 1'b0;
+    for (int unsigned p = 0; p < 4; p++) begin
+      read_refused |= `ENGINES.u_gemm.rd_req_o[p].valid && !`ENGINES.u_gemm.rd_ready_i[p];
+    end
+    state = port_state(
+        `ENGINES.u_gemm.busy_o,
+        `ENGINES.u_gemm.row_valid || `ENGINES.u_gemm.u_loader.beat_go,
+        read_refused,
+        `ENGINES.u_gemm.wr_req_o.valid && !`ENGINES.u_gemm.wr_ready_i,
+        `ENGINES.u_gemm.stream_ready_o && !`ENGINES.u_gemm.stream_valid_i
+    );
+    if (state != StatePipeline) return state;
+    if (`ENGINES.u_gemm.u_sums.u_feeder.slice_valid &&
+        `ENGINES.u_gemm.u_sums.u_feeder.column_start &&
+        `ENGINES.u_gemm.u_sums.u_feeder.banks_q == '0)
+      return StateAccumulator;
+    if (`ENGINES.u_gemm.param_in_valid && !`ENGINES.u_gemm.param_in_ready) return StateParameter;
+    return StatePipeline;
+  endfunction
+
+  `define ROW_STATE(ENGINE, STREAM_EMPTY) \
+      port_state(ENGINE.busy_o, (ENGINE.rd_req_o.valid && ENGINE.rd_ready_i) || \
+                 (ENGINE.wr_req_o.valid && ENGINE.wr_ready_i), \
+                 ENGINE.rd_req_o.valid && !ENGINE.rd_ready_i, \
+                 ENGINE.wr_req_o.valid && !ENGINE.wr_ready_i, STREAM_EMPTY)
+
+  function automatic state_e sequencer_state();
+    if (!tb_top.dut.u_core.busy_o || `DISPATCH.end_o) return StateIdle;
+    if (!`DISPATCH.entry_valid_i) return StateFetch;
+    if (`DISPATCH.fire_o) return StateWork;
+    if (`DISPATCH.is_engine && !`DISPATCH.cmd_ready_i[`DISPATCH.engine]) return StateQueueFull;
+    if (`DISPATCH.word.opcode == npu_isa_pkg::OpBarrier) return StateBarrier;
+    if (`DISPATCH.word.opcode == npu_isa_pkg::OpEnd) return StateEnd;
+    return StateTicket;
+  endfunction
+
+  function automatic state_e state_of(int unsigned e);
+    unique case (e)
+      0: return load_state();
+      1: return store_state();
+      2: return gemm_state();
+      3: return `ROW_STATE(`ENGINES.u_softmax, 1'b0);
+      4:
+      return
+      `ROW_STATE(`ENGINES.u_layernorm,
+                 `ENGINES.u_layernorm.stream_ready_o && !`ENGINES.u_layernorm.stream_valid_i)
+      ;
+      5:
+      return
+      `ROW_STATE(`ENGINES.u_vec, `ENGINES.u_vec.stream_ready_o && !`ENGINES.u_vec.stream_valid_i)
+      ;
+      default: return sequencer_state();
+    endcase
+  endfunction
+
+  state_e traced_q[NumEngines+1] = '{default: StateIdle};
+  logic [NumEngines:0][31:0] traced_instr_q;
+  int unsigned reads_q = 0;
+  int unsigned stream_reads_q = 0;
+  int unsigned writes_q = 0;
+
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && trace_i) begin
+      automatic logic [NumEngines:0][31:0] state_instr = {dispatch_instr, engine_instr_o};
+      for (int unsigned e = 0; e <= NumEngines; e++) begin
+        automatic state_e state = state_of(e);
+        if (state != traced_q[e] || (state != StateIdle && state_instr[e] != traced_instr_q[e]))
+          tb_log_trace(cycle_i, TraceState, e, state_instr[e], 128'(state));
+        traced_q[e] <= state;
+      end
+      traced_instr_q <= state_instr;
+
+      reads_q <= reads_q + 32'(tb_top.rvalid && tb_top.M_AXI_RREADY);
+      stream_reads_q <= stream_reads_q + 32'(tb_top.dut.u_core.stream_beat_o);
+      writes_q <= writes_q + 32'(tb_top.M_AXI_WVALID && tb_top.wready);
+      if (cycle_i % 64'(TraceWindow) == '0) begin
+        tb_log_trace(cycle_i, TraceSample, 0, '0, {
+                     writes_q,
+                     stream_reads_q,
+                     reads_q,
+                     4 * (32'(tb_top.dut.u_core.u_streamer.u_fifo.stored_q) +
+               32'(tb_top.dut.u_core.u_streamer.u_fifo.out_valid_q))
+                     });
+        reads_q <= 32'(tb_top.rvalid && tb_top.M_AXI_RREADY);
+        stream_reads_q <= 32'(tb_top.dut.u_core.stream_beat_o);
+        writes_q <= 32'(tb_top.M_AXI_WVALID && tb_top.wready);
       end
     end
   end

@@ -41,6 +41,7 @@ module tb_top #(
   logic [31:0] knob_error_last = '0;
   logic [31:0] knob_seed = 32'd1;
   logic knob_log = 1'b1;
+  logic knob_trace = 1'b0;  // write down what every engine does or waits for, cycle by cycle
   logic knob_python_memory = 1'b0;  // Python answers on M_AXI_* instead of the memory here
 
   memory_knobs_t read_knobs;
@@ -325,6 +326,8 @@ module tb_top #(
     .rst_ni           (rst_n),
     .cycle_i          (cycle),
     .log_i            (knob_log),
+    .trace_i          (knob_trace),
+    .irq_i            (irq),
     .sync_i           (sync),
     .engine_busy_o    (engine_busy),
     .engine_stall_o   (engine_stall),

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accounts for every byte of a compiled stream: what it is for, and how much of it is necessary.
+
+Necessary are weights without padding, 8 bytes per output channel, 4 per norm channel, and tables as
+the format lists them. The rest is padding and headers. Layouts: docs/reference/isa.md.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from npu.compiler.builder import CompiledBlock
+from npu.isa.gemm import Q_CHANNEL, Q_TENSOR, GemmForm
+from npu.isa.generated import Opcode
+from npu.isa.instruction import Instruction
+from npu.isa.operands import TABLE_BYTES, share_bytes, up
+
+CHANNEL_BYTES, NORM_CHANNEL_BYTES, HEADER_BYTES = 8, 4, 64
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of an instruction's share.
+
+    Attributes:
+        share: name of the share.
+        what: "weights", "channels", "table", "norm channels" or "header".
+        bytes: as it lies in the stream.
+        necessary: those of them that no format could leave out.
+
+    """
+
+    share: str
+    what: str
+    bytes: int
+    necessary: int
+
+
+def _gemm(word: Instruction, name: str, edge: int) -> Iterator[Piece]:
+    form = GemmForm.of(word)
+    columns = up(word.n, edge)
+    if form.activation:
+        yield Piece(name, "table", TABLE_BYTES, TABLE_BYTES)
+    if form.mode and form.requant and form.q == Q_TENSOR:
+        yield Piece(name, "header", HEADER_BYTES, 0)
+    if form.mode and form.requant and form.q == Q_CHANNEL:
+        yield Piece(name, "channels", CHANNEL_BYTES * columns, CHANNEL_BYTES * word.n)
+    if form.stream:
+        yield Piece(name, "weights", columns * up(word.k, edge), word.n * word.k)
+
+
+def _norm(word: Instruction, name: str) -> Iterator[Piece]:
+    yield Piece(name, "header", HEADER_BYTES, 0)
+    size = up(NORM_CHANNEL_BYTES * up(word.n), HEADER_BYTES)
+    yield Piece(name, "norm channels", size, NORM_CHANNEL_BYTES * word.n)
+
+
+def pieces(block: CompiledBlock) -> list[Piece]:
+    """Return the parts of a block's stream in order.
+
+    Raises ValueError if they are not all of it.
+    """
+    takers = [word for word in block.program.instructions if share_bytes(word, block.edge)]
+    found: list[Piece] = []
+    for word, share in zip(takers, block.shares, strict=True):
+        if word.opcode == Opcode.GEMM:
+            parts = list(_gemm(word, share.name, block.edge))
+        elif word.opcode in (Opcode.LAYERNORM, Opcode.RMSNORM):
+            parts = list(_norm(word, share.name))
+        else:
+            parts = [Piece(share.name, "table", TABLE_BYTES, TABLE_BYTES)]
+        size = sum(part.bytes for part in parts)
+        if size != share.bytes:
+            raise ValueError(f"share {share.name}: parts of {size} bytes, it has {share.bytes}")
+        found += parts
+    return found
+
+
+def overhead(parts: Sequence[Piece]) -> float:
+    """Return the bytes of the stream per necessary byte."""
+    return sum(part.bytes for part in parts) / sum(part.necessary for part in parts)

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmarks: for each the program, what of it is timed, the work in it, and its bar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cache, partial
+
+import numpy as np
+
+from golden import gpt2
+from npu.asm import assemble
+from npu.compiler import CompiledBlock, compile_block
+from npu.compiler.stream import gemm_share
+from npu.isa import Instruction, Opcode
+from tb.benchmarks import ideal
+from tb.benchmarks.ideal import Work
+from tb.knobs import Knobs
+from tb.paths import ROOT
+from weights.model import Linear, QuantizedModel
+from weights.quantize import quantize_checkpoint
+
+CHECKPOINT = ROOT / "weights" / "checkpoints" / "gpt2-tiny"
+TEXT = (
+    "The parser accepts a list of strings and returns a namespace object. If an option is not "
+    "present at the command line, its default value is used."
+)
+LAYER = 0
+
+
+class Interval(Enum):
+    """What is timed; both ends count from the cycle of the one event to that of the other."""
+
+    PROGRAM = "start to interrupt"
+    INSTRUCTION = "the instruction's command taken by its engine to its done"
+    DISPATCHED = "dispatch of the instruction to its done"
+    CHAIN = "first dispatch to last done of the instructions of this kind"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What a figure must reach.
+
+    Attributes:
+        limit: the figure itself may be equal.
+        least: True if the figure must not be smaller, False if it must not be larger.
+        cycles: True if the figure is the number of cycles, False if it is the ratio.
+    """
+
+    limit: float
+    least: bool = False
+    cycles: bool = False
+
+    def met(self, ratio: float, cycles: int) -> bool:
+        """Whether a benchmark with these results is good enough."""
+        value = cycles if self.cycles else ratio
+        return value >= self.limit if self.least else value <= self.limit
+
+    def __str__(self) -> str:
+        """As in a table: `<= 1.03`, `<= 5,000 cycles`."""
+        return f"{'>=' if self.least else '<='} {self.limit:,}{' cycles' if self.cycles else ''}"
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a benchmark puts into memory.
+
+    Attributes:
+        program: instruction words; operands not mentioned in `inputs` are what SRAM holds at reset,
+            which is random.
+        stream: the parameter stream.
+        inputs: bytes at BASE0.
+    """
+
+    program: list[Instruction]
+    stream: bytes = b""
+    inputs: bytes = b""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One benchmark.
+
+    Attributes:
+        name: as in bench.json.
+        parameters: its shape, for bench.json.
+        work: what must be done within the timed interval.
+        load: makes program and data.
+        interval: what is timed.
+        opcode: of the timed instruction where the interval is not the whole program.
+        bar: None for figures that are only shown.
+        share: the ratio is ideal / cycles, the share of the bus, and not cycles / ideal.
+        knobs: the memory.
+        limit: cycles that it may take at all.
+        traced: whether there is a timeline.
+        stream_bursts: what the host writes to STREAM_LIMIT, None to leave it as reset does.
+    """
+
+    name: str
+    parameters: Mapping[str, int]
+    work: Work
+    load: Callable[[np.random.Generator], Load]
+    bar: Bar | None = None
+    share: bool = False
+    interval: Interval = Interval.PROGRAM
+    opcode: Opcode = Opcode.END
+    knobs: Knobs = field(default_factory=Knobs)
+    limit: int = 600_000
+    traced: bool = False
+    stream_bursts: int | None = None
+
+    def ratio(self, cycles: int) -> float:
+        """Return the figure of bench.json for a run of `cycles`."""
+        ideal_cycles = self.work.ideal_cycles
+        return ideal_cycles / cycles if self.share else cycles / ideal_cycles
+
+
+def _text(text: str, random: np.random.Generator, inputs: int = 0) -> Load:
+    words = assemble(text).instructions
+    return Load(words, inputs=random.integers(0, 256, inputs, np.uint8).tobytes())
+
+
+def _linear(random: np.random.Generator, n: int, k: int) -> bytes:
+    """Return a share of full-range weights whose results are mostly not saturated."""
+    return gemm_share(
+        Linear(
+            random.integers(-127, 128, (k, n), np.int8),
+            random.integers(-(1 << 12), 1 << 12, n).astype(np.int32),
+            random.integers(1 << 14, 1 << 15, n).astype(np.uint16),
+            np.full(n, 26, np.uint8),
+        )
+    )
+
+
+def _sram_gemm(random: np.random.Generator) -> Load:
+    text = "GEMM dst=0x8000 src0=0x0 src1=0x4000 M=128 N=128 K=128 q=imm mul=9000 sh=24 out=i8"
+    return _text(f"{text}\nEND", random)
+
+
+def _stream_gemm(m: int, n: int, k: int, random: np.random.Generator) -> Load:
+    text = f"GEMM dst=0x20000 src0=0x0 M={m} N={n} K={k} B=stream q=ch bias out=i8\nEND"
+    return Load(assemble(text).instructions, _linear(random, n, k))
+
+
+def _catch_up(random: np.random.Generator) -> Load:
+    # The softmax takes about ten times as long as the bus needs to fill the FIFO.
+    text = """
+        SOFTMAX dst=0x20000 src0=0x10000 src1=0x30000 M=64 N=512 out=u16
+        BARRIER smx
+        GEMM dst=0x1000 src0=0x0 M=1 N=256 K=112 B=stream q=ch bias out=i8
+        END
+    """
+    return Load(assemble(text).instructions, _linear(random, 256, 112))
+
+
+def _dma(count: int, size: int, random: np.random.Generator) -> Load:
+    text = "".join(
+        f"DMA_LOAD dst={size * index:#x} M=1 N={size} b=0 off={size * index:#x}\n"
+        for index in range(count)
+    )
+    return _text(text + "END", random, count * size)
+
+
+def _dma_fetched(count: int, size: int, random: np.random.Generator) -> Load:
+    # While the softmax runs, the queue of the microcode fetch fills with what follows.
+    load = _dma(count, size, random)
+    wait = assemble("SOFTMAX dst=0x30000 src0=0x20000 src1=0x3F000 M=16 N=64 out=u16\nBARRIER smx")
+    return Load(wait.instructions + load.program, inputs=load.inputs)
+
+
+def _dma_rows(rows: int, size: int, random: np.random.Generator) -> Load:
+    text = f"DMA_LOAD dst=0x0 M={rows} N={size} b=0 pitch={2 * size}\nEND"
+    return _text(text, random, 2 * rows * size)
+
+
+@cache
+def model() -> QuantizedModel:
+    """Return the shipped checkpoint, quantised."""
+    return quantize_checkpoint(str(CHECKPOINT))
+
+
+def compiled(rows: int) -> CompiledBlock:
+    """Return the fused block of the blocks' benchmarks."""
+    return compile_block(model(), LAYER, rows)
+
+
+def _block(rows: int, random: np.random.Generator) -> Load:
+    del random  # the input is a real one
+    block = compiled(rows)
+    inputs = gpt2.residuals(model(), list(TEXT.encode()[:rows]))[LAYER]
+    return Load(block.program.instructions, block.stream, inputs.astype("<i2").tobytes())
+
+
+def _stream_case(name: str, m: int, n: int, k: int, limit: float, latency: int = 40) -> Case:
+    return Case(
+        name,
+        {"m": m, "n": n, "k": k, "latency": latency},
+        ideal.linear(m, n, k),
+        partial(_stream_gemm, m, n, k),
+        Bar(limit),
+        knobs=Knobs(read_latency=latency, write_latency=latency),
+        stream_bursts=None if latency == 40 else 16,
+    )
+
+
+def _block_case(rows: int, limit: int | None = None, *, traced: bool = True) -> Case:
+    hidden, heads, ffn = 64, 4, 256
+    return Case(
+        f"block_s{rows}",
+        {"rows": rows, "hidden": hidden, "heads": heads, "ffn": ffn, "latency": 40},
+        ideal.block(rows, hidden, heads, ffn),
+        partial(_block, rows),
+        None if limit is None else Bar(limit, cycles=True),
+        traced=traced,
+    )
+
+
+def _dma_case(
+    name: str,
+    count: int,
+    size: int,
+    limit: float | None,
+    load: Callable[[int, int, np.random.Generator], Load] = _dma,
+) -> Case:
+    return Case(
+        name,
+        {"transfers": count, "bytes": size, "latency": 40},
+        ideal.transfer(count * size),
+        partial(load, count, size),
+        None if limit is None else Bar(limit, least=True),
+        share=True,
+        interval=Interval.CHAIN,
+        opcode=Opcode.DMA_LOAD,
+    )
+
+
+def _cases() -> Iterator[Case]:
+    yield Case(
+        "gemm_sram_128",
+        {"m": 128, "n": 128, "k": 128, "latency": 40},
+        ideal.multiply(128, 128, 128),
+        _sram_gemm,
+        Bar(1.03),
+        interval=Interval.INSTRUCTION,
+        opcode=Opcode.GEMM,
+        traced=True,
+    )
+    yield _stream_case("gemm_stream_m1_l40", 1, 3072, 768, 1.005)
+    yield _stream_case("gemm_stream_m1_l200", 1, 3072, 768, 1.01, latency=200)
+    yield _stream_case("gemm_stream_m16", 16, 768, 768, 1.02)
+    yield _stream_case("gemm_stream_m128", 128, 768, 768, 1.01)
+    yield Case(
+        "gemm_catch_up",
+        {"m": 1, "n": 256, "k": 112, "latency": 40},
+        ideal.multiply(1, 256, 112),  # the stream is in the FIFO already
+        _catch_up,
+        Bar(1000, cycles=True),
+        interval=Interval.DISPATCHED,
+        opcode=Opcode.GEMM,
+        traced=True,
+    )
+    yield _block_case(16, 5000)
+    yield _block_case(1, 3750)
+    yield _block_case(5)
+    yield _block_case(128, traced=False)
+    yield _dma_case("dma_4k", 64, 4096, 0.99)
+    yield _dma_case("dma_256", 60, 256, 0.95, _dma_fetched)
+    yield _dma_case("dma_256_long", 512, 256, None)
+    yield Case(
+        "dma_256_rows",
+        {"transfers": 1, "rows": 512, "bytes": 256, "latency": 40},
+        ideal.transfer(512 * 256),
+        partial(_dma_rows, 512, 256),
+        share=True,
+        interval=Interval.CHAIN,
+        opcode=Opcode.DMA_LOAD,
+    )
+
+
+CASES = {case.name: case for case in _cases()}
+LONG_RUN = "gemm_stream_m128"
+"""The longest benchmark: speed of the bench and calls into Python are taken from it."""

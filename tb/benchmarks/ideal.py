@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The least time that work can take on bus and array, from shapes alone.
+
+`ideal_cycles` is the larger of two times: the multiplications at 256 a cycle, and the necessary
+bytes at 16 a cycle, where reads and writes have a channel each and the slower one counts. Necessary
+are weights without padding, 8 bytes per output channel, 4 per norm channel, tables as listed in
+the stream's format, input and output; never microcode. Nothing here comes from a run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from npu.isa.operands import TABLE_BYTES
+
+MACS_PER_CYCLE = 256
+BYTES_PER_CYCLE = 16
+CHANNEL_BYTES, NORM_CHANNEL_BYTES = 8, 4
+
+Bound = Literal["mac", "bus"]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What must be done, whatever the chip looks like; sums of works are works.
+
+    Attributes:
+        macs: multiplications of 8 by 8 bits.
+        read_bytes, write_bytes: necessary bytes on the bus.
+    """
+
+    macs: int = 0
+    read_bytes: int = 0
+    write_bytes: int = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(
+            self.macs + other.macs,
+            self.read_bytes + other.read_bytes,
+            self.write_bytes + other.write_bytes,
+        )
+
+    @property
+    def mac_cycles(self) -> int:
+        """Cycles of the array, rounded up."""
+        return -(-self.macs // MACS_PER_CYCLE)
+
+    @property
+    def bus_cycles(self) -> int:
+        """Cycles of the busier channel, rounded up."""
+        return -(-max(self.read_bytes, self.write_bytes) // BYTES_PER_CYCLE)
+
+    @property
+    def ideal_cycles(self) -> int:
+        """The larger of both."""
+        return max(self.mac_cycles, self.bus_cycles)
+
+    @property
+    def bound(self) -> Bound:
+        """Which of the two it is."""
+        return "mac" if self.mac_cycles >= self.bus_cycles else "bus"
+
+
+def transfer(read_bytes: int = 0, write_bytes: int = 0) -> Work:
+    """Input and output."""
+    return Work(0, read_bytes, write_bytes)
+
+
+def multiply(m: int, n: int, k: int, *, wide: bool = False) -> Work:
+    """(m, k) times (k, n), both in SRAM; 16-bit values (`wide`) take two multiplications each."""
+    return Work(m * n * k * (2 if wide else 1))
+
+
+def linear(m: int, n: int, k: int, *, table: bool = False) -> Work:
+    """`multiply` with streamed INT8 weights, a channel record per column, and maybe a table."""
+    stream = k * n + CHANNEL_BYTES * n + (TABLE_BYTES if table else 0)
+    return multiply(m, n, k) + transfer(stream)
+
+
+def norm(n: int) -> Work:
+    """A norm with streamed parameters, whatever the number of rows."""
+    return transfer(NORM_CHANNEL_BYTES * n)
+
+
+def block(rows: int, hidden: int, heads: int, ffn: int) -> Work:
+    """One GPT-2 block on positions 0 to rows-1, int16 residuals in and out."""
+    head_dim = hidden // heads
+    work = transfer(2 * rows * hidden, 2 * rows * hidden) + norm(hidden) + norm(hidden)
+    work += linear(rows, 3 * hidden, hidden) + linear(rows, hidden, hidden)
+    work += linear(rows, ffn, hidden, table=True) + linear(rows, hidden, ffn)
+    for _ in range(heads):
+        work += multiply(rows, rows, head_dim) + multiply(rows, head_dim, rows, wide=True)
+    return work

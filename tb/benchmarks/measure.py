@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs one benchmark in the simulator: the cocotb tests here are named after their benchmarks."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import cocotb
+import numpy as np
+from cocotb._decorators import TestGenerator
+
+from npu.isa import Instruction
+from npu.isa.instruction import decode_image, encode_image
+from npu.regs.generated import SeqReg
+from tb import logs
+from tb.benchmarks.cases import CASES, LONG_RUN, Case, Interval
+from tb.dut import Dut
+from tb.environment import INPUT, Bench, Execution
+from tb.host import start_writes
+
+FIGURES, PROGRAM = "figures.json", "program.bin"
+"""Files in the run's folder; beside them the logs of the bench."""
+START_MEMORY, START_WRITES = "memory_start.bin", "start_writes.json"
+"""Files in the folder of the long run: what another host needs to repeat it."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one run has shown.
+
+    Attributes:
+        cycles: of the timed interval.
+        program_cycles: the chip's own count, from start to end.
+        bytes_read, bytes_written: beats on the bus times 16, of the whole program.
+        macs: useful 8x8-bit multiplications of the whole program, as the chip counted them.
+        seconds: processor time of the simulation from start to interrupt.
+        python_callbacks: entries into Python in that time.
+    """
+
+    cycles: int
+    program_cycles: int
+    bytes_read: int
+    bytes_written: int
+    macs: int
+    seconds: float
+    python_callbacks: int
+
+    @classmethod
+    def load(cls, folder: Path) -> Figures:
+        """Read what `save` wrote."""
+        return cls(**json.loads((folder / FIGURES).read_text(encoding="utf-8")))
+
+    def save(self, folder: Path) -> None:
+        """Write to the run's folder."""
+        (folder / FIGURES).write_text(json.dumps(asdict(self)), encoding="utf-8")
+
+
+def program_of(folder: Path) -> list[Instruction]:
+    """Return the program of the run in `folder`."""
+    return decode_image((folder / PROGRAM).read_bytes())
+
+
+def interval(
+    case: Case, program: list[Instruction], events: logs.Records, trace: logs.Records
+) -> int:
+    """Return the cycles of the timed interval.
+
+    Raises:
+        ValueError: the logs do not hold its two ends.
+    """
+
+    def cycles(records: logs.Records, kind: int) -> list[int]:
+        chosen = records[records["kind"] == kind]
+        if case.interval is not Interval.PROGRAM:
+            timed = [i for i, word in enumerate(program) if word.opcode == case.opcode]
+            chosen = chosen[np.isin(chosen["instr"], timed)]
+        return [int(cycle) for cycle in chosen["cycle"]]
+
+    first, last = {
+        Interval.PROGRAM: ((trace, logs.START), (trace, logs.INTERRUPT)),
+        Interval.INSTRUCTION: ((trace, logs.TAKE), (events, logs.DONE)),
+        Interval.DISPATCHED: ((events, logs.DISPATCH), (events, logs.DONE)),
+        Interval.CHAIN: ((events, logs.DISPATCH), (events, logs.DONE)),
+    }[case.interval]
+    begins, ends = cycles(*first), cycles(*last)
+    if not begins or len(begins) != len(ends):
+        raise ValueError(f"{case.name}: {len(begins)} begins and {len(ends)} ends in the logs")
+    return ends[-1] - begins[0]
+
+
+def _figures(case: Case, program: list[Instruction], execution: Execution) -> Figures:
+    finish = execution.finish
+    counters = finish.counters
+    return Figures(
+        cycles=interval(case, program, execution.events, execution.trace),
+        program_cycles=counters.cycles,
+        bytes_read=16 * counters.read_beats,
+        bytes_written=16 * counters.write_beats,
+        macs=counters.macs,
+        seconds=finish.seconds,
+        python_callbacks=finish.python_entries,
+    )
+
+
+async def measure(dut: Dut, case: Case) -> None:
+    """Run a benchmark; chip and model must agree in every byte before there are any figures."""
+    bench = await Bench.start(dut, replace(case.knobs, trace=int(case.traced)))
+    load = case.load(bench.random)
+    if load.inputs:
+        bench.memory.stage(INPUT, load.inputs)
+    start = bench.load(load.program, load.stream)
+    if case.stream_bursts is not None:
+        await bench.host.write_seq(SeqReg.STREAM_LIMIT, case.stream_bursts)
+    if case.name == LONG_RUN:
+        bench.memory.data.tofile(bench.run_dir / START_MEMORY)
+        (bench.run_dir / START_WRITES).write_text(json.dumps(start_writes(start)))
+    execution = await bench.run(load.program, start, limit=case.limit)
+    assert execution.finish.error is None, str(execution.finish.error)
+    (bench.run_dir / PROGRAM).write_bytes(encode_image(load.program))
+    _figures(case, load.program, execution).save(bench.run_dir)
+
+
+def _test(case: Case) -> TestGenerator:
+    async def run(dut: Dut) -> None:
+        await measure(dut, case)
+
+    return cocotb.test(name=case.name)(run)
+
+
+globals().update({case.name: _test(case) for case in CASES.values()})

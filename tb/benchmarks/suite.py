@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs all benchmarks and reports: bench.json, a table, the roofline, timelines, stream.json.
+
+A benchmark has figures only if chip and model agreed in every byte of its run.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from npu.compiler import Piece, overhead, pieces
+from tb import build, logs, runner
+from tb.benchmarks import plain, timeline
+from tb.benchmarks.cases import CASES, LONG_RUN, Bar, Case, compiled
+from tb.benchmarks.measure import Figures, program_of
+from tb.paths import BUILD, REPORTS, ROOT
+from tb.registry import BenchTest
+
+RUNS = BUILD / "bench"
+JSON, STREAM, ROOFLINE = REPORTS / "bench.json", REPORTS / "stream.json", REPORTS / "roofline.png"
+DRAWN = ("block_s16", "block_s1")
+"""Timelines that are also drawn as pictures."""
+PAIRS = 5
+"""Runs under cocotb and under the plain host, in turn."""
+BARS = {case.name: case.bar for case in CASES.values()} | {
+    "fast_vs_cpp": Bar(0.8, least=True),
+    "callbacks": Bar(1),
+}
+"""What each entry of bench.json must reach, None if it is only shown."""
+STREAM_MOST = 1.03
+"""Bytes of the packed stream per necessary byte where K and N are multiples of 16."""
+CONDITIONS = "memory latency 40, 16 bytes per cycle, array 16x16"
+
+
+class BenchError(RuntimeError):
+    """A benchmark did not run, or chip and model differ."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table.
+
+    Attributes:
+        entry: the record of bench.json.
+        program_cycles: cycles of the whole program, for the rate of calls into Python.
+    """
+
+    entry: dict[str, Any]
+    program_cycles: int
+
+    @property
+    def bar(self) -> Bar | None:
+        """What it must reach."""
+        return BARS[self.entry["name"]]
+
+    @property
+    def met(self) -> bool:
+        """Whether the bar is met, or there is none."""
+        return self.bar is None or self.bar.met(self.entry["ratio"], self.entry["cycles"])
+
+
+def _job(case: Case, configuration: build.Configuration) -> runner.Job:
+    test = BenchTest("tb.benchmarks.measure", case.name, case.name)
+    return runner.Job(test, configuration, place=RUNS / case.name)
+
+
+def _figures(result: runner.Result) -> Figures:
+    if not result.passed:
+        name = result.job.test.name
+        log = result.job.folder.relative_to(ROOT) / "log.txt"
+        raise BenchError(f"{name}: {result.message}\n     log: {log}")
+    return Figures.load(result.job.folder)
+
+
+def _row(case: Case, figures: Figures) -> Row:
+    if figures.macs != case.work.macs:
+        raise BenchError(
+            f"{case.name}: the chip counted {figures.macs} multiplications, its shape has "
+            f"{case.work.macs}"
+        )
+    entry = {
+        "name": case.name,
+        "parameters": dict(case.parameters),
+        "cycles": figures.cycles,
+        "ideal_cycles": case.work.ideal_cycles,
+        "bound": case.work.bound,
+        "ratio": round(case.ratio(figures.cycles), 6),
+        "bytes_read": figures.bytes_read,
+        "bytes_written": figures.bytes_written,
+        "macs": figures.macs,
+        "sim_kcycles_per_s": round(figures.program_cycles / figures.seconds / 1000, 1),
+        "python_callbacks": figures.python_callbacks,
+    }
+    return Row(entry, figures.program_cycles)
+
+
+def _speed(configuration: build.Configuration, long: Row, progress: Progress) -> list[Row]:
+    """Return the rows about the bench itself: its speed, and how often it enters Python."""
+    host = plain.link(configuration)
+    job = _job(CASES[LONG_RUN], configuration)
+    task = progress.add_task("fast_vs_cpp: cocotb and plain C++ in turn", total=PAIRS)
+    cocotb_speeds, plain_speeds = [], []
+    for _ in range(PAIRS):
+        figures = _figures(runner.run(job))
+        alone = plain.run(host, job, RUNS / "plain_host")
+        if alone.cycles != figures.program_cycles:
+            raise BenchError(
+                f"fast_vs_cpp: {figures.program_cycles} cycles under cocotb, {alone.cycles} without"
+            )
+        cocotb_speeds.append(figures.program_cycles / figures.seconds / 1000)
+        plain_speeds.append(alone.cycles / alone.seconds / 1000)
+        progress.advance(task)
+    speed, yardstick = statistics.median(cocotb_speeds), statistics.median(plain_speeds)
+    shared = long.entry | {"parameters": {"run": LONG_RUN}}
+    per_thousand = 1000 * shared["python_callbacks"] / long.program_cycles
+    fast = shared | {
+        "name": "fast_vs_cpp",
+        "parameters": {"run": LONG_RUN, "pairs": PAIRS, "cpp_kcycles_per_s": round(yardstick, 1)},
+        "ratio": round(speed / yardstick, 6),
+        "sim_kcycles_per_s": round(speed, 1),
+    }
+    calls = shared | {"name": "callbacks", "ratio": round(per_thousand, 6)}
+    return [Row(fast, long.program_cycles), Row(calls, long.program_cycles)]
+
+
+def _measure(configuration: build.Configuration, workers: int, console: Console) -> list[Row]:
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
+        task = progress.add_task("benchmarks", total=len(CASES))
+
+        def advance(result: runner.Result) -> None:
+            word = "done" if result.passed else "FAIL"
+            console.print(f"{word} {result.job.test.name} ({result.seconds:.1f} s)")
+            progress.advance(task)
+
+        jobs = [_job(case, configuration) for case in CASES.values()]
+        results = runner.run_all(jobs, workers, advance)
+        rows = [
+            _row(case, _figures(result))
+            for case, result in zip(CASES.values(), results, strict=True)
+        ]
+        (long,) = (row for row in rows if row.entry["name"] == LONG_RUN)
+        return rows + _speed(configuration, long, progress)
+
+
+def render(rows: Sequence[Row]) -> Table:
+    """Return the table of all benchmarks."""
+    table = Table(title=f"Benchmarks: {CONDITIONS}", title_justify="left")
+    table.add_column("name", no_wrap=True)
+    for head in ("cycles", "ideal", "bound", "ratio", "bar", ""):
+        table.add_column(head, justify="right", no_wrap=True)
+    for head in ("kcycles/s", "callbacks per 1,000 cycles"):
+        table.add_column(head, justify="right")
+    for row in rows:
+        entry = row.entry
+        verdict = "" if row.bar is None else "met" if row.met else "[bold red]MISSED[/]"
+        table.add_row(
+            entry["name"],
+            f"{entry['cycles']:,}",
+            f"{entry['ideal_cycles']:,}",
+            entry["bound"],
+            f"{entry['ratio']:.4f}",
+            "" if row.bar is None else str(row.bar),
+            verdict,
+            f"{entry['sim_kcycles_per_s']:.0f}",
+            f"{1000 * entry['python_callbacks'] / row.program_cycles:.3f}",
+        )
+    return table
+
+
+def _render_stream(parts: Sequence[Piece]) -> Table:
+    table = Table(title="Stream of a GPT-2 block, hidden 64: every byte", title_justify="left")
+    for head in ("share", "part"):
+        table.add_column(head)
+    for head in ("bytes", "necessary"):
+        table.add_column(head, justify="right")
+    for part in parts:
+        table.add_row(part.share, part.what, f"{part.bytes:,}", f"{part.necessary:,}")
+    table.add_section()
+    total, necessary = sum(part.bytes for part in parts), sum(part.necessary for part in parts)
+    table.add_row("all", f"x {total / necessary:.4f}", f"{total:,}", f"{necessary:,}")
+    return table
+
+
+def _write_stream(parts: Sequence[Piece]) -> None:
+    report = {
+        "block": "gpt2-tiny, layer 0, fused",
+        "bytes": sum(part.bytes for part in parts),
+        "necessary_bytes": sum(part.necessary for part in parts),
+        "ratio": round(overhead(parts), 6),
+        "pieces": [asdict(part) for part in parts],
+    }
+    STREAM.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+def _timeline(case: Case) -> timeline.Timeline:
+    folder = RUNS / case.name
+    events = np.fromfile(folder / "events.bin", logs.EVENT)
+    trace = np.fromfile(folder / "trace.bin", logs.EVENT)
+    return timeline.build(case.name, program_of(folder), events, trace)
+
+
+def _draw(rows: Sequence[Row]) -> list[Path]:
+    """Write timelines and pictures; return their files."""
+    from tb.benchmarks import pictures  # needs the group bench, and nothing else here does
+
+    cycles = {row.entry["name"]: row.entry["cycles"] for row in rows}
+    points = [
+        pictures.Point(
+            case.name,
+            case.work.macs,
+            max(case.work.read_bytes, case.work.write_bytes),
+            cycles[case.name],
+        )
+        for case in CASES.values()
+        if case.work.macs
+    ]
+    pictures.roofline(points, CONDITIONS, ROOFLINE)
+    written = [ROOFLINE]
+    for case in CASES.values():
+        if case.traced:
+            line = _timeline(case)
+            path = REPORTS / f"timeline-{case.name}.json"
+            timeline.write_chrome(line, path)
+            written.append(path)
+            if case.name in DRAWN:
+                pictures.timeline_picture(line, CONDITIONS, path.with_suffix(".png"))
+                written.append(path.with_suffix(".png"))
+    return written
+
+
+def run(configuration: build.Configuration, workers: int) -> int:
+    """Run everything on a built model; return the exit status: 1 if a bar is missed.
+
+    Raises:
+        BenchError: a benchmark did not run, or chip and model differ.
+        plain.PlainHostError: the chip does something else under the plain host.
+    """
+    # A log has room for the whole table, whatever the terminal.
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    rows = _measure(configuration, workers, console)
+    JSON.write_text(json.dumps([row.entry for row in rows], indent=1) + "\n", encoding="utf-8")
+    parts = pieces(compiled(16))
+    _write_stream(parts)
+    written = [JSON, STREAM, *_draw(rows)]
+    console.print(_render_stream(parts))
+    console.print(render(rows))
+    console.print("written:", *(str(path.relative_to(ROOT)) for path in written))
+    console.print("for docs/performance.md: make bench-docs")
+    missed = [row.entry["name"] for row in rows if not row.met]
+    if overhead(parts) > STREAM_MOST:
+        missed.append("stream")
+    console.print(f"missed: {', '.join(missed)}" if missed else "every bar is met")
+    return 1 if missed else 0

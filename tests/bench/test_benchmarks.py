@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmarks: bars, timed intervals, timelines, the page of the documentation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from npu.asm import assemble
+from npu.isa import Engine, Opcode
+from tb import build, logs, runner
+from tb.benchmarks import publish, suite, timeline
+from tb.benchmarks.cases import CASES, Bar, Case, Interval
+from tb.benchmarks.ideal import Work
+from tb.benchmarks.measure import Figures, interval, program_of
+from tb.registry import BenchTest
+
+PROGRAM = assemble("GEMM dst=0x0 src0=0x100 src1=0x200 M=1 N=16 K=16 out=i32\nBARRIER gemm\nEND")
+ISSUE = {
+    "gemm_sram_128": "<= 1.03",
+    "gemm_stream_m1_l40": "<= 1.005",
+    "gemm_stream_m1_l200": "<= 1.01",
+    "gemm_stream_m16": "<= 1.02",
+    "gemm_stream_m128": "<= 1.01",
+    "gemm_catch_up": "<= 1,000 cycles",
+    "block_s16": "<= 5,000 cycles",
+    "block_s1": "<= 3,750 cycles",
+    "dma_4k": ">= 0.99",
+    "dma_256": ">= 0.95",
+    "fast_vs_cpp": ">= 0.8",
+    "callbacks": "<= 1",
+}
+"""What must be reached."""
+
+
+def _records(*rows: tuple[int, int, int, int, int]) -> logs.Records:
+    """Return records of (cycle, kind, engine, instr, word[0])."""
+    records = np.zeros(len(rows), logs.EVENT)
+    for record, (cycle, kind, engine, instr, state) in zip(records, rows, strict=True):
+        record["cycle"], record["kind"], record["engine"] = cycle, kind, engine
+        record["instr"], record["word"][0] = instr, state
+    return records
+
+
+EVENTS = _records(
+    (1040, logs.DISPATCH, 0, 0, 0),
+    (1090, logs.DONE, Engine.GEMM, 0, 0),
+    (1091, logs.DISPATCH, 0, 1, 0),
+    (1092, logs.DISPATCH, 0, 2, 0),
+)
+TRACE = _records(
+    (1000, logs.START, 0, 0, 0),
+    (1000, logs.STATE, logs.SEQUENCER, 0, logs.FETCH),
+    (1040, logs.STATE, logs.SEQUENCER, 0, logs.WORK),
+    (1041, logs.TAKE, Engine.GEMM, 0, 0),
+    (1041, logs.STATE, logs.SEQUENCER, 1, logs.STATES.index("barrier")),
+    (1042, logs.STATE, Engine.GEMM, 0, logs.PIPELINE),
+    (1050, logs.STATE, Engine.GEMM, 0, logs.WORK),
+    (1060, logs.STATE, Engine.GEMM, 0, logs.STATES.index("SRAM write port")),
+    (1064, logs.STATE, Engine.GEMM, 0, logs.WORK),
+    (1091, logs.STATE, Engine.GEMM, 0, logs.IDLE),
+    (1091, logs.STATE, logs.SEQUENCER, 2, logs.WORK),
+    (1096, logs.INTERRUPT, 0, 0, 0),
+)
+
+
+def test_bars_are_the_required_ones() -> None:
+    """Name by name; what is only shown has none."""
+    assert {name: str(bar) for name, bar in suite.BARS.items() if bar is not None} == ISSUE
+
+
+@pytest.mark.parametrize(
+    ("bar", "ratio", "cycles", "met"),
+    [
+        (Bar(1.03), 1.03, 9_999, True),
+        (Bar(1.03), 1.0301, 0, False),
+        (Bar(0.95, least=True), 0.95, 0, True),
+        (Bar(0.95, least=True), 0.9499, 0, False),
+        (Bar(5000, cycles=True), 1.4, 5000, True),
+        (Bar(5000, cycles=True), 0.5, 5001, False),
+    ],
+)
+def test_bar(bar: Bar, ratio: float, cycles: int, met: bool) -> None:
+    """The limit itself is good enough; a bar on cycles does not look at the ratio."""
+    assert bar.met(ratio, cycles) is met
+
+
+def _case(timed: Interval) -> Case:
+    return Case("any", {}, Work(), CASES["dma_4k"].load, interval=timed, opcode=Opcode.GEMM)
+
+
+@pytest.mark.parametrize(
+    ("timed", "cycles"),
+    [
+        (Interval.PROGRAM, 96),
+        (Interval.INSTRUCTION, 49),
+        (Interval.DISPATCHED, 50),
+        (Interval.CHAIN, 50),
+    ],
+)
+def test_interval(timed: Interval, cycles: int) -> None:
+    """Each kind of interval has the ends that it names."""
+    assert interval(_case(timed), PROGRAM.instructions, EVENTS, TRACE) == cycles
+
+
+def test_interval_needs_both_ends() -> None:
+    """A log that lacks one of the ends gives no figure."""
+    with pytest.raises(ValueError, match="1 begins and 0 ends"):
+        interval(_case(Interval.PROGRAM), PROGRAM.instructions, EVENTS, TRACE[:-1])
+
+
+def test_timeline() -> None:
+    """Instructions, their waits and those of the sequencer, from the start of the program."""
+    line = timeline.build("any", PROGRAM.instructions, EVENTS, TRACE)
+    assert line.cycles == 96
+    (part,) = line.slices["gemm"]
+    assert (part.name, part.start, part.end, part.dispatched) == ("GEMM #0", 42, 91, 40)
+    assert part.text.startswith("GEMM dst=0x0")
+    assert part.waited() == {"pipeline fills or drains": 8, "SRAM write port": 4}
+    assert [(wait.start, wait.end, wait.reason, text) for wait, text in line.held] == [
+        (0, 40, "microcode", ""),
+        (41, 91, "barrier", "BARRIER gemm"),
+    ]
+
+
+def test_chrome_trace() -> None:
+    """A track per engine and the sequencer; slices carry names, times and reasons."""
+    events = timeline.chrome(timeline.build("any", PROGRAM.instructions, EVENTS, TRACE))[
+        "traceEvents"
+    ]
+    tracks = [e["args"]["name"] for e in events if e["name"] == "thread_name"]
+    assert tracks == ["ld", "st", "gemm", "smx", "nrm", "vec", "sequencer"]
+    slices = {(e["name"], e["ts"], e["dur"], e["tid"]) for e in events if e["ph"] == "X"}
+    assert slices == {
+        ("GEMM #0", 42, 49, 2),
+        ("pipeline fills or drains", 42, 8, 2),
+        ("SRAM write port", 60, 4, 2),
+        ("microcode", 0, 40, 6),
+        ("barrier", 41, 50, 6),
+    }
+
+
+def test_published_page() -> None:
+    """The figures go between the markers, and nothing else changes."""
+    page = f"above\n{publish.BEGIN}\nold\n{publish.END}\nbelow\n"
+    changed = publish.replaced(page, "new")
+    assert changed == f"above\n{publish.BEGIN}\nnew\n{publish.END}\nbelow\n"
+    for broken in ("no markers", page + page, f"{publish.END}\n{publish.BEGIN}"):
+        with pytest.raises(ValueError, match="needs one line"):
+            publish.replaced(broken, "new")
+
+
+def test_page_can_be_published() -> None:
+    """The page in the tree has the markers."""
+    publish.replaced(publish.PAGE.read_text(encoding="utf-8"), "")
+
+
+def test_benchmark_on_the_rtl(tmp_path: Path) -> None:
+    """A run gives figures that fit its shape, and a timeline in which everything has its place."""
+    configuration = build.Configuration()
+    build.build(configuration)
+    case = CASES["gemm_catch_up"]
+    test = BenchTest("tb.benchmarks.measure", case.name, case.name)
+    result = runner.run(runner.Job(test, configuration, place=tmp_path / case.name))
+    assert result.passed, result.message
+    figures = Figures.load(result.job.folder)
+    assert figures.macs == case.work.macs
+    assert case.work.ideal_cycles < figures.cycles < figures.program_cycles
+    events = np.fromfile(result.job.folder / "events.bin", logs.EVENT)
+    trace = np.fromfile(result.job.folder / "trace.bin", logs.EVENT)
+    line = timeline.build(case.name, program_of(result.job.folder), events, trace)
+    assert [len(line.slices[engine]) for engine in timeline.ENGINES] == [0, 0, 1, 1, 0, 0]
+    for (part,) in (line.slices["gemm"], line.slices["smx"]):
+        assert 0 < part.dispatched < part.taken < part.start < part.end < line.cycles
+        times = [part.start, *(t for wait in part.waits for t in (wait.start, wait.end)), part.end]
+        assert times == sorted(times)
+    assert line.samples["stream"].sum() * 16 == 30_720
+    assert line.samples["fifo"].max() == 30_720 // 16
