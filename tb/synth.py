@@ -35,7 +35,7 @@ PAGE = ROOT / "docs" / "synthesis.md"
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
 
 MEMORY_WORDS = 8
-MEMORY_WRITES = 2
+MEMORY_WRITES = 4
 """Arrays of fewer words, or with more write ports, are registers; those without any are logic."""
 DSP = "$__DSP"
 WARNINGS_WAIVED: dict[str, str] = {}
