@@ -94,8 +94,9 @@ tee -q -o {{folder}}/mapped.json stat -json
 select t:$mem_v2
 write_json -selected {{folder}}/memories.json
 """
-"""`mul2dsp`, `arith_map.v` and the costs of the LUTs are those of yosys' flow for UltraScale+. ABC sees
-no flip-flops: it would cut a module into a part for every enable."""
+"""`mul2dsp`, `arith_map.v` and the costs of the LUTs are those of yosys' flow for UltraScale+.
+
+ABC sees no flip-flops, because it would cut a module into one part for every enable."""
 
 _FLIP_FLOP = re.compile(r"\$_S?DFFE?_\w+_")
 _MAPPED = {"$lut", "CARRY4", DSP, "$mem_v2", "$scopeinfo"}
