@@ -94,8 +94,9 @@ tee -q -o {{folder}}/mapped.json stat -json
 select t:$mem_v2
 write_json -selected {{folder}}/memories.json
 """
-"""`mul2dsp`, `arith_map.v` and the costs of the LUTs are those of yosys' flow for UltraScale+. ABC sees
-no flip-flops: it would cut a module into a part for every enable."""
+"""`mul2dsp`, `arith_map.v` and the costs of the LUTs are those of yosys' flow for UltraScale+.
+
+ABC sees no flip-flops, because it would cut a module into one part for every enable."""
 
 _FLIP_FLOP = re.compile(r"\$_S?DFFE?_\w+_")
 _MAPPED = {"$lut", "CARRY4", DSP, "$mem_v2", "$scopeinfo"}
@@ -393,19 +394,43 @@ PLANTED = {
 """Faults that must be refused: ports, body, and words of the refusal."""
 
 
-def check_refusals(folder: Path = FOLDER) -> None:
-    """Plant each fault in a module of its own and see it refused.
+COUNTED = (
+    "input logic clk_i, input logic [1:0] write_i, input logic [3:0] row_i,\n"
+    "input logic [15:0] data_i, output logic [15:0] read_o, product_o, output logic [7:0] old_o",
+    "logic [1:0][7:0] mem_q[16]; logic [7:0] chain_q[9];\n"
+    "always_ff @(posedge clk_i) begin\n"
+    "  for (int b = 0; b < 2; b++) if (write_i[b]) mem_q[row_i][b] <= data_i[8*b+:8];\n"
+    "  read_o <= mem_q[row_i];\n"
+    "  chain_q[0] <= data_i[7:0];\n"
+    "  for (int i = 1; i < 9; i++) chain_q[i] <= chain_q[i-1];\n"
+    "end\n"
+    "assign old_o = chain_q[8]; assign product_o = data_i[7:0] * data_i[15:8];",
+)
+"""Ports and body of a module whose figures are known: one memory that is written in parts, with its
+output register, a chain of registers that looks like a memory, one product."""
+
+
+def _plant(name: str, ports: str, body: str, folder: Path) -> Figures:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.sv"
+    path.write_text(f"module planted_{name} ({ports});\n{body}\nendmodule\n", encoding="utf-8")
+    return synthesise(Block(name, f"planted_{name}"), [path], folder)[0]
+
+
+def check_planted(folder: Path = FOLDER) -> None:
+    """Plant each fault in a module of its own and see it refused; count a module that is known.
 
     Raises:
-        SynthesisError: one was not, or not for its own reason.
+        SynthesisError: a fault was not refused, or not for its own reason; a count is off.
     """
+    own = folder / "planted"
+    counted = _plant("counted", *COUNTED, own)
+    figures = (counted.ff, counted.dsp, counted.memory_bits)
+    if figures != (9 * 8, 1, 16 * 16):
+        raise SynthesisError(f"planted counted: FF, DSP, memory bits are {figures}")
     for name, (ports, body, words) in PLANTED.items():
-        own = folder / "planted"
-        own.mkdir(parents=True, exist_ok=True)
-        path = own / f"{name}.sv"
-        path.write_text(f"module planted_{name} ({ports});\n{body}\nendmodule\n", encoding="utf-8")
         try:
-            synthesise(Block(name, f"planted_{name}"), [path], own)
+            _plant(name, ports, body, own)
         except SynthesisError as error:
             if words not in str(error):
                 raise SynthesisError(

@@ -58,9 +58,9 @@ module npu_gemm_post
   end
 
   // Written a beat at a time and read by all columns at once: registers
-  logic [255:0][7:0] table_q;
+  logic [3:0][BeatBits-1:0] table_q;
   always_ff @(posedge clk_i) begin
-    if (table_write_i) table_q[{table_beat_i, 6'd0}+:BeatBytes] <= table_data_i;
+    if (table_write_i) table_q[table_beat_i] <= table_data_i;
   end
 
   // Second operand as bytes and as 16-bit values
@@ -132,7 +132,7 @@ module npu_gemm_post
     if (!ctrl.requant) return y;
     y = (ctrl.out == GemmOutInt16) ? acc_t'(sat16(y)) : acc_t'(sat8(y));
     if (ctrl.relu && y < 0) y = '0;
-    if (ctrl.activation) y = acc_t'($signed(table_q[y[7:0]]));
+    if (ctrl.activation) y = acc_t'($signed(table_q[y[7:6]][{y[5:0], 3'b0}+:8]));
     return y;
   endfunction
 
