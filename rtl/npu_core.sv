@@ -151,7 +151,7 @@ module npu_core
   // Program control
   // ---------------------------------------------------------------------------------------------
   logic seq_end;
-  fault_t seq_fault, mem_fault;
+  fault_t seq_fault, mem_fault, engine_fault;
   instr_idx_t last_instr;
   mem_addr_t  ucode_base_q;
 
@@ -164,6 +164,7 @@ module npu_core
   always_comb begin
     mem_fault = port_fault;
     if (port_fault.engine == EngSeq) mem_fault.instr = (port_fault.addr - ucode_base_q) >> 4;
+    if (!port_fault.valid) mem_fault = engine_fault;
   end
 
   npu_run_ctrl u_run_ctrl (
@@ -193,11 +194,14 @@ module npu_core
   // Sequencer and streamer
   // ---------------------------------------------------------------------------------------------
   logic [NumEngines-1:0] cmd_valid, cmd_ready, engine_done, unit_busy, unit_stall, scoreboard_busy;
-  dma_cmd_t load_cmd, store_cmd;
+  load_cmd_t load_cmd;
+  store_cmd_t store_cmd;
+  argmax_t argmax;
+  logic argmax_clear;
   gemm_cmd_t gemm_cmd;
-  smx_cmd_t  smx_cmd;
-  nrm_cmd_t  nrm_cmd;
-  vec_cmd_t  vec_cmd;
+  smx_cmd_t smx_cmd;
+  nrm_cmd_t nrm_cmd;
+  vec_cmd_t vec_cmd;
   logic ticket_valid, ticket_ready, ticket_rewind;
   engine_e ticket_engine;
   logic [31:0] ticket_offset;
@@ -242,6 +246,7 @@ module npu_core
     .busy_o         (scoreboard_busy)
   );
 
+  assign argmax_clear   = 1'b0;
   assign engine_busy_o  = scoreboard_busy;
   assign engine_stall_o = unit_stall & unit_busy;
 
@@ -295,6 +300,9 @@ module npu_core
     .stall_o       (unit_stall),
     .instr_o       (),
     .macs_o,
+    .fault_o       (engine_fault),
+    .argmax_o      (argmax),
+    .argmax_clear_i(argmax_clear),
     .beat_valid_i  (beat_valid),
     .beat_data_i   (beat_data),
     .beat_ready_o  (beat_ready),

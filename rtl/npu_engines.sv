@@ -18,8 +18,8 @@ module npu_engines
   // Commands, by engine
   input  logic       [NumEngines-1:0] cmd_valid_i,
   output logic       [NumEngines-1:0] cmd_ready_o,
-  input  dma_cmd_t                    load_cmd_i,
-  input  dma_cmd_t                    store_cmd_i,
+  input  load_cmd_t                   load_cmd_i,
+  input  store_cmd_t                  store_cmd_i,
   input  gemm_cmd_t                   gemm_cmd_i,
   input  smx_cmd_t                    smx_cmd_i,
   input  nrm_cmd_t                    nrm_cmd_i,
@@ -29,6 +29,11 @@ module npu_engines
   output logic       [NumEngines-1:0] stall_o,
   output instr_idx_t                  instr_o    [NumEngines],
   output logic       [          11:0] macs_o,
+  output fault_t                      fault_o,
+
+  // Running argmax of GEMM
+  output argmax_t argmax_o,
+  input  logic    argmax_clear_i,
 
   // Shares of the parameter stream, by engine
   input  logic  [NumEngines-1:0] beat_valid_i,
@@ -102,6 +107,7 @@ module npu_engines
     .busy_o     (busy_o[EngLd]),
     .stall_o    (stall_o[EngLd]),
     .instr_o    (instr_o[EngLd]),
+    .fault_o,
     .rd_req_o   (mem_rd_req_o),
     .rd_ready_i (mem_rd_ready_i),
     .r_valid_i  (mem_r_valid_i),
@@ -152,6 +158,8 @@ module npu_engines
     .rd_rsp_i      (rd_rsp[RdGemm:RdGemm+3]),
     .wr_req_o      (wr_req[WrGemm]),
     .wr_ready_i    (wr_ready[WrGemm]),
+    .argmax_o,
+    .argmax_clear_i,
     .macs_o
   );
 

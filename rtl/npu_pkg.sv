@@ -113,16 +113,55 @@ package npu_pkg;
   // ---------------------------------------------------------------------------------------------
   // Decoded commands
   // ---------------------------------------------------------------------------------------------
-  // DMA_LOAD and DMA_STORE
+  typedef enum logic [1:0] {
+    LoadRows,  // DMA_LOAD; EMBED of the token or of positions
+    LoadList,  // EMBED by a list of row numbers
+    LoadKv     // KV_READ
+  } load_op_e;
+
+  // K/V tiles: rows = heads, bytes = head dimension; mem is the place of the first position of the
+  // first head, which begins a tile, mem_pitch leads from head to head. With cache_in_sram mem is
+  // a byte address in SRAM.
   typedef struct packed {
     instr_idx_t  instr;
+    load_op_e    op;
+    sram_addr_t  sram;
+    sram_addr_t  sram_pitch;
+    mem_addr_t   mem;            // first row; LoadList: row number 0
+    logic [31:0] mem_pitch;      // bytes
+    dim_t        rows;
+    dim_t        bytes;          // per row
+    sram_addr_t  list;           // LoadList: row numbers, u32 each
+    dim_t        positions;      // LoadKv
+    logic        cache_in_sram;
+  } load_cmd_t;
+
+  typedef enum logic [1:0] {
+    StoreRows,   // DMA_STORE
+    StoreToken,  // ARGMAX: `token` goes to the four bytes at mem
+    StoreKv      // KV_APPEND
+  } store_op_e;
+
+  // K/V rows: `rows` positions of `heads` heads, bytes = head dimension, sram_pitch from position to
+  // position. mem and stage are the places of the tile row that holds the first position, which is
+  // its row `phase`; mem_pitch and stage_pitch lead from head to head.
+  typedef struct packed {
+    instr_idx_t  instr;
+    store_op_e   op;
     sram_addr_t  sram;
     sram_addr_t  sram_pitch;
     mem_addr_t   mem;
-    logic [19:0] mem_pitch;   // bytes
+    logic [31:0] mem_pitch;      // bytes
     dim_t        rows;
-    dim_t        bytes;       // per row
-  } dma_cmd_t;
+    dim_t        bytes;          // per row
+    logic [31:0] token;
+    logic [8:0]  heads;
+    logic [4:0]  phase;
+    logic        stage_valid;
+    sram_addr_t  stage;
+    sram_addr_t  stage_pitch;
+    logic        cache_in_sram;
+  } store_cmd_t;
 
   typedef enum logic [1:0] {
     GemmAInt8,
@@ -147,7 +186,8 @@ package npu_pkg;
   typedef enum logic [1:0] {
     GemmOutInt8,
     GemmOutInt16,
-    GemmOutInt32
+    GemmOutInt32,
+    GemmOutNone
   } gemm_out_e;
 
   typedef enum logic [1:0] {
@@ -169,7 +209,7 @@ package npu_pkg;
     sram_addr_t  sums;
     dim_t        m;
     dim_t        n;
-    dim_t        k;
+    dim_t        k;            // may be zero: an empty sum
     gemm_a_e     a_type;
     gemm_b_e     b_form;
     logic        transpose_b;
@@ -181,6 +221,7 @@ package npu_pkg;
     logic        activation;   // the 256-entry table of the share
     gemm_out_e   out;
     gemm_op_e    op;
+    logic        argmax;
     logic [15:0] mult;
     logic [5:0]  shift;
   } gemm_cmd_t;
@@ -204,25 +245,37 @@ package npu_pkg;
     smx_out_e    out;
     logic        score8;
     logic        causal;
-    logic [31:0] pos;            // position of row 0
+    logic [31:0] pos;            // position of row 0, column 0 being position 0
+    logic [31:0] window;         // 0 = none
   } smx_cmd_t;
+
+  typedef enum logic [1:0] {
+    NrmLayer,
+    NrmRms,
+    NrmRope
+  } nrm_op_e;
+
 
   typedef struct packed {
     instr_idx_t instr;
+    nrm_op_e    op;
     sram_addr_t dst;
     sram_addr_t dst_pitch;
     sram_addr_t src;
     sram_addr_t src_pitch;
-    sram_addr_t param;      // when not from the stream
+    sram_addr_t param;        // norms: when not from the stream; ROPE: cos/sin rows
+    sram_addr_t param_pitch;  // ROPE
     dim_t       rows;
-    dim_t       cols;
+    dim_t       cols;         // ROPE: head dimension
+    dim_t       heads;        // ROPE
+    logic       pairs;        // ROPE: neighbouring lanes instead of halves
     logic       stream;
     logic       out16;
   } nrm_cmd_t;
 
   typedef struct packed {
     instr_idx_t           instr;
-    npu_isa_pkg::vec_op_e op;         // GELU arrives as VecTable
+    npu_isa_pkg::vec_op_e op;         // GELU and SILU arrive as VecTable
     sram_addr_t           dst;
     sram_addr_t           dst_pitch;
     sram_addr_t           a;
@@ -238,6 +291,14 @@ package npu_pkg;
     logic                 c16;
     logic                 stream;     // table from the stream
   } vec_cmd_t;
+
+  // ---------------------------------------------------------------------------------------------
+  // Running argmax of the GEMM engine: column of the best value since it was cleared
+  // ---------------------------------------------------------------------------------------------
+  typedef struct packed {
+    logic        valid;   // there was a value
+    logic [31:0] column;
+  } argmax_t;
 
   // ---------------------------------------------------------------------------------------------
   // Fixed point

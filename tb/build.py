@@ -27,8 +27,6 @@ from tb.paths import BUILD, GENERATED, HDL, RTL
 
 Kind = Literal["fast", "debug"]
 TOP = "tb_top"
-ARRAY_DIMS = (4, 8, 16, 32)
-"""Sizes of the systolic array that are built and tested."""
 
 
 class BuildError(RuntimeError):

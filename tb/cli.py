@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import NoReturn
 
+from npu.isa.operands import ARRAY_DIMS
 from tb import build, faults, lint, registry, regress, runner, sources, synth, waves
 from tb.benchmarks import plain, publish, suite
 from tb.paths import BUILD, ROOT
@@ -42,7 +43,7 @@ def _positive(text: str) -> int:
 
 
 def _array_dim(text: str) -> int:
-    allowed = [str(dim) for dim in build.ARRAY_DIMS]
+    allowed = [str(dim) for dim in ARRAY_DIMS]
     if text not in allowed:
         raise argparse.ArgumentTypeError(f"given {text!r}, allowed {', '.join(allowed)}")
     return int(text)
@@ -148,7 +149,7 @@ def _test(arguments: argparse.Namespace) -> int:
     """
     _check_simulator(arguments.sim)
     build.generate()
-    for array_dim in build.ARRAY_DIMS:
+    for array_dim in ARRAY_DIMS:
         build.build(build.Configuration(array_dim=array_dim))
     command = [sys.executable, "-m", "pytest", "-n", str(arguments.jobs), "-q"]
     environment = {

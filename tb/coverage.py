@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which uses of the instruction set the tests have executed: rows of opcode and flag or mode.
 
-The rows follow from the ISA file: for every built opcode the plain use, each flag, each value of
+The rows follow from the ISA file: for every opcode the plain use, each flag, each value of
 each short mode field, and each prefix operand. What the ISA file names but refuses as not yet
 built is listed here with its reason.
 """
@@ -24,16 +24,12 @@ WIDEST_MODE_FIELD = 3
 _MODE_FLAG = 1 << 6
 
 REFUSED: dict[tuple[str, str], set[int]] = {
-    ("GEMM", "fmt"): {1, 2, 3, 4, 5, 6, 7},  # narrow stream formats are not built
+    ("GEMM", "fmt"): {1, 2, 3, 4, 5, 6, 7},  # reserved for narrow stream formats
     ("GEMM", "b_form"): {3},  # reserved
-    ("GEMM", "out"): {3},  # not written: needs argmax
     ("GEMM", "op"): {3},  # reserved
-    ("GEMM", "argmax"): {1},  # not built
     ("GEMM", "reserved"): {1},
     ("SOFTMAX", "out"): {3},  # reserved
 }
-REFUSED_PREFIX = {"base"}
-"""Prefix operands that need dynamic dimensions, which are not built."""
 
 
 def _fields_of(word: Instruction) -> Iterable[tuple[str, int]]:
@@ -90,8 +86,6 @@ def required() -> list[str]:
     """Return every row that must be executed by some test, in the order of the opcodes."""
     rows: list[str] = []
     for opcode, info in OPCODES.items():
-        if not info.built:
-            continue
         name = opcode.name
         rows.append(name)
         rows += [f"{name} {flag}" for flag in info.flags]
@@ -103,9 +97,9 @@ def required() -> list[str]:
             elif bits.width <= WIDEST_MODE_FIELD:
                 refused = REFUSED.get((name, mode), set())
                 rows += [f"{name} {mode}={v}" for v in range(1 << bits.width) if v not in refused]
-        rows += [f"{name} {operand}=" for operand in info.prefix if operand not in REFUSED_PREFIX]
+        rows += [f"{name} {operand}=" for operand in info.prefix]
         if opcode == Opcode.SET:
-            rows += [f"SET {register.name}" for register, i in SET_REGISTERS.items() if i.built]
+            rows += [f"SET {register.name}" for register in SET_REGISTERS]
         if opcode == Opcode.BARRIER:
             rows += [f"BARRIER n={n}" for n in range(5)] + ["BARRIER mask=0"]
             rows += [f"BARRIER mask[{bit}]" for bit in range(6)]

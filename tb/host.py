@@ -231,15 +231,24 @@ class Host:
         Raises:
             HostError: the chip is busy, or neither done nor in error.
         """
-        status = await self.read_seq(SeqReg.STATUS)
-        fields = {name: SEQ_FIELDS[f"STATUS_{name}"].get(status) for name in _STATUS_FIELDS}
-        if fields["BUSY"] or not (fields["DONE"] or fields["ERROR"]):
-            raise HostError(f"STATUS is {status:#010x} after the interrupt: {self.where()}")
-        if not fields["ERROR"]:
+        now = await self.state()
+        if now["BUSY"] or not (now["DONE"] or now["ERROR"]):
+            raise HostError(f"STATUS is {now} after the interrupt: {self.where()}")
+        return await self.report()
+
+    async def state(self) -> dict[str, int]:
+        """Return the fields of STATUS by name."""
+        value = await self.read_seq(SeqReg.STATUS)
+        return {name: SEQ_FIELDS[f"STATUS_{name}"].get(value) for name in _STATUS_FIELDS}
+
+    async def report(self) -> ErrorReport | None:
+        """Return the error that the status registers show, None if there is none; busy or not."""
+        now = await self.state()
+        if not now["ERROR"]:
             return None
         return ErrorReport(
-            ErrorCode(fields["ERROR_CODE"]),
-            Engine(fields["ERROR_ENGINE"]),
+            ErrorCode(now["ERROR_CODE"]),
+            Engine(now["ERROR_ENGINE"]),
             await self.read_seq(SeqReg.ERROR_INSTR),
             await self.read_seq(SeqReg.ERROR_ADDR),
         )

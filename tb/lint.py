@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
+from npu.isa.operands import ARRAY_DIMS
 from tb import sources, verilator
 from tb.paths import GENERATED, HDL, ROOT, RTL
 
@@ -33,8 +34,6 @@ SLANG_WAIVED = {
     "useless-cast": "widths that follow from parameters",
 }
 """Warnings of slang that are not reported, with the reason."""
-SIZES = (4, 8, 16, 32)
-"""Array sizes that are elaborated."""
 
 MAY_IMPORT: dict[str, set[str]] = {
     "npu.isa": {"npu.isa"},
@@ -143,7 +142,7 @@ def checks() -> list[tuple[str, Callable[[], list[str]]]]:
     """Return the checks by name; each returns its findings."""
     python = sys.executable
     found: list[tuple[str, Callable[[], list[str]]]] = []
-    for size in SIZES:
+    for size in ARRAY_DIMS:
         found.append((f"verilator -Wall, ArrayDim {size}", partial(_verilator, size)))
         found.append((f"slang, ArrayDim {size}", partial(slang_findings, size)))
     rules = f"--rules_config={ROOT / 'rtl' / 'verible.rules'}"

@@ -91,26 +91,6 @@ async def command(bench: Bench, name: Command) -> None:
     await bench.host.write_seq(SeqReg.CTRL, SEQ_FIELDS[f"CTRL_{name}"].mask)
 
 
-async def state(bench: Bench) -> dict[str, int]:
-    """Return the fields of STATUS by name."""
-    value = await bench.host.read_seq(SeqReg.STATUS)
-    names = ("DONE", "BUSY", "ERROR", "ERROR_CODE", "ERROR_ENGINE")
-    return {name: SEQ_FIELDS[f"STATUS_{name}"].get(value) for name in names}
-
-
-async def report(bench: Bench) -> ErrorReport | None:
-    """Return the error that the status registers show, None if there is none; busy or not."""
-    now = await state(bench)
-    if not now["ERROR"]:
-        return None
-    return ErrorReport(
-        ErrorCode(now["ERROR_CODE"]),
-        Engine(now["ERROR_ENGINE"]),
-        await bench.host.read_seq(SeqReg.ERROR_INSTR),
-        await bench.host.read_seq(SeqReg.ERROR_ADDR),
-    )
-
-
 async def wait_idle(bench: Bench, limit: int = 2000) -> None:
     """Return when BUSY has fallen.
 
@@ -118,7 +98,7 @@ async def wait_idle(bench: Bench, limit: int = 2000) -> None:
         AssertionError: it did not within `limit` cycles.
     """
     for _ in range(limit // 20 + 1):
-        if not (await state(bench))["BUSY"]:
+        if not (await bench.host.state())["BUSY"]:
             return
         await ClockCycles(bench.dut.clk, 20)
     raise AssertionError(f"still busy after {limit} cycles: {bench.host.where()}")

@@ -46,7 +46,7 @@ def assemble(
     """Assemble a program text; `symbols` come from outside and cannot be redefined in the text.
 
     Raises AsmError with the place of the first mistake, also for an instruction that a chip of
-    these `limits` refuses statically (by default opcodes that are not built are allowed); and
+    these `limits` refuses statically; and
     ValueError for a symbol that is no name of an integer.
     """
     for name, value in (symbols or {}).items():

@@ -2,7 +2,7 @@
 """Collects instructions, their shares of the stream and the tensors they produce."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from npu.asm.encode import TokenError, encode, tokens
@@ -57,8 +57,8 @@ class ProgramBuilder:
     """Emits instructions in the syntax of the assembler, each checked against the chip."""
 
     def __init__(self, limits: Limits) -> None:
-        """Start an empty program for a chip; opcodes that are not built are refused."""
-        self.limits = replace(limits, built_only=True)
+        """Start an empty program for a chip."""
+        self.limits = limits
         self.stream = Stream()
         self.tensors: list[TensorRef] = []
         self._words: list[Instruction] = []

@@ -14,10 +14,9 @@ from npu.compiler.layers import columns, pad_inputs, pad_outputs
 from npu.compiler.sram import Buffer, place, top
 from npu.compiler.stream import gemm_share, norm_share, table_share
 from npu.compiler.tensors import TensorRef
-from npu.isa.operands import DYNAMIC, WORD, Limits, up
+from npu.isa.operands import ARRAY_DIMS, DYNAMIC, WORD, Limits, up
 from weights.model import Gpt2Block, Linear, QuantizedModel
 
-ARRAY_DIMS = (4, 8, 16, 32)
 # Phases of a block, for the lifetimes of buffers. The fused form leaves some of them empty.
 LOAD, LN1, QKV, ATTENTION, PROJ, ADD1, LN2, FC, GELU, DOWN, ADD2, STORE = range(12)
 
@@ -63,7 +62,7 @@ def compile_block(
     Raises CompileError if an argument makes no sense, or if the block does not fit the chip; it
     says what was given and what is allowed or how much is needed.
     """
-    chip = replace(limits or Limits(), built_only=True)
+    chip = limits or Limits()
     _check_request(model, layer, rows, chip)
     shape = _Shape(rows, model.hidden, model.heads, model.head_dim, model.ffn)
     _check(model, shape, chip)

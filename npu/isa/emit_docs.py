@@ -51,8 +51,7 @@ def _spans(bits: list[int]) -> list[str]:
 
 
 def _opcode(isa: IsaSource, op: OpcodeSource) -> str:
-    built = "" if op.built else " Not built: refused with ILLEGAL_OPCODE."
-    parts = [f"### {op.number} {op.name}", "", f"{op.text} Engine: {op.engine.lower()}.{built}", ""]
+    parts = [f"### {op.number} {op.name}", "", f"{op.text} Engine: {op.engine.lower()}.", ""]
     rows = [["opcode", "7:0", str(op.number), ""]]
     for name, (lsb, width) in list(WORD_FIELDS.items())[1:]:
         bits = _bits(lsb, width)
@@ -92,7 +91,6 @@ def emit(isa: IsaSource) -> str:
                 name,
                 str(reg.granularity),
                 _yes(reg.add),
-                _yes(reg.built),
                 reg.text,
             ]
         )
@@ -107,7 +105,7 @@ def emit(isa: IsaSource) -> str:
         "errors": _table(
             ["code", "name", "meaning"], [[str(e.number), e.name, e.text] for e in isa.errors]
         ),
-        "registers": _table(["number", "register", "multiple of", "ADD", "built", ""], registers),
+        "registers": _table(["number", "register", "multiple of", "ADD", ""], registers),
         "prefixes": _table(
             ["operand", "field of PFX", "meaning"],
             [[p.name, p.field, p.text] for p in isa.prefixes],
@@ -116,8 +114,8 @@ def emit(isa: IsaSource) -> str:
             ["op", "name", "result"], [[str(v.number), v.name, v.text] for v in isa.vec_ops]
         ),
         "summary": _table(
-            ["number", "opcode", "engine", "built"],
-            [[str(o.number), o.name, o.engine.lower(), _yes(o.built)] for o in isa.opcodes],
+            ["number", "opcode", "engine"],
+            [[str(o.number), o.name, o.engine.lower()] for o in isa.opcodes],
         ),
         "opcodes": "\n".join(_opcode(isa, op) for op in isa.opcodes),
     }

@@ -60,7 +60,6 @@ def emit(isa: IsaSource) -> str:
         lines += [
             f"    Opcode.{op.name}: OpcodeInfo(",
             f"        engine=Engine.{op.engine},",
-            f"        built={op.built},",
             f"        fields={{{fields}}},",
             f"        flags={{{flags}}},",
             f"        imm={_imm(op.imm)},",
@@ -75,6 +74,6 @@ def emit(isa: IsaSource) -> str:
     lines += ["}", "", "SET_REGISTERS: dict[SetReg, SetRegInfo] = {"]
     for name, _, index in registers:
         reg = isa.set_registers[index]
-        lines.append(f"    SetReg.{name}: SetRegInfo({reg.granularity}, {reg.add}, {reg.built}),")
+        lines.append(f"    SetReg.{name}: SetRegInfo({reg.granularity}, {reg.add}),")
     lines.append("}")
     return HEADER + "\n".join(lines) + "\n"

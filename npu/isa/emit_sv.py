@@ -123,10 +123,10 @@ def emit(isa: IsaSource) -> str:
     lines += _imm_structs(isa)
     named = [(f"Op{camel(op.name)}", op) for op in isa.opcodes]
     lines += _function(
-        "is_built",
+        "is_opcode",
         "logic",
         "Whether this chip executes the opcode.",
-        [(key, "1'b1") for key, op in named if op.built] + [("default", "1'b0")],
+        [(key, "1'b1") for key, _ in named] + [("default", "1'b0")],
     )
     lines += _function(
         "engine_of",

@@ -54,7 +54,6 @@ class OpcodeInfo:
     """The encoding of one opcode."""
 
     engine: int
-    built: bool
     fields: dict[str, FieldInfo]
     flags: dict[str, int]  # name -> bit number
     imm: dict[str, BitField]
@@ -77,4 +76,3 @@ class SetRegInfo:
 
     granularity: int
     add: bool
-    built: bool

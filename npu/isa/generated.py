@@ -124,7 +124,6 @@ class VecOp(IntEnum):
 OPCODES: dict[Opcode, OpcodeInfo] = {
     Opcode.NOP: OpcodeInfo(
         engine=Engine.SEQ,
-        built=True,
         fields={},
         flags={},
         imm={},
@@ -134,7 +133,6 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
     ),
     Opcode.DMA_LOAD: OpcodeInfo(
         engine=Engine.LD,
-        built=True,
         fields={"dst": FieldInfo("sram", "SRAM destination"), "src0": FieldInfo("raw", "memory offset [15:0]"), "src1": FieldInfo("raw", "memory offset [31:16]"), "m": FieldInfo("dim", "rows"), "n": FieldInfo("dim", "bytes per row"), "k": FieldInfo("raw", "memory pitch in words, 0 = up(N, 16) bytes")},
         flags={},
         imm={"base": BitField("base", 0, 3)},
@@ -144,7 +142,6 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
     ),
     Opcode.DMA_STORE: OpcodeInfo(
         engine=Engine.ST,
-        built=True,
         fields={"dst": FieldInfo("sram", "SRAM source"), "src0": FieldInfo("raw", "memory offset [15:0]"), "src1": FieldInfo("raw", "memory offset [31:16]"), "m": FieldInfo("dim", "rows"), "n": FieldInfo("dim", "bytes per row"), "k": FieldInfo("raw", "memory pitch in words, 0 = up(N, 16) bytes")},
         flags={},
         imm={"base": BitField("base", 0, 3)},
@@ -154,7 +151,6 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
     ),
     Opcode.GEMM: OpcodeInfo(
         engine=Engine.GEMM,
-        built=True,
         fields={"dst": FieldInfo("sram", "C"), "src0": FieldInfo("sram", "A"), "src1": FieldInfo("sram", "B, or D if B is the stream"), "m": FieldInfo("dyn", "rows"), "n": FieldInfo("dyn", "columns"), "k": FieldInfo("dyn", "inner length")},
         flags={"TRANSPOSE_B": 0, "BIAS_EN": 1, "REQUANT": 2, "RELU": 3, "ACCUMULATE": 5, "MODE": 6},
         imm={"a_type": BitField("a_type", 0, 2), "b_form": BitField("b_form", 2, 2), "fmt": BitField("fmt", 4, 3), "q": BitField("q", 7, 2), "activation": BitField("activation", 9, 1), "out": BitField("out", 10, 2), "op": BitField("op", 12, 2), "argmax": BitField("argmax", 14, 1), "reserved": BitField("reserved", 15, 1)},
@@ -164,7 +160,6 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
     ),
     Opcode.VEC: OpcodeInfo(
         engine=Engine.VEC,
-        built=True,
         fields={"dst": FieldInfo("sram", "C"), "src0": FieldInfo("sram", "A"), "src1": FieldInfo("raw", "B (ADD, SUB, MUL), table (TABLE without stream): word address; lower bound (CLAMP): signed"), "m": FieldInfo("dyn", "rows"), "n": FieldInfo("dim", "elements per row"), "k": FieldInfo("raw", "scale (SCALE_SHIFT) or upper bound (CLAMP), signed")},
         flags={},
         imm={"op": BitField("op", 0, 4), "a16": BitField("a16", 4, 1), "c16": BitField("c16", 5, 1), "stream": BitField("stream", 6, 1), "sh": BitField("sh", 8, 6)},
@@ -174,7 +169,6 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
     ),
     Opcode.SOFTMAX: OpcodeInfo(
         engine=Engine.SMX,
-        built=True,
         fields={"dst": FieldInfo("sram", "numerators or probabilities; in place if u16"), "src0": FieldInfo("sram", "scores"), "src1": FieldInfo("sram", "sums, one word per row"), "m": FieldInfo("dyn", "rows"), "n": FieldInfo("dyn", "columns"), "k": FieldInfo("raw", "rows per head, 0 = M")},
         flags={"CAUSAL_MASK": 4},
         imm={"out": BitField("out", 0, 2), "score8": BitField("score8", 2, 1)},
@@ -184,7 +178,6 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
     ),
     Opcode.LAYERNORM: OpcodeInfo(
         engine=Engine.NRM,
-        built=True,
         fields={"dst": FieldInfo("sram", "C"), "src0": FieldInfo("sram", "X, int16"), "src1": FieldInfo("sram", "parameters, if not from the stream"), "m": FieldInfo("dyn", "rows"), "n": FieldInfo("dim", "row length")},
         flags={},
         imm={"stream": BitField("stream", 0, 1), "out16": BitField("out16", 1, 1)},
@@ -194,7 +187,6 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
     ),
     Opcode.GELU: OpcodeInfo(
         engine=Engine.VEC,
-        built=True,
         fields={"dst": FieldInfo("sram", "C"), "src0": FieldInfo("sram", "A, int8"), "src1": FieldInfo("sram", "table, if not from the stream"), "m": FieldInfo("dyn", "rows"), "n": FieldInfo("dim", "elements per row")},
         flags={},
         imm={"stream": BitField("stream", 0, 1)},
@@ -204,7 +196,6 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
     ),
     Opcode.KV_APPEND: OpcodeInfo(
         engine=Engine.ST,
-        built=False,
         fields={"dst": FieldInfo("sram", "staging, 0 without STAGE"), "src0": FieldInfo("sram", "rows"), "src1": FieldInfo("raw", "staging head pitch in words, 0 without STAGE"), "m": FieldInfo("raw", "layer"), "n": FieldInfo("dim", "head dimension"), "k": FieldInfo("dim", "rows")},
         flags={"V": 0, "STAGE": 6},
         imm={"first_head": BitField("first_head", 0, 8), "heads_minus_1": BitField("heads_minus_1", 8, 8)},
@@ -214,7 +205,6 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
     ),
     Opcode.KV_READ: OpcodeInfo(
         engine=Engine.LD,
-        built=False,
         fields={"dst": FieldInfo("sram", "staging"), "m": FieldInfo("raw", "layer"), "n": FieldInfo("dim", "head dimension"), "k": FieldInfo("dyn", "positions")},
         flags={"V": 0},
         imm={"first_head": BitField("first_head", 0, 8), "heads_minus_1": BitField("heads_minus_1", 8, 8)},
@@ -224,7 +214,6 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
     ),
     Opcode.BARRIER: OpcodeInfo(
         engine=Engine.SEQ,
-        built=True,
         fields={"m": FieldInfo("raw", "engine mask, bits 5:0; 0 = all engines"), "n": FieldInfo("raw", "n, 0..4")},
         flags={},
         imm={},
@@ -234,7 +223,6 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
     ),
     Opcode.RMSNORM: OpcodeInfo(
         engine=Engine.NRM,
-        built=False,
         fields={"dst": FieldInfo("sram", "C"), "src0": FieldInfo("sram", "X, int16"), "src1": FieldInfo("sram", "parameters, if not from the stream"), "m": FieldInfo("dyn", "rows"), "n": FieldInfo("dim", "row length")},
         flags={},
         imm={"stream": BitField("stream", 0, 1), "out16": BitField("out16", 1, 1)},
@@ -244,7 +232,6 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
     ),
     Opcode.ROPE: OpcodeInfo(
         engine=Engine.NRM,
-        built=False,
         fields={"dst": FieldInfo("sram", "C"), "src0": FieldInfo("sram", "A, int8"), "src1": FieldInfo("sram", "cos/sin rows, N/2 pairs of int16 Q1.14"), "m": FieldInfo("dyn", "rows"), "n": FieldInfo("dim", "head dimension, even"), "k": FieldInfo("dim", "heads per row")},
         flags={},
         imm={"pairs": BitField("pairs", 0, 1)},
@@ -254,7 +241,6 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
     ),
     Opcode.SILU: OpcodeInfo(
         engine=Engine.VEC,
-        built=False,
         fields={"dst": FieldInfo("sram", "C"), "src0": FieldInfo("sram", "A, int8"), "src1": FieldInfo("sram", "table, if not from the stream"), "m": FieldInfo("dyn", "rows"), "n": FieldInfo("dim", "elements per row")},
         flags={},
         imm={"stream": BitField("stream", 0, 1)},
@@ -264,7 +250,6 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
     ),
     Opcode.PFX: OpcodeInfo(
         engine=Engine.SEQ,
-        built=True,
         fields={"dst": FieldInfo("raw", "cp"), "src0": FieldInfo("raw", "ap"), "src1": FieldInfo("raw", "bp"), "m": FieldInfo("raw", "d"), "n": FieldInfo("raw", "dp"), "k": FieldInfo("raw", "base"), "flags": FieldInfo("raw", "sh in bits 5:0")},
         flags={},
         imm={"mul": BitField("mul", 0, 16)},
@@ -274,7 +259,6 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
     ),
     Opcode.SET: OpcodeInfo(
         engine=Engine.SEQ,
-        built=True,
         fields={"dst": FieldInfo("raw", "register"), "src0": FieldInfo("raw", "value [15:0]"), "src1": FieldInfo("raw", "value [31:16]")},
         flags={"ADD": 0},
         imm={},
@@ -284,7 +268,6 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
     ),
     Opcode.EMBED: OpcodeInfo(
         engine=Engine.LD,
-        built=False,
         fields={"dst": FieldInfo("sram", "SRAM destination"), "src0": FieldInfo("sram", "list of u32 ids (index 1), else 0"), "m": FieldInfo("dim", "rows"), "n": FieldInfo("dim", "bytes per row"), "k": FieldInfo("raw", "memory pitch in words, 0 = up(N, 16) bytes")},
         flags={},
         imm={"base": BitField("base", 0, 3), "index": BitField("index", 4, 2)},
@@ -294,7 +277,6 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
     ),
     Opcode.ARGMAX: OpcodeInfo(
         engine=Engine.ST,
-        built=False,
         fields={},
         flags={},
         imm={"base": BitField("base", 0, 3)},
@@ -304,7 +286,6 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
     ),
     Opcode.LOOP: OpcodeInfo(
         engine=Engine.SEQ,
-        built=False,
         fields={"src0": FieldInfo("raw", "target word [15:0]"), "src1": FieldInfo("raw", "target word [31:16]")},
         flags={},
         imm={},
@@ -314,7 +295,6 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
     ),
     Opcode.END: OpcodeInfo(
         engine=Engine.SEQ,
-        built=True,
         fields={},
         flags={},
         imm={},
@@ -338,24 +318,24 @@ PREFIX_FIELDS: dict[str, str] = {
 }
 
 SET_REGISTERS: dict[SetReg, SetRegInfo] = {
-    SetReg.POS: SetRegInfo(1, True, True),
-    SetReg.TOKEN: SetRegInfo(1, True, False),
-    SetReg.WINDOW: SetRegInfo(1, True, False),
-    SetReg.STREAM: SetRegInfo(64, False, True),
-    SetReg.OUTCNT: SetRegInfo(1, True, False),
-    SetReg.LOOPLEFT: SetRegInfo(1, True, False),
-    SetReg.EOS: SetRegInfo(1, True, False),
-    SetReg.KVBASE: SetRegInfo(256, True, False),
-    SetReg.KVLAYER: SetRegInfo(256, True, False),
-    SetReg.KVHEAD: SetRegInfo(256, True, False),
-    SetReg.KVVOFF: SetRegInfo(256, True, False),
-    SetReg.KVCAP: SetRegInfo(1, True, False),
-    SetReg.BASE0: SetRegInfo(16, True, True),
-    SetReg.BASE1: SetRegInfo(16, True, True),
-    SetReg.BASE2: SetRegInfo(16, True, True),
-    SetReg.BASE3: SetRegInfo(16, True, True),
-    SetReg.BASE4: SetRegInfo(16, True, True),
-    SetReg.BASE5: SetRegInfo(16, True, True),
-    SetReg.BASE6: SetRegInfo(16, True, True),
-    SetReg.BASE7: SetRegInfo(16, True, True),
+    SetReg.POS: SetRegInfo(1, True),
+    SetReg.TOKEN: SetRegInfo(1, True),
+    SetReg.WINDOW: SetRegInfo(1, True),
+    SetReg.STREAM: SetRegInfo(64, False),
+    SetReg.OUTCNT: SetRegInfo(1, True),
+    SetReg.LOOPLEFT: SetRegInfo(1, True),
+    SetReg.EOS: SetRegInfo(1, True),
+    SetReg.KVBASE: SetRegInfo(256, True),
+    SetReg.KVLAYER: SetRegInfo(256, True),
+    SetReg.KVHEAD: SetRegInfo(256, True),
+    SetReg.KVVOFF: SetRegInfo(256, True),
+    SetReg.KVCAP: SetRegInfo(1, True),
+    SetReg.BASE0: SetRegInfo(16, True),
+    SetReg.BASE1: SetRegInfo(16, True),
+    SetReg.BASE2: SetRegInfo(16, True),
+    SetReg.BASE3: SetRegInfo(16, True),
+    SetReg.BASE4: SetRegInfo(16, True),
+    SetReg.BASE5: SetRegInfo(16, True),
+    SetReg.BASE6: SetRegInfo(16, True),
+    SetReg.BASE7: SetRegInfo(16, True),
 }

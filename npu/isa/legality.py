@@ -79,16 +79,14 @@ def check(
 
 def _check(word: Instruction, pfx: Prefix, limits: Limits) -> None:
     _field(pfx.flags >> 6 == 0, "bits 7:6 of the prefix's flags must be zero")
-    known = word.opcode in set(Opcode)
-    info = OPCODES[Opcode(word.opcode)] if known else None
-    if info is None or (limits.built_only and not info.built):
-        state = "not built" if known else "unknown"
-        raise _RefusedError(ErrorCode.ILLEGAL_OPCODE, f"opcode {word.opcode} is {state}")
+    info = OPCODES[Opcode(word.opcode)] if word.opcode in set(Opcode) else None
+    if info is None:
+        raise _RefusedError(ErrorCode.ILLEGAL_OPCODE, f"opcode {word.opcode} is unknown")
     _check_spare(word, info)
     _field(info.prefix != () or not pfx.present, "the opcode takes no prefix")
     rule = _FIELDS.get(word.opcode)
     used = rule(word, pfx, limits) if rule else set(info.prefix)
-    _check_prefix(pfx, used)
+    _check_prefix(pfx, used, limits)
     _check_dimensions(word, info, limits)
     _check_addresses(word)
     for operand in sram_operands(word, pfx, limits.edge):
@@ -109,7 +107,7 @@ def _check_spare(word: Instruction, info: OpcodeInfo) -> None:
         _field(not bits, f"bits 0x{bits:X} of {name} must be zero")
 
 
-def _check_prefix(pfx: Prefix, used: set[str]) -> None:
+def _check_prefix(pfx: Prefix, used: set[str], limits: Limits) -> None:
     values = {
         "cp": pfx.cp,
         "ap": pfx.ap,
@@ -123,14 +121,14 @@ def _check_prefix(pfx: Prefix, used: set[str]) -> None:
         _field(value == 0 or name in used, f"prefix operand {name} is not used here")
     if not used & {"mul", "sums"}:
         _field(pfx.imm == 0, "prefix operand mul or sums is not used here")
-    _field(pfx.base % 16 == 0, f"base={pfx.base}: allowed are multiples of 16")
+    _field(pfx.base % limits.edge == 0, f"base={pfx.base}: allowed are multiples of {limits.edge}")
     assert used <= set(PREFIX_FIELDS)
 
 
 def _gemm_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
     form = GemmForm.of(word)
     if form.mode:
-        _gemm_mode(word, form, limits)
+        _gemm_mode(word, form)
     else:
         _field(not form.bias, "bias needs the mode word and q=ch")
         _field(form.requant or word.imm == 0, "scale and shift are used with REQUANT only")
@@ -155,18 +153,14 @@ def _gemm_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
     return used
 
 
-def _gemm_mode(word: Instruction, form: GemmForm, limits: Limits) -> None:
+def _gemm_mode(word: Instruction, form: GemmForm) -> None:
     _field(word.imm >> 15 == 0, "bit 15 of the mode word must be zero")
     _field(form.b_form <= 2, "B=3: allowed are 0 to 2")
     _field(form.op <= OP_MUL, "op=3: allowed are 0 to 2")
-    _field(form.fmt <= 4, f"fmt={form.fmt}: allowed are 0 to 4")
-    _field(form.fmt == 0 or form.stream, "fmt needs B=stream")
+    _field(form.fmt == 0, f"fmt={form.fmt}: allowed is 0")
     _field(form.out != OUT_NONE or form.argmax, "out=none needs argmax")
     _field(form.out != OUT_NONE or word.dst == 0, "dst must be zero: the output is not written")
     _field(not (form.argmax and form.out == OUT_INT32), "argmax needs out=i8, i16 or none")
-    if limits.built_only:
-        _field(form.fmt == 0, "fmt: not built")
-        _field(not form.argmax, "argmax: not built")
     _field(form.requant or form.q == 0, "q needs REQUANT")
     _field(
         form.requant == (form.out != OUT_INT32),
@@ -253,11 +247,10 @@ def _barrier_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
 
 
 def _set_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
-    del pfx
+    del pfx, limits
     _field(word.dst in set(SetReg), f"register {word.dst} does not exist")
     reg = SetReg(word.dst)
     info = SET_REGISTERS[reg]
-    _field(info.built or not limits.built_only, f"register {reg.name}: not built")
     _field(info.add or not has_flag(word, Flag.ADD), f"register {reg.name} cannot be added to")
     return set()
 
@@ -295,7 +288,6 @@ def _check_dimensions(word: Instruction, info: OpcodeInfo, limits: Limits) -> No
         _dimension(value != 0, f"{name.upper()}=0: allowed are 1 to {DYNAMIC - 1}")
         if is_dynamic(value):
             _dimension(field.kind == "dyn", f"{name.upper()} is not allowed to be dynamic")
-            _dimension(not limits.built_only, f"{name.upper()} is dynamic: not built")
     if word.opcode == Opcode.GEMM:
         _gemm_dimensions(word, limits)
     elif word.opcode == Opcode.SOFTMAX:

@@ -11,17 +11,18 @@ from npu.isa.instruction import Instruction
 WORD = 16
 TABLE_BYTES = 256
 DYNAMIC = 0xF000
+ARRAY_DIMS = (4, 8, 16, 32)
+"""Sizes of the systolic array that can be built."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Sizes of a chip. `built_only`: refuse what the hardware of this version does not execute."""
+    """Sizes of a chip."""
 
     array_dim: int = 16
     sram_bytes: int = 256 * 1024
     acc_rows: int = 128
     norm_max: int = 8192
-    built_only: bool = False
 
     @property
     def edge(self) -> int:

@@ -38,7 +38,6 @@ class SetRegister:
     number: int
     granularity: int
     add: bool
-    built: bool
     text: str
     count: int
 
@@ -59,7 +58,6 @@ class OpcodeSource:
     name: str
     number: int
     engine: str
-    built: bool
     text: str
     fields: dict[str, tuple[str, str]]
     flags: tuple[str, ...]
@@ -107,7 +105,6 @@ def _opcode(
         name=name,
         number=raw["number"],
         engine=raw["engine"],
-        built=raw["built"],
         text=raw["text"],
         fields={key: (kind, text) for key, (kind, text) in raw.get("fields", {}).items()},
         flags=tuple(raw.get("flags", [])),
@@ -162,7 +159,6 @@ def load(path: Path = SOURCE) -> IsaSource:
                 r["number"],
                 r["granularity"],
                 r["add"],
-                r["built"],
                 r["text"],
                 r.get("count", 1),
             )

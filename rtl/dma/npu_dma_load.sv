@@ -16,11 +16,12 @@ module npu_dma_load
 
   input  logic       cmd_valid_i,
   output logic       cmd_ready_o,
-  input  dma_cmd_t   cmd_i,
+  input  load_cmd_t  cmd_i,
   output logic       done_o,
   output logic       busy_o,
   output logic       stall_o,
   output instr_idx_t instr_o,
+  output fault_t     fault_o,      // a row of a list lies outside the address space: a level
 
   output mem_req_t rd_req_o,
   input  logic     rd_ready_i,
@@ -30,6 +31,8 @@ module npu_dma_load
   output sram_wr_req_t wr_req_o,
   input  logic         wr_ready_i
 );
+
+  assign fault_o = '0;
 
   localparam int unsigned RoomW = $clog2(QueueWords + 1);
 
@@ -43,7 +46,7 @@ module npu_dma_load
   logic ask_q;  // a command is being asked for
   instr_idx_t ask_instr_q;
   mem_addr_t row_addr_q, addr_q;
-  logic [19:0] mem_pitch_q;
+  logic [31:0] mem_pitch_q;
   dim_t ask_words_q, ask_left_q, ask_rows_q;
   logic [RoomW-1:0] room_q;
   logic [5:0] burst;
@@ -85,8 +88,8 @@ module npu_dma_load
         ask_left_q  <= row_words(cmd_i.bytes);
         ask_rows_q  <= cmd_i.rows;
       end else if (row_asked) begin
-        row_addr_q <= row_addr_q + {12'b0, mem_pitch_q};
-        addr_q     <= row_addr_q + {12'b0, mem_pitch_q};
+        row_addr_q <= row_addr_q + mem_pitch_q;
+        addr_q     <= row_addr_q + mem_pitch_q;
         ask_left_q <= ask_words_q;
         ask_rows_q <= ask_rows_q - 1'b1;
         ask_q      <= ask_rows_q != dim_t'(1);
@@ -116,7 +119,7 @@ module npu_dma_load
   // ---------------------------------------------------------------------------------------------
   // Writing side
   // ---------------------------------------------------------------------------------------------
-  dma_cmd_t wr_cmd;
+  load_cmd_t wr_cmd;
   logic wr_cmd_valid;
   sram_addr_t row_q;  // SRAM address of the current row
   dim_t word_q, rows_done_q;
@@ -125,7 +128,7 @@ module npu_dma_load
   word_t mask;
 
   npu_fifo #(
-    .DataT(dma_cmd_t),
+    .DataT(load_cmd_t),
     .Depth(8)
   ) u_wr_cmd (
     .clk_i,

@@ -11,7 +11,7 @@ module npu_dma_store
 
   input  logic       cmd_valid_i,
   output logic       cmd_ready_o,
-  input  dma_cmd_t   cmd_i,
+  input  store_cmd_t cmd_i,
   output logic       done_o,
   output logic       busy_o,
   output logic       stall_o,
@@ -28,7 +28,7 @@ module npu_dma_store
   input  logic       b_valid_i
 );
 
-  dma_cmd_t cmd_q;
+  store_cmd_t cmd_q;
   logic busy_q;
   dim_t words;  // per row
   assign words = dim_t'((17'(cmd_q.bytes) + 17'd15) >> 4);
@@ -80,8 +80,8 @@ module npu_dma_store
       end else if (done_o) begin
         busy_q <= 1'b0;
       end else if (row_issued) begin
-        row_addr_q <= row_addr_q + {12'b0, cmd_q.mem_pitch};
-        addr_q     <= row_addr_q + {12'b0, cmd_q.mem_pitch};
+        row_addr_q <= row_addr_q + cmd_q.mem_pitch;
+        addr_q     <= row_addr_q + cmd_q.mem_pitch;
         aw_left_q  <= words;
         aw_rows_q  <= aw_rows_q - 1'b1;
       end else if (issue) begin

@@ -13,15 +13,16 @@ module npu_decode
   input mem_addr_t base_i [8],
   input logic [31:0] pos_i,
 
-  output logic      is_engine_o,    // goes to an engine at all
-  output engine_e   engine_o,
-  output logic      bad_address_o,  // transfer outside the 32-bit address space, or misaligned
-  output mem_addr_t mem_addr_o,
-  output dma_cmd_t  dma_o,
-  output gemm_cmd_t gemm_o,
-  output smx_cmd_t  smx_o,
-  output nrm_cmd_t  nrm_o,
-  output vec_cmd_t  vec_o
+  output logic       is_engine_o,    // goes to an engine at all
+  output engine_e    engine_o,
+  output logic       bad_address_o,  // transfer outside the 32-bit address space, or misaligned
+  output mem_addr_t  mem_addr_o,
+  output load_cmd_t  load_o,
+  output store_cmd_t store_o,
+  output gemm_cmd_t  gemm_o,
+  output smx_cmd_t   smx_o,
+  output nrm_cmd_t   nrm_o,
+  output vec_cmd_t   vec_o
 );
 
   instr_t  word;
@@ -43,14 +44,33 @@ module npu_decode
   assign bad_address_o = engine_o inside {EngLd, EngSt} &&
                          (mem_first[3:0] != '0 || mem_end > 38'h1_0000_0000);
 
-  assign dma_o = '{
+  sram_addr_t sram_pitch;
+  logic [31:0] mem_pitch;
+  assign sram_pitch = pitch_or(pfx.cp, words_of({2'b0, word.n}));
+  assign mem_pitch = {12'b0, (word.k == '0) ? words_of({2'b0, word.n}) : word.k, 4'b0};
+
+  assign load_o = '{
           instr: entry_i.index,
+          op: LoadRows,
           sram: word.dst,
-          sram_pitch: pitch_or(pfx.cp, words_of({2'b0, word.n})),
+          sram_pitch: sram_pitch,
           mem: mem_first[31:0],
-          mem_pitch: (word.k == '0) ? 20'({words_of({2'b0, word.n}), 4'b0}) : {word.k, 4'b0},
+          mem_pitch: mem_pitch,
           rows: word.m,
-          bytes: word.n
+          bytes: word.n,
+          default: '0
+      };
+
+  assign store_o = '{
+          instr: entry_i.index,
+          op: StoreRows,
+          sram: word.dst,
+          sram_pitch: sram_pitch,
+          mem: mem_first[31:0],
+          mem_pitch: mem_pitch,
+          rows: word.m,
+          bytes: word.n,
+          default: '0
       };
 
   // ---------------------------------------------------------------------------------------------
@@ -92,6 +112,7 @@ module npu_decode
           activation: mode.activation,
           out: gemm_out_e'(mode.out),
           op: gemm_op_e'(mode.op),
+          argmax: mode.argmax,
           mult: mode_word ? pfx.mul : {8'b0, scale.scale},
           shift: mode_word ? pfx.sh : scale.shift[5:0]
       };
@@ -121,18 +142,23 @@ module npu_decode
           out: smx_out_e'(smx.out),
           score8: smx.score8,
           causal: word.flags[FlagCausalMask],
-          pos: pos_i
+          pos: pos_i,
+          window: '0
       };
 
   assign nrm_o = '{
           instr: entry_i.index,
+          op: NrmLayer,
           dst: word.dst,
           dst_pitch: pitch_or(pfx.cp, words_of(row_bytes(word.n, nrm.out16))),
           src: word.src0,
           src_pitch: pitch_or(pfx.ap, words_of(row_bytes(word.n, 1'b1))),
           param: word.src1,
+          param_pitch: '0,
           rows: word.m,
           cols: word.n,
+          heads: '0,
+          pairs: 1'b0,
           stream: nrm.stream,
           out16: nrm.out16
       };

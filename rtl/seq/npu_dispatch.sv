@@ -31,14 +31,15 @@ module npu_dispatch
   output logic    [31:0] ticket_offset_o,
 
   // Queues of the engines
-  output logic      [NumEngines-1:0] cmd_valid_o,
-  input  logic      [NumEngines-1:0] cmd_ready_i,
-  output dma_cmd_t                   dma_o,
-  output gemm_cmd_t                  gemm_o,
-  output smx_cmd_t                   smx_o,
-  output nrm_cmd_t                   nrm_o,
-  output vec_cmd_t                   vec_o,
-  input  logic      [NumEngines-1:0] done_i,
+  output logic       [NumEngines-1:0] cmd_valid_o,
+  input  logic       [NumEngines-1:0] cmd_ready_i,
+  output load_cmd_t                   load_o,
+  output store_cmd_t                  store_o,
+  output gemm_cmd_t                   gemm_o,
+  output smx_cmd_t                    smx_o,
+  output nrm_cmd_t                    nrm_o,
+  output vec_cmd_t                    vec_o,
+  input  logic       [NumEngines-1:0] done_i,
 
   // End of the program: a level, until reset
   output logic   end_o,
@@ -75,7 +76,8 @@ module npu_dispatch
     .engine_o     (engine),
     .bad_address_o(bad_address),
     .mem_addr_o   (mem_addr),
-    .dma_o,
+    .load_o,
+    .store_o,
     .gemm_o,
     .smx_o,
     .nrm_o,

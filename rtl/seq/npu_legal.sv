@@ -181,7 +181,7 @@ module npu_legal
 
   always_comb begin
     error_addr_o = '0;
-    if (!is_built(word_i.opcode)) error_o = ErrIllegalOpcode;
+    if (!is_opcode(word_i.opcode)) error_o = ErrIllegalOpcode;
     else if (bad_common || bad_field) error_o = ErrIllegalField;
     else if (bad_dim) error_o = ErrBadDimension;
     else if (bad_value) begin

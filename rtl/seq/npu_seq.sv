@@ -35,15 +35,15 @@ module npu_seq
   output engine_e        ticket_engine_o,
   output logic    [31:0] ticket_offset_o,
 
-  output logic      [NumEngines-1:0] cmd_valid_o,
-  input  logic      [NumEngines-1:0] cmd_ready_i,
-  output dma_cmd_t                   load_cmd_o,
-  output dma_cmd_t                   store_cmd_o,
-  output gemm_cmd_t                  gemm_cmd_o,
-  output smx_cmd_t                   smx_cmd_o,
-  output nrm_cmd_t                   nrm_cmd_o,
-  output vec_cmd_t                   vec_cmd_o,
-  input  logic      [NumEngines-1:0] done_i,
+  output logic       [NumEngines-1:0] cmd_valid_o,
+  input  logic       [NumEngines-1:0] cmd_ready_i,
+  output load_cmd_t                   load_cmd_o,
+  output store_cmd_t                  store_cmd_o,
+  output gemm_cmd_t                   gemm_cmd_o,
+  output smx_cmd_t                    smx_cmd_o,
+  output nrm_cmd_t                    nrm_cmd_o,
+  output vec_cmd_t                    vec_cmd_o,
+  input  logic       [NumEngines-1:0] done_i,
 
   output logic       end_o,
   output fault_t     fault_o,
@@ -96,11 +96,12 @@ module npu_seq
   );
 
   logic [NumEngines-1:0] push, push_ready;
-  dma_cmd_t  dma;
-  gemm_cmd_t gemm;
-  smx_cmd_t  smx;
-  nrm_cmd_t  nrm;
-  vec_cmd_t  vec;
+  load_cmd_t  load;
+  store_cmd_t store;
+  gemm_cmd_t  gemm;
+  smx_cmd_t   smx;
+  nrm_cmd_t   nrm;
+  vec_cmd_t   vec;
 
   npu_dispatch u_dispatch (
     .clk_i,
@@ -120,7 +121,8 @@ module npu_seq
     .ticket_offset_o,
     .cmd_valid_o  (push),
     .cmd_ready_i  (push_ready),
-    .dma_o        (dma),
+    .load_o       (load),
+    .store_o      (store),
     .gemm_o       (gemm),
     .smx_o        (smx),
     .nrm_o        (nrm),
@@ -134,14 +136,14 @@ module npu_seq
   );
 
   npu_fifo #(
-    .DataT(dma_cmd_t),
+    .DataT(load_cmd_t),
     .Depth(QueueDepth)
   ) u_load_queue (
     .clk_i,
     .rst_ni,
     .valid_i(push[EngLd]),
     .ready_o(push_ready[EngLd]),
-    .data_i (dma),
+    .data_i (load),
     .valid_o(cmd_valid_o[EngLd]),
     .ready_i(cmd_ready_i[EngLd]),
     .data_o (load_cmd_o),
@@ -149,14 +151,14 @@ module npu_seq
   );
 
   npu_fifo #(
-    .DataT(dma_cmd_t),
+    .DataT(store_cmd_t),
     .Depth(QueueDepth)
   ) u_store_queue (
     .clk_i,
     .rst_ni,
     .valid_i(push[EngSt]),
     .ready_o(push_ready[EngSt]),
-    .data_i (dma),
+    .data_i (store),
     .valid_o(cmd_valid_o[EngSt]),
     .ready_i(cmd_ready_i[EngSt]),
     .data_o (store_cmd_o),

@@ -18,15 +18,10 @@ from npu.isa import Instruction, Opcode
 from tb.benchmarks import ideal
 from tb.benchmarks.ideal import Work
 from tb.knobs import Knobs
-from tb.paths import ROOT
+from tb.sample import CHECKPOINT, TEXT
 from weights.model import Linear, QuantizedModel
 from weights.quantize import quantize_checkpoint
 
-CHECKPOINT = ROOT / "weights" / "checkpoints" / "gpt2-tiny"
-TEXT = (
-    "The parser accepts a list of strings and returns a namespace object. If an option is not "
-    "present at the command line, its default value is used."
-)
 LAYER = 0
 
 

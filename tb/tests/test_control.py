@@ -21,8 +21,6 @@ from tb.recovery import (
     load_every_engine,
     next_program_runs,
     program,
-    report,
-    state,
     wait_idle,
 )
 from tb.regions import Region, set_region
@@ -79,7 +77,7 @@ async def _end(bench: Bench, limit: int = DEFAULT_LIMIT) -> ErrorReport | None:
     """Wait for the end of a running program, acknowledge it, and return its report."""
     await bench.host.wait_interrupt(limit)
     await bench.host.write_chip(ChipReg.IRQ_STATUS, 1)
-    return await report(bench)
+    return await bench.host.report()
 
 
 @cocotb.test
@@ -96,7 +94,7 @@ async def test_control_abort(dut: Dut) -> None:
         error = await _end(bench, 2000)
         assert error in possible, f"{error}, expected one of {possible}"
         seen.add(error)
-        now = await state(bench)
+        now = await bench.host.state()
         assert (now["DONE"], now["BUSY"]) == (1, 0), f"STATUS {now}"
         assert owed.quiet, "idle although the bus is not"
         late = await aborts.dispatched_since()
@@ -134,12 +132,12 @@ async def test_control_abort_while_idle(dut: Dut) -> None:
     for text in ("", "END", "NOP"):
         if text:
             await bench.execute(program(text))
-        before, error = await state(bench), await report(bench)
+        before, error = await bench.host.state(), await bench.host.report()
         await command(bench, "ABORT")
         await ClockCycles(dut.clk, 100)
         assert not int(dut.irq.value), f"an interrupt after {text!r}"
-        assert await state(bench) == before
-        compare_errors(error, await report(bench))
+        assert await bench.host.state() == before
+        compare_errors(error, await bench.host.report())
     await next_program_runs(bench)
 
 
@@ -158,11 +156,13 @@ async def test_control_abort_in_silence(dut: Dut) -> None:
         possible = await aborts.abort()
         error = await _end(bench, PATIENCE + 100)
         assert error in possible, f"{error}, expected one of {possible}"
-        assert (await state(bench))["BUSY"] == (not owed.quiet), "BUSY does not follow the bus"
+        assert (await bench.host.state())["BUSY"] == (not owed.quiet), (
+            "BUSY does not follow the bus"
+        )
         await bench.set_knobs(Knobs())
         await wait_idle(bench)
         assert not int(dut.irq.value), "a second end was reported"
-        compare_errors(error, await report(bench))
+        compare_errors(error, await bench.host.report())
         await next_program_runs(bench)
 
 
@@ -182,12 +182,12 @@ async def test_control_clear_error(dut: Dut) -> None:
         await host.start_program(bench.load(failing, bases=bases))
         compare_errors(expected, await _end(bench))
         await host.write_seq(SeqReg.STATUS, 0xFFFF_FFFF & ~SEQ_FIELDS["STATUS_ERROR"].mask)
-        compare_errors(expected, await report(bench))
+        compare_errors(expected, await bench.host.report())
         if by_start:
             await host.start_program(bench.load(program(EVERY_ENGINE), bytes(1 << 14)))
         else:
             await host.write_seq(SeqReg.STATUS, SEQ_FIELDS["STATUS_ERROR"].mask)
-        now = await state(bench)
+        now = await bench.host.state()
         assert _no_error(now), f"STATUS {now}"
         assert (now["DONE"], now["BUSY"]) == ((0, 1) if by_start else (1, 0)), f"STATUS {now}"
         assert await host.read_seq(SeqReg.ERROR_INSTR) == 0
@@ -219,7 +219,7 @@ async def test_control_first_error_stays(dut: Dut) -> None:
         await bench.host.start_program(bench.load(program(text), bases=bases))
         compare_errors(expected, await _end(bench))
         await ClockCycles(dut.clk, 2 * slow)
-        compare_errors(expected, await report(bench))
+        compare_errors(expected, await bench.host.report())
         assert not int(dut.irq.value), "a second end was reported"
         await bench.set_knobs(Knobs())
         await next_program_runs(bench)

@@ -24,17 +24,12 @@ from npu.isa.operands import Limits
 from tb import report
 from tb.dut import Dut
 from tb.environment import INPUT, OUTPUT, Bench, Execution
-from tb.paths import ROOT
+from tb.sample import CHECKPOINT, TEXT
 from tb.tensors import compare_tensor, gather, locator
 from weights.model import QuantizedModel
 from weights.quantize import quantize_checkpoint
 
-CHECKPOINT = ROOT / "weights" / "checkpoints" / "gpt2-tiny"
 LENGTHS = (1, 5, 16, 128)
-TEXT = (
-    "The parser accepts a list of strings and returns a namespace object. If an option is not "
-    "present at the command line, its default value is used."
-)
 CYCLES_PER_ROW = 4_000
 """Generous bound on the cycles of a block, per row, on an array of 16."""
 

@@ -65,9 +65,7 @@ class Refusals:
     def limits(self) -> Limits:
         """Return the sizes of the chip for the static checker."""
         config = self.bench.config
-        return Limits(
-            config.array_dim, config.sram_bytes, config.acc_rows, config.norm_max, built_only=True
-        )
+        return Limits(config.array_dim, config.sram_bytes, config.acc_rows, config.norm_max)
 
     def outside(self, words: Group) -> int:
         """Return the byte address of the first operand, in the order of checks, that is outside."""
@@ -149,12 +147,12 @@ def forms() -> list[Group]:
 # -----------------------------------------------------------------------------------------------
 @cocotb.test
 async def test_refuse_opcodes(dut: Dut) -> None:
-    """All 256 opcodes: unknown ones and those not built are ILLEGAL_OPCODE, others never."""
+    """All 256 opcodes: unknown ones are ILLEGAL_OPCODE, others never."""
     refusals = await Refusals.start(dut)
-    built = {int(opcode) for opcode, info in OPCODES.items() if info.built}
-    assert len(built) == 12
+    known = {int(opcode) for opcode in OPCODES}
+    assert len(known) == 20
     for number in range(256):
-        if number not in built:
+        if number not in known:
             await refusals.refused([Instruction(number)], ErrorCode.ILLEGAL_OPCODE)
             continue
         execution = await refusals.bench.execute([Instruction(number), END])
@@ -168,8 +166,7 @@ async def test_refuse_opcodes_first(dut: Dut) -> None:
     refusals = await Refusals.start(dut)
     wrong = dict.fromkeys(FIELDS, 0xFFFF) | {"flags": 0xFF}
     prefix = Instruction(Opcode.PFX, flags=0x3F, **dict.fromkeys(FIELDS[1:], 0xFFFF))
-    unbuilt = [int(opcode) for opcode, info in OPCODES.items() if not info.built]
-    for number in [*unbuilt, 19, 127, 128, 254]:
+    for number in (19, 20, 127, 128, 254):
         word = Instruction(number, **wrong)
         await refusals.refused([word], ErrorCode.ILLEGAL_OPCODE)
         await refusals.refused([prefix, word], ErrorCode.ILLEGAL_OPCODE)
@@ -196,7 +193,7 @@ async def test_refuse_reserved_bits(dut: Dut) -> None:
     plain = {words[-1].opcode: words for words in reversed(forms())}
     tried = 0
     for opcode, info in OPCODES.items():
-        if not info.built or opcode == Opcode.PFX:
+        if opcode == Opcode.PFX:
             continue
         for bit in _reserved_bits(info.spare, refusals.bench.random):
             words = list(plain[opcode])
@@ -237,7 +234,7 @@ async def test_refuse_unused_prefix(dut: Dut) -> None:
     assert named == PREFIX_FIELDS.keys() - {"sums"}, f"refused are only {named}"
     # What no form of an opcode uses, each opcode must have refused.
     for opcode, info in OPCODES.items():
-        if info.built and opcode != Opcode.PFX:
+        if opcode != Opcode.PFX:
             unused = PREFIX_FIELDS.keys() - set(info.prefix) - {"sums"}
             if "sums" in info.prefix:
                 unused -= {"mul"}
@@ -274,14 +271,14 @@ async def test_refuse_changed_fields(dut: Dut) -> None:
 async def test_refuse_noise(dut: Dut) -> None:
     """Programs of random words end as the model says: most are refused, none hangs."""
     refusals = await Refusals.start(dut)
-    built = [int(opcode) for opcode, info in OPCODES.items() if info.built]
+    known = [int(opcode) for opcode in OPCODES]
     codes = set()
     for _ in range(100):
         raw = refusals.bench.random.bytes(WORD * 4)
         words = [Instruction.decode(raw[at : at + WORD]) for at in range(0, len(raw), WORD)]
         for index in range(4):
             if refusals.bench.random.random() < 0.9:
-                opcode = int(refusals.bench.random.choice(built))
+                opcode = int(refusals.bench.random.choice(known))
                 words[index] = replace(words[index], opcode=opcode)
             if refusals.bench.random.random() < 0.3:
                 words[index] = Instruction(words[index].opcode)
@@ -500,7 +497,7 @@ async def test_refuse_ranges(dut: Dut) -> None:
         prefix = Prefix.of(words[0] if len(words) == 2 else None)
         operands = [operand.name for operand in sram_operands(words[-1], prefix, edge)]
         assert set(operands) == lengths.keys(), f"{text} has the operands {operands}"
-    kinds = {opcode: {"dst", "src0", "src1"} for opcode in Opcode if OPCODES[opcode].built}
+    kinds = {opcode: {"dst", "src0", "src1"} for opcode in Opcode}
     kinds[Opcode.DMA_LOAD] = kinds[Opcode.DMA_STORE] = {"dst"}
     kinds[Opcode.GEMM] |= {"d", "sums"}
     for opcode in (Opcode.NOP, Opcode.BARRIER, Opcode.PFX, Opcode.SET, Opcode.END):

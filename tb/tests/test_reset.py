@@ -12,7 +12,7 @@ from tb.bursts import OpenBursts
 from tb.dut import Dut
 from tb.environment import Bench, reset
 from tb.knobs import Knobs
-from tb.recovery import Command, command, next_program_runs, start_and_wait, state, wait_idle
+from tb.recovery import Command, command, next_program_runs, start_and_wait, wait_idle
 
 PATIENCE = 150
 """MEM_TIMEOUT of the tests with a silent memory, in cycles."""
@@ -48,7 +48,7 @@ async def test_reset_soft(dut: Dut) -> None:
         await start_and_wait(bench, int(bench.random.integers(1, cycles - ACCESS)) if turn else 1)
         await command(bench, "SOFT_RESET")
         await wait_idle(bench)
-        _assert_unreported(bench, await state(bench))
+        _assert_unreported(bench, await bench.host.state())
         await _recovers(bench, owed)
 
 
@@ -69,7 +69,7 @@ async def test_reset_soft_while_draining(dut: Dut) -> None:
             await command(bench, "SOFT_RESET")
             await wait_idle(bench)
             if first == "SOFT_RESET":
-                _assert_unreported(bench, await state(bench))
+                _assert_unreported(bench, await bench.host.state())
             await bench.set_knobs(Knobs())
             await _recovers(bench, owed)
 
@@ -88,12 +88,12 @@ async def test_reset_soft_in_silence(dut: Dut) -> None:
         await ClockCycles(dut.clk, int(bench.random.integers(1, PATIENCE // 3)))
         await command(bench, "SOFT_RESET")
         await ClockCycles(dut.clk, int(bench.random.integers(1, 3 * PATIENCE)))
-        now = await state(bench)
+        now = await bench.host.state()
         assert now["BUSY"] or owed.quiet, "idle although the bus is not"
         _assert_unreported(bench, now)
         await bench.set_knobs(Knobs())
         await wait_idle(bench)
-        _assert_unreported(bench, await state(bench))
+        _assert_unreported(bench, await bench.host.state())
         await _recovers(bench, owed)
 
 

@@ -20,9 +20,7 @@ from tb.recovery import (
     command,
     next_program_runs,
     program,
-    report,
     start_and_wait,
-    state,
     user_of,
     wait_idle,
 )
@@ -68,16 +66,16 @@ async def test_timeout_silence(dut: Dut) -> None:
         await silence
         await bench.host.wait_interrupt(3 * PATIENCE)
         expected = ErrorReport(ErrorCode.TIMEOUT, *wait.where(owed))
-        compare_errors(expected, await report(bench))
+        compare_errors(expected, await bench.host.report())
         await bench.host.write_chip(ChipReg.IRQ_STATUS, 1)
         await command(bench, "START")
         await ClockCycles(dut.clk, 2 * PATIENCE)
-        now = await state(bench)
+        now = await bench.host.state()
         assert (now["DONE"], now["ERROR"], now["BUSY"]) == (1, 1, 1), f"{name}: STATUS {now}"
         await bench.set_knobs(Knobs())
         await wait_idle(bench)
         assert owed.quiet, f"{name}: idle although the bus is not"
-        compare_errors(expected, await report(bench))
+        compare_errors(expected, await bench.host.report())
         assert not int(dut.irq.value), f"{name}: a second end was reported"
         await next_program_runs(bench)
 
@@ -99,7 +97,7 @@ async def test_timeout_limit(dut: Dut) -> None:
             await bench.host.start_program(start)
             expected = await pause
             await bench.host.wait_interrupt(2 * patience)
-            compare_errors(expected, await report(bench))
+            compare_errors(expected, await bench.host.report())
             await wait_idle(bench)
     await next_program_runs(bench)
 
@@ -122,7 +120,7 @@ async def test_timeout_default_and_never(dut: Dut) -> None:
         await bench.host.start_program(start)
         expected = await pause
         await bench.host.wait_interrupt(2000)
-        compare_errors(None if endured else expected, await report(bench))
+        compare_errors(None if endured else expected, await bench.host.report())
         await wait_idle(bench)
     await next_program_runs(bench)
 
@@ -186,7 +184,7 @@ async def test_timeout_at_any_cycle(dut: Dut) -> None:
         await bench.set_knobs(Knobs(read_silent=which & 1, write_silent=which >> 1))
         await bench.host.wait_interrupt(cycles + 3 * PATIENCE)
         possible = list(_possible(dut, owed))
-        error = await report(bench)
+        error = await bench.host.report()
         if error is not None:
             timeouts += 1
             assert error.code is ErrorCode.TIMEOUT, str(error)
@@ -194,7 +192,7 @@ async def test_timeout_at_any_cycle(dut: Dut) -> None:
             assert (error.engine, error.instr) == user_of(error.address), str(error)
         await command(bench, "SOFT_RESET" if turn % 2 else "ABORT")
         await ClockCycles(dut.clk, PATIENCE)
-        assert turn % 2 or await report(bench) == error, (
+        assert turn % 2 or await bench.host.report() == error, (
             "an abort behind the end changed the report"
         )
         await bench.set_knobs(Knobs())

@@ -28,7 +28,7 @@ def _imm(rng: Random, opcode: Opcode, flags: int) -> int:
     return value
 
 
-def _candidate(rng: Random, opcode: Opcode, dynamic: bool) -> Pair:
+def _candidate(rng: Random, opcode: Opcode) -> Pair:
     info = OPCODES[opcode]
     values = {"flags": 0, "imm": 0}
     for bit in info.flags.values():
@@ -36,7 +36,7 @@ def _candidate(rng: Random, opcode: Opcode, dynamic: bool) -> Pair:
             values["flags"] |= 1 << bit
     for name, field in info.fields.items():
         if field.kind in ("dim", "dyn"):
-            values[name] = _dimension(rng, dynamic and field.kind == "dyn")
+            values[name] = _dimension(rng, field.kind == "dyn")
         elif name in ("dst", "src0", "src1"):
             values[name] = rng.choice((0, 0, rng.randint(0, 0x3FFF), rng.getrandbits(16)))
         else:
@@ -68,14 +68,14 @@ def _prefix(rng: Random, opcode: Opcode) -> Instruction | None:
         values["imm"] = rng.choice((0, 100, rng.randint(1, 32767)))
         values["flags"] = rng.choice((0, rng.getrandbits(6)))
     if "base" in info.prefix and rng.random() < 0.2:
-        values["k"] = 16 * rng.randint(0, 100)
+        values["k"] = 32 * rng.randint(0, 50)
     return Instruction(Opcode.PFX, **values)
 
 
 def legal(rng: Random, opcode: Opcode, limits: Limits) -> Pair:
     """Return a random (prefix or None, instruction) that is legal within `limits`."""
     for _ in range(_ATTEMPTS):
-        prefix, word = _candidate(rng, opcode, not limits.built_only)
+        prefix, word = _candidate(rng, opcode)
         if check(word, prefix, limits) is None:
             return prefix, word
     raise AssertionError(f"no legal {opcode.name} in {_ATTEMPTS} attempts")

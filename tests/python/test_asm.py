@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from npu.asm import AsmError, assemble, disassemble
+from npu.asm import assemble, disassemble
 from npu.isa import Instruction, Opcode
 from npu.isa.operands import Limits
 from tests.python.isa_random import legal, mutated
@@ -122,14 +122,6 @@ def test_directives() -> None:
     assert [word.src0 for word in program.instructions] == [2, 6, 4, 3]
     assert program.lines == [7, 5, 7, 10]
     assert program.labels == {"last": 3}
-
-
-def test_built_only() -> None:
-    """Opcodes that are not built are refused on request."""
-    text = "RMSNORM dst=0 src0=0 M=1 N=16 stream"
-    assemble(text)
-    with pytest.raises(AsmError, match="opcode 11 is not built"):
-        assemble(text, limits=Limits(built_only=True))
 
 
 def test_indices_name_words() -> None:

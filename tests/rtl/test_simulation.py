@@ -10,8 +10,9 @@ import os
 
 import pytest
 
+from npu.isa.operands import ARRAY_DIMS
 from tb import registry, runner
-from tb.build import ARRAY_DIMS, Configuration
+from tb.build import Configuration
 
 ARRAY_DIM = int(os.environ.get("ARRAY_DIM", "16"))
 JOBS = [(test, ARRAY_DIM) for test in registry.discover()] + [
