@@ -138,7 +138,7 @@ def stages(model: QuantizedModel, layer: int) -> list[Stage]:
 
     hidden = model.hidden
     return [
-        norm("ln1", "x", params.ln1),
+        norm("ln1", "x", params.norm1),
         *(
             linear(name, "ln1", params.qkv, slice(i * hidden, (i + 1) * hidden), False)
             for i, name in enumerate("qkv")
@@ -153,8 +153,8 @@ def stages(model: QuantizedModel, layer: int) -> list[Stage]:
         ),
         linear("proj", "ctx", params.proj, slice(None), True),
         add("resid1", "x", "proj"),
-        norm("ln2", "resid1", params.ln2),
-        linear("fc_pre", "ln2", params.fc, slice(None), False),
+        norm("ln2", "resid1", params.norm2),
+        linear("fc_pre", "ln2", params.up, slice(None), False),
         Stage("fc", ("fc_pre", "gelu_table"), lambda t: apply_table(t["fc_pre"], t["gelu_table"])),
         linear("down", "fc", params.down, slice(None), True),
         add("resid2", "resid1", "down"),
@@ -176,9 +176,9 @@ def _parameters(model: QuantizedModel, layer: int) -> tuple[dict[str, Tensor], d
     """Return the parameter tensors by the names of `stages`, and one output step of each bias."""
     params, hidden = model.blocks[layer], model.hidden
     tensors: dict[str, Tensor] = {
-        "ln1.gain": params.ln1.gain,
-        "ln2.gain": params.ln2.gain,
-        "gelu_table": params.gelu_table,
+        "ln1.gain": params.norm1.gain,
+        "ln2.gain": params.norm2.gain,
+        "gelu_table": params.table,
     }
     steps: dict[str, Tensor] = {}
     linears = [
@@ -186,7 +186,7 @@ def _parameters(model: QuantizedModel, layer: int) -> tuple[dict[str, Tensor], d
     ]
     linears += [
         ("proj", params.proj, slice(None)),
-        ("fc_pre", params.fc, slice(None)),
+        ("fc_pre", params.up, slice(None)),
         ("down", params.down, slice(None)),
     ]
     for name, linear, part in linears:

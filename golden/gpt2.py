@@ -29,7 +29,7 @@ from golden.softmax import numerators16
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from weights.model import Gpt2Block, Linear, Norm, QuantizedModel
+    from weights.model import Block, Linear, Norm, QuantizedModel
 
 Int8Array = npt.NDArray[np.int8]
 Int16Array = npt.NDArray[np.int16]
@@ -140,6 +140,7 @@ def embed(model: QuantizedModel, ids: Sequence[int], pos: int = 0) -> Int16Array
             f"embed: given ids {int(tokens.min())}..{int(tokens.max())}, "
             f"allowed 0..{model.vocab - 1}"
         )
+    assert model.wpe is not None
     return residual_add(model.wte[tokens], model.wpe[pos : pos + tokens.size])
 
 
@@ -148,7 +149,7 @@ def split_heads(x: Int8Array, heads: int) -> Int8Array:
     return x.reshape(x.shape[0], heads, -1).transpose(1, 0, 2)
 
 
-def attention_scores(q: Int8Array, k: Int8Array, heads: int, block: Gpt2Block) -> Int16Array:
+def attention_scores(q: Int8Array, k: Int8Array, heads: int, block: Block) -> Int16Array:
     """Return (heads, S, S) int16 scores of (S, H) int8 queries and keys, nothing masked."""
     pairs = zip(split_heads(q, heads), split_heads(k, heads), strict=True)
     return np.stack(
@@ -186,7 +187,7 @@ def block(model: QuantizedModel, layer: int, x: Int16Array) -> BlockTrace:
     if not 1 <= shape[0] <= model.context:
         raise ValueError(f"block: x: given {shape[0]} rows, allowed {allowed}")
     params = model.blocks[layer]
-    ln1 = norm(x, params.ln1)
+    ln1 = norm(x, params.norm1)
     q, k, v = np.split(linear8(ln1, params.qkv), 3, axis=1)
     scores = attention_scores(q, k, model.heads, params)
     softmaxed = [numerators16(head, causal=True) for head in scores]
@@ -195,9 +196,9 @@ def block(model: QuantizedModel, layer: int, x: Int16Array) -> BlockTrace:
     ctx = attention_context(numer, sums, v)
     proj = linear16(ctx, params.proj)
     resid1 = residual_add(x, proj)
-    ln2 = norm(resid1, params.ln2)
-    fc_pre = linear8(ln2, params.fc)
-    fc = apply_table(fc_pre, params.gelu_table)
+    ln2 = norm(resid1, params.norm2)
+    fc_pre = linear8(ln2, params.up)
+    fc = apply_table(fc_pre, params.table)
     down = linear16(fc, params.down)
     return BlockTrace(
         ln1=ln1,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -156,41 +156,57 @@ class Norm:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Gpt2Block:
+class Block:
     """One transformer block: norm, attention, residual add, norm, feed-forward, residual add.
 
+    H hidden, Q = heads * head_dim, G = kv_heads * head_dim, F feed-forward.
+
     Attributes:
-        ln1, ln2: norms of the int16 residual stream to int8.
-        qkv: Linear (H, 3H), int8 out, columns q | k | v, the heads contiguous inside each.
+        norm1, norm2: norms of the int16 residual stream to int8.
+        qkv: Linear (H, Q + 2G), int8 out, columns q | k | v, the heads contiguous inside each.
         score_mult, score_shift: scores = sat16(rs((q . k) * score_mult, score_shift)) in units of
             2^-6 of a binary logarithm: s_q * s_k * log2(e) / sqrt(head_dim) * 2^6 is folded in.
-        proj: Linear (H, H) from int8 context, int16 out at the residual scale.
-        fc: Linear (H, F), int8 out, then `gelu_table`.
-        gelu_table: (256,) int8, indexed by the bit pattern of the int8 input read as uint8.
+        proj: Linear (Q, H) from int8 context, int16 out at the residual scale.
+        up: Linear (H, F), int8 out.
+        table: (256,) int8, the activation, indexed by the bit pattern of its int8 input read as
+            uint8. It is applied to `gate` where there is one, else to `up`.
         down: Linear (F, H), int16 out at the residual scale.
+        gate: Linear (H, F), int8 out, of a gated feed-forward; None without.
+        product_mult, product_shift: with a gate the input of `down` is
+            sat8(rs(table[gate] * up * product_mult, product_shift)); 0 without.
     """
 
-    ln1: Norm
+    norm1: Norm
     qkv: Linear
     score_mult: int
     score_shift: int
     proj: Linear
-    ln2: Norm
-    fc: Linear
-    gelu_table: npt.NDArray[np.int8]
+    norm2: Norm
+    up: Linear
+    table: npt.NDArray[np.int8]
     down: Linear
+    gate: Linear | None = None
+    product_mult: int = 0
+    product_shift: int = 0
 
     def __post_init__(self) -> None:
         """Check the parts, and that they fit together."""
-        _check_int("Gpt2Block.score_mult", self.score_mult, MULT_MIN, MULT_MAX)
-        _check_int("Gpt2Block.score_shift", self.score_shift, 0, SHIFT_MAX)
-        _check_array("Gpt2Block.gelu_table", self.gelu_table, np.int8, (256,))
-        hidden, ffn = self.ln1.size, self.fc.outputs
-        _check_size("Gpt2Block.ln2", (self.ln2.size,), (hidden,))
-        _check_size("Gpt2Block.qkv", self.qkv.weight.shape, (hidden, 3 * hidden))
-        _check_size("Gpt2Block.proj", self.proj.weight.shape, (hidden, hidden))
-        _check_size("Gpt2Block.fc", self.fc.weight.shape, (hidden, ffn))
-        _check_size("Gpt2Block.down", self.down.weight.shape, (ffn, hidden))
+        _check_int("Block.score_mult", self.score_mult, MULT_MIN, MULT_MAX)
+        _check_int("Block.score_shift", self.score_shift, 0, SHIFT_MAX)
+        _check_array("Block.table", self.table, np.int8, (256,))
+        hidden, ffn = self.norm1.size, self.up.outputs
+        _check_size("Block.norm2", (self.norm2.size,), (hidden,))
+        _check_size("Block.qkv inputs", (self.qkv.inputs,), (hidden,))
+        _check_size("Block.proj outputs", (self.proj.outputs,), (hidden,))
+        _check_size("Block.up", self.up.weight.shape, (hidden, ffn))
+        _check_size("Block.down", self.down.weight.shape, (ffn, hidden))
+        if self.gate is None:
+            _check_int("Block.product_mult without a gate", self.product_mult, 0, 0)
+            _check_int("Block.product_shift without a gate", self.product_shift, 0, 0)
+        else:
+            _check_size("Block.gate", self.gate.weight.shape, (hidden, ffn))
+            _check_int("Block.product_mult", self.product_mult, MULT_MIN, MULT_MAX)
+            _check_int("Block.product_shift", self.product_shift, 0, SHIFT_MAX)
 
 
 def _check_size(where: str, given: tuple[int, ...], allowed: tuple[int, ...]) -> None:
@@ -199,57 +215,91 @@ def _check_size(where: str, given: tuple[int, ...], allowed: tuple[int, ...]) ->
         raise ModelError(f"{where}: given size {given}, allowed {allowed}")
 
 
+NormKind = Literal["layernorm", "rmsnorm"]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class QuantizedModel:
-    """A whole GPT-2 in integers.
+    """A whole decoder in integers.
 
     Attributes:
-        family: "gpt2".
-        hidden, layers, heads, head_dim, ffn, vocab, context: dimensions; hidden = heads * head_dim.
+        family: the architecture's name, "gpt2", "llama", "mistral", "qwen2", ...; informative, the
+            other attributes say all that computing needs.
+        norm: the kind of all norms.
+        hidden, layers, heads, kv_heads, head_dim, ffn, vocab, context: dimensions; heads is a
+            multiple of kv_heads, and query head h reads K/V head h // (heads // kv_heads).
+        window: a position sees itself and the window - 1 positions before it; 0 = all of them.
         wte: (V, H) int16 token embeddings at the residual scale.
-        wpe: (C, H) int16 position embeddings at the residual scale; x = sat16(wte + wpe).
+        wpe: (C, H) int16 position embeddings at the residual scale, x = sat16(wte + wpe); None
+            where positions enter by `rope`, then x = wte.
+        rope: (C, D/2, 2) int16 cosine and sine of every position and pair in Q1.14, for lanes t
+            and t + D/2 of every head of q and k; None without.
         blocks: `layers` blocks.
         final_norm: the norm before the head.
         head: Linear (H, V), int16 logits, all channels at the one scale scales["logits"].
         scales: real value of one unit of each tensor, by name: "residual", "logits" and, per layer
-            l, "h.{l}.q", "h.{l}.k", "h.{l}.v", "h.{l}.ctx", "h.{l}.fc", "h.{l}.gelu".
+            l, "h.{l}." with "q", "k", "v", "ctx", "up", "act" (the input of `down`) and, with a
+            gate, "gate" and "silu" (table[gate]).
     """
 
     family: str
+    norm: NormKind
     hidden: int
     layers: int
     heads: int
+    kv_heads: int
     head_dim: int
     ffn: int
     vocab: int
     context: int
+    window: int
     wte: npt.NDArray[np.int16]
-    wpe: npt.NDArray[np.int16]
-    blocks: tuple[Gpt2Block, ...]
+    wpe: npt.NDArray[np.int16] | None
+    rope: npt.NDArray[np.int16] | None
+    blocks: tuple[Block, ...]
     final_norm: Norm
     head: Linear
     scales: dict[str, float]
 
+    @property
+    def group(self) -> int:
+        """Query heads per K/V head."""
+        return self.heads // self.kv_heads
+
     def __post_init__(self) -> None:
         """Check the parts, and that they fit together."""
-        if self.family != "gpt2":
-            raise ModelError(f"QuantizedModel.family: given {self.family!r}, allowed 'gpt2'")
-        for name in ("hidden", "layers", "heads", "head_dim", "ffn", "vocab", "context"):
-            _check_int(f"QuantizedModel.{name}", getattr(self, name), 1, INT32_MAX)
-        if self.heads * self.head_dim != self.hidden:
+        if self.norm not in get_args(NormKind):
             raise ModelError(
-                f"QuantizedModel.hidden: given {self.hidden}, allowed heads * head_dim = "
-                f"{self.heads} * {self.head_dim} = {self.heads * self.head_dim}"
+                f"QuantizedModel.norm: given {self.norm!r}, allowed {get_args(NormKind)}"
+            )
+        for name in ("hidden", "layers", "heads", "kv_heads", "head_dim", "ffn", "vocab"):
+            _check_int(f"QuantizedModel.{name}", getattr(self, name), 1, INT32_MAX)
+        _check_int("QuantizedModel.context", self.context, 1, INT32_MAX)
+        _check_int("QuantizedModel.window", self.window, 0, INT32_MAX)
+        if self.heads % self.kv_heads:
+            raise ModelError(
+                f"QuantizedModel.heads: given {self.heads}, allowed multiples of kv_heads = "
+                f"{self.kv_heads}"
             )
         _check_array("QuantizedModel.wte", self.wte, np.int16, (self.vocab, self.hidden))
-        _check_array("QuantizedModel.wpe", self.wpe, np.int16, (self.context, self.hidden))
+        if self.wpe is not None:
+            _check_array("QuantizedModel.wpe", self.wpe, np.int16, (self.context, self.hidden))
+        if self.rope is not None:
+            _check_size("QuantizedModel.head_dim with rope", (self.head_dim % 2,), (0,))
+            pairs = (self.context, self.head_dim // 2, 2)
+            _check_array("QuantizedModel.rope", self.rope, np.int16, pairs)
+            _check_range("QuantizedModel.rope", self.rope, -(1 << 14), 1 << 14)
         if len(self.blocks) != self.layers:
             raise ModelError(
                 f"QuantizedModel.blocks: given {len(self.blocks)} blocks, allowed {self.layers}"
             )
+        queries, keys = self.heads * self.head_dim, self.kv_heads * self.head_dim
         for index, block in enumerate(self.blocks):
             where = f"QuantizedModel.blocks[{index}]"
-            _check_size(f"{where}.fc", block.fc.weight.shape, (self.hidden, self.ffn))
+            _check_size(f"{where}.up", block.up.weight.shape, (self.hidden, self.ffn))
+            columns = queries + 2 * keys
+            _check_size(f"{where}.qkv", block.qkv.weight.shape, (self.hidden, columns))
+            _check_size(f"{where}.proj", block.proj.weight.shape, (queries, self.hidden))
         _check_size("QuantizedModel.final_norm", (self.final_norm.size,), (self.hidden,))
         _check_size("QuantizedModel.head", self.head.weight.shape, (self.hidden, self.vocab))
         for name, scale in self.scales.items():

@@ -20,7 +20,7 @@ from weights.calibrate import ActivationScales, ScalesError, check_owner, scales
 from weights.equalize import equalize
 from weights.fixed_point import MAX_FACTOR, MIN_FACTOR, multiplier, multipliers, to_int
 from weights.importer import Checkpoint, load_checkpoint
-from weights.model import WEIGHT_MAX, Gpt2Block, Linear, Norm, QuantizedModel
+from weights.model import WEIGHT_MAX, Block, Linear, Norm, QuantizedModel
 from weights.reference import activation
 
 INT8_MAX = 127
@@ -65,15 +65,19 @@ def quantize(checkpoint: Checkpoint, scales: ActivationScales) -> QuantizedModel
     )
     return QuantizedModel(
         family=checkpoint.family,
+        norm="layernorm",
         hidden=shape.hidden,
         layers=shape.layers,
         heads=shape.heads,
+        kv_heads=shape.heads,
         head_dim=shape.head_dim,
         ffn=shape.ffn,
         vocab=shape.vocab,
         context=shape.context,
+        window=0,
         wte=wte,
         wpe=wpe,
+        rope=None,
         blocks=blocks,
         final_norm=final_norm,
         head=head,
@@ -109,7 +113,7 @@ def _quantize_block(
     layer: int,
     residual: float,
     named: dict[str, float],
-) -> Gpt2Block:
+) -> Block:
     """Return block `layer` and add the scales of its tensors to `named`."""
     at, shape = f"h.{layer}", model.shape
     unit = {key: _range(scales, f"{at}.{key}") / INT8_MAX for key in ("q", "k", "v", "fc", "gelu")}
@@ -131,15 +135,15 @@ def _quantize_block(
     down_weight, down_bias = _matrix(model, f"{at}.mlp.c_proj")
     score = unit["q"] * unit["k"] * math.log2(math.e) / math.sqrt(shape.head_dim)
     score_mult, score_shift = multiplier(f"{at}.scores", score * (1 << SCORE_FRACTION_BITS))
-    return Gpt2Block(
-        ln1=ln1,
+    return Block(
+        norm1=ln1,
         qkv=_joined([q, k, v]),
         score_mult=score_mult,
         score_shift=score_shift,
         proj=quantize_linear(f"{at}.proj", proj_weight * unit["ctx"], proj_bias, residual),
-        ln2=ln2,
-        fc=fc,
-        gelu_table=activation_table(shape.activation, unit["fc"], unit["gelu"]),
+        norm2=ln2,
+        up=fc,
+        table=activation_table(shape.activation, unit["fc"], unit["gelu"]),
         down=quantize_linear(f"{at}.down", down_weight * unit["gelu"], down_bias, residual),
     )
 

@@ -15,7 +15,7 @@ from npu.compiler.sram import Buffer, place, top
 from npu.compiler.stream import gemm_share, norm_share, table_share
 from npu.compiler.tensors import TensorRef
 from npu.isa.operands import ARRAY_DIMS, DYNAMIC, WORD, Limits, up
-from weights.model import Gpt2Block, Linear, QuantizedModel
+from weights.model import Block, Linear, QuantizedModel
 
 # Phases of a block, for the lifetimes of buffers. The fused form leaves some of them empty.
 LOAD, LN1, QKV, ATTENTION, PROJ, ADD1, LN2, FC, GELU, DOWN, ADD2, STORE = range(12)
@@ -174,7 +174,7 @@ def _choose(
 @dataclass(frozen=True, slots=True)
 class _Block:
     builder: ProgramBuilder
-    params: Gpt2Block
+    params: Block
     layer: int
     shape: _Shape
     layout: _Layout
@@ -193,7 +193,7 @@ class _Block:
         proj = pad_inputs(params.proj, shape.head_dim)
         self._matrix("resid1", self._linear("proj", "ctx", x, proj, out="i16", add=x), x, "int16")
         self._norm("ln2", "x")
-        fc = self._linear("fc", "ln2", self.at["fc"], params.fc, gelu=True)
+        fc = self._linear("fc", "ln2", self.at["fc"], params.up, gelu=True)
         self._matrix("fc", fc, self.at["fc"], "int8", shape.ffn)
         down = self._linear("down", "fc", x, params.down, out="i16", add=x)
         self._matrix("resid2", down, x, "int16")
@@ -214,7 +214,7 @@ class _Block:
         self._matrix("proj", instr, at["proj"], "int16")
         self._add("resid1", "x", "proj")
         self._norm("ln2", "resid1")
-        instr = self._linear("fc", "ln2", at["fc_pre"], params.fc)
+        instr = self._linear("fc", "ln2", at["fc_pre"], params.up)
         self._matrix("fc_pre", instr, at["fc_pre"], "int8", shape.ffn)
         self._gelu()
         instr = self._linear("down", "fc", at["down"], params.down, out="i16")
@@ -232,7 +232,7 @@ class _Block:
         self.builder.emit("DMA_STORE", dst=self.at[name], M=self.shape.rows, N=size, b=1)
 
     def _norm(self, name: str, source: str) -> None:
-        norm = self.params.ln1 if name == "ln1" else self.params.ln2
+        norm = self.params.norm1 if name == "ln1" else self.params.norm2
         instr = self.builder.emit(
             "LAYERNORM",
             "stream",
@@ -257,7 +257,7 @@ class _Block:
         gelu: bool = False,
     ) -> int:
         """Emit a linear layer with streamed weights and wait for it; return its word index."""
-        table = self.params.gelu_table if gelu else None
+        table = self.params.table if gelu else None
         instr = self.builder.emit(
             "GEMM",
             "bias",
@@ -313,7 +313,7 @@ class _Block:
             src0=self.at["fc_pre"],
             M=self.shape.rows,
             N=self.shape.ffn,
-            share=(f"h.{self.layer}.gelu", table_share(self.params.gelu_table)),
+            share=(f"h.{self.layer}.gelu", table_share(self.params.table)),
         )
         self.builder.barrier("vec")
         self._matrix("fc", instr, self.at["fc"], "int8", self.shape.ffn)

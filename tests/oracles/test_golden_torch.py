@@ -120,11 +120,11 @@ def transformers_model(model: QuantizedModel) -> GPT2LMHeadModel:
             np.concatenate([part.weight for part in (block.q, block.k, block.v)], axis=1),
             np.concatenate([part.bias for part in (block.q, block.k, block.v)]),
         )
-        put(f"{at}.ln_1", block.ln1)
+        put(f"{at}.ln_1", block.norm1)
         put(f"{at}.attn.c_attn", qkv)
         put(f"{at}.attn.c_proj", block.proj)
-        put(f"{at}.ln_2", block.ln2)
-        put(f"{at}.mlp.c_fc", block.fc)
+        put(f"{at}.ln_2", block.norm2)
+        put(f"{at}.mlp.c_fc", block.up)
         put(f"{at}.mlp.c_proj", block.down)
     put("transformer.ln_f", golden_float.norm(model.final_norm, residual))
     head = golden_float.linear(model.head, 1.0, model.scales["logits"])

@@ -106,13 +106,13 @@ def block(model: QuantizedModel, layer: int) -> FloatBlock:
         for i, name in enumerate("qkv")
     )
     return FloatBlock(
-        norm(params.ln1, residual),
+        norm(params.norm1, residual),
         q,
         k,
         v,
         linear(params.proj, unit["ctx"], residual),
-        norm(params.ln2, residual),
-        linear(params.fc, 1.0, unit["fc"]),
+        norm(params.norm2, residual),
+        linear(params.up, 1.0, unit["fc"]),
         linear(params.down, unit["gelu"], residual),
         model.heads,
     )

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from golden.machine import ChipConfig, Machine, RunResult, StartState
 from npu.isa import Instruction, Opcode
-from weights.model import Gpt2Block, Linear, Norm
+from weights.model import Block, Linear, Norm
 
 UCODE_BASE = 0x0
 STREAM_BASE = 0x4000
@@ -155,7 +155,7 @@ X, N1, CT, QK, SC, SU, FF = 0x0, 0x4000, 0x6000, 0x8000, 0xE000, 0x1E000, 0x1F00
 buffers, two sums buffers, feed-forward."""
 
 
-def block_program(rows: int, params: Gpt2Block) -> list[Instruction]:
+def block_program(rows: int, params: Block) -> list[Instruction]:
     """Return one GPT-2 block of hidden 64, 4 heads of 16, feed-forward 256, rows <= 128."""
     w = 16
     pitch = 2 * up(rows, 16)
@@ -207,13 +207,13 @@ def block_program(rows: int, params: Gpt2Block) -> list[Instruction]:
     return [*words, END]
 
 
-def block_stream(params: Gpt2Block) -> bytes:
+def block_stream(params: Block) -> bytes:
     """Return the parameter stream of `block_program`."""
     return (
-        norm_share(params.ln1)
+        norm_share(params.norm1)
         + linear_share(params.qkv)
         + linear_share(params.proj)
-        + norm_share(params.ln2)
-        + linear_share(params.fc, params.gelu_table)
+        + norm_share(params.norm2)
+        + linear_share(params.up, params.table)
         + linear_share(params.down)
     )

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from golden import gpt2
 from golden.gelu import gelu_table
 from golden.requantize import factor
-from weights.model import Gpt2Block, Linear, Norm, QuantizedModel
+from weights.model import Block, Linear, Norm, QuantizedModel
 
 Rng = np.random.Generator
 
@@ -69,7 +69,7 @@ def random_norm(rng: Rng, size: int) -> Norm:
     )
 
 
-def _random_block(rng: Rng, model: QuantizedModel, x: npt.NDArray[np.int16]) -> Gpt2Block:
+def _random_block(rng: Rng, model: QuantizedModel, x: npt.NDArray[np.int16]) -> Block:
     """Return a block calibrated on the residual stream x (S, H), stage by stage."""
     hidden, ffn = model.hidden, model.ffn
     ln1, ln2 = random_norm(rng, hidden), random_norm(rng, hidden)
@@ -84,7 +84,7 @@ def _random_block(rng: Rng, model: QuantizedModel, x: npt.NDArray[np.int16]) -> 
     fc = random_linear(rng, gpt2.norm(x, ln2), ffn, 26.0)
     active = table[gpt2.linear8(gpt2.norm(x, ln2), fc).view(np.uint8)]
     down = random_linear(rng, active, hidden, 3000.0)
-    return Gpt2Block(ln1, qkv, score_mult, score_shift, proj, ln2, fc, table, down)
+    return Block(ln1, qkv, score_mult, score_shift, proj, ln2, fc, table, down)
 
 
 def random_model(
@@ -108,22 +108,26 @@ def random_model(
     )
     model = QuantizedModel(
         family="gpt2",
+        norm="layernorm",
         hidden=hidden,
         layers=1,
         heads=heads,
+        kv_heads=heads,
         head_dim=hidden // heads,
         ffn=ffn,
         vocab=vocab,
         context=context,
+        window=0,
         wte=np.rint(rng.normal(0, 4000, (vocab, hidden))).astype(np.int16),
         wpe=np.rint(rng.normal(0, 1500, (context, hidden))).astype(np.int16),
+        rope=None,
         blocks=(_placeholder(rng, hidden, ffn),),
         final_norm=random_norm(rng, hidden),
         head=empty,
         scales={"residual": RESIDUAL_SCALE, "logits": 1e-3},
     )
     x = gpt2.embed(model, ids)
-    blocks: list[Gpt2Block] = []
+    blocks: list[Block] = []
     for _ in range(layers):
         blocks.append(_random_block(rng, model, x))
         model = replace(model, layers=len(blocks), blocks=tuple(blocks))
@@ -145,11 +149,11 @@ def _scales(model: QuantizedModel) -> dict[str, float]:
     return scales
 
 
-def _placeholder(rng: Rng, hidden: int, ffn: int) -> Gpt2Block:
+def _placeholder(rng: Rng, hidden: int, ffn: int) -> Block:
     """Return a block of the right shapes that is replaced before use."""
     ones = np.ones((4, hidden), np.int8)
     wide = np.ones((4, ffn), np.int8)
-    return Gpt2Block(
+    return Block(
         random_norm(rng, hidden),
         random_linear(rng, ones, 3 * hidden, 1.0),
         1 << 14,

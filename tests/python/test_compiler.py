@@ -186,8 +186,8 @@ def test_tile_layout() -> None:
 def test_share_layouts() -> None:
     """Channel records stand before the tiles of their n-tile; norms begin with epsilon."""
     model = _model(3, 64, 4, 256)
-    layer, norm = model.blocks[0].fc, model.blocks[0].ln1
-    share = gemm_share(layer, 16, model.blocks[0].gelu_table)
+    layer, norm = model.blocks[0].up, model.blocks[0].norm1
+    share = gemm_share(layer, 16, model.blocks[0].table)
     assert len(share) == 256 + 16 * (128 + 4 * 256)
     at = 256 + 1 * (128 + 4 * 256) + 8 * 5
     bias = int.from_bytes(share[at : at + 4], "little", signed=True)

@@ -12,7 +12,7 @@ import pytest
 from golden import gpt2
 from golden.contribution import check_block, distinct, perturbed, saturated, stages
 from tests.python.golden_support import random_model, seeded
-from weights.model import Gpt2Block, Linear, QuantizedModel
+from weights.model import Block, Linear, QuantizedModel
 
 
 def stream(model: QuantizedModel, length: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int16]]:
@@ -33,23 +33,23 @@ def linear(layer: Linear, **changes: object) -> Linear:
     return replace(layer, **changes)  # type: ignore[arg-type]
 
 
-def dead_projection(block: Gpt2Block) -> Gpt2Block:
+def dead_projection(block: Block) -> Block:
     """Return a block whose attention output quantises to nothing."""
     shift = np.full_like(block.proj.shift, 60)
     return replace(block, proj=linear(block.proj, shift=shift))
 
 
-def saturated_feed_forward(block: Gpt2Block) -> Gpt2Block:
+def saturated_feed_forward(block: Block) -> Block:
     """Return a block whose feed-forward inputs are cut at the limits of int8."""
-    return replace(block, fc=linear(block.fc, shift=block.fc.shift - 4))
+    return replace(block, up=linear(block.up, shift=block.up.shift - 4))
 
 
-def constant_table(block: Gpt2Block) -> Gpt2Block:
+def constant_table(block: Block) -> Block:
     """Return a block whose activation does not depend on its input."""
-    return replace(block, gelu_table=np.full(256, 7, np.int8))
+    return replace(block, table=np.full(256, 7, np.int8))
 
 
-def flat_scores(block: Gpt2Block) -> Gpt2Block:
+def flat_scores(block: Block) -> Block:
     """Return a block whose scores are all zero."""
     return replace(block, score_shift=60)
 
@@ -67,7 +67,7 @@ def flat_scores(block: Gpt2Block) -> Gpt2Block:
     ],
 )
 def test_worthless_data_are_found(
-    spoil: Callable[[Gpt2Block], Gpt2Block], tensor: str, problem: str
+    spoil: Callable[[Block], Block], tensor: str, problem: str
 ) -> None:
     """Each fault is named by tensor and problem."""
     model = random_model(702, layers=1)

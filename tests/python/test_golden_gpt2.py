@@ -55,7 +55,7 @@ def test_every_stage_against_float64(length: int) -> None:
     for layer in range(model.layers):
         params = model.blocks[layer]
         trace = gpt2.block(model, layer, x)
-        check_norm(x, params.ln1, trace.ln1)
+        check_norm(x, params.norm1, trace.ln1)
         qkv = np.concatenate([trace.q, trace.k, trace.v], axis=1)
         error = np.abs(qkv - linear_exact(trace.ln1, params.qkv, 8))
         assert error.max() <= REQUANTIZE_MAX_ERROR
@@ -75,7 +75,7 @@ def test_every_stage_against_float64(length: int) -> None:
             assert np.all(np.abs(trace.ctx[:, part] - context) <= bound)
         for name, source, layer_, bits in (
             ("proj", trace.ctx, params.proj, 16),
-            ("fc_pre", trace.ln2, params.fc, 8),
+            ("fc_pre", trace.ln2, params.up, 8),
             ("down", trace.fc, params.down, 16),
         ):
             error = np.abs(getattr(trace, name) - linear_exact(source, layer_, bits))
@@ -83,7 +83,7 @@ def test_every_stage_against_float64(length: int) -> None:
         exact = golden_float.gelu(trace.fc_pre.astype(np.float64) * GELU_SCALE) / GELU_SCALE
         assert np.abs(trace.fc - np.clip(exact, -128, 127)).max() <= GELU_TABLE_MAX_ERROR
         assert np.array_equal(trace.resid1, np.clip(x.astype(int) + trace.proj, -32768, 32767))
-        check_norm(trace.resid1, params.ln2, trace.ln2)
+        check_norm(trace.resid1, params.norm2, trace.ln2)
         total = trace.resid1.astype(int) + trace.down
         assert np.array_equal(trace.resid2, np.clip(total, -32768, 32767))
         x = trace.resid2

@@ -112,7 +112,7 @@ def test_model_refuses(model: QuantizedModel, field: str, value: object, message
 
 def test_block_refuses_other_sizes(model: QuantizedModel) -> None:
     """A block whose layers have different widths is refused."""
-    with pytest.raises(ModelError, match=r"Gpt2Block.proj: given size \(3, 2\)"):
+    with pytest.raises(ModelError, match=r"Block.proj: given size \(3, 2\)"):
         replace(model.blocks[0], proj=linear())
     with pytest.raises(ModelError, match=r"score_mult: given 5, allowed 16384\.\.32767"):
         replace(model.blocks[0], score_mult=5)

@@ -160,7 +160,7 @@ def test_embeddings(
 
 def test_norm(checkpoint: Checkpoint, scales: ActivationScales, model: QuantizedModel) -> None:
     """The largest normalised value of a channel becomes 127, and E is eps in integer units."""
-    norm = model.blocks[1].ln2
+    norm = model.blocks[1].norm2
     seen = np.array(scales.channels["h.1.ln_2"])
     full = seen * 1024 * norm.gain / np.exp2(norm.shift.astype(float))
     np.testing.assert_allclose(full, 127, rtol=1e-3)
@@ -177,7 +177,7 @@ def test_norm_gain_and_bias_are_folded(checkpoint: Checkpoint, model: QuantizedM
     gain, beta = floats.layer(0, "ln_1.weight"), floats.layer(0, "ln_1.bias")
     weight, bias = floats.layer(0, "attn.c_attn.weight"), floats.layer(0, "attn.c_attn.bias")
     wanted = (normalised * gain + beta) @ weight + bias
-    units = normalised * 1024 * block.ln1.gain / np.exp2(block.ln1.shift.astype(float))
+    units = normalised * 1024 * block.norm1.gain / np.exp2(block.norm1.shift.astype(float))
     sums = units @ block.qkv.weight.astype(float) + block.qkv.bias
     factor = block.qkv.mult / np.exp2(block.qkv.shift.astype(float))
     out = np.repeat([model.scales[f"h.0.{key}"] for key in "qkv"], SHAPE.hidden)
@@ -205,7 +205,7 @@ def test_accumulators_fit(model: QuantizedModel) -> None:
     """The bound of every layer is inside int32."""
     layers = [model.head]
     for block in model.blocks:
-        layers += [block.qkv, block.proj, block.fc, block.down]
+        layers += [block.qkv, block.proj, block.up, block.down]
     assert max(layer.accumulator_bound() for layer in layers) <= INT32_MAX
 
 
