@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from npu.isa import Engine, ErrorCode
-from npu.isa.operands import ARRAY_DIMS
 
 WORD = 16
 """Bytes of an SRAM, memory or instruction word."""
+ARRAY_DIMS = (4, 8, 16, 32)
 BASE_REGISTERS = 8
 ADDRESS_LIMIT = 1 << 32
 
