@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text to token ids and back: the tokenizer in a checkpoint's folder, or bytes.
+
+A folder that holds a tokenizer is read by `transformers.AutoTokenizer`. A checkpoint without one
+must be byte-level: a vocabulary of 256 ids that are the bytes of UTF-8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer.model",
+    "tokenizer_config.json",
+    "vocab.json",
+    "merges.txt",
+    "special_tokens_map.json",
+)
+"""What a folder or a hub snapshot may hold of a tokenizer."""
+TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")
+"""Any one of these makes a tokenizer."""
+BYTES = 256
+
+
+class TokenizerError(ValueError):
+    """A text or a token has no counterpart, or a folder has no usable tokenizer."""
+
+
+class Tokenizer(Protocol):
+    """Both directions between text and ids."""
+
+    @property
+    def name(self) -> str:
+        """What it is, for messages."""
+
+    @property
+    def end(self) -> int | None:
+        """Id of the end token, None without."""
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of a prompt.
+
+        Raises:
+            TokenizerError: the text is empty.
+        """
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of ids; bytes that are no UTF-8 become U+FFFD."""
+
+
+class ByteTokenizer:
+    """Ids are the bytes of UTF-8."""
+
+    name = "bytes"
+    end = None
+
+    def encode(self, text: str) -> list[int]:
+        """Return one id per byte."""
+        if not text:
+            raise TokenizerError("prompt: given an empty text, allowed at least one character")
+        return list(text.encode("utf-8", "surrogateescape"))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of bytes."""
+        return bytes(ids).decode("utf-8", "replace")
+
+
+class FolderTokenizer:
+    """The tokenizer that a folder brings along."""
+
+    def __init__(self, folder: Path) -> None:
+        """Load it.
+
+        Raises:
+            TokenizerError: transformers cannot read it.
+        """
+        from transformers import AutoTokenizer
+
+        try:
+            self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        except (OSError, ValueError, KeyError, ImportError) as error:
+            raise TokenizerError(f"{folder}: the tokenizer cannot be read: {error}") from error
+        self.name = type(self._tokenizer).__name__
+
+    @property
+    def end(self) -> int | None:
+        """Id of the end token, None without."""
+        found = self._tokenizer.eos_token_id
+        return None if found is None else int(found)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of a prompt, with whatever the tokenizer puts in front of one."""
+        ids = [int(i) for i in self._tokenizer.encode(text)]
+        if not ids:
+            raise TokenizerError(f"prompt: given {text!r}, which has no tokens")
+        return ids
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of ids, without special tokens."""
+        return str(self._tokenizer.decode(list(ids), skip_special_tokens=True))
+
+
+def load_tokenizer(folder: Path | None, vocab: int) -> Tokenizer:
+    """Return the tokenizer of a checkpoint.
+
+    Args:
+        folder: the checkpoint's folder, None for a model without one.
+        vocab: size of the model's vocabulary.
+
+    Raises:
+        TokenizerError: the folder has none and the vocabulary is not one of bytes.
+    """
+    if folder is not None and any((folder / name).is_file() for name in TOKENIZERS):
+        return FolderTokenizer(folder)
+    if vocab != BYTES:
+        raise TokenizerError(
+            f"{folder}: given no tokenizer ({', '.join(TOKENIZERS)}) and {vocab} token ids, "
+            f"allowed without a tokenizer are {BYTES} ids, the bytes"
+        )
+    return ByteTokenizer()
+
+
+class TextStream:
+    """Turns a growing list of ids into pieces of text, each given out once and never taken back.
+
+    The last characters are held back while they may still change: an unfinished UTF-8 sequence
+    decodes to U+FFFD until its last byte is there.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._ids: list[int] = []
+        self._given = ""
+
+    def push(self, ids: Sequence[int]) -> str:
+        """Add ids and return the text that is now certain and new."""
+        self._ids += ids
+        text = self._tokenizer.decode(self._ids)
+        certain = text.rstrip("\ufffd")
+        if not certain.startswith(self._given):
+            return ""
+        new = certain[len(self._given) :]
+        self._given = certain
+        return new
+
+    def finish(self) -> str:
+        """Return what was held back."""
+        text = self._tokenizer.decode(self._ids)
+        rest = text[len(self._given) :] if text.startswith(self._given) else ""
+        self._given = text
+        return rest
