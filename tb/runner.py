@@ -7,8 +7,10 @@ bench, the simulator's output (`log.txt`), the result (`results.xml`) and what t
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -26,8 +28,10 @@ from tb.paths import BUILD, ROOT
 from tb.registry import BenchTest
 
 MEMORY_BYTES = 16 << 20
-"""Size of the memory behind the chip in every run; the file is sparse."""
+"""Size of the memory behind the chip unless a run needs more; the file is sparse."""
 SRAM_BYTES = 256 << 10
+LOG = "log.txt"
+"""Name of the simulator's output in the run's folder."""
 TIME_LIMIT_S = 1800
 """Wall-clock limit of one run; every wait inside has a limit in cycles as well."""
 
@@ -42,6 +46,7 @@ class Job:
         seed: seed of all random choices.
         waves: waveform file to write; needs the debug build.
         place: folder of the run, by default one in build/runs.
+        memory_bytes: size of the memory behind the chip.
     """
 
     test: BenchTest
@@ -49,6 +54,7 @@ class Job:
     seed: int = 1
     waves: Path | None = None
     place: Path | None = None
+    memory_bytes: int = MEMORY_BYTES
 
     @property
     def folder(self) -> Path:
@@ -107,11 +113,12 @@ def _environment(job: Job) -> dict[str, str]:
     }
 
 
-def _prepare(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    for name, size in (("memory.bin", MEMORY_BYTES), ("sram.bin", SRAM_BYTES)):
-        with (folder / name).open("wb") as file:
+def prepare(job: Job) -> None:
+    """Make the run's folder with an empty memory and SRAM in it."""
+    shutil.rmtree(job.folder, ignore_errors=True)
+    job.folder.mkdir(parents=True)
+    for name, size in (("memory.bin", job.memory_bytes), ("sram.bin", SRAM_BYTES)):
+        with (job.folder / name).open("wb") as file:
             file.truncate(size)
 
 
@@ -156,28 +163,40 @@ def command(job: Job, binary: Path, folder: Path) -> list[str]:
     ]
 
 
-def run(job: Job) -> Result:
-    """Run one test and say how it ended."""
-    _prepare(job.folder)
-    log = job.folder / "log.txt"
+_LIVE: set[subprocess.Popen[bytes]] = set()
+"""Simulators that run now: they do not hear Ctrl-C themselves."""
+
+
+def launch(job: Job) -> subprocess.Popen[bytes]:
+    """Start the simulator in a prepared folder, in a process group of its own."""
     arguments = command(job, job.configuration.binary, job.folder)
     if job.waves is not None:
         arguments += ["--trace", "--trace-file", str(job.waves)]
-    started = time.monotonic()
-    with log.open("wb") as file:
-        try:
-            status: int | str = subprocess.run(
-                arguments,
-                cwd=job.folder,
-                env=_environment(job),
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                timeout=TIME_LIMIT_S,
-                check=False,
-            ).returncode
-        except subprocess.TimeoutExpired:
-            status = f"no end within {TIME_LIMIT_S} s"
-    seconds = time.monotonic() - started
+    with (job.folder / LOG).open("wb") as file:
+        process = subprocess.Popen(
+            arguments,
+            cwd=job.folder,
+            env=_environment(job),
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    _LIVE.add(process)
+    return process
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """End a simulator that has not ended, and whatever it has started."""
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    _LIVE.discard(process)
+
+
+def outcome(job: Job, status: int | str, seconds: float) -> Result:
+    """Say how a run has ended whose simulator ended with `status`."""
+    log = job.folder / LOG
     ran, failure = _outcome(job.folder / "results.xml")
     message = failure
     stopped = _simulator_error(log)
@@ -192,6 +211,20 @@ def run(job: Job) -> Result:
     return Result(job, not message, message, output, seconds)
 
 
+def run(job: Job) -> Result:
+    """Run one test and say how it ended."""
+    prepare(job)
+    started = time.monotonic()
+    process = launch(job)
+    try:
+        status: int | str = process.wait(TIME_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        status = f"no end within {TIME_LIMIT_S} s"
+    finally:
+        kill(process)
+    return outcome(job, status, time.monotonic() - started)
+
+
 def run_all(
     jobs: Sequence[Job], workers: int, on_result: Callable[[Result], None] | None = None
 ) -> list[Result]:
@@ -204,4 +237,10 @@ def run_all(
         return result
 
     with ThreadPoolExecutor(max_workers=max(1, workers)) as pool:
-        return list(pool.map(one, jobs))
+        try:
+            return list(pool.map(one, jobs))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in tuple(_LIVE):
+                kill(process)
+            raise

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generates text: a prompt goes in, token ids come out.
+
+Greedy generation is one program from the prompt to the last token: the chip picks each token and
+feeds it to its next step by itself. To sample, the host reads the logits of every step, picks a
+token and starts the next step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from npu.driver.launch import NO_TOKEN, Chip, Launch, Outcome
+
+
+class GenerationError(RuntimeError):
+    """The chip ended a program with an error, or did not do what it reported."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A prompt in memory, ready to run; plain data, so that it can be handed to another process.
+
+    Attributes:
+        greedy: prompt and all further tokens; LOOPLEFT is one less than the number of tokens.
+        prompt: the prompt, to the logits of the first token; None if the plan is for greedy only.
+        step: one further token, to its logits; position and token are filled in per step.
+        prompt_length: tokens of the prompt, at positions 0, 1, ...
+        context: positions that there are.
+        vocab: token ids that there are.
+        tokens: address of the u32 tokens that the greedy program writes.
+        logits: address of the (vocab,) int16 logits that prompt and step write.
+    """
+
+    greedy: Launch
+    prompt: Launch | None
+    step: Launch | None
+    prompt_length: int
+    context: int
+    vocab: int
+    tokens: int
+    logits: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as JSON has it."""
+        return asdict(self)
+
+    @classmethod
+    def of_json(cls, content: dict[str, Any]) -> Plan:
+        """Return what `to_json` was made from."""
+        launches = {
+            name: None
+            if content[name] is None
+            else Launch(**(content[name] | {"bases": tuple(content[name]["bases"])}))
+            for name in ("greedy", "prompt", "step")
+        }
+        return cls(**(content | launches))
+
+    def check_count(self, count: int) -> None:
+        """Raise ValueError unless `count` more tokens fit.
+
+        The last token is not fed back, so that it needs no position.
+        """
+        most = self.context - self.prompt_length + 1
+        if not 1 <= count <= most:
+            raise ValueError(
+                f"tokens: given {count} after a prompt of {self.prompt_length}, allowed 1 to "
+                f"{most} (the context has {self.context} positions)"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """What came out.
+
+    Attributes:
+        ids: the tokens after the prompt, an end token included.
+        cycles: of each program, in order: one for greedy, one per token otherwise.
+    """
+
+    ids: list[int]
+    cycles: list[int]
+
+
+def _checked(outcome: Outcome) -> Outcome:
+    if outcome.error is not None:
+        raise GenerationError(outcome.error)
+    return outcome
+
+
+async def greedy(chip: Chip, plan: Plan, count: int, end: int | None = None) -> Generated:
+    """Return up to `count` tokens, each the most likely one; one start, no host in between.
+
+    Raises:
+        GenerationError: the chip reports an error.
+        ValueError: so many tokens do not fit the context.
+    """
+    plan.check_count(count)
+    launch = replace(plan.greedy, loop_left=count - 1, eos=NO_TOKEN if end is None else end)
+    outcome = _checked(await chip.run(launch))
+    if not 1 <= outcome.tokens <= count:
+        raise GenerationError(f"the chip reports {outcome.tokens} tokens, asked for {count}")
+    data = chip.read_memory(plan.tokens, 4 * outcome.tokens)
+    return Generated([int(i) for i in np.frombuffer(data, "<u4")], [outcome.cycles])
+
+
+async def sampled(
+    chip: Chip,
+    plan: Plan,
+    count: int,
+    pick: Callable[[npt.NDArray[np.int16]], int],
+    end: int | None = None,
+    on_token: Callable[[int, npt.NDArray[np.int16]], None] | None = None,
+) -> Generated:
+    """Return up to `count` tokens, each picked by the host from (vocab,) int16 logits.
+
+    Args:
+        chip: with the plan's memory in place.
+        plan: with `prompt` and `step`.
+        count: tokens at most.
+        pick: returns a token for logits.
+        end: token after which it is over; None for none.
+        on_token: told of each token and the logits that it was picked from.
+
+    Raises:
+        GenerationError: the chip reports an error.
+        ValueError: so many tokens do not fit, or the plan is for greedy generation.
+    """
+    plan.check_count(count)
+    if plan.prompt is None or plan.step is None:
+        raise ValueError("plan: given one for greedy generation, allowed one with logits")
+    ids: list[int] = []
+    cycles: list[int] = []
+    launch = plan.prompt
+    while True:
+        cycles.append(_checked(await chip.run(launch)).cycles)
+        data = chip.read_memory(plan.logits, 2 * plan.vocab)
+        logits = np.frombuffer(data, "<i2")
+        ids.append(pick(logits))
+        if on_token is not None:
+            on_token(ids[-1], logits)
+        if len(ids) == count or ids[-1] == end:
+            return Generated(ids, cycles)
+        launch = plan.step.at(plan.prompt_length + len(ids) - 1, ids[-1])

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happens inside the simulator: text is generated from the plan that lies in the folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import cocotb
+import numpy as np
+import numpy.typing as npt
+from npu.driver.sampling import Sampler
+
+from npu.driver import generate
+from npu.driver.generate import Generated, Plan
+from tb.dut import Dut
+from tb.environment import reset
+from tb.host import Finish, Host
+from tb.knobs import Knobs
+from tb.memory import Memory
+from tb.models.chip import RtlChip
+
+REQUEST, RESULT = "request.json", "result.json"
+TOKENS, LOGITS = "tokens.bin", "logits.bin"
+"""Where sampled tokens (u32) and the logits that they were picked from (int16) grow."""
+
+
+@cocotb.test
+async def generate_text(dut: Dut) -> None:
+    """Run the request of the run's folder; the memory is staged already."""
+    run_dir = Path(str(cocotb.plusargs["run_dir"]))
+    request: dict[str, Any] = json.loads((run_dir / REQUEST).read_text(encoding="utf-8"))
+    Knobs(**request["knobs"]).apply(dut)
+    await reset(dut)
+    finishes: list[Finish] = []
+    memory = Memory.map(run_dir / "memory.bin")
+    chip = RtlChip(Host(dut), memory, request["limit"], finishes.append)
+    plan = Plan.of_json(request["plan"])
+    count, end = request["count"], request["end"]
+    if request["sampling"] is None:
+        generated = await generate.greedy(chip, plan, count, end)
+    else:
+        generated = await _sampled(chip, plan, request, run_dir)
+    _save(run_dir, generated, finishes)
+
+
+async def _sampled(chip: RtlChip, plan: Plan, request: dict[str, Any], run_dir: Path) -> Generated:
+    sampler = Sampler(**request["sampling"])
+    with (run_dir / TOKENS).open("wb") as tokens, (run_dir / LOGITS).open("wb") as logits:
+
+        def keep(token: int, values: npt.NDArray[np.int16]) -> None:
+            logits.write(values.tobytes())
+            tokens.write(token.to_bytes(4, "little"))
+            tokens.flush()
+
+        return await generate.sampled(
+            chip, plan, request["count"], sampler.pick, request["end"], keep
+        )
+
+
+def _save(run_dir: Path, generated: Generated, finishes: list[Finish]) -> None:
+    result = {
+        "ids": generated.ids,
+        "cycles": generated.cycles,
+        "seconds": sum(finish.seconds for finish in finishes),
+        "counters": [asdict(finish.counters) for finish in finishes],
+    }
+    (run_dir / RESULT).write_text(json.dumps(result), encoding="utf-8")
