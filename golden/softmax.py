@@ -98,30 +98,38 @@ def numerator(distance: IntArray, bits: int = 16) -> Int64Array:
 
 
 def visible(
-    rows: int, columns: int, *, causal: bool, pos: int = 0, rows_per_head: int = 0
+    rows: int,
+    columns: int,
+    *,
+    causal: bool,
+    pos: int = 0,
+    rows_per_head: int = 0,
+    window: int = 0,
 ) -> npt.NDArray[np.bool_]:
     """Return the (rows, columns) mask of visible columns.
 
-    Without `causal` everything is visible. With it, column j of row m is visible iff j <= pos + i,
-    where i = m mod rows_per_head is the row inside its head (rows_per_head 0: one head, i = m).
+    Without `causal` everything is visible. With it, column j of row m is visible iff j <= pos + i
+    and, with a window, j > pos + i - window, where i = m mod rows_per_head is the row inside its
+    head (rows_per_head 0: one head, i = m).
     """
     if not causal:
         return np.ones((rows, columns), np.bool_)
     row = np.arange(rows, dtype=np.int64)
     if rows_per_head:
         row %= rows_per_head
-    mask: npt.NDArray[np.bool_] = np.arange(columns, dtype=np.int64) <= (pos + row)[:, None]
-    return mask
+    column, last = np.arange(columns, dtype=np.int64), (pos + row)[:, None]
+    mask: npt.NDArray[np.bool_] = column <= last
+    return mask & (column > last - window) if window else mask
 
 
 def _numerators(
-    scores: IntArray, bits: int, causal: bool, pos: int, rows_per_head: int
+    scores: IntArray, bits: int, causal: bool, pos: int, rows_per_head: int, window: int = 0
 ) -> tuple[Int64Array, Int64Array]:
     """Return numerators (M, N) and sums (M,), both int64."""
     s = as_int64(scores)
     if s.ndim != 2 or 0 in s.shape:
         raise ValueError(f"softmax: given shape {s.shape}, allowed (rows, columns), both >= 1")
-    mask = visible(*s.shape, causal=causal, pos=pos, rows_per_head=rows_per_head)
+    mask = visible(*s.shape, causal=causal, pos=pos, rows_per_head=rows_per_head, window=window)
     lowest = np.iinfo(np.int64).min >> 1
     top = np.where(mask, s, lowest).max(axis=1, keepdims=True)
     e = np.where(mask, numerator(np.where(mask, top - s, 0), bits), 0)
@@ -129,7 +137,12 @@ def _numerators(
 
 
 def numerators16(
-    scores: IntArray, *, causal: bool = False, pos: int = 0, rows_per_head: int = 0
+    scores: IntArray,
+    *,
+    causal: bool = False,
+    pos: int = 0,
+    rows_per_head: int = 0,
+    window: int = 0,
 ) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint32]]:
     """Return u16 numerators and their sums.
 
@@ -138,13 +151,14 @@ def numerators16(
         causal: see `visible`.
         pos: see `visible`.
         rows_per_head: see `visible`.
+        window: see `visible`.
 
     Returns:
         numerators (M, N) uint16 and sums (M,) uint32. Maximum error of a numerator against
         65535 * 2^((s - max) / 64): NUMERATOR_U16_MAX_ERROR.
 
     """
-    e, total = _numerators(scores, 16, causal, pos, rows_per_head)
+    e, total = _numerators(scores, 16, causal, pos, rows_per_head, window)
     return e.astype(np.uint16), total.astype(np.uint32)
 
 
