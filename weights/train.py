@@ -127,7 +127,7 @@ def config_of(recipe: Recipe) -> PretrainedConfig:
 def build_model(recipe: Recipe) -> PreTrainedModel:
     """Return a freshly initialised model."""
     torch.manual_seed(recipe.seed)
-    model = AutoModelForCausalLM.from_config(config_of(recipe))
+    model: PreTrainedModel = AutoModelForCausalLM.from_config(config_of(recipe))
     if recipe.activation == "gelu_new":
         for block in model.transformer.h:
             block.mlp.act = torch.nn.GELU(approximate="tanh")  # the same function, fused
