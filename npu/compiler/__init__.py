@@ -1,30 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles quantised models to microcode programs and parameter streams.
 
-A further decoder is one file beside gpt2.py: it emits instructions through `ProgramBuilder`, places
-its tensors with `place` and lays out its shares with the functions of `stream`.
+`compile_model` takes any decoder that weights.model can describe; `compile_block` one GPT-2 block.
+A program is emitted through `ProgramBuilder`, which checks every instruction and adds the barriers.
 """
 
 from npu.compiler.account import Piece, overhead, pieces
-from npu.compiler.builder import CompiledBlock, CompileError, ProgramBuilder
-from npu.compiler.gpt2 import compile_block
+from npu.compiler.block import CompiledBlock, compile_block
+from npu.compiler.builder import ProgramBuilder
+from npu.compiler.cache import CacheLayout
+from npu.compiler.errors import CompileError
+from npu.compiler.model import CompiledModel, CompiledProgram, compile_model
 from npu.compiler.pack import Pack, PackError, pack, unpack
+from npu.compiler.shape import Shape
 from npu.compiler.stream import Share, Stream
 from npu.compiler.tensors import MissingTensorError, TensorRef, collect
 
 __all__ = [
+    "CacheLayout",
     "CompileError",
     "CompiledBlock",
+    "CompiledModel",
+    "CompiledProgram",
     "MissingTensorError",
     "Pack",
     "PackError",
     "Piece",
     "ProgramBuilder",
+    "Shape",
     "Share",
     "Stream",
     "TensorRef",
     "collect",
     "compile_block",
+    "compile_model",
     "overhead",
     "pack",
     "pieces",

@@ -7,8 +7,10 @@ the format lists them. The rest is padding and headers. Layouts: docs/reference/
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from npu.compiler.builder import CompiledBlock
+from npu.asm.program import Program
+from npu.compiler.stream import Share
 from npu.isa.gemm import Q_CHANNEL, Q_TENSOR, GemmForm
 from npu.isa.generated import Opcode
 from npu.isa.instruction import Instruction
@@ -54,8 +56,24 @@ def _norm(word: Instruction, name: str) -> Iterator[Piece]:
     yield Piece(name, "norm channels", size, NORM_CHANNEL_BYTES * word.n)
 
 
-def pieces(block: CompiledBlock) -> list[Piece]:
-    """Return the parts of a block's stream in order.
+class Streamed(Protocol):
+    """A program and the shares that it takes, in order."""
+
+    @property
+    def program(self) -> Program:
+        """The program."""
+
+    @property
+    def shares(self) -> tuple[Share, ...]:
+        """Its shares."""
+
+    @property
+    def edge(self) -> int:
+        """Tile edge of the chip."""
+
+
+def pieces(block: Streamed) -> list[Piece]:
+    """Return the parts of what a program takes from the stream, in order.
 
     Raises ValueError if they are not all of it.
     """

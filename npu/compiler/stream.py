@@ -26,6 +26,10 @@ class Share:
     offset: int
     bytes: int
 
+    def part(self, name: str, first: int, size: int) -> "Share":
+        """Return `size` bytes of this share from byte `first` on, as a share of their own."""
+        return Share(name, self.opcode, self.offset + first, size)
+
 
 @dataclass
 class Stream:

@@ -2,7 +2,7 @@
 """Where the tensors of a model appear while a program runs, and how to get them back."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +16,7 @@ class TensorRef:
     """A tensor, or the piece of it that one instruction writes.
 
     Attributes:
-        name: "ln1", "q", "scores_h0", ...; the pieces of a tensor share it.
+        name: "norm1", "q", "scores_h0", ...; the pieces of a tensor share it.
         layer: block number.
         instr: word index of the producing instruction.
         address: byte address in SRAM of the piece's first element.
@@ -24,6 +24,8 @@ class TensorRef:
         dtype: numpy name of the element type.
         pitch: bytes from row to row.
         row, column: place of the piece's first element in the whole tensor.
+        dynamic: the columns are keys from key `column` on, and a run at one position writes those
+            that it looks at; `shape` names the most. See `at_position`.
 
     """
 
@@ -36,6 +38,25 @@ class TensorRef:
     pitch: int
     row: int = 0
     column: int = 0
+    dynamic: bool = False
+
+
+def at_position(refs: Iterable[TensorRef], pos: int, first_key: int = 0) -> list[TensorRef]:
+    """Return what a decode step at `pos` writes; its first key is at position `first_key`.
+
+    The columns of dynamic tensors become positions; pieces behind `pos` are left out.
+    """
+    result = []
+    for ref in refs:
+        if not ref.dynamic:
+            result.append(ref)
+            continue
+        columns = min(ref.shape[1], pos + 1 - first_key - ref.column)
+        if columns > 0:
+            shape = (ref.shape[0], columns)
+            column = first_key + ref.column
+            result.append(replace(ref, shape=shape, column=column, dynamic=False))
+    return result
 
 
 class Write(Protocol):

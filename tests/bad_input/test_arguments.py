@@ -22,6 +22,7 @@ from npu.compiler import (
     CompileError,
     MissingTensorError,
     ProgramBuilder,
+    Share,
     Stream,
     TensorRef,
     collect,
@@ -118,16 +119,16 @@ def test_chips_that_do_not_exist(changes: dict[str, Any], message: str) -> None:
             r"SRAM_RANGE: dst covers 0x3FFF0",
         ),
         (
-            "RMSNORM",
-            ("stream",),
-            {"dst": 0, "src0": 0, "M": 1, "N": 1},
-            r"ILLEGAL_OPCODE: opcode 11",
+            "KV_APPEND",
+            ("stage",),
+            {"dst": 0, "src0": 0, "layer": 0, "N": 16, "K": 1, "heads": "0..0"},
+            r"the staging tiles must be given",
         ),
         ("GELU", ("stream",), {"dst": 0, "src0": 0, "M": 1, "N": 1}, r"takes 256 bytes .* given 0"),
         (
             "GELU",
             (),
-            {"dst": 0, "src0": 0, "M": 1, "N": 1, "share": ("t", bytes(64))},
+            {"dst": 0, "src0": 0, "M": 1, "N": 1, "share": Share("t", 7, 0, 64)},
             r"takes 0 byt",
         ),
     ],
@@ -140,9 +141,10 @@ def test_builder(
     builder.emit("NOP")
     with pytest.raises(CompileError, match=message):
         builder.emit(mnemonic, *switches, **operands)
-    block = builder.finish(sram_bytes=0, input_bytes=0, output_bytes=0)
-    assert block.program.instructions == [Instruction(Opcode.NOP), Instruction(Opcode.END)]
-    assert (block.text, block.stream) == ("NOP\nEND\n", b"")
+    builder.emit("END")
+    program, text = builder.program()
+    assert program.instructions == [Instruction(Opcode.NOP), Instruction(Opcode.END)]
+    assert (text, builder.shares) == ("NOP\nEND\n", [])
 
 
 @pytest.mark.parametrize("data", [b"", b"x", bytes(63), bytes(65), bytes(100)])

@@ -97,9 +97,7 @@ class FloatBlock:
 def block(model: QuantizedModel, layer: int) -> FloatBlock:
     """Return the real block of a layer."""
     params, hidden = model.blocks[layer], model.hidden
-    unit = {
-        name: model.scales[f"h.{layer}.{name}"] for name in ("q", "k", "v", "ctx", "fc", "gelu")
-    }
+    unit = {name: model.scales[f"h.{layer}.{name}"] for name in ("q", "k", "v", "ctx", "up", "act")}
     residual = model.scales["residual"]
     q, k, v = (
         linear(params.qkv, 1.0, unit[name], slice(i * hidden, (i + 1) * hidden))
@@ -112,8 +110,8 @@ def block(model: QuantizedModel, layer: int) -> FloatBlock:
         v,
         linear(params.proj, unit["ctx"], residual),
         norm(params.norm2, residual),
-        linear(params.up, 1.0, unit["fc"]),
-        linear(params.down, unit["gelu"], residual),
+        linear(params.up, 1.0, unit["up"]),
+        linear(params.down, unit["act"], residual),
         model.heads,
     )
 

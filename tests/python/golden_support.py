@@ -145,7 +145,7 @@ def _scales(model: QuantizedModel) -> dict[str, float]:
         root = math.sqrt(per_unit * math.sqrt(model.head_dim))
         scales |= {f"h.{layer}.{name}": root for name in "qk"}
         scales |= {f"h.{layer}.{name}": 1 / 32 for name in ("v", "ctx")}
-        scales |= {f"h.{layer}.{name}": GELU_SCALE for name in ("fc", "gelu")}
+        scales |= {f"h.{layer}.{name}": GELU_SCALE for name in ("up", "act")}
     return scales
 
 

@@ -5,20 +5,67 @@ Both forms give the same bits. The input residual stream, (S, H) int16 row by ro
 the output goes to BASE1.
 """
 
-from dataclasses import dataclass, replace
-from typing import cast
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from npu.compiler.attention import AttentionPlan, emit_attention, score_pitch
-from npu.compiler.builder import CompiledBlock, CompileError, ProgramBuilder
+from npu.asm.program import Program
+from npu.compiler.attention import (
+    AttentionPlan,
+    Keys,
+    RowMajor,
+    Unit,
+    emit_attention,
+    schedule,
+    score_pitch,
+    uses,
+)
+from npu.compiler.builder import ProgramBuilder
+from npu.compiler.errors import CompileError
 from npu.compiler.layers import columns, pad_inputs, pad_outputs
+from npu.compiler.pack import pack
+from npu.compiler.shape import Shape, check_limits
 from npu.compiler.sram import Buffer, place, top
-from npu.compiler.stream import gemm_share, norm_share, table_share
+from npu.compiler.stream import Share, Stream, gemm_share, norm_share, table_share
 from npu.compiler.tensors import TensorRef
-from npu.isa.operands import ARRAY_DIMS, DYNAMIC, WORD, Limits, up
+from npu.isa.generated import Opcode
+from npu.isa.operands import DYNAMIC, WORD, Limits, up
 from weights.model import Block, Linear, QuantizedModel
 
 # Phases of a block, for the lifetimes of buffers. The fused form leaves some of them empty.
 LOAD, LN1, QKV, ATTENTION, PROJ, ADD1, LN2, FC, GELU, DOWN, ADD2, STORE = range(12)
+
+
+@dataclass(frozen=True)
+class CompiledBlock:
+    """A program with its stream and the map of its tensors.
+
+    Attributes:
+        program: ends with END; reads its input from BASE0 and writes its output to BASE1.
+        text: the program as text; it assembles to the same words.
+        stream: the parameter stream, a multiple of 64 bytes.
+        shares: the stream's pieces in order.
+        tensors: where each tensor is written.
+        sram_bytes: bytes of SRAM that the program uses, from address 0.
+        input_bytes, output_bytes: what lies at BASE0 and BASE1.
+        edge: tile edge of the chip that it is made for.
+
+    """
+
+    program: Program
+    text: str
+    stream: bytes
+    shares: tuple[Share, ...]
+    tensors: tuple[TensorRef, ...]
+    sram_bytes: int
+    input_bytes: int
+    output_bytes: int
+    edge: int = 16
+
+    def packed(self, info: Mapping[str, Any] | None = None) -> bytes:
+        """Return program and stream as one packed file; `info` joins its JSON."""
+        sections = {"program": self.program.image()}
+        return pack(self.stream, self.shares, edge=self.edge, sections=sections, info=info)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,31 +119,40 @@ def compile_block(
         block.fused()
     else:
         block.unfused()
+    block.builder.emit("END")
+    program, text = block.builder.program()
     size = rows * 2 * shape.hidden
-    return block.builder.finish(
-        sram_bytes=top(buffers, addresses), input_bytes=size, output_bytes=size
+    return CompiledBlock(
+        program,
+        text,
+        block.stream.image(),
+        tuple(block.stream.shares),
+        tuple(block.builder.tensors),
+        top(buffers, addresses),
+        size,
+        size,
+        chip.edge,
     )
 
 
-def _check_request(model: object, layer: object, rows: object, chip: Limits) -> None:
+def _check_request(model: QuantizedModel, layer: int, rows: int, chip: Limits) -> None:
     """Raise CompileError unless the arguments are of the right kind and the chip can exist."""
-    if not isinstance(model, QuantizedModel):
-        raise CompileError(
-            f"model: given {type(model).__name__}, allowed a QuantizedModel of weights.quantize"
-        )
+    decoder = Shape.of(model)
+    check_limits(chip)
     for name, value in (("layer", layer), ("rows", rows)):
         if isinstance(value, bool) or not isinstance(value, int):
             raise CompileError(f"{name}: given {value!r}, allowed int")
-    if not 0 <= cast(int, layer) < model.layers:
+    if not 0 <= layer < model.layers:
         raise CompileError(f"layer {layer}: allowed are 0 to {model.layers - 1}")
-    if chip.array_dim not in ARRAY_DIMS:
-        raise CompileError(f"limits: array_dim: given {chip.array_dim}, allowed {ARRAY_DIMS}")
-    least = {"sram_bytes": WORD, "acc_rows": 2, "norm_max": 1}
-    for name, lowest in least.items():
-        if getattr(chip, name) < lowest:
-            raise CompileError(
-                f"limits: {name}: given {getattr(chip, name)}, allowed {lowest} and more"
-            )
+    for name, plain in (
+        ("norm", not decoder.rms),
+        ("rope", not decoder.rope),
+        ("window", not decoder.window),
+        ("gate", not decoder.gated),
+        ("kv_heads", decoder.group == 1),
+    ):
+        if not plain:
+            raise CompileError(f"{name}: a {decoder.family} has one; a block alone is GPT-2's only")
 
 
 def _check(model: QuantizedModel, shape: _Shape, chip: Limits) -> None:
@@ -122,10 +178,10 @@ def _buffers(shape: _Shape, fused: bool, layout: _Layout) -> list[Buffer]:
     slots = range(layout.slots)
     result = [
         Buffer("x", residual, LOAD, STORE if fused else ADD1),
-        Buffer("ln1", act, LN1, QKV),
+        Buffer("norm1", act, LN1, QKV),
         Buffer("ctx", wide, ATTENTION, PROJ),
-        Buffer("ln2", act, LN2, FC),
-        Buffer("fc", ffn, FC if fused else GELU, DOWN),
+        Buffer("norm2", act, LN2, FC),
+        Buffer("act", ffn, FC if fused else GELU, DOWN),
     ]
     result += [Buffer(f"scores{i}", rows * pitch, ATTENTION, ATTENTION) for i in slots]
     result += [Buffer(f"sums{i}", rows * WORD, ATTENTION, ATTENTION) for i in slots]
@@ -138,7 +194,7 @@ def _buffers(shape: _Shape, fused: bool, layout: _Layout) -> list[Buffer]:
         result += [
             Buffer("proj", residual, PROJ, ADD1),
             Buffer("resid1", residual, ADD1, ADD2),
-            Buffer("fc_pre", ffn, FC, GELU),
+            Buffer("up", ffn, FC, GELU),
             Buffer("down", residual, DOWN, ADD2),
             Buffer("resid2", residual, ADD2, STORE),
         ]
@@ -179,23 +235,24 @@ class _Block:
     shape: _Shape
     layout: _Layout
     at: dict[str, int]
+    stream: Stream = field(default_factory=Stream)
 
     def fused(self) -> None:
         """Emit the block with everything fused that GEMM can fuse."""
         shape, params, x = self.shape, self.params, self.at["x"]
         self._load("x")
-        self._norm("ln1", "x")
+        self._norm("norm1", "x")
         qkv = pad_outputs(params.qkv, shape.head_dim)
-        instr = self._linear("qkv", "ln1", self.at["qkv"], qkv)
+        instr = self._linear("qkv", "norm1", self.at["qkv"], qkv)
         for i, name in enumerate("qkv"):
             self._heads(name, instr, self.at["qkv"] + i * shape.wide, 3 * shape.wide)
         self._attention(self.at["qkv"], shape.wide, 3 * shape.wide)
         proj = pad_inputs(params.proj, shape.head_dim)
         self._matrix("resid1", self._linear("proj", "ctx", x, proj, out="i16", add=x), x, "int16")
-        self._norm("ln2", "x")
-        fc = self._linear("fc", "ln2", self.at["fc"], params.up, gelu=True)
-        self._matrix("fc", fc, self.at["fc"], "int8", shape.ffn)
-        down = self._linear("down", "fc", x, params.down, out="i16", add=x)
+        self._norm("norm2", "x")
+        up_ = self._linear("up", "norm2", self.at["act"], params.up, gelu=True)
+        self._matrix("act", up_, self.at["act"], "int8", shape.ffn)
+        down = self._linear("down", "act", x, params.down, out="i16", add=x)
         self._matrix("resid2", down, x, "int16")
         self._store("x")
 
@@ -203,36 +260,38 @@ class _Block:
         """Emit the block with one instruction per operation."""
         shape, params, at = self.shape, self.params, self.at
         self._load("x")
-        self._norm("ln1", "x")
+        self._norm("norm1", "x")
         for i, name in enumerate("qkv"):
             part = columns(params.qkv, i * shape.hidden, (i + 1) * shape.hidden)
-            instr = self._linear(name, "ln1", at[name], pad_outputs(part, shape.head_dim))
+            instr = self._linear(name, "norm1", at[name], pad_outputs(part, shape.head_dim))
             self._heads(name, instr, at[name], shape.wide)
         self._attention(None, 0, shape.wide)
         proj = pad_inputs(params.proj, shape.head_dim)
         instr = self._linear("proj", "ctx", at["proj"], proj, out="i16")
         self._matrix("proj", instr, at["proj"], "int16")
         self._add("resid1", "x", "proj")
-        self._norm("ln2", "resid1")
-        instr = self._linear("fc", "ln2", at["fc_pre"], params.up)
-        self._matrix("fc_pre", instr, at["fc_pre"], "int8", shape.ffn)
+        self._norm("norm2", "resid1")
+        instr = self._linear("up", "norm2", at["up"], params.up)
+        self._matrix("up", instr, at["up"], "int8", shape.ffn)
         self._gelu()
-        instr = self._linear("down", "fc", at["down"], params.down, out="i16")
+        instr = self._linear("down", "act", at["down"], params.down, out="i16")
         self._matrix("down", instr, at["down"], "int16")
         self._add("resid2", "resid1", "down")
         self._store("resid2")
 
+    def _share(self, name: str, opcode: Opcode, data: bytes) -> Share:
+        return self.stream.append(f"h.{self.layer}.{name}", opcode, data)
+
     def _load(self, name: str) -> None:
         size = 2 * self.shape.hidden
         self.builder.emit("DMA_LOAD", dst=self.at[name], M=self.shape.rows, N=size, b=0)
-        self.builder.barrier("ld")
 
     def _store(self, name: str) -> None:
         size = 2 * self.shape.hidden
         self.builder.emit("DMA_STORE", dst=self.at[name], M=self.shape.rows, N=size, b=1)
 
     def _norm(self, name: str, source: str) -> None:
-        norm = self.params.norm1 if name == "ln1" else self.params.norm2
+        norm = self.params.norm1 if name == "norm1" else self.params.norm2
         instr = self.builder.emit(
             "LAYERNORM",
             "stream",
@@ -240,9 +299,8 @@ class _Block:
             src0=self.at[source],
             M=self.shape.rows,
             N=self.shape.hidden,
-            share=(f"h.{self.layer}.{name}", norm_share(norm)),
+            share=self._share(name, Opcode.LAYERNORM, norm_share(norm)),
         )
-        self.builder.barrier("nrm")
         self._matrix(name, instr, self.at[name], "int8")
 
     def _linear(
@@ -258,7 +316,7 @@ class _Block:
     ) -> int:
         """Emit a linear layer with streamed weights and wait for it; return its word index."""
         table = self.params.table if gelu else None
-        instr = self.builder.emit(
+        return self.builder.emit(
             "GEMM",
             "bias",
             *(["table"] if gelu else []),
@@ -272,10 +330,10 @@ class _Block:
             q="ch",
             out=out,
             op=None if add is None else "add",
-            share=(f"h.{self.layer}.{name}", gemm_share(layer, self.builder.limits.edge, table)),
+            share=self._share(
+                name, Opcode.GEMM, gemm_share(layer, self.builder.limits.edge, table)
+            ),
         )
-        self.builder.barrier("gemm")
-        return instr
 
     def _attention(self, qkv: int | None, step: int, pitch: int) -> None:
         """Emit attention; q, k and v lie `step` apart from `qkv`, or in buffers of their own."""
@@ -285,38 +343,45 @@ class _Block:
         if not self.layout.in_place:
             numer = tuple(self.at[f"numer{i}"] for i in slots)
         q, k, v = (self.at[name] if qkv is None else qkv + i * step for i, name in enumerate("qkv"))
+        shape, keys = self.shape, Keys(self.shape.rows, 0, dynamic=False)
+        lane = up(shape.head_dim)
+        units = tuple(
+            Unit(head, (head,), q + head * lane, self.at["ctx"] + head * lane)
+            for head in range(shape.heads)
+        )
         plan = AttentionPlan(
             layer=self.layer,
-            rows=self.shape.rows,
-            heads=self.shape.heads,
-            head_dim=self.shape.head_dim,
-            q=q,
-            k=k,
-            v=v,
-            qkv_pitch=pitch,
-            ctx=self.at["ctx"],
-            ctx_pitch=self.shape.wide,
+            units=units,
+            rows=shape.rows,
+            rows_per_head=shape.rows,
+            head_dim=shape.head_dim,
+            q_pitch=pitch,
+            ctx_pitch=shape.wide,
+            keys=keys,
+            pieces=keys.pieces(shape.rows),
+            pitch=score_pitch(shape.rows),
             scores=scores,
             numer=numer,
             sums=tuple(self.at[f"sums{i}"] for i in slots),
+            planes=0,
             score_mult=self.params.score_mult,
             score_shift=self.params.score_shift,
         )
-        emit_attention(self.builder, plan)
-        self.builder.barrier("gemm")
+        steps = schedule(shape.heads, len(scores))
+        source = RowMajor(uses(steps, 1), k, v, pitch, lane)
+        emit_attention(self.builder, plan, source)
 
     def _gelu(self) -> None:
         instr = self.builder.emit(
             "GELU",
             "stream",
-            dst=self.at["fc"],
-            src0=self.at["fc_pre"],
+            dst=self.at["act"],
+            src0=self.at["up"],
             M=self.shape.rows,
             N=self.shape.ffn,
-            share=(f"h.{self.layer}.gelu", table_share(self.params.table)),
+            share=self._share("gelu", Opcode.GELU, table_share(self.params.table)),
         )
-        self.builder.barrier("vec")
-        self._matrix("fc", instr, self.at["fc"], "int8", self.shape.ffn)
+        self._matrix("act", instr, self.at["act"], "int8", self.shape.ffn)
 
     def _add(self, name: str, a: str, b: str) -> None:
         instr = self.builder.emit(
@@ -330,7 +395,6 @@ class _Block:
             A="i16",
             out="i16",
         )
-        self.builder.barrier("vec")
         self._matrix(name, instr, self.at[name], "int16")
 
     def _matrix(

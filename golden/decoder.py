@@ -1,0 +1,437 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A decoder as plain integer arithmetic, from token ids to int16 logits, without any microcode.
+
+Every tensor is computed from the model's integers alone by the operations of this package. One
+block, residual stream x (S, H) int16 at positions P..P+S-1:
+
+    norm1 = norm8(x); q | k | v = sat8(qkv(norm1)), the heads contiguous inside each
+    q_rope, k_rope = q and k rotated by their positions, where the model has a rope table
+    scores = sat16(rs(q k^T * score_mult, score_shift)) over all keys so far, query head h with
+        K/V head h // group; numer, sums = base-2 softmax of the visible ones, u16
+    ctx = sat8(rs((numer v) * recip(sums), 16 + msb(sums)))
+    resid1 = sat16(x + sat16(proj(ctx))); norm2 = norm8(resid1); up = sat8(up(norm2))
+    plain: act = table[up]; gated: gate = sat8(gate(norm2)), silu = table[gate],
+        act = sat8(rs(silu * up * product_mult, product_shift))
+    resid2 = sat16(resid1 + sat16(down(act)))
+
+All functions below the public ones take any number of leading axes before (S, H).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.fixed import Int64Array, IntArray, as_int64, multiply, rs, sat8, sat16
+from golden.gelu import apply_table
+from golden.layernorm import norm8
+from golden.requantize import requantize8, requantize16
+from golden.rope import rope
+from golden.softmax import numerators16, reciprocal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from weights.model import Block, Linear, Norm, QuantizedModel
+
+Int8Array = npt.NDArray[np.int8]
+Int16Array = npt.NDArray[np.int16]
+
+ROWS_AT_ONCE = 512
+"""Positions that `forward_rows` works on at once: what fits a processor's cache is fastest."""
+
+
+class ContextFullError(ValueError):
+    """More positions are needed than the model's context has.
+
+    Attributes:
+        produced: the tokens that were generated before.
+
+    """
+
+    def __init__(self, message: str, produced: Sequence[int] = ()) -> None:
+        super().__init__(message)
+        self.produced = tuple(produced)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyValues:
+    """What attention reads of the positions so far in one layer; G = kv_heads * head_dim.
+
+    Attributes:
+        k: (P, G) int8, rotated where the model rotates; head i in columns i*D .. i*D+D-1.
+        v: (P, G) int8.
+
+    """
+
+    k: Int8Array
+    v: Int8Array
+
+    def followed_by(self, k: Int8Array, v: Int8Array) -> KeyValues:
+        """Return these positions and then those of k and v."""
+        return KeyValues(np.concatenate([self.k, k]), np.concatenate([self.v, v]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockTrace:
+    """Every tensor of one block, in the order of the data flow; None: the model has it not.
+
+    S positions, T = P + S keys, H hidden, h heads, D head dimension, Q = h * D, G = K/V heads * D,
+    F feed-forward.
+
+    Attributes:
+        norm1: (S, H) int8.
+        q: (S, Q) int8, head i in columns i*D .. i*D+D-1.
+        k, v: (S, G) int8, the same with K/V heads.
+        q_rope, k_rope: q and k after the rotation.
+        scores: (h, S, T) int16, all columns (also those that the mask hides).
+        numer: (h, S, T) uint16, 0 where masked.
+        sums: (h, S) uint32.
+        ctx: (S, Q) int8.
+        proj: (S, H) int16, before the residual add.
+        resid1: (S, H) int16, after the add.
+        norm2: (S, H) int8.
+        gate: (S, F) int8, before its table.
+        silu: (S, F) int8, table[gate].
+        up: (S, F) int8, before the table or the product.
+        act: (S, F) int8, the input of `down`.
+        down: (S, H) int16, before the residual add.
+        resid2: (S, H) int16, the block's output.
+
+    """
+
+    norm1: Int8Array
+    q: Int8Array
+    k: Int8Array
+    v: Int8Array
+    q_rope: Int8Array | None
+    k_rope: Int8Array | None
+    scores: Int16Array
+    numer: npt.NDArray[np.uint16]
+    sums: npt.NDArray[np.uint32]
+    ctx: Int8Array
+    proj: Int16Array
+    resid1: Int16Array
+    norm2: Int8Array
+    gate: Int8Array | None
+    silu: Int8Array | None
+    up: Int8Array
+    act: Int8Array
+    down: Int16Array
+    resid2: Int16Array
+
+    @property
+    def keys(self) -> Int8Array:
+        """(S, G) int8, the keys as attention reads them."""
+        return self.k if self.k_rope is None else self.k_rope
+
+    def tensors(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the tensors that the model has, by name."""
+        found = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelTrace:
+    """A whole forward pass.
+
+    Attributes:
+        embedding: (S, H) int16, the residual stream before the first block.
+        blocks: every tensor of every block.
+        final: (S, H) int8, the final norm.
+        logits: (S, V) int16.
+
+    """
+
+    embedding: Int16Array
+    blocks: tuple[BlockTrace, ...]
+    final: Int8Array
+    logits: Int16Array
+
+    @property
+    def residuals(self) -> tuple[Int16Array, ...]:
+        """The layers + 1 residual streams: every block's input, then the last one's output."""
+        return self.embedding, *(block.resid2 for block in self.blocks)
+
+
+def product(a: IntArray, b: IntArray) -> Int64Array:
+    """Return the exact matrix products of (..., M, K) and (..., K, N) integers of up to 16 bits.
+
+    float64 sums of integers below 2^53 are exact in any order: K * 65535 * 128 stays below that for
+    every K up to 2^30.
+    """
+    exact: npt.NDArray[np.float64] = a.astype(np.float64) @ b.astype(np.float64)
+    return exact.astype(np.int64)
+
+
+def norm(model: QuantizedModel, x: Int16Array, params: Norm) -> Int8Array:
+    """Return the norm of (..., H) int16 rows as int8."""
+    rms = model.norm == "rmsnorm"
+    rows = x.reshape(-1, x.shape[-1])
+    y = norm8(rows, params.eps_term, params.gain, params.shift, params.bias, rms=rms)
+    return y.reshape(x.shape)
+
+
+def linear8(x: Int8Array, layer: Linear) -> Int8Array:
+    """Return sat8(rs((x @ weight + bias) * mult, shift)), (..., N) int8."""
+    return requantize8(product(x, layer.weight) + layer.bias, layer.mult, layer.shift)
+
+
+def linear16(x: Int8Array, layer: Linear) -> Int16Array:
+    """Return sat16(rs((x @ weight + bias) * mult, shift)), (..., N) int16."""
+    return requantize16(product(x, layer.weight) + layer.bias, layer.mult, layer.shift)
+
+
+def residual_add(x: Int16Array, y: Int16Array) -> Int16Array:
+    """Return sat16(x + y)."""
+    return sat16(as_int64(x) + as_int64(y))
+
+
+def gated(silu: Int8Array, up: Int8Array, params: Block) -> Int8Array:
+    """Return the input of `down` of a gated feed-forward, sat8(rs(silu * up * mult, shift))."""
+    pair = as_int64(silu) * as_int64(up)
+    return sat8(rs(multiply(pair, params.product_mult), params.product_shift))
+
+
+def split_heads(x: Int8Array, heads: int) -> Int8Array:
+    """Return (..., S, heads * D) as (..., heads, S, D)."""
+    return x.reshape(*x.shape[:-1], heads, -1).swapaxes(-2, -3)
+
+
+def rotated(model: QuantizedModel, x: Int8Array, heads: int, pos: int) -> Int8Array:
+    """Return (..., S, heads * D) int8 with every head rotated by its position, from `pos` on."""
+    assert model.rope is not None
+    by_head = x.reshape(*x.shape[:-1], heads, model.head_dim)
+    return rope(by_head, model.rope[pos : pos + x.shape[-2], None]).reshape(x.shape)
+
+
+def attention_scores(
+    model: QuantizedModel, q: Int8Array, k: Int8Array, params: Block
+) -> Int16Array:
+    """Return (..., heads, S, T) int16 scores of (..., S, Q) queries and (..., T, G) keys."""
+    queries = split_heads(q, model.heads)
+    keys = np.repeat(split_heads(k, model.kv_heads), model.group, axis=-3)
+    dots = product(queries, keys.swapaxes(-1, -2))
+    return requantize16(dots, params.score_mult, params.score_shift)
+
+
+def attention_weights(
+    model: QuantizedModel, scores: Int16Array
+) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint32]]:
+    """Return numerators (..., S, T) and sums (..., S); the last S of the T keys are the rows' own.
+
+    A row sees itself and the keys before it, or the window - 1 last ones of them.
+    """
+    rows, columns = scores.shape[-2:]
+    numer, sums = numerators16(
+        scores.reshape(-1, columns),
+        causal=True,
+        pos=columns - rows,
+        rows_per_head=rows,
+        window=model.window,
+    )
+    return numer.reshape(scores.shape), sums.reshape(scores.shape[:-1])
+
+
+def attention_context(
+    model: QuantizedModel,
+    numer: npt.NDArray[np.uint16],
+    sums: npt.NDArray[np.uint32],
+    v: Int8Array,
+) -> Int8Array:
+    """Return the context (..., S, Q) int8 of numerators, sums and values (..., T, G)."""
+    values = np.repeat(split_heads(v, model.kv_heads), model.group, axis=-3)
+    factor = reciprocal(sums)
+    mixed = requantize8(
+        product(numer, values), factor.value[..., None], factor.shift[..., None]
+    ).swapaxes(-2, -3)
+    return mixed.reshape(*mixed.shape[:-2], -1)
+
+
+def _checked(
+    where: str, model: QuantizedModel, ids: object, pos: int, dimensions: int = 1
+) -> npt.NDArray[np.integer[Any]]:
+    """Return the ids as an array, once they are tokens of the model that fit its context."""
+    try:
+        tokens = np.asarray(ids)
+    except ValueError:  # rows of different lengths
+        tokens = np.empty((0, 0))
+    fine = isinstance(pos, int) and not isinstance(pos, bool) and 0 <= pos < model.context
+    if tokens.ndim != dimensions or not tokens.size or not fine:
+        what = "1 or more ids" if dimensions == 1 else "rows of 1 or more ids"
+        raise ValueError(
+            f"{where}: given ids of shape {tokens.shape} at position {pos!r}, allowed {what} "
+            f"in positions 0..{model.context - 1}"
+        )
+    if tokens.dtype.kind not in "iu":
+        raise ValueError(f"{where}: given ids of dtype {tokens.dtype}, allowed integers")
+    if pos + tokens.shape[-1] > model.context:
+        raise ContextFullError(
+            f"{where}: context full: given {tokens.shape[-1]} ids at position {pos}, "
+            f"allowed at most {model.context - pos} of {model.context} positions"
+        )
+    if int(tokens.min()) < 0 or int(tokens.max()) >= model.vocab:
+        raise ValueError(
+            f"{where}: given ids {int(tokens.min())}..{int(tokens.max())}, "
+            f"allowed 0..{model.vocab - 1}"
+        )
+    return tokens
+
+
+def _embed(model: QuantizedModel, tokens: npt.NDArray[np.integer[Any]], pos: int) -> Int16Array:
+    """Return the rows of checked tokens."""
+    rows: Int16Array = model.wte[tokens]
+    if model.wpe is None:
+        return rows
+    return residual_add(rows, model.wpe[pos : pos + tokens.shape[-1]])
+
+
+def embed(model: QuantizedModel, ids: Sequence[int], pos: int = 0) -> Int16Array:
+    """Return the residual stream (S, H) int16 of token ids at positions pos..pos+S-1.
+
+    Raises:
+        ContextFullError: the positions leave the context.
+        ValueError: no ids, no integers, or ids outside the vocabulary.
+
+    """
+    return _embed(model, _checked("embed", model, ids, pos), pos)
+
+
+def _block(
+    model: QuantizedModel, layer: int, x: Int16Array, past: KeyValues | None
+) -> BlockTrace:
+    """Run one block on (..., S, H); only without a past there may be leading axes."""
+    params = model.blocks[layer]
+    norm1 = norm(model, x, params.norm1)
+    queries, keys = model.heads * model.head_dim, model.kv_heads * model.head_dim
+    q, k, v = np.split(linear8(norm1, params.qkv), [queries, queries + keys], axis=-1)
+    q_rope = k_rope = None
+    if model.rope is not None:
+        pos = 0 if past is None else past.k.shape[0]
+        q_rope = rotated(model, q, model.heads, pos)
+        k_rope = rotated(model, k, model.kv_heads, pos)
+    own = KeyValues(k if k_rope is None else k_rope, v)
+    seen = own if past is None else past.followed_by(own.k, own.v)
+    scores = attention_scores(model, q if q_rope is None else q_rope, seen.k, params)
+    numer, sums = attention_weights(model, scores)
+    ctx = attention_context(model, numer, sums, seen.v)
+    proj = linear16(ctx, params.proj)
+    resid1 = residual_add(x, proj)
+    norm2 = norm(model, resid1, params.norm2)
+    up = linear8(norm2, params.up)
+    gate = silu = None
+    if params.gate is None:
+        act = apply_table(up, params.table)
+    else:
+        gate = linear8(norm2, params.gate)
+        silu = apply_table(gate, params.table)
+        act = gated(silu, up, params)
+    down = linear16(act, params.down)
+    return BlockTrace(
+        norm1=norm1,
+        q=q,
+        k=k,
+        v=v,
+        q_rope=q_rope,
+        k_rope=k_rope,
+        scores=scores,
+        numer=numer,
+        sums=sums,
+        ctx=ctx,
+        proj=proj,
+        resid1=resid1,
+        norm2=norm2,
+        gate=gate,
+        silu=silu,
+        up=up,
+        act=act,
+        down=down,
+        resid2=residual_add(resid1, down),
+    )
+
+
+def block(
+    model: QuantizedModel, layer: int, x: Int16Array, past: KeyValues | None = None
+) -> BlockTrace:
+    """Run one block on the residual stream x (S, H) int16 behind `past` and keep every tensor.
+
+    Args:
+        model: the model.
+        layer: 0 and up.
+        x: rows at positions P..P+S-1.
+        past: keys and values of positions 0..P-1 in this layer; None for P = 0.
+
+    Raises:
+        ValueError: for a layer that the model does not have, an x or a past of another type or
+            shape, or positions outside the context.
+
+    """
+    if isinstance(layer, bool) or not isinstance(layer, int) or not 0 <= layer < len(model.blocks):
+        raise ValueError(f"block: layer: given {layer!r}, allowed 0..{len(model.blocks) - 1}")
+    shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", type(x).__name__)
+    before = 0 if past is None else _positions(model, past)
+    allowed = f"(1..{model.context - before}, {model.hidden}) int16"
+    if dtype != np.int16 or shape is None or len(shape) != 2 or shape[1] != model.hidden:
+        raise ValueError(f"block: x: given {shape} {dtype}, allowed {allowed}")
+    if not 1 <= shape[0] <= model.context - before:
+        raise ValueError(f"block: x: given {shape[0]} rows, allowed {allowed}")
+    return _block(model, layer, x, past)
+
+
+def _positions(model: QuantizedModel, past: KeyValues) -> int:
+    """Return P of a well-formed past."""
+    columns = model.kv_heads * model.head_dim
+    for name, value in (("k", past.k), ("v", past.v)):
+        if value.dtype != np.int8 or value.shape != (past.k.shape[0], columns):
+            raise ValueError(
+                f"block: past.{name}: given {value.shape} {value.dtype}, "
+                f"allowed ({past.k.shape[0]}, {columns}) int8"
+            )
+    return past.k.shape[0]
+
+
+def run(
+    model: QuantizedModel, embedding: Int16Array, past: Sequence[KeyValues] | None = None
+) -> ModelTrace:
+    """Run all blocks, the final norm and the head on an embedding (S, H), behind a past per layer.
+
+    Without a past the embedding may have leading axes, one sequence each.
+    """
+    blocks: list[BlockTrace] = []
+    x = embedding
+    for layer in range(model.layers):
+        blocks.append(_block(model, layer, x, None if past is None else past[layer]))
+        x = blocks[-1].resid2
+    final = norm(model, x, model.final_norm)
+    return ModelTrace(embedding, tuple(blocks), final, linear16(final, model.head))
+
+
+def forward_trace(model: QuantizedModel, ids: Sequence[int]) -> ModelTrace:
+    """Run the whole network on token ids at positions 0..S-1 and keep every tensor."""
+    return run(model, embed(model, ids))
+
+
+def residuals(model: QuantizedModel, ids: Sequence[int]) -> tuple[Int16Array, ...]:
+    """Return the layers + 1 residual streams (S, H) int16 of a prompt."""
+    return forward_trace(model, ids).residuals
+
+
+def forward(model: QuantizedModel, ids: Sequence[int]) -> Int16Array:
+    """Return the logits (S, V) int16 of token ids at positions 0..S-1."""
+    return forward_trace(model, ids).logits
+
+
+def forward_rows(model: QuantizedModel, rows: npt.NDArray[np.integer[Any]]) -> Int16Array:
+    """Return the logits (R, T, V) int16 of R sequences (R, T) of ids, each from position 0 on.
+
+    Raises:
+        ContextFullError, ValueError: as `embed`.
+
+    """
+    tokens = _checked("forward_rows", model, rows, 0, dimensions=2)
+    together = max(1, ROWS_AT_ONCE // tokens.shape[1])
+    parts = [tokens[start : start + together] for start in range(0, len(tokens), together)]
+    return np.concatenate([run(model, _embed(model, part, 0)).logits for part in parts])

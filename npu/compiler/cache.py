@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the K/V cache lies and how it is strided; for the formula see docs/reference/isa.md."""
+
+from dataclasses import dataclass
+
+from npu.compiler.errors import CompileError
+from npu.compiler.shape import Shape
+from npu.isa.operands import up
+
+GRANULE = 256
+"""The cache and its strides are multiples of this many bytes."""
+MEMORY_BYTES = 1 << 32
+
+
+@dataclass(frozen=True, slots=True)
+class CacheLayout:
+    """The K/V cache of a model; strides and sizes in bytes.
+
+    Attributes:
+        in_memory: it lies in memory, where the host chooses its base, and not in SRAM.
+        base: SRAM address; 0 for a cache in memory.
+        layer, head, v_offset: registers KVLAYER, KVHEAD, KVVOFF.
+        capacity: register KVCAP, in positions.
+        bytes: all of it.
+
+    """
+
+    in_memory: bool
+    base: int
+    layer: int
+    head: int
+    v_offset: int
+    capacity: int
+    bytes: int
+
+
+def cache_layout(shape: Shape, edge: int, sram_bytes: int | None) -> CacheLayout:
+    """Return the layout of the cache at the end of the SRAM, or in memory for None.
+
+    Raises CompileError if it does not fit at all.
+    """
+    head = up(up(shape.context, edge) * up(shape.head_dim, edge), GRANULE)
+    v_offset = shape.kv_heads * head
+    layer = 2 * v_offset
+    size = shape.layers * layer
+    room = MEMORY_BYTES if sram_bytes is None else sram_bytes
+    if size > room:
+        where = "memory" if sram_bytes is None else "SRAM"
+        raise CompileError(
+            f"the K/V cache of {shape.context} positions, {shape.layers} layers, {shape.kv_heads} "
+            f"heads of {shape.head_dim} needs {size} bytes of {where}, there are {room}"
+        )
+    base = 0 if sram_bytes is None else (sram_bytes - size) // GRANULE * GRANULE
+    return CacheLayout(sram_bytes is None, base, layer, head, v_offset, shape.context, size)

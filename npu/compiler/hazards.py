@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which barriers an instruction needs: the ordering rules of docs/reference/isa.md, word by word.
+
+The board keeps, per engine, what the instructions touch that no barrier has waited for yet. A set
+of SRAM words is a Python integer with one bit per word.
+"""
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from npu.isa.generated import Engine, Flag, Opcode
+from npu.isa.instruction import Instruction
+from npu.isa.operands import WORD, Operand, Prefix, has_flag, sram_operands, up
+
+BARRIER_MOST = 4
+"""The largest n of a BARRIER."""
+ENGINES = tuple(Engine)[: Engine.SEQ]
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """SRAM words that an instruction touches.
+
+    Attributes:
+        reads, writes: words, except those of `tiles`.
+        tiles: words of staging tiles that KV_READ or KV_APPEND writes. Two instructions that write
+            the same tiles write different rows of them: earlier positions and appended ones.
+
+    """
+
+    reads: int = 0
+    writes: int = 0
+    tiles: int = 0
+
+    def __or__(self, other: "Footprint") -> "Footprint":
+        """Return what both touch."""
+        return Footprint(
+            self.reads | other.reads, self.writes | other.writes, self.tiles | other.tiles
+        )
+
+    def before(self, younger: "Footprint", *, same_engine: bool) -> bool:
+        """Whether this instruction must be complete before a younger one may be dispatched."""
+        written = self.writes | self.tiles
+        if same_engine:
+            return bool(written & younger.reads)
+        overwritten = self.writes & younger.tiles | written & younger.writes
+        return bool(
+            written & younger.reads | self.reads & (younger.writes | younger.tiles) | overwritten
+        )
+
+
+@lru_cache(maxsize=4096)
+def words(address: int, rows: int, row_bytes: int, pitch: int) -> int:
+    """Return the set of words of a matrix; address, row_bytes and pitch in bytes."""
+    row = (1 << up(row_bytes) // WORD) - 1
+    step = pitch // WORD
+    result, done = row, 1
+    while done < rows:
+        more = min(done, rows - done)
+        result |= (result & ((1 << (more - 1) * step + row.bit_length()) - 1)) << done * step
+        done += more
+    return result << address // WORD
+
+
+def block_words(address: int, size: int) -> int:
+    """Return the set of words of contiguous bytes."""
+    return words(address, 1, size, up(size))
+
+
+def _operand_words(operand: Operand) -> int:
+    return words(operand.address, operand.rows, operand.row_bytes, operand.pitch)
+
+
+def footprint(word: Instruction, prefix: Instruction | None, edge: int) -> Footprint:
+    """Return what an instruction touches, but for KV_APPEND's staging tiles: they depend on POS."""
+    reads = writes = 0
+    for operand in sram_operands(word, Prefix.of(prefix), edge):
+        touched = _operand_words(operand)
+        source = word.opcode == Opcode.DMA_STORE or not operand.writes
+        reads |= touched if source else 0
+        writes |= 0 if source else touched
+    if word.opcode == Opcode.KV_READ:
+        return Footprint(reads, 0, writes)
+    return Footprint(reads, writes)
+
+
+def stages(word: Instruction) -> bool:
+    """Whether an instruction is a KV_APPEND that also writes staging tiles."""
+    return word.opcode == Opcode.KV_APPEND and has_flag(word, Flag.STAGE)
+
+
+@dataclass
+class Board:
+    """The instructions that may still be under way, by engine, oldest first."""
+
+    open: dict[Engine, list[Footprint]] = field(default_factory=lambda: {e: [] for e in ENGINES})
+    issued: dict[Engine, int] = field(default_factory=lambda: dict.fromkeys(ENGINES, 0))
+
+    def needed(self, engine: Engine, touched: Footprint) -> dict[Engine, int]:
+        """Return {engine: n} of the barriers that an instruction of `engine` must wait for."""
+        waits = {}
+        for other, queue in self.open.items():
+            for n, older in enumerate(reversed(queue)):
+                if older.before(touched, same_engine=other == engine):
+                    waits[other] = min(n, BARRIER_MOST)
+                    break
+        return waits
+
+    def issue(self, engine: Engine, touched: Footprint) -> None:
+        """Note an instruction."""
+        self.open[engine].append(touched)
+        self.issued[engine] += 1
+
+    def wait(self, engine: Engine, n: int = 0) -> None:
+        """Note that at most n instructions of an engine are still under way."""
+        queue = self.open[engine]
+        self.open[engine] = queue[len(queue) - n :] if n else []
+
+    def complete(self, engine: Engine) -> int:
+        """Return how many instructions of an engine are known to be complete."""
+        return self.issued[engine] - len(self.open[engine])

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a pass through the decoder keeps its tensors in SRAM, and how it does attention."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from npu.compiler.attention import score_pitch
+from npu.compiler.errors import CompileError
+from npu.compiler.shape import Shape
+from npu.compiler.sram import Buffer, place, top
+from npu.compiler.staging import Form, StagingPlan
+from npu.isa.operands import WORD, Limits, up
+
+EMBED, NORM1, QKV, ATTENTION, PROJ, NORM2, FFN, DOWN, HEAD = range(9)
+"""Phases of a pass, for the lifetimes of buffers; a pass repeats NORM1 to DOWN for each layer."""
+LOGITS_MOST = 4096
+"""Most columns of the head that go to memory at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How attention is done.
+
+    Attributes:
+        form: how K and V come to SRAM.
+        slots: tiles for so many heads or pieces.
+        piece: positions that a slot has room for, a multiple of the tile edge.
+        scores: score buffers.
+
+    """
+
+    form: Form
+    slots: int
+    piece: int
+    scores: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A choice and the addresses of its buffers.
+
+    Attributes:
+        choice: how attention is done.
+        at: addresses by name.
+        staging: the tiles.
+        scores, sums: of each score buffer.
+        sram_bytes: first byte past everything.
+        logits_columns: columns of the head that have room in each of "logits0" and "logits1".
+
+    """
+
+    choice: Choice
+    at: dict[str, int]
+    staging: StagingPlan
+    scores: tuple[int, ...]
+    sums: tuple[int, ...]
+    sram_bytes: int
+    logits_columns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """The rows of a pass, and what a unit of its attention is.
+
+    Attributes:
+        rows: positions.
+        keys: the most keys that they look at.
+        units: of attention.
+        unit_rows: rows of a unit.
+        listed: tokens come as a list of ids, and not as the last token.
+        logits: the head's outputs go to memory.
+
+    """
+
+    rows: int
+    keys: int
+    units: int
+    unit_rows: int
+    listed: bool
+    logits: bool
+
+
+def make_pass(
+    shape: Shape, rows: int, keys: int, *, listed: bool = False, logits: bool = False
+) -> Pass:
+    """Return a pass of consecutive positions.
+
+    A query head is a unit of attention; of a single position the query heads of a K/V head are the
+    rows of a unit.
+    """
+    if rows == 1:
+        return Pass(1, keys, shape.kv_heads, shape.group, listed, logits)
+    return Pass(rows, keys, shape.heads, rows, listed, logits)
+
+
+def choices(shape: Shape, work: Pass, edge: int) -> Iterator[Choice]:
+    """Yield the ways to do attention, best first."""
+    whole = up(work.keys, edge)
+    two = min(2, work.units)
+    if work.rows == 1 and work.units > 2:
+        yield Choice(Form.ALL, 2 * shape.kv_heads, whole, work.units)
+    for scores in range(two, 0, -1):
+        yield Choice(Form.ALL, 2 * shape.kv_heads, whole, scores)
+        for slots in (4, 3):
+            yield Choice(Form.RING, slots, whole, scores)
+    yield Choice(Form.RING, 2, whole, two)
+    yield Choice(Form.RING, 2, whole, 1)
+    for scores in range(two, 0, -1):
+        piece = whole
+        while piece > edge:
+            piece = up(piece // 2, edge)
+            for slots in (4, 3, 2):
+                yield Choice(Form.PIECES, slots, piece, scores)
+
+
+def overlaps(choice: Choice) -> bool:
+    """Whether the softmax runs under other work, and K and V are read ahead."""
+    return choice.form != Form.PIECES and (choice.scores > 1 or choice.slots > 2)
+
+
+def layouts(shape: Shape, work: Pass, limits: Limits) -> Iterator[Layout]:
+    """Yield a layout for each choice, best first, whether it fits or not."""
+    for choice in choices(shape, work, limits.edge):
+        yield _layout(shape, work, choice, limits)
+
+
+def find_layout(shape: Shape, work: Pass, limits: Limits, room: int, what: str) -> Layout:
+    """Return the best layout in `room` bytes of SRAM. Raises CompileError if there is none."""
+    least = None
+    for layout in layouts(shape, work, limits):
+        if layout.sram_bytes <= room:
+            return layout
+        if least is None or layout.sram_bytes < least.sram_bytes:
+            least = layout
+    assert least is not None
+    raise CompileError(refusal(shape, work, least, room, what))
+
+
+def refusal(shape: Shape, work: Pass, layout: Layout, room: int, what: str) -> str:
+    """Return why a layout does not fit."""
+    parts = ", ".join(f"{b.name} {b.size}" for b in _buffers(shape, work, layout.choice, 1))
+    return (
+        f"{what} of a decoder with hidden {shape.hidden}, {shape.heads} heads on {shape.kv_heads} "
+        f"of {shape.head_dim}, ffn {shape.ffn} over {work.keys} keys needs {layout.sram_bytes} "
+        f"bytes of SRAM, there are {room} (bytes, not all at a time: {parts})"
+    )
+
+
+def _buffers(shape: Shape, work: Pass, choice: Choice, edge: int) -> list[Buffer]:
+    rows, residual = work.rows, work.rows * shape.residual_pitch
+    score = work.unit_rows * score_pitch(work.keys)
+    tile = choice.piece * up(shape.head_dim, edge)
+    result = [
+        Buffer("x", residual, EMBED, HEAD),
+        Buffer("norm1", rows * up(shape.hidden), NORM1, QKV),
+        Buffer("qkv", rows * shape.qkv_pitch, QKV, ATTENTION),
+        Buffer("ctx", rows * shape.ctx_pitch, ATTENTION, PROJ),
+        Buffer("norm2", rows * up(shape.hidden), NORM2, FFN),
+        Buffer("act", rows * up(shape.ffn), FFN, DOWN),
+        Buffer("final", up(shape.hidden), HEAD, HEAD),
+        # Single rows are small: there is room for tiles of their own, which can be filled early.
+        Buffer("tiles", choice.slots * tile, NORM1, DOWN if rows == 1 else ATTENTION),
+    ]
+    if work.listed:
+        result.append(Buffer("ids", up(4 * rows), EMBED, EMBED))
+    if shape.positions:
+        result.append(Buffer("positions", residual, EMBED, DOWN if rows == 1 else EMBED))
+    if shape.rope:
+        result.append(Buffer("rope", rows * up(2 * shape.head_dim), EMBED, HEAD))
+    for slot in range(choice.scores):
+        result.append(Buffer(f"scores{slot}", score, ATTENTION, ATTENTION))
+        result.append(Buffer(f"sums{slot}", work.unit_rows * WORD, ATTENTION, ATTENTION))
+    if choice.form == Form.PIECES:
+        planes = 2 * work.unit_rows * up(4 * shape.head_dim)
+        result.append(Buffer("planes", planes, ATTENTION, ATTENTION))
+    if work.logits:
+        size = 2 * min(up(shape.vocab, 32), LOGITS_MOST)
+        result += [Buffer(f"logits{slot}", size, HEAD, HEAD) for slot in range(2)]
+    return result
+
+
+def _layout(shape: Shape, work: Pass, choice: Choice, limits: Limits) -> Layout:
+    buffers = _buffers(shape, work, choice, limits.edge)
+    at = place(buffers)
+    tile = choice.piece * up(shape.head_dim, limits.edge)
+    slots = tuple(at["tiles"] + slot * tile for slot in range(choice.slots))
+    return Layout(
+        choice,
+        at,
+        StagingPlan(choice.form, slots, tile),
+        tuple(at[f"scores{slot}"] for slot in range(choice.scores)),
+        tuple(at[f"sums{slot}"] for slot in range(choice.scores)),
+        top(buffers, at),
+        min(up(shape.vocab, 32), LOGITS_MOST),
+    )

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A compiled model on the instruction-level model, with memory and SRAM that outlive a program."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden import decoder
+from golden.machine import ChipConfig, Machine, RunResult, StartState
+from npu.compiler import CompiledModel, CompiledProgram, collect
+from npu.isa.operands import up
+from weights.model import QuantizedModel
+
+UCODE, IDS, TOKENS_OUT, LOGITS_OUT = 0x0, 0x100000, 0x102000, 0x110000
+FREE = 0x180000
+
+
+@dataclass
+class Chip:
+    """A chip with a compiled model in its memory; `run` executes one program after the other."""
+
+    model: CompiledModel
+    memory: npt.NDArray[np.uint8] = field(init=False)
+    sram: npt.NDArray[np.uint8] = field(init=False)
+    kv_base: int = field(init=False)
+    stream_base: int = field(init=False)
+    bases: tuple[int, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Place image, tables and cache in memory; all the rest is random."""
+        at, places = FREE, {}
+        parts = {"stream": self.model.stream, **self.model.sections}
+        for name, data in parts.items():
+            places[name] = at
+            at += up(len(data), 256)
+        self.kv_base = at
+        size = at + (self.model.cache.bytes if self.model.cache.in_memory else 0)
+        rng = np.random.default_rng(9)
+        self.memory = rng.integers(0, 256, up(size, 256), np.uint8)
+        self.sram = rng.integers(0, 256, self.model.limits.sram_bytes, np.uint8)
+        for name, data in parts.items():
+            self.put(places[name], data)
+        self.stream_base = places["stream"]
+        tables = [places.get(name, 0) for name in ("tokens", "positions", "rope")]
+        self.bases = (IDS, TOKENS_OUT, *tables, LOGITS_OUT, 0, 0)
+
+    def put(self, address: int, data: bytes) -> None:
+        """Write memory."""
+        self.memory[address : address + len(data)] = np.frombuffer(data, np.uint8)
+
+    def run(
+        self,
+        program: CompiledProgram,
+        ids: Sequence[int] = (),
+        *,
+        pos: int = 0,
+        token: int = 0,
+        loop_left: int = 0,
+        eos: int = 0xFFFF_FFFF,
+    ) -> RunResult:
+        """Run a program to its end; no race and no error is allowed."""
+        words = program.program.image()
+        assert len(words) <= IDS
+        self.put(UCODE, words)
+        self.put(IDS, np.asarray(ids, "<u4").tobytes())
+        limits = self.model.limits
+        config = ChipConfig(
+            limits.array_dim, limits.sram_bytes, limits.acc_rows, limits.norm_max
+        )
+        registers: dict[str, Any] = self.model.registers(self.kv_base)
+        start = StartState(
+            UCODE,
+            len(words) // 16,
+            self.stream_base,
+            len(self.model.stream),
+            self.bases,
+            pos,
+            token=token,
+            loop_left=loop_left,
+            eos=eos,
+            **registers | {"kv_in_memory": bool(registers["kv_in_memory"])},
+        )
+        result = Machine(config, self.memory, self.sram).run(start)
+        assert result.error is None, result.error
+        assert [str(race) for race in result.races] == []
+        return result
+
+    def tokens(self, count: int) -> list[int]:
+        """Return the ids that the last program wrote."""
+        return self.memory[TOKENS_OUT : TOKENS_OUT + 4 * count].view("<u4").tolist()
+
+    def logits(self) -> npt.NDArray[np.int16]:
+        """Return the logits that the last program wrote."""
+        end = LOGITS_OUT + 2 * self.model.shape.vocab
+        return self.memory[LOGITS_OUT:end].view("<i2").astype(np.int16)
+
+    def cached(self, layer: int, v: bool, positions: int) -> npt.NDArray[np.int8]:
+        """Return (positions, kv_heads * head_dim) of the cache, by the formula of isa.md."""
+        shape, cache = self.model.shape, self.model.cache
+        edge = self.model.limits.edge
+        blocks = up(shape.head_dim, edge) // edge
+        p = np.arange(positions)[:, None, None]
+        h = np.arange(shape.kv_heads)[None, :, None]
+        c = np.arange(shape.head_dim)[None, None, :]
+        place = layer * cache.layer + int(v) * cache.v_offset + h * cache.head
+        place = place + (p // edge * blocks + c // edge) * edge * edge
+        place = place + p % edge * edge + c % edge
+        where = self.memory if cache.in_memory else self.sram
+        base = self.kv_base if cache.in_memory else cache.base
+        return where[base + place].view(np.int8).reshape(positions, -1)
+
+
+def check_cache(chip: Chip, trace: decoder.ModelTrace, positions: int) -> None:
+    """Compare K and V of all layers with the network's."""
+    for layer, block in enumerate(trace.blocks):
+        for v, want in ((False, block.keys), (True, block.v)):
+            have = chip.cached(layer, v, positions)
+            np.testing.assert_array_equal(have, want[:positions], err_msg=f"layer {layer} v={v}")
+
+
+def check_tensors(
+    model: QuantizedModel,
+    refs: Sequence[Any],
+    result: RunResult,
+    trace: decoder.ModelTrace,
+    rows: slice,
+    sram_bytes: int,
+) -> set[str]:
+    """Compare all tensors that a program notes with rows of the network's; return their names."""
+    names = set()
+    for (layer, name), have in collect(refs, result.sram_writes, sram_bytes).items():
+        base, head, index = name.partition("_h")
+        names.add(base)
+        if layer == model.layers:
+            want = trace.logits[rows.stop - 1 : rows.stop]
+        else:
+            want = getattr(trace.blocks[layer], base)
+            want = want[int(index)][rows] if head else want[rows]
+        if base in ("scores", "numer"):
+            want = want[:, : have.shape[1]].copy()
+            if base == "scores":  # only what the chip computed
+                want[have == 0] = 0
+        assert (have.dtype, have.shape) == (want.dtype, want.shape), (layer, name)
+        np.testing.assert_array_equal(have, want, err_msg=f"layer {layer} {name}")
+    return names
