@@ -122,10 +122,10 @@ def _buffers(shape: _Shape, fused: bool, layout: _Layout) -> list[Buffer]:
     slots = range(layout.slots)
     result = [
         Buffer("x", residual, LOAD, STORE if fused else ADD1),
-        Buffer("ln1", act, LN1, QKV),
+        Buffer("norm1", act, LN1, QKV),
         Buffer("ctx", wide, ATTENTION, PROJ),
-        Buffer("ln2", act, LN2, FC),
-        Buffer("fc", ffn, FC if fused else GELU, DOWN),
+        Buffer("norm2", act, LN2, FC),
+        Buffer("act", ffn, FC if fused else GELU, DOWN),
     ]
     result += [Buffer(f"scores{i}", rows * pitch, ATTENTION, ATTENTION) for i in slots]
     result += [Buffer(f"sums{i}", rows * WORD, ATTENTION, ATTENTION) for i in slots]
@@ -138,7 +138,7 @@ def _buffers(shape: _Shape, fused: bool, layout: _Layout) -> list[Buffer]:
         result += [
             Buffer("proj", residual, PROJ, ADD1),
             Buffer("resid1", residual, ADD1, ADD2),
-            Buffer("fc_pre", ffn, FC, GELU),
+            Buffer("up", ffn, FC, GELU),
             Buffer("down", residual, DOWN, ADD2),
             Buffer("resid2", residual, ADD2, STORE),
         ]
@@ -184,18 +184,18 @@ class _Block:
         """Emit the block with everything fused that GEMM can fuse."""
         shape, params, x = self.shape, self.params, self.at["x"]
         self._load("x")
-        self._norm("ln1", "x")
+        self._norm("norm1", "x")
         qkv = pad_outputs(params.qkv, shape.head_dim)
-        instr = self._linear("qkv", "ln1", self.at["qkv"], qkv)
+        instr = self._linear("qkv", "norm1", self.at["qkv"], qkv)
         for i, name in enumerate("qkv"):
             self._heads(name, instr, self.at["qkv"] + i * shape.wide, 3 * shape.wide)
         self._attention(self.at["qkv"], shape.wide, 3 * shape.wide)
         proj = pad_inputs(params.proj, shape.head_dim)
         self._matrix("resid1", self._linear("proj", "ctx", x, proj, out="i16", add=x), x, "int16")
-        self._norm("ln2", "x")
-        fc = self._linear("fc", "ln2", self.at["fc"], params.up, gelu=True)
-        self._matrix("fc", fc, self.at["fc"], "int8", shape.ffn)
-        down = self._linear("down", "fc", x, params.down, out="i16", add=x)
+        self._norm("norm2", "x")
+        fc = self._linear("up", "norm2", self.at["act"], params.up, gelu=True)
+        self._matrix("act", fc, self.at["act"], "int8", shape.ffn)
+        down = self._linear("down", "act", x, params.down, out="i16", add=x)
         self._matrix("resid2", down, x, "int16")
         self._store("x")
 
@@ -203,21 +203,21 @@ class _Block:
         """Emit the block with one instruction per operation."""
         shape, params, at = self.shape, self.params, self.at
         self._load("x")
-        self._norm("ln1", "x")
+        self._norm("norm1", "x")
         for i, name in enumerate("qkv"):
             part = columns(params.qkv, i * shape.hidden, (i + 1) * shape.hidden)
-            instr = self._linear(name, "ln1", at[name], pad_outputs(part, shape.head_dim))
+            instr = self._linear(name, "norm1", at[name], pad_outputs(part, shape.head_dim))
             self._heads(name, instr, at[name], shape.wide)
         self._attention(None, 0, shape.wide)
         proj = pad_inputs(params.proj, shape.head_dim)
         instr = self._linear("proj", "ctx", at["proj"], proj, out="i16")
         self._matrix("proj", instr, at["proj"], "int16")
         self._add("resid1", "x", "proj")
-        self._norm("ln2", "resid1")
-        instr = self._linear("fc", "ln2", at["fc_pre"], params.up)
-        self._matrix("fc_pre", instr, at["fc_pre"], "int8", shape.ffn)
+        self._norm("norm2", "resid1")
+        instr = self._linear("up", "norm2", at["up"], params.up)
+        self._matrix("up", instr, at["up"], "int8", shape.ffn)
         self._gelu()
-        instr = self._linear("down", "fc", at["down"], params.down, out="i16")
+        instr = self._linear("down", "act", at["down"], params.down, out="i16")
         self._matrix("down", instr, at["down"], "int16")
         self._add("resid2", "resid1", "down")
         self._store("resid2")
@@ -232,7 +232,7 @@ class _Block:
         self.builder.emit("DMA_STORE", dst=self.at[name], M=self.shape.rows, N=size, b=1)
 
     def _norm(self, name: str, source: str) -> None:
-        norm = self.params.norm1 if name == "ln1" else self.params.norm2
+        norm = self.params.norm1 if name == "norm1" else self.params.norm2
         instr = self.builder.emit(
             "LAYERNORM",
             "stream",
@@ -309,14 +309,14 @@ class _Block:
         instr = self.builder.emit(
             "GELU",
             "stream",
-            dst=self.at["fc"],
-            src0=self.at["fc_pre"],
+            dst=self.at["act"],
+            src0=self.at["up"],
             M=self.shape.rows,
             N=self.shape.ffn,
             share=(f"h.{self.layer}.gelu", table_share(self.params.table)),
         )
         self.builder.barrier("vec")
-        self._matrix("fc", instr, self.at["fc"], "int8", self.shape.ffn)
+        self._matrix("act", instr, self.at["act"], "int8", self.shape.ffn)
 
     def _add(self, name: str, a: str, b: str) -> None:
         instr = self.builder.emit(

@@ -16,7 +16,7 @@ class TensorRef:
     """A tensor, or the piece of it that one instruction writes.
 
     Attributes:
-        name: "ln1", "q", "scores_h0", ...; the pieces of a tensor share it.
+        name: "norm1", "q", "scores_h0", ...; the pieces of a tensor share it.
         layer: block number.
         instr: word index of the producing instruction.
         address: byte address in SRAM of the piece's first element.

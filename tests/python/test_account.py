@@ -47,9 +47,9 @@ def test_padding_is_seen() -> None:
     """A width that is no multiple of 16 pays for the rest of its tiles."""
     ffn = 70
     parts = {(part.share, part.what): part for part in pieces(_block(32, 2, ffn))}
-    weights = parts["h.0.fc", "weights"]
+    weights = parts["h.0.up", "weights"]
     assert (weights.bytes, weights.necessary) == (32 * up(ffn), 32 * ffn)
-    channels = parts["h.0.fc", "channels"]
+    channels = parts["h.0.up", "channels"]
     assert (channels.bytes, channels.necessary) == (8 * up(ffn), 8 * ffn)
 
 
@@ -57,5 +57,5 @@ def test_shares_that_do_not_fit_are_refused() -> None:
     """A share of another length than its instruction takes cannot be accounted for."""
     block = _block(32, 2, 64)
     first, *rest = block.shares
-    with pytest.raises(ValueError, match=r"share h\.0\.ln1: parts of 192 bytes, it has 256"):
+    with pytest.raises(ValueError, match=r"share h\.0\.norm1: parts of 192 bytes, it has 256"):
         pieces(replace(block, shares=(replace(first, bytes=256), *rest)))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from golden import gpt2
+from golden import decoder
 from golden.machine import ChipConfig, Machine, RunResult, StartState
 from npu.asm import assemble
 from npu.compiler import (
@@ -41,7 +41,7 @@ def _model(seed: int, hidden: int, heads: int, ffn: int) -> QuantizedModel:
 
 def _input(model: QuantizedModel, rows: int) -> npt.NDArray[np.int16]:
     ids = np.random.default_rng(rows).integers(0, model.vocab, rows).tolist()
-    return gpt2.embed(model, ids)
+    return decoder.embed(model, ids)
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _run(
     return Run(result, out.reshape(x.shape))
 
 
-def _expected(trace: gpt2.BlockTrace, name: str) -> npt.NDArray[Any]:
+def _expected(trace: decoder.BlockTrace, name: str) -> npt.NDArray[Any]:
     base, head, index = name.partition("_h")
     tensor: npt.NDArray[Any] = getattr(trace, base)
     return tensor[int(index)] if head else tensor
@@ -87,7 +87,7 @@ def _check(model: QuantizedModel, rows: int, fused: bool, chip: Limits = CHIP) -
     """Compile, run, and compare every tensor with the plain network, bit for bit."""
     block = compile_block(model, 0, rows, fused=fused, limits=chip)
     x = _input(model, rows)
-    trace = gpt2.block(model, 0, x)
+    trace = decoder.block(model, 0, x)
     run = _run(block, x, chip)
     assert run.result.error is None
     assert [str(race) for race in run.result.races] == []
@@ -99,10 +99,10 @@ def _check(model: QuantizedModel, rows: int, fused: bool, chip: Limits = CHIP) -
     np.testing.assert_array_equal(run.output, trace.resid2)
     assert not np.array_equal(trace.resid2, x)
     names = {name for _, name in tensors}
-    always = {"ln1", "q", "k", "v", "ctx", "resid1", "ln2", "fc", "resid2"}
+    always = {"norm1", "q", "k", "v", "ctx", "resid1", "norm2", "act", "resid2"}
     for head in range(model.heads):
         always |= {f"scores_h{head}", f"numer_h{head}", f"sums_h{head}"}
-    assert names == (always if fused else always | {"proj", "fc_pre", "down"})
+    assert names == (always if fused else always | {"proj", "up", "down"})
     return block
 
 
@@ -165,7 +165,7 @@ def test_text_and_stream_describe_the_program(fused: bool) -> None:
     assert assemble(block.text).image() == block.program.image()
     assert sum(share.bytes for share in block.shares) == len(block.stream)
     assert [share.name for share in block.shares][:2] == [
-        "h.0.ln1",
+        "h.0.norm1",
         "h.0.qkv" if fused else "h.0.q",
     ]
     for ref in block.tensors:
@@ -207,7 +207,7 @@ def test_collect_notices_missing_writes() -> None:
     writes = _run(block, _input(model, 4), CHIP).result.sram_writes
     ref = block.tensors[0]
     longer = TensorRef(ref.name, 0, ref.instr, ref.address, (5, 64), "int8", 64)
-    with pytest.raises(MissingTensorError, match=r"layer 0 ln1: .* row 4"):
+    with pytest.raises(MissingTensorError, match=r"layer 0 norm1: .* row 4"):
         collect([longer], writes, CHIP.sram_bytes)
 
 
