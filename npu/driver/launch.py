@@ -20,7 +20,7 @@ class Launch:
         bases: initial BASE0..BASE7.
         pos, token, window, loop_left, eos: initial machine registers of these names.
         kv_base, kv_layer, kv_head, kv_voff, kv_cap, kv_in_memory: place and strides of the K/V
-            cache; in SRAM if not in memory.
+            cache; kv_in_memory is 0 for a cache in SRAM.
     """
 
     ucode_base: int
@@ -38,7 +38,7 @@ class Launch:
     kv_head: int = 0
     kv_voff: int = 0
     kv_cap: int = 0
-    kv_in_memory: bool = True
+    kv_in_memory: int = 1
 
     def at(self, pos: int, token: int, *, loop_left: int = 0, eos: int = NO_TOKEN) -> Launch:
         """Return the same program at another position with another token."""

@@ -5,6 +5,9 @@
 bytes at 16 a cycle, where reads and writes have a channel each and the slower one counts. Necessary
 are weights without padding, 8 bytes per output channel, 4 per norm channel, tables as listed in
 the stream's format, input and output; never microcode. Nothing here comes from a run.
+
+Of a whole model the K/V cache counts where it lies in memory: the positions that are looked at are
+read, the new ones written. Attention counts the full square of rows and keys, and P.V once.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from npu.compiler.shape import Shape
 from npu.isa.operands import TABLE_BYTES
 
 MACS_PER_CYCLE = 256
@@ -92,3 +96,38 @@ def block(rows: int, hidden: int, heads: int, ffn: int) -> Work:
     for _ in range(heads):
         work += multiply(rows, rows, head_dim) + multiply(rows, head_dim, rows, wide=True)
     return work
+
+
+def layer(shape: Shape, rows: int, past: int, *, in_memory: bool) -> Work:
+    """One layer of a model on `rows` positions that follow `past` ones."""
+    queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+    seen = min(past, shape.window - 1) if shape.window else past
+    work = norm(shape.hidden) + norm(shape.hidden)
+    work += linear(rows, queries + 2 * keys, shape.hidden) + linear(rows, shape.hidden, queries)
+    work += linear(rows, shape.ffn, shape.hidden, table=True)
+    if shape.gated:
+        work += linear(rows, shape.ffn, shape.hidden)
+    work += linear(rows, shape.hidden, shape.ffn)
+    work += multiply(2 * rows, queries, seen + rows)
+    return work + (transfer(2 * keys * seen, 2 * keys * rows) if in_memory else Work())
+
+
+def forward(shape: Shape, rows: int, past: int, *, in_memory: bool, logits: bool = False) -> Work:
+    """A pass of a model on `rows` tokens that follow `past` ones, to the token after the last.
+
+    With `logits` all int16 logits are written and not only a token.
+    """
+    embedding = 2 * shape.hidden * (2 if shape.positions else 1)
+    work = transfer(4 * rows if rows > 1 else 0)  # the ids of a prompt; a step has its token
+    work += transfer(embedding * rows, 2 * shape.vocab if logits else 4)
+    for _ in range(shape.layers):
+        work += layer(shape, rows, past, in_memory=in_memory)
+    return work + norm(shape.hidden) + linear(1, shape.vocab, shape.hidden)
+
+
+def generation(shape: Shape, prompt: int, count: int, *, in_memory: bool) -> int:
+    """Return the ideal cycles of a prompt and `count` tokens, the last one not fed back."""
+    cycles = forward(shape, prompt, 0, in_memory=in_memory).ideal_cycles
+    for past in range(prompt, prompt + count - 1):
+        cycles += forward(shape, 1, past, in_memory=in_memory).ideal_cycles
+    return cycles

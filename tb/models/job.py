@@ -11,10 +11,10 @@ from typing import Any
 import cocotb
 import numpy as np
 import numpy.typing as npt
-from npu.driver.sampling import Sampler
 
 from npu.driver import generate
 from npu.driver.generate import Generated, Plan
+from npu.driver.sampling import Sampler
 from tb.dut import Dut
 from tb.environment import reset
 from tb.host import Finish, Host
@@ -56,7 +56,7 @@ async def _sampled(chip: RtlChip, plan: Plan, request: dict[str, Any], run_dir: 
             tokens.flush()
 
         return await generate.sampled(
-            chip, plan, request["count"], sampler.pick, request["end"], keep
+            chip, plan, request["count"], sampler.choose, request["end"], keep
         )
 
 

@@ -67,9 +67,7 @@ class Chip:
         self.put(UCODE, words)
         self.put(IDS, np.asarray(ids, "<u4").tobytes())
         limits = self.model.limits
-        config = ChipConfig(
-            limits.array_dim, limits.sram_bytes, limits.acc_rows, limits.norm_max
-        )
+        config = ChipConfig(limits.array_dim, limits.sram_bytes, limits.acc_rows, limits.norm_max)
         registers: dict[str, Any] = self.model.registers(self.kv_base)
         start = StartState(
             UCODE,
