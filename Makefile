@@ -7,6 +7,11 @@ BLOCKS ?=
 SEED ?= 1
 SEEDS ?= 1
 ARRAY_DIM ?= 16
+MODEL ?= weights/checkpoints/gpt2-tiny
+PROMPT ?= The parser accepts
+TOKENS ?= 48
+TEMPERATURE ?= 0
+TOP_K ?= 0
 JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 PYTHON ?= python3
 
@@ -18,7 +23,7 @@ RUN_OPTIONS = --sim "$(SIM)" --array-dim "$(ARRAY_DIM)" --seed "$(SEED)" -j "$(J
 unexport MAKEFLAGS MAKELEVEL
 
 .DEFAULT_GOAL := $(if $(TESTCASE),run,help)
-.PHONY: help setup run test bench bench-docs synth oracles regress faults waves lint format gen list clean
+.PHONY: help setup run test generate bench bench-docs synth oracles regress faults waves lint format gen list clean
 
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
@@ -35,6 +40,10 @@ run: setup ## run the tests named by TESTCASE (exact names, comma list)
 
 test: setup ## run all tests: simulator-free ones and those on the RTL
 	@$(CLI) test $(RUN_OPTIONS)
+
+generate: setup ## let a model write: MODEL= (folder or hub id) PROMPT= [TOKENS= TEMPERATURE= TOP_K= SEED=]
+	@$(CLI) generate "$(MODEL)" --prompt "$(PROMPT)" --tokens "$(TOKENS)" \
+	  --temperature "$(TEMPERATURE)" --top-k "$(TOP_K)" --seed "$(SEED)" --array-dim "$(ARRAY_DIM)"
 
 bench: ## run the benchmarks: table, bench.json, roofline, timelines in build/reports
 	@$(PYTHON) tb/bootstrap.py bench

@@ -14,6 +14,7 @@ from typing import NoReturn
 from npu.isa.operands import ARRAY_DIMS
 from tb import build, faults, lint, registry, regress, runner, sources, synth, waves
 from tb.benchmarks import plain, publish, suite
+from tb.models import commands as commands_of_models
 from tb.paths import BUILD, ROOT
 from tb.verilator import VerilatorError
 
@@ -315,6 +316,8 @@ def _parser() -> argparse.ArgumentParser:
         "--page", action="store_true", help="write the table of docs/synthesis.md"
     )
 
+    commands_of_models.add_commands(command)
+
     command("lint", _lint)
     command("format", _format)
     command("gen", _gen)
@@ -334,9 +337,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         registry.UnknownTestError,
         faults.FaultError,
         synth.SynthesisError,
+        *commands_of_models.BAD_INPUT,
     ) as error:
         print(f"npu: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("npu: interrupted", file=sys.stderr)
+        return commands_of_models.INTERRUPTED
     return status
 
 

@@ -18,6 +18,10 @@ import numpy.typing as npt
 from npu.driver.launch import NO_TOKEN, Chip, Launch, Outcome
 
 
+class PromptError(ValueError):
+    """A prompt, or a number of tokens after it, that the model cannot take."""
+
+
 class GenerationError(RuntimeError):
     """The chip ended a program with an error, or did not do what it reported."""
 
@@ -62,13 +66,13 @@ class Plan:
         return cls(**(content | launches))
 
     def check_count(self, count: int) -> None:
-        """Raise ValueError unless `count` more tokens fit.
+        """Raise PromptError unless `count` more tokens fit.
 
         The last token is not fed back, so that it needs no position.
         """
         most = self.context - self.prompt_length + 1
         if not 1 <= count <= most:
-            raise ValueError(
+            raise PromptError(
                 f"tokens: given {count} after a prompt of {self.prompt_length}, allowed 1 to "
                 f"{most} (the context has {self.context} positions)"
             )
@@ -98,7 +102,7 @@ async def greedy(chip: Chip, plan: Plan, count: int, end: int | None = None) -> 
 
     Raises:
         GenerationError: the chip reports an error.
-        ValueError: so many tokens do not fit the context.
+        PromptError: so many tokens do not fit the context.
     """
     plan.check_count(count)
     launch = replace(plan.greedy, loop_left=count - 1, eos=NO_TOKEN if end is None else end)
@@ -129,7 +133,8 @@ async def sampled(
 
     Raises:
         GenerationError: the chip reports an error.
-        ValueError: so many tokens do not fit, or the plan is for greedy generation.
+        PromptError: so many tokens do not fit.
+        ValueError: the plan is for greedy generation.
     """
     plan.check_count(count)
     if plan.prompt is None or plan.step is None:

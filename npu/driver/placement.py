@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from npu.compiler import CompiledModel, CompiledProgram, CompileError
-from npu.driver.generate import Plan
+from npu.driver.generate import Plan, PromptError
 from npu.driver.launch import Launch
 from npu.isa.operands import up
 
@@ -18,10 +18,6 @@ PAGE = 1 << 12
 MEMORY_END = 1 << 32
 TABLES = {"tokens": 2, "positions": 3, "rope": 4}
 """Base register of each table."""
-
-
-class PromptError(ValueError):
-    """A prompt that the model cannot take."""
 
 
 @dataclass

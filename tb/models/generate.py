@@ -18,6 +18,7 @@ from rich.text import Text
 
 from golden.session import Session
 from npu.compiler.model import Place
+from npu.driver.generate import Plan
 from npu.driver.placement import Placement
 from npu.driver.sampling import Sampler
 from tb import build
@@ -85,21 +86,33 @@ def _sampling(loaded: Loaded, request: Request) -> dict[str, float | int] | None
     return settings
 
 
+def check_request(loaded: Loaded, request: Request) -> None:
+    """Raise what `run` would raise for a request that makes no sense, before anything is built."""
+    _prepared(loaded, request)
+
+
+def _prepared(
+    loaded: Loaded, request: Request
+) -> tuple[list[int], dict[str, float | int] | None, Placement, Plan]:
+    ids = loaded.tokenizer.encode(request.prompt)
+    sampling = _sampling(loaded, request)
+    placement = Placement(loaded.compiled)
+    plan = placement.plan(ids, logits=sampling is not None)
+    plan.check_count(request.tokens)
+    return ids, sampling, placement, plan
+
+
 def run(
     loaded: Loaded, request: Request, configuration: build.Configuration, console: Console
 ) -> Report:
     """Generate on the RTL, show the text as it appears, and check it.
 
     Raises:
-        PromptError, ValueError: the prompt, the number of tokens or a setting makes no sense; found
-            before anything runs.
+        PromptError, SamplingError: the prompt, the number of tokens or a setting makes no sense;
+            found before anything runs.
         SimulationError: the simulation failed.
     """
-    ids = loaded.tokenizer.encode(request.prompt)
-    sampling = _sampling(loaded, request)
-    placement = Placement(loaded.compiled)
-    plan = placement.plan(ids, logits=sampling is not None)
-    plan.check_count(request.tokens)
+    ids, sampling, placement, plan = _prepared(loaded, request)
     least = _ideal(loaded, len(ids), request.tokens, sampled=sampling is not None)
     with _display(loaded, request, console) as display:
         simulated = simulate(
