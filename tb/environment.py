@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, Unpack
 
 import cocotb
 import numpy as np
@@ -40,6 +40,21 @@ PROGRAM, STREAM = 0x0040_0000, 0x0080_0000
 """Where `Bench.load` puts the program and the parameter stream."""
 DEFAULT_LIMIT = 200_000
 """Cycles that a program of a test may take unless the test says otherwise."""
+
+
+class Registers(TypedDict, total=False):
+    """Machine registers that a program starts with, under the names of `StartState`."""
+
+    token: int
+    window: int
+    loop_left: int
+    eos: int
+    kv_base: int
+    kv_layer: int
+    kv_head: int
+    kv_voff: int
+    kv_cap: int
+    kv_in_memory: bool
 
 
 class BackEnd(Enum):
@@ -151,12 +166,9 @@ class Bench:
         bases: tuple[int, ...] = (INPUT, OUTPUT, 0, 0, 0, 0, 0, 0),
         pos: int = 0,
         length: int | None = None,
-        **registers: Any,
+        **registers: Unpack[Registers],
     ) -> StartState:
-        """Put program and stream into memory and return how to start it.
-
-        `registers`: further fields of `StartState`.
-        """
+        """Put program and stream into memory and return how to start it."""
         self.memory.stage(PROGRAM, b"".join(word.encode() for word in program))
         if stream:
             self.memory.stage(STREAM, stream)
@@ -225,7 +237,7 @@ class Bench:
         bases: tuple[int, ...] = (INPUT, OUTPUT, 0, 0, 0, 0, 0, 0),
         pos: int = 0,
         limit: int = DEFAULT_LIMIT,
-        **registers: Any,
+        **registers: Unpack[Registers],
     ) -> Execution:
         """`load` and `run` in one."""
         start = self.load(program, stream, bases=bases, pos=pos, **registers)
