@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals that depend on machine registers: the cache, EMBED, ARGMAX, contexts, and their order."""
+"""Refusals that depend on machine registers: cache, EMBED, ARGMAX, contexts, and their order."""
 
 from __future__ import annotations
 
@@ -88,9 +88,10 @@ async def test_refuse_cache_addresses(dut: Dut) -> None:
         place = (base + 0x100 + offset) % TOP
         await refusals.refused(words, code, place, statically=False, pos=pos, **given)
         # The address goes before an operand outside, the capacity before both.
-        outside = [*words[:-1], replace(words[-1], src0=0xFFFF * (not words[-1].src0 == 0))]
         if words[-1].opcode == Opcode.KV_READ:
             outside = [*words[:-1], replace(words[-1], dst=0xFFFF)]
+        else:
+            outside = [replace(words[-1], src0=0xFFFF)]
         await refusals.refused(outside, code, place, statically=False, pos=pos, **given)
         given["kv_base"] = base
         await refusals.refused(outside, ErrorCode.SRAM_RANGE, 0xFFFF0, pos=pos, **given)
@@ -116,7 +117,8 @@ async def test_refuse_cache_ranges(dut: Dut) -> None:
         last = size - tiles * tile_row
         for start, good in ((last - 2 * pitch, True), (last - 2 * pitch + 16, False)):
             words = group(
-                f"KV_APPEND dst={start:#x} src0=0x100 hp={pitch:#x} layer=0 N=20 K=3 heads=0..2 stage"
+                f"KV_APPEND dst={start:#x} src0=0x100 hp={pitch:#x} layer=0 N=20 K=3 heads=0..2"
+                " stage"
             )
             if good:
                 await refusals.accepted(words, pos=pos)
