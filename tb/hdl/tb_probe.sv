@@ -25,7 +25,7 @@ module tb_probe #(
   import tb_pkg::*;
 
   localparam int unsigned NumEngines = npu_pkg::NumEngines;
-  localparam int unsigned NumPorts = 5;  // SRAM write ports: ld, gemm, smx, nrm, vec
+  localparam int unsigned NumPorts = 6;  // SRAM write ports: ld, gemm, smx, nrm, vec, st
   localparam int unsigned NumBanks = npu_pkg::NumSramBanks;
   localparam int unsigned BankRows = SramKiB * 1024 / 16 / NumBanks;
 
