@@ -45,16 +45,6 @@ module npu_dma_load
   localparam int unsigned CopyDepth = 8;  // words on their way from SRAM to SRAM
   localparam int unsigned CopyW = $clog2(CopyDepth + 1);
 
-  // What the writing side needs of a command
-  typedef struct packed {
-    instr_idx_t instr;
-    sram_addr_t sram;
-    sram_addr_t pitch;
-    logic [3:0] tail;   // bytes of a row's last word, 0 = all
-    logic       copy;   // from SRAM
-    shape_t     shape;
-  } write_t;
-
   function automatic logic is_copy(load_cmd_t cmd);
     return cmd.op == LoadKv && cmd.cache_in_sram;
   endfunction
@@ -65,7 +55,8 @@ module npu_dma_load
   logic ask_q;  // a command is being asked for
   load_cmd_t ask_cmd_q;
   shape_t ask_shape_q, shape, row;
-  logic accept, write_accept, by_list, ask_ready, ask_end, request_ready;
+  logic [3:0] tail;
+  logic accept, fill_ready, by_list, ask_ready, ask_end, request_ready;
   mem_req_t request;
   logic row_valid, row_last, list_bad;
   mem_word_t list_row;
@@ -73,10 +64,14 @@ module npu_dma_load
 
   always_comb begin
     shape = row_shape(cmd_i.rows, cmd_i.bytes);
-    if (cmd_i.op == LoadKv) shape = head_shape(Edge, cmd_i.rows, cmd_i.bytes, cmd_i.positions, '0);
+    tail  = cmd_i.bytes[3:0];
+    if (cmd_i.op == LoadKv) begin
+      shape = head_shape(Edge, cmd_i.rows, cmd_i.bytes, cmd_i.positions, '0);
+      tail  = '0;
+    end
   end
 
-  assign cmd_ready_o = !ask_q && write_accept;
+  assign cmd_ready_o = !ask_q && fill_ready;
   assign accept      = cmd_valid_i && cmd_ready_o;
   assign by_list     = ask_cmd_q.op == LoadList;
   assign ask_end     = ask_ready && (!by_list || row_last);
@@ -228,17 +223,11 @@ module npu_dma_load
   // ---------------------------------------------------------------------------------------------
   // Writing side
   // ---------------------------------------------------------------------------------------------
-  write_t wr_in, wr;
-  logic wr_valid, write, last_piece, piece_last_word;
-  sram_addr_t at;
-  mem_word_t left;
-  word_t mask;
-  logic [3:0] tail;
-  logic in_sram;
+  fill_t fill;
+  logic  in_sram;
 
-  assign tail = (cmd_i.op == LoadKv) ? '0 : cmd_i.bytes[3:0];
   assign in_sram = is_copy(cmd_i);
-  assign wr_in = '{
+  assign fill = '{
           instr: cmd_i.instr,
           sram: cmd_i.sram,
           pitch: cmd_i.sram_pitch,
@@ -247,50 +236,27 @@ module npu_dma_load
           shape: shape
       };
 
-  npu_fifo #(
-    .DataT(write_t),
-    .Depth(8)
-  ) u_wr_cmd (
+  npu_dma_fill #(
+    .ArrayDim(ArrayDim)
+  ) u_fill (
     .clk_i,
     .rst_ni,
-    .valid_i(accept),
-    .ready_o(write_accept),
-    .data_i (wr_in),
-    .valid_o(wr_valid),
-    .ready_i(done_o),
-    .data_o (wr),
-    .count_o()
+    .valid_i       (accept),
+    .ready_o       (fill_ready),
+    .fill_i        (fill),
+    .memory_valid_i(queue_valid),
+    .memory_take_o (take),
+    .memory_word_i (queue_data),
+    .copy_valid_i  (reader_valid),
+    .copy_take_o   (copy_take),
+    .copy_word_i   (reader_data),
+    .wr_req_o,
+    .wr_ready_i,
+    .done_o,
+    .busy_o,
+    .stall_o,
+    .instr_o
   );
-
-  npu_dma_walk #(
-    .ArrayDim(ArrayDim),
-    .AddrBits($bits(sram_addr_t))
-  ) u_walk (
-    .clk_i,
-    .rst_ni,
-    .shape_i(wr.shape),
-    .pitch_i(wr.pitch),
-    .step_i (write),
-    .words_i(6'd1),
-    .at_o   (at),
-    .left_o (left),
-    .last_o (last_piece)
-  );
-
-  assign piece_last_word = left == mem_word_t'(1);
-  assign mask = (piece_last_word && wr.tail != '0) ? (word_t'(1) << {wr.tail, 3'b0}) - 1'b1 : '1;
-
-  assign wr_req_o.valid = wr_valid && (wr.copy ? reader_valid : queue_valid);
-  assign wr_req_o.addr = wr.sram + at;
-  assign wr_req_o.data = (wr.copy ? reader_data : queue_data) & mask;
-  assign wr_req_o.instr = wr.instr;
-  assign write = wr_req_o.valid && wr_ready_i;
-  assign take = write && !wr.copy;
-  assign copy_take = write && wr.copy;
-  assign done_o = write && last_piece && piece_last_word;
-  assign busy_o = wr_valid;
-  assign stall_o = wr_valid && !write;
-  assign instr_o = wr.instr;
 
 `ifndef SYNTHESIS
   assert property (@(posedge clk_i) disable iff (!rst_ni) r_valid_i |-> room)

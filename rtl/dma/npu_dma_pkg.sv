@@ -22,6 +22,16 @@ package npu_dma_pkg;
     logic [6:0]  last;
   } shape_t;
 
+  // What the writing side of a load needs of a command
+  typedef struct packed {
+    instr_idx_t instr;
+    sram_addr_t sram;
+    sram_addr_t pitch;
+    logic [3:0] tail;   // bytes of a row's last word, 0 = all
+    logic       copy;   // words from SRAM
+    shape_t     shape;
+  } fill_t;
+
   function automatic dim_t words_of(dim_t bytes);
     return dim_t'((17'(bytes) + 17'd15) >> 4);
   endfunction
