@@ -18,6 +18,7 @@ from tb.knobs import Knobs
 from tb.stimulus import build_program, draw
 from tb.stimulus.case import Generator
 from tb.stimulus.simple import DMA_BASES, Memory, dma_load, dma_store
+from tb.stimulus.space import up
 from tb.stimulus.transfers import HEAD_DIMENSIONS, Heads, kv_append, kv_read
 
 HOSTILE = (
@@ -119,35 +120,37 @@ async def test_kv_steps(dut: Dut) -> None:
     """A cache that grows row by row: what is read and what is staged is what was appended."""
     bench = await Bench.start(dut)
     edge = bench.config.tile
-    heads, lanes, steps = 3, 17, edge + 3
+    heads, lanes, steps = 3, edge + 1, edge + 3
     tiles = 2 * edge * 2 * edge
+    row_bytes = up(lanes)
     rows, staging, cache = 0x0, 0x4000, 0x20000
-    values = bench.random.integers(0, 256, (steps, heads, lanes), np.uint8)
     for in_memory in (True, False):
         base = DMA_BASES[1] if in_memory else cache
         text = f"""
-            SET KVBASE {base}
-            SET KVHEAD {tiles}
-            SET KVCAP {steps}
+            SET KVBASE v={base}
+            SET KVHEAD v={tiles}
+            SET KVCAP v={steps}
         """
-        source = np.full((steps, heads, 32), 0x5A, np.uint8)
+        values = bench.random.integers(0, 256, (steps, heads, lanes), np.uint8)
+        source = np.full((steps, heads, row_bytes), 0x5A, np.uint8)
         source[:, :, :lanes] = values
         at = DMA_BASES[0]
         bench.memory.stage(at, source.tobytes())
-        text += f"DMA_LOAD dst={rows:#x} M={steps} N={heads * 32} b=0\nBARRIER ld\n"
+        text += f"DMA_LOAD dst={rows:#x} M={steps} N={heads * row_bytes} b=0\nBARRIER ld\n"
         for step in range(steps):
-            text += f"SET POS {step}\n"
+            text += f"SET POS v={step}\n"
             if step:
                 text += f"KV_READ dst={staging:#x} layer=0 N={lanes} K={step} heads=0..{heads - 1}"
                 text += f" cp={tiles}\n"
-            text += f"KV_APPEND dst={staging:#x} src0={rows + step * heads * 32:#x} hp={tiles}"
+            text += (
+                f"KV_APPEND dst={staging:#x} src0={rows + step * heads * row_bytes:#x} hp={tiles}"
+            )
             text += f" layer=0 N={lanes} K=1 heads=0..{heads - 1} stage\nBARRIER\n"
         await run_program(bench, assemble(text + "END").instructions, in_memory)
         sram = await bench.sync()
         for head in range(heads):
             at = staging + head * tiles
-            stripes = sram[at : at + tiles].reshape(2, -1, edge, edge)
-            stripes = stripes[:, : -(-lanes // edge)]
+            stripes = sram[at : at + tiles].reshape(2, 2, edge, edge)
             found = stripes.transpose(0, 2, 1, 3).reshape(2 * edge, -1)[:steps, :lanes]
             assert np.array_equal(found, values[:, head]), f"head {head}, in memory {in_memory}"
 
@@ -158,7 +161,7 @@ async def test_kv_speed(dut: Dut) -> None:
     bench = await Bench.start(dut)
 
     async def cycles(line: str, count: int) -> int:
-        text = f"SET KVBASE {DMA_BASES[1]}\nSET KVHEAD 0x10000\nSET KVCAP 1024\n"
+        text = f"SET KVBASE v={DMA_BASES[1]}\nSET KVHEAD v=0x10000\nSET KVCAP v=1024\n"
         execution = await run_program(
             bench, assemble(text + line * count + "END").instructions, True
         )
