@@ -82,7 +82,7 @@ async def test_embed_list_error(dut: Dut) -> None:
             EMBED dst=0x1000 src0=0x0 M=9 N={size} b=1 idx=list pitch=4096 cp=8192
             END
         """
-        actual = await stops(bench, text, ErrorReport(ErrorCode.BAD_ADDRESS, Engine.LD, 2, address))
+        actual = await stops(bench, text, ErrorReport(ErrorCode.BAD_ADDRESS, Engine.LD, 3, address))
         new = old.copy()
         new[:48] = numbers.view(np.uint8)
         for before in range(row):
