@@ -134,6 +134,8 @@ module tb_probe #(
   function automatic state_e store_state();
     if (!`ENGINES.u_store.busy_o) return StateIdle;
     if (`ENGINES.u_store.w_o.valid && `ENGINES.u_store.w_ready_i) return StateWork;
+    if (`ENGINES.u_store.sram_wr_req_o.valid)
+      return `ENGINES.u_store.sram_wr_ready_i ? StateWork : StateWritePort;
     if (`ENGINES.u_store.w_o.valid || `ENGINES.u_store.wr_req_o.valid) return StateWriteChannel;
     if (`ENGINES.u_store.rd_req_o.valid && !`ENGINES.u_store.rd_ready_i) return StateReadPort;
     return StateResponse;

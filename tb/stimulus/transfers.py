@@ -14,6 +14,8 @@ from tb.stimulus.case import Case, instruction, size
 from tb.stimulus.simple import DMA_WINDOW, Memory
 from tb.stimulus.space import WORD, Space, up
 
+DYNAMIC = 0xF000
+"""A dimension field that is computed when its instruction is dispatched."""
 GRANULE = 256
 """Places and strides of the K/V cache are multiples of this many bytes."""
 HEAD_DIMENSIONS = (1, 15, 16, 17, 32, 33, 64, 80, 128)
@@ -43,6 +45,8 @@ class Heads:
         pos: POS.
         window: WINDOW.
         base: prefix operand, a multiple of the tile edge.
+        cap: of a dynamic number of positions, which is then `positions`; else 0.
+        v: the number that it takes from LEN.
     """
 
     count: int
@@ -51,10 +55,18 @@ class Heads:
     pos: int = 0
     window: int = 0
     base: int = 0
+    cap: int = 0
+    v: int = 0
 
     def start(self, edge: int) -> int:
         """Return WSTART."""
         return max(0, self.pos + 1 - self.window) // edge * edge if self.window else 0
+
+    def dynamic(self, edge: int, v: int, cap: int) -> Heads:
+        """Return these heads with as many positions as LEN - v - base, at most `cap`."""
+        length = self.pos + 1 - self.start(edge)
+        positions = min(max(length - v - self.base, 0), cap)
+        return replace(self, positions=positions, cap=cap, v=v)
 
     def tiles(self, edge: int, end: int) -> int:
         """Return the bytes of one head up to position `end`."""
@@ -93,9 +105,14 @@ def random_read(random: np.random.Generator, edge: int) -> Heads:
     """Return random heads of a read."""
 
     def fits(heads: Heads) -> bool:
-        end = heads.start(edge) + heads.base + heads.positions
+        end = heads.start(edge) + heads.base + max(heads.positions, heads.cap)
         return heads.count * heads.tiles(edge, end) <= LARGEST_CACHE
 
+    while random.random() < 0.3:
+        v, cap = int(random.integers(2)), WORD * int(random.integers(1, 9))
+        heads = _draw(random, edge, fits).dynamic(edge, v, cap)
+        if fits(heads):
+            return heads
     return _draw(random, edge, fits)
 
 
@@ -240,14 +257,15 @@ def kv_read(
         else _in_sram(space),
     )
     case = cache.case(end + int(random.choice([0, 0, 5])))
-    place = space.matrix(heads.count, heads.tiles(edge, heads.positions))
+    place = space.matrix(heads.count, heads.tiles(edge, heads.cap or heads.positions))
+    dynamic = DYNAMIC | heads.v << 11 | heads.cap // WORD
     case.words += instruction(
         Opcode.KV_READ,
         flags=cache.flags,
         dst=place.word,
         m=cache.layer,
         n=heads.lanes,
-        k=heads.positions,
+        k=dynamic if heads.cap else heads.positions,
         imm=cache.imm(heads),
         prefix={"cp": place.prefix_pitch, "base": heads.base},
     )

@@ -10,11 +10,13 @@ from functools import partial
 import cocotb
 import numpy as np
 
+from golden.machine import ErrorReport
 from npu.asm import assemble
-from npu.isa import Instruction
+from npu.isa import Engine, ErrorCode, Instruction
 from tb.dut import Dut
-from tb.environment import Bench, Execution
+from tb.environment import OUTPUT, Bench, Execution
 from tb.knobs import Knobs
+from tb.recovery import next_program_runs, run_stopped
 from tb.stimulus import build_program, draw
 from tb.stimulus.case import Generator
 from tb.stimulus.simple import DMA_BASES, Memory, dma_load, dma_store
@@ -153,6 +155,41 @@ async def test_kv_steps(dut: Dut) -> None:
             stripes = sram[at : at + tiles].reshape(2, 2, edge, edge)
             found = stripes.transpose(0, 2, 1, 3).reshape(2 * edge, -1)[:steps, :lanes]
             assert np.array_equal(found, values[:, head]), f"head {head}, in memory {in_memory}"
+
+
+@cocotb.test
+async def test_kv_bus_errors(dut: Dut) -> None:
+    """A failing word of a read is named, of an append its burst; both with their instruction."""
+    bench = await Bench.start(dut)
+    edge, pitch = bench.config.tile, 0x8000
+    tile, stripe = edge * edge, 64 * edge
+    registers = (
+        f"SET KVBASE v={OUTPUT}\nSET KVHEAD v={pitch}\nSET KVCAP v=200\nSET POS v={edge - 1}\n"
+    )
+    read = bench.load(
+        assemble(
+            f"{registers} KV_READ dst=0x0 layer=0 N=64 K={edge + 3} heads=0..1\nEND"
+        ).instructions
+    )
+    append = bench.load(
+        assemble(f"{registers} KV_APPEND src0=0x0 layer=0 N=64 K=3 heads=0..1\nEND").instructions
+    )
+    words = (0, stripe - 16, stripe + tile, pitch + 528, pitch + stripe + 2 * edge)
+    for latency in (1, 100):
+        for word in words:
+            at = OUTPUT + word
+            fails = {"error_first": at, "error_last": at + 15}
+            await bench.set_knobs(Knobs(read_error=1, read_latency=latency, **fails))
+            await run_stopped(bench, read, ErrorReport(ErrorCode.READ_ERROR, Engine.LD, 4, at))
+        # One row of the first stripe and two of the second, each in every tile
+        for burst, rows in ((tile - edge, 1), (pitch + stripe + tile, 2)):
+            at = OUTPUT + burst + rows * edge - 16
+            fails = {"error_first": at, "error_last": at + 15}
+            await bench.set_knobs(Knobs(write_error=1, write_latency=latency, **fails))
+            report = ErrorReport(ErrorCode.WRITE_ERROR, Engine.ST, 4, OUTPUT + burst)
+            await run_stopped(bench, append, report)
+    await bench.set_knobs(Knobs())
+    await next_program_runs(bench)
 
 
 @cocotb.test
