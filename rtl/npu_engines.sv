@@ -54,18 +54,20 @@ module npu_engines
 );
 
   // SRAM ports
-  localparam int unsigned NumRd = 8;
-  localparam int unsigned NumWr = 5;
+  localparam int unsigned NumRd = 9;
+  localparam int unsigned NumWr = 6;
   localparam int unsigned RdStore = 0;
   localparam int unsigned RdGemm = 1;  // four ports
   localparam int unsigned RdSmx = 5;
   localparam int unsigned RdNrm = 6;
   localparam int unsigned RdVec = 7;
+  localparam int unsigned RdLoad = 8;
   localparam int unsigned WrLoad = 0;
   localparam int unsigned WrGemm = 1;
   localparam int unsigned WrSmx = 2;
   localparam int unsigned WrNrm = 3;
   localparam int unsigned WrVec = 4;
+  localparam int unsigned WrStore = 5;
 
   // Engines without a share of the stream
   assign {beat_ready_o[EngLd], beat_ready_o[EngSt], beat_ready_o[EngSmx]} = '0;
@@ -97,43 +99,52 @@ module npu_engines
   // ---------------------------------------------------------------------------------------------
   // Engines
   // ---------------------------------------------------------------------------------------------
-  npu_dma_load u_load (
+  npu_dma_load #(
+    .ArrayDim(ArrayDim)
+  ) u_load (
     .clk_i,
     .rst_ni,
-    .cmd_valid_i(cmd_valid_i[EngLd]),
-    .cmd_ready_o(cmd_ready_o[EngLd]),
-    .cmd_i      (load_cmd_i),
-    .done_o     (done_o[EngLd]),
-    .busy_o     (busy_o[EngLd]),
-    .stall_o    (stall_o[EngLd]),
-    .instr_o    (instr_o[EngLd]),
+    .cmd_valid_i    (cmd_valid_i[EngLd]),
+    .cmd_ready_o    (cmd_ready_o[EngLd]),
+    .cmd_i          (load_cmd_i),
+    .done_o         (done_o[EngLd]),
+    .busy_o         (busy_o[EngLd]),
+    .stall_o        (stall_o[EngLd]),
+    .instr_o        (instr_o[EngLd]),
     .fault_o,
-    .rd_req_o   (mem_rd_req_o),
-    .rd_ready_i (mem_rd_ready_i),
-    .r_valid_i  (mem_r_valid_i),
-    .r_data_i   (mem_r_data_i),
-    .wr_req_o   (wr_req[WrLoad]),
-    .wr_ready_i (wr_ready[WrLoad])
+    .rd_req_o       (mem_rd_req_o),
+    .rd_ready_i     (mem_rd_ready_i),
+    .r_valid_i      (mem_r_valid_i),
+    .r_data_i       (mem_r_data_i),
+    .sram_rd_req_o  (rd_req[RdLoad]),
+    .sram_rd_ready_i(rd_ready[RdLoad]),
+    .sram_rd_rsp_i  (rd_rsp[RdLoad]),
+    .wr_req_o       (wr_req[WrLoad]),
+    .wr_ready_i     (wr_ready[WrLoad])
   );
 
-  npu_dma_store u_store (
+  npu_dma_store #(
+    .ArrayDim(ArrayDim)
+  ) u_store (
     .clk_i,
     .rst_ni,
-    .cmd_valid_i(cmd_valid_i[EngSt]),
-    .cmd_ready_o(cmd_ready_o[EngSt]),
-    .cmd_i      (store_cmd_i),
-    .done_o     (done_o[EngSt]),
-    .busy_o     (busy_o[EngSt]),
-    .stall_o    (stall_o[EngSt]),
-    .instr_o    (instr_o[EngSt]),
-    .rd_req_o   (rd_req[RdStore]),
-    .rd_ready_i (rd_ready[RdStore]),
-    .rd_rsp_i   (rd_rsp[RdStore]),
-    .wr_req_o   (mem_wr_req_o),
-    .wr_ready_i (mem_wr_ready_i),
-    .w_o        (mem_w_o),
-    .w_ready_i  (mem_w_ready_i),
-    .b_valid_i  (mem_b_valid_i)
+    .cmd_valid_i    (cmd_valid_i[EngSt]),
+    .cmd_ready_o    (cmd_ready_o[EngSt]),
+    .cmd_i          (store_cmd_i),
+    .done_o         (done_o[EngSt]),
+    .busy_o         (busy_o[EngSt]),
+    .stall_o        (stall_o[EngSt]),
+    .instr_o        (instr_o[EngSt]),
+    .rd_req_o       (rd_req[RdStore]),
+    .rd_ready_i     (rd_ready[RdStore]),
+    .rd_rsp_i       (rd_rsp[RdStore]),
+    .wr_req_o       (mem_wr_req_o),
+    .wr_ready_i     (mem_wr_ready_i),
+    .w_o            (mem_w_o),
+    .w_ready_i      (mem_w_ready_i),
+    .b_valid_i      (mem_b_valid_i),
+    .sram_wr_req_o  (wr_req[WrStore]),
+    .sram_wr_ready_i(wr_ready[WrStore])
   );
 
   npu_gemm #(

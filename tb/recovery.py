@@ -104,12 +104,13 @@ async def wait_idle(bench: Bench, limit: int = 2000) -> None:
     raise AssertionError(f"still busy after {limit} cycles: {bench.host.where()}")
 
 
-def _old_or_new(
+def old_or_new(
     what: str,
     old: npt.NDArray[np.uint8],
     new: npt.NDArray[np.uint8],
     actual: npt.NDArray[np.uint8],
 ) -> None:
+    """Raise MismatchError at a byte of `actual`, (bytes,), that is neither `old` nor `new`."""
     wrong = np.flatnonzero((actual != old) & (actual != new))
     if wrong.size:
         first = int(wrong[0])
@@ -140,8 +141,8 @@ async def run_stopped(bench: Bench, start: StartState, expected: ErrorReport) ->
     Machine(bench.config, new_memory, new_sram, races=False).run(start)
     finish = await bench.host.run_program(start, DEFAULT_LIMIT)
     compare_errors(expected, finish.error)
-    _old_or_new("memory", memory, new_memory[: memory.size], bench.memory.data)
-    _old_or_new("SRAM", sram, new_sram, await bench.sync())
+    old_or_new("memory", memory, new_memory[: memory.size], bench.memory.data)
+    old_or_new("SRAM", sram, new_sram, await bench.sync())
 
 
 class Aborts:

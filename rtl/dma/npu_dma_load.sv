@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Load engine: copies rows from memory to SRAM. One side walks the rows and asks for bursts, for
-// which it has reserved room in the data queue; the other walks the same rows in SRAM and writes
-// what arrives, with the bytes past the end of a row as zero. The asking side runs on into the next
-// instructions while the data of older ones is still coming in: as many as hide the latency of a
-// memory behind rows of 256 bytes.
+// Load engine: brings rows, gathered rows and pieces of the K/V cache into SRAM. One side walks the
+// source and asks for words, for which it has reserved room; the other walks the destination and
+// writes what arrives, with the bytes past the end of a row as zero. The asking side runs on into
+// the next instructions while the data of older ones is still coming in: as many as hide the latency
+// of a memory behind rows of 256 bytes. A K/V cache in SRAM is read word by word through a port of
+// its own, which also reads the row numbers of a gather.
 
 module npu_dma_load
   import npu_pkg::*;
+  import npu_dma_pkg::*;
+  import npu_isa_pkg::*;
 #(
+  parameter int unsigned ArrayDim   = 16,
   parameter int unsigned QueueWords = 128
 ) (
   input logic clk_i,
@@ -28,76 +32,108 @@ module npu_dma_load
   input  logic     r_valid_i,
   input  word_t    r_data_i,
 
+  output sram_rd_req_t sram_rd_req_o,
+  input  logic         sram_rd_ready_i,
+  input  sram_rd_rsp_t sram_rd_rsp_i,
+
   output sram_wr_req_t wr_req_o,
   input  logic         wr_ready_i
 );
 
-  assign fault_o = '0;
-
+  localparam int unsigned Edge = tile_edge(ArrayDim);
   localparam int unsigned RoomW = $clog2(QueueWords + 1);
+  localparam int unsigned CopyDepth = 8;  // words on their way from SRAM to SRAM
+  localparam int unsigned CopyW = $clog2(CopyDepth + 1);
 
-  function automatic dim_t row_words(dim_t bytes);
-    return dim_t'((17'(bytes) + 17'd15) >> 4);
+  function automatic logic is_copy(load_cmd_t cmd);
+    return cmd.op == LoadKv && cmd.cache_in_sram;
   endfunction
 
   // ---------------------------------------------------------------------------------------------
   // Asking side
   // ---------------------------------------------------------------------------------------------
   logic ask_q;  // a command is being asked for
-  instr_idx_t ask_instr_q;
-  mem_addr_t row_addr_q, addr_q;
-  logic [31:0] mem_pitch_q;
-  dim_t ask_words_q, ask_left_q, ask_rows_q;
-  logic [RoomW-1:0] room_q;
-  logic [5:0] burst;
-  logic issue, row_asked, write_accept, take, queue_valid, room;
-  word_t queue_data;
-
-  assign burst = burst_words(addr_q, {16'b0, ask_left_q});
+  load_cmd_t ask_cmd_q;
+  shape_t ask_shape_q, shape, row;
+  logic [3:0] tail;
+  logic accept, fill_ready, by_list, ask_ready, ask_end, request_ready;
+  mem_req_t request;
+  logic row_valid, row_last, list_bad;
+  mem_word_t list_row;
+  mem_addr_t list_bad_addr;
 
   always_comb begin
-    rd_req_o.valid = ask_q && 32'(room_q) >= {26'b0, burst};
-    rd_req_o.addr  = addr_q;
-    rd_req_o.len   = {2'b0, burst} - 8'd1;
-    rd_req_o.instr = ask_instr_q;
+    shape = row_shape(cmd_i.rows, cmd_i.bytes);
+    tail  = cmd_i.bytes[3:0];
+    if (cmd_i.op == LoadKv) begin
+      shape = head_shape(Edge, cmd_i.rows, cmd_i.bytes, cmd_i.positions, '0);
+      tail  = '0;
+    end
   end
 
-  assign issue       = rd_req_o.valid && rd_ready_i;
-  assign row_asked   = issue && ask_left_q == {10'b0, burst};
-  assign cmd_ready_o = !ask_q && write_accept;
+  assign cmd_ready_o = !ask_q && fill_ready;
+  assign accept      = cmd_valid_i && cmd_ready_o;
+  assign by_list     = ask_cmd_q.op == LoadList;
+  assign ask_end     = ask_ready && (!by_list || row_last);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       ask_q       <= 1'b0;
-      ask_instr_q <= '0;
-      row_addr_q  <= '0;
-      addr_q      <= '0;
-      mem_pitch_q <= '0;
-      ask_words_q <= '0;
-      ask_left_q  <= '0;
-      ask_rows_q  <= '0;
-      room_q      <= RoomW'(QueueWords);
+      ask_cmd_q   <= '0;
+      ask_shape_q <= '0;
+    end else if (accept) begin
+      ask_q       <= 1'b1;
+      ask_cmd_q   <= cmd_i;
+      ask_shape_q <= shape;
+    end else if (ask_end) begin
+      ask_q <= 1'b0;
+    end
+  end
+
+  // The rows of a list are transfers of their own.
+  always_comb begin
+    row = ask_shape_q;
+    if (by_list) row.count = dim_t'(1);
+  end
+
+  npu_dma_bursts #(
+    .ArrayDim(ArrayDim)
+  ) u_bursts (
+    .clk_i,
+    .rst_ni,
+    .valid_i (ask_q && (!by_list || row_valid)),
+    .ready_o (ask_ready),
+    .base_i  (by_list ? list_row : ask_cmd_q.mem[31:4]),
+    .pitch_i (ask_cmd_q.mem_pitch[31:4]),
+    .shape_i (row),
+    .instr_i (ask_cmd_q.instr),
+    .single_i(is_copy(ask_cmd_q)),
+    .req_o   (request),
+    .last_o  (),
+    .ready_i (request_ready)
+  );
+
+  // Where the request in front of memory and SRAM goes
+  logic copy_q, copy, reader_ready, issue, take, queue_valid, room;
+  logic [RoomW-1:0] room_q;
+  word_t queue_data;
+
+  assign copy = request.valid && copy_q;
+  always_comb begin
+    rd_req_o       = request;
+    rd_req_o.valid = request.valid && !copy_q && 32'(room_q) > {24'b0, request.len};
+  end
+
+  assign issue         = rd_req_o.valid && rd_ready_i;
+  assign request_ready = copy ? reader_ready : issue;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      copy_q <= 1'b0;
+      room_q <= RoomW'(QueueWords);
     end else begin
-      if (cmd_valid_i && cmd_ready_o) begin
-        ask_q       <= 1'b1;
-        ask_instr_q <= cmd_i.instr;
-        row_addr_q  <= cmd_i.mem;
-        addr_q      <= cmd_i.mem;
-        mem_pitch_q <= cmd_i.mem_pitch;
-        ask_words_q <= row_words(cmd_i.bytes);
-        ask_left_q  <= row_words(cmd_i.bytes);
-        ask_rows_q  <= cmd_i.rows;
-      end else if (row_asked) begin
-        row_addr_q <= row_addr_q + mem_pitch_q;
-        addr_q     <= row_addr_q + mem_pitch_q;
-        ask_left_q <= ask_words_q;
-        ask_rows_q <= ask_rows_q - 1'b1;
-        ask_q      <= ask_rows_q != dim_t'(1);
-      end else if (issue) begin
-        addr_q     <= addr_q + {22'b0, burst, 4'b0};
-        ask_left_q <= ask_left_q - {10'b0, burst};
-      end
-      room_q <= room_q - (issue ? RoomW'(burst) : '0) + RoomW'(take);
+      if (!request.valid || request_ready) copy_q <= is_copy(ask_cmd_q);
+      room_q <= room_q - (issue ? RoomW'(request.len) + 1'b1 : '0) + RoomW'(take);
     end
   end
 
@@ -117,63 +153,110 @@ module npu_dma_load
   );
 
   // ---------------------------------------------------------------------------------------------
-  // Writing side
+  // Words from SRAM: a list is read when nothing that was copied is on its way any more
   // ---------------------------------------------------------------------------------------------
-  load_cmd_t wr_cmd;
-  logic wr_cmd_valid;
-  sram_addr_t row_q;  // SRAM address of the current row
-  dim_t word_q, rows_done_q;
-  logic [4:0] tail;  // bytes of a row's last word
-  logic row_last, cmd_last;
-  word_t mask;
+  logic list_turn, list_addr_valid, list_word_ready, reader_valid, copy_take;
+  logic [CopyW-1:0] copies_q;
+  sram_addr_t list_addr;
+  word_t reader_data;
 
-  npu_fifo #(
-    .DataT(load_cmd_t),
-    .Depth(8)
-  ) u_wr_cmd (
+  assign list_turn = ask_q && by_list && !copy && copies_q == '0;
+
+  npu_dma_list u_list (
     .clk_i,
     .rst_ni,
-    .valid_i(cmd_valid_i && cmd_ready_o),
-    .ready_o(write_accept),
-    .data_i (cmd_i),
-    .valid_o(wr_cmd_valid),
-    .ready_i(done_o),
-    .data_o (wr_cmd),
-    .count_o()
+    .valid_i     (list_turn),
+    .list_i      (ask_cmd_q.list),
+    .mem_i       (ask_cmd_q.mem),
+    .pitch_i     (ask_cmd_q.mem_pitch[19:4]),
+    .rows_i      (ask_cmd_q.rows),
+    .bytes_i     (ask_cmd_q.bytes),
+    .addr_valid_o(list_addr_valid),
+    .addr_ready_i(reader_ready),
+    .addr_o      (list_addr),
+    .word_valid_i(reader_valid),
+    .word_ready_o(list_word_ready),
+    .word_i      (reader_data),
+    .row_valid_o (row_valid),
+    .row_ready_i (ask_ready),
+    .row_last_o  (row_last),
+    .row_o       (list_row),
+    .bad_o       (list_bad),
+    .bad_addr_o  (list_bad_addr)
   );
 
-  assign row_last       = word_q + 1'b1 == row_words(wr_cmd.bytes);
-  assign cmd_last       = row_last && rows_done_q + 1'b1 == wr_cmd.rows;
-  assign tail           = (wr_cmd.bytes[3:0] == '0) ? 5'd16 : {1'b0, wr_cmd.bytes[3:0]};
-  assign mask           = (row_last && tail != 5'd16) ? (word_t'(1) << {tail, 3'b0}) - 1'b1 : '1;
-
-  assign wr_req_o.valid = wr_cmd_valid && queue_valid;
-  assign wr_req_o.addr  = wr_cmd.sram + row_q + word_q;
-  assign wr_req_o.data  = queue_data & mask;
-  assign wr_req_o.instr = wr_cmd.instr;
-  assign take           = wr_req_o.valid && wr_ready_i;
-  assign done_o         = take && cmd_last;
-  assign busy_o         = wr_cmd_valid;
-  assign stall_o        = wr_cmd_valid && !take;
-  assign instr_o        = wr_cmd.instr;
+  npu_sram_reader #(
+    .Depth(CopyDepth)
+  ) u_reader (
+    .clk_i,
+    .rst_ni,
+    .addr_valid_i(copy || list_addr_valid),
+    .addr_ready_o(reader_ready),
+    .addr_i      (copy ? request.addr[19:4] : list_addr),
+    .data_valid_o(reader_valid),
+    .data_ready_i(list_turn ? list_word_ready : copy_take),
+    .data_o      (reader_data),
+    .rd_req_o    (sram_rd_req_o),
+    .rd_ready_i  (sram_rd_ready_i),
+    .rd_rsp_i    (sram_rd_rsp_i)
+  );
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      row_q       <= '0;
-      word_q      <= '0;
-      rows_done_q <= '0;
-    end else if (done_o) begin
-      row_q       <= '0;
-      word_q      <= '0;
-      rows_done_q <= '0;
-    end else if (take && row_last) begin
-      row_q       <= row_q + wr_cmd.sram_pitch;
-      word_q      <= '0;
-      rows_done_q <= rows_done_q + 1'b1;
-    end else if (take) begin
-      word_q <= word_q + 1'b1;
+    if (!rst_ni) copies_q <= '0;
+    else copies_q <= copies_q + CopyW'(copy && reader_ready) - CopyW'(copy_take);
+  end
+
+  // A bad row is reported when all before it have been asked for.
+  always_comb begin
+    fault_o = '0;
+    if (list_bad && !request.valid) begin
+      fault_o = '{
+          valid: 1'b1,
+          code: ErrBadAddress,
+          engine: EngLd,
+          instr: ask_cmd_q.instr,
+          addr: list_bad_addr
+      };
     end
   end
+
+  // ---------------------------------------------------------------------------------------------
+  // Writing side
+  // ---------------------------------------------------------------------------------------------
+  fill_t fill;
+  logic  in_sram;
+
+  assign in_sram = is_copy(cmd_i);
+  assign fill = '{
+          instr: cmd_i.instr,
+          sram: cmd_i.sram,
+          pitch: cmd_i.sram_pitch,
+          tail: tail,
+          copy: in_sram,
+          shape: shape
+      };
+
+  npu_dma_fill #(
+    .ArrayDim(ArrayDim)
+  ) u_fill (
+    .clk_i,
+    .rst_ni,
+    .valid_i       (accept),
+    .ready_o       (fill_ready),
+    .fill_i        (fill),
+    .memory_valid_i(queue_valid),
+    .memory_take_o (take),
+    .memory_word_i (queue_data),
+    .copy_valid_i  (reader_valid),
+    .copy_take_o   (copy_take),
+    .copy_word_i   (reader_data),
+    .wr_req_o,
+    .wr_ready_i,
+    .done_o,
+    .busy_o,
+    .stall_o,
+    .instr_o
+  );
 
 `ifndef SYNTHESIS
   assert property (@(posedge clk_i) disable iff (!rst_ni) r_valid_i |-> room)

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Store engine: copies rows from SRAM to memory. Bytes past the end of a row are masked by the
-// write strobes. An instruction is done when memory has acknowledged all its bursts.
+// Store engine: takes rows from SRAM to memory, the rows of K/V heads to the tiles of the cache in
+// memory or SRAM and to staging tiles, and a token to memory. Bytes past the end of a row are masked
+// by the write strobes; in tiles they are zero. Several instructions are under way: each part of the
+// engine goes on to the next one when it is through. An instruction is done when all its words are
+// in SRAM and memory has acknowledged all its bursts.
 
 module npu_dma_store
   import npu_pkg::*;
-(
+  import npu_dma_pkg::*;
+#(
+  parameter int unsigned ArrayDim = 16
+) (
   input logic clk_i,
   input logic rst_ni,
 
@@ -25,124 +31,228 @@ module npu_dma_store
   input  logic       wr_ready_i,
   output mem_wdata_t w_o,
   input  logic       w_ready_i,
-  input  logic       b_valid_i
+  input  logic       b_valid_i,
+
+  output sram_wr_req_t sram_wr_req_o,
+  input  logic         sram_wr_ready_i
 );
 
-  store_cmd_t cmd_q;
-  logic busy_q;
-  dim_t words;  // per row
-  assign words = dim_t'((17'(cmd_q.bytes) + 17'd15) >> 4);
+  localparam int unsigned Edge = tile_edge(ArrayDim);
+  localparam int unsigned NumJobs = 4;
+  localparam int unsigned NumBursts = 16;  // without an answer
+  localparam int unsigned ReadDepth = 8;
 
-  logic accept;
-  assign cmd_ready_o = !busy_q;
-  assign accept      = cmd_valid_i && cmd_ready_o;
-  assign busy_o      = busy_q;
-  assign instr_o     = cmd_q.instr;
+  // The parts of the engine
+  localparam int unsigned Bursts = 0;  // asks memory
+  localparam int unsigned Source = 1;  // reads words
+  localparam int unsigned Place = 2;  // delivers them
+  localparam int unsigned Finish = 3;  // waits for the end
+  localparam int unsigned NumParts = 4;
+
+  typedef struct packed {
+    store_cmd_t cmd;
+    shape_t     shape;
+  } job_t;
+
+  function automatic logic to_memory(store_cmd_t cmd);
+    return cmd.op != StoreKv || !cmd.cache_in_sram;
+  endfunction
 
   // ---------------------------------------------------------------------------------------------
-  // Bursts
+  // Instructions
   // ---------------------------------------------------------------------------------------------
-  mem_addr_t row_addr_q, addr_q;
-  dim_t aw_left_q, aw_rows_q;
-  logic [15:0] unacked_q;
-  logic [ 5:0] burst;
-  logic issue, row_issued;
-
-  assign burst = burst_words(addr_q, {16'b0, aw_left_q});
+  job_t job_in, job[NumParts];
+  logic job_valid[NumParts], job_ready[NumParts];
 
   always_comb begin
-    wr_req_o.valid = busy_q && aw_rows_q != '0;
-    wr_req_o.addr  = addr_q;
-    wr_req_o.len   = {2'b0, burst} - 8'd1;
-    wr_req_o.instr = cmd_q.instr;
-  end
-
-  assign issue      = wr_req_o.valid && wr_ready_i;
-  assign row_issued = issue && aw_left_q == {10'b0, burst};
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      busy_q     <= 1'b0;
-      cmd_q      <= '0;
-      row_addr_q <= '0;
-      addr_q     <= '0;
-      aw_left_q  <= '0;
-      aw_rows_q  <= '0;
-      unacked_q  <= '0;
-    end else begin
-      if (accept) begin
-        busy_q     <= 1'b1;
-        cmd_q      <= cmd_i;
-        row_addr_q <= cmd_i.mem;
-        addr_q     <= cmd_i.mem;
-        aw_left_q  <= dim_t'((17'(cmd_i.bytes) + 17'd15) >> 4);
-        aw_rows_q  <= cmd_i.rows;
-      end else if (done_o) begin
-        busy_q <= 1'b0;
-      end else if (row_issued) begin
-        row_addr_q <= row_addr_q + cmd_q.mem_pitch;
-        addr_q     <= row_addr_q + cmd_q.mem_pitch;
-        aw_left_q  <= words;
-        aw_rows_q  <= aw_rows_q - 1'b1;
-      end else if (issue) begin
-        addr_q    <= addr_q + {22'b0, burst, 4'b0};
-        aw_left_q <= aw_left_q - {10'b0, burst};
+    job_in.cmd = cmd_i;
+    unique case (cmd_i.op)
+      StoreToken: job_in.shape = row_shape(dim_t'(1), dim_t'(4));
+      StoreKv: begin
+        job_in.shape = head_shape(Edge, {7'b0, cmd_i.heads}, cmd_i.bytes, cmd_i.rows, cmd_i.phase);
       end
-      unacked_q <= unacked_q + {15'b0, issue} - {15'b0, b_valid_i};
-    end
+      default: job_in.shape = row_shape(cmd_i.rows, cmd_i.bytes);
+    endcase
   end
 
-  assign done_o = busy_q && !accept && aw_rows_q == '0 && unacked_q == '0;
+  npu_multicast_fifo #(
+    .DataT     (job_t),
+    .Depth     (NumJobs),
+    .NumReaders(NumParts)
+  ) u_jobs (
+    .clk_i,
+    .rst_ni,
+    .valid_i(cmd_valid_i),
+    .ready_o(cmd_ready_o),
+    .data_i (job_in),
+    .valid_o(job_valid),
+    .ready_i(job_ready),
+    .data_o (job)
+  );
+
+  // ---------------------------------------------------------------------------------------------
+  // Bursts. The responses come in order; of each is known whether it ends its instruction.
+  // ---------------------------------------------------------------------------------------------
+  mem_req_t request;
+  logic cut_valid, cut_ready, request_last, issue, answers_room, answer_last;
+
+  assign cut_valid         = job_valid[Bursts] && to_memory(job[Bursts].cmd);
+  assign job_ready[Bursts] = cut_ready || !to_memory(job[Bursts].cmd);
+
+  npu_dma_bursts #(
+    .ArrayDim(ArrayDim)
+  ) u_bursts (
+    .clk_i,
+    .rst_ni,
+    .valid_i (cut_valid),
+    .ready_o (cut_ready),
+    .base_i  (job[Bursts].cmd.mem[31:4]),
+    .pitch_i (job[Bursts].cmd.mem_pitch[31:4]),
+    .shape_i (job[Bursts].shape),
+    .instr_i (job[Bursts].cmd.instr),
+    .single_i(1'b0),
+    .req_o   (request),
+    .last_o  (request_last),
+    .ready_i (issue)
+  );
+
+  always_comb begin
+    wr_req_o       = request;
+    wr_req_o.valid = request.valid && answers_room;
+  end
+  assign issue = wr_req_o.valid && wr_ready_i;
+
+  npu_fifo #(
+    .DataT(logic),
+    .Depth(NumBursts)
+  ) u_answers (
+    .clk_i,
+    .rst_ni,
+    .valid_i(issue),
+    .ready_o(answers_room),
+    .data_i (request_last),
+    .valid_o(),
+    .ready_i(b_valid_i),
+    .data_o (answer_last),
+    .count_o()
+  );
 
   // ---------------------------------------------------------------------------------------------
   // Words: addresses go to the SRAM reader, data comes back in the same order
   // ---------------------------------------------------------------------------------------------
-  sram_addr_t rd_row_q;
-  dim_t rd_word_q, rd_rows_q, w_word_q;
-  logic rd_ready, rd_last, w_last;
-  logic [3:0] tail;
+  typedef struct packed {
+    logic [4:0] bytes;
+    logic       last;
+  } tag_t;
 
-  assign rd_last = rd_word_q + 1'b1 == words;
-  assign w_last  = w_word_q + 1'b1 == words;
-  assign tail    = cmd_q.bytes[3:0];
+  tag_t tag_in, tag;
+  sram_addr_t source_addr;
+  logic by_read, source_last, reader_ready, step, tag_room, tag_valid, data_valid;
+  logic word_valid, word_ready, word_taken, from_sram;
+  word_t data;
 
-  npu_sram_reader u_reader (
+  // A token needs no word from SRAM.
+  assign by_read           = job[Source].cmd.op != StoreToken;
+  assign step              = job_valid[Source] && (!by_read || reader_ready) && tag_room;
+  assign job_ready[Source] = step && tag_in.last;
+
+  npu_dma_source #(
+    .ArrayDim(ArrayDim)
+  ) u_source (
     .clk_i,
     .rst_ni,
-    .addr_valid_i(busy_q && rd_rows_q != '0),
-    .addr_ready_o(rd_ready),
-    .addr_i      (rd_row_q + rd_word_q),
-    .data_valid_o(w_o.valid),
-    .data_ready_i(w_ready_i),
-    .data_o      (w_o.data),
+    .cmd_i  (job[Source].cmd),
+    .step_i (step && by_read),
+    .addr_o (source_addr),
+    .bytes_o(tag_in.bytes),
+    .last_o (source_last)
+  );
+
+  assign tag_in.last = !by_read || source_last;
+
+  npu_sram_reader #(
+    .Depth(ReadDepth)
+  ) u_reader (
+    .clk_i,
+    .rst_ni,
+    .addr_valid_i(job_valid[Source] && by_read && tag_room),
+    .addr_ready_o(reader_ready),
+    .addr_i      (source_addr),
+    .data_valid_o(data_valid),
+    .data_ready_i(word_taken && from_sram),
+    .data_o      (data),
     .rd_req_o,
     .rd_ready_i,
     .rd_rsp_i
   );
 
-  assign w_o.strb = (w_last && tail != '0) ? (16'd1 << tail) - 16'd1 : '1;
-  assign stall_o  = busy_q && !(w_o.valid && w_ready_i);
+  npu_fifo #(
+    .DataT(tag_t),
+    .Depth(ReadDepth)
+  ) u_tags (
+    .clk_i,
+    .rst_ni,
+    .valid_i(step),
+    .ready_o(tag_room),
+    .data_i (tag_in),
+    .valid_o(tag_valid),
+    .ready_i(word_taken),
+    .data_o (tag),
+    .count_o()
+  );
+
+  assign from_sram        = job[Place].cmd.op != StoreToken;
+  assign word_valid       = tag_valid && (!from_sram || data_valid);
+  assign word_taken       = word_valid && word_ready;
+  assign job_ready[Place] = word_taken && tag.last;
+
+  npu_dma_place #(
+    .ArrayDim(ArrayDim)
+  ) u_place (
+    .clk_i,
+    .rst_ni,
+    .cmd_i  (job[Place].cmd),
+    .shape_i(job[Place].shape),
+    .valid_i(word_valid),
+    .ready_o(word_ready),
+    .data_i (data),
+    .bytes_i(tag.bytes),
+    .w_o,
+    .w_ready_i,
+    .sram_wr_req_o,
+    .sram_wr_ready_i
+  );
+
+  // ---------------------------------------------------------------------------------------------
+  // End of an instruction
+  // ---------------------------------------------------------------------------------------------
+  // Instructions whose words are delivered, and those whose bursts are acknowledged
+  localparam int unsigned CountW = $clog2(NumJobs + 1);
+  logic [CountW-1:0] delivered_q, answered_q;
+  logic finish_memory;
+
+  assign finish_memory = to_memory(job[Finish].cmd);
+  assign done_o = job_valid[Finish] && delivered_q != '0 && (!finish_memory || answered_q != '0);
+  assign job_ready[Finish] = done_o;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      rd_row_q  <= '0;
-      rd_word_q <= '0;
-      rd_rows_q <= '0;
-      w_word_q  <= '0;
+      delivered_q <= '0;
+      answered_q  <= '0;
     end else begin
-      if (accept) begin
-        rd_row_q  <= cmd_i.sram;
-        rd_word_q <= '0;
-        rd_rows_q <= cmd_i.rows;
-      end else if (rd_req_o.valid && rd_ready) begin
-        rd_word_q <= rd_last ? '0 : rd_word_q + 1'b1;
-        if (rd_last) begin
-          rd_row_q  <= rd_row_q + cmd_q.sram_pitch;
-          rd_rows_q <= rd_rows_q - 1'b1;
-        end
-      end
-      if (w_o.valid && w_ready_i) w_word_q <= w_last ? '0 : w_word_q + 1'b1;
+      delivered_q <= delivered_q + CountW'(job_ready[Place]) - CountW'(done_o);
+      answered_q  <= answered_q + CountW'(b_valid_i && answer_last) -
+                     CountW'(done_o && finish_memory);
     end
   end
+
+  assign busy_o  = job_valid[Finish];
+  assign instr_o = job[Finish].cmd.instr;
+  assign stall_o = busy_o && !word_taken;
+
+`ifndef SYNTHESIS
+  assert property (@(posedge clk_i) disable iff (!rst_ni) b_valid_i |-> u_answers.valid_o)
+  else $error("npu_dma_store: an answer to a burst that was never sent");
+`endif
 
 endmodule

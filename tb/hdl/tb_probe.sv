@@ -25,7 +25,7 @@ module tb_probe #(
   import tb_pkg::*;
 
   localparam int unsigned NumEngines = npu_pkg::NumEngines;
-  localparam int unsigned NumPorts = 5;  // SRAM write ports: ld, gemm, smx, nrm, vec
+  localparam int unsigned NumPorts = 6;  // SRAM write ports: ld, gemm, smx, nrm, vec, st
   localparam int unsigned NumBanks = npu_pkg::NumSramBanks;
   localparam int unsigned BankRows = SramKiB * 1024 / 16 / NumBanks;
 
@@ -134,6 +134,8 @@ module tb_probe #(
   function automatic state_e store_state();
     if (!`ENGINES.u_store.busy_o) return StateIdle;
     if (`ENGINES.u_store.w_o.valid && `ENGINES.u_store.w_ready_i) return StateWork;
+    if (`ENGINES.u_store.sram_wr_req_o.valid)
+      return `ENGINES.u_store.sram_wr_ready_i ? StateWork : StateWritePort;
     if (`ENGINES.u_store.w_o.valid || `ENGINES.u_store.wr_req_o.valid) return StateWriteChannel;
     if (`ENGINES.u_store.rd_req_o.valid && !`ENGINES.u_store.rd_ready_i) return StateReadPort;
     return StateResponse;

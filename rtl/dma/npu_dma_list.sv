@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rows of a gather: reads row numbers from SRAM, four to a word, and turns them into addresses
+// in memory, one per cycle. It stops for good at a row outside the address space.
+
+module npu_dma_list
+  import npu_pkg::*;
+  import npu_dma_pkg::*;
+(
+  input logic clk_i,
+  input logic rst_ni,
+
+  // A command, steady until its last row is taken
+  input logic              valid_i,
+  input sram_addr_t        list_i,
+  input mem_addr_t         mem_i,
+  input logic       [15:0] pitch_i,  // words
+  input dim_t              rows_i,
+  input dim_t              bytes_i,
+
+  // Words of the list: addresses out, data in
+  output logic       addr_valid_o,
+  input  logic       addr_ready_i,
+  output sram_addr_t addr_o,
+  input  logic       word_valid_i,
+  output logic       word_ready_o,
+  input  word_t      word_i,
+
+  // Rows
+  output logic      row_valid_o,  // a row that can be asked for
+  input  logic      row_ready_i,
+  output logic      row_last_o,
+  output mem_word_t row_o,
+  output logic      bad_o,        // a row that cannot: a level
+  output mem_addr_t bad_addr_o
+);
+
+  logic [13:0] asked_q;  // words
+  dim_t numbers_q, taken_q;
+  logic [47:0] product_q, product;
+  logic product_valid_q, ask, load, take;
+  logic [31:0] number;
+  logic [52:0] first, past;
+  logic bad;
+
+  assign addr_valid_o = valid_i && {asked_q, 2'b0} < rows_i;
+  assign addr_o = list_i + {2'b0, asked_q};
+  assign ask = addr_valid_o && addr_ready_i;
+
+  assign number = word_i[{numbers_q[1:0], 5'b0}+:32];
+  assign product = 48'(number) * 48'(pitch_i);
+  assign load = valid_i && word_valid_i && (!product_valid_q || take) && numbers_q != rows_i;
+  assign word_ready_o = load && (numbers_q[1:0] == 2'd3 || numbers_q + 1'b1 == rows_i);
+
+  assign first = {21'b0, mem_i} + {1'b0, product_q, 4'b0};
+  assign past = first + {37'b0, bytes_i};
+  assign bad = mem_i[3:0] != '0 || past > 53'h1_0000_0000;
+  assign row_valid_o = product_valid_q && !bad;
+  assign row_last_o = taken_q + 1'b1 == rows_i;
+  assign row_o = first[31:4];
+  assign bad_o = product_valid_q && bad;
+  assign bad_addr_o = first[31:0];
+  assign take = row_valid_o && row_ready_i;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      asked_q         <= '0;
+      numbers_q       <= '0;
+      taken_q         <= '0;
+      product_q       <= '0;
+      product_valid_q <= 1'b0;
+    end else if (take && row_last_o) begin
+      asked_q         <= '0;
+      numbers_q       <= '0;
+      taken_q         <= '0;
+      product_valid_q <= 1'b0;
+    end else begin
+      if (ask) asked_q <= asked_q + 1'b1;
+      if (take) begin
+        taken_q         <= taken_q + 1'b1;
+        product_valid_q <= 1'b0;
+      end
+      if (load) begin
+        numbers_q       <= numbers_q + 1'b1;
+        product_q       <= product;
+        product_valid_q <= 1'b1;
+      end
+    end
+  end
+
+endmodule
