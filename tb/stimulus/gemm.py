@@ -160,7 +160,13 @@ class _Builder:
         """Place the second operand, sometimes over C; return its word address."""
         shape, mode = self.shape, self.mode
         rows = shape.m * (2 if mode.accumulate and mode.a_type >= 2 else 1)
-        dtype = np.int32 if mode.accumulate else np.int16 if mode.out in (OUT_INT16, OUT_NONE) else np.int8
+        dtype = (
+            np.int32
+            if mode.accumulate
+            else np.int16
+            if mode.out in (OUT_INT16, OUT_NONE)
+            else np.int8
+        )
         width = shape.n * np.dtype(dtype).itemsize
         same_form = mode.accumulate == (mode.out == OUT_INT32)
         same_form &= mode.out != OUT_NONE
