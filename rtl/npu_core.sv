@@ -26,8 +26,7 @@ module npu_core
   input  mem_addr_t        stream_base_i,
   input  logic      [31:0] stream_length_i,
   input  logic      [ 4:0] stream_limit_i,
-  input  mem_addr_t        base_i         [         8],
-  input  logic      [31:0] pos_i,
+  input  machine_t         start_regs_i,
   input  region_t          regions_i      [NumRegions],
   input  logic      [23:0] timeout_i,
   output logic             started_o,
@@ -36,6 +35,11 @@ module npu_core
   output logic             finish_o,
   output logic             failed_o,
   output fault_t           error_o,
+
+  // Registers of the current or last program
+  output logic [31:0] last_outcnt_o,
+  output logic [31:0] last_token_o,
+  output logic [31:0] last_pos_o,
 
   // Events to count
   output logic [          11:0] macs_o,
@@ -196,15 +200,15 @@ module npu_core
   logic [NumEngines-1:0] cmd_valid, cmd_ready, engine_done, unit_busy, unit_stall, scoreboard_busy;
   load_cmd_t load_cmd;
   store_cmd_t store_cmd;
-  argmax_t argmax;
-  logic argmax_clear;
   gemm_cmd_t gemm_cmd;
   smx_cmd_t smx_cmd;
   nrm_cmd_t nrm_cmd;
   vec_cmd_t vec_cmd;
-  logic ticket_valid, ticket_ready, ticket_rewind;
-  engine_e ticket_engine;
-  logic [31:0] ticket_offset;
+  argmax_t argmax;
+  logic argmax_clear;
+  machine_t regs;
+  logic ticket_valid, ticket_ready;
+  ticket_t ticket;
 
   npu_seq #(
     .ArrayDim (ArrayDim),
@@ -213,40 +217,51 @@ module npu_core
     .SramWords(SramWords)
   ) u_seq (
     .clk_i,
-    .rst_ni         (core_rst_n),
-    .start_i        (start),
-    .stop_i         (drain || abort_i),
+    .rst_ni        (core_rst_n),
+    .start_i       (start),
+    .stop_i        (drain || abort_i),
     .ucode_base_i,
     .ucode_length_i,
     .stream_length_i,
-    .base_i,
-    .pos_i,
-    .rd_req_o       (rd_req[RdUcode]),
-    .rd_ready_i     (rd_ready[RdUcode]),
-    .r_valid_i      (r_valid[RdUcode]),
-    .r_data_i       (r_data),
-    .ticket_valid_o (ticket_valid),
-    .ticket_ready_i (ticket_ready),
-    .ticket_rewind_o(ticket_rewind),
-    .ticket_engine_o(ticket_engine),
-    .ticket_offset_o(ticket_offset),
-    .cmd_valid_o    (cmd_valid),
-    .cmd_ready_i    (cmd_ready),
-    .load_cmd_o     (load_cmd),
-    .store_cmd_o    (store_cmd),
-    .gemm_cmd_o     (gemm_cmd),
-    .smx_cmd_o      (smx_cmd),
-    .nrm_cmd_o      (nrm_cmd),
-    .vec_cmd_o      (vec_cmd),
-    .done_i         (engine_done),
-    .end_o          (seq_end),
-    .fault_o        (seq_fault),
-    .last_instr_o   (last_instr),
-    .fire_o         (instr_o),
-    .busy_o         (scoreboard_busy)
+    .start_regs_i,
+    .rd_req_o      (rd_req[RdUcode]),
+    .rd_ready_i    (rd_ready[RdUcode]),
+    .r_valid_i     (r_valid[RdUcode]),
+    .r_data_i      (r_data),
+    .regs_o        (regs),
+    .argmax_i      (argmax),
+    .argmax_clear_o(argmax_clear),
+    .ticket_valid_o(ticket_valid),
+    .ticket_ready_i(ticket_ready),
+    .ticket_o      (ticket),
+    .cmd_valid_o   (cmd_valid),
+    .cmd_ready_i   (cmd_ready),
+    .load_cmd_o    (load_cmd),
+    .store_cmd_o   (store_cmd),
+    .gemm_cmd_o    (gemm_cmd),
+    .smx_cmd_o     (smx_cmd),
+    .nrm_cmd_o     (nrm_cmd),
+    .vec_cmd_o     (vec_cmd),
+    .done_i        (engine_done),
+    .end_o         (seq_end),
+    .fault_o       (seq_fault),
+    .last_instr_o  (last_instr),
+    .fire_o        (instr_o),
+    .busy_o        (scoreboard_busy)
   );
 
-  assign argmax_clear   = 1'b0;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      last_outcnt_o <= '0;
+      last_token_o  <= '0;
+      last_pos_o    <= '0;
+    end else if (busy_o && !drain) begin
+      last_outcnt_o <= regs.outcnt;
+      last_token_o  <= regs.token;
+      last_pos_o    <= regs.pos;
+    end
+  end
+
   assign engine_busy_o  = scoreboard_busy;
   assign engine_stall_o = unit_stall & unit_busy;
 
@@ -257,26 +272,25 @@ module npu_core
     .FifoWords(FifoKiB * 1024 / WordBytes)
   ) u_streamer (
     .clk_i,
-    .rst_ni         (core_rst_n),
-    .start_i        (start),
-    .base_i         (stream_base_i),
-    .length_i       (stream_length_i),
-    .limit_i        (stream_limit_i),
-    .base_o         (stream_base),
-    .length_o       (stream_length),
-    .ticket_valid_i (ticket_valid),
-    .ticket_ready_o (ticket_ready),
-    .ticket_rewind_i(ticket_rewind),
-    .ticket_engine_i(ticket_engine),
-    .ticket_offset_i(ticket_offset),
-    .beat_valid_o   (beat_valid),
-    .beat_data_o    (beat_data),
-    .beat_ready_i   (beat_ready),
-    .beat_last_i    (beat_last),
-    .rd_req_o       (rd_req[RdStream]),
-    .rd_ready_i     (rd_ready[RdStream]),
-    .r_valid_i      (r_valid[RdStream]),
-    .r_data_i       (r_data)
+    .rst_ni        (core_rst_n),
+    .start_i       (start),
+    .base_i        (stream_base_i),
+    .length_i      (stream_length_i),
+    .limit_i       (stream_limit_i),
+    .base_o        (stream_base),
+    .length_o      (stream_length),
+    .ticket_valid_i(ticket_valid),
+    .ticket_ready_o(ticket_ready),
+    .ticket_i      (ticket),
+    .loop_i        (regs.loopleft != '0),
+    .beat_valid_o  (beat_valid),
+    .beat_data_o   (beat_data),
+    .beat_ready_i  (beat_ready),
+    .beat_last_i   (beat_last),
+    .rd_req_o      (rd_req[RdStream]),
+    .rd_ready_i    (rd_ready[RdStream]),
+    .r_valid_i     (r_valid[RdStream]),
+    .r_data_i      (r_data)
   );
 
   npu_engines #(

@@ -301,6 +301,41 @@ package npu_pkg;
   } argmax_t;
 
   // ---------------------------------------------------------------------------------------------
+  // Machine registers of a program: loaded at its start, changed by its instructions
+  // ---------------------------------------------------------------------------------------------
+  typedef struct packed {
+    logic [31:0]     pos;
+    logic [31:0]     token;
+    logic [31:0]     window;
+    logic [31:0]     outcnt;
+    logic [31:0]     loopleft;
+    logic [31:0]     eos;
+    mem_addr_t       kvbase;         // SRAM byte address or memory address
+    logic [31:0]     kvlayer;
+    logic [31:0]     kvhead;
+    logic [31:0]     kvvoff;
+    logic [31:0]     kvcap;
+    logic            cache_in_sram;  // fixed while a program runs
+    mem_addr_t [7:0] base;
+  } machine_t;
+
+  // ---------------------------------------------------------------------------------------------
+  // Tickets of the parameter stream, in the order of dispatch
+  // ---------------------------------------------------------------------------------------------
+  typedef enum logic [1:0] {
+    TicketShare,  // the next share goes to the engine
+    TicketDrop,   // the next `bytes` go to nobody
+    TicketSeek,   // go on at `bytes` from the start of the stream
+    TicketWrap    // everything has been taken: go on at the start
+  } ticket_op_e;
+
+  typedef struct packed {
+    ticket_op_e           op;
+    npu_isa_pkg::engine_e engine;
+    logic [31:0]          bytes;
+  } ticket_t;
+
+  // ---------------------------------------------------------------------------------------------
   // Fixed point
   // ---------------------------------------------------------------------------------------------
   typedef logic signed [63:0] acc_t;

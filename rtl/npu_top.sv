@@ -72,10 +72,10 @@ module npu_top
 
   logic start, abort, soft_reset, started, busy, done, finish, failed;
   mem_addr_t ucode_base, stream_base;
-  logic [31:0] ucode_length, stream_length, pos;
+  logic [31:0] ucode_length, stream_length, last_outcnt, last_token, last_pos;
   logic [4:0] stream_limit;
   logic [23:0] timeout;
-  mem_addr_t base[8];
+  machine_t start_regs;
   region_t regions[NumRegions];
   fault_t error;
   logic [11:0] macs;
@@ -117,8 +117,7 @@ module npu_top
     .stream_base_o  (stream_base),
     .stream_length_o(stream_length),
     .stream_limit_o (stream_limit),
-    .base_o         (base),
-    .pos_o          (pos),
+    .start_regs_o   (start_regs),
     .regions_o      (regions),
     .timeout_o      (timeout),
     .started_i      (started),
@@ -127,6 +126,9 @@ module npu_top
     .finish_i       (finish),
     .failed_i       (failed),
     .error_i        (error),
+    .last_outcnt_i  (last_outcnt),
+    .last_token_i   (last_token),
+    .last_pos_i     (last_pos),
     .macs_i         (macs),
     .instr_i        (instr),
     .read_beat_i    (m_axi_rvalid_i && m_axi_rready_o),
@@ -153,8 +155,7 @@ module npu_top
     .stream_base_i  (stream_base),
     .stream_length_i(stream_length),
     .stream_limit_i (stream_limit),
-    .base_i         (base),
-    .pos_i          (pos),
+    .start_regs_i   (start_regs),
     .regions_i      (regions),
     .timeout_i      (timeout),
     .started_o      (started),
@@ -163,6 +164,9 @@ module npu_top
     .finish_o       (finish),
     .failed_o       (failed),
     .error_o        (error),
+    .last_outcnt_o  (last_outcnt),
+    .last_token_o   (last_token),
+    .last_pos_o     (last_pos),
     .macs_o         (macs),
     .instr_o        (instr),
     .stream_beat_o  (stream_beat),

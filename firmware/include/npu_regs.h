@@ -47,6 +47,20 @@
 #define NPU_SEQ_STREAM_LIMIT 0x70u
 #define NPU_SEQ_STREAM_LIMIT_BURSTS_LSB 0u
 #define NPU_SEQ_STREAM_LIMIT_BURSTS_MASK 0x0000001Fu
+#define NPU_SEQ_TOKEN 0x74u
+#define NPU_SEQ_WINDOW 0x78u
+#define NPU_SEQ_LOOPLEFT 0x7Cu
+#define NPU_SEQ_EOS 0x80u
+#define NPU_SEQ_KVLAYER 0x84u
+#define NPU_SEQ_KVHEAD 0x88u
+#define NPU_SEQ_KVVOFF 0x8Cu
+#define NPU_SEQ_KVCAP 0x90u
+#define NPU_SEQ_KV_CTRL 0x94u
+#define NPU_SEQ_KV_CTRL_IN_MEMORY_LSB 0u
+#define NPU_SEQ_KV_CTRL_IN_MEMORY_MASK 0x00000001u
+#define NPU_SEQ_OUTCNT 0x98u
+#define NPU_SEQ_LAST_TOKEN 0x9Cu
+#define NPU_SEQ_LAST_POS 0xA0u
 
 /* Chip. Offsets count from the window's base. */
 #define NPU_CHIP_BASE 0x300u

@@ -56,6 +56,18 @@ class SeqReg(IntEnum):
     BASE6 = 0x68
     BASE7 = 0x6C
     STREAM_LIMIT = 0x70
+    TOKEN = 0x74
+    WINDOW = 0x78
+    LOOPLEFT = 0x7C
+    EOS = 0x80
+    KVLAYER = 0x84
+    KVHEAD = 0x88
+    KVVOFF = 0x8C
+    KVCAP = 0x90
+    KV_CTRL = 0x94
+    OUTCNT = 0x98
+    LAST_TOKEN = 0x9C
+    LAST_POS = 0xA0
 
 
 SEQ_FIELDS: dict[str, RegField] = {
@@ -71,7 +83,7 @@ SEQ_FIELDS: dict[str, RegField] = {
     "UCODE_LEN": RegField(SeqReg.UCODE_LEN, 0, 32),
     "DDR_BASE_ACT": RegField(SeqReg.DDR_BASE_ACT, 0, 32),
     "DDR_BASE_WGT": RegField(SeqReg.DDR_BASE_WGT, 6, 26),
-    "DDR_BASE_KV": RegField(SeqReg.DDR_BASE_KV, 0, 32),
+    "DDR_BASE_KV": RegField(SeqReg.DDR_BASE_KV, 8, 24),
     "DDR_BASE_OUT": RegField(SeqReg.DDR_BASE_OUT, 0, 32),
     "MODEL_HIDDEN": RegField(SeqReg.MODEL_HIDDEN, 0, 32),
     "MODEL_HEADS": RegField(SeqReg.MODEL_HEADS, 0, 32),
@@ -89,6 +101,18 @@ SEQ_FIELDS: dict[str, RegField] = {
     "BASE6": RegField(SeqReg.BASE6, 0, 32),
     "BASE7": RegField(SeqReg.BASE7, 0, 32),
     "STREAM_LIMIT_BURSTS": RegField(SeqReg.STREAM_LIMIT, 0, 5),
+    "TOKEN": RegField(SeqReg.TOKEN, 0, 32),
+    "WINDOW": RegField(SeqReg.WINDOW, 0, 32),
+    "LOOPLEFT": RegField(SeqReg.LOOPLEFT, 0, 32),
+    "EOS": RegField(SeqReg.EOS, 0, 32),
+    "KVLAYER": RegField(SeqReg.KVLAYER, 8, 24),
+    "KVHEAD": RegField(SeqReg.KVHEAD, 8, 24),
+    "KVVOFF": RegField(SeqReg.KVVOFF, 8, 24),
+    "KVCAP": RegField(SeqReg.KVCAP, 0, 32),
+    "KV_CTRL_IN_MEMORY": RegField(SeqReg.KV_CTRL, 0, 1),
+    "OUTCNT": RegField(SeqReg.OUTCNT, 0, 32),
+    "LAST_TOKEN": RegField(SeqReg.LAST_TOKEN, 0, 32),
+    "LAST_POS": RegField(SeqReg.LAST_POS, 0, 32),
 }
 
 CHIP_BASE = 0x300

@@ -46,8 +46,7 @@ module npu_host
   output mem_addr_t        stream_base_o,
   output logic      [31:0] stream_length_o,
   output logic      [ 4:0] stream_limit_o,
-  output mem_addr_t        base_o         [         8],
-  output logic      [31:0] pos_o,
+  output machine_t         start_regs_o,
   output region_t          regions_o      [NumRegions],
   output logic      [23:0] timeout_o,
   input  logic             started_i,
@@ -56,6 +55,9 @@ module npu_host
   input  logic             finish_i,
   input  logic             failed_i,
   input  fault_t           error_i,
+  input  logic      [31:0] last_outcnt_i,
+  input  logic      [31:0] last_token_i,
+  input  logic      [31:0] last_pos_i,
 
   // Events to count
   input logic [          11:0] macs_i,
@@ -151,6 +153,9 @@ module npu_host
     seq_in.STATUS.ERROR_ENGINE.next = failed ? error_i.engine : EngLd;
     seq_in.ERROR_INSTR.VALUE.next   = failed ? error_i.instr : '0;
     seq_in.ERROR_ADDR.VALUE.next    = failed ? error_i.addr : '0;
+    seq_in.OUTCNT.VALUE.next        = last_outcnt_i;
+    seq_in.LAST_TOKEN.VALUE.next    = last_token_i;
+    seq_in.LAST_POS.VALUE.next      = last_pos_i;
   end
 
   assign start_o         = seq_out.CTRL.START.value;
@@ -161,15 +166,29 @@ module npu_host
   assign stream_base_o   = {seq_out.DDR_BASE_WGT.VALUE.value, 6'b0};
   assign stream_length_o = {seq_out.STREAM_LEN.VALUE.value, 6'b0};
   assign stream_limit_o  = seq_out.STREAM_LIMIT.BURSTS.value;
-  assign pos_o           = seq_out.POS.VALUE.value;
-  assign base_o[0]       = seq_out.DDR_BASE_ACT.VALUE.value;
-  assign base_o[1]       = seq_out.DDR_BASE_OUT.VALUE.value;
-  assign base_o[2]       = seq_out.BASE2.VALUE.value;
-  assign base_o[3]       = seq_out.BASE3.VALUE.value;
-  assign base_o[4]       = seq_out.BASE4.VALUE.value;
-  assign base_o[5]       = seq_out.BASE5.VALUE.value;
-  assign base_o[6]       = seq_out.BASE6.VALUE.value;
-  assign base_o[7]       = seq_out.BASE7.VALUE.value;
+
+  always_comb begin
+    start_regs_o.pos           = seq_out.POS.VALUE.value;
+    start_regs_o.token         = seq_out.TOKEN.VALUE.value;
+    start_regs_o.window        = seq_out.WINDOW.VALUE.value;
+    start_regs_o.outcnt        = '0;
+    start_regs_o.loopleft      = seq_out.LOOPLEFT.VALUE.value;
+    start_regs_o.eos           = seq_out.EOS.VALUE.value;
+    start_regs_o.kvbase        = {seq_out.DDR_BASE_KV.VALUE.value, 8'b0};
+    start_regs_o.kvlayer       = {seq_out.KVLAYER.VALUE.value, 8'b0};
+    start_regs_o.kvhead        = {seq_out.KVHEAD.VALUE.value, 8'b0};
+    start_regs_o.kvvoff        = {seq_out.KVVOFF.VALUE.value, 8'b0};
+    start_regs_o.kvcap         = seq_out.KVCAP.VALUE.value;
+    start_regs_o.cache_in_sram = !seq_out.KV_CTRL.IN_MEMORY.value;
+    start_regs_o.base[0]       = seq_out.DDR_BASE_ACT.VALUE.value;
+    start_regs_o.base[1]       = seq_out.DDR_BASE_OUT.VALUE.value;
+    start_regs_o.base[2]       = seq_out.BASE2.VALUE.value;
+    start_regs_o.base[3]       = seq_out.BASE3.VALUE.value;
+    start_regs_o.base[4]       = seq_out.BASE4.VALUE.value;
+    start_regs_o.base[5]       = seq_out.BASE5.VALUE.value;
+    start_regs_o.base[6]       = seq_out.BASE6.VALUE.value;
+    start_regs_o.base[7]       = seq_out.BASE7.VALUE.value;
+  end
 
   // ---------------------------------------------------------------------------------------------
   // Window 0x300: chip

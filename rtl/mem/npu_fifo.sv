@@ -21,44 +21,20 @@ module npu_fifo #(
   output logic [$clog2(Depth+1)-1:0] count_o
 );
 
-  localparam int unsigned PtrW = (Depth > 1) ? $clog2(Depth) : 1;
-  localparam logic [PtrW-1:0] Last = PtrW'(Depth - 1);
-
-  if (Depth < 1) begin : gen_bad_depth
-    $fatal(1, "npu_fifo: Depth = %0d, must be at least 1", Depth);
-  end
-
-  DataT mem_q[Depth];
-  logic [PtrW-1:0] rd_q, wr_q;
-  logic [$clog2(Depth+1)-1:0] count_q;
-  logic push, pop;
-
-  assign ready_o = count_q != ($clog2(Depth + 1))'(Depth);
-  assign valid_o = count_q != '0;
-  assign data_o  = mem_q[rd_q];
-  assign count_o = count_q;
-  assign push    = valid_i && ready_o;
-  assign pop     = valid_o && ready_i;
-
-  always_ff @(posedge clk_i) begin
-    if (push) mem_q[wr_q] <= data_i;
-  end
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      rd_q    <= '0;
-      wr_q    <= '0;
-      count_q <= '0;
-    end else begin
-      if (push) wr_q <= (wr_q == Last) ? '0 : wr_q + 1'b1;
-      if (pop) rd_q <= (rd_q == Last) ? '0 : rd_q + 1'b1;
-      if (push && !pop) count_q <= count_q + 1'b1;
-      if (pop && !push) count_q <= count_q - 1'b1;
-    end
-  end
-
-`ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!rst_ni) count_q <= ($clog2(Depth + 1))'(Depth));
-`endif
+  npu_flush_fifo #(
+    .DataT(DataT),
+    .Depth(Depth)
+  ) u_fifo (
+    .clk_i,
+    .rst_ni,
+    .flush_i(1'b0),
+    .valid_i,
+    .ready_o,
+    .data_i,
+    .valid_o,
+    .ready_i,
+    .data_o,
+    .count_o
+  );
 
 endmodule

@@ -3,7 +3,7 @@
 // Folds prefix words into the words that they belong to and checks every instruction ahead of its
 // dispatch. Opcode, fields and dimensions are checked at once; the ends of the operands take one
 // cycle each on a single multiplier. Results queue up for the dispatcher, so that checking hides
-// behind the barriers.
+// behind the barriers. A flush throws away what is checked and waits.
 
 module npu_check
   import npu_pkg::*;
@@ -17,12 +17,15 @@ module npu_check
 ) (
   input logic clk_i,
   input logic rst_ni,
+  input logic flush_i,
 
-  input  logic       word_valid_i,
-  output logic       word_ready_o,
-  input  word_t      word_i,
-  input  instr_idx_t index_i,
-  input  logic       past_end_i,
+  input  logic              word_valid_i,
+  output logic              word_ready_o,
+  input  word_t             word_i,
+  input  instr_idx_t        index_i,
+  input  logic              followed_i,    // a LOOP, behind which the word at its target comes
+  input  logic              past_end_i,
+  input  logic       [31:0] length_i,      // words of the program
 
   output logic   entry_valid_o,
   input  logic   entry_ready_i,
@@ -62,6 +65,7 @@ module npu_check
     .word_i       (word),
     .has_prefix_i (has_prefix_q),
     .prefix_i     (prefix_q),
+    .length_i,
     .error_o      (legal_error),
     .error_addr_o (legal_addr),
     .term_o       (legal_term),
@@ -84,9 +88,13 @@ module npu_check
     for (int unsigned t = NumTerms; t > 0; t--) if (left_q[t-1]) number = 3'(t - 1);
   end
   logic [36:0] product;
+  logic [19:0] factor, addend, span;  // a span too long for 20 bits is too long for the SRAM
   logic outside;
   assign term    = terms_q[number];
-  assign product = 37'(term.a) * 37'(term.b) + 37'(term.c);
+  assign span    = (entry_q.span[36:20] == '0) ? entry_q.span[19:0] : '1;
+  assign factor  = (term.uses_span && term.b == '0) ? span : term.b;
+  assign addend  = term.uses_span ? span : term.c;
+  assign product = 37'(term.a) * 37'(factor) + 37'(addend);
   assign outside = product + 37'(term.start) > 37'(SramWords);
 
   // M mod K by shifting subtraction
@@ -107,6 +115,11 @@ module npu_check
       rest_q       <= '0;
       dividend_q   <= '0;
       for (int unsigned t = 0; t < NumTerms; t++) terms_q[t] <= '0;
+    end else if (flush_i) begin
+      state_q      <= StTake;
+      no_end_q     <= 1'b0;
+      has_prefix_q <= 1'b0;
+      prefix_q     <= '0;
     end else begin
       unique case (state_q)
         StTake: begin
@@ -130,7 +143,8 @@ module npu_check
                   error: legal_error,
                   error_addr: legal_addr,
                   share: '0,
-                  span: '0
+                  span: '0,
+                  followed: followed_i
               };
               if (legal_error != ErrNone || legal_left == '0) state_q <= StPush;
               else state_q <= check_heads ? StHeads : StTerms;
@@ -175,12 +189,13 @@ module npu_check
     end
   end
 
-  npu_fifo #(
+  npu_flush_fifo #(
     .DataT(entry_t),
     .Depth(4)
   ) u_queue (
     .clk_i,
     .rst_ni,
+    .flush_i,
     .valid_i(state_q == StPush),
     .ready_o(queue_ready),
     .data_i (entry_q),

@@ -9,13 +9,24 @@ module npu_decode
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
 (
-  input entry_t    entry_i,
-  input mem_addr_t base_i [8],
-  input logic [31:0] pos_i,
+  input entry_t          entry_i,
+  input machine_t        regs_i,
+  input logic     [31:0] wstart_i,
 
-  output logic       is_engine_o,    // goes to an engine at all
+  // Dimensions, dynamic ones resolved
+  input dim_t m_i,
+  input dim_t n_i,
+  input dim_t k_i,
+
+  // Places of K/V transfers and EMBED
+  input mem_addr_t        place_mem_i,
+  input sram_addr_t       place_stage_i,
+  input logic       [4:0] place_phase_i,
+
+  input argmax_t argmax_i,
+
   output engine_e    engine_o,
-  output logic       bad_address_o,  // transfer outside the 32-bit address space, or misaligned
+  output logic       bad_address_o,  // DMA, ARGMAX: outside the 32-bit address space or misaligned
   output mem_addr_t  mem_addr_o,
   output load_cmd_t  load_o,
   output store_cmd_t store_o,
@@ -25,52 +36,98 @@ module npu_decode
   output vec_cmd_t   vec_o
 );
 
-  instr_t  word;
+  instr_t word;
   prefix_t pfx;
-  assign word = entry_i.word;
-  assign pfx  = entry_i.prefix;
+  logic [15:0] n_words;  // of a row of bytes
+  assign word     = entry_i.word;
+  assign pfx      = entry_i.prefix;
+  assign n_words  = words_of({2'b0, word.n});
 
-  assign engine_o    = engine_of(word.opcode);
-  assign is_engine_o = engine_o != EngSeq;
+  assign engine_o = engine_of(word.opcode);
 
   // ---------------------------------------------------------------------------------------------
   // Transfers
   // ---------------------------------------------------------------------------------------------
-  logic [32:0] mem_first;
+  logic is_argmax, is_embed, is_kv;
+  logic [34:0] mem_first;
   logic [37:0] mem_end;
-  assign mem_first = {1'b0, base_i[word.imm[2:0]]} + {1'b0, word.src1, word.src0};
-  assign mem_end = {5'b0, mem_first} + {1'b0, entry_i.span};
-  assign mem_addr_o = mem_first[31:0];
-  assign bad_address_o = engine_o inside {EngLd, EngSt} &&
-                         (mem_first[3:0] != '0 || mem_end > 38'h1_0000_0000);
+  mem_addr_t base;
+  assign is_argmax = word.opcode == OpArgmax;
+  assign is_embed  = word.opcode == OpEmbed;
+  assign is_kv     = word.opcode inside {OpKvAppend, OpKvRead};
+  assign base      = regs_i.base[word.imm[2:0]];
 
-  sram_addr_t sram_pitch;
+  always_comb begin
+    if (is_argmax) begin
+      mem_first     = {3'b0, base} + {1'b0, regs_i.outcnt, 2'b0};
+      mem_end       = {3'b0, mem_first} + 38'd4;
+      bad_address_o = base[3:0] != '0;
+    end else begin
+      mem_first     = {3'b0, base} + {3'b0, word.src1, word.src0};
+      mem_end       = {3'b0, mem_first} + {1'b0, entry_i.span};
+      bad_address_o = mem_first[3:0] != '0;
+    end
+    bad_address_o |= mem_end > 38'h1_0000_0000;
+    bad_address_o &= word.opcode inside {OpDmaLoad, OpDmaStore, OpArgmax};
+  end
+  assign mem_addr_o = mem_first[31:0];
+
+  // KV_READ and KV_APPEND: the span is the natural pitch.
+  sram_addr_t dst_pitch, rows_pitch;
   logic [31:0] mem_pitch;
-  assign sram_pitch = pitch_or(pfx.cp, words_of({2'b0, word.n}));
-  assign mem_pitch = {12'b0, (word.k == '0) ? words_of({2'b0, word.n}) : word.k, 4'b0};
+  dim_t heads;
+  assign dst_pitch  = pitch_or(pfx.cp, is_kv ? entry_i.span[15:0] : n_words);
+  assign rows_pitch = pitch_or(pfx.ap, entry_i.span[15:0]);
+  assign mem_pitch  = is_kv ? regs_i.kvhead : {12'b0, pitch_or(word.k, n_words), 4'b0};
+  assign heads      = 16'(word.imm[15:8]) + 1'b1;
+
+  load_op_e load_op;
+  always_comb begin
+    load_op = LoadRows;
+    if (is_kv) load_op = LoadKv;
+    else if (is_embed && word.imm[5:4] == 2'd1) load_op = LoadList;
+  end
+
+  store_op_e store_op;
+  always_comb begin
+    store_op = StoreRows;
+    if (is_kv) store_op = StoreKv;
+    else if (is_argmax) store_op = StoreToken;
+  end
+
+  mem_addr_t mem;
+  assign mem = (is_kv || is_embed) ? place_mem_i : mem_addr_o;
 
   assign load_o = '{
           instr: entry_i.index,
-          op: LoadRows,
+          op: load_op,
           sram: word.dst,
-          sram_pitch: sram_pitch,
-          mem: mem_first[31:0],
+          sram_pitch: dst_pitch,
+          mem: mem,
           mem_pitch: mem_pitch,
-          rows: word.m,
+          rows: is_kv ? heads : word.m,
           bytes: word.n,
-          default: '0
+          list: word.src0,
+          positions: k_i,
+          cache_in_sram: regs_i.cache_in_sram
       };
 
   assign store_o = '{
           instr: entry_i.index,
-          op: StoreRows,
-          sram: word.dst,
-          sram_pitch: sram_pitch,
-          mem: mem_first[31:0],
+          op: store_op,
+          sram: is_kv ? word.src0 : word.dst,
+          sram_pitch: is_kv ? rows_pitch : dst_pitch,
+          mem: mem,
           mem_pitch: mem_pitch,
-          rows: word.m,
+          rows: is_kv ? word.k : word.m,
           bytes: word.n,
-          default: '0
+          token: argmax_i.column,
+          heads: heads[8:0],
+          phase: place_phase_i,
+          stage_valid: word.flags[FlagStage],
+          stage: place_stage_i,
+          stage_pitch: word.src1,
+          cache_in_sram: regs_i.cache_in_sram
       };
 
   // ---------------------------------------------------------------------------------------------
@@ -79,8 +136,10 @@ module npu_decode
   gemm_mode_t mode;
   gemm_scale_imm_t scale;
   logic mode_word;
+  dim_t b_row;
   assign mode = gemm_mode(word);
   assign scale = gemm_scale_imm_t'(word.imm);
+  assign b_row = extent(word.flags[FlagTransposeB] ? word.k : word.n);
   assign mode_word = word.flags[FlagMode];
 
   assign gemm_o = '{
@@ -88,19 +147,15 @@ module npu_decode
           c: word.dst,
           c_pitch: pitch_or(pfx.cp, words_of(gemm_c_bytes(word, mode))),
           a: word.src0,
-          a_pitch: pitch_or(pfx.ap, words_of(row_bytes(word.k, mode.a_type[1]))),
+          a_pitch: pitch_or(pfx.ap, words_of(row_bytes(extent(word.k), mode.a_type[1]))),
           b: word.src1,
-          b_pitch:
-          pitch_or
-          (
-              pfx.bp, words_of({2'b0, word.flags[FlagTransposeB] ? word.k : word.n})
-          ),
+          b_pitch: pitch_or(pfx.bp, words_of({2'b0, b_row})),
           d: gemm_d(word, mode, entry_i.has_prefix, pfx),
           d_pitch: pitch_or(pfx.dp, words_of(gemm_d_bytes(word, mode))),
           sums: pfx.mul,
-          m: word.m,
-          n: word.n,
-          k: word.k,
+          m: m_i,
+          n: n_i,
+          k: k_i,
           a_type: gemm_a_e'(mode.a_type),
           b_form: gemm_b_e'(mode.b_form),
           transpose_b: word.flags[FlagTransposeB],
@@ -123,67 +178,82 @@ module npu_decode
   softmax_imm_t smx;
   layernorm_imm_t nrm;
   vec_imm_t vec;
-  logic is_gelu;
+  logic is_table, is_rope;
+  dim_t smx_cols;
   assign smx = softmax_imm_t'(word.imm);
   assign nrm = layernorm_imm_t'(word.imm);
   assign vec = vec_imm_t'(word.imm);
-  assign is_gelu = word.opcode == OpGelu;
+  assign is_table = word.opcode inside {OpGelu, OpSilu};
+  assign is_rope = word.opcode == OpRope;
+  assign smx_cols = extent(word.n);
 
   assign smx_o = '{
           instr: entry_i.index,
           dst: word.dst,
-          dst_pitch: pitch_or(pfx.cp, words_of(row_bytes(up16(word.n), smx.out == 2'd2))),
+          dst_pitch: pitch_or(pfx.cp, words_of(row_bytes(up16(smx_cols), smx.out == 2'd2))),
           src: word.src0,
-          src_pitch: pitch_or(pfx.ap, words_of(row_bytes(word.n, !smx.score8))),
+          src_pitch: pitch_or(pfx.ap, words_of(row_bytes(smx_cols, !smx.score8))),
           sums: word.src1,
-          rows: word.m,
-          cols: word.n,
-          rows_per_head: (word.k == '0) ? word.m : word.k,
+          rows: m_i,
+          cols: n_i,
+          rows_per_head: (word.k == '0) ? m_i : word.k,
           out: smx_out_e'(smx.out),
           score8: smx.score8,
           causal: word.flags[FlagCausalMask],
-          pos: pos_i,
-          window: '0
+          pos: regs_i.pos - wstart_i,
+          window: regs_i.window
       };
+
+  nrm_op_e nrm_op;
+  logic [15:0] nrm_dst_words, nrm_src_words;
+  always_comb begin
+    unique case (word.opcode)
+      OpRmsnorm: nrm_op = NrmRms;
+      OpRope:    nrm_op = NrmRope;
+      default:   nrm_op = NrmLayer;
+    endcase
+    nrm_dst_words = is_rope ? entry_i.span[15:0] : words_of(row_bytes(word.n, nrm.out16));
+    nrm_src_words = is_rope ? entry_i.span[15:0] : words_of(row_bytes(word.n, 1'b1));
+  end
 
   assign nrm_o = '{
           instr: entry_i.index,
-          op: NrmLayer,
+          op: nrm_op,
           dst: word.dst,
-          dst_pitch: pitch_or(pfx.cp, words_of(row_bytes(word.n, nrm.out16))),
+          dst_pitch: pitch_or(pfx.cp, nrm_dst_words),
           src: word.src0,
-          src_pitch: pitch_or(pfx.ap, words_of(row_bytes(word.n, 1'b1))),
+          src_pitch: pitch_or(pfx.ap, nrm_src_words),
           param: word.src1,
-          param_pitch: '0,
-          rows: word.m,
+          param_pitch: pitch_or(pfx.bp, words_of(row_bytes(word.n, 1'b1))),
+          rows: m_i,
           cols: word.n,
-          heads: '0,
-          pairs: 1'b0,
-          stream: nrm.stream,
-          out16: nrm.out16
+          heads: word.k,
+          pairs: word.imm[0],
+          stream: !is_rope && nrm.stream,
+          out16: !is_rope && nrm.out16
       };
 
   logic c16, a16;
-  assign c16 = !is_gelu && vec.c16;
-  assign a16 = !is_gelu && vec.a16;
+  assign c16 = !is_table && vec.c16;
+  assign a16 = !is_table && vec.a16;
 
   assign vec_o = '{
           instr: entry_i.index,
-          op: is_gelu ? VecTable : vec_op_e'(vec.op),
+          op: is_table ? VecTable : vec_op_e'(vec.op),
           dst: word.dst,
           dst_pitch: pitch_or(pfx.cp, words_of(row_bytes(word.n, c16))),
           a: word.src0,
           a_pitch: pitch_or(pfx.ap, words_of(row_bytes(word.n, a16))),
           b: word.src1,
           b_pitch: pitch_or(pfx.bp, words_of(row_bytes(word.n, a16))),
-          rows: word.m,
+          rows: m_i,
           elements: word.n,
           hi: word.k,
           lo: word.src1,
-          shift: is_gelu ? '0 : vec.sh,
+          shift: is_table ? '0 : vec.sh,
           a16: a16,
           c16: c16,
-          stream: is_gelu ? word.imm[0] : vec.stream
+          stream: is_table ? word.imm[0] : vec.stream
       };
 
 endmodule

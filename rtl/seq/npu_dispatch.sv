@@ -1,34 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dispatches checked instructions in program order into the queues of the engines. The scoreboard
-// counts the unfinished instructions of every engine; a barrier waits until those of its mask are
-// down to its number. Instructions that take a share of the stream draw a ticket. Everything that
-// depends on registers is checked here; a refused instruction waits for the older ones to finish.
+// Dispatches checked instructions in program order into the queues of the engines and executes those
+// of the sequencer itself. Instructions that take a share of the stream draw a ticket. Everything
+// that depends on registers is checked here; a refused instruction waits for the older ones to
+// finish.
 
 module npu_dispatch
   import npu_pkg::*;
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
-(
+#(
+  parameter int unsigned Edge      = 16,    // tile edge
+  parameter int unsigned SramWords = 16384
+) (
   input logic clk_i,
   input logic rst_ni,
 
   // Start of a program
-  input logic             start_i,
-  input mem_addr_t        base_i         [8],
-  input logic      [31:0] pos_i,
-  input logic      [31:0] stream_length_i,
+  input logic            start_i,
+  input machine_t        start_regs_i,
+  input logic     [31:0] stream_length_i,
 
   input  logic   stop_i,         // the program ends: nothing more is dispatched
   input  logic   entry_valid_i,
   output logic   entry_ready_o,
   input  entry_t entry_i,
 
-  output logic           ticket_valid_o,
-  input  logic           ticket_ready_i,
-  output logic           ticket_rewind_o,
-  output engine_e        ticket_engine_o,
-  output logic    [31:0] ticket_offset_o,
+  // The next word is another one than the entry says; what has been fetched is worthless.
+  output logic       redirect_o,
+  output instr_idx_t redirect_index_o,
+
+  output machine_t regs_o,
+
+  input  argmax_t argmax_i,
+  output logic    argmax_clear_o,
+
+  output logic    ticket_valid_o,
+  input  logic    ticket_ready_i,
+  output ticket_t ticket_o,
 
   // Queues of the engines
   output logic       [NumEngines-1:0] cmd_valid_o,
@@ -53,29 +62,67 @@ module npu_dispatch
 );
 
   // ---------------------------------------------------------------------------------------------
-  // Machine registers
+  // Registers, and what the instruction at the head means with them
   // ---------------------------------------------------------------------------------------------
-  mem_addr_t base_q[8];
-  logic [31:0] pos_q, offset_q, length_q;  // offset_q: where the next share begins
-  logic [31:0] value;
   instr_t word;
-  logic set_fire;
+  logic [31:0] value;
+  machine_t regs;
+  logic [31:0] wstart;
+  logic [32:0] len;
+  logic settled, set_fire, argmax_fire, loop_fire;
 
-  assign word  = entry_i.word;
-  assign value = {word.src1, word.src0};
+  assign word   = entry_i.word;
+  assign value  = {word.src1, word.src0};
+  assign regs_o = regs;
 
-  logic is_engine, bad_address;
+  npu_machine #(
+    .Edge(Edge)
+  ) u_machine (
+    .clk_i,
+    .rst_ni,
+    .start_i,
+    .start_regs_i,
+    .set_i         (set_fire),
+    .set_reg_i     (word.dst),
+    .set_add_i     (word.flags[FlagAdd]),
+    .set_value_i   (value),
+    .argmax_i      (argmax_fire),
+    .argmax_token_i(argmax_i.column),
+    .loop_i        (loop_fire),
+    .regs_o        (regs),
+    .wstart_o      (wstart),
+    .len_o         (len),
+    .settled_o     (settled)
+  );
+
+  // Static errors that come before everything that depends on registers
+  logic refused, ready, resolved, go;
+  logic nothing, extent_full, bad_address, bad_range;
+  mem_addr_t resolve_addr;
   engine_e   engine;
-  mem_addr_t mem_addr;
+  assign refused  = !(entry_i.error inside {ErrNone, ErrSramRange});
+  assign resolved = settled && ready;
 
-  npu_decode u_decode (
+  npu_resolve #(
+    .Edge     (Edge),
+    .SramWords(SramWords)
+  ) u_resolve (
+    .clk_i,
+    .rst_ni,
+    .valid_i       (entry_valid_i && settled && !refused),
+    .done_i        (go),
     .entry_i,
-    .base_i       (base_q),
-    .pos_i        (pos_q),
-    .is_engine_o  (is_engine),
-    .engine_o     (engine),
-    .bad_address_o(bad_address),
-    .mem_addr_o   (mem_addr),
+    .regs_i        (regs),
+    .wstart_i      (wstart),
+    .len_i         (len),
+    .argmax_i,
+    .ready_o       (ready),
+    .nothing_o     (nothing),
+    .context_full_o(extent_full),
+    .bad_address_o (bad_address),
+    .bad_range_o   (bad_range),
+    .error_addr_o  (resolve_addr),
+    .engine_o      (engine),
     .load_o,
     .store_o,
     .gemm_o,
@@ -84,108 +131,121 @@ module npu_dispatch
     .vec_o
   );
 
-  // ---------------------------------------------------------------------------------------------
-  // Scoreboard
-  // ---------------------------------------------------------------------------------------------
-  localparam int unsigned CountW = 5;
-  logic [CountW-1:0] count_q[NumEngines];
-  logic all_idle, barrier_ok;
-  logic [NumEngines-1:0] mask;
-  assign mask = (word.m[NumEngines-1:0] == '0) ? '1 : word.m[NumEngines-1:0];
+  logic barrier_ok, all_idle;
+  assign all_idle = busy_o == '0;
 
-  always_comb begin
-    all_idle   = 1'b1;
-    barrier_ok = 1'b1;
-    for (int unsigned e = 0; e < NumEngines; e++) begin
-      busy_o[e] = count_q[e] != '0;
-      if (busy_o[e]) all_idle = 1'b0;
-      if (mask[e] && 16'(count_q[e]) > word.n) barrier_ok = 1'b0;
-    end
-  end
+  npu_scoreboard u_scoreboard (
+    .clk_i,
+    .rst_ni,
+    .start_i       (cmd_valid_o),
+    .done_i,
+    .barrier_mask_i(word.m[NumEngines-1:0]),
+    .barrier_most_i(word.n),
+    .barrier_ok_o  (barrier_ok),
+    .busy_o
+  );
 
   // ---------------------------------------------------------------------------------------------
   // The instruction at the head
   // ---------------------------------------------------------------------------------------------
   error_e error;
   mem_addr_t error_addr;
-  logic takes_share, is_end, rewind, go;
+  logic [31:0] offset_q, length_q;  // where the next share begins; length of the stream
+  logic argmax_seen_q;  // a GEMM since the last ARGMAX
+  logic is_engine, is_argmax, is_end, takes_share, loop_taken, context_full, seek;
+  logic [31:0] seek_offset;
 
+  assign is_engine = engine != EngSeq;
+  assign is_argmax = word.opcode == OpArgmax;
+  assign is_end = word.opcode == OpEnd;
   assign takes_share = is_engine && entry_i.share != '0;
-  assign is_end      = word.opcode == OpEnd;
-  assign rewind      = word.opcode == OpSet && word.dst == SetStream && value != offset_q;
+  assign loop_taken  = word.opcode == OpLoop && regs.loopleft != '0 &&
+                       (regs.token != regs.eos || regs.eos == '1);
+
+  // The stream goes on somewhere else.
+  assign seek_offset = loop_taken ? '0 : value;
+  assign seek        = (loop_taken || (word.opcode == OpSet && word.dst == SetStream)) &&
+                       seek_offset != offset_q;
+
+  always_comb begin
+    context_full = extent_full;
+    if (loop_taken) context_full |= {1'b0, regs.pos} + 1'b1 >= {1'b0, regs.kvcap};
+  end
 
   always_comb begin
     error      = entry_i.error;
     error_addr = entry_i.error_addr;
-    // A bad memory address goes before a bad SRAM range.
-    if (bad_address && error inside {ErrNone, ErrSramRange}) begin
+    if (refused) begin
+      // Nothing goes before it.
+    end else if (is_argmax && !argmax_seen_q) begin
+      error      = ErrIllegalField;
+      error_addr = '0;
+    end else if (context_full) begin
+      error      = ErrContextFull;
+      error_addr = '0;
+    end else if (bad_address) begin
       error      = ErrBadAddress;
-      error_addr = mem_addr;
-    end else if (error == ErrNone && takes_share &&
-                 {1'b0, offset_q} + {1'b0, entry_i.share} > {1'b0, length_q}) begin
+      error_addr = resolve_addr;
+    end else if (error == ErrSramRange) begin
+      // The operands that depend on registers come last.
+    end else if (bad_range) begin
+      error      = ErrSramRange;
+      error_addr = resolve_addr;
+    end else if (takes_share && {1'b0, offset_q} + {1'b0, entry_i.share} > {1'b0, length_q}) begin
       error = ErrStreamEnd;
-    end else if (error == ErrNone && is_end && offset_q != '0 && offset_q != length_q) begin
+    end else if (is_end && offset_q != '0 && offset_q != length_q) begin
       error = ErrStreamLeft;
     end
   end
 
   always_comb begin
-    go = entry_valid_i && error == ErrNone && !end_o && !stop_i;
-    if (is_engine) begin
-      go &= cmd_ready_i[engine] && (!takes_share || ticket_ready_i);
-    end else begin
-      unique case (word.opcode)
-        OpBarrier: go &= barrier_ok;
-        OpSet:     go &= !rewind || ticket_ready_i;
-        OpEnd:     go &= all_idle;
-        default:   ;
-      endcase
-    end
+    go = entry_valid_i && resolved && error == ErrNone && !end_o && !stop_i;
+    go &= !(takes_share || seek) || ticket_ready_i;
+    if (is_engine && !nothing) go &= cmd_ready_i[engine];
+    unique case (word.opcode)
+      OpBarrier: go &= barrier_ok;
+      OpArgmax:  go &= !busy_o[EngGemm];
+      OpEnd:     go &= all_idle;
+      default:   ;
+    endcase
   end
 
-  assign entry_ready_o   = go;
-  assign fire_o          = go;
-  assign set_fire        = go && word.opcode == OpSet;
-  assign ticket_valid_o  = go && (takes_share || rewind);
-  assign ticket_rewind_o = rewind;
-  assign ticket_engine_o = engine;
-  assign ticket_offset_o = value;
+  assign entry_ready_o    = go;
+  assign fire_o           = go;
+  assign set_fire         = go && word.opcode == OpSet;
+  assign argmax_fire      = go && is_argmax;
+  assign loop_fire        = go && loop_taken;
+  assign argmax_clear_o   = argmax_fire;
+  assign redirect_o       = go && word.opcode == OpLoop && loop_taken != entry_i.followed;
+  assign redirect_index_o = loop_taken ? value : entry_i.index + 1'b1;
+
+  always_comb begin
+    ticket_valid_o  = go && (takes_share || seek);
+    ticket_o.engine = engine;
+    ticket_o.bytes  = seek ? seek_offset : entry_i.share;
+    if (!seek) ticket_o.op = nothing ? TicketDrop : TicketShare;
+    else ticket_o.op = (seek_offset == '0 && offset_q == length_q) ? TicketWrap : TicketSeek;
+  end
 
   always_comb begin
     cmd_valid_o = '0;
-    if (go && is_engine) cmd_valid_o[engine] = 1'b1;
+    if (go && is_engine && !nothing) cmd_valid_o[engine] = 1'b1;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      for (int unsigned e = 0; e < NumEngines; e++) count_q[e] <= '0;
-    end else begin
-      for (int unsigned e = 0; e < NumEngines; e++) begin
-        count_q[e] <= count_q[e] + CountW'(cmd_valid_o[e]) - CountW'(done_i[e]);
-      end
-    end
-  end
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      for (int unsigned b = 0; b < 8; b++) base_q[b] <= '0;
-      pos_q    <= '0;
-      offset_q <= '0;
-      length_q <= '0;
+      offset_q      <= '0;
+      length_q      <= '0;
+      argmax_seen_q <= 1'b0;
     end else if (start_i) begin
-      base_q   <= base_i;
-      pos_q    <= pos_i;
-      offset_q <= '0;
-      length_q <= stream_length_i;
-    end else begin
-      if (go && takes_share) offset_q <= offset_q + entry_i.share;
-      if (set_fire) begin
-        if (word.dst == SetStream) offset_q <= value;
-        else if (word.dst == SetPos) pos_q <= word.flags[FlagAdd] ? pos_q + value : value;
-        else begin
-          base_q[word.dst[2:0]] <= word.flags[FlagAdd] ? base_q[word.dst[2:0]] + value : value;
-        end
-      end
+      offset_q      <= '0;
+      length_q      <= stream_length_i;
+      argmax_seen_q <= 1'b0;
+    end else if (go) begin
+      if (seek) offset_q <= seek_offset;
+      else if (takes_share) offset_q <= offset_q + entry_i.share;
+      if (is_argmax) argmax_seen_q <= 1'b0;
+      else if (cmd_valid_o[EngGemm] && gemm_o.argmax) argmax_seen_q <= 1'b1;
     end
   end
 
@@ -193,7 +253,7 @@ module npu_dispatch
   // End
   // ---------------------------------------------------------------------------------------------
   logic refuse;
-  assign refuse = entry_valid_i && error != ErrNone && all_idle && !end_o;
+  assign refuse = entry_valid_i && (refused || resolved) && error != ErrNone && all_idle && !end_o;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -216,12 +276,5 @@ module npu_dispatch
       if (go) last_instr_o <= entry_i.index;
     end
   end
-
-`ifndef SYNTHESIS
-  for (genvar e = 0; e < int'(NumEngines); e++) begin : gen_check
-    assert property (@(posedge clk_i) disable iff (!rst_ni) done_i[e] |-> count_q[e] != '0)
-    else $error("npu_dispatch: engine %0d finished an instruction that it never had", e);
-  end
-`endif
 
 endmodule

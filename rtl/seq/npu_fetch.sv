@@ -2,25 +2,38 @@
 //
 // Microcode fetch: reads the program from memory ahead of its execution into a small queue and
 // hands it out word by word with its index. After the last word it reports the end, so that a
-// program without END is noticed.
+// program without END is noticed. A LOOP that arrives is followed to its target while turns are
+// left, so that the next turn is there in time; the dispatcher redirects the fetch where that was
+// wrong.
 
 module npu_fetch
   import npu_pkg::*;
+  import npu_isa_pkg::*;
 #(
   parameter int unsigned QueueWords = 64
 ) (
   input logic clk_i,
   input logic rst_ni,
 
-  input logic             start_i,
-  input mem_addr_t        base_i,
-  input logic      [31:0] length_i, // in words
+  input  logic             start_i,
+  input  mem_addr_t        base_i,
+  input  logic      [31:0] length_i,  // in words
+  output logic      [31:0] length_o,  // of the program that runs
+
+  // Go on at another word; what is fetched is thrown away.
+  input logic       redirect_i,
+  input instr_idx_t redirect_index_i,
+
+  // To follow loops: turns left, and a followed LOOP is dispatched
+  input logic [31:0] loops_left_i,
+  input logic        loop_i,
 
   output logic       valid_o,
   input  logic       ready_i,
   output word_t      word_o,
   output instr_idx_t index_o,
-  output logic       past_end_o, // everything has been handed out
+  output logic       followed_o,  // a LOOP, behind which the word at its target comes
+  output logic       past_end_o,  // everything has been handed out
 
   output mem_req_t rd_req_o,
   input  logic     rd_ready_i,
@@ -28,13 +41,21 @@ module npu_fetch
   input  word_t    r_data_i
 );
 
-  localparam int unsigned RoomW = $clog2(QueueWords + 1);
+  typedef struct packed {
+    logic  followed;
+    word_t word;
+  } slot_t;
+
+  localparam int unsigned CountW = $clog2(QueueWords + 1);
   localparam int unsigned FetchBurst = 16;
 
   logic active_q;
-  mem_addr_t addr_q;
+  mem_addr_t base_q, addr_q;
   logic [31:0] length_q, left_q;  // words of the program, words not yet asked for
-  logic [RoomW-1:0] room_q;
+  logic [CountW-1:0] count;  // words in the queue
+  logic [CountW-1:0] pending_q, pending;  // words asked for and not yet arrived
+  logic [CountW-1:0] drop_q;  // the first of them that nobody wants
+  logic [CountW:0] ahead_q;  // followed loops that are not yet dispatched
   instr_idx_t index_q;
   logic [5:0] burst;
   logic issue, take, room;
@@ -46,59 +67,103 @@ module npu_fetch
 
   // An error names the word that could not be read: npu_core derives it from the address.
   always_comb begin
-    rd_req_o.valid = active_q && left_q != '0 && 32'(room_q) >= {26'b0, burst};
-    rd_req_o.addr  = addr_q;
-    rd_req_o.len   = {2'b0, burst} - 8'd1;
+    rd_req_o.valid = active_q && left_q != '0 &&
+                     32'(count) + 32'(pending_q) + {26'b0, burst} <= QueueWords;
+    rd_req_o.addr = addr_q;
+    rd_req_o.len = {2'b0, burst} - 8'd1;
     rd_req_o.instr = '0;
   end
 
-  assign issue      = rd_req_o.valid && rd_ready_i;
-  assign take       = valid_o && ready_i;
-  assign index_o    = index_q;
+  // ---------------------------------------------------------------------------------------------
+  // What arrives
+  // ---------------------------------------------------------------------------------------------
+  instr_t arrived, handed;
+  slot_t slot, head;
+  logic wanted, follow;
+  logic [31:0] target, next;
+
+  assign arrived = instr_t'(r_data_i);
+  assign target = {arrived.src1, arrived.src0};
+  assign wanted = r_valid_i && drop_q == '0 && !redirect_i;
+  assign follow        = wanted && arrived.opcode == OpLoop && target < length_q &&
+                         loops_left_i > 32'(ahead_q);
+  assign slot.followed = follow;
+  assign slot.word = r_data_i;
+  assign next = redirect_i ? redirect_index_i : target;
+
+  assign issue = rd_req_o.valid && rd_ready_i;
+  assign pending = pending_q + (issue ? CountW'(burst) : '0) - CountW'(r_valid_i);
+
+  // ---------------------------------------------------------------------------------------------
+  // What is handed out
+  // ---------------------------------------------------------------------------------------------
+  assign take = valid_o && ready_i;
+  assign handed = instr_t'(head.word);
+  assign word_o = head.word;
+  assign followed_o = head.followed;
+  assign index_o = index_q;
   assign past_end_o = active_q && index_q == length_q;
+  assign length_o = length_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      active_q <= 1'b0;
-      addr_q   <= '0;
-      length_q <= '0;
-      left_q   <= '0;
-      room_q   <= RoomW'(QueueWords);
-      index_q  <= '0;
+      active_q  <= 1'b0;
+      base_q    <= '0;
+      addr_q    <= '0;
+      length_q  <= '0;
+      left_q    <= '0;
+      pending_q <= '0;
+      drop_q    <= '0;
+      ahead_q   <= '0;
+      index_q   <= '0;
     end else if (start_i) begin
       active_q <= 1'b1;
+      base_q   <= base_i;
       addr_q   <= base_i;
       length_q <= length_i;
       left_q   <= length_i;
       index_q  <= '0;
     end else begin
-      if (issue) begin
-        addr_q <= addr_q + {22'b0, burst, 4'b0};
-        left_q <= left_q - {26'b0, burst};
+      pending_q <= pending;
+      if (redirect_i || follow) begin
+        addr_q <= base_q + {next[27:0], 4'b0};
+        left_q <= length_q - next;
+        drop_q <= pending;
+      end else begin
+        if (issue) begin
+          addr_q <= addr_q + {22'b0, burst, 4'b0};
+          left_q <= left_q - {26'b0, burst};
+        end
+        if (r_valid_i && drop_q != '0) drop_q <= drop_q - 1'b1;
       end
-      if (take) index_q <= index_q + 1'b1;
-      room_q <= room_q - (issue ? RoomW'(burst) : '0) + RoomW'(take);
+      if (redirect_i) index_q <= redirect_index_i;
+      else if (take) index_q <= followed_o ? {handed.src1, handed.src0} : index_q + 1'b1;
+      if (redirect_i) ahead_q <= '0;
+      else ahead_q <= ahead_q + (CountW + 1)'(follow) - (CountW + 1)'(loop_i);
     end
   end
 
-  npu_fifo #(
-    .DataT(word_t),
+  npu_flush_fifo #(
+    .DataT(slot_t),
     .Depth(QueueWords)
   ) u_queue (
     .clk_i,
     .rst_ni,
-    .valid_i(r_valid_i),
+    .flush_i(redirect_i),
+    .valid_i(wanted),
     .ready_o(room),
-    .data_i (r_data_i),
+    .data_i (slot),
     .valid_o(valid_o),
     .ready_i(ready_i),
-    .data_o (word_o),
-    .count_o()
+    .data_o (head),
+    .count_o(count)
   );
 
 `ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!rst_ni) r_valid_i |-> room)
+  assert property (@(posedge clk_i) disable iff (!rst_ni) wanted |-> room)
   else $error("npu_fetch: a word came for which there is no room");
+  assert property (@(posedge clk_i) disable iff (!rst_ni) loop_i |-> ahead_q != '0)
+  else $error("npu_fetch: a loop is dispatched that was not followed");
 `endif
 
 endmodule

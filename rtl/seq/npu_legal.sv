@@ -13,15 +13,18 @@ module npu_legal
   parameter int unsigned AccRows  = 128,
   parameter int unsigned NormMax  = 8192
 ) (
-  input  instr_t  word_i,
-  input  logic    has_prefix_i,
-  input  prefix_t prefix_i,
+  input instr_t         word_i,
+  input logic           has_prefix_i,
+  input prefix_t        prefix_i,
+  input logic    [31:0] length_i,      // words of the program
 
   output error_e    error_o,
   output mem_addr_t error_addr_o,
   output term_t     term_o       [NumTerms],
   output logic      check_heads_o             // M must still be found to be a multiple of K
 );
+
+  localparam int unsigned Edge = tile_edge(ArrayDim);
 
   logic gemm_bad_field, gemm_bad_dim;
   term_t gemm_term[NumTerms];
@@ -46,13 +49,23 @@ module npu_legal
   vec_imm_t vec;
   softmax_imm_t smx;
   layernorm_imm_t nrm;
-  logic vec_binary, vec_table_sram;
+  embed_imm_t embed;
+  logic [16:0] heads;
+  logic vec_binary, vec_table_sram, staged;
+  dim_t m, n;  // the largest that they may be
+  logic [15:0] n_words;
 
   assign bits = word_i;
   assign value = {word_i.src1, word_i.src0};
   assign vec = vec_imm_t'(word_i.imm);
   assign smx = softmax_imm_t'(word_i.imm);
   assign nrm = layernorm_imm_t'(word_i.imm);
+  assign embed = embed_imm_t'(word_i.imm);
+  assign heads = 17'(word_i.imm[15:8]) + 1'b1;
+  assign staged = word_i.flags[FlagStage];
+  assign m = extent(word_i.m);
+  assign n = extent(word_i.n);
+  assign n_words = words_of({2'b0, n});
   assign vec_binary = vec.op inside {VecAdd, VecSub, VecMul};
   assign vec_table_sram = vec.op == VecTable && !vec.stream;
   assign prefix_used = {
@@ -71,15 +84,31 @@ module npu_legal
   assign bad_prefix = prefix_extra != '0 || (has_prefix_i && !takes_prefix(word_i.opcode));
   assign bad_common = spare_set != '0 || bad_prefix;
 
-  function automatic logic bad_extent(dim_t x);
+  // A dimension that must be a number
+  function automatic logic bad_number(dim_t x);
     return x == '0 || x >= DynamicDim;
   endfunction
 
   // A matrix operand: rows at a pitch, the last of them `words` long
   function automatic term_t matrix(sram_addr_t start, dim_t rows, sram_addr_t pitch,
                                    logic [15:0] words);
-    return '{1'b1, 17'(rows) - 1'b1, 20'(pitch_or(pitch, words)), 20'(words), start};
+    sram_addr_t given;
+    given = pitch_or(pitch, words);
+    return '{1'b1, 1'b0, 17'(rows) - 1'b1, 20'(given), 20'(words), start};
   endfunction
+
+  // The same with the span as the length of a row
+  function automatic term_t long_rows(sram_addr_t start, dim_t rows, sram_addr_t pitch);
+    return '{1'b1, 1'b1, 17'(rows) - 1'b1, 20'(pitch), '0, start};
+  endfunction
+
+  function automatic term_t product(logic [16:0] a, logic [19:0] b, logic [19:0] c);
+    return '{1'b1, 1'b0, a, b, c, '0};
+  endfunction
+
+  // Words of norm parameters behind their first 64 bytes, in units of 64 bytes
+  logic [11:0] param_blocks;
+  assign param_blocks = n_words[11:0];
 
   always_comb begin
     bad_field     = 1'b0;
@@ -90,15 +119,36 @@ module npu_legal
 
     unique case (word_i.opcode)
       OpDmaLoad, OpDmaStore: begin
-        bad_dim = bad_extent(word_i.m) || bad_extent(word_i.n);
-        term_o[0] = matrix(word_i.dst, word_i.m, prefix_i.cp, words_of({2'b0, word_i.n}));
-        term_o[TermSpan] = '{
-            1'b1,
-            17'(word_i.m) - 1'b1,
-            (word_i.k == '0) ? 20'({words_of({2'b0, word_i.n}), 4'b0}) : {word_i.k, 4'b0},
-            20'(word_i.n),
-            '0
-        };
+        bad_dim = bad_number(word_i.m) || bad_number(word_i.n);
+        term_o[TermRange] = matrix(word_i.dst, m, prefix_i.cp, n_words);
+        term_o[TermSpan] =
+            product(17'(m) - 1'b1, {pitch_or(word_i.k, n_words), 4'b0}, 20'(word_i.n));
+      end
+
+      OpEmbed: begin
+        bad_field = embed.index == 2'd3 || (embed.index != 2'd1 && word_i.src0 != '0);
+        bad_dim   = bad_number(word_i.m) || bad_number(word_i.n);
+        bad_dim |= embed.index == 2'd0 && word_i.m != 16'd1;
+        term_o[TermRange] = matrix(word_i.dst, m, prefix_i.cp, n_words);
+        if (embed.index == 2'd1) begin
+          term_o[TermRange+1] = matrix(word_i.src0, 16'd1, '0, words_of({m, 2'b0}));
+        end
+        term_o[TermSpan] =
+            product(17'(m) - 1'b1, {pitch_or(word_i.k, n_words), 4'b0}, 20'(word_i.n));
+      end
+
+      OpKvAppend: begin
+        bad_field = !staged && (word_i.dst != '0 || word_i.src1 != '0);
+        bad_dim = bad_number(word_i.n) || bad_number(word_i.k);
+        term_o[TermRange+1] = long_rows(word_i.src0, word_i.k, prefix_i.ap);
+        term_o[TermSpan] = product(heads, 20'(n_words), '0);
+      end
+
+      OpKvRead: begin
+        bad_dim = bad_number(word_i.n) || word_i.k == '0;
+        term_o[TermRange] = long_rows(word_i.dst, 16'(heads), prefix_i.cp);
+        term_o[TermSpan] = product(17'((32'(extent(word_i.k)) + Edge - 1) / Edge),
+                                   20'(tile_row_words(word_i.n, Edge)), '0);
       end
 
       OpGemm: begin
@@ -115,68 +165,79 @@ module npu_legal
         bad_field |= vec.sh != '0 && !(vec.op inside {VecMul, VecScaleShift});
         bad_field |= word_i.src1 != '0 && !(vec_binary || vec.op == VecClamp || vec_table_sram);
         bad_field |= word_i.k != '0 && !(vec.op inside {VecScaleShift, VecClamp});
-        bad_dim = bad_extent(word_i.m) || bad_extent(word_i.n);
-        term_o[0] =
-            matrix(word_i.dst, word_i.m, prefix_i.cp, words_of(row_bytes(word_i.n, vec.c16)));
-        term_o[1] =
-            matrix(word_i.src0, word_i.m, prefix_i.ap, words_of(row_bytes(word_i.n, vec.a16)));
+        bad_dim = word_i.m == '0 || bad_number(word_i.n);
+        term_o[TermRange] = matrix(word_i.dst, m, prefix_i.cp, words_of(row_bytes(n, vec.c16)));
+        term_o[TermRange+1] = matrix(word_i.src0, m, prefix_i.ap, words_of(row_bytes(n, vec.a16)));
         if (vec_binary) begin
-          term_o[2] =
-              matrix(word_i.src1, word_i.m, prefix_i.bp, words_of(row_bytes(word_i.n, vec.a16)));
+          term_o[TermRange+2] =
+              matrix(word_i.src1, m, prefix_i.bp, words_of(row_bytes(n, vec.a16)));
         end else if (vec_table_sram) begin
-          term_o[2] = matrix(word_i.src1, 16'd1, '0, 16'd16);
+          term_o[TermRange+2] = matrix(word_i.src1, 16'd1, '0, 16'd16);
         end
-        if (vec.stream) term_o[TermShare] = '{1'b1, '0, '0, 20'd4, '0};
+        if (vec.stream) term_o[TermShare] = product('0, '0, 20'd4);
       end
 
       OpSoftmax: begin
         bad_field = smx.out == 2'd3 || (smx.out == 2'd0 && word_i.src1 != '0);
-        bad_dim = bad_extent(word_i.m) || bad_extent(word_i.n) || word_i.k >= DynamicDim;
-        check_heads_o = word_i.k != '0 && word_i.k != word_i.m;
-        term_o[0] = matrix(word_i.dst, word_i.m, prefix_i.cp,
-                           words_of(row_bytes(up16(word_i.n), smx.out == 2'd2)));
-        term_o[1] =
-            matrix(word_i.src0, word_i.m, prefix_i.ap, words_of(row_bytes(word_i.n, !smx.score8)));
-        if (smx.out != 2'd0) term_o[2] = matrix(word_i.src1, word_i.m, 16'd1, 16'd1);
+        bad_dim = word_i.m == '0 || word_i.n == '0 || word_i.k >= DynamicDim;
+        check_heads_o = word_i.k != '0 && word_i.k != word_i.m && word_i.m < DynamicDim;
+        term_o[TermRange] =
+            matrix(word_i.dst, m, prefix_i.cp, words_of(row_bytes(up16(n), smx.out == 2'd2)));
+        term_o[TermRange+1] =
+            matrix(word_i.src0, m, prefix_i.ap, words_of(row_bytes(n, !smx.score8)));
+        if (smx.out != 2'd0) term_o[TermRange+2] = matrix(word_i.src1, m, 16'd1, 16'd1);
       end
 
-      OpLayernorm: begin
+      OpLayernorm, OpRmsnorm: begin
         bad_field = nrm.stream && word_i.src1 != '0;
-        bad_dim = bad_extent(word_i.m) || bad_extent(word_i.n) || word_i.n > dim_t'(NormMax);
-        term_o[0] =
-            matrix(word_i.dst, word_i.m, prefix_i.cp, words_of(row_bytes(word_i.n, nrm.out16)));
-        term_o[1] = matrix(word_i.src0, word_i.m, prefix_i.ap, words_of(row_bytes(word_i.n, 1'b1)));
+        bad_dim = word_i.m == '0 || bad_number(word_i.n) || word_i.n > dim_t'(NormMax);
+        term_o[TermRange] = matrix(word_i.dst, m, prefix_i.cp, words_of(row_bytes(n, nrm.out16)));
+        term_o[TermRange+1] = matrix(word_i.src0, m, prefix_i.ap, words_of(row_bytes(n, 1'b1)));
         if (nrm.stream) begin
-          term_o[TermShare] = '{1'b1, '0, '0, 20'd1 + 20'(up16(word_i.n) >> 4), '0};
+          term_o[TermShare] = product('0, '0, 20'd1 + 20'(param_blocks));
         end else begin
-          term_o[2] = matrix(word_i.src1, 16'd1, '0, 16'd4 + 16'(up16(word_i.n) >> 2));
+          term_o[TermRange+2] = matrix(word_i.src1, 16'd1, '0, 16'd4 + {2'b0, param_blocks, 2'b0});
         end
       end
 
-      OpGelu: begin
+      OpRope: begin
+        bad_dim = word_i.m == '0 || bad_number(word_i.n) || bad_number(word_i.k) || word_i.n[0];
+        term_o[TermRange] = long_rows(word_i.dst, m, prefix_i.cp);
+        term_o[TermRange+1] = long_rows(word_i.src0, m, prefix_i.ap);
+        term_o[TermRange+2] = matrix(word_i.src1, m, prefix_i.bp, words_of(row_bytes(n, 1'b1)));
+        term_o[TermSpan] = product(17'(word_i.k), 20'(n_words), '0);
+      end
+
+      OpGelu, OpSilu: begin
         bad_field = word_i.imm[0] && word_i.src1 != '0;
-        bad_dim   = bad_extent(word_i.m) || bad_extent(word_i.n);
-        term_o[0] = matrix(word_i.dst, word_i.m, prefix_i.cp, words_of({2'b0, word_i.n}));
-        term_o[1] = matrix(word_i.src0, word_i.m, prefix_i.ap, words_of({2'b0, word_i.n}));
-        if (word_i.imm[0]) term_o[TermShare] = '{1'b1, '0, '0, 20'd4, '0};
-        else term_o[2] = matrix(word_i.src1, 16'd1, '0, 16'd16);
+        bad_dim = word_i.m == '0 || bad_number(word_i.n);
+        term_o[TermRange] = matrix(word_i.dst, m, prefix_i.cp, n_words);
+        term_o[TermRange+1] = matrix(word_i.src0, m, prefix_i.ap, n_words);
+        if (word_i.imm[0]) term_o[TermShare] = product('0, '0, 20'd4);
+        else term_o[TermRange+2] = matrix(word_i.src1, 16'd1, '0, 16'd16);
       end
 
       OpBarrier: bad_field = word_i.m[15:6] != '0 || word_i.n > 16'd4;
+      OpLoop: bad_field = value >= length_i;
 
       OpSet: begin
-        if (word_i.dst == SetStream) begin
-          bad_field = word_i.flags[FlagAdd];
-          bad_value = value[5:0] != '0;
-        end else if (word_i.dst >= SetBase0 && word_i.dst <= SetBase7) begin
-          bad_value = value[3:0] != '0;
-        end else if (word_i.dst != SetPos) begin
-          bad_field = 1'b1;
-        end
+        unique case (word_i.dst) inside
+          SetStream: begin
+            bad_field = word_i.flags[FlagAdd];
+            bad_value = value[5:0] != '0;
+          end
+          SetKvbase, SetKvlayer, SetKvhead, SetKvvoff: bad_value = value[7:0] != '0;
+          [SetBase0 : SetBase7]: bad_value = value[3:0] != '0;
+          SetPos, SetToken, SetWindow, SetOutcnt, SetLoopleft, SetEos, SetKvcap: ;
+          default: bad_field = 1'b1;
+        endcase
       end
 
       default: ;
     endcase
+    if (word_i.opcode inside {OpKvAppend, OpKvRead}) begin
+      bad_field |= prefix_i.base[$clog2(Edge)-1:0] != '0;
+    end
   end
 
   always_comb begin

@@ -23,7 +23,9 @@ module npu_legal_gemm
   localparam int unsigned Edge = tile_edge(ArrayDim);
 
   gemm_mode_t mode;
-  logic mode_word, requant, stream, has_d, uses_mul, uses_sums, wide, dynamic, transpose;
+  logic mode_word, requant, stream, has_d, uses_mul, uses_sums, wide, transpose, no_output;
+  logic dynamic_m, dynamic_n, dynamic_k;
+  dim_t m, n, k;  // the largest that they may be
   assign mode      = gemm_mode(word_i);
   assign mode_word = word_i.flags[FlagMode];
   assign requant   = word_i.flags[FlagRequant];
@@ -33,7 +35,13 @@ module npu_legal_gemm
   assign uses_mul  = mode.op == 2'd2 || (mode_word && requant && mode.q == 2'd0);
   assign uses_sums = mode_word && requant && mode.q == 2'd3;
   assign wide      = mode.a_type[1];
-  assign dynamic   = word_i.m >= DynamicDim || word_i.n >= DynamicDim || word_i.k >= DynamicDim;
+  assign no_output = mode.out == 2'd3;
+  assign dynamic_m = word_i.m >= DynamicDim;
+  assign dynamic_n = word_i.n >= DynamicDim;
+  assign dynamic_k = word_i.k >= DynamicDim;
+  assign m         = extent(word_i.m);
+  assign n         = extent(word_i.n);
+  assign k         = extent(word_i.k);
 
   // ---------------------------------------------------------------------------------------------
   // Fields
@@ -45,7 +53,8 @@ module npu_legal_gemm
                 word_i.imm[15:14] != '0 || (!requant && word_i.flags[FlagRelu]);
 
     bad_mode = mode.reserved || mode.b_form == 2'd3 || mode.op == 2'd3 ||
-               mode.fmt != '0 || mode.argmax || mode.out == 2'd3;
+               mode.fmt != '0 || (mode.argmax && mode.out == 2'd2);
+    bad_mode |= no_output && (!mode.argmax || word_i.dst != '0);
     if (!requant) begin
       bad_mode |= mode.q != '0 || mode.out != 2'd2 || word_i.flags[FlagRelu] || mode.activation ||
                   mode.op != '0;
@@ -60,19 +69,21 @@ module npu_legal_gemm
 
     bad_operand = stream && !has_d && word_i.src1 != '0;
     bad_operand |= has_d && mode_word && !stream && !has_prefix_i;
-    bad_operand |= word_i.flags[FlagAccumulate] && mode.out != 2'd2 && gemm_d(
+    bad_operand |= word_i.flags[FlagAccumulate] && !mode.out[1] && gemm_d(
         word_i, mode, has_prefix_i, prefix_i
     ) == word_i.dst;
     bad_operand |= mode_word && requant && mode.q == 2'd0 &&
                    (prefix_i.mul == '0 || prefix_i.mul[15]);
     bad_operand |= uses_sums && !has_prefix_i;
 
-    bad_prefix = prefix_i.bp != '0 && mode.b_form != 2'd0;
+    bad_prefix = prefix_i.cp != '0 && no_output;
+    bad_prefix |= prefix_i.bp != '0 && mode.b_form != 2'd0;
     bad_prefix |= prefix_i.d != '0 && !(has_d && !stream);
     bad_prefix |= prefix_i.dp != '0 && !has_d;
     bad_prefix |= prefix_i.mul != '0 && !uses_mul && !uses_sums;
     bad_prefix |= prefix_i.sh != '0 && !uses_mul;
-    bad_prefix |= (prefix_i.base != '0 && !dynamic) || prefix_i.base[3:0] != '0;
+    bad_prefix |= prefix_i.base != '0 && !(dynamic_m || dynamic_n || dynamic_k);
+    bad_prefix |= prefix_i.base[$clog2(Edge)-1:0] != '0;
 
     bad_field_o = (mode_word ? bad_mode : bad_plain) || bad_operand || bad_prefix;
   end
@@ -80,8 +91,14 @@ module npu_legal_gemm
   // ---------------------------------------------------------------------------------------------
   // Dimensions
   // ---------------------------------------------------------------------------------------------
-  assign bad_dim_o = word_i.m == '0 || word_i.n == '0 || word_i.k == '0 || dynamic ||
-                     word_i.m > dim_t'(wide ? AccRows / 2 : AccRows);
+  always_comb begin
+    bad_dim_o = word_i.m == '0 || word_i.n == '0 || word_i.k == '0;
+    bad_dim_o |= m > dim_t'(wide ? AccRows / 2 : AccRows);
+    bad_dim_o |= stream && (dynamic_n || dynamic_k);
+    bad_dim_o |= mode_word && mode.q == 2'd2 && dynamic_n;
+    bad_dim_o |= wide && mode.out == 2'd2 && dynamic_m;
+    bad_dim_o |= mode.argmax && word_i.m != 16'd1;
+  end
 
   // ---------------------------------------------------------------------------------------------
   // Ranges and share
@@ -91,56 +108,45 @@ module npu_legal_gemm
   logic [31:0] tiles_n, tiles_k;
 
   assign c_words = words_of(gemm_c_bytes(word_i, mode));
-  assign a_words = words_of(row_bytes(word_i.k, wide));
-  assign b_words = words_of({2'b0, transpose ? word_i.k : word_i.n});
+  assign a_words = words_of(row_bytes(k, wide));
+  assign b_words = words_of({2'b0, transpose ? k : n});
   assign d_words = words_of(gemm_d_bytes(word_i, mode));
-  assign tiles_n = (32'(word_i.n) + Edge - 1) / Edge;
-  assign tiles_k = (32'(word_i.k) + Edge - 1) / Edge;
+  assign tiles_n = (32'(n) + Edge - 1) / Edge;
+  assign tiles_k = (32'(k) + Edge - 1) / Edge;
   assign n_edge  = 17'(tiles_n * Edge);
   assign k_edge  = 17'(tiles_k * Edge);
 
   logic [16:0] c_rows, d_rows;
-  assign c_rows = (wide && !requant) ? {word_i.m, 1'b0} : {1'b0, word_i.m};
-  assign d_rows = (wide && word_i.flags[FlagAccumulate]) ? {word_i.m, 1'b0} : {1'b0, word_i.m};
+  assign c_rows = (wide && !requant) ? {m, 1'b0} : {1'b0, m};
+  assign d_rows = (wide && word_i.flags[FlagAccumulate]) ? {m, 1'b0} : {1'b0, m};
+
+  sram_addr_t c_pitch, a_pitch, b_pitch, d_pitch, d_start;
+  logic [16:0] b_rows;
+  assign c_pitch = pitch_or(prefix_i.cp, c_words);
+  assign a_pitch = pitch_or(prefix_i.ap, a_words);
+  assign b_pitch = pitch_or(prefix_i.bp, b_words);
+  assign d_pitch = pitch_or(prefix_i.dp, d_words);
+  assign d_start = gemm_d(word_i, mode, has_prefix_i, prefix_i);
+  assign b_rows  = {1'b0, transpose ? n : k};
 
   always_comb begin
     for (int unsigned t = 0; t < NumTerms; t++) term_o[t] = '0;
 
-    term_o[0] = '{
-        1'b1,
-        c_rows - 1'b1,
-        20'(pitch_or(prefix_i.cp, c_words)),
-        20'(c_words),
-        word_i.dst
-    };
-    term_o[1] = '{
-        1'b1,
-        17'(word_i.m) - 1'b1,
-        20'(pitch_or(prefix_i.ap, a_words)),
-        20'(a_words),
-        word_i.src0
-    };
+    if (!no_output) begin
+      term_o[TermRange] = '{1'b1, 1'b0, c_rows - 1'b1, 20'(c_pitch), 20'(c_words), word_i.dst};
+    end
+    term_o[TermRange+1] = '{1'b1, 1'b0, 17'(m) - 1'b1, 20'(a_pitch), 20'(a_words), word_i.src0};
     if (mode.b_form == 2'd0) begin
-      term_o[2] = '{
-          1'b1,
-          17'(transpose ? word_i.n : word_i.k) - 1'b1,
-          20'(pitch_or(prefix_i.bp, b_words)),
-          20'(b_words),
-          word_i.src1
-      };
+      term_o[TermRange+2] = '{1'b1, 1'b0, b_rows - 1'b1, 20'(b_pitch), 20'(b_words), word_i.src1};
     end else if (mode.b_form == 2'd1) begin
-      term_o[2] = '{1'b1, n_edge, 20'(k_edge >> 4), '0, word_i.src1};
+      term_o[TermRange+2] = '{1'b1, 1'b0, n_edge, 20'(k_edge >> 4), '0, word_i.src1};
     end
     if (has_d) begin
-      term_o[3] = '{
-          1'b1,
-          d_rows - 1'b1,
-          20'(pitch_or(prefix_i.dp, d_words)),
-          20'(d_words),
-          gemm_d(word_i, mode, has_prefix_i, prefix_i)
-      };
+      term_o[TermRange+3] = '{1'b1, 1'b0, d_rows - 1'b1, 20'(d_pitch), 20'(d_words), d_start};
     end
-    if (uses_sums) term_o[4] = '{1'b1, 17'(word_i.m) - 1'b1, 20'd1, 20'd1, prefix_i.mul};
+    if (uses_sums) begin
+      term_o[TermRange+4] = '{1'b1, 1'b0, 17'(m) - 1'b1, 20'd1, 20'd1, prefix_i.mul};
+    end
 
     // In units of 64 bytes, so that the factor stays short
     term_o[TermShare].valid = 1'b1;

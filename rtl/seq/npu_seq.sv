@@ -21,19 +21,21 @@ module npu_seq
   input mem_addr_t        ucode_base_i,
   input logic      [31:0] ucode_length_i,
   input logic      [31:0] stream_length_i,
-  input mem_addr_t        base_i         [8],
-  input logic      [31:0] pos_i,
+  input machine_t         start_regs_i,
 
   output mem_req_t rd_req_o,
   input  logic     rd_ready_i,
   input  logic     r_valid_i,
   input  word_t    r_data_i,
 
-  output logic           ticket_valid_o,
-  input  logic           ticket_ready_i,
-  output logic           ticket_rewind_o,
-  output engine_e        ticket_engine_o,
-  output logic    [31:0] ticket_offset_o,
+  output machine_t regs_o,  // as they are now
+
+  input  argmax_t argmax_i,
+  output logic    argmax_clear_o,
+
+  output logic    ticket_valid_o,
+  input  logic    ticket_ready_i,
+  output ticket_t ticket_o,
 
   output logic       [NumEngines-1:0] cmd_valid_o,
   input  logic       [NumEngines-1:0] cmd_ready_i,
@@ -55,7 +57,10 @@ module npu_seq
 
   localparam int unsigned QueueDepth = 4;
 
-  logic word_valid, word_ready, past_end, entry_valid, entry_ready;
+  logic word_valid, word_ready, followed, past_end, entry_valid, entry_ready;
+  logic redirect;
+  instr_idx_t redirect_index;
+  logic [31:0] length;
   word_t word;
   instr_idx_t index;
   entry_t entry;
@@ -64,13 +69,19 @@ module npu_seq
     .clk_i,
     .rst_ni,
     .start_i,
-    .base_i    (ucode_base_i),
-    .length_i  (ucode_length_i),
-    .valid_o   (word_valid),
-    .ready_i   (word_ready),
-    .word_o    (word),
-    .index_o   (index),
-    .past_end_o(past_end),
+    .base_i          (ucode_base_i),
+    .length_i        (ucode_length_i),
+    .length_o        (length),
+    .redirect_i      (redirect),
+    .redirect_index_i(redirect_index),
+    .loops_left_i    (regs_o.loopleft),
+    .loop_i          (fire_o && entry.followed),
+    .valid_o         (word_valid),
+    .ready_i         (word_ready),
+    .word_o          (word),
+    .index_o         (index),
+    .followed_o      (followed),
+    .past_end_o      (past_end),
     .rd_req_o,
     .rd_ready_i,
     .r_valid_i,
@@ -85,11 +96,14 @@ module npu_seq
   ) u_check (
     .clk_i,
     .rst_ni,
+    .flush_i      (redirect),
     .word_valid_i (word_valid),
     .word_ready_o (word_ready),
     .word_i       (word),
     .index_i      (index),
+    .followed_i   (followed),
     .past_end_i   (past_end),
+    .length_i     (length),
     .entry_valid_o(entry_valid),
     .entry_ready_i(entry_ready),
     .entry_o      (entry)
@@ -103,30 +117,35 @@ module npu_seq
   nrm_cmd_t   nrm;
   vec_cmd_t   vec;
 
-  npu_dispatch u_dispatch (
+  npu_dispatch #(
+    .Edge     (tile_edge(ArrayDim)),
+    .SramWords(SramWords)
+  ) u_dispatch (
     .clk_i,
     .rst_ni,
     .start_i,
-    .base_i,
-    .pos_i,
+    .start_regs_i,
     .stream_length_i,
     .stop_i,
-    .entry_valid_i(entry_valid),
-    .entry_ready_o(entry_ready),
-    .entry_i      (entry),
+    .entry_valid_i   (entry_valid),
+    .entry_ready_o   (entry_ready),
+    .entry_i         (entry),
+    .redirect_o      (redirect),
+    .redirect_index_o(redirect_index),
+    .regs_o,
+    .argmax_i,
+    .argmax_clear_o,
     .ticket_valid_o,
     .ticket_ready_i,
-    .ticket_rewind_o,
-    .ticket_engine_o,
-    .ticket_offset_o,
-    .cmd_valid_o  (push),
-    .cmd_ready_i  (push_ready),
-    .load_o       (load),
-    .store_o      (store),
-    .gemm_o       (gemm),
-    .smx_o        (smx),
-    .nrm_o        (nrm),
-    .vec_o        (vec),
+    .ticket_o,
+    .cmd_valid_o     (push),
+    .cmd_ready_i     (push_ready),
+    .load_o          (load),
+    .store_o         (store),
+    .gemm_o          (gemm),
+    .smx_o           (smx),
+    .nrm_o           (nrm),
+    .vec_o           (vec),
     .done_i,
     .end_o,
     .fault_o,

@@ -15,22 +15,41 @@ package npu_seq_pkg;
     error_e      error;       // of the checks that do not depend on registers
     mem_addr_t   error_addr;
     logic [31:0] share;       // bytes of the stream that it takes
-    logic [36:0] span;        // bytes of memory from its first to its last
+    // DMA and EMBED: bytes of memory from the first to the last if rows lie one pitch apart. ROPE
+    // and KV_APPEND: words of a row. KV_READ: words of a head's staging tiles.
+    logic [36:0] span;
+    logic        followed;    // a LOOP, behind which the word at its target comes
   } entry_t;
 
   // One product that the checks need: a * b + c
   typedef struct packed {
     logic        valid;
+    logic        uses_span;  // c is the span, and so is b if it is zero
     logic [16:0] a;
     logic [19:0] b;
     logic [19:0] c;
-    sram_addr_t  start;  // of an SRAM operand, in words
+    sram_addr_t  start;      // of an SRAM operand, in words
   } term_t;
 
+  // Terms in the order in which they are formed; operands in the order of their checks
   localparam int unsigned NumRanges = 5;  // SRAM operands of an instruction
-  localparam int unsigned TermShare = NumRanges;
-  localparam int unsigned TermSpan = NumRanges + 1;
+  localparam int unsigned TermSpan = 0;
+  localparam int unsigned TermRange = 1;
+  localparam int unsigned TermShare = NumRanges + 1;
   localparam int unsigned NumTerms = NumRanges + 2;
+
+  // The largest value of a dimension field: its number, or the cap of a dynamic one
+  function automatic dim_t extent(dim_t field);
+    if (field < DynamicDim) return field;
+    return (field[10:0] == '0) ? 16'd32768 : {1'b0, field[10:0], 4'b0};
+  endfunction
+
+  // Words of the tiles that hold the lanes of one tile edge of positions
+  function automatic logic [17:0] tile_row_words(dim_t lanes, int unsigned edge_lanes);
+    logic [31:0] tiles;
+    tiles = (32'(lanes) + edge_lanes - 1) / edge_lanes;
+    return 18'(tiles * (edge_lanes * edge_lanes / WordBytes));
+  endfunction
 
   // Words that hold the given number of bytes
   function automatic logic [15:0] words_of(logic [17:0] bytes);
@@ -68,13 +87,13 @@ package npu_seq_pkg;
 
   // Bytes per row of a GEMM's C and D
   function automatic logic [17:0] gemm_c_bytes(instr_t word, gemm_mode_t mode);
-    return {2'b0, word.n} << mode.out;
+    return {2'b0, extent(word.n)} << mode.out;
   endfunction
 
   function automatic logic [17:0] gemm_d_bytes(instr_t word, gemm_mode_t mode);
-    if (word.flags[FlagAccumulate]) return {2'b0, word.n} << 2;
-    if (mode.op == 2'd1 && mode.out == 2'd1) return {2'b0, word.n} << 1;
-    return {2'b0, word.n};
+    if (word.flags[FlagAccumulate]) return {2'b0, extent(word.n)} << 2;
+    if (mode.op == 2'd1 && mode.out[0]) return {2'b0, extent(word.n)} << 1;
+    return {2'b0, extent(word.n)};
   endfunction
 
   // Bytes per row of operands whose elements are one or two bytes

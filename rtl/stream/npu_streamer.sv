@@ -3,13 +3,13 @@
 // The parameter streamer reads the packed parameters of a program from memory, in the order in
 // which the engines consume them, as far ahead as the FIFO has room and without regard to what the
 // program is doing. Each instruction that takes a share of the stream draws a ticket when it is
-// dispatched; shares are handed out in ticket order. A rewind ticket moves the stream to another
-// offset, unless that is where it stands anyway. A limit on the bursts under way keeps the queue in
+// dispatched; shares are handed out in ticket order, or dropped. A seek moves the stream to another
+// offset. While turns of a loop are left, the end of the stream is followed by its start, so that a
+// loop finds the first shares of its next turn here. A limit on the bursts under way keeps the queue in
 // the memory short, for the sake of loads, which would have to wait behind them.
 
 module npu_streamer
   import npu_pkg::*;
-  import npu_isa_pkg::*;
 #(
   parameter int unsigned FifoWords = 2048
 ) (
@@ -27,11 +27,11 @@ module npu_streamer
   output logic      [31:0] length_o,
 
   // Tickets
-  input  logic           ticket_valid_i,
-  output logic           ticket_ready_o,
-  input  logic           ticket_rewind_i,
-  input  engine_e        ticket_engine_i,
-  input  logic    [31:0] ticket_offset_i,  // of a rewind
+  input  logic    ticket_valid_i,
+  output logic    ticket_ready_o,
+  input  ticket_t ticket_i,
+
+  input logic loop_i,  // turns of a loop are left
 
   // Shares, one beat of 64 bytes at a time, to the engine that holds the oldest ticket
   output logic  [NumEngines-1:0] beat_valid_o,
@@ -46,39 +46,37 @@ module npu_streamer
   input  word_t    r_data_i
 );
 
-  typedef struct packed {
-    logic        rewind;
-    engine_e     engine;
-    logic [31:0] offset;
-  } ticket_t;
-
   localparam int unsigned RoomW = $clog2(FifoWords + 1);
+  localparam int unsigned Tickets = 16;
+  localparam int unsigned TicketW = $clog2(Tickets + 1);
 
-  ticket_t ticket, drawn;
+  ticket_t ticket;
   logic ticket_valid, ticket_pop;
-
-  assign drawn = '{rewind: ticket_rewind_i, engine: ticket_engine_i, offset: ticket_offset_i};
 
   npu_fifo #(
     .DataT(ticket_t),
-    .Depth(16)
+    .Depth(Tickets)
   ) u_tickets (
     .clk_i,
     .rst_ni,
     .valid_i(ticket_valid_i),
     .ready_o(ticket_ready_o),
-    .data_i (drawn),
+    .data_i (ticket_i),
     .valid_o(ticket_valid),
     .ready_i(ticket_pop),
     .data_o (ticket),
     .count_o()
   );
 
-  // Rewind: stop asking, let what is under way arrive and vanish, flush, go on at the new offset.
-  logic rewind, flush;
+  // The end of the stream is taken, and what comes next is its start: nothing to do
+  logic wrapped_q, at_start;
+  assign at_start = ticket_valid && ticket.op == TicketWrap && wrapped_q;
+
+  // Seek: stop asking, let what is under way arrive and vanish, flush, go on at the new offset.
+  logic seek, flush;
   logic [RoomW-1:0] pending_q;  // words asked for and not yet arrived
-  assign rewind = ticket_valid && ticket.rewind;
-  assign flush  = rewind && pending_q == '0;
+  assign seek  = ticket_valid && ticket.op inside {TicketSeek, TicketWrap} && !at_start;
+  assign flush = seek && pending_q == '0;
 
   // ---------------------------------------------------------------------------------------------
   // Reading ahead
@@ -97,10 +95,16 @@ module npu_streamer
   assign addr = base_q + offset_q;
   assign burst = burst_words(addr, (length_q - offset_q) >> 4);
   assign within_limit = limit_i == '0 || 32'(pending_q) + {26'b0, burst} <= 32'(limit_i) * MaxBurst;
+  // Tickets that will want the start behind the end
+  logic [TicketW-1:0] wraps_q;
+  logic wrap_drawn, wrap_popped, wrap;
+  assign wrap_drawn = ticket_valid_i && ticket_ready_o && ticket_i.op == TicketWrap;
+  assign wrap_popped = ticket_pop && ticket.op == TicketWrap;
+  assign wrap = active_q && offset_q == length_q && !wrapped_q && (loop_i || wraps_q != '0);
   assign has_room = 32'(room_q) >= {26'b0, burst};
 
   always_comb begin
-    rd_req_o.valid = active_q && offset_q < length_q && has_room && within_limit && !rewind;
+    rd_req_o.valid = active_q && offset_q < length_q && has_room && within_limit && !seek;
     rd_req_o.addr  = addr;
     rd_req_o.len   = {2'b0, burst} - 8'd1;
     rd_req_o.instr = '0;
@@ -117,16 +121,26 @@ module npu_streamer
       base_q    <= '0;
       length_q  <= '0;
       offset_q  <= '0;
+      wrapped_q <= 1'b0;
+      wraps_q   <= '0;
       room_q    <= RoomW'(FifoWords);
       pending_q <= '0;
     end else begin
+      wraps_q <= wraps_q + TicketW'(wrap_drawn) - TicketW'(wrap_popped);
       if (start_i) begin
         active_q <= 1'b1;
         base_q   <= base_i;
         length_q <= length_i;
         offset_q <= '0;
       end else if (flush) begin
-        offset_q <= ticket.offset;
+        offset_q  <= ticket.bytes;
+        wrapped_q <= 1'b0;
+      end else if (at_start) begin
+        wrapped_q <= 1'b0;
+        if (issue) offset_q <= offset_q + {22'b0, burst, 4'b0};
+      end else if (wrap) begin
+        offset_q  <= '0;
+        wrapped_q <= 1'b1;
       end else if (issue) begin
         offset_q <= offset_q + {22'b0, burst, 4'b0};
       end
@@ -152,11 +166,24 @@ module npu_streamer
   // ---------------------------------------------------------------------------------------------
   // Handing out
   // ---------------------------------------------------------------------------------------------
-  logic serve;
-  assign serve       = ticket_valid && !ticket.rewind;
+  logic serve, drop;
+  logic [31:0] dropped_q;  // bytes
+  assign serve       = ticket_valid && ticket.op == TicketShare;
+  assign drop        = ticket_valid && ticket.op == TicketDrop;
   assign beat_data_o = beat;
-  assign beat_ready  = serve && beat_ready_i[ticket.engine];
-  assign ticket_pop  = flush || (serve && beat_take && beat_last_i[ticket.engine]);
+  assign beat_ready  = drop || (serve && beat_ready_i[ticket.engine]);
+
+  always_comb begin
+    ticket_pop = flush || at_start;
+    if (serve) ticket_pop = beat_take && beat_last_i[ticket.engine];
+    if (drop) ticket_pop = beat_take && dropped_q + BeatBytes == ticket.bytes;
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) dropped_q <= '0;
+    else if (ticket_pop) dropped_q <= '0;
+    else if (drop && beat_take) dropped_q <= dropped_q + BeatBytes;
+  end
 
   always_comb begin
     beat_valid_o = '0;

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The dimensions of an instruction at its dispatch: numbers as they are, dynamic ones from the
+// number of visible keys. Combinational.
+
+module npu_extents
+  import npu_pkg::*;
+  import npu_isa_pkg::*;
+  import npu_seq_pkg::*;
+(
+  input entry_t        entry_i,
+  input logic   [32:0] len_i,
+
+  output dim_t m_o,
+  output dim_t n_o,
+  output dim_t k_o,
+  output logic nothing_o,      // no rows, columns or positions: there is nothing to do
+  output logic context_full_o  // SOFTMAX: more keys than columns
+);
+
+  instr_t word;
+  assign word = entry_i.word;
+
+  // LEN - v - base, which may be negative
+  function automatic logic signed [35:0] keys(logic v, logic [32:0] len, logic [15:0] base);
+    return $signed({3'b0, len}) - $signed({35'b0, v}) - $signed({20'b0, base});
+  endfunction
+
+  function automatic dim_t value(dim_t field, logic [32:0] len, logic [15:0] base);
+    logic signed [35:0] wanted;
+    wanted = keys(field[11], len, base);
+    if (field < DynamicDim) return field;
+    if (wanted < 36'sd0) return '0;
+    return (wanted > $signed({20'b0, extent(field)})) ? extent(field) : wanted[15:0];
+  endfunction
+
+  assign m_o = value(word.m, len_i, entry_i.prefix.base);
+  assign n_o = value(word.n, len_i, entry_i.prefix.base);
+  assign k_o = value(word.k, len_i, entry_i.prefix.base);
+
+  always_comb begin
+    nothing_o = 1'b0;
+    unique case (word.opcode)
+      OpGemm, OpVec, OpSoftmax, OpLayernorm, OpRmsnorm, OpRope, OpGelu, OpSilu:
+      nothing_o = m_o == '0 || n_o == '0;
+      OpKvRead: nothing_o = k_o == '0;
+      default: ;
+    endcase
+  end
+
+  logic signed [35:0] columns;
+  assign columns = keys(word.n[11], len_i, '0);
+  assign context_full_o = word.opcode == OpSoftmax && word.n >= DynamicDim && !nothing_o &&
+                          columns > $signed(
+      {20'b0, extent(word.n)}
+  );
+
+endmodule

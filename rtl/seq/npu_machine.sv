@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The machine registers of a program and what follows from them. They are loaded at its start and
+// changed by SET, ARGMAX and LOOP. The window's start and the number of visible keys are known one
+// cycle after POS or WINDOW has changed; until then they are not settled.
+
+module npu_machine
+  import npu_pkg::*;
+  import npu_isa_pkg::*;
+#(
+  parameter int unsigned Edge = 16  // tile edge
+) (
+  input logic clk_i,
+  input logic rst_ni,
+
+  input logic     start_i,
+  input machine_t start_regs_i,
+
+  // Instructions that change registers, at their dispatch
+  input logic        set_i,
+  input logic [15:0] set_reg_i,
+  input logic        set_add_i,
+  input logic [31:0] set_value_i,
+  input logic        argmax_i,
+  input logic [31:0] argmax_token_i,
+  input logic        loop_i,          // taken
+
+  output machine_t        regs_o,
+  output logic     [31:0] wstart_o,
+  output logic     [32:0] len_o,     // POS + 1 - WSTART
+  output logic            settled_o
+);
+
+  machine_t regs_q;
+  logic [31:0] wstart_q;
+  logic [32:0] len_q;
+  logic settled_q;
+
+  assign regs_o    = regs_q;
+  assign wstart_o  = wstart_q;
+  assign len_o     = len_q;
+  assign settled_o = settled_q;
+
+  // The register that SET names, before it
+  logic [31:0] old, value;
+  always_comb begin
+    unique case (set_reg_i) inside
+      SetPos: old = regs_q.pos;
+      SetToken: old = regs_q.token;
+      SetWindow: old = regs_q.window;
+      SetOutcnt: old = regs_q.outcnt;
+      SetLoopleft: old = regs_q.loopleft;
+      SetEos: old = regs_q.eos;
+      SetKvbase: old = regs_q.kvbase;
+      SetKvlayer: old = regs_q.kvlayer;
+      SetKvhead: old = regs_q.kvhead;
+      SetKvvoff: old = regs_q.kvvoff;
+      SetKvcap: old = regs_q.kvcap;
+      default: old = regs_q.base[set_reg_i[2:0]];
+    endcase
+    value = set_add_i ? old + set_value_i : set_value_i;
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      regs_q <= '0;
+    end else if (start_i) begin
+      regs_q        <= start_regs_i;
+      regs_q.outcnt <= '0;
+    end else if (set_i) begin
+      unique case (set_reg_i) inside
+        SetPos: regs_q.pos <= value;
+        SetToken: regs_q.token <= value;
+        SetWindow: regs_q.window <= value;
+        SetOutcnt: regs_q.outcnt <= value;
+        SetLoopleft: regs_q.loopleft <= value;
+        SetEos: regs_q.eos <= value;
+        SetKvbase: regs_q.kvbase <= value;
+        SetKvlayer: regs_q.kvlayer <= value;
+        SetKvhead: regs_q.kvhead <= value;
+        SetKvvoff: regs_q.kvvoff <= value;
+        SetKvcap: regs_q.kvcap <= value;
+        [SetBase0 : SetBase7]: regs_q.base[set_reg_i[2:0]] <= value;
+        default: ;
+      endcase
+    end else if (argmax_i) begin
+      regs_q.token  <= argmax_token_i;
+      regs_q.outcnt <= regs_q.outcnt + 1'b1;
+    end else if (loop_i) begin
+      regs_q.loopleft <= regs_q.loopleft - 1'b1;
+      regs_q.pos      <= regs_q.pos + 1'b1;
+    end
+  end
+
+  // WSTART = W ? Edge * floor(max(0, POS + 1 - W) / Edge) : 0
+  logic [32:0] keys, first;
+  logic [31:0] wstart;
+  assign keys = {1'b0, regs_q.pos} + 1'b1;
+  assign first = keys - {1'b0, regs_q.window};
+  assign wstart = (regs_q.window == '0 || {1'b0, regs_q.window} > keys) ?
+                  '0 : first & ~32'(Edge - 1);
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      wstart_q  <= '0;
+      len_q     <= '0;
+      settled_q <= 1'b0;
+    end else begin
+      wstart_q  <= wstart;
+      len_q     <= keys - {1'b0, wstart};
+      settled_q <= !(start_i || loop_i || (set_i && set_reg_i inside {SetPos, SetWindow}));
+    end
+  end
+
+`ifndef SYNTHESIS
+  assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0(
+      {start_i, set_i, argmax_i, loop_i}
+  ))
+  else $error("npu_machine: two changes at once");
+`endif
+
+endmodule

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Places in memory and in staging tiles that need products of registers: K/V transfers and EMBED.
+// One multiplier forms a product per cycle while the instruction waits at the head of the queue;
+// the sums, in words of 16 bytes, are wide enough not to wrap around. What lies outside memory,
+// SRAM or the capacity of the cache is reported together with the result.
+
+module npu_place
+  import npu_pkg::*;
+  import npu_isa_pkg::*;
+  import npu_seq_pkg::*;
+#(
+  parameter int unsigned Edge      = 16,
+  parameter int unsigned SramWords = 16384
+) (
+  input logic clk_i,
+  input logic rst_ni,
+
+  input logic            valid_i,  // the instruction stands at the head and needs a place
+  input logic            done_i,   // it leaves
+  input entry_t          entry_i,
+  input dim_t            k_i,      // rows or positions
+  input machine_t        regs_i,
+  input logic     [31:0] wstart_i,
+
+  output logic             ready_o,         // everything below holds
+  output mem_addr_t        mem_o,           // see load_cmd_t and store_cmd_t
+  output sram_addr_t       stage_o,
+  output logic       [4:0] phase_o,
+  output logic             context_full_o,
+  output logic             bad_address_o,
+  output logic             bad_range_o,
+  output mem_addr_t        error_addr_o     // of a bad address or range
+);
+
+  localparam int unsigned EdgeBits = $clog2(Edge);
+  localparam int unsigned SumW = 52;
+  typedef logic [SumW-1:0] sum_t;
+
+  localparam sum_t MemWords = sum_t'(1) << 28;
+  localparam logic [SumW+4:0] MemBytes = (SumW + 5)'(1) << 32;
+
+  instr_t word;
+  embed_imm_t embed;
+  kv_append_imm_t kv;
+  logic is_embed, is_list, is_append, staged;
+  assign word      = entry_i.word;
+  assign embed     = embed_imm_t'(word.imm);
+  assign kv        = kv_append_imm_t'(word.imm);
+  assign is_embed  = word.opcode == OpEmbed;
+  assign is_list   = embed.index == 2'd1;
+  assign is_append = word.opcode == OpKvAppend;
+  assign staged    = is_append && word.flags[FlagStage];
+
+  // ---------------------------------------------------------------------------------------------
+  // Positions and tile rows of a K/V transfer
+  // ---------------------------------------------------------------------------------------------
+  logic [33:0] first_position;
+  logic [31:0] tile_first, tile_stage;
+  logic [16:0] tile_count;
+  logic [17:0] tile_words;
+
+  assign first_position = 34'(is_append ? regs_i.pos : wstart_i) + 34'(entry_i.prefix.base);
+  assign tile_first     = 32'(first_position >> EdgeBits);
+  assign tile_stage     = 32'((first_position - 34'(wstart_i)) >> EdgeBits);
+  assign phase_o        = 5'(first_position[EdgeBits-1:0]);
+  assign tile_count     = (17'(phase_o) + 17'(k_i) + 17'(Edge - 1)) >> EdgeBits;
+  assign tile_words     = tile_row_words(word.n, Edge);
+  assign context_full_o = !is_embed && first_position + 34'(k_i) > 34'(regs_i.kvcap);
+
+  // ---------------------------------------------------------------------------------------------
+  // One product per cycle
+  // ---------------------------------------------------------------------------------------------
+  typedef enum logic [3:0] {
+    StLayer,       // products, named by their first factor; K/V begins here
+    StFirstHead,
+    StHeads,
+    StTile,
+    StTiles,
+    StStageTile,
+    StStageHeads,
+    StEnd,         // the last product is added
+    StRow,         // EMBED: its only product
+    StRowEnd,
+    StDone
+  } state_e;
+
+  state_e state_q, state;
+  logic [31:0] a;
+  logic [17:0] b;
+  sum_t product_q;
+
+  // EMBED begins at a product of its own.
+  assign state = (state_q == StLayer && is_embed) ? StRow : state_q;
+
+  logic [31:0] row_number;
+  logic [15:0] row_words;
+  assign row_words = pitch_or(word.k, words_of({2'b0, word.n}));
+
+  always_comb begin
+    unique case (embed.index)
+      2'd0:    row_number = regs_i.token;
+      2'd2:    row_number = regs_i.pos;
+      default: row_number = '0;
+    endcase
+    unique case (state)
+      StLayer:      {a, b} = {4'b0, regs_i.kvlayer[31:4], 2'b0, word.m};
+      StFirstHead:  {a, b} = {4'b0, regs_i.kvhead[31:4], 10'b0, kv.first_head};
+      StHeads:      {a, b} = {4'b0, regs_i.kvhead[31:4], 10'b0, kv.heads_minus_1};
+      StTile:       {a, b} = {tile_first, tile_words};
+      StTiles:      {a, b} = {15'b0, tile_count, tile_words};
+      StStageTile:  {a, b} = {tile_stage, tile_words};
+      StStageHeads: {a, b} = {16'b0, word.src1, 10'b0, kv.heads_minus_1};
+      default:      {a, b} = {row_number, 2'b0, row_words};
+    endcase
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Sums, in words
+  // ---------------------------------------------------------------------------------------------
+  sum_t place_q;  // of the first head at position 0, then of the first position; EMBED: of the row
+  sum_t last_q;  // of the last head at position 0
+  sum_t end_q;  // of the piece of the last head
+  sum_t stage_q;  // of the first position in the first head's staging tiles
+  sum_t stage_last_q;  // of the last head's staging tiles
+  sum_t stage_end_q;
+  sum_t tiles_q;  // that are touched
+
+  sum_t kv_start;
+  assign kv_start = sum_t'(regs_i.kvbase[31:4]) +
+                    (word.flags[FlagV] ? sum_t'(regs_i.kvvoff[31:4]) : '0);
+
+  // Rows of EMBED: the transfer is outside if its last row is; the error names the first such row.
+  logic [SumW+4:0] row_place;
+  mem_addr_t base;
+  logic off_words, rows_outside, row_outside, seek;
+  assign base         = regs_i.base[embed.base];
+  assign row_place    = {1'b0, place_q, 4'b0};
+  assign off_words    = base[3:0] != '0;
+  assign rows_outside = row_place + (SumW + 5)'(entry_i.span) > MemBytes;
+  assign row_outside  = row_place + (SumW + 5)'(word.n) > MemBytes;
+  assign seek         = is_embed && !off_words && rows_outside && !row_outside && !is_list;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      state_q      <= StLayer;
+      product_q    <= '0;
+      place_q      <= '0;
+      last_q       <= '0;
+      end_q        <= '0;
+      stage_q      <= '0;
+      stage_last_q <= '0;
+      stage_end_q  <= '0;
+      tiles_q      <= '0;
+    end else if (done_i || !valid_i) begin
+      state_q <= StLayer;
+    end else begin
+      product_q <= sum_t'(a) * sum_t'(b);
+      unique case (state)
+        StLayer: state_q <= StFirstHead;
+        StFirstHead: begin
+          place_q <= kv_start + product_q;
+          state_q <= StHeads;
+        end
+        StHeads: begin
+          place_q <= place_q + product_q;
+          state_q <= StTile;
+        end
+        StTile: begin
+          last_q  <= place_q + product_q;
+          state_q <= StTiles;
+        end
+        StTiles: begin
+          place_q <= place_q + product_q;
+          end_q   <= last_q + product_q;
+          state_q <= staged ? StStageTile : StEnd;
+        end
+        StStageTile: begin
+          end_q   <= end_q + product_q;
+          tiles_q <= product_q;
+          state_q <= StStageHeads;
+        end
+        StStageHeads: begin
+          stage_q     <= sum_t'(word.dst) + product_q;
+          stage_end_q <= sum_t'(word.dst) + product_q + tiles_q;
+          state_q     <= StEnd;
+        end
+        StEnd: begin
+          if (staged) begin
+            stage_last_q <= sum_t'(word.dst) + product_q;
+            stage_end_q  <= stage_end_q + product_q;
+          end else begin
+            end_q <= end_q + product_q;
+          end
+          state_q <= StDone;
+        end
+        StRow:   state_q <= StRowEnd;
+        StRowEnd: begin
+          place_q <= sum_t'(base[31:4]) + product_q;
+          state_q <= StDone;
+        end
+        StDone:  if (seek) place_q <= place_q + sum_t'(row_words);
+        default: state_q <= StLayer;
+      endcase
+    end
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Result
+  // ---------------------------------------------------------------------------------------------
+  logic stage_outside, in_sram;
+  assign in_sram       = regs_i.cache_in_sram;
+  assign stage_outside = staged && stage_end_q > sum_t'(SramWords);
+
+  assign ready_o       = state_q == StDone && !seek;
+  assign mem_o         = {place_q[27:0], is_embed ? base[3:0] : 4'b0};
+  assign stage_o       = stage_q[15:0];
+
+  always_comb begin
+    bad_range_o   = 1'b0;
+    bad_address_o = 1'b0;
+    error_addr_o  = {last_q[27:0], 4'b0};
+    if (is_embed) begin
+      bad_address_o = !is_list && (off_words || rows_outside);
+      error_addr_o  = mem_o;
+    end else begin
+      bad_address_o = !in_sram && end_q > MemWords;
+      bad_range_o   = stage_outside || (in_sram && end_q > sum_t'(SramWords));
+      if (!bad_address_o && stage_outside) error_addr_o = {stage_last_q[27:0], 4'b0};
+    end
+  end
+
+endmodule

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Counts the unfinished instructions of every engine. A barrier waits until those of its mask are
+// down to its number.
+
+module npu_scoreboard
+  import npu_pkg::*;
+(
+  input logic clk_i,
+  input logic rst_ni,
+
+  input logic [NumEngines-1:0] start_i,  // an instruction goes to the engine
+  input logic [NumEngines-1:0] done_i,   // the engine has finished one
+
+  input  logic [NumEngines-1:0] barrier_mask_i,  // 0 = all engines
+  input  logic [          15:0] barrier_most_i,
+  output logic                  barrier_ok_o,
+  output logic [NumEngines-1:0] busy_o
+);
+
+  localparam int unsigned CountW = 5;
+  logic [CountW-1:0] count_q[NumEngines];
+  logic [NumEngines-1:0] mask;
+  assign mask = (barrier_mask_i == '0) ? '1 : barrier_mask_i;
+
+  always_comb begin
+    barrier_ok_o = 1'b1;
+    for (int unsigned e = 0; e < NumEngines; e++) begin
+      busy_o[e] = count_q[e] != '0;
+      if (mask[e] && 16'(count_q[e]) > barrier_most_i) barrier_ok_o = 1'b0;
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      for (int unsigned e = 0; e < NumEngines; e++) count_q[e] <= '0;
+    end else begin
+      for (int unsigned e = 0; e < NumEngines; e++) begin
+        count_q[e] <= count_q[e] + CountW'(start_i[e]) - CountW'(done_i[e]);
+      end
+    end
+  end
+
+`ifndef SYNTHESIS
+  for (genvar e = 0; e < int'(NumEngines); e++) begin : gen_check
+    assert property (@(posedge clk_i) disable iff (!rst_ni) done_i[e] |-> count_q[e] != '0)
+    else $error("npu_scoreboard: engine %0d finished an instruction that it never had", e);
+  end
+`endif
+
+endmodule
