@@ -6,6 +6,7 @@ These tests follow the size of the array they run on; they run on every size.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -13,7 +14,7 @@ import cocotb
 import numpy as np
 
 from npu.asm import assemble
-from npu.isa import Opcode, SetReg
+from npu.isa import Instruction, Opcode, SetReg
 from tb.dut import Dut
 from tb.environment import INPUT, OUTPUT, Bench
 from tb.stimulus import Case, build_program, join, run_cases
@@ -168,7 +169,7 @@ async def test_gemm_every_k(dut: Dut) -> None:
     await _walk(await Bench.start(dut), "k")
 
 
-def _argmax_group(bench: Bench, makers: list[Generator]) -> list[Case]:
+def _argmax_group(bench: Bench, makers: Sequence[Generator]) -> list[Case]:
     """Return a few GEMMs with argmax, others between them, and the ARGMAX behind them."""
     space = Space(bench.random, bench.config.sram_bytes // WORD)
     cases: list[Case] = []
@@ -254,14 +255,18 @@ async def test_gemm_argmax_time(dut: Dut) -> None:
 
 
 def _dynamic_k(
-    random: np.random.Generator, space: Space, mode: Mode, cap: int, pos: int, edge: int
+    random: np.random.Generator, space: Space, mode: Mode, cap: int, keys: int, edge: int
 ) -> Case:
-    """Return a GEMM whose inner length is min(`pos`, `cap`), behind a SET of the position."""
+    """Return a GEMM whose inner length is min(`keys`, `cap`), behind a SET of the position."""
     shape = Shape(int(random.integers(1, 40)), int(random.integers(1, 40)), cap)
     case = build(random, space, shape, mode, edge)
-    *prefix, word = case.words
-    word = replace(word, k=0xF800 | cap // 16)  # len - 1
-    case.words = [*instruction(Opcode.SET, dst=SetReg.POS, src0=pos), *prefix, word]
+    base = int(random.choice([0, 0, edge, 4 * edge]))
+    *before, word = case.words
+    if base:
+        prefix = before[0] if before else Instruction(Opcode.PFX)
+        before = [replace(prefix, k=base)]
+    word = replace(word, k=0xF800 | cap // 16)  # len - 1 - base
+    case.words = [*instruction(Opcode.SET, dst=SetReg.POS, src0=keys + base), *before, word]
     return case
 
 
@@ -271,7 +276,7 @@ async def test_gemm_empty_sums(dut: Dut) -> None:
     bench = await Bench.start(dut)
     edge = bench.config.tile
     makers = []
-    for pos in (0, 1, 0, 15, 16, 17, 0, 31, 32, 33, 47, 48, 200, 0):
+    for keys in (0, 1, 0, 15, 16, 17, 0, 31, 32, 33, 47, 48, 200, 0):
         for b_form, transpose in B_FORMS[:-1]:
             for a_type in range(4):
                 makers.append(
@@ -279,7 +284,7 @@ async def test_gemm_empty_sums(dut: Dut) -> None:
                         _dynamic_k,
                         mode=_in_form(bench.random, a_type, b_form, transpose),
                         cap=48,
-                        pos=pos,
+                        keys=keys,
                         edge=edge,
                     )
                 )
