@@ -191,9 +191,9 @@ module npu_engines
     .wr_ready_i (wr_ready[WrSmx])
   );
 
-  npu_layernorm #(
+  npu_nrm #(
     .NormMax(NormMax)
-  ) u_layernorm (
+  ) u_nrm (
     .clk_i,
     .rst_ni,
     .cmd_valid_i   (cmd_valid_i[EngNrm]),

@@ -153,7 +153,7 @@ BLOCKS: tuple[Block, ...] = (
     Block("dma-store", "npu_dma_store"),
     Block("sram", "npu_sram"),
     Block("softmax", "npu_softmax"),
-    Block("layernorm", "npu_layernorm"),
+    Block("norm", "npu_nrm"),
     Block("vector", "npu_vec"),
 )
 """In the order of their reports; the top holds every module of `rtl/`."""

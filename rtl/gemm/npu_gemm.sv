@@ -42,8 +42,6 @@ module npu_gemm
   output logic [11:0] macs_o
 );
 
-  assign argmax_o = '0;
-
   localparam int unsigned Edge = tile_edge(ArrayDim);
   localparam int unsigned LinesPerBeat = BeatBytes / Edge;
   localparam int unsigned BeatIdxW = $clog2(Edge / LinesPerBeat);
@@ -221,6 +219,8 @@ module npu_gemm
     .rd_rsp_i       (rd_rsp_i[3]),
     .wr_req_o,
     .wr_ready_i,
+    .argmax_o,
+    .argmax_clear_i,
     .done_o
   );
 

@@ -254,6 +254,7 @@ module npu_gemm_collect
         activation: cmd_i.activation,
         out: cmd_i.out,
         op: cmd_i.op,
+        argmax: cmd_i.argmax,
         mul: cmd_i.mult,
         mul_shift: cmd_i.shift
     };

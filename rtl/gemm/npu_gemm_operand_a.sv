@@ -2,7 +2,8 @@
 //
 // Reads operand A as slices: the elements of one row that meet one tile of weights. For every
 // column tile and every inner tile it delivers the slice of each row. Only words that hold elements
-// of A are read; what the rest of a slice holds is of no meaning.
+// of A are read; what the rest of a slice holds is of no meaning. An empty sum is a slice of one
+// word none of whose lanes counts.
 
 module npu_gemm_operand_a
   import npu_pkg::*;
@@ -33,6 +34,7 @@ module npu_gemm_operand_a
     logic [6:0] bytes;
     bytes = (lanes_left >= dim_t'(Edge)) ? 7'(Edge) : 7'(lanes_left);
     if (is_wide) bytes = bytes << 1;
+    if (bytes == '0) bytes = 7'd1;
     return 3'((bytes + 7'd15) >> 4);
   endfunction
 

@@ -7,6 +7,7 @@
 
 module npu_gemm_operand_d
   import npu_pkg::*;
+  import npu_gemm_pkg::*;
 #(
   parameter int unsigned Edge = 16  // of a tile
 ) (
@@ -34,7 +35,7 @@ module npu_gemm_operand_d
 
   always_comb begin
     if (cmd_i.accumulate) tile_words = 4'(Edge / 4);
-    else if (cmd_i.op == GemmOpAdd && cmd_i.out == GemmOutInt16) tile_words = 4'(Edge / 8);
+    else if (cmd_i.op == GemmOpAdd && is_out16(cmd_i.out)) tile_words = 4'(Edge / 8);
     else tile_words = 4'(Edge / 16);
   end
 

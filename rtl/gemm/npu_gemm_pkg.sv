@@ -13,6 +13,11 @@ package npu_gemm_pkg;
     logic [1:0] column;  // part of the tile's columns
   } weight_sel_t;
 
+  // Outputs of 16 bits: what is not written is compared at full width.
+  function automatic logic is_out16(gemm_out_e out);
+    return out inside {GemmOutInt16, GemmOutNone};
+  endfunction
+
   typedef struct packed {
     instr_idx_t  instr;
     sram_addr_t  addr;        // of the row's first word in this column tile
@@ -26,6 +31,7 @@ package npu_gemm_pkg;
     logic        activation;
     gemm_out_e   out;
     gemm_op_e    op;
+    logic        argmax;
     logic [15:0] mul;         // OP = MUL
     logic [5:0]  mul_shift;
   } row_ctrl_t;

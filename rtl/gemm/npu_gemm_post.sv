@@ -109,7 +109,7 @@ module npu_gemm_post
         value_q[c] <= sums[c] + bias[c];
         mult_q[c] <= row_mult_i[c];
         shift0_q[c] <= row_shift_i[c];
-        d0_q[c] <= (row_ctrl_i.out == GemmOutInt16) ? d_half[c] : d_byte[c];
+        d0_q[c] <= is_out16(row_ctrl_i.out) ? d_half[c] : d_byte[c];
       end
     end
   end
@@ -130,7 +130,7 @@ module npu_gemm_post
     acc_t y;
     y = round_shift(product, shift);
     if (!ctrl.requant) return y;
-    y = (ctrl.out == GemmOutInt16) ? acc_t'(sat16(y)) : acc_t'(sat8(y));
+    y = is_out16(ctrl.out) ? acc_t'(sat16(y)) : acc_t'(sat8(y));
     if (ctrl.relu && y < 0) y = '0;
     if (ctrl.activation) y = acc_t'($signed(table_q[y[7:6]][{y[5:0], 3'b0}+:8]));
     return y;
@@ -151,7 +151,7 @@ module npu_gemm_post
     unique case (ctrl.op)
       GemmOpAdd: begin
         z = y + acc_t'(d);
-        return (ctrl.out == GemmOutInt16) ? acc_t'(sat16(z)) : acc_t'(sat8(z));
+        return is_out16(ctrl.out) ? acc_t'(sat16(z)) : acc_t'(sat8(z));
       end
       GemmOpMul: begin
         z = y * acc_t'(d) * $signed({48'd0, ctrl.mul});

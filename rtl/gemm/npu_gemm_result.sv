@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From rows of sums to the result in SRAM: reader of the second operand, the place where a row and
-// all that it needs come together, post-processing and writer.
+// all that it needs come together, post-processing, running argmax and writer.
 
 module npu_gemm_result
   import npu_pkg::*;
@@ -35,11 +35,15 @@ module npu_gemm_result
 
   output sram_wr_req_t wr_req_o,
   input  logic         wr_ready_i,
-  output logic         done_o
+
+  output argmax_t argmax_o,
+  input  logic    argmax_clear_i,
+
+  output logic done_o
 );
 
   logic word_valid, word_ready, pipe_busy, table_write;
-  logic post_valid, post_ready, out_valid, out_ready;
+  logic post_valid, post_ready, out_valid, out_ready, write_valid, write_ready;
   word_t word;
   logic [1:0] table_beat;
   row_ctrl_t post_ctrl, out_ctrl;
@@ -120,13 +124,28 @@ module npu_gemm_result
     .out_o        (out)
   );
 
+  npu_gemm_argmax #(
+    .Edge(Edge)
+  ) u_argmax (
+    .clk_i,
+    .rst_ni,
+    .clear_i    (argmax_clear_i),
+    .row_valid_i(out_valid),
+    .row_ready_o(out_ready),
+    .row_ctrl_i (out_ctrl),
+    .row_i      (out),
+    .row_valid_o(write_valid),
+    .row_ready_i(write_ready),
+    .argmax_o
+  );
+
   npu_gemm_writer #(
     .Edge(Edge)
   ) u_writer (
     .clk_i,
     .rst_ni,
-    .row_valid_i(out_valid),
-    .row_ready_o(out_ready),
+    .row_valid_i(write_valid),
+    .row_ready_o(write_ready),
     .row_ctrl_i (out_ctrl),
     .row_i      (out),
     .wr_req_o,

@@ -6,6 +6,7 @@
 
 module npu_gemm_row_words
   import npu_pkg::*;
+  import npu_gemm_pkg::*;
 #(
   parameter int unsigned Edge = 16,  // of a tile
   localparam int unsigned DWords = Edge / 2  // two planes of int32
@@ -40,7 +41,7 @@ module npu_gemm_row_words
 
   always_comb begin
     if (cmd_i.accumulate) d_words = 4'((8'(columns_i) + 8'd3) >> 2);
-    else if (cmd_i.op == GemmOpAdd && cmd_i.out == GemmOutInt16)
+    else if (cmd_i.op == GemmOpAdd && is_out16(cmd_i.out))
       d_words = 4'((8'(columns_i) + 8'd7) >> 3);
     else d_words = 4'((8'(columns_i) + 8'd15) >> 4);
   end

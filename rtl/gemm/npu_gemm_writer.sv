@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes result rows to SRAM as int8, int16 or int32, one word per cycle, and reports an
-// instruction as done when its last word has been accepted.
+// Writes result rows to SRAM as int8, int16 or int32, one word per cycle, or drops them, and reports
+// an instruction as done when its last word has been accepted.
 
 module npu_gemm_writer
   import npu_pkg::*;
@@ -25,7 +25,7 @@ module npu_gemm_writer
   localparam int unsigned MaxWords = Edge / 4;
 
   logic [3:0] word_q;
-  logic last;
+  logic last, drop;
   word_t [MaxWords-1:0] words;
 
   always_comb begin
@@ -40,16 +40,17 @@ module npu_gemm_writer
   end
 
   assign last           = word_q + 4'd1 == row_ctrl_i.words;
-  assign wr_req_o.valid = row_valid_i;
+  assign drop           = row_ctrl_i.out == GemmOutNone;
+  assign wr_req_o.valid = row_valid_i && !drop;
   assign wr_req_o.addr  = row_ctrl_i.addr + sram_addr_t'(word_q);
   assign wr_req_o.data  = words[$clog2(MaxWords)'(word_q)];
   assign wr_req_o.instr = row_ctrl_i.instr;
-  assign row_ready_o    = wr_ready_i && last;
+  assign row_ready_o    = drop || (wr_ready_i && last);
   assign done_o         = row_valid_i && row_ready_o && row_ctrl_i.done;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) word_q <= '0;
-    else if (row_valid_i && wr_ready_i) word_q <= last ? '0 : word_q + 4'd1;
+    else if (wr_req_o.valid && wr_ready_i) word_q <= last ? '0 : word_q + 4'd1;
   end
 
 endmodule

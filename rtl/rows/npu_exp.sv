@@ -14,7 +14,7 @@ module npu_exp (
 
   input logic                           valid_i,
   input npu_rows_pkg::smx_step_t        step_i,
-  input logic                    [ 3:0] visible_i,  // lanes, from 0 upwards
+  input logic                    [ 7:0] visible_i,  // lanes
   input logic                    [15:0] max_i,      // not below any visible score
   input npu_rows_pkg::octet_t           score_i,
 
@@ -67,7 +67,7 @@ module npu_exp (
       shift_step_q <= step_i;
       for (int unsigned l = 0; l < RowLanes; l++) begin
         automatic logic [15:0] d = max_i - score_i[l];
-        power_q[l] <= (4'(l) < visible_i && d[15:6] <= 10'd17) ? Table[d[5:0]] : '0;
+        power_q[l] <= (visible_i[l] && d[15:6] <= 10'd17) ? Table[d[5:0]] : '0;
         shift_q[l] <= d[10:6];
       end
     end

@@ -2,7 +2,7 @@
 //
 // Statistics of the norms: S1 = sum x and S2 = sum x^2 of a row, exact, then
 // V = max(1, N * S2 - S1^2 + E) and its reciprocal square root, in stages of their own beside the
-// rows, so that rows may follow each other without a gap. The results wait in order for the second
+// rows, so that rows may follow each other without a gap. RMSNorm is the case of S1 = 0. The results wait in order for the second
 // pass. The walker never runs more than two rows ahead of it, which bounds what can pile up here.
 
 module npu_nrm_stat (
@@ -10,6 +10,7 @@ module npu_nrm_stat (
   input logic rst_ni,
 
   input npu_pkg::dim_t        cols_i,
+  input logic                 rms_i,
   input logic                 eps_valid_i,
   input logic          [63:0] eps_i,
 
@@ -29,7 +30,7 @@ module npu_nrm_stat (
 
   import npu_rows_pkg::*;
 
-  nrm_sum_t sum_q;
+  nrm_sum_t octet_sum, sum_q;
   logic [43:0] sum2_q, octet_sum2;
   logic row_done_q, take, take_ready, sum_ready, sum_valid, scale_ready, scale_valid;
 
@@ -44,6 +45,7 @@ module npu_nrm_stat (
   end
 
   // Row sums
+  assign octet_sum  = rms_i ? '0 : nrm_sum_t'(sum_i);
   assign take_ready = !prod_valid_q || eps_valid_i;
   assign take       = row_done_q && take_ready;
 
@@ -55,7 +57,7 @@ module npu_nrm_stat (
     end else begin
       if (take) row_done_q <= 1'b0;
       if (valid_i) begin
-        sum_q      <= first_i ? nrm_sum_t'(sum_i) : sum_q + nrm_sum_t'(sum_i);
+        sum_q      <= first_i ? octet_sum : sum_q + octet_sum;
         sum2_q     <= first_i ? octet_sum2 : sum2_q + octet_sum2;
         row_done_q <= last_i;
       end

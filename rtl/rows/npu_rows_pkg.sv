@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the row engines (softmax and the norms) share: the work unit of eight columns, and the tags
+// What the row engines (softmax, the norms and ROPE) share: the work unit of eight columns, and the tags
 // that travel beside every unit through an engine's pipeline.
 
 package npu_rows_pkg;
@@ -24,9 +24,9 @@ package npu_rows_pkg;
   } smx_step_t;
 
   typedef struct packed {
-    smx_step_t  step;
-    logic       upper;    // int8 scores: the octet is the upper half of its word
-    logic [3:0] visible;  // number of visible columns, from lane 0 upwards
+    smx_step_t           step;
+    logic                upper;    // int8 scores: the octet is the upper half of its word
+    logic [RowLanes-1:0] visible;  // lanes of visible columns
   } smx_tag_t;
 
   // The norms read their parameters, and each row for its sums and again to normalise it.
@@ -43,6 +43,35 @@ package npu_rows_pkg;
     logic [3:0] lanes;  // columns of the row in this octet
     logic [9:0] octet;  // index inside the row, which selects the parameters
   } nrm_tag_t;
+
+  // ROPE takes a head in chunks: a word of lanes to rotate, with the lanes that they are paired with,
+  // then a word of four cos/sin pairs for every four pairs of lanes.
+  typedef struct packed {
+    logic       load_a;     // the word holds the first lanes of pairs
+    logic       load_b;     // the word holds second lanes (halves)
+    logic [1:0] group;      // cos/sin word: which four pairs of the chunk
+    logic [2:0] pairs;      // valid ones of the four; zero for words of lanes
+    logic       last;       // last group of the chunk
+    logic       first;      // first chunk of the head
+    logic       head_last;  // last chunk of the head
+    logic       row_last;   // last head of the row
+  } rope_tag_t;
+
+  // What stays the same during an instruction. In halves a head has H = N / 2 first lanes.
+  typedef struct packed {
+    logic                pairs;       // neighbours; else halves
+    npu_pkg::dim_t       last_chunk;  // halves: index of the word that holds the last first lane
+    logic [4:0]          tail;        // halves: first lanes in it, 1 to 16
+    npu_pkg::sram_addr_t words;       // of a head
+  } rope_form_t;
+
+  typedef logic [15:0][7:0] lanes_t;
+
+  // The engine of norms and ROPE; one of the two counts.
+  typedef struct packed {
+    nrm_tag_t  norm;
+    rope_tag_t rope;
+  } row_tag_t;
 
   // What the first pass over a row leaves for the second: S1, and recip / 2^(6 + j), by which
   // d = N * x - S1 is multiplied.

@@ -17,7 +17,7 @@ module npu_smx_max (
 
   output logic                           valid_o,
   output npu_rows_pkg::smx_step_t        step_o,
-  output logic                    [ 3:0] visible_o,
+  output logic                    [ 7:0] visible_o,
   output logic                    [15:0] max_o,
   output npu_rows_pkg::octet_t           score_o,
   output logic                           empty_o
@@ -29,7 +29,7 @@ module npu_smx_max (
 
   logic unpack_valid_q, valid_q;
   smx_step_t unpack_step_q, step_q;
-  logic [3:0] unpack_visible_q, visible_q;
+  logic [RowLanes-1:0] unpack_visible_q, visible_q;
   octet_t unpack_q, score_q;
   logic signed [15:0] max_q;
 
@@ -67,7 +67,7 @@ module npu_smx_max (
       unpack_visible_q <= tag_i.visible;
       for (int unsigned l = 0; l < RowLanes; l++) begin
         automatic logic [7:0] narrow = tag_i.upper ? word_i[64+8*l+:8] : word_i[8*l+:8];
-        if (4'(l) >= tag_i.visible) unpack_q[l] <= Lowest;
+        if (!tag_i.visible[l]) unpack_q[l] <= Lowest;
         else unpack_q[l] <= score8_i ? 16'($signed(narrow)) : word_i[16*l+:16];
       end
     end

@@ -2,7 +2,9 @@
 //
 // Order of work of SOFTMAX. For each row: one pass over the visible columns for the maximum, for
 // probabilities a second one for the sum, and a last one over all columns up to a multiple of 16
-// that writes. One token per octet of columns; octets without a visible column ask for no word.
+// that writes. One token per octet of columns; octets without a visible column ask for no word. The
+// visible columns of a row are a range that ends at its position and, with a window, begins behind
+// its position minus the window; it may be empty.
 // The passes of a row follow each other without a gap, because the datapath behind is one pipeline
 // in which the maximum (and the sum) is complete before the next pass reaches the stage that uses
 // it. Addresses are running sums.
@@ -27,47 +29,83 @@ module npu_smx_walk (
   import npu_pkg::*;
   import npu_rows_pkg::*;
 
-  typedef logic [32:0] limit_t;  // position of a row, without overflow
+  typedef logic [32:0] place_t;  // number of positions up to that of a row, without overflow
 
-  // Columns j <= limit are visible under the causal mask. At least one always is.
-  function automatic dim_t visible_columns(logic causal, limit_t limit, dim_t cols);
-    return (causal && limit < limit_t'(cols)) ? dim_t'(limit) + 1'b1 : cols;
+  typedef struct packed {
+    dim_t first;
+    dim_t stop;   // one past the last; equal to `first` if the row sees nothing
+  } span_t;
+
+  function automatic span_t visible_columns(logic causal, logic [31:0] window, place_t seen,
+                                            dim_t cols);
+    place_t skipped, stop;
+    skipped = (window != '0 && seen > place_t'(window)) ? seen - place_t'(window) : '0;
+    stop    = (seen < place_t'(cols)) ? seen : place_t'(cols);
+    if (!causal) return '{first: '0, stop: cols};
+    if (skipped >= stop) return '{first: '0, stop: '0};
+    return '{first: dim_t'(skipped), stop: dim_t'(stop)};
+  endfunction
+
+  function automatic dim_t less8(dim_t columns);
+    return (columns > 16'd8) ? columns - 16'd8 : '0;
   endfunction
 
   // The destination is the writer's concern, and the instruction index the engine's.
   /* verilator lint_off UNUSEDSIGNAL */
-  smx_cmd_t cmd_q;
+  smx_cmd_t cmd_q, cmd;
   /* verilator lint_on UNUSEDSIGNAL */
-  logic active_q, first_q, upper_q;
-  smx_pass_e pass_q;
-  sram_addr_t row_q, addr_q;  // start of the row, current word
+  logic active_q, first_q, upper_q, kept_q;
+  smx_pass_e pass_q, pass_next;
+  sram_addr_t row_q, row_next, addr_q;  // start of the row, current word
   dim_t rows_left_q;
   dim_t head_row_q;  // row inside its head
-  limit_t limit_q, limit_next;
-  dim_t visible_q;  // visible columns of the row
-  dim_t rem_q;  // visible columns from this octet on
+  place_t seen_q, seen_next;
+  span_t span_q, span_next;  // visible columns of the row
+  dim_t skip_q, rem_q;  // columns from this octet on: until the first visible one, past the last
+  dim_t begin_at;  // column at which a pass begins
   logic [13:0] left_q, octets;  // octets of the row still to write, and of a whole row
-  logic fire, last, head_end;
+  logic fire, last, new_pass, new_row, head_end;
 
   // Twice the number of 16-column groups.
-  assign octets = 14'({12'((17'(cmd_q.cols) + 17'd15) >> 4), 1'b0});
+  assign octets = 14'({12'((17'(cmd.cols) + 17'd15) >> 4), 1'b0});
 
   assign fire = active_q && token_ready_i;
   assign last = (pass_q == SmxPassOut) ? left_q == 14'd1 : rem_q <= 16'd8;
+  assign new_pass = start_i || (fire && last);
+  assign new_row = start_i || pass_q == SmxPassOut;  // with new_pass
   assign head_end = head_row_q + 1'b1 == cmd_q.rows_per_head;
-  assign limit_next = head_end ? limit_t'(cmd_q.pos) : limit_q + 1'b1;
+
+  // Row and pass that begin with new_pass
+  assign cmd = start_i ? cmd_i : cmd_q;
+  assign seen_next = (start_i || head_end) ? place_t'(cmd.pos) + 1'b1 : seen_q + 1'b1;
+  assign span_next = new_row ? visible_columns(
+      cmd.causal, cmd.window, seen_next, cmd.cols
+  ) : span_q;
+
+  always_comb begin
+    pass_next = SmxPassOut;
+    if (new_row) pass_next = SmxPassMax;
+    else if (pass_q == SmxPassMax && cmd_q.out == SmxProb8) pass_next = SmxPassSum;
+    row_next = row_q;
+    if (start_i) row_next = cmd_i.src;
+    else if (new_row) row_next = row_q + cmd_q.src_pitch;
+    begin_at = (pass_next == SmxPassOut) ? '0 : {span_next.first[15:3], 3'd0};
+  end
 
   assign active_o = active_q;
   assign token_valid_o = active_q;
-  assign token_word_o = rem_q != '0;
-  assign token_read_o = token_word_o && !upper_q;
-  assign token_keep_o = cmd_q.score8 && !upper_q && rem_q > 16'd8;
+  assign token_word_o = skip_q < 16'd8 && rem_q != '0;
+  assign token_read_o = token_word_o && !kept_q;
+  assign token_keep_o = token_word_o && cmd_q.score8 && !upper_q && rem_q > 16'd8;
   assign token_addr_o = addr_q;
-  assign token_tag_o = '{
-          step: '{pass: pass_q, first: first_q, last: last},
-          upper: upper_q,
-          visible: (rem_q >= 16'd8) ? 4'd8 : rem_q[3:0]
-      };
+
+  always_comb begin
+    token_tag_o.step  = '{pass: pass_q, first: first_q, last: last};
+    token_tag_o.upper = upper_q;
+    for (int unsigned l = 0; l < RowLanes; l++) begin
+      token_tag_o.visible[l] = dim_t'(l) >= skip_q && dim_t'(l) < rem_q;
+    end
+  end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -76,50 +114,47 @@ module npu_smx_walk (
       pass_q      <= SmxPassMax;
       first_q     <= 1'b0;
       upper_q     <= 1'b0;
+      kept_q      <= 1'b0;
       row_q       <= '0;
       addr_q      <= '0;
       rows_left_q <= '0;
       head_row_q  <= '0;
-      limit_q     <= '0;
-      visible_q   <= '0;
+      seen_q      <= '0;
+      span_q      <= '0;
+      skip_q      <= '0;
       rem_q       <= '0;
       left_q      <= '0;
-    end else if (start_i) begin
-      active_q    <= 1'b1;
-      cmd_q       <= cmd_i;
-      pass_q      <= SmxPassMax;
-      first_q     <= 1'b1;
-      upper_q     <= 1'b0;
-      row_q       <= cmd_i.src;
-      addr_q      <= cmd_i.src;
-      rows_left_q <= cmd_i.rows;
-      head_row_q  <= '0;
-      limit_q     <= limit_t'(cmd_i.pos);
-      visible_q   <= visible_columns(cmd_i.causal, limit_t'(cmd_i.pos), cmd_i.cols);
-      rem_q       <= visible_columns(cmd_i.causal, limit_t'(cmd_i.pos), cmd_i.cols);
-    end else if (fire) begin
-      first_q <= last;
-      upper_q <= cmd_q.score8 && !upper_q && !last;
-      left_q  <= left_q - 1'b1;
-      if (!last) begin
-        rem_q <= (rem_q > 16'd8) ? rem_q - 16'd8 : '0;
-        if (token_word_o && !token_keep_o) addr_q <= addr_q + 1'b1;
-      end else if (pass_q != SmxPassOut) begin
-        pass_q <= (pass_q == SmxPassMax && cmd_q.out == SmxProb8) ? SmxPassSum : SmxPassOut;
-        rem_q  <= visible_q;
-        left_q <= octets;
-        addr_q <= row_q;
-      end else begin
+    end else if (new_pass) begin
+      first_q <= 1'b1;
+      pass_q  <= pass_next;
+      row_q   <= row_next;
+      span_q  <= span_next;
+      skip_q  <= span_next.first - begin_at;
+      rem_q   <= span_next.stop - begin_at;
+      left_q  <= octets;
+      upper_q <= cmd.score8 && begin_at[3];
+      kept_q  <= 1'b0;
+      addr_q  <= row_next + (cmd.score8 ? begin_at >> 4 : begin_at >> 3);
+      if (start_i) begin
+        active_q    <= 1'b1;
+        cmd_q       <= cmd_i;
+        rows_left_q <= cmd_i.rows;
+        head_row_q  <= '0;
+        seen_q      <= seen_next;
+      end else if (new_row) begin
         active_q    <= rows_left_q != 16'd1;
-        pass_q      <= SmxPassMax;
-        row_q       <= row_q + cmd_q.src_pitch;
-        addr_q      <= row_q + cmd_q.src_pitch;
         rows_left_q <= rows_left_q - 1'b1;
         head_row_q  <= head_end ? '0 : head_row_q + 1'b1;
-        limit_q     <= limit_next;
-        visible_q   <= visible_columns(cmd_q.causal, limit_next, cmd_q.cols);
-        rem_q       <= visible_columns(cmd_q.causal, limit_next, cmd_q.cols);
+        seen_q      <= seen_next;
       end
+    end else if (fire) begin
+      first_q <= 1'b0;
+      skip_q  <= less8(skip_q);
+      rem_q   <= less8(rem_q);
+      left_q  <= left_q - 1'b1;
+      upper_q <= cmd_q.score8 && !upper_q;
+      kept_q  <= token_keep_o;
+      if (!cmd_q.score8 || upper_q) addr_q <= addr_q + 1'b1;
     end
   end
 

@@ -45,7 +45,7 @@ module npu_softmax (
   logic fetch_empty, max_empty, exp_empty, sum_empty, write_empty;
   smx_tag_t fetch_tag;
   smx_step_t max_step, exp_step;
-  logic [3:0] max_visible;
+  logic [RowLanes-1:0] max_visible;
   word_t fetch_word;
   logic [15:0] row_max;
   octet_t score, numer;

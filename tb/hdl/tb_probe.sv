@@ -190,8 +190,7 @@ module tb_probe #(
       3: return `ROW_STATE(`ENGINES.u_softmax, 1'b0);
       4:
       return
-      `ROW_STATE(`ENGINES.u_layernorm,
-                 `ENGINES.u_layernorm.stream_ready_o && !`ENGINES.u_layernorm.stream_valid_i)
+      `ROW_STATE(`ENGINES.u_nrm, `ENGINES.u_nrm.stream_ready_o && !`ENGINES.u_nrm.stream_valid_i)
       ;
       5:
       return

@@ -16,8 +16,20 @@ import numpy as np
 from npu.isa import Engine
 from tb.stimulus.case import Case, Generator
 from tb.stimulus.gemm import OUT_INT32, ROWS_MAJOR, STREAM, Mode, Shape, build, random_mode
-from tb.stimulus.simple import Extent, Memory, dma_load, dma_store, gelu, layernorm, softmax, vec
-from tb.stimulus.space import Space
+from tb.stimulus.simple import (
+    Extent,
+    Memory,
+    dma_load,
+    dma_store,
+    gelu,
+    layernorm,
+    rmsnorm,
+    rope,
+    silu,
+    softmax,
+    vec,
+)
+from tb.stimulus.space import Space, up
 
 ENGINES = (Engine.LD, Engine.ST, Engine.GEMM, Engine.SMX, Engine.NRM, Engine.VEC)
 
@@ -79,7 +91,7 @@ def narrow_gemm(edge: int, random: np.random.Generator, space: Space) -> Case:
 def of_class(engine: Engine, index: int, memory: Memory, edge: int) -> list[Generator]:
     """Return generators of an engine's instructions of shape class `index` (of SHAPES).
 
-    GEMM comes with B from the stream and from SRAM, vec as VEC and as GELU.
+    GEMM comes with B from the stream and from SRAM, nrm and vec come as each of their opcodes.
     """
     extent = EXTENTS[index]
     shape = shapes(edge)[index]
@@ -93,9 +105,12 @@ def of_class(engine: Engine, index: int, memory: Memory, edge: int) -> list[Gene
         case Engine.SMX:
             return [partial(softmax, extent=extent)]
         case Engine.NRM:
-            return [partial(layernorm, extent=extent)]
+            rows, lanes = extent
+            turned = (rows, up(lanes, 2))
+            norms = [partial(make, extent=extent) for make in (layernorm, rmsnorm)]
+            return [*norms, partial(rope, extent=turned, heads=2)]
         case Engine.VEC:
-            return [partial(vec, extent=extent), partial(gelu, extent=extent)]
+            return [partial(make, extent=extent) for make in (vec, gelu, silu)]
         case _:
             raise ValueError(f"{engine} executes no instructions")
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from tb.stimulus.values import any_shift, factor, full, mixed, stored_factor, st
 A_TYPES = (np.int8, np.uint8, np.int16, np.uint16)
 ROWS_MAJOR, TILES, STREAM = 0, 1, 2
 Q_PREFIX, Q_TENSOR, Q_CHANNEL, Q_ROW = 0, 1, 2, 3
-OUT_INT8, OUT_INT16, OUT_INT32 = 0, 1, 2
+OUT_INT8, OUT_INT16, OUT_INT32, OUT_NONE = 0, 1, 2, 3
 OP_NONE, OP_ADD, OP_MUL = 0, 1, 2
 CHANNEL = np.dtype([("bias", "<i4"), ("mult", "<u2"), ("shift", "u1"), ("zero", "u1")])
 
@@ -46,6 +46,7 @@ class Mode:
     bias: bool
     relu: bool
     table: bool
+    argmax: bool = False
 
 
 def random_mode(random: np.random.Generator) -> Mode:
@@ -75,6 +76,17 @@ def random_mode(random: np.random.Generator) -> Mode:
         relu=requant and chance(0.3),
         table=requant and out == OUT_INT8 and chance(0.3),
     )
+
+
+def argmax_mode(random: np.random.Generator) -> Mode:
+    """Return a legal combination with argmax, its output written or not."""
+    mode = random_mode(random)
+    while not mode.requant:
+        mode = random_mode(random)
+    written = random.random() < 0.4
+    if mode.out == OUT_INT16 and not written:
+        mode = replace(mode, out=OUT_NONE)
+    return replace(mode, argmax=True)
 
 
 def random_shape(random: np.random.Generator, mode: Mode, rows: int) -> Shape:
@@ -134,6 +146,8 @@ class _Builder:
 
     def c(self) -> Place:
         """Place C."""
+        if self.mode.out == OUT_NONE:
+            return Place(0, 0, False, 0, 0)
         bytes_per = {OUT_INT8: 1, OUT_INT16: 2, OUT_INT32: 4}[self.mode.out]
         rows = self.shape.m
         if self.mode.out == OUT_INT32 and self.mode.a_type >= 2:
@@ -146,11 +160,20 @@ class _Builder:
         """Place the second operand, sometimes over C; return its word address."""
         shape, mode = self.shape, self.mode
         rows = shape.m * (2 if mode.accumulate and mode.a_type >= 2 else 1)
-        dtype = np.int32 if mode.accumulate else np.int16 if mode.out == OUT_INT16 else np.int8
+        dtype = (
+            np.int32
+            if mode.accumulate
+            else np.int16
+            if mode.out in (OUT_INT16, OUT_NONE)
+            else np.int8
+        )
         width = shape.n * np.dtype(dtype).itemsize
         same_form = mode.accumulate == (mode.out == OUT_INT32)
+        same_form &= mode.out != OUT_NONE
         over_c = same_form and self.random.random() < 0.5
         place = c if over_c else self.space.matrix(rows, width)
+        if mode.out == OUT_NONE and mode.accumulate and place.word == 0:
+            place = self.space.matrix(rows, width)  # C counts as lying at 0
         self.prefix["dp"] = place.prefix_pitch
         if mode.accumulate:
             values = mixed(self.random, (rows, shape.n), np.int32)
@@ -266,6 +289,7 @@ def build(
             "activation": int(mode.table),
             "out": mode.out,
             "op": mode.op,
+            "argmax": int(mode.argmax),
         },
         prefix=builder.prefix,
         needs_prefix=(has_d and mode.b_form != STREAM) or (mode.requant and mode.q == Q_ROW),
@@ -277,6 +301,13 @@ def gemm(random: np.random.Generator, space: Space, rows: int = 128, edge: int =
     """Return a random GEMM with a mode word."""
     mode = random_mode(random)
     return build(random, space, random_shape(random, mode, rows), mode, edge)
+
+
+def argmax(random: np.random.Generator, space: Space, edge: int = 16) -> Case:
+    """Return a random GEMM of one row with argmax."""
+    mode = argmax_mode(random)
+    shape = replace(random_shape(random, mode, 2), m=1)
+    return build(random, space, shape, mode, edge)
 
 
 def classic(random: np.random.Generator, space: Space, rows: int = 128, edge: int = 16) -> Case:

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random DMA, VEC, GELU, SOFTMAX and LAYERNORM instructions."""
+"""Random DMA, VEC, GELU, SILU, SOFTMAX, LAYERNORM, RMSNORM and ROPE instructions."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 
-from npu.isa import Opcode, VecOp
+from npu.isa import Opcode, SetReg, VecOp
 from tb.environment import OUTPUT
 from tb.stimulus.case import Case, instruction, size
 from tb.stimulus.space import WORD, Space, up
@@ -161,8 +163,10 @@ def vec(
     return case
 
 
-def gelu(random: np.random.Generator, space: Space, extent: Extent | None = None) -> Case:
-    """Return a random GELU with a random table."""
+def activation(
+    opcode: Opcode, random: np.random.Generator, space: Space, extent: Extent | None = None
+) -> Case:
+    """Return a random GELU or SILU with a random table."""
     rows, count = extent or _extent(random, 24, 300)
     a = space.matrix(rows, count)
     case = Case([])
@@ -178,7 +182,7 @@ def gelu(random: np.random.Generator, space: Space, extent: Extent | None = None
         case.fill("table", place, table)
         source = place.word
     case.words = instruction(
-        Opcode.GELU,
+        opcode,
         dst=c.word,
         src0=a.word,
         src1=source,
@@ -190,8 +194,12 @@ def gelu(random: np.random.Generator, space: Space, extent: Extent | None = None
     return case
 
 
+gelu = partial(activation, Opcode.GELU)
+silu = partial(activation, Opcode.SILU)
+
+
 def softmax(random: np.random.Generator, space: Space, extent: Extent | None = None) -> Case:
-    """Return a random SOFTMAX, sometimes behind a SET of the position."""
+    """Return a random SOFTMAX, sometimes behind a SET of position and window."""
     if extent is None:
         heads, per_head = _extent(random, 4, 20)
         rows, count = heads * per_head, size(random, 300)
@@ -222,7 +230,9 @@ def softmax(random: np.random.Generator, space: Space, extent: Extent | None = N
     sums = space.block(rows * WORD).word if out else 0
     if causal and random.random() < 0.7:
         pos = int(random.integers(0, 320))
-        case.words += instruction(Opcode.SET, dst=0, src0=pos)
+        window = int(random.integers(1, 64)) if random.random() < 0.5 else 0
+        case.words += instruction(Opcode.SET, dst=SetReg.POS, src0=pos)
+        case.words += instruction(Opcode.SET, dst=SetReg.WINDOW, src0=window)
     case.words += instruction(
         Opcode.SOFTMAX,
         flags=["CAUSAL_MASK"] if causal else [],
@@ -238,8 +248,10 @@ def softmax(random: np.random.Generator, space: Space, extent: Extent | None = N
     return case
 
 
-def layernorm(random: np.random.Generator, space: Space, extent: Extent | None = None) -> Case:
-    """Return a random LAYERNORM: rows of every spread, gains around the useful ones and any."""
+def norm(
+    opcode: Opcode, random: np.random.Generator, space: Space, extent: Extent | None = None
+) -> Case:
+    """Return a random norm: rows of every spread, gains around the useful ones and any."""
     if extent is None:
         long = random.random() < 0.05
         extent = (1, size(random, 2500)) if long else _extent(random, 20, 300)
@@ -281,7 +293,7 @@ def layernorm(random: np.random.Generator, space: Space, extent: Extent | None =
         case.fill("parameters", place, np.frombuffer(share, np.uint8).reshape(1, -1))
         source = place.word
     case.words = instruction(
-        Opcode.LAYERNORM,
+        opcode,
         dst=c.word,
         src0=a.word,
         src1=source,
@@ -289,5 +301,55 @@ def layernorm(random: np.random.Generator, space: Space, extent: Extent | None =
         n=count,
         imm={"stream": stream, "out16": out16},
         prefix={"cp": c.prefix_pitch, "ap": a.prefix_pitch},
+    )
+    return case
+
+
+layernorm = partial(norm, Opcode.LAYERNORM)
+rmsnorm = partial(norm, Opcode.RMSNORM)
+
+ROPE_DIMENSIONS = (2, 4, 6, 8, 10, 14, 16, 18, 20, 24, 30, 32, 34, 48, 50, 64, 66, 80, 96, 128, 130)
+"""Head dimensions whose halves end at each kind of place in a word, in one word or in several."""
+
+
+def _turns(random: np.random.Generator, rows: int, pairs: int) -> npt.NDArray[np.int16]:
+    """Return (rows, pairs, 2) cos and sin in Q1.14: of an angle, or any two numbers."""
+    if random.random() < 0.5:
+        return mixed(random, (rows, pairs, 2), np.int16)
+    angles = random.uniform(0, 2 * np.pi, (rows, pairs))
+    turns = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+    return np.asarray(np.round(turns * (1 << 14)), np.int16)
+
+
+def rope(
+    random: np.random.Generator,
+    space: Space,
+    extent: Extent | None = None,
+    heads: int | None = None,
+    neighbours: bool | None = None,
+) -> Case:
+    """Return a random ROPE; the extent is rows and head dimension."""
+    if extent is None:
+        extent = size(random, 12), int(random.choice(ROPE_DIMENSIONS))
+    rows, dimension = extent
+    heads = size(random, 6) if heads is None else heads
+    neighbours = bool(random.integers(2)) if neighbours is None else neighbours
+    a = space.matrix(rows, heads * up(dimension))
+    case = Case([])
+    case.fill("A", a, mixed(random, (rows, heads * up(dimension)), np.int8))
+    c = a if random.random() < 0.4 else space.matrix(rows, heads * up(dimension))
+    turns = space.matrix(rows, 2 * dimension)
+    pairs = _turns(random, rows, dimension // 2)
+    case.fill("cos and sin", turns, pairs.reshape(rows, dimension))
+    case.words = instruction(
+        Opcode.ROPE,
+        dst=c.word,
+        src0=a.word,
+        src1=turns.word,
+        m=rows,
+        n=dimension,
+        k=heads,
+        imm={"pairs": int(neighbours)},
+        prefix={"cp": c.prefix_pitch, "ap": a.prefix_pitch, "bp": turns.prefix_pitch},
     )
     return case

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GEMM alone: every form of B, A type, requantisation, output and second operand.
+"""GEMM alone: every form of B, A type, requantisation, output, second operand, and the argmax.
 
 These tests follow the size of the array they run on; they run on every size.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -13,23 +14,30 @@ import cocotb
 import numpy as np
 
 from npu.asm import assemble
+from npu.isa import Instruction, Opcode, SetReg
 from tb.dut import Dut
-from tb.environment import Bench
-from tb.stimulus import build_program, run_cases
+from tb.environment import INPUT, OUTPUT, Bench
+from tb.stimulus import Case, build_program, join, run_cases
+from tb.stimulus.case import Generator, instruction
 from tb.stimulus.gemm import (
     OP_NONE,
+    OUT_INT16,
     OUT_INT32,
+    OUT_NONE,
+    Q_CHANNEL,
     Q_PREFIX,
     ROWS_MAJOR,
     STREAM,
     TILES,
     Mode,
     Shape,
+    argmax,
     build,
     classic,
     gemm,
     random_mode,
 )
+from tb.stimulus.space import WORD, NoRoomError, Space, up
 
 B_FORMS = ((ROWS_MAJOR, False), (ROWS_MAJOR, True), (TILES, False), (TILES, True), (STREAM, False))
 """Forms of B, and whether it is transposed."""
@@ -159,3 +167,127 @@ async def test_gemm_every_n(dut: Dut) -> None:
 async def test_gemm_every_k(dut: Dut) -> None:
     """Every inner length from 1 past two tiles, M and N drawn."""
     await _walk(await Bench.start(dut), "k")
+
+
+def _argmax_group(bench: Bench, makers: Sequence[Generator]) -> list[Case]:
+    """Return a few GEMMs with argmax, others between them, and the ARGMAX behind them."""
+    space = Space(bench.random, bench.config.sram_bytes // WORD)
+    cases: list[Case] = []
+    try:
+        for _ in range(int(bench.random.integers(1, 5))):
+            cases += [make(bench.random, space) for make in makers[: len(cases) % 2 + 1]]
+    except NoRoomError:
+        if not cases:
+            raise
+    return [*cases, Case(instruction(Opcode.ARGMAX, imm={"base": 1}))]
+
+
+@cocotb.test
+async def test_gemm_argmax_random(dut: Dut) -> None:
+    """Random modes with argmax, written or not; columns are numbered over several instructions."""
+    bench = await Bench.start(dut)
+    edge = bench.config.tile
+    makers = [partial(argmax, edge=edge), partial(gemm, rows=bench.config.acc_rows, edge=edge)]
+    for _ in range(4):
+        program, stream = join(bench, [_argmax_group(bench, makers) for _ in range(16)])
+        execution = await bench.execute(program, stream, limit=1_000_000)
+        assert execution.finish.error is None, str(execution.finish.error)
+
+
+PEAKS = 45
+"""Columns: past two tiles of 16, and one of 32."""
+
+
+def _peaks(random: np.random.Generator) -> list[list[int]]:
+    """Return rows of int8: the greatest value in every column, equal ones behind it; extremes."""
+    rows = []
+    for column in range(PEAKS):
+        top = int(random.integers(-127, 128))
+        row = random.integers(-128, top, PEAKS)
+        row[column] = top
+        row[random.integers(column, PEAKS, 3)] = top
+        rows.append(row.tolist())
+    return [*rows, [-128] * PEAKS, [127] * PEAKS, [*[-128] * (PEAKS - 1), -127]]
+
+
+@cocotb.test
+async def test_gemm_argmax_columns(dut: Dut) -> None:
+    """The greatest value in every column and equal ones behind it; two instructions at a time."""
+    bench = await Bench.start(dut)
+    rows = _peaks(bench.random)
+    b = np.zeros((len(rows), up(PEAKS)), np.int8)
+    b[:, :PEAKS] = rows
+    bench.memory.stage(INPUT, np.array([[1]], np.int8))
+    bench.memory.stage(INPUT + 0x100, b)
+    text = f"""
+        DMA_LOAD dst=0x0 M=1 N=1 b=0
+        DMA_LOAD dst=0x100 M={len(rows)} N={up(PEAKS)} b=0 off=0x100
+        BARRIER ld
+    """
+    expected = []
+    for turn in range(len(rows)):
+        pair = (turn, int(bench.random.integers(len(rows))))
+        for row in pair:
+            at = 0x100 + row * up(PEAKS)
+            text += f"GEMM dst=0 src0=0x0 src1={at} M=1 N={PEAKS} K=1 q=imm mul=256 sh=0 out=none "
+            text += "argmax\n"
+        text += "ARGMAX b=1\n"
+        expected.append(int(np.argmax(np.concatenate([rows[row] for row in pair]))))
+    await bench.execute(assemble(text + "END").instructions)
+    stored = bench.memory.data[OUTPUT : OUTPUT + 4 * len(rows)].view("<u4")
+    assert stored.tolist() == expected
+
+
+@cocotb.test
+async def test_gemm_argmax_time(dut: Dut) -> None:
+    """A wide row of outputs from the stream takes as long with argmax as without."""
+    bench = await Bench.start(dut)
+    edge = bench.config.tile
+    plain = Mode(0, STREAM, False, True, Q_CHANNEL, OUT_INT16, 0, False, True, False, False)
+    cycles = {}
+    for mode in (plain, replace(plain, out=OUT_NONE, argmax=True)):
+        make = partial(build, shape=Shape(1, 2000, 3 * edge), mode=mode, edge=edge)
+        program, stream = build_program(bench, [make])
+        execution = await bench.execute(program, stream, limit=1_000_000)
+        assert execution.finish.error is None, str(execution.finish.error)
+        cycles[mode.argmax] = execution.finish.counters.cycles
+    assert cycles[True] <= 1.01 * cycles[False], f"cycles by argmax: {cycles}"
+
+
+def _dynamic_k(
+    random: np.random.Generator, space: Space, mode: Mode, cap: int, keys: int, edge: int
+) -> Case:
+    """Return a GEMM whose inner length is min(`keys`, `cap`), behind a SET of the position."""
+    shape = Shape(int(random.integers(1, 40)), int(random.integers(1, 40)), cap)
+    case = build(random, space, shape, mode, edge)
+    base = int(random.choice([0, 0, edge, 4 * edge]))
+    *before, word = case.words
+    if base:
+        prefix = before[0] if before else Instruction(Opcode.PFX)
+        before = [replace(prefix, k=base)]
+    word = replace(word, k=0xF800 | cap // 16)  # len - 1 - base
+    case.words = [*instruction(Opcode.SET, dst=SetReg.POS, src0=keys + base), *before, word]
+    return case
+
+
+@cocotb.test
+async def test_gemm_empty_sums(dut: Dut) -> None:
+    """A dynamic inner length of zero, and of numbers around tiles; every form of B in SRAM."""
+    bench = await Bench.start(dut)
+    edge = bench.config.tile
+    makers = []
+    for keys in (0, 1, 0, 15, 16, 17, 0, 31, 32, 33, 47, 48, 200, 0):
+        for b_form, transpose in B_FORMS[:-1]:
+            for a_type in range(4):
+                makers.append(
+                    partial(
+                        _dynamic_k,
+                        mode=_in_form(bench.random, a_type, b_form, transpose),
+                        cap=48,
+                        keys=keys,
+                        edge=edge,
+                    )
+                )
+    program, stream = build_program(bench, makers)
+    execution = await bench.execute(program, stream, limit=1_000_000)
+    assert execution.finish.error is None, str(execution.finish.error)

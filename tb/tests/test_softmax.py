@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SOFTMAX alone: numerators and probabilities, masks, positions, stacked heads."""
+"""SOFTMAX alone: numerators and probabilities, masks, positions, windows, stacked heads."""
 
 from __future__ import annotations
 
@@ -131,3 +131,40 @@ async def test_softmax_causal(dut: Dut) -> None:
             END
         """
         await bench.execute(assemble(text).instructions, pos=pos)
+
+
+WINDOWED = """
+    SET WINDOW v={window}
+    SET POS v={pos}
+    SOFTMAX dst=0x4000 src0=0x0 src1=0x8000 M=48 N=70 K=16 causal out=u16
+    SOFTMAX dst=0x10000 src0=0x0 M=48 N=70 causal out=prob
+    SOFTMAX dst=0xA000 src0=0x0 src1=0xC000 M=48 N=65 K=12 causal out=u8
+    SOFTMAX dst=0x14000 src0=0x2000 src1=0x18000 M=40 N=70 causal A=i8 out=u16
+    SOFTMAX dst=0x1A000 src0=0x2000 src1=0x1C000 M=40 N=75 K=8 causal A=i8 out=u8
+    SOFTMAX dst=0x1E000 src0=0x2000 src1=0x22000 M=9 N=70 A=i8 out=u8
+"""
+"""int16 scores of 144 bytes a row from 0x0 on, int8 ones of 80 bytes from 0x2000 on."""
+
+
+@cocotb.test
+async def test_softmax_window(dut: Dut) -> None:
+    """Windows of every length beside the edges of words and tiles; rows that see nothing."""
+    bench = await Bench.start(dut)
+    load = "DMA_LOAD dst=0x0 M=1 N=0x2D00 b=0\nBARRIER ld\n"
+    for window in (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100):
+        places = (0, window - 1, window, 16 + window, 41, 79 + window)
+        text = "".join(WINDOWED.format(window=window, pos=pos) for pos in places)
+        await bench.execute(assemble(load + text + "END").instructions)
+
+
+@cocotb.test
+async def test_softmax_far_positions(dut: Dut) -> None:
+    """Positions and windows at the end of 32 bits: nothing wraps around."""
+    bench = await Bench.start(dut)
+    load = "DMA_LOAD dst=0x0 M=1 N=0x2D00 b=0\nBARRIER ld\n"
+    last = (1 << 32) - 1
+    text = "".join(
+        WINDOWED.format(window=window, pos=last - before)
+        for window, before in ((0, 0), (0, 20), (last, 0), (last, 7), (last, 40), (last - 30, 3))
+    )
+    await bench.execute(assemble(load + text + "END").instructions)

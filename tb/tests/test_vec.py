@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VEC and GELU alone: every operation and width, in place and apart, tables from both sources."""
+"""VEC, GELU and SILU alone: each operation and width, in place and apart, both kinds of tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from npu.isa import VecOp
 from tb.dut import Dut
 from tb.environment import INPUT, Bench
 from tb.stimulus import run_cases
-from tb.stimulus.simple import gelu, vec
+from tb.stimulus.simple import gelu, silu, vec
 
 
 @cocotb.test
@@ -55,3 +55,10 @@ async def test_gelu_random(dut: Dut) -> None:
     """Random shapes and random tables, from the stream and from SRAM."""
     bench = await Bench.start(dut)
     await run_cases(bench, [gelu], count=40, programs=2)
+
+
+@cocotb.test
+async def test_silu_random(dut: Dut) -> None:
+    """SILU likewise, between GELUs."""
+    bench = await Bench.start(dut)
+    await run_cases(bench, [silu, gelu], count=40, programs=2)

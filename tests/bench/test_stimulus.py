@@ -16,8 +16,18 @@ import pytest
 from npu.isa import Engine, VecOp
 from tb.stimulus.case import Case, Generator, check_legal
 from tb.stimulus.engines import ENGINES, SHAPES, of_class
-from tb.stimulus.gemm import classic, gemm
-from tb.stimulus.simple import Memory, dma_store, gelu, layernorm, softmax, vec
+from tb.stimulus.gemm import argmax, classic, gemm
+from tb.stimulus.simple import (
+    Memory,
+    dma_store,
+    gelu,
+    layernorm,
+    rmsnorm,
+    rope,
+    silu,
+    softmax,
+    vec,
+)
 from tb.stimulus.space import BANKS, OneBank, Space, bank_of
 
 SRAM_WORDS = 16384
@@ -34,6 +44,10 @@ VEC_OPERANDS = {
     VecOp.RELU: TWO_WIDTHS,
     VecOp.COPY2D: TWO_WIDTHS,
     VecOp.TABLE: {"A int8", "table int8"},
+}
+NORM = {
+    *("X int16", "gain uint16", "shift uint8", "bias int8", "epsilon uint64"),
+    "parameters uint8",
 }
 OPERANDS: dict[str, tuple[Generator, set[str]]] = {
     "dma_store": (partial(dma_store, Memory()), {"source uint8"}),
@@ -52,14 +66,11 @@ OPERANDS: dict[str, tuple[Generator, set[str]]] = {
     ),
     **{f"vec {op.name}": (partial(vec, op=op), names) for op, names in VEC_OPERANDS.items()},
     "gelu": (gelu, {"A int8", "table int8"}),
+    "silu": (silu, {"A int8", "table int8"}),
+    "rope": (rope, {"A int8", "cos and sin int16"}),
     "softmax": (softmax, {"scores int8", "scores int16"}),
-    "layernorm": (
-        layernorm,
-        {
-            *("X int16", "gain uint16", "shift uint8", "bias int8", "epsilon uint64"),
-            "parameters uint8",
-        },
-    ),
+    "layernorm": (layernorm, NORM),
+    "rmsnorm": (rmsnorm, NORM),
 }
 ENDS: dict[str, tuple[int, ...]] = {
     "mul uint16": (1, 32767),
@@ -110,6 +121,12 @@ def test_ends_meet(op: VecOp, kind: type[np.integer]) -> None:
             met |= set(zip(data["A"].ravel().tolist(), data["B"].ravel().tolist(), strict=True))
     ends = (info.min, info.max)
     assert {(a, b) for a in ends for b in ends} <= met
+
+
+def test_argmax() -> None:
+    """GEMMs with argmax are legal in every mode, written and not."""
+    outs = {_draw(argmax, seed).words[-1].imm >> 10 & 3 for seed in range(CASES)}
+    assert outs == {0, 1, 3}
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LAYERNORM and RMSNORM: normalises int16 rows to int8 or int16 with a gain and a bias per column. A
+// walker issues octets of two passes over each row, the summing pass one row ahead; parameters come
+// from the stream or from SRAM, once per instruction. Words are fetched and stored by the engine
+// around this.
+
+module npu_norm #(
+  // Longest row, a multiple of 16: sizes the parameter buffer
+  parameter int unsigned NormMax = 8192
+) (
+  input logic clk_i,
+  input logic rst_ni,
+
+  // A new instruction, not before the last one is done
+  input  logic              start_i,
+  input  npu_pkg::nrm_cmd_t cmd_i,
+  output logic              busy_o,
+  output logic              wait_o,   // for the stream
+
+  // What to fetch, and what came
+  output logic                   token_valid_o,
+  input  logic                   token_ready_i,
+  output npu_pkg::sram_addr_t    token_addr_o,
+  output npu_rows_pkg::nrm_tag_t token_tag_o,
+  input  logic                   fetch_valid_i,
+  output logic                   fetch_ready_o,
+  input  npu_rows_pkg::nrm_tag_t fetch_tag_i,
+  input  npu_pkg::word_t         fetch_word_i,
+
+  // Words of the output, row by row
+  output logic           word_valid_o,
+  input  logic           word_ready_i,
+  output npu_pkg::word_t word_o,
+  output logic           row_last_o,
+
+  input  logic           stream_valid_i,
+  input  npu_pkg::beat_t stream_data_i,
+  output logic           stream_ready_o,
+  output logic           stream_last_o
+);
+
+  import npu_pkg::*;
+  import npu_rows_pkg::*;
+
+  logic rms_q, out16_q, walk_active, fetch_param;
+  dim_t cols_q;
+
+  // Statistics and parameters
+  logic stat_valid, stat_first, stat_last, scale_valid, scale_pop, eps_valid, param_read;
+  logic signed [18:0] stat_sum;
+  logic [RowLanes-1:0][31:0] stat_square;
+  nrm_sum_t row_sum;
+  nrm_scale_t row_scale;
+  logic [63:0] eps;
+  logic [10:0] octets;
+  logic [9:0] param_octet;
+  nrm_record_t [RowLanes-1:0] record;
+
+  logic pipe_ready, pipe_wait, pipe_empty;
+
+  assign busy_o        = walk_active || !pipe_empty;
+  assign wait_o        = pipe_wait && stream_ready_o && !stream_valid_i;
+  assign fetch_param   = fetch_valid_i && fetch_tag_i.kind == NrmParam;
+  assign fetch_ready_o = fetch_param || pipe_ready;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      rms_q   <= 1'b0;
+      out16_q <= 1'b0;
+      cols_q  <= '0;
+    end else if (start_i) begin
+      rms_q   <= cmd_i.op == NrmRms;
+      out16_q <= cmd_i.out16;
+      cols_q  <= cmd_i.cols;
+    end
+  end
+
+  npu_nrm_walk u_walk (
+    .clk_i,
+    .rst_ni,
+    .start_i,
+    .cmd_i,
+    .active_o(walk_active),
+    .token_valid_o,
+    .token_ready_i,
+    .token_addr_o,
+    .token_tag_o
+  );
+
+  npu_nrm_param #(
+    .NormMax(NormMax)
+  ) u_param (
+    .clk_i,
+    .rst_ni,
+    .start_i,
+    .from_stream_i(cmd_i.stream),
+    .cols_i       (cmd_i.cols),
+    .word_valid_i (fetch_param),
+    .word_i       (fetch_word_i),
+    .stream_valid_i,
+    .stream_data_i,
+    .stream_ready_o,
+    .stream_last_o,
+    .eps_valid_o  (eps_valid),
+    .eps_o        (eps),
+    .octets_o     (octets),
+    .read_i       (param_read),
+    .octet_i      (param_octet),
+    .record_o     (record)
+  );
+
+  npu_nrm_stat u_stat (
+    .clk_i,
+    .rst_ni,
+    .cols_i     (cols_q),
+    .rms_i      (rms_q),
+    .eps_valid_i(eps_valid),
+    .eps_i      (eps),
+    .valid_i    (stat_valid),
+    .first_i    (stat_first),
+    .last_i     (stat_last),
+    .sum_i      (stat_sum),
+    .square_i   (stat_square),
+    .valid_o    (scale_valid),
+    .pop_i      (scale_pop),
+    .sum_o      (row_sum),
+    .scale_o    (row_scale)
+  );
+
+  npu_nrm_pipe u_pipe (
+    .clk_i,
+    .rst_ni,
+    .cols_i       (cols_q),
+    .out16_i      (out16_q),
+    .valid_i      (fetch_valid_i && !fetch_param),
+    .ready_o      (pipe_ready),
+    .tag_i        (fetch_tag_i),
+    .word_i       (fetch_word_i),
+    .stat_valid_o (stat_valid),
+    .stat_first_o (stat_first),
+    .stat_last_o  (stat_last),
+    .stat_sum_o   (stat_sum),
+    .stat_square_o(stat_square),
+    .scale_valid_i(scale_valid),
+    .scale_pop_o  (scale_pop),
+    .sum_i        (row_sum),
+    .scale_i      (row_scale),
+    .octets_i     (octets),
+    .param_read_o (param_read),
+    .param_octet_o(param_octet),
+    .record_i     (record),
+    .word_valid_o,
+    .word_ready_i,
+    .word_o,
+    .row_last_o,
+    .wait_o       (pipe_wait),
+    .empty_o      (pipe_empty)
+  );
+
+`ifndef SYNTHESIS
+  assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> !busy_o && !stream_ready_o);
+`endif
+
+endmodule

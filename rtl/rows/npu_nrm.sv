@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Engine of LAYERNORM, RMSNORM and ROPE: the norms and the rotation behind one queue, with the SRAM
+// ports between them. One instruction at a time.
+
+module npu_nrm #(
+  // Longest row of a norm, a multiple of 16
+  parameter int unsigned NormMax = 8192
+) (
+  input logic clk_i,
+  input logic rst_ni,
+
+  input  logic              cmd_valid_i,
+  output logic              cmd_ready_o,
+  input  npu_pkg::nrm_cmd_t cmd_i,
+
+  output logic                done_o,
+  output logic                busy_o,
+  output logic                stall_o,
+  output npu_pkg::instr_idx_t instr_o,
+
+  output npu_pkg::sram_rd_req_t rd_req_o,
+  input  logic                  rd_ready_i,
+  input  npu_pkg::sram_rd_rsp_t rd_rsp_i,
+  output npu_pkg::sram_wr_req_t wr_req_o,
+  input  logic                  wr_ready_i,
+
+  input  logic           stream_valid_i,
+  input  npu_pkg::beat_t stream_data_i,
+  output logic           stream_ready_o,
+  output logic           stream_last_o
+);
+
+  import npu_pkg::*;
+  import npu_rows_pkg::*;
+
+  // Instruction
+  logic busy_q, rope_q, is_rope, start, finished;
+  instr_idx_t instr_q;
+
+  // Tokens
+  logic norm_busy, norm_wait, norm_token, norm_ready, rope_busy, rope_token, rope_ready;
+  logic token_ready, fetch_valid, fetch_empty;
+  sram_addr_t norm_addr, rope_addr;
+  row_tag_t token_tag, fetch_tag;
+  word_t fetch_word;
+
+  // Results
+  logic write_ready, write_empty, norm_valid, row_last, rope_valid;
+  sram_addr_t rope_place;
+  word_t norm_word, rope_word;
+
+  assign is_rope = cmd_i.op == NrmRope;
+  assign finished = busy_q && !norm_busy && !rope_busy && fetch_empty && write_empty;
+  assign cmd_ready_o = !busy_q || finished;
+  assign start = cmd_valid_i && cmd_ready_o;
+  assign done_o = finished;
+  assign busy_o = busy_q;
+  assign instr_o = instr_q;
+  assign stall_o = (rd_req_o.valid && !rd_ready_i) || (wr_req_o.valid && !wr_ready_i) || norm_wait;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      busy_q  <= 1'b0;
+      rope_q  <= 1'b0;
+      instr_q <= '0;
+    end else if (start) begin
+      busy_q  <= 1'b1;
+      rope_q  <= is_rope;
+      instr_q <= cmd_i.instr;
+    end else if (finished) begin
+      busy_q <= 1'b0;
+    end
+  end
+
+  npu_norm #(
+    .NormMax(NormMax)
+  ) u_norm (
+    .clk_i,
+    .rst_ni,
+    .start_i      (start && !is_rope),
+    .cmd_i,
+    .busy_o       (norm_busy),
+    .wait_o       (norm_wait),
+    .token_valid_o(norm_token),
+    .token_ready_i(token_ready),
+    .token_addr_o (norm_addr),
+    .token_tag_o  (token_tag.norm),
+    .fetch_valid_i(fetch_valid && !rope_q),
+    .fetch_ready_o(norm_ready),
+    .fetch_tag_i  (fetch_tag.norm),
+    .fetch_word_i (fetch_word),
+    .word_valid_o (norm_valid),
+    .word_ready_i (write_ready),
+    .word_o       (norm_word),
+    .row_last_o   (row_last),
+    .stream_valid_i,
+    .stream_data_i,
+    .stream_ready_o,
+    .stream_last_o
+  );
+
+  npu_rope u_rope (
+    .clk_i,
+    .rst_ni,
+    .start_i      (start && is_rope),
+    .cmd_i,
+    .busy_o       (rope_busy),
+    .token_valid_o(rope_token),
+    .token_ready_i(token_ready),
+    .token_addr_o (rope_addr),
+    .token_tag_o  (token_tag.rope),
+    .fetch_valid_i(fetch_valid && rope_q),
+    .fetch_ready_o(rope_ready),
+    .fetch_tag_i  (fetch_tag.rope),
+    .fetch_word_i (fetch_word),
+    .word_valid_o (rope_valid),
+    .word_ready_i (write_ready),
+    .word_addr_o  (rope_place),
+    .word_o       (rope_word)
+  );
+
+  npu_row_fetch #(
+    .TagT(row_tag_t)
+  ) u_fetch (
+    .clk_i,
+    .rst_ni,
+    .token_valid_i(norm_token || rope_token),
+    .token_ready_o(token_ready),
+    .token_read_i (1'b1),
+    .token_word_i (1'b1),
+    .token_keep_i (1'b0),
+    .token_addr_i (rope_q ? rope_addr : norm_addr),
+    .token_tag_i  (token_tag),
+    .valid_o      (fetch_valid),
+    .ready_i      (rope_q ? rope_ready : norm_ready),
+    .tag_o        (fetch_tag),
+    .word_o       (fetch_word),
+    .empty_o      (fetch_empty),
+    .rd_req_o,
+    .rd_ready_i,
+    .rd_rsp_i
+  );
+
+  npu_row_writer u_writer (
+    .clk_i,
+    .rst_ni,
+    .start_i     (start),
+    .dst_i       (cmd_i.dst),
+    .pitch_i     (cmd_i.dst_pitch),
+    .instr_i     (cmd_i.instr),
+    .ready_o     (write_ready),
+    .word_valid_i(norm_valid),
+    .word_i      (norm_word),
+    .row_last_i  (row_last),
+    .side_valid_i(rope_valid),
+    .side_addr_i (rope_place),
+    .side_word_i (rope_word),
+    .empty_o     (write_empty),
+    .wr_req_o,
+    .wr_ready_i
+  );
+
+`ifndef SYNTHESIS
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   cmd_valid_i && !cmd_ready_o |=> cmd_valid_i);
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   rd_req_o.valid && !rd_ready_i |=> rd_req_o.valid && $stable(
+      rd_req_o.addr
+  ));
+  assert property (@(posedge clk_i) disable iff (!rst_ni) finished |-> !stream_ready_o);
+  assert property (@(posedge clk_i) disable iff (!rst_ni) !(norm_busy && rope_busy));
+`endif
+
+endmodule

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ROPE: turns pairs of int8 lanes by the angles of their row's cos/sin pairs, in halves or
+// neighbours, four pairs per cycle. A walker issues words of lanes and of cos/sin pairs, the datapath
+// turns, the packer puts words together. Words are fetched and stored by the engine around this.
+
+module npu_rope (
+  input logic clk_i,
+  input logic rst_ni,
+
+  // A new instruction, not before the last one is done
+  input  logic              start_i,
+  input  npu_pkg::nrm_cmd_t cmd_i,
+  output logic              busy_o,
+
+  // What to fetch, and what came
+  output logic                    token_valid_o,
+  input  logic                    token_ready_i,
+  output npu_pkg::sram_addr_t     token_addr_o,
+  output npu_rows_pkg::rope_tag_t token_tag_o,
+  input  logic                    fetch_valid_i,
+  output logic                    fetch_ready_o,
+  input  npu_rows_pkg::rope_tag_t fetch_tag_i,
+  input  npu_pkg::word_t          fetch_word_i,
+
+  // Words of the output
+  output logic                word_valid_o,
+  input  logic                word_ready_i,
+  output npu_pkg::sram_addr_t word_addr_o,
+  output npu_pkg::word_t      word_o
+);
+
+  import npu_pkg::*;
+  import npu_rows_pkg::*;
+
+  rope_form_t form, form_q;
+  dim_t last_pair;
+  logic walk_active, turn_valid, turn_ready, turn_empty, pack_empty;
+  rope_tag_t turn_tag;
+  logic [3:0][7:0] turn_a, turn_b;
+
+  assign busy_o = walk_active || !turn_empty || !pack_empty;
+
+  // Form of the instruction
+  assign last_pair = (cmd_i.cols >> 1) - 1'b1;
+
+  always_comb begin
+    form = form_q;
+    if (start_i) begin
+      form.pairs      = cmd_i.pairs;
+      form.last_chunk = last_pair >> 4;
+      form.tail       = 5'(last_pair[3:0]) + 1'b1;
+      form.words      = dim_t'((17'(cmd_i.cols) + 17'd15) >> 4);
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) form_q <= '0;
+    else form_q <= form;
+  end
+
+  npu_rope_walk u_walk (
+    .clk_i,
+    .rst_ni,
+    .start_i,
+    .cmd_i,
+    .form_i  (form),
+    .active_o(walk_active),
+    .token_valid_o,
+    .token_ready_i,
+    .token_addr_o,
+    .token_tag_o
+  );
+
+  npu_rope_turn u_turn (
+    .clk_i,
+    .rst_ni,
+    .neighbours_i(form_q.pairs),
+    .tail_i      (form_q.tail),
+    .valid_i     (fetch_valid_i),
+    .ready_o     (fetch_ready_o),
+    .tag_i       (fetch_tag_i),
+    .word_i      (fetch_word_i),
+    .valid_o     (turn_valid),
+    .ready_i     (turn_ready),
+    .tag_o       (turn_tag),
+    .a_o         (turn_a),
+    .b_o         (turn_b),
+    .empty_o     (turn_empty)
+  );
+
+  npu_rope_pack u_pack (
+    .clk_i,
+    .rst_ni,
+    .start_i,
+    .dst_i  (cmd_i.dst),
+    .pitch_i(cmd_i.dst_pitch),
+    .form_i (form_q),
+    .valid_i(turn_valid),
+    .ready_o(turn_ready),
+    .tag_i  (turn_tag),
+    .a_i    (turn_a),
+    .b_i    (turn_b),
+    .word_valid_o,
+    .word_ready_i,
+    .word_addr_o,
+    .word_o,
+    .empty_o(pack_empty)
+  );
+
+`ifndef SYNTHESIS
+  assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> !busy_o);
+`endif
+
+endmodule

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Assembles the results of ROPE to whole words. Of a chunk of 16 pairs in halves the first lanes are
+// a word, the second ones lie across two words and wait for what the next chunk adds. The word in
+// which the second lanes begin also holds the last of the first ones: what belongs to it waits until
+// the head's last chunk. So nothing is written before it has been read for the last time, and a head
+// may be turned in place.
+
+module npu_rope_pack (
+  input logic clk_i,
+  input logic rst_ni,
+
+  input logic                     start_i,
+  input npu_pkg::sram_addr_t      dst_i,
+  input npu_pkg::sram_addr_t      pitch_i,
+  input npu_rows_pkg::rope_form_t form_i,
+
+  input  logic                               valid_i,
+  output logic                               ready_o,
+  // The walker's load orders are of no use here.
+  /* verilator lint_off UNUSEDSIGNAL */
+  input  npu_rows_pkg::rope_tag_t            tag_i,
+  /* verilator lint_on UNUSEDSIGNAL */
+  input  logic                    [3:0][7:0] a_i,
+  input  logic                    [3:0][7:0] b_i,
+
+  output logic                word_valid_o,
+  input  logic                word_ready_i,
+  output npu_pkg::sram_addr_t word_addr_o,
+  output npu_pkg::word_t      word_o,
+
+  output logic empty_o
+);
+
+  import npu_pkg::*;
+  import npu_rows_pkg::*;
+
+  typedef enum logic [1:0] {
+    WordA,     // first lanes, or a word of neighbouring pairs
+    WordB,     // second lanes
+    WordAfter  // second lanes in one more word
+  } word_e;
+
+  typedef struct packed {
+    logic first;
+    logic head_last;
+    logic row_last;
+  } chunk_t;
+
+  // Chunk that arrives
+  lanes_t a_q, b_q, a, b;
+  logic   take;
+
+  // Chunk that is written
+  logic   full_q;
+  chunk_t chunk_q;
+  lanes_t out_a_q, out_b_q;
+  word_e word_q, word_next;
+  logic more, leave;
+  word_t low, high, begin_q, carry_q, merged, mixed;
+  sram_addr_t pitch_q, row_q, head_q, addr_q, row_next, head_next;
+
+  assign ready_o = !(tag_i.last && full_q && !leave);
+  assign take = valid_i && ready_o;
+  assign empty_o = !full_q;
+
+  always_comb begin
+    a = (tag_i.group == '0) ? lanes_t'(0) : a_q;
+    b = (tag_i.group == '0) ? lanes_t'(0) : b_q;
+    a[4*32'(tag_i.group)+:4] = a_i;
+    b[4*32'(tag_i.group)+:4] = b_i;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (take) begin
+      a_q <= a;
+      b_q <= b;
+      if (tag_i.last) begin
+        out_a_q <= a;
+        out_b_q <= b;
+        chunk_q <= '{first: tag_i.first, head_last: tag_i.head_last, row_last: tag_i.row_last};
+      end
+    end
+  end
+
+  // Words of a chunk
+  assign {high, low} = {128'd0, word_t'(out_b_q)} << {form_i.tail, 3'd0};
+
+  always_comb begin
+    merged = word_t'(out_a_q);
+    if (chunk_q.head_last) merged = merged | (chunk_q.first ? low : begin_q);
+    for (int unsigned l = 0; l < 8; l++) mixed[16*l+:16] = {out_b_q[l], out_a_q[l]};
+
+    word_next = WordA;
+    more = 1'b0;
+    if (!form_i.pairs) begin
+      if (word_q == WordA && !chunk_q.first) begin
+        word_next = WordB;
+        more      = 1'b1;
+      end else if (word_q != WordAfter && chunk_q.head_last && form_i.tail > 5'd8) begin
+        word_next = WordAfter;
+        more      = 1'b1;
+      end
+    end
+
+    unique case (word_q)
+      WordB:     word_o = low | carry_q;
+      WordAfter: word_o = high;
+      default:   word_o = form_i.pairs ? mixed : merged;
+    endcase
+    word_addr_o = addr_q;
+    if (word_q != WordA) word_addr_o = word_addr_o + form_i.last_chunk;
+    if (word_q == WordAfter) word_addr_o = word_addr_o + 1'b1;
+  end
+
+  assign word_valid_o = full_q;
+  assign leave        = full_q && word_ready_i && !more;
+  assign row_next     = chunk_q.row_last ? row_q + pitch_q : row_q;
+  assign head_next    = chunk_q.row_last ? row_next : head_q + form_i.words;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      full_q  <= 1'b0;
+      word_q  <= WordA;
+      pitch_q <= '0;
+      row_q   <= '0;
+      head_q  <= '0;
+      addr_q  <= '0;
+    end else begin
+      full_q <= (take && tag_i.last) || (full_q && !leave);
+      if (full_q && word_ready_i) word_q <= word_next;
+      if (start_i) begin
+        pitch_q <= pitch_i;
+        row_q   <= dst_i;
+        head_q  <= dst_i;
+        addr_q  <= dst_i;
+      end else if (leave) begin
+        addr_q <= addr_q + 1'b1;
+        if (chunk_q.head_last) begin
+          row_q  <= row_next;
+          head_q <= head_next;
+          addr_q <= head_next;
+        end
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (leave) begin
+      carry_q <= high;
+      if (chunk_q.first) begin_q <= low;
+    end
+  end
+
+`ifndef SYNTHESIS
+  assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> empty_o && !valid_i);
+  assert property (@(posedge clk_i) disable iff (!rst_ni) word_valid_o && !word_ready_i |=> $stable(
+      word_o
+  ) && $stable(
+      word_addr_o
+  ));
+`endif
+
+endmodule

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Datapath of ROPE: four pairs (a, b) per cycle become a cos - b sin and a sin + b cos, rounded by 14
+// bits and saturated, in three stages (operands, products, results). Words of lanes are kept until
+// the cos/sin words that follow have used them: one of first lanes, two of second lanes, which may
+// lie across words.
+
+module npu_rope_turn (
+  input logic clk_i,
+  input logic rst_ni,
+
+  input logic       neighbours_i,  // are pairs; else halves
+  input logic [4:0] tail_i,        // first lanes in their last word, 1 to 16
+
+  input  logic                    valid_i,
+  output logic                    ready_o,
+  input  npu_rows_pkg::rope_tag_t tag_i,
+  input  npu_pkg::word_t          word_i,
+
+  // Four pairs; those past the head's end are zero
+  output logic                               valid_o,
+  input  logic                               ready_i,
+  output npu_rows_pkg::rope_tag_t            tag_o,
+  output logic                    [3:0][7:0] a_o,
+  output logic                    [3:0][7:0] b_o,
+
+  output logic empty_o
+);
+
+  import npu_pkg::*;
+  import npu_rows_pkg::*;
+
+  typedef logic [3:0][1:0][15:0] turns_t;  // cos and sin of four pairs
+
+  logic advance, group;
+  lanes_t a_q, older_q, newer_q;  // first lanes; second lanes
+  logic [3:0][7:0] a, b;
+
+  logic operand_valid_q, product_valid_q;
+  rope_tag_t operand_tag_q, product_tag_q;
+  logic [3:0][7:0] operand_a_q, operand_b_q;
+  turns_t turn_q;
+  logic [3:0][23:0] a_cos_q, a_sin_q, b_cos_q, b_sin_q;
+
+  assign advance = !valid_o || ready_i;
+  assign ready_o = advance;
+  assign group   = tag_i.pairs != '0;
+  assign empty_o = !operand_valid_q && !product_valid_q;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      operand_valid_q <= 1'b0;
+      product_valid_q <= 1'b0;
+    end else if (advance) begin
+      operand_valid_q <= valid_i && group;
+      product_valid_q <= operand_valid_q;
+    end
+  end
+
+  // Lanes. A chunk's second lanes begin at byte `tail` of the older word.
+  always_ff @(posedge clk_i) begin
+    if (advance && valid_i) begin
+      if (tag_i.load_a) begin
+        a_q     <= lanes_t'(word_i);
+        older_q <= tag_i.load_b ? lanes_t'(word_i) : newer_q;
+      end else if (tag_i.load_b) begin
+        newer_q <= lanes_t'(word_i);
+      end
+    end
+  end
+
+  always_comb begin
+    for (int unsigned p = 0; p < 4; p++) begin
+      automatic logic [3:0] pair = {tag_i.group, 2'(p)};
+      automatic logic [4:0] second = 5'(pair) + tail_i;
+      a[p] = neighbours_i ? a_q[{pair[2:0], 1'b0}] : a_q[pair];
+      if (neighbours_i) b[p] = a_q[{pair[2:0], 1'b1}];
+      else b[p] = second[4] ? newer_q[second[3:0]] : older_q[second[3:0]];
+      if (3'(p) >= tag_i.pairs) {a[p], b[p]} = '0;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (advance && valid_i && group) begin
+      operand_tag_q <= tag_i;
+      operand_a_q   <= a;
+      operand_b_q   <= b;
+      turn_q        <= turns_t'(word_i);
+    end
+    if (advance && operand_valid_q) begin
+      product_tag_q <= operand_tag_q;
+      for (int unsigned p = 0; p < 4; p++) begin
+        a_cos_q[p] <= 24'($signed(operand_a_q[p])) * 24'($signed(turn_q[p][0]));
+        a_sin_q[p] <= 24'($signed(operand_a_q[p])) * 24'($signed(turn_q[p][1]));
+        b_cos_q[p] <= 24'($signed(operand_b_q[p])) * 24'($signed(turn_q[p][0]));
+        b_sin_q[p] <= 24'($signed(operand_b_q[p])) * 24'($signed(turn_q[p][1]));
+      end
+    end
+  end
+
+  // Results
+  function automatic acc_t wide(logic signed [23:0] product);
+    return acc_t'(product);
+  endfunction
+
+  assign valid_o = product_valid_q;
+  assign tag_o   = product_tag_q;
+
+  always_comb begin
+    for (int unsigned p = 0; p < 4; p++) begin
+      a_o[p] = sat8(round_shift(wide(a_cos_q[p]) - wide(b_sin_q[p]), 6'd14));
+      b_o[p] = sat8(round_shift(wide(a_sin_q[p]) + wide(b_cos_q[p]), 6'd14));
+    end
+  end
+
+endmodule

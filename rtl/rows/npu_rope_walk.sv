@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Order of work of ROPE. A head is taken in chunks of 16 pairs of lanes (8 where neighbours are
+// pairs, which is a word): the word of the first lanes, and the next word of the second lanes, then
+// a cos/sin word for every four pairs. In halves the second lanes begin in the word that holds the
+// end of the first ones, at any byte of it; that word is asked for ahead of the head's first chunk,
+// unless it is the same word. The cos/sin row is read anew for every head. Addresses are running
+// sums.
+
+module npu_rope_walk (
+  input logic clk_i,
+  input logic rst_ni,
+
+  input  logic                     start_i,
+  // With start_i. The walker needs no destination and no instruction index.
+  /* verilator lint_off UNUSEDSIGNAL */
+  input  npu_pkg::nrm_cmd_t        cmd_i,
+  /* verilator lint_on UNUSEDSIGNAL */
+  input  npu_rows_pkg::rope_form_t form_i,   // of the instruction, with start_i and after
+  output logic                     active_o,
+
+  output logic                    token_valid_o,
+  input  logic                    token_ready_i,
+  output npu_pkg::sram_addr_t     token_addr_o,
+  output npu_rows_pkg::rope_tag_t token_tag_o
+);
+
+  import npu_pkg::*;
+
+  typedef enum logic [1:0] {
+    StEarly,  // first word of the second lanes
+    StA,
+    StB,
+    StTurn    // cos/sin words
+  } state_e;
+
+  state_e state_q, state_next;
+  logic active_q, first_q;
+  logic [1:0] group_q;
+  dim_t half_q, pairs_q, heads_q, heads_left_q, rows_left_q;  // pairs of the head from here on
+  sram_addr_t pitch_q, turn_pitch_q, row_q, turn_row_q, head_q, a_q, b_q, turn_q;
+  sram_addr_t row_next, head_next;
+  logic fire, early, joined, chunk_last, chunk_end, head_end, row_end, new_head;
+
+  // The first word of the second lanes: read on its own, together with that of the first, or not
+  // at all where they begin with a word.
+  assign joined = !form_i.pairs && form_i.last_chunk == '0 && !form_i.tail[4];
+  assign early = !form_i.pairs && form_i.last_chunk != '0 && !form_i.tail[4];
+
+  assign fire = active_q && token_ready_i;
+  assign chunk_last = pairs_q <= (form_i.pairs ? 16'd8 : 16'd16);  // while lanes are read
+  assign chunk_end = state_q == StTurn && (pairs_q <= 16'd4 ||
+                                           group_q == (form_i.pairs ? 2'd1 : 2'd3));
+  assign head_end = chunk_end && pairs_q <= 16'd4;
+  assign row_end = heads_left_q == 16'd1;  // with head_end
+  assign new_head = start_i || (fire && head_end);
+
+  // Head that begins with new_head
+  assign row_next = start_i ? cmd_i.src : row_end ? row_q + pitch_q : row_q;
+  assign head_next = (start_i || row_end) ? row_next : head_q + form_i.words;
+
+  always_comb begin
+    unique case (state_q)
+      StEarly: state_next = StA;
+      // The second lanes of the last chunk may end in the word that is already there.
+      StA:     state_next = (form_i.pairs || (chunk_last && form_i.tail <= 5'd8)) ? StTurn : StB;
+      StB:     state_next = StTurn;
+      default: state_next = chunk_end ? StA : StTurn;
+    endcase
+    if (new_head) state_next = early ? StEarly : StA;
+  end
+
+  assign active_o = active_q;
+  assign token_valid_o = active_q;
+  assign token_addr_o = (state_q == StA) ? a_q : (state_q == StTurn) ? turn_q : b_q;
+  assign token_tag_o = '{
+          load_a: state_q == StA,
+          load_b: state_q inside {StEarly, StB} || (state_q == StA && joined),
+          group: group_q,
+          pairs: (state_q != StTurn) ? '0 : (pairs_q <= 16'd4) ? pairs_q[2:0] : 3'd4,
+          last: chunk_end,
+          first: first_q,
+          head_last: head_end,
+          row_last: row_end
+      };
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      active_q     <= 1'b0;
+      state_q      <= StA;
+      first_q      <= 1'b0;
+      group_q      <= '0;
+      half_q       <= '0;
+      pairs_q      <= '0;
+      heads_q      <= '0;
+      heads_left_q <= '0;
+      rows_left_q  <= '0;
+      pitch_q      <= '0;
+      turn_pitch_q <= '0;
+      row_q        <= '0;
+      turn_row_q   <= '0;
+      head_q       <= '0;
+      a_q          <= '0;
+      b_q          <= '0;
+      turn_q       <= '0;
+    end else begin
+      if (start_i || fire) state_q <= state_next;
+      if (new_head) begin
+        first_q <= 1'b1;
+        group_q <= '0;
+        pairs_q <= start_i ? cmd_i.cols >> 1 : half_q;
+        row_q   <= row_next;
+        head_q  <= head_next;
+        a_q     <= head_next;
+        b_q     <= head_next + form_i.last_chunk + sram_addr_t'(!early);
+        turn_q  <= turn_row_q;
+        if (start_i) begin
+          active_q     <= 1'b1;
+          half_q       <= cmd_i.cols >> 1;
+          heads_q      <= cmd_i.heads;
+          heads_left_q <= cmd_i.heads;
+          rows_left_q  <= cmd_i.rows;
+          pitch_q      <= cmd_i.src_pitch;
+          turn_pitch_q <= cmd_i.param_pitch;
+          turn_row_q   <= cmd_i.param;
+          turn_q       <= cmd_i.param;
+        end else if (row_end) begin
+          active_q     <= rows_left_q != 16'd1;
+          heads_left_q <= heads_q;
+          rows_left_q  <= rows_left_q - 1'b1;
+          turn_row_q   <= turn_row_q + turn_pitch_q;
+          turn_q       <= turn_row_q + turn_pitch_q;
+        end else begin
+          heads_left_q <= heads_left_q - 1'b1;
+        end
+      end else if (fire) begin
+        unique case (state_q)
+          StA: a_q <= a_q + 1'b1;
+          StTurn: begin
+            turn_q  <= turn_q + 1'b1;
+            pairs_q <= pairs_q - 16'd4;
+            group_q <= chunk_end ? '0 : group_q + 1'b1;
+            if (chunk_end) first_q <= 1'b0;
+          end
+          default: b_q <= b_q + 1'b1;
+        endcase
+      end
+    end
+  end
+
+`ifndef SYNTHESIS
+  assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> !active_q);
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   start_i |-> cmd_i.rows != '0 && cmd_i.heads != '0 && cmd_i.cols != '0 &&
+                   !cmd_i.cols[0]);
+`endif
+
+endmodule
