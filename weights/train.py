@@ -71,7 +71,7 @@ RECIPES = {
     "gpt2": Recipe(),
     "llama": replace(_GATED, model="llama"),
     "mistral": replace(_GATED, model="mistral", window=32),
-    "qwen2": replace(_GATED, model="qwen2", tied=True),
+    "qwen2": replace(_GATED, model="qwen2", tied=True, steps=3000),
 }
 """How the checkpoints that ship were made."""
 
