@@ -114,7 +114,7 @@ def test_observed_tensors_of_a_gated_model() -> None:
     forward(
         random_checkpoint(shape, 1),
         random_tokens(shape, 3, 2),
-        lambda name, values: seen.setdefault(name, values.shape) and None,
+        lambda name, values: seen.update({name: values.shape}),
     )
     assert seen["h.0.q"] == (3, 10, 16)
     assert seen["h.1.k"] == seen["h.1.v"] == (3, 10, 8)
