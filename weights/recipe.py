@@ -42,7 +42,7 @@ RECIPES = {
     "gpt2": Recipe(),
     "llama": replace(_GATED, model="llama"),
     "mistral": replace(_GATED, model="mistral", window=32),
-    "qwen2": replace(_GATED, model="qwen2", tied=True, steps=3000),
+    "qwen2": replace(_GATED, model="qwen2", tied=True, steps=1500),
 }
 """How the checkpoints that ship were made."""
 
