@@ -12,6 +12,7 @@ plane. In this order, rounding only where written (section 3 of the ISA):
     5. ReLU: y = max(y, 0)
     6. table: y = table[y mod 256]
     7. ADD: y = sat(y + d);  MUL: y = sat8(rs(y * d * mul, sh))
+    8. argmax: the largest value of a row, over several results (`Argmax`)
 """
 
 from __future__ import annotations
@@ -196,3 +197,29 @@ def gemm(
             raise ValueError("gemm: given post-processing without requantisation, allowed both")
         return planes
     return postprocess(combined(planes), requant, post if post is not None else Post())
+
+
+@dataclass(frozen=True, slots=True)
+class Argmax:
+    """The running argmax of a row of outputs that come in pieces.
+
+    Attributes:
+        value: the largest value so far.
+        column: its column; of equal values the first.
+        columns: how many columns have been seen.
+
+    """
+
+    value: int
+    column: int
+    columns: int
+
+
+def running_argmax(before: Argmax | None, y: IntArray) -> Argmax:
+    """Return the argmax with the next piece y, (N,) or (1, N) integers, N >= 1; exact."""
+    row = y.reshape(-1)
+    best, seen = int(np.argmax(row)), 0 if before is None else before.columns
+    columns = seen + row.size
+    if before is not None and before.value >= row[best]:
+        return Argmax(before.value, before.column, columns)
+    return Argmax(int(row[best]), seen + best, columns)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotary position embedding of int8 lanes by tabulated cosines and sines in Q1.14.
+"""Rotary position embedding of int8 heads with tabulated angles.
 
-Section ROPE of the ISA; one rounding, after the sum:
+A head of N lanes has N/2 pairs (a, b), either halves, a = x[t] and b = x[t + N/2], or neighbours,
+a = x[2t] and b = x[2t + 1]. With cos and sin in Q1.14, for t = 0..N/2-1:
 
-    halves: a = x[t], b = x[t + N/2];  pairs: a = x[2t], b = x[2t + 1];  t = 0..N/2-1
-    a' = sat8(rs(a * cos[t] - b * sin[t], 14)), b' = sat8(rs(a * sin[t] + b * cos[t], 14))
+    a' = sat8(rs(a*cos[t] - b*sin[t], 14)),  b' = sat8(rs(a*sin[t] + b*cos[t], 14))
 """
 
 from __future__ import annotations
@@ -12,30 +12,47 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from golden.fixed import as_int64, rs, sat8
+from golden.fixed import IntArray, as_int64, rs, sat8
 
 FRACTION_BITS = 14
 
+ROPE_MAX_ERROR = 0.5
+"""Largest |x' - clip(a*cos - b*sin)| for cos and sin as tabulated, one rounding after the sum."""
 
-def rope(
-    x: npt.NDArray[np.int8], table: npt.NDArray[np.int16], *, pairs: bool = False
+
+def rotate(
+    x: npt.NDArray[np.int8], cos: IntArray, sin: IntArray, *, pairs: bool = False
 ) -> npt.NDArray[np.int8]:
-    """Return x rotated, of its shape.
+    """Rotate the pairs of every head.
 
     Args:
         x: (..., N) int8, N even.
-        table: (..., N/2, 2) int16 cosines and sines; its leading axes broadcast against those of x.
-        pairs: lanes 2t and 2t + 1 belong together instead of t and t + N/2.
+        cos: int16 in Q1.14, (..., N/2), broadcast against x's pairs.
+        sin: as `cos`.
+        pairs: neighbouring pairs instead of halves.
+
+    Returns:
+        int8 in the shape of x. Maximum error against the exact rotation by the tabulated numbers:
+        ROPE_MAX_ERROR.
+
+    Raises:
+        ValueError: if x is not int8, N is odd, or a table has not N/2 entries.
 
     """
-    lanes = as_int64(x)
-    half = x.shape[-1] // 2
-    first, second = (
-        (slice(0, None, 2), slice(1, None, 2)) if pairs else (slice(0, half), slice(half, None))
-    )
-    a, b = lanes[..., first], lanes[..., second]
-    cosine, sine = as_int64(table[..., 0]), as_int64(table[..., 1])
-    result = np.empty_like(x)
-    result[..., first] = sat8(rs(a * cosine - b * sine, FRACTION_BITS))
-    result[..., second] = sat8(rs(a * sine + b * cosine, FRACTION_BITS))
+    lanes = x.shape[-1]
+    if x.dtype != np.int8 or lanes % 2:
+        raise ValueError(f"rotate: given {x.dtype}{x.shape}, allowed int8 with an even last axis")
+    if cos.shape[-1] != lanes // 2 or sin.shape != cos.shape:
+        raise ValueError(
+            f"rotate: given tables {cos.shape} and {sin.shape}, allowed equal ones of {lanes // 2}"
+        )
+    half = lanes // 2
+    low, high = slice(0, half), slice(half, lanes)
+    if pairs:
+        low, high = slice(0, lanes, 2), slice(1, lanes, 2)
+    a, b = as_int64(x[..., low]), as_int64(x[..., high])
+    c, s = as_int64(cos), as_int64(sin)
+    result = np.empty(x.shape, np.int8)
+    result[..., low] = sat8(rs(a * c - b * s, FRACTION_BITS))
+    result[..., high] = sat8(rs(a * s + b * c, FRACTION_BITS))
     return result

@@ -2,7 +2,7 @@
 """Base-2 softmax with unnormalised integer numerators, their sums and the reciprocal of a sum.
 
 Scores are signed integers in units of 2^-6 of a binary logarithm. Per row, over the visible
-columns (numerics item 8):
+columns (numerics item 8; causal, and in a sliding window):
 
     x = max s, d = x - s, ip = d >> 6, fr = d & 63, T[fr] = round(65535 * 2^(-fr/64))
     u16 numerator e = rs(T[fr], ip);  u8 numerator e = min(255, rs(T[fr], ip + 8))
@@ -14,6 +14,7 @@ columns (numerics item 8):
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -97,39 +98,48 @@ def numerator(distance: IntArray, bits: int = 16) -> Int64Array:
     return np.where(shift > MAX_SHIFT, 0, np.minimum(e, (1 << bits) - 1))
 
 
-def visible(
-    rows: int,
-    columns: int,
-    *,
-    causal: bool,
-    pos: int = 0,
-    rows_per_head: int = 0,
-    window: int = 0,
-) -> npt.NDArray[np.bool_]:
-    """Return the (rows, columns) mask of visible columns.
+class Visibility(TypedDict, total=False):
+    """Which columns a row sees; by default all.
 
-    Without `causal` everything is visible. With it, column j of row m is visible iff j <= pos + i
-    and, with a window, j > pos + i - window, where i = m mod rows_per_head is the row inside its
-    head (rows_per_head 0: one head, i = m).
+    Column j is key start + j. With `causal`, row m, which is row i = m mod rows_per_head of its
+    head, sees it iff start + j <= pos + i and, if there is a window, start + j > pos + i - window.
+
+    Attributes:
+        causal: whether anything is hidden.
+        pos: position of row 0 of a head.
+        rows_per_head: rows of a head; 0: one head, i = m.
+        start: key of column 0.
+        window: how many keys a row sees at most, its own included; 0: no window.
+
     """
-    if not causal:
+
+    causal: bool
+    pos: int
+    rows_per_head: int
+    start: int
+    window: int
+
+
+def visible(rows: int, columns: int, **rule: Unpack[Visibility]) -> npt.NDArray[np.bool_]:
+    """Return the (rows, columns) mask of visible columns; see `Visibility`."""
+    if not rule.get("causal", False):
         return np.ones((rows, columns), np.bool_)
     row = np.arange(rows, dtype=np.int64)
-    if rows_per_head:
-        row %= rows_per_head
-    column, last = np.arange(columns, dtype=np.int64), (pos + row)[:, None]
-    mask: npt.NDArray[np.bool_] = column <= last
-    return mask & (column > last - window) if window else mask
+    if rule.get("rows_per_head", 0):
+        row %= rule["rows_per_head"]
+    own = (rule.get("pos", 0) + row)[:, None]
+    key = rule.get("start", 0) + np.arange(columns, dtype=np.int64)
+    window = rule.get("window", 0)
+    mask: npt.NDArray[np.bool_] = key <= own
+    return mask & (key > own - window) if window else mask
 
 
-def _numerators(
-    scores: IntArray, bits: int, causal: bool, pos: int, rows_per_head: int, window: int = 0
-) -> tuple[Int64Array, Int64Array]:
+def _numerators(scores: IntArray, bits: int, rule: Visibility) -> tuple[Int64Array, Int64Array]:
     """Return numerators (M, N) and sums (M,), both int64."""
     s = as_int64(scores)
     if s.ndim != 2 or 0 in s.shape:
         raise ValueError(f"softmax: given shape {s.shape}, allowed (rows, columns), both >= 1")
-    mask = visible(*s.shape, causal=causal, pos=pos, rows_per_head=rows_per_head, window=window)
+    mask = visible(*s.shape, **rule)
     lowest = np.iinfo(np.int64).min >> 1
     top = np.where(mask, s, lowest).max(axis=1, keepdims=True)
     e = np.where(mask, numerator(np.where(mask, top - s, 0), bits), 0)
@@ -137,51 +147,41 @@ def _numerators(
 
 
 def numerators16(
-    scores: IntArray,
-    *,
-    causal: bool = False,
-    pos: int = 0,
-    rows_per_head: int = 0,
-    window: int = 0,
+    scores: IntArray, **rule: Unpack[Visibility]
 ) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint32]]:
     """Return u16 numerators and their sums.
 
     Args:
         scores: (M, N) int16 or int8, units 2^-6 of a binary logarithm.
-        causal: see `visible`.
-        pos: see `visible`.
-        rows_per_head: see `visible`.
-        window: see `visible`.
+        **rule: which columns a row sees; a row that sees nothing has numerators and sum 0.
 
     Returns:
         numerators (M, N) uint16 and sums (M,) uint32. Maximum error of a numerator against
         65535 * 2^((s - max) / 64): NUMERATOR_U16_MAX_ERROR.
 
     """
-    e, total = _numerators(scores, 16, causal, pos, rows_per_head, window)
+    e, total = _numerators(scores, 16, rule)
     return e.astype(np.uint16), total.astype(np.uint32)
 
 
 def numerators8(
-    scores: IntArray, *, causal: bool = False, pos: int = 0, rows_per_head: int = 0
+    scores: IntArray, **rule: Unpack[Visibility]
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32]]:
     """Return u8 numerators (M, N) uint8 and their sums (M,) uint32; arguments as `numerators16`.
 
     Maximum error of a numerator against 65535/256 * 2^((s - max) / 64): NUMERATOR_U8_MAX_ERROR.
     """
-    e, total = _numerators(scores, 8, causal, pos, rows_per_head)
+    e, total = _numerators(scores, 8, rule)
     return e.astype(np.uint8), total.astype(np.uint32)
 
 
-def probabilities(
-    scores: IntArray, *, causal: bool = False, pos: int = 0, rows_per_head: int = 0
-) -> npt.NDArray[np.uint8]:
+def probabilities(scores: IntArray, **rule: Unpack[Visibility]) -> npt.NDArray[np.uint8]:
     """Return normalised probabilities (M, N) uint8 in units of 1/256; arguments as `numerators16`.
 
     p = min(255, rs(e16 * R, 8 + msb(S))). Maximum error against 256 * softmax in float64:
     PROBABILITY_MAX_ERROR.
     """
-    e, total = _numerators(scores, 16, causal, pos, rows_per_head)
+    e, total = _numerators(scores, 16, rule)
     recip = reciprocal(total)
     p = rs(e * recip.value[:, None], (recip.shift - 8)[:, None])
     return np.minimum(p, 255).astype(np.uint8)

@@ -5,31 +5,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from golden.machine.decode import decode_word
+from golden.gemm import running_argmax
+from golden.machine.decode import EngineOperation, Operation, decode_word
 from golden.machine.execute import execute
 from golden.machine.legal import Prefix, read_prefix
 from golden.machine.operands import block
-from golden.machine.operations import (
-    Barrier,
-    End,
-    EngineOperation,
-    Nop,
-    Operation,
-    SetRegister,
-)
+from golden.machine.operations import Barrier, Dropped, End, Loop, Nop, SetRegister
 from golden.machine.races import RaceDetector
+from golden.machine.registers import Registers
 from golden.machine.state import (
-    ADDRESS_LIMIT,
     WORD,
     Bytes,
     ChipConfig,
     ErrorReport,
     ProgramError,
-    Registers,
     RunResult,
     SramWrite,
     StartState,
 )
+from golden.machine.transfers import Gather, StoreToken
 from npu.isa import Engine, ErrorCode, Instruction, Opcode, SetReg
 
 
@@ -83,7 +77,7 @@ class _Run:
         self.memory = memory
         self.sram = sram
         self.start = start
-        self.registers = Registers(list(start.bases), start.pos, start.stream_len)
+        self.registers = Registers.at_start(start, config)
         self.writes: list[SramWrite] = []
         self.executed = 0
         self.index = 0
@@ -104,7 +98,17 @@ class _Run:
             index = 0 if fault.engine == Engine.STREAM else self.index
             error = ErrorReport(fault.code, fault.engine, index, fault.address)
         races = [] if self.detector is None else self.detector.races
-        return RunResult(error, self.writes, self.executed, races, self.registers.stream_offset)
+        registers = self.registers
+        return RunResult(
+            error=error,
+            sram_writes=self.writes,
+            executed=self.executed,
+            races=races,
+            stream_offset=registers.stream_offset,
+            token=registers[SetReg.TOKEN],
+            out_count=registers[SetReg.OUTCNT],
+            pos=registers[SetReg.POS],
+        )
 
     def _fetch(self) -> Instruction:
         """Return the word at the current index."""
@@ -126,6 +130,8 @@ class _Run:
         self._dispatch(operation)
         self.executed += 1
         self.index += 1
+        if isinstance(operation, Loop) and operation.target is not None:
+            self.index = operation.target
         return isinstance(operation, End)
 
     def _dispatch(self, operation: Operation) -> None:
@@ -136,28 +142,34 @@ class _Run:
             case Barrier():
                 if self.detector is not None:
                     self.detector.barrier(operation)
-            case SetRegister():
-                self._set(operation)
+            case SetRegister(register, value, add):
+                self.registers.set(register, value, add=add)
+            case Loop():
+                if operation.target is not None:
+                    self._turn()
+            case Dropped():
+                self._take(operation.share)
             case _:
                 self._engine(operation)
 
-    def _set(self, operation: SetRegister) -> None:
-        """Change POS, the stream offset or a base."""
-        if operation.register == SetReg.STREAM:
-            self.registers.stream_offset = operation.value
-            return
-        if operation.register == SetReg.POS:
-            old = self.registers.pos if operation.add else 0
-            self.registers.pos = (old + operation.value) % ADDRESS_LIMIT
-            return
-        base = operation.register - SetReg.BASE0
-        old = self.registers.bases[base] if operation.add else 0
-        self.registers.bases[base] = (old + operation.value) % ADDRESS_LIMIT
+    def _turn(self) -> None:
+        """Count a turn of a loop."""
+        self.registers.set(SetReg.LOOPLEFT, -1, add=True)
+        self.registers.set(SetReg.POS, 1, add=True)
+        self.registers.set(SetReg.STREAM, 0)
 
     def _engine(self, operation: EngineOperation) -> None:
         """Take the share, execute, log the written words and look for races."""
         share = self._take(operation.share)
-        execute(operation, self.memory, self.sram, share, self.config.tile)
+        if isinstance(operation, Gather):
+            operation = operation.located(self.sram)
+        elif isinstance(operation, StoreToken):
+            self.registers.argmax = None
+            self.registers.set(SetReg.TOKEN, operation.token)
+            self.registers.set(SetReg.OUTCNT, 1, add=True)
+        compared = execute(operation, self.memory, self.sram, share, self.config.tile)
+        if compared is not None:
+            self.registers.argmax = running_argmax(self.registers.argmax, compared)
         self._log(operation)
         if self.detector is not None:
             self.detector.add(self.index, operation)

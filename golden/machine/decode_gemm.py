@@ -6,23 +6,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from golden.gemm import Combine
-from golden.machine.legal import (
-    DYNAMIC,
-    Prefix,
-    matrix,
-    require,
-    require_dimension,
-    require_sram,
-)
+from golden.machine.decode_vec import TABLE_BYTES
+from golden.machine.legal import Dimension, Dispatch, natural, require, require_dimension
 from golden.machine.operands import Matrix, Operand, Tiles, block, up
-from golden.machine.operations import AType, Gemm, QForm
-from golden.machine.state import WORD, ChipConfig
+from golden.machine.operations import AType, Dropped, Gemm, QForm
+from golden.machine.state import WORD
 from npu.isa import Flag, Instruction
 
 FLAG_MASK = 0x6F
 B_ROWS, B_TILES, B_STREAM = 0, 1, 2
-OUT_INT8, OUT_INT16, OUT_INT32 = 0, 1, 2
-TABLE_BYTES = 256
+OUT_INT8, OUT_INT16, OUT_INT32, OUT_NONE = 0, 1, 2, 3
+C_BYTES = {OUT_INT8: 1, OUT_INT16: 2, OUT_INT32: 4, OUT_NONE: 2}
+"""Bytes of an element of C; without C those of the values that argmax compares."""
 TENSOR_BYTES = 64
 CHANNEL_BYTES = 8
 MULT_MAX = 32767
@@ -38,6 +33,7 @@ class _Mode:
     table: bool = False
     out: int = OUT_INT32
     combine: Combine = Combine.NONE
+    argmax: bool = False
 
 
 def _flag(word: Instruction, flag: Flag) -> bool:
@@ -60,7 +56,10 @@ def _full_mode(word: Instruction) -> _Mode:
     b_form, fmt, q, table = imm >> 2 & 3, imm >> 4 & 7, imm >> 7 & 3, bool(imm >> 9 & 1)
     out, op = imm >> 10 & 3, imm >> 12 & 3
     requant = _flag(word, Flag.REQUANT)
-    require(imm >> 14 == 0 and b_form != 3 and fmt == 0 and out != 3 and op != 3)
+    argmax = bool(imm >> 14 & 1)
+    require(imm >> 15 == 0 and b_form != 3 and fmt == 0 and op != 3)
+    require(out != OUT_NONE or (argmax and word.dst == 0))
+    require(not argmax or out != OUT_INT32)
     require(requant == (out != OUT_INT32))
     require(requant or not (q or table or op or _flag(word, Flag.RELU)))
     require(not (_flag(word, Flag.TRANSPOSE_B) and b_form == B_STREAM))
@@ -68,28 +67,28 @@ def _full_mode(word: Instruction) -> _Mode:
     require(not (_flag(word, Flag.ACCUMULATE) and op))
     require(op != Combine.MUL or (q in (QForm.TENSOR, QForm.CHANNEL) and out == OUT_INT8))
     require(not table or out == OUT_INT8)
-    return _Mode(
-        AType(imm & 3), b_form, QForm(q) if requant else QForm.NONE, table, out, Combine(op)
-    )
+    form = QForm(q) if requant else QForm.NONE
+    return _Mode(AType(imm & 3), b_form, form, table, out, Combine(op), argmax)
 
 
-def _check_prefix(mode: _Mode, prefix: Prefix, has_d: bool) -> None:
+def _check_prefix(at: Dispatch, mode: _Mode) -> None:
     """Refuse a prefix that lacks something or says something that is not used."""
-    uses_mul = mode.q is QForm.PREFIX or mode.combine is Combine.MUL
-    used = ["cp", "ap"]
+    used = ["ap"]
+    if mode.out != OUT_NONE:
+        used.append("cp")
     if mode.b_form == B_ROWS:
         used.append("bp")
-    if has_d:
-        used.append("dp")
-        if mode.b_form != B_STREAM:
-            used.append("d")
-    if uses_mul:
+    if _flag(at.word, Flag.ACCUMULATE) or mode.combine is not Combine.NONE:
+        used += ["dp"] if mode.b_form == B_STREAM else ["d", "dp"]
+    if mode.q is QForm.PREFIX or mode.combine is Combine.MUL:
         used += ["imm", "sh"]
     if mode.q is QForm.ROW:
-        require(prefix.present)
+        require(at.prefix.present)
         used.append("imm")
-    prefix.require_only(*used, "base")
-    require(mode.q is not QForm.PREFIX or 1 <= prefix.imm <= MULT_MAX)
+    if at.is_dynamic("m", "n", "k"):
+        used.append("base")
+    at.require_prefix(*used)
+    require(mode.q is not QForm.PREFIX or 1 <= at.prefix.imm <= MULT_MAX)
 
 
 def _share(mode: _Mode, n: int, k: int, edge: int) -> int:
@@ -105,60 +104,132 @@ def _share(mode: _Mode, n: int, k: int, edge: int) -> int:
     return size
 
 
-def _b_operand(word: Instruction, mode: _Mode, prefix: Prefix, edge: int) -> Operand | None:
-    """Return where B lies in SRAM, or None if it comes from the stream."""
-    if mode.b_form == B_STREAM:
-        return None
-    transpose = _flag(word, Flag.TRANSPOSE_B)
-    if mode.b_form == B_TILES:
-        positions, lanes = (word.n, word.k) if transpose else (word.k, word.n)
-        return Tiles(word.src1 * WORD, positions, lanes, edge)
-    rows, columns = (word.n, word.k) if transpose else (word.k, word.n)
-    return matrix(word.src1, prefix.bp, rows, columns, 1)
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where the operands of a GEMM begin and their pitches in bytes, 0 where there is none."""
+
+    word: Instruction
+    mode: _Mode
+    edge: int
+    accumulate: bool
+    d_word: int | None
+    sums_word: int | None
+    c_pitch: int
+    a_pitch: int
+    b_pitch: int
+    d_pitch: int
+
+    def place(
+        self, m: int, n: int, k: int
+    ) -> tuple[Matrix | None, Matrix, Operand | None, Matrix | None, Matrix | None]:
+        """Return C, A, B from SRAM, D and sums for some dimensions."""
+        word, mode = self.word, self.mode
+        passes = mode.a_type.bytes
+        planes = m * passes
+        c, d, sums = None, None, None
+        if mode.out != OUT_NONE:
+            rows = planes if mode.out == OUT_INT32 else m
+            size = C_BYTES[mode.out]
+            c = Matrix(word.dst * WORD, self.c_pitch, rows, n * size, size)
+        a = Matrix(word.src0 * WORD, self.a_pitch, m, k * passes, passes)
+        if self.d_word is not None:
+            rows = planes if self.accumulate else m
+            size = _d_bytes(mode, self.accumulate)
+            d = Matrix(self.d_word * WORD, self.d_pitch, rows, n * size, size)
+        if self.sums_word is not None:
+            sums = block(self.sums_word * WORD, m * WORD)
+        return c, a, self._b(n, k), d, sums
+
+    def _b(self, n: int, k: int) -> Operand | None:
+        """Return where B lies in SRAM, or None if it comes from the stream."""
+        rows, columns = (n, k) if _flag(self.word, Flag.TRANSPOSE_B) else (k, n)
+        address = self.word.src1 * WORD
+        if self.mode.b_form == B_STREAM:
+            return None
+        if self.mode.b_form == B_TILES:
+            return Tiles(address, rows, columns, self.edge)
+        return Matrix(address, self.b_pitch, rows, columns)
 
 
-def decode_gemm(word: Instruction, prefix: Prefix, config: ChipConfig) -> Gemm:
-    """Return the operation of a GEMM word; ProgramError with the first check that fails."""
-    require(word.flags & ~FLAG_MASK == 0)
-    full = _flag(word, Flag.MODE)
-    mode = _full_mode(word) if full else _plain_mode(word)
+def _d_bytes(mode: _Mode, accumulate: bool) -> int:
+    """Return the bytes of an element of D."""
+    return 4 if accumulate else C_BYTES[mode.out]
+
+
+def _layout(
+    at: Dispatch, mode: _Mode, d_word: int | None, dims: tuple[Dimension, Dimension, Dimension]
+) -> _Layout:
+    """Return where the operands lie; natural pitches follow the caps."""
+    word, prefix = at.word, at.prefix
+    accumulate = _flag(word, Flag.ACCUMULATE)
+    _, n, k = dims
+    b_row = k if _flag(word, Flag.TRANSPOSE_B) else n
+    return _Layout(
+        word=word,
+        mode=mode,
+        edge=at.config.tile,
+        accumulate=accumulate,
+        d_word=d_word,
+        sums_word=prefix.imm if mode.q is QForm.ROW else None,
+        c_pitch=natural(prefix.cp, n.cap * C_BYTES[mode.out]),
+        a_pitch=natural(prefix.ap, k.cap * mode.a_type.bytes),
+        b_pitch=natural(prefix.bp, b_row.cap),
+        d_pitch=natural(prefix.dp, n.cap * _d_bytes(mode, accumulate)),
+    )
+
+
+def _check_d(at: Dispatch, mode: _Mode) -> int | None:
+    """Return the word address of D, None if there is none, refusing a missing or forbidden one."""
+    word, prefix = at.word, at.prefix
     accumulate = _flag(word, Flag.ACCUMULATE)
     has_d = accumulate or mode.combine is not Combine.NONE
-    _check_prefix(mode, prefix, has_d)
-    d_word = prefix.d
+    if not has_d:
+        require(mode.b_form != B_STREAM or word.src1 == 0)
+        return None
+    address = prefix.d
     if mode.b_form == B_STREAM:
-        require(has_d or word.src1 == 0)
-        d_word = word.src1
-    elif has_d and not prefix.present:
-        require(not full)
-        d_word = word.dst
-    require(not (accumulate and mode.out != OUT_INT32 and d_word == word.dst))
-    dynamic = max(word.m, word.n, word.k) >= DYNAMIC
-    require(prefix.base == 0 or (dynamic and prefix.base % 16 == 0))
+        address = word.src1
+    elif not prefix.present:
+        require(not _flag(word, Flag.MODE))
+        address = word.dst
+    require(not (accumulate and mode.out != OUT_INT32 and address == word.dst))
+    return address
 
-    passes = mode.a_type.bytes
-    for value in (word.m, word.n, word.k):
-        require_dimension(value)
-    require_dimension(word.m, config.acc_rows // passes)
 
-    c_bytes = {OUT_INT8: 1, OUT_INT16: 2, OUT_INT32: 4}[mode.out]
-    d_bytes = 4 if accumulate else c_bytes
-    c_rows = word.m * passes if mode.out == OUT_INT32 else word.m
-    d_rows = word.m * passes if accumulate else word.m
-    c = matrix(word.dst, prefix.cp, c_rows, word.n * c_bytes, c_bytes)
-    a = matrix(word.src0, prefix.ap, word.m, word.k * passes, passes)
-    b = _b_operand(word, mode, prefix, config.tile)
-    d = matrix(d_word, prefix.dp, d_rows, word.n * d_bytes, d_bytes) if has_d else None
-    sums: Matrix | None = None
-    if mode.q is QForm.ROW:
-        sums = block(prefix.imm * WORD, word.m * WORD)
-    require_sram(config, c, a, b, d, sums)
+def _dimensions(at: Dispatch, mode: _Mode) -> tuple[Dimension, Dimension, Dimension]:
+    """Return M, N and K, refusing what the mode does not allow."""
+    word = at.word
+    m = at.dimension("m", at.config.acc_rows // mode.a_type.bytes)
+    n, k = at.dimension("n"), at.dimension("k")
+    require_dimension(not (mode.b_form == B_STREAM and at.is_dynamic("n", "k")))
+    require_dimension(not (mode.q is QForm.CHANNEL and at.is_dynamic("n")))
+    planes = mode.out == OUT_INT32 and mode.a_type.bytes == 2
+    require_dimension(not (planes and at.is_dynamic("m")))
+    require_dimension(not mode.argmax or word.m == 1)
+    return m, n, k
 
+
+def decode_gemm(at: Dispatch) -> Gemm | Dropped:
+    """Return the operation of a GEMM word; ProgramError with the first check that fails."""
+    word, prefix = at.word, at.prefix
+    require(word.flags & ~FLAG_MASK == 0)
+    mode = _full_mode(word) if _flag(word, Flag.MODE) else _plain_mode(word)
+    _check_prefix(at, mode)
+    d_word = _check_d(at, mode)
+    dims = _dimensions(at, mode)
+    layout = _layout(at, mode, d_word, dims)
+    c, a, b, d, sums = layout.place(*(dimension.cap for dimension in dims))
+    at.require_sram(c, a, b, d, sums)
+    m, n, k = (dimension.value for dimension in dims)
+    share = _share(mode, n, k, at.config.tile)
+    if m == 0 or n == 0:
+        return Dropped(share)
+    c, a, b, d, sums = layout.place(m, n, k)
     scaled = mode.q is QForm.SCALE
     return Gemm(
-        m=word.m,
-        n=word.n,
-        k=word.k,
+        m=m,
+        n=n,
+        k=k,
         a_type=mode.a_type,
         a=a,
         b=b,
@@ -170,10 +241,11 @@ def decode_gemm(word: Instruction, prefix: Prefix, config: ChipConfig) -> Gemm:
         bias=_flag(word, Flag.BIAS_EN),
         relu=_flag(word, Flag.RELU),
         table=mode.table,
-        accumulate=accumulate,
+        accumulate=layout.accumulate,
         combine=mode.combine,
-        out_bits=8 * c_bytes,
+        out_bits=8 * C_BYTES[mode.out],
+        argmax=mode.argmax,
         scale=word.imm & 0xFF if scaled else prefix.imm,
         shift=word.imm >> 8 if scaled else prefix.sh,
-        share=_share(mode, word.n, word.k, config.tile),
+        share=share,
     )

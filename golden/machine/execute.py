@@ -8,22 +8,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden import gelu, gemm, layernorm, softmax, vec
+from golden import gelu, gemm, layernorm, rope, softmax, vec
 from golden.fixed import IntArray
-from golden.machine.decode_gemm import CHANNEL_BYTES, TABLE_BYTES, TENSOR_BYTES
+from golden.machine.decode import EngineOperation
+from golden.machine.decode_gemm import CHANNEL_BYTES, TENSOR_BYTES
+from golden.machine.decode_vec import TABLE_BYTES
+from golden.machine.move import move
 from golden.machine.operands import Tiles, up
-from golden.machine.operations import (
-    AType,
-    Dma,
-    EngineOperation,
-    Gemm,
-    LayerNorm,
-    QForm,
-    Softmax,
-    Vec,
-)
-from golden.machine.state import WORD, Bytes, ProgramError
-from npu.isa import Engine, ErrorCode, VecOp
+from golden.machine.operations import AType, Gemm, Norm, QForm, Rope, Softmax, Vec
+from golden.machine.state import WORD, Bytes
+from npu.isa import VecOp
 
 SHIFT_MASK = 0x3F
 """Shifts in stream records are 6-bit numbers in a byte."""
@@ -33,30 +27,6 @@ _A_DTYPE: dict[AType, type[np.integer[Any]]] = {
     AType.INT16: np.int16,
     AType.UINT16: np.uint16,
 }
-
-
-def _dma(operation: Dma, memory: Bytes, sram: Bytes) -> None:
-    """Copy rows; a load fills its last words with zeros, a store writes the row's bytes only."""
-    source = operation.memory
-    load = operation.engine == Engine.LD
-    if source.end > memory.size:
-        words = source.words() * WORD
-        outside = int(words[words >= memory.size][0])
-        code = ErrorCode.READ_ERROR if load else ErrorCode.WRITE_ERROR
-        raise ProgramError(code, outside, operation.engine)
-    if load:
-        operation.sram.write(sram, source.read(memory))
-        return
-    rows = operation.sram.read(sram)
-    if source.overlaps_itself:
-        for index, row in enumerate(rows):
-            start = source.address + index * source.pitch
-            memory[start : start + source.row_bytes] = row
-        return
-    view = np.lib.stride_tricks.as_strided(
-        memory[source.address :], rows.shape, (source.pitch, 1), writeable=True
-    )
-    view[...] = rows
 
 
 def _stream_weights(
@@ -97,15 +67,15 @@ def _requant(operation: Gemm, tensor: Bytes, records: Bytes, sram: Bytes) -> gem
 def _gemm_b(operation: Gemm, sram: Bytes) -> npt.NDArray[np.int8]:
     """Return B (K, N) int8 from SRAM."""
     if isinstance(operation.b, Tiles):
-        stored = operation.b.read(sram)
+        stored: npt.NDArray[np.int8] = operation.b.read(sram)[0]
     else:
         assert operation.b is not None
         stored = operation.b.read(sram, np.int8)
     return stored.T if operation.transpose else stored
 
 
-def _gemm(operation: Gemm, sram: Bytes, share: Bytes, edge: int) -> None:
-    """Multiply, accumulate, post-process and write C."""
+def _gemm(operation: Gemm, sram: Bytes, share: Bytes, edge: int) -> IntArray | None:
+    """Multiply, accumulate, post-process and write C; return what argmax looks at."""
     table = share[:TABLE_BYTES].view(np.int8) if operation.table else None
     rest = share[TABLE_BYTES:] if operation.table else share
     tensor = rest[:TENSOR_BYTES]
@@ -121,9 +91,10 @@ def _gemm(operation: Gemm, sram: Bytes, share: Bytes, edge: int) -> None:
     elif operation.d is not None:
         d = operation.d.read(sram, np.int8 if operation.d.element == 1 else np.int16)
     if requant is None:
+        assert operation.c is not None
         planes = gemm.gemm(a, b, partial=partial)
         operation.c.write(sram, planes.reshape(-1, operation.n))
-        return
+        return None
     post = gemm.Post(
         operation.out_bits,
         operation.relu,
@@ -133,7 +104,10 @@ def _gemm(operation: Gemm, sram: Bytes, share: Bytes, edge: int) -> None:
         operation.scale,
         operation.shift,
     )
-    operation.c.write(sram, gemm.gemm(a, b, requant, post, partial))
+    result = gemm.gemm(a, b, requant, post, partial)
+    if operation.c is not None:
+        operation.c.write(sram, result)
+    return result if operation.argmax else None
 
 
 def _vec(operation: Vec, sram: Bytes, share: Bytes) -> None:
@@ -168,15 +142,15 @@ def _softmax(operation: Softmax, sram: Bytes) -> None:
     """Write numerators (or probabilities) with zero columns up to whole words, and sums."""
     dtype = np.int8 if operation.scores.element == 1 else np.int16
     scores = operation.scores.read(sram, dtype)
-    causal, pos, rows = operation.causal, operation.pos, operation.rows_per_head
+    rule = operation.rule
     values: IntArray
     totals: npt.NDArray[np.uint32] | None = None
     if operation.out == 0:
-        values = softmax.probabilities(scores, causal=causal, pos=pos, rows_per_head=rows)
+        values = softmax.probabilities(scores, **rule)
     elif operation.out == 1:
-        values, totals = softmax.numerators8(scores, causal=causal, pos=pos, rows_per_head=rows)
+        values, totals = softmax.numerators8(scores, **rule)
     else:
-        values, totals = softmax.numerators16(scores, causal=causal, pos=pos, rows_per_head=rows)
+        values, totals = softmax.numerators16(scores, **rule)
     padded = np.zeros((values.shape[0], up(operation.n, 16)), values.dtype)
     padded[:, : operation.n] = values
     operation.numerators.write(sram, padded)
@@ -186,7 +160,7 @@ def _softmax(operation: Softmax, sram: Bytes) -> None:
         operation.sums.write(sram, words.reshape(1, -1))
 
 
-def _layernorm(operation: LayerNorm, sram: Bytes, share: Bytes) -> None:
+def _norm(operation: Norm, sram: Bytes, share: Bytes) -> None:
     """Normalise rows with the parameters of a norm share."""
     params = share if operation.params is None else operation.params.read(sram)[0]
     eps_term = int.from_bytes(params[:8].tobytes(), "little")
@@ -196,20 +170,34 @@ def _layernorm(operation: LayerNorm, sram: Bytes, share: Bytes) -> None:
     bias = records[:, 3].copy().view(np.int8)
     x = operation.x.read(sram, np.int16)
     norm = layernorm.norm8 if operation.c.element == 1 else layernorm.norm16
-    operation.c.write(sram, norm(x, eps_term, gain, shift, bias))
+    operation.c.write(sram, norm(x, eps_term, gain, shift, bias, rms=operation.rms))
+
+
+def _rope(operation: Rope, sram: Bytes) -> None:
+    """Rotate every head of every row and write zeros to the lanes past a head's end."""
+    n, width = operation.n, up(operation.n, 16)
+    x = operation.a.read(sram, np.int8).reshape(-1, operation.heads, width)
+    angles = operation.angles.read(sram, np.int16).reshape(-1, 1, n // 2, 2)
+    result = np.zeros(x.shape, np.int8)
+    cos, sin = angles[..., 0], angles[..., 1]
+    result[:, :, :n] = rope.rotate(x[:, :, :n], cos, sin, pairs=operation.pairs)
+    operation.c.write(sram, result.reshape(x.shape[0], -1))
 
 
 def execute(
     operation: EngineOperation, memory: Bytes, sram: Bytes, share: Bytes, edge: int
-) -> None:
+) -> IntArray | None:
     """Run one operation on memory and SRAM, in place.
 
     Args:
-        operation: decoded and legal.
+        operation: decoded and legal; a gather located.
         memory: uint8, changed in place.
         sram: uint8, changed in place.
         share: the operation's part of the stream, (operation.share,) uint8.
         edge: E, the edge of a weight tile.
+
+    Returns:
+        the outputs (1, N) that the running argmax goes on with, None for every other operation.
 
     Raises:
         ProgramError: READ_ERROR or WRITE_ERROR if a memory operand leaves the given memory;
@@ -217,13 +205,16 @@ def execute(
 
     """
     match operation:
-        case Dma():
-            _dma(operation, memory, sram)
         case Gemm():
-            _gemm(operation, sram, share, edge)
+            return _gemm(operation, sram, share, edge)
         case Vec():
             _vec(operation, sram, share)
         case Softmax():
             _softmax(operation, sram)
-        case LayerNorm():
-            _layernorm(operation, sram, share)
+        case Norm():
+            _norm(operation, sram, share)
+        case Rope():
+            _rope(operation, sram)
+        case _:
+            move(operation, memory, sram)
+    return None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checks that all opcodes share, and the prefix word.
+"""The checks that all opcodes share, the prefix word and dynamic dimensions.
 
-Each raises `ProgramError`. Callers keep the order of the checks: opcode, fields, dimensions, memory
-addresses, SRAM ranges.
+Each check raises `ProgramError`. Callers keep the order: opcode, fields, dimensions, CONTEXT_FULL,
+memory addresses, SRAM ranges.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from golden.machine.operands import Matrix, Operand, up
+from golden.machine.registers import Registers
 from golden.machine.state import ADDRESS_LIMIT, WORD, ChipConfig, ProgramError
 from npu.isa import ErrorCode, Instruction
 
 DYNAMIC = 0xF000
-"""Dimension fields from here on mean a dynamic dimension, which is not built."""
+"""Dimension fields from here on mean a dynamic dimension."""
+DYNAMIC_V = 1 << 11
+CAP_MASK, CAP_UNIT, CAP_OF_ZERO = 0x7FF, 16, 2048
 SHIFT_MASK = 0x3F
 
 
@@ -30,23 +33,16 @@ def require(condition: bool) -> None:
         refuse_field()
 
 
-def require_zero(word: Instruction, *names: str, flags: int = 0, imm: int = 0) -> None:
-    """Refuse unless the named fields, and the bits outside the masks `flags` and `imm`, are 0."""
-    require(all(getattr(word, name) == 0 for name in names))
-    require(word.flags & ~flags == 0 and word.imm & ~imm == 0)
-
-
-def require_dimension(value: int, most: int = DYNAMIC - 1) -> None:
-    """Refuse with BAD_DIMENSION unless 1 <= value <= most."""
-    if not 1 <= value <= most:
+def require_dimension(condition: bool) -> None:
+    """Refuse with BAD_DIMENSION unless the condition holds."""
+    if not condition:
         raise ProgramError(ErrorCode.BAD_DIMENSION)
 
 
-def require_sram(config: ChipConfig, *operands: Operand | None) -> None:
-    """Refuse with SRAM_RANGE at the first operand, in the given order, that leaves the SRAM."""
-    for operand in operands:
-        if operand is not None and operand.end > config.sram_bytes:
-            raise ProgramError(ErrorCode.SRAM_RANGE, operand.address)
+def require_room(condition: bool) -> None:
+    """Refuse with CONTEXT_FULL unless the condition holds."""
+    if not condition:
+        raise ProgramError(ErrorCode.CONTEXT_FULL)
 
 
 def require_memory(operand: Matrix) -> None:
@@ -75,12 +71,6 @@ class Prefix:
     sh: int = 0
     present: bool = False
 
-    def require_only(self, *names: str) -> None:
-        """Refuse unless every field that is not named is 0; refuse any prefix for no names."""
-        require(bool(names) or not self.present)
-        for name in ("cp", "ap", "bp", "d", "dp", "base", "imm", "sh"):
-            require(name in names or getattr(self, name) == 0)
-
 
 def read_prefix(word: Instruction) -> Prefix:
     """Return the contents of a PFX word; ILLEGAL_FIELD if bit 6 or 7 of its flags is set."""
@@ -90,6 +80,94 @@ def read_prefix(word: Instruction) -> Prefix:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """A dimension as it is at dispatch.
+
+    Attributes:
+        value: what counts for the instruction.
+        cap: the largest value of the field; footprints and natural pitches follow it.
+        overflow: whether a dynamic dimension was cut to its cap.
+
+    """
+
+    value: int
+    cap: int
+    overflow: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """An instruction word with everything that its checks look at.
+
+    Attributes:
+        word: the instruction, not PFX.
+        prefix: its prefix.
+        config: the chip.
+        registers: the machine's registers.
+
+    """
+
+    word: Instruction
+    prefix: Prefix
+    config: ChipConfig
+    registers: Registers
+
+    def require_zero(self, *names: str, flags: int = 0, imm: int = 0) -> None:
+        """Refuse unless the named fields, and the bits outside `flags` and `imm`, are 0."""
+        require(all(getattr(self.word, name) == 0 for name in names))
+        require(self.word.flags & ~flags == 0 and self.word.imm & ~imm == 0)
+
+    def require_prefix(self, *names: str) -> None:
+        """Refuse unless every prefix field that is not named is 0; refuse any prefix for no names.
+
+        A base must be a multiple of E.
+        """
+        require(bool(names) or not self.prefix.present)
+        for name in ("cp", "ap", "bp", "d", "dp", "base", "imm", "sh"):
+            require(name in names or getattr(self.prefix, name) == 0)
+        require(self.prefix.base % self.config.tile == 0)
+
+    def static(self, field: str, most: int = DYNAMIC - 1) -> int:
+        """Return a static dimension; BAD_DIMENSION unless 1 <= value <= most."""
+        value: int = getattr(self.word, field)
+        require_dimension(1 <= value <= most)
+        return value
+
+    def dimension(self, field: str, most: int | None = None) -> Dimension:
+        """Return a dimension that may be dynamic; BAD_DIMENSION if it is 0 or may exceed `most`."""
+        value: int = getattr(self.word, field)
+        require_dimension(value != 0)
+        if value < DYNAMIC:
+            result = Dimension(value, value)
+        else:
+            cap = CAP_UNIT * (value & CAP_MASK or CAP_OF_ZERO)
+            keys = self.registers.length - bool(value & DYNAMIC_V) - self.prefix.base
+            result = Dimension(min(max(keys, 0), cap), cap, keys > cap)
+        require_dimension(most is None or result.cap <= most)
+        return result
+
+    def is_dynamic(self, *fields: str) -> bool:
+        """Whether any of the named dimension fields is dynamic."""
+        return any(getattr(self.word, field) >= DYNAMIC for field in fields)
+
+    def require_sram(self, *operands: Operand | None) -> None:
+        """Refuse with SRAM_RANGE at the first operand, in the given order, that leaves the SRAM."""
+        for operand in operands:
+            if operand is not None and operand.end > self.config.sram_bytes:
+                raise ProgramError(ErrorCode.SRAM_RANGE, operand.address % ADDRESS_LIMIT)
+
+
+def natural(pitch: int, row_bytes: int) -> int:
+    """Return a pitch in bytes from a field in words, 0 = whole words of a row."""
+    return pitch * WORD or up(row_bytes, WORD)
+
+
 def matrix(address: int, pitch: int, rows: int, row_bytes: int, element: int) -> Matrix:
     """Return an operand from fields: address and pitch in words, pitch 0 = natural."""
-    return Matrix(address * WORD, pitch * WORD or up(row_bytes, WORD), rows, row_bytes, element)
+    return Matrix(address * WORD, natural(pitch, row_bytes), rows, row_bytes, element)
+
+
+def cut(operand: Matrix, rows: int, row_bytes: int) -> Matrix:
+    """Return the part of an operand, laid out by its caps, that the values name."""
+    return Matrix(operand.address, operand.pitch, rows, row_bytes, operand.element)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where operands lie: matrices of whole words, K/V tiles, and the access to both."""
+"""Where operands lie: matrices of whole words, K/V tiles, gathered rows, and the access to them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Matrix:
     Attributes:
         address: byte address of row 0, a multiple of 16.
         pitch: bytes from row to row, a multiple of 16.
-        rows: number of rows, at least 1.
+        rows: number of rows.
         row_bytes: bytes of a row that carry elements.
         element: bytes of an element.
 
@@ -55,6 +55,8 @@ class Matrix:
 
     def words(self) -> WordIndex:
         """Return the addresses in words of all words, row by row, (n,) int64."""
+        if not self.rows * self.row_bytes:
+            return np.zeros(0, np.int64)
         if self.rows == 1 or self.pitch == self.padded:
             return np.arange(self.address // WORD, self.end // WORD, dtype=np.int64)
         starts = np.arange(self.rows, dtype=np.int64) * (self.pitch // WORD)
@@ -68,6 +70,8 @@ class Matrix:
 
     def read(self, space: Bytes, dtype: type[np.generic] = np.uint8) -> npt.NDArray[Any]:
         """Return a copy of the elements, (rows, row_bytes / itemsize), little-endian."""
+        if not self.rows * self.row_bytes:
+            return np.zeros((self.rows, self.row_bytes // np.dtype(dtype).itemsize), dtype)
         view = np.lib.stride_tricks.as_strided(
             space[self.address :], (self.rows, self.row_bytes), (self.pitch, 1), writeable=False
         )
@@ -95,15 +99,19 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """A K or V operand in tile order.
+    """Positions of one or several K/V heads in tile order.
 
-    Position p, lane c lies at address + ((p/E)*HB + c/E)*E*E + (p mod E)*E + c mod E, with
-    HB = up(lanes, E)/E lane blocks.
+    Lane c of position p of head h lies at
+    address + h*pitch + ((p/E)*HB + c/E)*E*E + (p mod E)*E + c mod E, HB = up(lanes, E)/E.
 
     Attributes:
-        address: byte address, a multiple of 16.
-        positions, lanes: extent of the operand.
+        address: byte address of position 0 of the first head, a multiple of 16.
+        positions: how many positions.
+        lanes: lanes of a position.
         edge: E.
+        first: the first of the positions.
+        heads: how many heads.
+        pitch: bytes from head to head, a multiple of 16.
 
     """
 
@@ -111,37 +119,81 @@ class Tiles:
     positions: int
     lanes: int
     edge: int
-
-    @property
-    def blocks(self) -> int:
-        """HB, the number of lane blocks."""
-        return up(self.lanes, self.edge) // self.edge
+    first: int = 0
+    heads: int = 1
+    pitch: int = 0
 
     @property
     def end(self) -> int:
-        """First byte address past the operand, whole tiles counted."""
-        return self.address + up(self.positions, self.edge) * self.blocks * self.edge
+        """First byte address past the last head's tiles, whole tile rows counted."""
+        edge = self.edge
+        piece = up(self.first + self.positions, edge) * up(self.lanes, edge)
+        return self.address + (self.heads - 1) * self.pitch + piece
+
+    @property
+    def overlaps_itself(self) -> bool:
+        """Whether two heads share a word."""
+        words = self.words()
+        return self.heads > 1 and np.unique(words).size < words.size
 
     def words(self) -> WordIndex:
-        """Return the words that hold existing positions and lanes, (n,) int64."""
-        p = np.arange(self.positions, dtype=np.int64)[:, None]
-        c = np.arange(0, self.lanes, WORD, dtype=np.int64)[None, :]
-        return (self.offsets(p, c) // WORD + self.address // WORD).reshape(-1)
+        """Return the addresses in words, (heads * positions * words of a position,) int64."""
+        return self._grid().reshape(-1)
 
-    def offsets(self, p: WordIndex, c: WordIndex) -> WordIndex:
-        """Return byte offsets of positions p and lanes c (broadcast)."""
+    def _grid(self) -> WordIndex:
+        """Return the addresses in words, (heads, positions, words of a position) int64."""
         edge = self.edge
-        tile = (p // edge) * self.blocks + c // edge
-        return tile * (edge * edge) + (p % edge) * edge + c % edge
+        blocks = up(self.lanes, edge) // edge
+        head = self.address + np.arange(self.heads, dtype=np.int64) * self.pitch
+        p = self.first + np.arange(self.positions, dtype=np.int64)[:, None]
+        c = np.arange(0, self.lanes, WORD, dtype=np.int64)
+        offset = ((p // edge) * blocks + c // edge) * (edge * edge) + (p % edge) * edge + c % edge
+        return (head[:, None, None] + offset) // WORD
 
     def read(self, space: Bytes) -> npt.NDArray[np.int8]:
-        """Return the operand as (positions, lanes) int8."""
-        p = np.arange(self.positions, dtype=np.int64)[:, None]
-        c = np.arange(self.lanes, dtype=np.int64)[None, :]
-        return space[self.address + self.offsets(p, c)].view(np.int8)
+        """Return a copy of the lanes, (heads, positions, lanes) int8."""
+        grid = self._grid()
+        data = space.reshape(-1, WORD)[grid].view(np.int8)
+        return data.reshape(*grid.shape[:2], grid.shape[2] * WORD)[:, :, : self.lanes]
+
+    def write(self, space: Bytes, values: npt.NDArray[np.int8]) -> None:
+        """Write (heads, positions, n) int8; the lanes n..lanes-1 become 0.
+
+        Where heads share a word the last one counts.
+        """
+        lines = np.zeros((self.heads, self.positions, up(self.lanes, WORD)), np.uint8)
+        lines[:, :, : values.shape[2]] = values.view(np.uint8)
+        words = space.reshape(-1, WORD)
+        for grid, head in zip(self._grid(), lines, strict=True):
+            words[grid.reshape(-1)] = head.reshape(-1, WORD)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scattered:
+    """Rows of bytes at any multiples of 16, in memory.
+
+    Attributes:
+        addresses: (rows,) int64, byte address of each row.
+        row_bytes: bytes of a row.
+
+    """
+
+    addresses: npt.NDArray[np.int64]
+    row_bytes: int
+
+    def words(self) -> WordIndex:
+        """Return the addresses in words of all words, row by row, (n,) int64."""
+        row = np.arange(up(self.row_bytes, WORD) // WORD, dtype=np.int64)
+        return (self.addresses[:, None] // WORD + row).reshape(-1)
+
+    def read(self, space: Bytes) -> Bytes:
+        """Return a copy of the rows, (rows, row_bytes) uint8."""
+        data = space.reshape(-1, WORD)[self.words()]
+        return data.reshape(self.addresses.size, -1)[:, : self.row_bytes]
 
 
 Operand = Matrix | Tiles
+MemoryOperand = Matrix | Tiles | Scattered
 
 
 def block(address: int, size: int) -> Matrix:

@@ -2,7 +2,8 @@
 """Decoded instructions: what each reads, writes and computes, with every address resolved.
 
 An operation is the result of `golden.machine.decode`; it is legal, and its SRAM operands lie inside
-the SRAM. `share` is the size in bytes of its part of the stream, 0 if it takes none.
+the SRAM. Dynamic dimensions are numbers here. `share` is the size in bytes of its part of the
+stream, 0 if it takes none. What moves data is in `golden.machine.transfers`.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from golden.gemm import Combine
-from golden.machine.operands import Matrix, Operand, Tiles
-from npu.isa import Engine, VecOp
+from golden.machine.operands import Matrix, MemoryOperand, Operand
+from golden.softmax import Visibility
+from npu.isa import Engine, SetReg, VecOp
 
 
 class AType(IntEnum):
@@ -55,6 +57,13 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
+class Dropped:
+    """An instruction of which a dynamic dimension is zero: only its share is taken."""
+
+    share: int
+
+
+@dataclass(frozen=True, slots=True)
 class Barrier:
     """BARRIER: every engine of `engines` has at most `pending` unfinished older instructions."""
 
@@ -65,42 +74,64 @@ class Barrier:
 
 @dataclass(frozen=True, slots=True)
 class SetRegister:
-    """SET: a register number, a 32-bit value, and whether the value is added."""
+    """SET: a register, a 32-bit value, and whether the value is added."""
 
-    register: int
+    register: SetReg
     value: int
     add: bool
     share: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Dma:
-    """DMA_LOAD (memory to sram) or DMA_STORE (sram to memory)."""
+class Loop:
+    """LOOP: the word that follows a taken jump, None if it is not taken."""
 
-    engine: Engine
-    memory: Matrix
-    sram: Matrix
+    target: int | None
     share: int = 0
+
+
+class Accesses:
+    """What an engine's instruction touches; by default nothing."""
+
+    __slots__ = ()
 
     @property
     def reads(self) -> tuple[Operand, ...]:
         """SRAM operands read."""
-        return (self.sram,) if self.engine == Engine.ST else ()
+        return ()
 
     @property
-    def writes(self) -> tuple[Matrix, ...]:
+    def writes(self) -> tuple[Operand, ...]:
         """SRAM operands written."""
-        return (self.sram,) if self.engine == Engine.LD else ()
+        return ()
 
     @property
-    def in_place(self) -> tuple[Matrix, ...]:
+    def in_place(self) -> tuple[Operand, ...]:
         """Operands that the first written one may coincide with."""
         return ()
 
+    @property
+    def memory_reads(self) -> tuple[MemoryOperand, ...]:
+        """Memory operands read."""
+        return ()
+
+    @property
+    def memory_writes(self) -> tuple[MemoryOperand, ...]:
+        """Memory operands written."""
+        return ()
+
+
+def present(*operands: Operand | None) -> tuple[Operand, ...]:
+    """Return the operands that are not None."""
+    return tuple(operand for operand in operands if operand is not None)
+
 
 @dataclass(frozen=True, slots=True)
-class Gemm:
-    """GEMM. `b` None: from the stream. `scale`, `shift`: of PREFIX and SCALE, and of MUL."""
+class Gemm(Accesses):
+    """GEMM. `b` None: from the stream, `c` None: not written.
+
+    `scale` and `shift` are those of PREFIX and SCALE, and of MUL.
+    """
 
     m: int
     n: int
@@ -109,7 +140,7 @@ class Gemm:
     a: Matrix
     b: Operand | None
     transpose: bool
-    c: Matrix
+    c: Matrix | None
     d: Matrix | None
     sums: Matrix | None
     q: QForm
@@ -119,6 +150,7 @@ class Gemm:
     accumulate: bool
     combine: Combine
     out_bits: int
+    argmax: bool
     scale: int
     shift: int
     share: int
@@ -127,22 +159,22 @@ class Gemm:
     @property
     def reads(self) -> tuple[Operand, ...]:
         """SRAM operands read."""
-        return tuple(x for x in (self.a, self.b, self.d, self.sums) if x is not None)
+        return present(self.a, self.b, self.d, self.sums)
 
     @property
-    def writes(self) -> tuple[Matrix, ...]:
+    def writes(self) -> tuple[Operand, ...]:
         """SRAM operands written."""
-        return (self.c,)
+        return present(self.c)
 
     @property
-    def in_place(self) -> tuple[Matrix, ...]:
+    def in_place(self) -> tuple[Operand, ...]:
         """Operands that the first written one may coincide with."""
-        return () if self.d is None else (self.d,)
+        return present(self.d)
 
 
 @dataclass(frozen=True, slots=True)
-class Vec:
-    """VEC and GELU. `table` None with op TABLE: from the stream."""
+class Vec(Accesses):
+    """VEC, GELU and SILU. `table` None with op TABLE: from the stream."""
 
     op: VecOp
     a: Matrix
@@ -158,21 +190,21 @@ class Vec:
     @property
     def reads(self) -> tuple[Operand, ...]:
         """SRAM operands read."""
-        return tuple(x for x in (self.a, self.b, self.table) if x is not None)
+        return present(self.a, self.b, self.table)
 
     @property
-    def writes(self) -> tuple[Matrix, ...]:
+    def writes(self) -> tuple[Operand, ...]:
         """SRAM operands written."""
         return (self.c,)
 
     @property
-    def in_place(self) -> tuple[Matrix, ...]:
+    def in_place(self) -> tuple[Operand, ...]:
         """Operands that the first written one may coincide with."""
-        return (self.a,) if self.b is None else (self.a, self.b)
+        return present(self.a, self.b)
 
 
 @dataclass(frozen=True, slots=True)
-class Softmax:
+class Softmax(Accesses):
     """SOFTMAX. `out`: 0 u8 probabilities, 1 u8 numerators, 2 u16 numerators; `n` columns."""
 
     n: int
@@ -180,9 +212,7 @@ class Softmax:
     numerators: Matrix
     sums: Matrix | None
     out: int
-    causal: bool
-    rows_per_head: int
-    pos: int
+    rule: Visibility
     share: int = 0
     engine: Engine = Engine.SMX
 
@@ -192,20 +222,21 @@ class Softmax:
         return (self.scores,)
 
     @property
-    def writes(self) -> tuple[Matrix, ...]:
+    def writes(self) -> tuple[Operand, ...]:
         """SRAM operands written."""
-        return (self.numerators,) if self.sums is None else (self.numerators, self.sums)
+        return present(self.numerators, self.sums)
 
     @property
-    def in_place(self) -> tuple[Matrix, ...]:
+    def in_place(self) -> tuple[Operand, ...]:
         """Operands that the first written one may coincide with."""
         return (self.scores,) if self.out == 2 else ()
 
 
 @dataclass(frozen=True, slots=True)
-class LayerNorm:
-    """LAYERNORM. `params` None: from the stream."""
+class Norm(Accesses):
+    """LAYERNORM and RMSNORM. `params` None: from the stream."""
 
+    rms: bool
     x: Matrix
     c: Matrix
     params: Matrix | None
@@ -216,38 +247,41 @@ class LayerNorm:
     @property
     def reads(self) -> tuple[Operand, ...]:
         """SRAM operands read."""
-        return (self.x,) if self.params is None else (self.x, self.params)
+        return present(self.x, self.params)
 
     @property
-    def writes(self) -> tuple[Matrix, ...]:
+    def writes(self) -> tuple[Operand, ...]:
+        """SRAM operands written."""
+        return (self.c,)
+
+
+@dataclass(frozen=True, slots=True)
+class Rope(Accesses):
+    """ROPE: `heads` heads of `n` lanes per row; a row of `angles` per row of `a`."""
+
+    n: int
+    heads: int
+    pairs: bool
+    a: Matrix
+    angles: Matrix
+    c: Matrix
+    share: int = 0
+    engine: Engine = Engine.NRM
+
+    @property
+    def reads(self) -> tuple[Operand, ...]:
+        """SRAM operands read."""
+        return (self.a, self.angles)
+
+    @property
+    def writes(self) -> tuple[Operand, ...]:
         """SRAM operands written."""
         return (self.c,)
 
     @property
-    def in_place(self) -> tuple[Matrix, ...]:
+    def in_place(self) -> tuple[Operand, ...]:
         """Operands that the first written one may coincide with."""
-        return ()
+        return (self.a,)
 
 
-EngineOperation = Dma | Gemm | Vec | Softmax | LayerNorm
-ControlOperation = Nop | End | Barrier | SetRegister
-Operation = EngineOperation | ControlOperation
-
-__all__ = [
-    "AType",
-    "Barrier",
-    "ControlOperation",
-    "Dma",
-    "End",
-    "EngineOperation",
-    "Gemm",
-    "LayerNorm",
-    "Matrix",
-    "Nop",
-    "Operation",
-    "QForm",
-    "SetRegister",
-    "Softmax",
-    "Tiles",
-    "Vec",
-]
+ControlOperation = Nop | End | Dropped | Barrier | SetRegister | Loop

@@ -4,8 +4,8 @@
 For an older instruction A and a younger B that touch a common 16-byte word, on the same engine
 read-after-write needs a barrier; on different engines read-after-write, write-after-read and
 write-after-write do. Engines complete in order, so what a barrier proves is one number per engine:
-how many of its instructions are complete. Per word and engine the youngest reader and writer are
-kept; if they are complete, so are all older ones.
+how many of its instructions are complete; ARGMAX, which waits for gemm, proves the same. Per word
+and engine the youngest reader and writer are kept; if they are complete, so are all older ones.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from golden.machine.operands import Matrix, WordIndex
-from golden.machine.operations import Barrier, Dma, EngineOperation
+from golden.machine.decode import EngineOperation
+from golden.machine.operands import Matrix, Operand, Scattered, WordIndex
+from golden.machine.operations import Barrier
 from golden.machine.state import WORD, Race
+from golden.machine.transfers import StoreToken
 from npu.isa import Engine
 
 ENGINES = 6
@@ -75,19 +77,14 @@ class RaceDetector:
         reads = _union([operand.words() for operand in operation.reads])
         writes = _union([operand.words() for operand in operation.writes])
         self._check_self(instr, operation)
+        if isinstance(operation, StoreToken):
+            self.barrier(Barrier((Engine.GEMM,), 0))
         self._access(self._sram, instr, operation.engine, reads, writes)
-        if isinstance(operation, Dma):
-            words, none = operation.memory.words(), np.zeros(0, np.int64)
-            load = operation.engine == Engine.LD
-            if not load:
-                self._check_store(instr, operation.memory)
-            self._access(
-                self._memory,
-                instr,
-                operation.engine,
-                words if load else none,
-                none if load else words,
-            )
+        stored = _union([operand.words() for operand in operation.memory_writes])
+        loaded = _union([operand.words() for operand in operation.memory_reads])
+        if stored.size:
+            self._check_store(instr, operation, stored)
+        self._access(self._memory, instr, operation.engine, loaded, stored)
         self._issued[operation.engine].append(instr)
 
     def _access(
@@ -132,7 +129,7 @@ class RaceDetector:
                 common.append(words)
             for other in operation.reads:
                 allowed = index == 0 and other in operation.in_place
-                if allowed and isinstance(other, Matrix) and operand.coincides(other):
+                if allowed and _coincide(operand, other):
                     continue
                 common.append(np.intersect1d(words, other.words()))
             common += [np.intersect1d(words, later) for later in written[index + 1 :]]
@@ -141,15 +138,21 @@ class RaceDetector:
             first = min(int(words.min()) for words in hits)
             self.races.append(Race("SELF", instr, instr, "sram", first * WORD))
 
-    def _check_store(self, instr: int, target: Matrix) -> None:
+    def _check_store(self, instr: int, operation: EngineOperation, stored: WordIndex) -> None:
         """Report a store that overlaps itself, or meets the program or the stream."""
-        if target.overlaps_itself:
-            self.races.append(Race("SELF", instr, instr, "memory", target.address))
-        words = target.words() * WORD
+        for target in operation.memory_writes:
+            if not isinstance(target, Scattered) and target.overlaps_itself:
+                self.races.append(Race("SELF", instr, instr, "memory", target.address))
+        addresses = stored * WORD
         for kind, area in self._fetched.items():
-            hit = words[(words >= area.address) & (words < area.end)]
+            hit = addresses[(addresses >= area.address) & (addresses < area.end)]
             if hit.size:
                 self.races.append(Race(kind, instr, instr, "memory", int(hit.min())))
+
+
+def _coincide(written: Operand, other: Operand) -> bool:
+    """Whether two operands are one place in the sense of an in-place operation."""
+    return isinstance(written, Matrix) and isinstance(other, Matrix) and written.coincides(other)
 
 
 def _union(parts: list[WordIndex]) -> WordIndex:

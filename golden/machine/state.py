@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,10 @@ WORD = 16
 ARRAY_DIMS = (4, 8, 16, 32)
 BASE_REGISTERS = 8
 ADDRESS_LIMIT = 1 << 32
+NO_TOKEN = 0xFFFF_FFFF
+"""The value of EOS that equals no token."""
+CACHE_GRANULE = 256
+"""The cache begins at, and its strides are, multiples of this many bytes."""
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -64,6 +68,14 @@ class StartState:
         stream_len: bytes of the stream, a multiple of 64.
         bases: BASE0..BASE7.
         pos: POS.
+        token: TOKEN.
+        window: WINDOW.
+        loop_left: LOOPLEFT.
+        eos: EOS.
+        kv_base, kv_layer, kv_head, kv_voff: place and strides of the K/V cache in bytes, multiples
+            of 256.
+        kv_cap: KVCAP, the positions that the cache holds.
+        kv_in_memory: whether the cache lies in memory; else in SRAM.
 
     """
 
@@ -73,16 +85,30 @@ class StartState:
     stream_len: int = 0
     bases: tuple[int, ...] = (0,) * BASE_REGISTERS
     pos: int = 0
+    _: KW_ONLY
+    token: int = 0
+    window: int = 0
+    loop_left: int = 0
+    eos: int = NO_TOKEN
+    kv_base: int = 0
+    kv_layer: int = 0
+    kv_head: int = 0
+    kv_voff: int = 0
+    kv_cap: int = 0
+    kv_in_memory: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what the host registers cannot hold."""
-        for name, multiple in (("ucode_base", WORD), ("stream_base", 64), ("stream_len", 64)):
+        multiples = {"ucode_base": WORD, "stream_base": 64, "stream_len": 64}
+        multiples |= dict.fromkeys(("kv_base", "kv_layer", "kv_head", "kv_voff"), CACHE_GRANULE)
+        for name, multiple in multiples.items():
             value = getattr(self, name)
             if value % multiple or not 0 <= value < ADDRESS_LIMIT:
                 raise ValueError(
                     f"StartState.{name}: given {value:#x}, allowed multiples of {multiple} < 2^32"
                 )
-        numbers = {"ucode_len": self.ucode_len, "pos": self.pos}
+        names = ("ucode_len", "pos", "token", "window", "loop_left", "eos", "kv_cap")
+        numbers = {name: getattr(self, name) for name in names}
         numbers |= {f"bases[{index}]": value for index, value in enumerate(self.bases)}
         for name, value in numbers.items():
             if not 0 <= value < ADDRESS_LIMIT:
@@ -162,9 +188,11 @@ class RunResult:
     Attributes:
         error: the first error, None after a clean END.
         sram_writes: every written word with its instruction, in program order.
-        executed: dispatched words: END, SET and BARRIER counted, prefix and refused words not.
+        executed: dispatched words: END, SET and BARRIER counted, prefix and refused words not;
+            every turn of a loop counts.
         races: see `Race`; empty when the detector is off.
         stream_offset: where the next share would be taken.
+        token, out_count, pos: TOKEN, OUTCNT and POS at the end.
 
     """
 
@@ -173,6 +201,9 @@ class RunResult:
     executed: int
     races: list[Race]
     stream_offset: int
+    token: int = 0
+    out_count: int = 0
+    pos: int = 0
 
 
 class ProgramError(Exception):
@@ -184,21 +215,3 @@ class ProgramError(Exception):
         self.code = code
         self.address = address
         self.engine = engine
-
-
-@dataclass(slots=True)
-class Registers:
-    """The machine's own copies of the registers.
-
-    Attributes:
-        bases: BASE0..BASE7.
-        pos: POS.
-        stream_offset: where the next share is taken.
-        stream_len: bytes of the stream.
-
-    """
-
-    bases: list[int]
-    pos: int
-    stream_len: int
-    stream_offset: int = field(default=0)
