@@ -25,26 +25,30 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from weights.checkpoint import Checkpoint, CheckpointError
 from weights.corpus import read_corpus, windows
 from weights.equalize import equalize
-from weights.importer import Checkpoint, CheckpointError, load_checkpoint
+from weights.importer import load_checkpoint
 from weights.reference import Floats, check_tokens, forward
 
 T = TypeVar("T")
 
 SCALES_FILE = "activation_scales.json"
-FORMAT = 1
+FORMAT = 2
 PERCENTILE = 99.99
 TOKENS = 192 * 128
 """The length of the calibration text."""
 PIECE = 2048
 """Bytes of text that go through a tokenizer at once."""
+LONGEST = 2048
+"""Positions of a row of the calibration text at most."""
 BATCH = 8
-"""Rows of tokens in one forward pass of the measurement."""
+SCORES = 1 << 28
+"""Rows of tokens in one forward pass of the measurement; fewer if it has more scores than this."""
 SMALLEST = float(np.finfo(np.float32).smallest_subnormal)
 LARGEST = float(np.finfo(np.float32).max)
 """Between these lie the magnitudes of activations that are not zero."""
-CLIPPED = ("q", "k", "v", "ctx", "fc", "gelu")
+CLIPPED = ("q", "k", "q_rope", "k_rope", "v", "ctx", "gate", "silu", "up", "act")
 """Tensors of a layer that are clipped at the percentile."""
 
 
@@ -59,9 +63,10 @@ class ActivationScales:
     Attributes:
         digest: SHA-256 of the checkpoint they were measured on.
         ranges: clipping limit by tensor name: "residual" and "logits" are the largest magnitude
-            seen, "h.{l}.q", ".k", ".v", ".ctx", ".fc", ".gelu" the 99.99 percentile of it.
-        channels: "h.{l}.ln_1", "h.{l}.ln_2" and "ln_f": H numbers, the largest magnitude of every
-            channel of the normalised row before gain and bias.
+            seen, "h.{l}.q", ".k", ".v", ".ctx", ".up", ".act" and, with a gate, ".gate", ".silu"
+            the 99.99 percentile of it. Rotated and not, a query or key has one range.
+        channels: "h.{l}.norm1", "h.{l}.norm2" and "norm": H numbers, the largest magnitude of
+            every channel of the normalised row before gain and bias.
         provenance: how they were made.
     """
 
@@ -138,7 +143,8 @@ def calibrate(
     """
     check_tokens("calibrate", checkpoint, tokens)
     model = equalize(checkpoint)
-    rows = tokens.shape[0]
+    rows, length = tokens.shape
+    batch = max(1, min(BATCH, SCORES // (checkpoint.shape.heads * length**2)))
     largest: dict[str, _Largest] = {}
     limits: dict[str, float] = {"residual": 0.0, "logits": 0.0}
     channels: dict[str, Floats] = {}
@@ -153,7 +159,7 @@ def calibrate(
         if name in ("residual", "addend", "logits"):
             target = "logits" if name == "logits" else "residual"
             limits[target] = max(limits[target], float(np.abs(values).max()))
-        elif key.startswith("ln_"):
+        elif key.startswith("norm"):
             seen = np.abs(values).max(axis=(0, 1))
             channels[name] = np.maximum(channels[name], seen) if name in channels else seen
         elif key in CLIPPED:
@@ -161,9 +167,12 @@ def calibrate(
             largest.setdefault(name, _Largest(rows * per_row)).add(values)
 
     with np.errstate(over="ignore", invalid="ignore"):  # refused by `observe`
-        for start in range(0, rows, BATCH):
-            forward(model, tokens[start : start + BATCH], observe)
-    ranges = limits | {name: found.percentile() for name, found in largest.items()}
+        for start in range(0, rows, batch):
+            forward(model, tokens[start : start + batch], observe)
+    ranges = dict(limits)
+    for name, found in largest.items():
+        plain = name.removesuffix("_rope")
+        ranges[plain] = max(ranges.get(plain, 0.0), found.percentile())
     return ActivationScales(
         digest=digest(checkpoint),
         ranges=ranges,
@@ -173,7 +182,7 @@ def calibrate(
 
 
 def calibration_tokens(checkpoint: Checkpoint) -> npt.NDArray[np.int64]:
-    """Return (R, T) ids of calibration text: training documentation, T the model's context.
+    """Return (R, T) ids of the training documentation, T the context, at most LONGEST.
 
     A vocabulary of 256 is read as bytes; any other needs tokenizer.json beside the checkpoint.
 
@@ -181,7 +190,7 @@ def calibration_tokens(checkpoint: Checkpoint) -> npt.NDArray[np.int64]:
         ScalesError: there is no tokenizer.
     """
     text = read_corpus().train
-    context = checkpoint.shape.context
+    context = min(checkpoint.shape.context, LONGEST)
     if checkpoint.shape.vocab == 256:
         return windows(text, context, TOKENS // context)
     path = None if checkpoint.folder is None else checkpoint.folder / "tokenizer.json"
@@ -240,7 +249,9 @@ def _parsed(content: object) -> ActivationScales:
     top = _entry("the file", content, dict)
     version = top.get("format")
     if version != FORMAT:
-        raise ScalesError(f"format: given {version!r}, allowed {FORMAT}")
+        raise ScalesError(
+            f"format: given {version!r}, allowed {FORMAT}; run python -m weights.calibrate"
+        )
     channels = _entry("channels", top.get("channels"), dict)
     return ActivationScales(
         digest=_entry("checkpoint_sha256", top.get("checkpoint_sha256"), str),

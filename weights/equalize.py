@@ -1,36 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rewrite a float model so that it computes the same function and quantises better.
 
-Value channel j of a head meets the same row j of the output projection whatever the attention
-does, so v_j / r_j with (row j of W_o) * r_j is the same network. r_j is chosen so that both sides
-get equal ranges (alpha = 0.5; Nagel et al., "Data-Free Quantization Through Weight Equalization
-and Bias Correction", 2019) and is rounded to a power of two, which makes the rewriting exact in
-floating point, not only on paper.
+Value channel j of a K/V head meets the same rows of the output projection whatever the attention
+does, one row per query head of the group, so v_j / r_j with (those rows of W_o) * r_j is the same
+network. In a gated feed-forward the same holds for channel j of `up` and row j of `down`. r_j is
+chosen so that both sides get equal ranges (alpha = 0.5; Nagel et al., "Data-Free Quantization
+Through Weight Equalization and Bias Correction", 2019) and is rounded to a power of two, which
+makes the rewriting exact in floating point, not only on paper.
 
-The two matrices around the GELU of GPT-2 have no such pair: the GELU is not homogeneous.
+Without a gate the activation lies between `up` and `down`, and a GELU is not homogeneous.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
-from weights.importer import Checkpoint
+from weights.checkpoint import Checkpoint, Shape
+
+Reals = npt.NDArray[np.float64]
 
 
 def value_factors(checkpoint: Checkpoint, layer: int) -> npt.NDArray[np.float32]:
-    """Return r (H,) float32, powers of two: sqrt(range of v_j / range of row j of W_o).
+    """Return r (K/V heads * D,) float32: sqrt(range of v_j / range of its rows of W_o).
 
     The range of v_j is estimated without data by the standard deviation that its weights give it
-    when the normalised inputs are uncorrelated: the length of gain * W_v[:, j]. Channels in which
-    either side is zero keep r = 1.
+    when the normalised inputs are uncorrelated: the length of gain * W_v[:, j].
     """
-    hidden = checkpoint.shape.hidden
-    gain = checkpoint.layer(layer, "ln_1.weight").astype(np.float64)
-    value = checkpoint.layer(layer, "attn.c_attn.weight")[:, 2 * hidden :].astype(np.float64)
-    output = checkpoint.layer(layer, "attn.c_proj.weight").astype(np.float64)
-    given = np.sqrt(np.square(gain[:, None] * value).sum(axis=0))
-    taken = np.sqrt(np.square(output).sum(axis=1))
+    output = checkpoint.linear(layer, "o")[0].astype(np.float64)
+    rows = np.square(output).sum(axis=1)[_rows_of_values(checkpoint.shape)]
+    return balancing(_spread(checkpoint, layer, "norm1", "v"), np.sqrt(rows.sum(axis=0)))
+
+
+def inner_factors(checkpoint: Checkpoint, layer: int) -> npt.NDArray[np.float32]:
+    """Return r (F,) float32 of a gated feed-forward: sqrt(range of act_j / range of row j of down).
+
+    The range of act_j = silu(gate_j) * up_j is estimated as the product of those of its factors.
+    """
+    given = _spread(checkpoint, layer, "norm2", "up") * _spread(checkpoint, layer, "norm2", "gate")
+    down = checkpoint.linear(layer, "down")[0].astype(np.float64)
+    return balancing(given, np.sqrt(np.square(down).sum(axis=1)))
+
+
+def balancing(given: Reals, taken: Reals) -> npt.NDArray[np.float32]:
+    """Return powers of two close to sqrt(given / taken), around 1.
+
+    Channels in which either side is zero keep 1.
+    """
     usable = (given > 0) & (taken > 0)
     ratio = np.where(usable, given, 1.0) / np.where(usable, taken, 1.0)
     middle = np.exp2(np.log2(ratio).mean())
@@ -40,20 +58,36 @@ def value_factors(checkpoint: Checkpoint, layer: int) -> npt.NDArray[np.float32]
     return factors
 
 
+def _spread(checkpoint: Checkpoint, layer: int, norm: str, name: str) -> Reals:
+    """Return the standard deviation of a layer's outputs for uncorrelated normalised inputs."""
+    gain = checkpoint.norm(f"h.{layer}.{norm}")[0].astype(np.float64)
+    weight = checkpoint.linear(layer, name)[0].astype(np.float64)
+    spread: Reals = np.sqrt(np.square(gain[:, None] * weight).sum(axis=0))
+    return spread
+
+
+def _rows_of_values(shape: Shape) -> npt.NDArray[np.int64]:
+    """Return (group, K/V heads * D): the rows of W_o that read each value channel."""
+    rows = np.arange(shape.heads * shape.head_dim)
+    by_group = rows.reshape(shape.kv_heads, shape.group, shape.head_dim).swapaxes(0, 1)
+    return by_group.reshape(shape.group, -1)
+
+
 def equalize(checkpoint: Checkpoint) -> Checkpoint:
-    """Return an equal model whose value channels have balanced ranges in every layer."""
-    hidden = checkpoint.shape.hidden
-    tensors = dict(checkpoint.tensors)
-    for layer in range(checkpoint.shape.layers):
-        factors = value_factors(checkpoint, layer)
-        weight = checkpoint.layer(layer, "attn.c_attn.weight").copy()
-        bias = checkpoint.layer(layer, "attn.c_attn.bias").copy()
-        weight[:, 2 * hidden :] /= factors
-        bias[2 * hidden :] /= factors
-        output = checkpoint.layer(layer, "attn.c_proj.weight") * factors[:, None]
-        tensors[f"h.{layer}.attn.c_attn.weight"] = weight
-        tensors[f"h.{layer}.attn.c_attn.bias"] = bias
-        tensors[f"h.{layer}.attn.c_proj.weight"] = output
-    return Checkpoint(
-        checkpoint.family, checkpoint.shape, tensors, checkpoint.source, checkpoint.folder
-    )
+    """Return an equal model whose value channels, and gated channels, have balanced ranges."""
+    shape, tensors = checkpoint.shape, dict(checkpoint.tensors)
+    for layer in range(shape.layers):
+        values = value_factors(checkpoint, layer)
+        by_row = np.empty(shape.heads * shape.head_dim, np.float32)
+        by_row[_rows_of_values(shape)] = values
+        pairs = [("v", values, "o", by_row)]
+        if shape.gated:
+            inner = inner_factors(checkpoint, layer)
+            pairs.append(("up", inner, "down", inner))
+        for source, columns, reader, rows in pairs:
+            for name in (f"h.{layer}.{source}.weight", f"h.{layer}.{source}.bias"):
+                if name in tensors:
+                    tensors[name] = tensors[name] / columns
+            name = f"h.{layer}.{reader}.weight"
+            tensors[name] = tensors[name] * rows[:, None]
+    return replace(checkpoint, tensors=tensors)

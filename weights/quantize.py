@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turn a float GPT-2 and its activation scales into integers.
+"""Turn a float decoder and its activation scales into integers.
 
 Scheme: static per-tensor int8 activations, per-output-channel int8 weights, int32 accumulators, an
 int16 residual stream at one scale, int16 scores in binary logarithms, int16 logits at one scale.
@@ -17,11 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from weights.calibrate import ActivationScales, ScalesError, check_owner, scales_for
+from weights.checkpoint import Checkpoint, Shape
 from weights.equalize import equalize
 from weights.fixed_point import MAX_FACTOR, MIN_FACTOR, multiplier, multipliers, to_int
-from weights.importer import Checkpoint, load_checkpoint
+from weights.importer import load_checkpoint
 from weights.model import WEIGHT_MAX, Block, Linear, Norm, QuantizedModel
-from weights.reference import activation
+from weights.reference import activation, rope_table
 
 INT8_MAX = 127
 INT16_MAX = 32767
@@ -31,6 +32,8 @@ SCORE_FRACTION_BITS = 6
 """Scores count 2^-6 of a binary logarithm."""
 NORM_UNITS = 1 << 10
 """The normalised row is Q5.10 before the per-channel multiplier."""
+ROPE_ONE = 1 << 14
+"""Cosines and sines are Q1.14."""
 BIAS_LIMIT = 1 << 30
 MAX_INPUTS = BIAS_LIMIT // (128 * WEIGHT_MAX)
 """The longest inner dimension for which 2^30 + 128 * 127 * K stays inside int32: 66,052."""
@@ -47,42 +50,45 @@ def quantize(checkpoint: Checkpoint, scales: ActivationScales) -> QuantizedModel
     """
     check_owner(checkpoint, scales, "quantize")
     model, shape = equalize(checkpoint), checkpoint.shape
-    embeddings = [_real(model, "wte.weight"), _real(model, "wpe.weight")]
-    largest = max(_range(scales, "residual"), *(float(np.abs(e).max()) for e in embeddings))
+    tables = [_real(model, name) for name in ("embed", "positions") if name in model.tensors]
+    largest = max(_range(scales, "residual"), *(float(np.abs(table).max()) for table in tables))
     residual = largest * RESIDUAL_MARGIN / INT16_MAX
     named = {"residual": residual}
     named["logits"] = _range(scales, "logits") * RESIDUAL_MARGIN / INT16_MAX
-    wte, wpe = (to_int(e / residual, np.int16, -INT16_MAX - 1, INT16_MAX) for e in embeddings)
+    embeddings = [to_int(t / residual, np.int16, -INT16_MAX - 1, INT16_MAX) for t in tables]
     blocks = tuple(
         _quantize_block(model, scales, layer, residual, named) for layer in range(shape.layers)
     )
-    final_norm, (head,) = _norm_and_linears(
-        model,
-        scales,
-        "ln_f",
-        [(_real(model, "lm_head.weight").T, np.zeros(shape.vocab), named["logits"])],
-        residual,
-    )
+    head = (model.head.astype(np.float64), np.zeros(shape.vocab), named["logits"])
+    final_norm, (logits,) = _norm_and_linears(model, scales, "norm", [head], residual)
     return QuantizedModel(
-        family=checkpoint.family,
-        norm="layernorm",
+        family=shape.family,
+        norm=shape.norm,
         hidden=shape.hidden,
         layers=shape.layers,
         heads=shape.heads,
-        kv_heads=shape.heads,
+        kv_heads=shape.kv_heads,
         head_dim=shape.head_dim,
         ffn=shape.ffn,
         vocab=shape.vocab,
         context=shape.context,
-        window=0,
-        wte=wte,
-        wpe=wpe,
-        rope=None,
+        window=shape.window,
+        wte=embeddings[0],
+        wpe=embeddings[1] if len(embeddings) > 1 else None,
+        rope=None if shape.rope_theta is None else integer_rope(shape),
         blocks=blocks,
         final_norm=final_norm,
-        head=head,
+        head=logits,
         scales=named,
     )
+
+
+def integer_rope(shape: Shape) -> npt.NDArray[np.int16]:
+    """Return (C, D / 2, 2) int16 cosine and sine in Q1.14."""
+    table: npt.NDArray[np.int16] = to_int(
+        rope_table(shape, shape.context) * ROPE_ONE, np.int16, -ROPE_ONE, ROPE_ONE
+    )
+    return table
 
 
 def quantize_checkpoint(source: str) -> QuantizedModel:
@@ -116,41 +122,56 @@ def _quantize_block(
 ) -> Block:
     """Return block `layer` and add the scales of its tensors to `named`."""
     at, shape = f"h.{layer}", model.shape
-    unit = {key: _range(scales, f"{at}.{key}") / INT8_MAX for key in ("q", "k", "v", "fc", "gelu")}
+    gated = ("gate", "silu") if shape.gated else ()
+    unit = {
+        key: _range(scales, f"{at}.{key}") / INT8_MAX
+        for key in ("q", "k", "v", "up", "act", *gated)
+    }
     unit["ctx"] = unit["v"]
     named.update({f"{at}.{key}": value for key, value in unit.items()})
-    qkv_weight, qkv_bias = _matrix(model, f"{at}.attn.c_attn")
-    parts = zip(np.split(qkv_weight, 3, axis=1), np.split(qkv_bias, 3), "qkv", strict=True)
-    ln1, (q, k, v) = _norm_and_linears(
+    norm1, (q, k, v) = _norm_and_linears(
         model,
         scales,
-        f"{at}.ln_1",
-        [(weight, bias, unit[key]) for weight, bias, key in parts],
+        f"{at}.norm1",
+        [(*_matrix(model, layer, key), unit[key]) for key in ("q", "k", "v")],
         residual,
     )
-    ln2, (fc,) = _norm_and_linears(
-        model, scales, f"{at}.ln_2", [(*_matrix(model, f"{at}.mlp.c_fc"), unit["fc"])], residual
+    norm2, (up, *gate) = _norm_and_linears(
+        model,
+        scales,
+        f"{at}.norm2",
+        [(*_matrix(model, layer, key), unit[key]) for key in ("up", *gated[:1])],
+        residual,
     )
-    proj_weight, proj_bias = _matrix(model, f"{at}.attn.c_proj")
-    down_weight, down_bias = _matrix(model, f"{at}.mlp.c_proj")
     score = unit["q"] * unit["k"] * math.log2(math.e) / math.sqrt(shape.head_dim)
     score_mult, score_shift = multiplier(f"{at}.scores", score * (1 << SCORE_FRACTION_BITS))
+    before, after = ("gate", "silu") if shape.gated else ("up", "act")
+    product_mult, product_shift = 0, 0
+    if shape.gated:
+        product = unit["silu"] * unit["up"] / unit["act"]
+        product_mult, product_shift = multiplier(f"{at}.product", product)
+    proj_weight, proj_bias = _matrix(model, layer, "o")
+    down_weight, down_bias = _matrix(model, layer, "down")
     return Block(
-        norm1=ln1,
+        norm1=norm1,
         qkv=_joined([q, k, v]),
         score_mult=score_mult,
         score_shift=score_shift,
         proj=quantize_linear(f"{at}.proj", proj_weight * unit["ctx"], proj_bias, residual),
-        norm2=ln2,
-        up=fc,
-        table=activation_table(shape.activation, unit["fc"], unit["gelu"]),
-        down=quantize_linear(f"{at}.down", down_weight * unit["gelu"], down_bias, residual),
+        norm2=norm2,
+        up=up,
+        table=activation_table(shape.activation, unit[before], unit[after]),
+        down=quantize_linear(f"{at}.down", down_weight * unit["act"], down_bias, residual),
+        gate=gate[0] if gate else None,
+        product_mult=product_mult,
+        product_shift=product_shift,
     )
 
 
-def _matrix(model: Checkpoint, name: str) -> tuple[Reals, Reals]:
+def _matrix(model: Checkpoint, layer: int, name: str) -> tuple[Reals, Reals]:
     """Return weight (K, N) and bias (N,) of a layer as float64."""
-    return _real(model, f"{name}.weight"), _real(model, f"{name}.bias")
+    weight, bias = model.linear(layer, name)
+    return weight.astype(np.float64), bias.astype(np.float64)
 
 
 def _norm_and_linears(
@@ -165,7 +186,7 @@ def _norm_and_linears(
     Channel c of the normalised row is cut into int8 units of its own, t_c. The gain times t_c goes
     into row c of the next weights, and the beta, through them, into the next bias.
     """
-    gain, beta = _matrix(model, name)
+    gain, beta = (part.astype(np.float64) for part in model.norm(name))
     hidden = model.shape.hidden
     unit = norm_units(name, scales, hidden)
     units_per_step = 1.0 / (NORM_UNITS * unit)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The float32 forward pass of GPT-2 in numpy: for calibration, and to measure the integer one.
+"""The float32 forward pass of a decoder in numpy: for calibration, and to measure the integer one.
 
-Formulas: Radford et al., "Language Models are Unsupervised Multitask Learners" (2019), as
-implemented by transformers' GPT2LMHeadModel, against which tests/oracles checks this module.
+tests/oracles checks this module against transformers for every architecture.
 """
 
 from __future__ import annotations
@@ -14,37 +13,75 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weights.importer import ACTIVATIONS, Checkpoint
+from weights.checkpoint import Checkpoint, Shape
+from weights.model import NormKind
 
 Floats = npt.NDArray[np.floating[Any]]
 Observer = Callable[[str, Floats], None]
 """Called with the name and the values of an intermediate tensor, (..., channels) float32."""
 
 
+ACTIVATIONS = ("gelu", "gelu_new", "gelu_pytorch_tanh", "silu")
+
+
 def activation(name: str, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Apply the GELU called `name` in a config, elementwise, in the dtype of `x`.
+    """Apply the activation called `name` in a config, elementwise, in the dtype of `x`.
 
     "gelu" is x * Phi(x) with the exact error function; "gelu_new" and "gelu_pytorch_tanh" are its
-    tanh form (Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016).
+    tanh form (Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016). "silu" is x / (1 +
+    exp(-x)).
     """
+    result: npt.NDArray[Any]
     if name == "gelu":
         flat = [math.erf(v) for v in (x.astype(np.float64) / math.sqrt(2.0)).ravel()]
-        phi: npt.NDArray[Any] = np.array(flat, np.float64).reshape(x.shape)
-        exact: npt.NDArray[Any] = (0.5 * x * (1.0 + phi)).astype(x.dtype)
-        return exact
-    if name in ACTIVATIONS:
+        result = 0.5 * x * (1.0 + np.array(flat, np.float64).reshape(x.shape))
+    elif name == "silu":
+        result = 0.5 * x * (1.0 + np.tanh(0.5 * x))  # the same, and no overflow
+    elif name in ACTIVATIONS:
         inner = math.sqrt(2.0 / math.pi) * (x + 0.044715 * (x * x * x))
-        smooth: npt.NDArray[Any] = (0.5 * x * (1.0 + np.tanh(inner))).astype(x.dtype)
-        return smooth
-    raise ValueError(f"activation: given {name!r}, allowed {list(ACTIVATIONS)}")
+        result = 0.5 * x * (1.0 + np.tanh(inner))
+    else:
+        raise ValueError(f"activation: given {name!r}, allowed {list(ACTIVATIONS)}")
+    return result.astype(x.dtype)
 
 
-def normalise(x: Floats, epsilon: float) -> Floats:
-    """Return (x - mean) / sqrt(variance + epsilon) over the last axis, before gain and bias."""
-    centred = x - x.mean(axis=-1, keepdims=True)
+def normalise(x: Floats, kind: NormKind, epsilon: float) -> Floats:
+    """Return the rows of the last axis normalised, before gain and bias.
+
+    LayerNorm: (x - mean) / sqrt(variance + epsilon). RMSNorm: x / sqrt(mean of x^2 + epsilon).
+    """
+    centred = x - x.mean(axis=-1, keepdims=True) if kind == "layernorm" else x
     variance = np.square(centred).mean(axis=-1, keepdims=True)
     result: Floats = (centred / np.sqrt(variance + epsilon)).astype(np.float32)
     return result
+
+
+def rope_table(shape: Shape, positions: int) -> npt.NDArray[np.float64]:
+    """Return (positions, D / 2, 2) cosine and sine of position * theta^(-2 i / D).
+
+    Su et al., "RoFormer: Enhanced Transformer with Rotary Position Embedding" (2021).
+    """
+    assert shape.rope_theta is not None
+    half = shape.head_dim // 2
+    table = np.empty((positions, half, 2))
+    for pair in range(half):  # not at once: a long context would take gigabytes of angles
+        angles = np.arange(positions) * shape.rope_theta ** (-pair / half)
+        table[:, pair, 0], table[:, pair, 1] = np.cos(angles), np.sin(angles)
+    return table
+
+
+def rotate(x: Floats, table: npt.NDArray[np.float64]) -> Floats:
+    """Rotate lanes t and t + D/2 of (..., T, D) vectors by the angles of a (T, D/2, 2) table."""
+    cosine, sine = table[..., 0].astype(np.float32), table[..., 1].astype(np.float32)
+    a, b = np.split(x, 2, axis=-1)
+    result: Floats = np.concatenate([a * cosine - b * sine, b * cosine + a * sine], axis=-1)
+    return result
+
+
+def visible(length: int, window: int) -> npt.NDArray[np.bool_]:
+    """Return (T, T): whether a position (row) sees another: itself and earlier, in the window."""
+    seen: npt.NDArray[np.bool_] = np.tri(length, dtype=bool)
+    return seen & ~np.tri(length, k=-window, dtype=bool) if window else seen
 
 
 def softmax(scores: Floats) -> Floats:
@@ -67,9 +104,11 @@ def forward(
         checkpoint: the model.
         tokens: (B, T) integer ids, T at most the context.
         observe: is called with "residual" (the stream after the embedding and after each add),
-            "addend" (what is added), "h.{l}.ln_1", "h.{l}.ln_2" and "ln_f" (normalised, before
-            gain and bias), "h.{l}.q", ".k", ".v", ".scores" (natural, masked entries left out,
-            (n,)), ".ctx", ".fc", ".gelu", and "logits".
+            "addend" (what is added), "h.{l}.norm1", "h.{l}.norm2" and "norm" (normalised, before
+            gain and bias), "h.{l}.q", ".k", ".v", with rotary positions ".q_rope" and ".k_rope"
+            (B, heads, T, D), ".scores" (natural, masked entries left out, (n,)), ".ctx", with a
+            gate ".gate" and ".silu" (the activation of it), ".up", ".act" (the input of the down
+            projection), and "logits".
 
     Returns:
         (B, T, V) float32.
@@ -79,48 +118,80 @@ def forward(
     """
     shape, tensors = checkpoint.shape, checkpoint.tensors
     check_tokens("forward", checkpoint, tokens)
-    rows, length = tokens.shape
-    x: Floats = tensors["wte.weight"][tokens] + tensors["wpe.weight"][:length]
+    length = tokens.shape[1]
+    x: Floats = tensors["embed"][tokens]
+    if shape.rope_theta is None:
+        x = x + tensors["positions"][:length]
     observe("residual", x)
-    visible = np.tri(length, dtype=bool)
     for layer in range(shape.layers):
-        name = f"h.{layer}"
-        n = normalise(x, shape.epsilon)
-        observe(f"{name}.ln_1", n)
-        h = n * tensors[f"{name}.ln_1.weight"] + tensors[f"{name}.ln_1.bias"]
-        qkv = h @ tensors[f"{name}.attn.c_attn.weight"] + tensors[f"{name}.attn.c_attn.bias"]
-        q, k, v = np.split(qkv, 3, axis=-1)
-        for key, values in (("q", q), ("k", k), ("v", v)):
-            observe(f"{name}.{key}", values)
-        split = (rows, length, shape.heads, shape.head_dim)
-        by_head = [part.reshape(split).transpose(0, 2, 1, 3) for part in (q, k, v)]
-        scores = by_head[0] @ by_head[1].transpose(0, 1, 3, 2) / math.sqrt(shape.head_dim)
-        observe(f"{name}.scores", scores[..., visible])
-        weights = softmax(np.where(visible, scores, np.float32(-np.inf)))
-        mixed = (weights @ by_head[2]).transpose(0, 2, 1, 3)
-        context = mixed.reshape(rows, length, shape.hidden)
-        observe(f"{name}.ctx", context)
-        y = context @ tensors[f"{name}.attn.c_proj.weight"] + tensors[f"{name}.attn.c_proj.bias"]
-        observe("addend", y)
-        x = x + y
-        observe("residual", x)
-        n = normalise(x, shape.epsilon)
-        observe(f"{name}.ln_2", n)
-        h = n * tensors[f"{name}.ln_2.weight"] + tensors[f"{name}.ln_2.bias"]
-        inner = h @ tensors[f"{name}.mlp.c_fc.weight"] + tensors[f"{name}.mlp.c_fc.bias"]
-        observe(f"{name}.fc", inner)
-        active = activation(shape.activation, inner)
-        observe(f"{name}.gelu", active)
-        z = active @ tensors[f"{name}.mlp.c_proj.weight"] + tensors[f"{name}.mlp.c_proj.bias"]
-        observe("addend", z)
-        x = x + z
-        observe("residual", x)
-    n = normalise(x, shape.epsilon)
-    observe("ln_f", n)
-    h = n * tensors["ln_f.weight"] + tensors["ln_f.bias"]
-    logits: Floats = (h @ tensors["lm_head.weight"].T).astype(np.float32)
+        for part in (_attention, _feed_forward):
+            y = part(checkpoint, layer, x, observe)
+            observe("addend", y)
+            x = x + y
+            observe("residual", x)
+    logits: Floats = (_normed(checkpoint, "norm", x, observe) @ checkpoint.head).astype(np.float32)
     observe("logits", logits)
     return logits
+
+
+def _normed(checkpoint: Checkpoint, name: str, x: Floats, observe: Observer) -> Floats:
+    """Return a norm of the stream, gain and bias included."""
+    gain, bias = checkpoint.norm(name)
+    n = normalise(x, checkpoint.shape.norm, checkpoint.shape.epsilon)
+    observe(name, n)
+    return n * gain + bias
+
+
+def _attention(checkpoint: Checkpoint, layer: int, x: Floats, observe: Observer) -> Floats:
+    """Return what the attention of a block adds to the stream (B, T, H)."""
+    shape, at = checkpoint.shape, f"h.{layer}"
+    rows, length, _ = x.shape
+    h = _normed(checkpoint, f"{at}.norm1", x, observe)
+    heads: dict[str, Floats] = {}
+    for name, count in (("q", shape.heads), ("k", shape.kv_heads), ("v", shape.kv_heads)):
+        weight, bias = checkpoint.linear(layer, name)
+        values = h @ weight + bias
+        observe(f"{at}.{name}", values)
+        heads[name] = values.reshape(rows, length, count, shape.head_dim).transpose(0, 2, 1, 3)
+    if shape.rope_theta is not None:
+        table = rope_table(shape, length)
+        for name in ("q", "k"):
+            heads[name] = rotate(heads[name], table)
+            observe(f"{at}.{name}_rope", heads[name])
+    q = heads["q"].reshape(rows, shape.kv_heads, shape.group, length, shape.head_dim)
+    k, v = heads["k"][:, :, None], heads["v"][:, :, None]  # one for the queries of a group
+    scores = q @ k.swapaxes(-1, -2) / math.sqrt(shape.head_dim)
+    seen = visible(length, shape.window)
+    observe(f"{at}.scores", scores[..., seen])
+    mixed = softmax(np.where(seen, scores, np.float32(-np.inf))) @ v
+    by_head = mixed.reshape(rows, shape.heads, length, shape.head_dim)
+    context = by_head.transpose(0, 2, 1, 3).reshape(rows, length, shape.heads * shape.head_dim)
+    observe(f"{at}.ctx", context)
+    weight, bias = checkpoint.linear(layer, "o")
+    result: Floats = context @ weight + bias
+    return result
+
+
+def _feed_forward(checkpoint: Checkpoint, layer: int, x: Floats, observe: Observer) -> Floats:
+    """Return what the feed-forward of a block adds to the stream (B, T, H)."""
+    shape, at = checkpoint.shape, f"h.{layer}"
+    h = _normed(checkpoint, f"{at}.norm2", x, observe)
+    weight, bias = checkpoint.linear(layer, "up")
+    up = h @ weight + bias
+    observe(f"{at}.up", up)
+    if shape.gated:
+        weight, bias = checkpoint.linear(layer, "gate")
+        gate = h @ weight + bias
+        observe(f"{at}.gate", gate)
+        silu = activation(shape.activation, gate)
+        observe(f"{at}.silu", silu)
+        inner = silu * up
+    else:
+        inner = activation(shape.activation, up)
+    observe(f"{at}.act", inner)
+    weight, bias = checkpoint.linear(layer, "down")
+    result: Floats = inner @ weight + bias
+    return result
 
 
 def check_tokens(where: str, checkpoint: Checkpoint, tokens: object) -> None:

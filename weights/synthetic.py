@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random GPT-2 checkpoints of any shape, for tests of everything that reads a model.
+"""Random checkpoints of any architecture and shape, for tests of everything that reads a model.
 
 The initialisation is wider than the one for training, so that gains, biases, scores and all
 activations vary as in a trained network and no tensor of the integer model is degenerate.
@@ -8,13 +8,16 @@ activations vary as in a trained network and no tensor of the integer model is d
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from weights.architectures import ARCHITECTURES
 from weights.calibrate import calibrate
-from weights.importer import CONFIG, WEIGHTS, Checkpoint, Gpt2Shape, expected_tensors
+from weights.checkpoint import Checkpoint, Shape, Tensors, expected_tensors
+from weights.importer import CONFIG, WEIGHTS, parse_config
 from weights.model import QuantizedModel
 from weights.quantize import quantize
 
@@ -24,68 +27,103 @@ QUERY_SPREAD = 1.5
 """Query and key weights are this much wider than the rest, so that attention is not flat."""
 
 
-def random_checkpoint(shape: Gpt2Shape, seed: int, *, tied: bool = True) -> Checkpoint:
+def shape_of(
+    family: str,
+    *,
+    hidden: int = 64,
+    layers: int = 2,
+    heads: int = 4,
+    kv_heads: int | None = None,
+    head_dim: int | None = None,
+    ffn: int = 96,
+    vocab: int = 80,
+    context: int = 24,
+    window: int = 0,
+    **others: object,
+) -> Shape:
+    """Return a shape of a family: these dimensions, and all else as in its default config.
+
+    `kv_heads` None is as many as heads, `head_dim` None is hidden / heads, `window` 0 is none;
+    `others` are further fields of `Shape`.
+    """
+    _, usual = parse_config({"model_type": family}, "shape_of")
+    return replace(
+        usual,
+        hidden=hidden,
+        layers=layers,
+        heads=heads,
+        kv_heads=heads if kv_heads is None else kv_heads,
+        head_dim=hidden // heads if head_dim is None else head_dim,
+        ffn=ffn,
+        vocab=vocab,
+        context=context,
+        window=window,
+        **others,  # type: ignore[arg-type]
+    )
+
+
+def random_checkpoint(shape: Shape, seed: int) -> Checkpoint:
     """Return a float model with weights of variance 1 / inputs; equal seeds give equal models."""
     rng = np.random.default_rng(seed)
-    tensors: dict[str, npt.NDArray[np.float32]] = {}
+    tensors: Tensors = {}
     for name, size in expected_tensors(shape).items():
-        noise = rng.standard_normal(size)
-        if name.endswith(("ln_1.weight", "ln_2.weight", "ln_f.weight")):
-            values = 1.0 + GAIN_SPREAD * noise
-        elif len(size) == 1:
-            values = BIAS_SPREAD * noise
-        elif name in ("wte.weight", "wpe.weight", "lm_head.weight"):
-            values = noise
-        else:
-            values = noise / np.sqrt(size[0])
-            if name.endswith("c_attn.weight"):
-                values[:, : 2 * shape.hidden] *= QUERY_SPREAD
+        values = rng.standard_normal(size)
+        *_, part, kind = f".{name}".split(".")
+        if part.startswith("norm") and kind == "weight":
+            values = 1.0 + GAIN_SPREAD * values
+        elif kind == "bias":
+            values *= BIAS_SPREAD
+        elif kind == "weight":
+            values *= (QUERY_SPREAD if part in ("q", "k") else 1.0) / np.sqrt(size[0])
         tensors[name] = values.astype(np.float32)
-    if tied:
-        tensors["lm_head.weight"] = tensors["wte.weight"]
-    return Checkpoint("gpt2", shape, tensors, f"random model, seed {seed}")
+    return Checkpoint(shape, tensors, f"random model, seed {seed}")
 
 
-def random_tokens(shape: Gpt2Shape, rows: int, seed: int) -> npt.NDArray[np.int64]:
+def random_tokens(shape: Shape, rows: int, seed: int) -> npt.NDArray[np.int64]:
     """Return (rows, context) ids, uniform."""
     rng = np.random.default_rng(seed)
     return rng.integers(0, shape.vocab, (rows, shape.context), np.int64)
 
 
-def random_model(shape: Gpt2Shape, seed: int) -> QuantizedModel:
+def random_model(shape: Shape, seed: int) -> QuantizedModel:
     """Return the integer model of `random_checkpoint`, calibrated on random tokens."""
     checkpoint = random_checkpoint(shape, seed)
     return quantize(checkpoint, calibrate(checkpoint, random_tokens(shape, 8, seed + 1)))
 
 
-def config_of(shape: Gpt2Shape, *, tied: bool = True) -> dict[str, object]:
+def config_of(shape: Shape) -> dict[str, object]:
     """Return the content of config.json for a shape."""
-    return {
-        "model_type": "gpt2",
-        "architectures": ["GPT2LMHeadModel"],
-        "n_embd": shape.hidden,
-        "n_layer": shape.layers,
-        "n_head": shape.heads,
-        "n_inner": shape.ffn,
-        "vocab_size": shape.vocab,
-        "n_positions": shape.context,
-        "layer_norm_epsilon": shape.epsilon,
-        "activation_function": shape.activation,
-        "tie_word_embeddings": tied,
-    }
+    architecture = ARCHITECTURES[shape.family]
+    kind = {"model_type": shape.family, "architectures": [architecture.classes[0]]}
+    return kind | architecture.write(shape)
 
 
-def write_checkpoint(checkpoint: Checkpoint, folder: Path, *, prefix: str = "transformer.") -> None:
-    """Write config.json and model.safetensors as Hugging Face does (a tied head is left out)."""
+def stored_tensors(checkpoint: Checkpoint) -> Tensors:
+    """Return the tensors of a file, by name without prefix (a tied head is left out)."""
+    stored: Tensors = {}
+    for one in ARCHITECTURES[checkpoint.shape.family].layout(checkpoint.shape):
+        whole = np.concatenate([checkpoint.tensors[part] for part in one.parts], axis=-1)
+        stored[one.name] = np.ascontiguousarray(whole.T if one.transposed else whole)
+    return stored
+
+
+def write_checkpoint(checkpoint: Checkpoint, folder: Path, *, prefix: str | None = None) -> None:
+    """Write config.json and model.safetensors as Hugging Face does.
+
+    Args:
+        checkpoint: the model.
+        folder: is made.
+        prefix: of all names but the head's; None: the architecture's.
+    """
     from safetensors.numpy import save_file
 
-    tied = checkpoint.tensors["lm_head.weight"] is checkpoint.tensors["wte.weight"]
+    architecture = ARCHITECTURES[checkpoint.shape.family]
+    before = architecture.prefix if prefix is None else prefix
     named = {
-        (name if name.startswith("lm_head") else prefix + name): tensor
-        for name, tensor in checkpoint.tensors.items()
-        if not (tied and name == "lm_head.weight")
+        (name if name == architecture.head else before + name): tensor
+        for name, tensor in stored_tensors(checkpoint).items()
     }
     folder.mkdir(parents=True, exist_ok=True)
-    config = json.dumps(config_of(checkpoint.shape, tied=tied), indent=1) + "\n"
+    config = json.dumps(config_of(checkpoint.shape), indent=1) + "\n"
     (folder / CONFIG).write_text(config, encoding="utf-8")
     save_file(named, folder / WEIGHTS, metadata={"format": "pt"})

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train the byte-level GPT-2 that this repository ships, and write its model card.
+"""Train the byte-level models that this repository ships, and write their model cards.
 
-    python -m weights.train [--output FOLDER] [--steps N] [--threads N]
+    python -m weights.train [--model NAME] [--output FOLDER] [--steps N] [--threads N]
 
 This is the only module of the package that needs torch and transformers (and matplotlib for the
 curve). The text is the documentation of the running Python's standard library (weights.corpus).
@@ -19,18 +19,18 @@ import math
 import os
 import platform
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel
+from transformers import AutoConfig, AutoModelForCausalLM, PretrainedConfig, PreTrainedModel
 
 from weights.card import CurvePoint, TrainingRecord, write_card, write_curve
 from weights.corpus import Corpus, read_corpus, windows
 
-DEFAULT_OUTPUT = Path(__file__).parent / "checkpoints" / "gpt2-tiny"
+CHECKPOINTS = Path(__file__).parent / "checkpoints"
 PATIENCE = 3
 MIN_IMPROVEMENT = 5e-4
 """Bits per byte by which an evaluation must beat the best one to count as an improvement."""
@@ -40,14 +40,20 @@ MIN_IMPROVEMENT = 5e-4
 class Recipe:
     """Everything that decides the weights, besides the text and the software.
 
-    `steps` is the length of warm-up and cosine; learning rates are per step of AdamW.
+    `model` is transformers' model_type; `window` is the sliding window, None for none. `steps` is
+    the length of warm-up and cosine; learning rates are per step of AdamW.
     """
 
+    model: str = "gpt2"
     seed: int = 20240607
     hidden: int = 64
     layers: int = 4
     heads: int = 4
+    kv_heads: int = 4
+    ffn: int = 256
     context: int = 128
+    window: int | None = None
+    tied: bool = True
     activation: str = "gelu_new"
     batch: int = 32
     steps: int = 5000
@@ -58,6 +64,16 @@ class Recipe:
     clip: float = 1.0
     evaluate_every: int = 250
     threads: int = 1
+
+
+_GATED = Recipe(kv_heads=2, ffn=128, tied=False, activation="silu", steps=4000)
+RECIPES = {
+    "gpt2": Recipe(),
+    "llama": replace(_GATED, model="llama"),
+    "mistral": replace(_GATED, model="mistral", window=32),
+    "qwen2": replace(_GATED, model="qwen2", tied=True),
+}
+"""How the checkpoints that ship were made."""
 
 
 def learning_rate(recipe: Recipe, step: int) -> float:
@@ -71,31 +87,54 @@ def learning_rate(recipe: Recipe, step: int) -> float:
     return recipe.floor_rate + span * 0.5 * (1.0 + math.cos(math.pi * phase))
 
 
-def build_model(recipe: Recipe) -> GPT2LMHeadModel:
-    """Return a freshly initialised model; ids 0 stand in for the special tokens it has none of."""
-    torch.manual_seed(recipe.seed)
-    config = GPT2Config(
+def config_of(recipe: Recipe) -> PretrainedConfig:
+    """Return the configuration; ids 0 stand in for the special tokens the model has none of."""
+    if recipe.model == "gpt2":
+        return AutoConfig.for_model(
+            "gpt2",
+            vocab_size=256,
+            n_positions=recipe.context,
+            n_embd=recipe.hidden,
+            n_layer=recipe.layers,
+            n_head=recipe.heads,
+            n_inner=recipe.ffn,
+            activation_function=recipe.activation,
+            tie_word_embeddings=recipe.tied,
+            resid_pdrop=0.0,
+            embd_pdrop=0.0,
+            attn_pdrop=0.0,
+            bos_token_id=0,
+            eos_token_id=0,
+        )
+    options = {} if recipe.window is None else {"sliding_window": recipe.window}
+    return AutoConfig.for_model(
+        recipe.model,
         vocab_size=256,
-        n_positions=recipe.context,
-        n_embd=recipe.hidden,
-        n_layer=recipe.layers,
-        n_head=recipe.heads,
-        n_inner=4 * recipe.hidden,
-        activation_function=recipe.activation,
-        resid_pdrop=0.0,
-        embd_pdrop=0.0,
-        attn_pdrop=0.0,
+        max_position_embeddings=recipe.context,
+        hidden_size=recipe.hidden,
+        num_hidden_layers=recipe.layers,
+        num_attention_heads=recipe.heads,
+        num_key_value_heads=recipe.kv_heads,
+        intermediate_size=recipe.ffn,
+        hidden_act=recipe.activation,
+        tie_word_embeddings=recipe.tied,
         bos_token_id=0,
         eos_token_id=0,
+        **options,
     )
-    model = GPT2LMHeadModel(config)
+
+
+def build_model(recipe: Recipe) -> PreTrainedModel:
+    """Return a freshly initialised model."""
+    torch.manual_seed(recipe.seed)
+    model: PreTrainedModel = AutoModelForCausalLM.from_config(config_of(recipe))
     if recipe.activation == "gelu_new":
         for block in model.transformer.h:
             block.mlp.act = torch.nn.GELU(approximate="tanh")  # the same function, fused
     return model
 
 
-def build_optimizer(model: GPT2LMHeadModel, recipe: Recipe) -> torch.optim.AdamW:
+def build_optimizer(model: PreTrainedModel, recipe: Recipe) -> torch.optim.AdamW:
     """Return AdamW with weight decay on the matrices and none on norms and biases."""
     matrices = [p for p in model.parameters() if p.dim() >= 2]
     vectors = [p for p in model.parameters() if p.dim() < 2]
@@ -106,7 +145,7 @@ def build_optimizer(model: GPT2LMHeadModel, recipe: Recipe) -> torch.optim.AdamW
     return torch.optim.AdamW(groups, lr=recipe.peak_rate, betas=(0.9, 0.95), fused=True)
 
 
-def loss_of(model: GPT2LMHeadModel, tokens: torch.Tensor) -> torch.Tensor:
+def loss_of(model: PreTrainedModel, tokens: torch.Tensor) -> torch.Tensor:
     """Return the mean next-byte cross entropy in nats of (B, T) token rows."""
     logits = model(tokens, use_cache=False).logits[:, :-1]
     return torch.nn.functional.cross_entropy(
@@ -114,7 +153,7 @@ def loss_of(model: GPT2LMHeadModel, tokens: torch.Tensor) -> torch.Tensor:
     )
 
 
-def evaluate(model: GPT2LMHeadModel, rows: npt.NDArray[np.int64]) -> float:
+def evaluate(model: PreTrainedModel, rows: npt.NDArray[np.int64]) -> float:
     """Return bits per byte over (R, T) rows of held-out tokens, each row from position 0."""
     total = 0.0
     with torch.inference_mode():
@@ -124,7 +163,7 @@ def evaluate(model: GPT2LMHeadModel, rows: npt.NDArray[np.int64]) -> float:
     return total / len(rows) / math.log(2.0)
 
 
-def save(model: GPT2LMHeadModel, folder: Path) -> None:
+def save(model: PreTrainedModel, folder: Path) -> None:
     """Write config.json and model.safetensors (tied embeddings once), readable by everybody."""
     model.save_pretrained(folder)
     (folder / "generation_config.json").unlink(missing_ok=True)
@@ -198,16 +237,21 @@ def _record(
 
 def main() -> None:
     """Parse the command line, train, write checkpoint, curve and card."""
-    parser = argparse.ArgumentParser(description="Train the byte-level GPT-2 checkpoint.")
-    parser.add_argument("--output", type=Path, default=DEFAULT_OUTPUT)
-    parser.add_argument("--steps", type=int, default=Recipe().steps)
-    parser.add_argument("--threads", type=int, default=Recipe().threads)
+    parser = argparse.ArgumentParser(description="Train a byte-level checkpoint.")
+    parser.add_argument("--model", choices=RECIPES, default="gpt2")
+    parser.add_argument("--output", type=Path, help=f"default: {CHECKPOINTS}/MODEL-tiny")
+    parser.add_argument("--steps", type=int, help="of warm-up and cosine; default: the recipe's")
+    parser.add_argument("--threads", type=int, help="default: the recipe's")
     given = parser.parse_args()
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    recipe = Recipe(steps=given.steps, threads=given.threads)
-    given.output.mkdir(parents=True, exist_ok=True)
-    record = train(recipe, read_corpus(), given.output)
-    write_card(given.output, record)
+    recipe = RECIPES[given.model]
+    recipe = replace(
+        recipe, steps=given.steps or recipe.steps, threads=given.threads or recipe.threads
+    )
+    output = given.output or CHECKPOINTS / f"{given.model}-tiny"
+    output.mkdir(parents=True, exist_ok=True)
+    record = train(recipe, read_corpus(), output)
+    write_card(output, record)
     print(json.dumps({"bits_per_byte": record.best_bits_per_byte, "seconds": record.seconds}))
 
 

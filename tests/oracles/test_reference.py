@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The float forward pass against transformers, and the folders that either writes.
+
+Needs torch (the optional group `oracles`): pytest tests/oracles.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from weights.architectures import ARCHITECTURES
+from weights.importer import load_checkpoint
+from weights.reference import bits_per_byte, forward
+from weights.synthetic import random_checkpoint, shape_of, write_checkpoint
+
+TOLERANCE = 1e-4
+CHECKPOINTS = Path(__file__).parents[2] / "weights" / "checkpoints"
+GPT2: dict[str, Any] = {
+    "n_embd": 48,
+    "n_layer": 2,
+    "n_head": 3,
+    "vocab_size": 301,
+    "n_positions": 40,
+    "n_inner": 100,
+}
+COMMON: dict[str, Any] = {
+    "hidden_size": 48,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 100,
+    "vocab_size": 301,
+    "max_position_embeddings": 40,
+    "rms_norm_eps": 1e-5,
+    "bos_token_id": 0,
+    "eos_token_id": 0,
+}
+CASES: list[tuple[str, dict[str, Any]]] = [
+    *(
+        ("gpt2", GPT2 | {"activation_function": activation, "tie_word_embeddings": tied})
+        for activation in ("gelu", "gelu_new", "gelu_pytorch_tanh")
+        for tied in (True, False)
+    ),
+    ("gpt2", {"n_embd": 64, "n_layer": 4, "n_head": 4, "vocab_size": 256, "n_positions": 128}),
+    *(("llama", COMMON | {"num_key_value_heads": heads}) for heads in (1, 2, 4)),
+    ("llama", COMMON | {"head_dim": 20, "tie_word_embeddings": True}),
+    ("llama", COMMON | {"attention_bias": True, "mlp_bias": True}),
+    ("llama", COMMON | {"rope_parameters": {"rope_theta": 500.0, "rope_type": "default"}}),
+    ("llama", COMMON | {"rope_theta": 700.0}),
+    *(("mistral", COMMON | {"sliding_window": window}) for window in (None, 1, 7, 39, 40, 4096)),
+    ("mistral", COMMON | {"head_dim": 20, "sliding_window": 9, "num_key_value_heads": 1}),
+    ("qwen2", COMMON),
+    ("qwen2", COMMON | {"tie_word_embeddings": True, "num_key_value_heads": 1}),
+    ("qwen2", COMMON | {"use_sliding_window": False, "sliding_window": 7}),
+    (
+        "qwen2",
+        COMMON | {"use_sliding_window": True, "sliding_window": 7, "max_window_layers": 0},
+    ),
+    (
+        "qwen2",
+        COMMON | {"use_sliding_window": True, "sliding_window": 7, "max_window_layers": 3},
+    ),
+]
+
+
+def compare(folder: Path, seed: int) -> None:
+    """Compare the logits of both implementations on random tokens."""
+    oracle = AutoModelForCausalLM.from_pretrained(folder)  # in evaluation mode
+    checkpoint = load_checkpoint(folder)
+    shape = checkpoint.shape
+    tokens = np.random.default_rng(seed).integers(0, shape.vocab, (3, shape.context))
+    with torch.inference_mode():
+        wanted = oracle(torch.from_numpy(tokens)).logits.numpy()
+        loss = float(oracle(torch.from_numpy(tokens), labels=torch.from_numpy(tokens)).loss)
+    given = forward(checkpoint, tokens)
+    assert given.shape == wanted.shape
+    assert np.abs(given).max() > 0.5  # the tolerance is much less than the logits
+    np.testing.assert_allclose(given, wanted, atol=TOLERANCE, rtol=TOLERANCE)
+    assert bits_per_byte(given, tokens) == pytest.approx(loss / np.log(2.0), rel=TOLERANCE)
+
+
+def save_random(
+    family: str, options: dict[str, Any], folder: Path, *, max_shard_size: str = "5GB"
+) -> None:
+    """Write a model of transformers whose norms and biases are not their initial values."""
+    torch.manual_seed(7)
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(family, **options))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    model.save_pretrained(folder, max_shard_size=max_shard_size)
+
+
+@pytest.mark.parametrize(("family", "options"), CASES)
+def test_folders_of_transformers(tmp_path: Path, family: str, options: dict[str, Any]) -> None:
+    """Each architecture with each option that changes the computation."""
+    save_random(family, options, tmp_path)
+    compare(tmp_path, 1)
+
+
+@pytest.mark.parametrize("family", ARCHITECTURES)
+def test_shards_written_by_transformers(tmp_path: Path, family: str) -> None:
+    """A checkpoint that transformers split over several files."""
+    save_random(family, GPT2 if family == "gpt2" else COMMON, tmp_path, max_shard_size="60KB")
+    assert len(list(tmp_path.glob("*.safetensors"))) > 1
+    compare(tmp_path, 2)
+
+
+@pytest.mark.parametrize("family", ARCHITECTURES)
+@pytest.mark.parametrize("tied", [True, False])
+def test_folders_of_ours(tmp_path: Path, family: str, tied: bool) -> None:
+    """A random checkpoint that is written here opens in transformers, and is the same model."""
+    grouped = {} if family == "gpt2" else {"kv_heads": 2, "head_dim": 12, "rope_theta": 900.0}
+    window = 5 if family in ("mistral", "qwen2") else 0
+    shape = shape_of(family, window=window, tied=tied, **grouped)
+    write_checkpoint(random_checkpoint(shape, 3), tmp_path)
+    compare(tmp_path, 3)
+
+
+def test_config_of_transformers_4(tmp_path: Path) -> None:
+    """Earlier versions wrote rope_theta and rope_scaling instead of rope_parameters."""
+    save_random("llama", COMMON | {"rope_theta": 300.0}, tmp_path)
+    path = tmp_path / "config.json"
+    config = json.loads(path.read_text())
+    theta = config.pop("rope_parameters")["rope_theta"]
+    path.write_text(json.dumps(config | {"rope_theta": theta, "rope_scaling": None}))
+    assert load_checkpoint(tmp_path).shape.rope_theta == 300.0
+    compare(tmp_path, 4)
+
+
+@pytest.mark.parametrize("folder", sorted(CHECKPOINTS.iterdir()), ids=lambda path: path.name)
+def test_shipped_checkpoint(folder: Path) -> None:
+    """Every trained checkpoint opens in transformers and gives the same logits."""
+    compare(folder, 5)

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mistral: LLaMA whose attention may see a sliding window only.
+
+Jiang et al., "Mistral 7B" (2023).
+"""
+
+from __future__ import annotations
+
+from weights.architecture import Architecture, Config
+from weights.architectures.llama import BUFFERS, parse_common, stored, with_window, write_common
+from weights.checkpoint import Shape
+
+
+def parse(config: Config) -> Shape:
+    """Return the dimensions; defaults are those of transformers' MistralConfig."""
+    config.fixed("attention_bias", False)
+    config.fixed("mlp_bias", False)
+    shape = parse_common("mistral", config, ffn=14336, kv_heads=8, context=4096 * 32)
+    window = config.optional_size("sliding_window", 4096)
+    wanted = "full_attention" if window is None else "sliding_attention"
+    if config.layer_types(shape.layers) not in (None, wanted):
+        raise config.refusal("layer_types", f"{wanted} throughout (sliding_window = {window})")
+    return with_window(shape, window)
+
+
+def write(shape: Shape) -> dict[str, object]:
+    """Return the config."""
+    return write_common(shape) | {"sliding_window": shape.window or None}
+
+
+ARCHITECTURE = Architecture(
+    family="mistral",
+    classes=("MistralForCausalLM", "MistralModel"),
+    prefix="model.",
+    buffers=BUFFERS,
+    layers_field="num_hidden_layers",
+    parse=parse,
+    write=write,
+    stored=stored,
+)

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A float decoder in one form, whatever its architecture: dimensions and named tensors.
+
+Every architecture of weights/architectures is mapped to this form; the reference forward pass,
+calibration, equalisation and the quantiser know no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from weights.model import NormKind
+
+Float32 = npt.NDArray[np.float32]
+Tensors = dict[str, Float32]
+
+
+class CheckpointError(ValueError):
+    """A checkpoint is not found, incomplete, of another kind or damaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The dimensions and constants of a decoder.
+
+    Attributes:
+        family: the architecture's name, as config.json has it in model_type.
+        norm: the kind of all norms; a LayerNorm has a bias.
+        hidden, layers, heads, kv_heads, head_dim, ffn, vocab, context: dimensions; heads is a
+            multiple of kv_heads, and query head h reads K/V head h // (heads // kv_heads).
+        epsilon: of the norms.
+        activation: a name that weights.reference.activation knows.
+        gated: the feed-forward is down(activation(gate(x)) * up(x)), else down(activation(up(x))).
+        biases: the layers of a block that have a bias, of q, k, v, o, gate, up and down.
+        rope_theta: the base of the rotary embedding of q and k, lanes t and t + head_dim / 2 being
+            a pair; None where positions are learned vectors.
+        window: a position sees itself and the window - 1 positions before it; 0 = all of them.
+        tied: the head is the transposed token table.
+    """
+
+    family: str
+    norm: NormKind
+    hidden: int
+    layers: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    ffn: int
+    vocab: int
+    context: int
+    epsilon: float
+    activation: str
+    gated: bool = False
+    biases: tuple[str, ...] = ()
+    rope_theta: float | None = None
+    window: int = 0
+    tied: bool = False
+
+    @property
+    def group(self) -> int:
+        """Query heads per K/V head."""
+        return self.heads // self.kv_heads
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Checkpoint:
+    """A float model.
+
+    Attributes:
+        shape: its dimensions.
+        tensors: float32 arrays as `expected_tensors` names them; matrices of a layer are (in, out).
+        source: where it came from, for messages.
+        folder: the folder that was read, None for a model built in memory.
+    """
+
+    shape: Shape
+    tensors: Tensors
+    source: str
+    folder: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Check the parts, and that they fit together."""
+        check_tensors(self.source, self.shape.family, expected_tensors(self.shape), self.tensors)
+
+    def linear(self, layer: int, name: str) -> tuple[Float32, Float32]:
+        """Return weight (in, out) and bias (out,) of a layer of block `layer`, 0 if it has none."""
+        weight = self.tensors[f"h.{layer}.{name}.weight"]
+        return weight, self.vector(f"h.{layer}.{name}.bias", weight.shape[1])
+
+    def norm(self, name: str) -> tuple[Float32, Float32]:
+        """Return gain (H,) and bias (H,) of "h.{l}.norm1", "h.{l}.norm2" or "norm"."""
+        gain = self.tensors[f"{name}.weight"]
+        return gain, self.vector(f"{name}.bias", gain.size)
+
+    def vector(self, name: str, size: int) -> Float32:
+        """Return a tensor, or zeros where the architecture has none of this name."""
+        found = self.tensors.get(name)
+        return np.zeros(size, np.float32) if found is None else found
+
+    @property
+    def head(self) -> Float32:
+        """The head's matrix (H, V)."""
+        return self.tensors["embed"].T if self.shape.tied else self.tensors["head"]
+
+
+def expected_tensors(shape: Shape) -> dict[str, tuple[int, ...]]:
+    """Return name and shape of every tensor of a model.
+
+    "embed" (V, H); "positions" (C, H) where positions are learned; per block l "h.{l}." with the
+    norms "norm1" and "norm2" and the layers "q", "k", "v", "o", "gate" (if gated), "up", "down",
+    each with ".weight" and, if it has one, ".bias"; the last norm "norm"; "head" (H, V) if untied.
+    """
+    hidden, queries = shape.hidden, shape.heads * shape.head_dim
+    keys = shape.kv_heads * shape.head_dim
+    layers = {
+        "q": (hidden, queries),
+        "k": (hidden, keys),
+        "v": (hidden, keys),
+        "o": (queries, hidden),
+        "gate": (hidden, shape.ffn),
+        "up": (hidden, shape.ffn),
+        "down": (shape.ffn, hidden),
+    }
+    if not shape.gated:
+        del layers["gate"]
+    block: dict[str, tuple[int, ...]] = {}
+    for name, size in layers.items():
+        block[f"{name}.weight"] = size
+        if name in shape.biases:
+            block[f"{name}.bias"] = size[1:]
+    norm = {"weight": (hidden,)}
+    if shape.norm == "layernorm":
+        norm["bias"] = (hidden,)
+    tensors: dict[str, tuple[int, ...]] = {"embed": (shape.vocab, hidden)}
+    if shape.rope_theta is None:
+        tensors["positions"] = (shape.context, hidden)
+    for layer in range(shape.layers):
+        for name in ("norm1", "norm2"):
+            tensors.update({f"h.{layer}.{name}.{part}": size for part, size in norm.items()})
+        tensors.update({f"h.{layer}.{name}": size for name, size in block.items()})
+    tensors.update({f"norm.{part}": size for part, size in norm.items()})
+    if not shape.tied:
+        tensors["head"] = (hidden, shape.vocab)
+    return tensors
+
+
+def check_tensors(
+    source: str, family: str, expected: Mapping[str, tuple[int, ...]], tensors: Tensors
+) -> None:
+    """Raise CheckpointError unless `tensors` is complete, of the right shapes, and finite."""
+    missing = [name for name in expected if name not in tensors]
+    if missing:
+        raise CheckpointError(
+            f"{source}: tensor {missing[0]!r} is missing ({len(missing)} of {len(expected)} are), "
+            f"allowed shape {expected[missing[0]]}"
+        )
+    for name in sorted(tensors.keys() - expected.keys()):
+        raise CheckpointError(
+            f"{source}: tensor {name!r}: given shape {tensors[name].shape}, "
+            f"but a {family} of this config has no tensor of this name"
+        )
+    for name, size in expected.items():
+        tensor = tensors[name]
+        if tensor.shape != size:
+            raise CheckpointError(
+                f"{source}: tensor {name!r}: given shape {tensor.shape}, allowed {size}"
+            )
+        if tensor.dtype != np.float32:
+            raise CheckpointError(
+                f"{source}: tensor {name!r}: given dtype {tensor.dtype}, allowed float32"
+            )
+        finite = np.isfinite(tensor)
+        if not finite.all():
+            index = tuple(int(i) for i in np.argwhere(~finite)[0])
+            raise CheckpointError(
+                f"{source}: tensor {name!r}: given {tensor[index]} at index {index}, "
+                "allowed finite float32 numbers"
+            )
