@@ -29,7 +29,7 @@ from golden.fixed import Int64Array, IntArray, as_int64, multiply, rs, sat8, sat
 from golden.gelu import apply_table
 from golden.layernorm import norm8
 from golden.requantize import requantize8, requantize16
-from golden.rope import rope
+from golden.rope import rotate
 from golden.softmax import numerators16, reciprocal
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def split_heads(x: Int8Array, heads: int) -> Int8Array:
 def rotated(x: Int8Array, rows: Int16Array, heads: int) -> Int8Array:
     """Return (..., S, heads * D) int8 with all heads turned by the rope rows (S, D/2, 2)."""
     by_head = x.reshape(*x.shape[:-1], heads, -1)
-    return rope(by_head, rows[:, None]).reshape(x.shape)
+    return rotate(by_head, rows[:, None, :, 0], rows[:, None, :, 1]).reshape(x.shape)
 
 
 def attention_scores(
