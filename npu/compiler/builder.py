@@ -121,8 +121,11 @@ class ProgramBuilder:
             self.board.wait(engine, n)
 
     def fence(self, *engines: Engine) -> None:
-        """Wait for all that may be under way on the engines, on all of them if none is named."""
-        busy = [engine for engine in engines or ENGINES if self.board.open[engine]]
+        """Wait for all that may be under way on the engines, on all of them if none is named.
+
+        The store of ARGMAX is not waited for: nothing reads what it writes.
+        """
+        busy = [engine for engine in engines or ENGINES if self.board.busy(engine)]
         if busy:
             self.barrier(*busy)
 

@@ -148,6 +148,10 @@ class Board:
         queue = self.open[engine]
         self.open[engine] = [one for at, one in enumerate(queue) if self._younger(queue, at) < n]
 
+    def busy(self, engine: Engine) -> bool:
+        """Whether an instruction that touches anything here may be under way on an engine."""
+        return any(one.touched != Footprint() for one in self.open[engine])
+
     def complete(self, engine: Engine) -> int:
         """Return how many of the first instructions of an engine are known to be complete."""
         queue = self.open[engine]

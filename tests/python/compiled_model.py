@@ -104,7 +104,8 @@ class Chip:
 
     def tokens(self, count: int) -> list[int]:
         """Return the ids that the last program wrote."""
-        return self.memory[TOKENS_OUT : TOKENS_OUT + 4 * count].view("<u4").tolist()
+        ids: list[int] = self.memory[TOKENS_OUT : TOKENS_OUT + 4 * count].view("<u4").tolist()
+        return ids
 
     def logits(self) -> npt.NDArray[np.int16]:
         """Return the logits that the last program wrote."""
