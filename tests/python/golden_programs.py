@@ -19,12 +19,14 @@ MEMORY_BYTES = 1 << 18
 GUARD = 0xA5
 
 TRANSPOSE, BIAS, REQUANT, RELU, CAUSAL, ACCUMULATE, MODE = (1 << bit for bit in range(7))
+V, STAGE = 1, 1 << 6
 A_INT8, A_UINT8, A_INT16, A_UINT16 = range(4)
 B_ROWS, B_TILES, B_STREAM = (form << 2 for form in range(3))
 Q_PREFIX, Q_TENSOR, Q_CHANNEL, Q_ROW = (form << 7 for form in range(4))
 TABLE = 1 << 9
-OUT_INT8, OUT_INT16, OUT_INT32 = (out << 10 for out in range(3))
+OUT_INT8, OUT_INT16, OUT_INT32, OUT_NONE = (out << 10 for out in range(4))
 OP_ADD, OP_MUL = 1 << 12, 2 << 12
+ARGMAX = 1 << 14
 
 END = Instruction(Opcode.END)
 
@@ -59,6 +61,16 @@ def gemm(
     """Return a GEMM; addresses in words, `mode` the mode word (None: MODE clear)."""
     flags |= 0 if mode is None else MODE
     return Instruction(Opcode.GEMM, flags, dst, a, b, m, n, k, mode or 0)
+
+
+def length(cap: int, v: int = 0) -> int:
+    """Return the field of a dynamic dimension of at most `cap` (16..32768, a multiple of 16)."""
+    return 0xF000 | v << 11 | cap // 16 % 2048
+
+
+def set_register(register: int, value: int, add: bool = False) -> Instruction:
+    """Return a SET."""
+    return Instruction(Opcode.SET, int(add), register, value & 0xFFFF, value >> 16)
 
 
 def weight_tiles(weight: npt.NDArray[np.int8], edge: int = 16) -> list[list[bytes]]:
@@ -103,13 +115,14 @@ def norm_share(norm: Norm) -> bytes:
 
 @dataclass
 class Bench:
-    """A machine with a program, a stream and memory; `data` is memory from `data_base` on."""
+    """A machine with a program, a stream and memory; `registers` are fields of the start state."""
 
     program: list[Instruction]
     stream: bytes = b""
     config: ChipConfig = field(default_factory=ChipConfig)
     bases: tuple[int, ...] = (0x20000, 0x30000, 0, 0, 0, 0, 0, 0)
     pos: int = 0
+    registers: dict[str, Any] = field(default_factory=dict)
     memory: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(MEMORY_BYTES, np.uint8))
 
     def __post_init__(self) -> None:
@@ -145,7 +158,13 @@ class Bench:
         end = STREAM_BASE + len(self.stream)
         self.memory[STREAM_BASE:end] = np.frombuffer(self.stream, np.uint8)
         start = StartState(
-            UCODE_BASE, len(self.program), STREAM_BASE, len(self.stream), self.bases, self.pos
+            UCODE_BASE,
+            len(self.program),
+            STREAM_BASE,
+            len(self.stream),
+            self.bases,
+            self.pos,
+            **self.registers,
         )
         return Machine(self.config, self.memory, self.sram, races=races).run(start)
 

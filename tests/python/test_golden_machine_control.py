@@ -9,15 +9,10 @@ import pytest
 from golden.machine import ChipConfig, Machine, StartState
 from npu.isa import Engine, ErrorCode, Instruction, Opcode, SetReg, VecOp
 from tests.python import golden_programs as gp
-from tests.python.golden_programs import END, Bench, pfx
+from tests.python.golden_programs import END, Bench, pfx, set_register
 from tests.python.golden_support import seeded
 
 NOP = Instruction(Opcode.NOP)
-
-
-def set_register(register: int, value: int, add: bool = False) -> Instruction:
-    """Return a SET."""
-    return Instruction(Opcode.SET, int(add), register, value & 0xFFFF, value >> 16)
 
 
 def load(dst: int, offset: int = 0, base: int = 0, rows: int = 1, size: int = 16) -> Instruction:

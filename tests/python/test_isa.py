@@ -290,7 +290,7 @@ def _depends_on_registers(word: Instruction, error: ErrorReport, length: int) ->
         return error.code == ErrorCode.ILLEGAL_FIELD and outside >= length
     if word.opcode == Opcode.KV_APPEND and error.code == ErrorCode.SRAM_RANGE:
         last = (word.dst + (word.imm >> 8) * word.src1) * 16
-        return word.flags >> Flag.STAGE & 1 == 1 and error.address == last != word.src0 * 16
+        return word.flags >> Flag.STAGE & 1 == 1 and error.address == last
     return False
 
 
