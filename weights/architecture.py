@@ -22,6 +22,7 @@ ROPE_THETA = 10000.0
 NEUTRAL: dict[str, tuple[object, ...]] = {
     "add_cross_attention": (False,),
     "alibi": (False,),
+    "attention_chunk_size": (None,),
     "attention_multiplier": (None,),
     "attn_logit_softcapping": (None,),
     "clip_qkv": (None,),
@@ -30,6 +31,7 @@ NEUTRAL: dict[str, tuple[object, ...]] = {
     "is_encoder_decoder": (False,),
     "logit_scale": (None, 1),
     "logits_scaling": (None, 1),
+    "no_rope_layers": (None,),
     "num_experts": (None,),
     "num_local_experts": (None,),
     "partial_rotary_factor": (None, 1),
@@ -37,6 +39,7 @@ NEUTRAL: dict[str, tuple[object, ...]] = {
     "quantization_config": (None,),
     "query_pre_attn_scalar": (None,),
     "residual_multiplier": (None, 1),
+    "use_bidirectional_attention": (False,),
     "use_qk_norm": (False,),
 }
 """Options of decoders that change the computation, and the values with which they do not."""
@@ -98,11 +101,6 @@ class Config:
         given = self.content.get(field, allowed[0])
         if not any(type(given) is type(one) and given == one for one in _spelled(allowed)):
             raise self.refusal(field, " or ".join(map(repr, allowed)), given)
-
-    def multiple(self, field: str, of: str, divisor: int) -> None:
-        """Refuse a dimension that is no multiple of another."""
-        if self.size(field, divisor) % divisor:
-            raise self.refusal(field, f"a multiple of {of} = {divisor}")
 
     def rope_theta(self) -> float:
         """Return the base of a plain rotary embedding over whole heads.

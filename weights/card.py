@@ -74,7 +74,7 @@ def write_card(folder: Path, record: TrainingRecord) -> None:
 def card_text(name: str, record: TrainingRecord) -> str:
     """Return the model card of the checkpoint `name`, from the record alone."""
     recipe = record.recipe
-    hidden, last = recipe["hidden"], record.curve[-1]
+    last = record.curve[-1]
     return f"""\
 ---
 license: apache-2.0
@@ -83,17 +83,15 @@ library_name: transformers
 
 # {name}
 
-A byte-level GPT-2: hidden {hidden}, {recipe["layers"]} layers, {recipe["heads"]} heads, FFN \
-{4 * hidden}, context {recipe["context"]}, vocabulary 256
-(a token is a byte), activation `{recipe["activation"]}`, tied embeddings. It exists to exercise \
-an integer
-transformer accelerator with realistic activations; it writes documentation-like text and knows \
-nothing.
+A byte-level `{recipe["model"]}` (vocabulary 256, a token is a byte):
+{_dimensions(recipe)}.
+It exists to exercise an integer transformer accelerator with realistic activations; it writes
+documentation-like text and knows nothing.
 
 ```python
-from transformers import GPT2LMHeadModel
+from transformers import AutoModelForCausalLM
 
-model = GPT2LMHeadModel.from_pretrained("weights/checkpoints/{name}")
+model = AutoModelForCausalLM.from_pretrained("weights/checkpoints/{name}")
 ```
 
 ## What it was trained on
@@ -138,7 +136,7 @@ torch,
 thread count and processor type):
 
 ```
-python -m weights.train
+python -m weights.train --model {recipe["model"]}
 ```
 
 `activation_scales.json` holds the activation scales of the integer model, made by
@@ -146,6 +144,22 @@ python -m weights.train
 weights/checkpoints/{name}`
 writes this page anew from the record.
 """
+
+
+def _dimensions(recipe: dict[str, Any]) -> str:
+    """Return the model's size and kind in words."""
+    window = recipe["window"]
+    parts = [
+        f"hidden {recipe['hidden']}",
+        f"{recipe['layers']} layers",
+        f"{recipe['heads']} heads on {recipe['kv_heads']} K/V heads",
+        f"FFN {recipe['ffn']}",
+        f"context {recipe['context']}",
+        *([] if window is None else [f"sliding window {window}"]),
+        f"activation `{recipe['activation']}`",
+        f"{'tied' if recipe['tied'] else 'untied'} embeddings",
+    ]
+    return ", ".join(parts)
 
 
 def read_record(folder: Path) -> TrainingRecord:

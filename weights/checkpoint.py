@@ -61,6 +61,18 @@ class Shape:
     window: int = 0
     tied: bool = False
 
+    def __post_init__(self) -> None:
+        """Check what the parts demand of one another."""
+        if self.heads % self.kv_heads:
+            raise CheckpointError(
+                f"Shape: heads: given {self.heads}, "
+                f"allowed a multiple of kv_heads = {self.kv_heads}"
+            )
+        if self.rope_theta is not None and self.head_dim % 2:
+            raise CheckpointError(
+                f"Shape: head_dim: given {self.head_dim}, allowed an even number (rotary pairs)"
+            )
+
     @property
     def group(self) -> int:
         """Query heads per K/V head."""

@@ -162,7 +162,7 @@ def _attention(checkpoint: Checkpoint, layer: int, x: Floats, observe: Observer)
     k, v = heads["k"][:, :, None], heads["v"][:, :, None]  # one for the queries of a group
     scores = q @ k.swapaxes(-1, -2) / math.sqrt(shape.head_dim)
     seen = visible(length, shape.window)
-    observe(f"{at}.scores", scores[..., seen])
+    observe(f"{at}.scores", scores[..., seen].reshape(rows, shape.heads, -1))
     mixed = softmax(np.where(seen, scores, np.float32(-np.inf))) @ v
     by_head = mixed.reshape(rows, shape.heads, length, shape.head_dim)
     context = by_head.transpose(0, 2, 1, 3).reshape(rows, length, shape.heads * shape.head_dim)

@@ -4,9 +4,10 @@
     python -m weights.train [--model NAME] [--output FOLDER] [--steps N] [--threads N]
 
 This is the only module of the package that needs torch and transformers (and matplotlib for the
-curve). The text is the documentation of the running Python's standard library (weights.corpus).
-The learning rate follows warm-up, cosine and a floor; at the floor the training goes on until the
-held-out loss has not improved for three evaluations. The best weights so far are always on disk.
+curve); weights.recipe says what is trained. The text is the documentation of the running Python's
+standard library (weights.corpus). The learning rate follows warm-up, cosine and a floor; at the
+floor the training goes on until the held-out loss has not improved for three evaluations. The best
+weights so far are always on disk.
 
 Equal seeds, Python, torch, thread count and machine give equal weights.
 """
@@ -19,7 +20,7 @@ import math
 import os
 import platform
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -29,62 +30,12 @@ from transformers import AutoConfig, AutoModelForCausalLM, PretrainedConfig, Pre
 
 from weights.card import CurvePoint, TrainingRecord, write_card, write_curve
 from weights.corpus import Corpus, read_corpus, windows
+from weights.recipe import RECIPES, Recipe, learning_rate
 
 CHECKPOINTS = Path(__file__).parent / "checkpoints"
 PATIENCE = 3
 MIN_IMPROVEMENT = 5e-4
 """Bits per byte by which an evaluation must beat the best one to count as an improvement."""
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """Everything that decides the weights, besides the text and the software.
-
-    `model` is transformers' model_type; `window` is the sliding window, None for none. `steps` is
-    the length of warm-up and cosine; learning rates are per step of AdamW.
-    """
-
-    model: str = "gpt2"
-    seed: int = 20240607
-    hidden: int = 64
-    layers: int = 4
-    heads: int = 4
-    kv_heads: int = 4
-    ffn: int = 256
-    context: int = 128
-    window: int | None = None
-    tied: bool = True
-    activation: str = "gelu_new"
-    batch: int = 32
-    steps: int = 5000
-    warmup: int = 300
-    peak_rate: float = 4e-3
-    floor_rate: float = 4e-5
-    weight_decay: float = 0.1
-    clip: float = 1.0
-    evaluate_every: int = 250
-    threads: int = 1
-
-
-_GATED = Recipe(kv_heads=2, ffn=128, tied=False, activation="silu", steps=4000)
-RECIPES = {
-    "gpt2": Recipe(),
-    "llama": replace(_GATED, model="llama"),
-    "mistral": replace(_GATED, model="mistral", window=32),
-    "qwen2": replace(_GATED, model="qwen2", tied=True),
-}
-"""How the checkpoints that ship were made."""
-
-
-def learning_rate(recipe: Recipe, step: int) -> float:
-    """Return the rate of a step: linear warm-up, cosine, floor."""
-    if step < recipe.warmup:
-        return recipe.peak_rate * (step + 1) / recipe.warmup
-    if step >= recipe.steps:
-        return recipe.floor_rate
-    phase = (step - recipe.warmup) / (recipe.steps - recipe.warmup)
-    span = recipe.peak_rate - recipe.floor_rate
-    return recipe.floor_rate + span * 0.5 * (1.0 + math.cos(math.pi * phase))
 
 
 def config_of(recipe: Recipe) -> PretrainedConfig:

@@ -33,17 +33,18 @@ from npu.isa import Instruction, Opcode
 from npu.isa.operands import Limits
 from tests.python.golden_support import random_model
 from weights.calibrate import calibrate
-from weights.importer import Gpt2Shape
 from weights.model import Linear, ModelError
 from weights.reference import activation, forward
-from weights.synthetic import random_checkpoint
+from weights.synthetic import random_checkpoint, shape_of
 
 Wrong = Any
 """A value of the wrong type, which the types of the packages would refuse before it runs."""
 MODEL = random_model(3, hidden=64, heads=4, ffn=64, layers=2)
 X = gpt2.embed(MODEL, [1, 2, 3])
 CHIP = Limits()
-FLOATS = random_checkpoint(Gpt2Shape(8, 1, 2, 16, 20, 4, 1e-5, "gelu"), 1)
+FLOATS = random_checkpoint(
+    shape_of("gpt2", hidden=8, layers=1, heads=2, ffn=16, vocab=20, context=4), 1
+)
 
 
 def refused(call: Callable[[], object], message: str) -> None:
@@ -300,10 +301,13 @@ def test_float_network(tokens: Wrong, message: str) -> None:
 
 
 def test_checkpoints_made_in_memory() -> None:
-    """A float model of another family, or with tensors of another type, cannot be made."""
+    """A float model with tensors of another type, or of impossible dimensions, cannot be made."""
     wide: Wrong = {name: tensor.astype(np.float64) for name, tensor in FLOATS.tensors.items()}
-    refused(lambda: replace(FLOATS, family="bert"), r"given family 'bert', allowed \('gpt2',\)")
-    refused(lambda: replace(FLOATS, tensors=wide), r"'wte.weight': given dtype float64, allowed f")
+    refused(lambda: replace(FLOATS, tensors=wide), r"'embed': given dtype float64, allowed float32")
+    fewer: Wrong = dict(list(FLOATS.tensors.items())[1:])
+    refused(lambda: replace(FLOATS, tensors=fewer), r"'embed' is missing \(1 of \d+ are\)")
+    refused(lambda: shape_of("llama", heads=3, kv_heads=2), r"heads: given 3, allowed a multiple")
+    refused(lambda: shape_of("llama", head_dim=5), r"head_dim: given 5, allowed an even number")
 
 
 def test_activations() -> None:

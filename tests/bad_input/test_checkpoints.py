@@ -25,6 +25,7 @@ from npu.compiler import CompileError, compile_block
 from npu.isa.operands import Limits
 from tests.python.golden_support import random_model
 from weights import calibrate as calibration
+from weights.architectures import ARCHITECTURES
 from weights.calibrate import (
     SCALES_FILE,
     ActivationScales,
@@ -35,13 +36,14 @@ from weights.calibrate import (
     save_scales,
     scales_for,
 )
+from weights.checkpoint import CheckpointError
 from weights.corpus import Corpus
-from weights.importer import CheckpointError, Gpt2Shape, expected_tensors, load_checkpoint
+from weights.importer import load_checkpoint
 from weights.quantize import quantize, quantize_checkpoint
-from weights.synthetic import random_checkpoint, random_tokens, write_checkpoint
+from weights.synthetic import random_checkpoint, random_tokens, shape_of, write_checkpoint
 
-SHAPE = Gpt2Shape(
-    hidden=8, layers=1, heads=2, ffn=16, vocab=20, context=4, epsilon=1e-5, activation="gelu"
+SHAPE = shape_of(
+    "gpt2", hidden=8, layers=1, heads=2, ffn=16, vocab=20, context=4, activation="gelu"
 )
 CHECKPOINT = random_checkpoint(SHAPE, 1)
 SCALES = calibrate(CHECKPOINT, random_tokens(SHAPE, 4, 2), {"text": "noise"})
@@ -133,7 +135,10 @@ def test_incomplete_folders(tmp_path: Path, folder: Path) -> None:
         (b"[" * 100_000, r"config.json is not JSON"),
         (b"[]", r"config.json: given list, allowed map"),
         (b"3", r"config.json: given int, allowed map"),
-        (b"{}", r"config.json model_type: given None, allowed \['gpt2'\]"),
+        (
+            b"{}",
+            r"config.json model_type: given None, allowed \['gpt2', 'llama', 'mistral', 'qwen2'\]",
+        ),
     ],
 )
 def test_config_that_is_none(folder: Path, text: bytes, message: str) -> None:
@@ -145,7 +150,10 @@ def test_config_that_is_none(folder: Path, text: bytes, message: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"model_type": "mamba"}, r"model_type: given 'mamba', allowed \['gpt2'\]"),
+        (
+            {"model_type": "mamba"},
+            r"model_type: given 'mamba', allowed \['gpt2', 'llama', 'mistral', 'qwen2'\]",
+        ),
         ({"model_type": None}, r"model_type: given None"),
         ({"model_type": ["gpt2"]}, r"model_type: given \['gpt2'\], allowed"),
         ({"architectures": ["GPT2ForSequenceClassification"]}, r"architectures: given \['GPT2For"),
@@ -186,10 +194,218 @@ def test_config_that_is_refused(folder: Path, changes: dict[str, object], messag
     refused(folder, rf"config\.json {message}")
 
 
+ROPE = {"rope_theta": 10000.0, "rope_type": "default"}
+LAYER_TYPES = {"sliding": ["sliding_attention"], "full": ["full_attention"]}
+
+
+@pytest.mark.parametrize("family", ["llama", "mistral", "qwen2"])
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"n_layer": 2}, r"tensor 'h.1.ln_1.weight' is missing \(12 of 29 are\), allowed .*\(8,\)"),
+        (
+            {"architectures": ["LlamaForTokenClassification"]},
+            r"architectures: given \['LlamaForTok",
+        ),
+        ({"hidden_act": "gelu"}, r"hidden_act: given 'gelu', allowed 'silu'"),
+        ({"hidden_act": "relu2"}, r"hidden_act: given 'relu2', allowed 'silu'"),
+        ({"rope_scaling": {"type": "linear", "factor": 2.0}}, r"rope_scaling.type: given 'linear'"),
+        (
+            {"rope_scaling": {"rope_type": "llama3", "factor": 8.0}},
+            r"rope_scaling.rope_type: given 'llama3', allowed 'default'",
+        ),
+        (
+            {"rope_parameters": ROPE | {"rope_type": "yarn"}},
+            r"rope_parameters.rope_type: given 'yarn', allowed 'default'",
+        ),
+        (
+            {"rope_parameters": ROPE | {"partial_rotary_factor": 0.5}},
+            r"rope_parameters.partial_rotary_factor: given 0.5, allowed 1",
+        ),
+        (
+            {"rope_parameters": ROPE | {"factor": 4.0}},
+            r"rope_parameters.factor: given 4.0, allowed no options but",
+        ),
+        (
+            {"rope_parameters": {"full_attention": ROPE}},
+            r"rope_parameters.full_attention: given \{.*\}, allowed no options but",
+        ),
+        ({"rope_parameters": 5}, r"rope_parameters: given 5, allowed null or a map"),
+        (
+            {"rope_parameters": ROPE | {"rope_theta": "10000"}},
+            r"rope_parameters.rope_theta: given '10000', allowed a number above 1",
+        ),
+        (
+            {"rope_parameters": ROPE | {"rope_theta": math.nan}},
+            r"rope_parameters.rope_theta: given nan, allowed a number above 1",
+        ),
+        (
+            {"rope_parameters": ROPE, "rope_theta": 500000.0},
+            r"rope_theta: given \[10000.0, 500000.0\], allowed one value throughout",
+        ),
+        (
+            {"rope_parameters": None, "rope_theta": 0},
+            r"rope_theta: given 0, allowed a number above",
+        ),
+        ({"partial_rotary_factor": 0.25}, r"partial_rotary_factor: given 0.25, allowed None or 1"),
+        ({"final_logit_softcapping": 30.0}, r"final_logit_softcapping: given 30.0, allowed None"),
+        ({"attn_logit_softcapping": 50.0}, r"attn_logit_softcapping: given 50.0, allowed None"),
+        ({"attention_multiplier": 0.5}, r"attention_multiplier: given 0.5, allowed None"),
+        ({"logits_scaling": 8.0}, r"logits_scaling: given 8.0, allowed None or 1"),
+        ({"logit_scale": 0.0625}, r"logit_scale: given 0.0625, allowed None or 1"),
+        ({"residual_multiplier": 0.22}, r"residual_multiplier: given 0.22, allowed None or 1"),
+        ({"embedding_multiplier": 12}, r"embedding_multiplier: given 12, allowed None or 1"),
+        ({"query_pre_attn_scalar": 256}, r"query_pre_attn_scalar: given 256, allowed None"),
+        ({"use_qk_norm": True}, r"use_qk_norm: given True, allowed False"),
+        ({"num_local_experts": 8}, r"num_local_experts: given 8, allowed None"),
+        (
+            {"quantization_config": {"quant_method": "gptq", "bits": 4}},
+            r"quantization_config: given \{'quant_method': 'gptq', 'bits': 4\}, allowed None",
+        ),
+        (
+            {"layer_types": ["full_attention", "sliding_attention"], "num_hidden_layers": 2},
+            r"layer_types: given \[.*\], allowed 2 times the same of \['full_attention', 'sliding",
+        ),
+        ({"layer_types": ["chunked_attention"]}, r"layer_types: given \['chunked_attention'\]"),
+        (
+            {"layer_types": ["full_attention"] * 2},
+            r"layer_types: given .*, allowed 1 times the same",
+        ),
+        ({"layer_types": []}, r"layer_types: given \[\], allowed 1 times the same"),
+        (
+            {"layer_types": "full_attention"},
+            r"layer_types: given 'full_attention', allowed 1 times",
+        ),
+        ({"tie_word_embeddings": 1}, r"tie_word_embeddings: given 1, allowed True or False"),
+        ({"rms_norm_eps": 0}, r"rms_norm_eps: given 0, allowed a number between 0 and 1"),
+        ({"rms_norm_eps": True}, r"rms_norm_eps: given True, allowed a number between 0 and 1"),
+        (
+            {"num_attention_heads": 3, "num_key_value_heads": 2},
+            r"num_attention_heads: given 3, allowed a multiple of 2 K/V heads",
+        ),
+        ({"num_key_value_heads": 0}, r"num_key_value_heads: given 0, allowed int >= 1"),
+        (
+            {"head_dim": None, "num_attention_heads": 3, "num_key_value_heads": 3},
+            r"hidden_size: given 8, allowed a multiple of num_attention_heads = 3",
+        ),
+        ({"head_dim": 3}, r"head_dim: given 3, allowed an even number \(rotary pairs\)"),
+        ({"head_dim": 4.0}, r"head_dim: given 4.0, allowed int >= 1"),
+        ({"hidden_size": "8"}, r"hidden_size: given '8', allowed int >= 1"),
+        ({"max_position_embeddings": None}, r"max_position_embeddings: given None, allowed int >="),
+    ],
+)
+def test_options_that_change_the_computation(
+    tmp_path: Path, family: str, changes: dict[str, object], message: str
+) -> None:
+    """What would be another network is refused by name, before any tensor is read."""
+    folder = tmp_path / "model"
+    write_checkpoint(random_checkpoint(SMALL[family], 3), folder)
+    (folder / WEIGHTS).write_bytes(b"not read")
+    change_config(folder, **changes)
+    refused(folder, rf"config\.json {message}")
+
+
+@pytest.mark.parametrize(
+    ("family", "changes", "message"),
+    [
+        ("llama", {"sliding_window": 2}, r"sliding_window: given 2, allowed None"),
+        ("llama", {"attention_bias": 1}, r"attention_bias: given 1, allowed True or False"),
+        ("llama", {"mlp_bias": None}, r"mlp_bias: given None, allowed True or False"),
+        (
+            "llama",
+            {"layer_types": LAYER_TYPES["sliding"]},
+            r"layer_types: given \['sliding_attention'\], allowed full_attention throughout",
+        ),
+        ("mistral", {"attention_bias": True}, r"attention_bias: given True, allowed False"),
+        ("mistral", {"mlp_bias": True}, r"mlp_bias: given True, allowed False"),
+        ("mistral", {"sliding_window": 0}, r"sliding_window: given 0, allowed int >= 1"),
+        ("mistral", {"sliding_window": "2"}, r"sliding_window: given '2', allowed int >= 1"),
+        (
+            "mistral",
+            {"sliding_window": 2, "layer_types": LAYER_TYPES["full"]},
+            r"layer_types: .*, allowed sliding_attention throughout \(sliding_window = 2\)",
+        ),
+        (
+            "mistral",
+            {"sliding_window": None, "layer_types": LAYER_TYPES["sliding"]},
+            r"layer_types: .*, allowed full_attention throughout \(sliding_window = None\)",
+        ),
+        ("qwen2", {"mlp_bias": True}, r"mlp_bias: given True, allowed False"),
+        ("qwen2", {"use_sliding_window": 1}, r"use_sliding_window: given 1, allowed True or False"),
+        (
+            "qwen2",
+            {"layer_types": LAYER_TYPES["sliding"]},
+            r"layer_types: .*, allowed full_attention throughout \(use_sliding_window off\)",
+        ),
+        (
+            "qwen2",
+            {
+                "use_sliding_window": True,
+                "sliding_window": 2,
+                "num_hidden_layers": 4,
+                "max_window_layers": 3,
+            },
+            r"max_window_layers: given 3, allowed 0 or at least num_hidden_layers = 4",
+        ),
+        ("gpt2", {"quantization_config": {"bits": 8}}, r"quantization_config: given \{'bits': 8\}"),
+    ],
+)
+def test_options_of_one_architecture(
+    tmp_path: Path, family: str, changes: dict[str, object], message: str
+) -> None:
+    """Biases and windows that an architecture does not have, or has in some layers only."""
+    folder = tmp_path / "model"
+    write_checkpoint(random_checkpoint(SMALL[family], 3), folder)
+    change_config(folder, **changes)
+    refused(folder, rf"config\.json {message}")
+
+
+@pytest.mark.parametrize(
+    ("family", "changes", "message"),
+    [
+        ("llama", {"attention_bias": True}, r"'layers.0.self_attn.q_proj.bias' is missing"),
+        ("llama", {"num_key_value_heads": 2}, r"k_proj.weight': given shape \(4, 8\), .* \(8, 8\)"),
+        (
+            "llama",
+            {"num_key_value_heads": None},
+            r"k_proj.weight': given shape \(4, 8\), .*\(8, 8\)",
+        ),
+        ("mistral", {"head_dim": 8}, r"q_proj.weight': given shape \(8, 8\), allowed \(16, 8\)"),
+        (
+            "mistral",
+            {"intermediate_size": 13},
+            r"gate_proj.weight': given shape \(12, 8\), .* \(13, ",
+        ),
+        (
+            "qwen2",
+            {"num_hidden_layers": 1 << 24},
+            r"num_hidden_layers: given 16777216, allowed at ",
+        ),
+        (
+            "qwen2",
+            {"model_type": "llama"},
+            r"k_proj.bias': given shape \(4,\), but a llama of this",
+        ),
+        (
+            "qwen2",
+            {"tie_word_embeddings": True},
+            r"'lm_head.weight': given another one than 'embed_tokens.weight'",
+        ),
+    ],
+)
+def test_configs_of_another_network(
+    tmp_path: Path, family: str, changes: dict[str, object], message: str
+) -> None:
+    """A good config that disagrees with the tensors."""
+    folder = tmp_path / "model"
+    write_checkpoint(random_checkpoint(SMALL[family], 3), folder)
+    change_config(folder, architectures=None, **changes)
+    refused(folder, message)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n_layer": 2}, r"tensor 'h.1.ln_1.weight' is missing \(12 of 28 are\), allowed .*\(8,\)"),
         ({"n_layer": 1 << 24}, r"config.json n_layer: given 16777216, allowed at most the number"),
         ({"n_embd": 16}, r"'wte.weight': given shape \(20, 8\), allowed \(20, 16\)"),
         ({"vocab_size": 21}, r"'wte.weight': given shape \(20, 8\), allowed \(21, 8\)"),
@@ -210,8 +426,23 @@ def test_config_that_disagrees_with_the_tensors(
 # -----------------------------------------------------------------------------------------------
 # Tensors
 # -----------------------------------------------------------------------------------------------
-STORED = [name for name in expected_tensors(SHAPE) if name != "lm_head.weight"]
-UNTIED = [*STORED, "lm_head.weight"]
+SMALL = {
+    family: shape_of(
+        family,
+        hidden=8,
+        layers=1,
+        heads=2,
+        head_dim=4,
+        ffn=12,
+        vocab=20,
+        context=4,
+        tied=False,
+        **({} if family == "gpt2" else {"kv_heads": 1}),
+    )
+    for family in ARCHITECTURES
+}
+"""A small shape of every architecture, with a head of its own."""
+STORED = [(family, name) for family in SMALL for name in ARCHITECTURES[family].sizes(SMALL[family])]
 
 
 def changes_of(tensor: Array) -> dict[str, tuple[Array | None, str]]:
@@ -241,28 +472,31 @@ def changes_of(tensor: Array) -> dict[str, tuple[Array | None, str]]:
     }
 
 
-@pytest.mark.parametrize("name", UNTIED)
-def test_each_tensor(tmp_path: Path, name: str) -> None:
-    """Each tensor of the network: missing, misshapen, of another type, NaN or infinite."""
-    folder = tmp_path / "model"
-    written = random_checkpoint(SHAPE, 3, tied=False)
-    stored = name if name == "lm_head.weight" else f"transformer.{name}"
-    for value, message in changes_of(written.tensors[name]).values():
-        write_checkpoint(written, folder)
-        change_tensor(folder, stored, value)
-        with pytest.raises(CheckpointError, match=rf"tensor '(transformer\.)?{name}':? {message}"):
-            load_checkpoint(folder)
+@pytest.mark.parametrize(("family", "name"), STORED)
+def test_each_tensor(tmp_path: Path, family: str, name: str) -> None:
+    """Each tensor of each architecture: missing, misshapen, of another type, NaN or infinite."""
+    folder, architecture = tmp_path / "model", ARCHITECTURES[family]
+    written = random_checkpoint(SMALL[family], 3)
     write_checkpoint(written, folder)
-    assert load_checkpoint(folder).shape == SHAPE
+    stored = name if name == architecture.head else architecture.prefix + name
+    good = (folder / WEIGHTS).read_bytes()
+    for value, message in changes_of(load_file(folder / WEIGHTS)[stored]).values():
+        change_tensor(folder, stored, value)
+        with pytest.raises(
+            CheckpointError, match=rf"tensor '({architecture.prefix})?{name}':? {message}"
+        ):
+            load_checkpoint(folder)
+        (folder / WEIGHTS).write_bytes(good)
+    assert load_checkpoint(folder).shape == SMALL[family]
 
 
 def test_more_tensors(folder: Path) -> None:
     """A tensor that the model would ignore is a sign of another architecture."""
     change_tensor(folder, "transformer.h.0.attn.rotary", np.zeros(2, np.float32))
-    refused(folder, r"'h.0.attn.rotary': given shape \(2,\), but a GPT-2 of this config has no")
+    refused(folder, r"'h.0.attn.rotary': given shape \(2,\), but a gpt2 of this config has no")
     change_tensor(folder, "transformer.h.0.attn.rotary", None)
     change_tensor(folder, "transformer.h.1.ln_1.bias", np.zeros(8, np.float32))
-    refused(folder, r"'h.1.ln_1.bias': given shape \(8,\), but a GPT-2 of this config has no")
+    refused(folder, r"'h.1.ln_1.bias': given shape \(8,\), but a gpt2 of this config has no")
 
 
 def test_tensors_given_twice(folder: Path) -> None:
@@ -378,10 +612,10 @@ def test_missing_shard(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": 0}, r"format: given 0, allowed 1"),
-        ({"format": 2}, r"format: given 2, allowed 1"),
-        ({"format": "1"}, r"format: given '1', allowed 1"),
-        ({"format": None}, r"format: given None, allowed 1"),
+        ({"format": 1}, r"format: given 1, allowed 2; run python -m weights.calibrate"),
+        ({"format": 3}, r"format: given 3, allowed 2"),
+        ({"format": "2"}, r"format: given '2', allowed 2"),
+        ({"format": None}, r"format: given None, allowed 2"),
         ({"checkpoint_sha256": 5}, r"checkpoint_sha256: given int, allowed str"),
         (
             {"checkpoint_sha256": "0" * 64},
@@ -390,7 +624,7 @@ def test_missing_shard(folder: Path) -> None:
         ({"ranges": None}, r"ranges: given NoneType, allowed dict"),
         ({"ranges": [1.0]}, r"ranges: given list, allowed dict"),
         ({"channels": None}, r"channels: given NoneType, allowed dict"),
-        ({"channels": {"ln_f": 1.0}}, r"channels\['ln_f'\]: given float, allowed list"),
+        ({"channels": {"norm": 1.0}}, r"channels\['norm'\]: given float, allowed list"),
         ({"provenance": "me"}, r"provenance: given str, allowed dict"),
     ],
 )
@@ -422,7 +656,7 @@ def test_scale_files_that_are_none(folder: Path, text: bytes) -> None:
 def test_truncated_scale_file(folder: Path) -> None:
     """A scale file that ends too early, at every byte but the last line feed."""
     path = folder / SCALES_FILE
-    save_scales(ActivationScales("0", {"q": 1.0}, {"ln_f": (1.0, 2.0)}, {"text": "t"}), path)
+    save_scales(ActivationScales("0", {"q": 1.0}, {"norm": (1.0, 2.0)}, {"text": "t"}), path)
     data = path.read_bytes()
     for size in range(len(data) - 1):
         path.write_bytes(data[:size])
@@ -454,18 +688,18 @@ def test_numbers_of_scale_files(folder: Path, value: str, message: str) -> None:
     """Ranges and channels that no activation can have, each named."""
     path = folder / SCALES_FILE
     good = json.loads(path.read_text())
-    for name in ("residual", "h.0.gelu"):
+    for name in ("residual", "h.0.act"):
         text = json.dumps(good | {"ranges": good["ranges"] | {name: "@"}}).replace('"@"', value)
         path.write_text(text)
         refused_scales(folder, rf"ranges\['{name}'\]: {message}")
-    channels = good["channels"]["ln_f"]
-    text = json.dumps(good | {"channels": good["channels"] | {"ln_f": [*channels[:7], "@"]}})
+    channels = good["channels"]["norm"]
+    text = json.dumps(good | {"channels": good["channels"] | {"norm": [*channels[:7], "@"]}})
     path.write_text(text.replace('"@"', value))
-    refused_scales(folder, rf"channels\['ln_f'\]\[7\]: {message}")
+    refused_scales(folder, rf"channels\['norm'\]\[7\]: {message}")
 
 
 @pytest.mark.parametrize(
-    "name", ["residual", "logits", "h.0.q", "h.0.k", "h.0.v", "h.0.fc", "h.0.gelu"]
+    "name", ["residual", "logits", "h.0.q", "h.0.k", "h.0.v", "h.0.up", "h.0.act"]
 )
 def test_missing_and_zero_ranges(folder: Path, name: str) -> None:
     """A range that is missing or zero would make a tensor carry nothing."""
@@ -475,7 +709,7 @@ def test_missing_and_zero_ranges(folder: Path, name: str) -> None:
         refused_scales(folder, rf"quantize: range of '{name}': given 0.0, allowed > 0")
 
 
-@pytest.mark.parametrize("name", ["ln_f", "h.0.ln_1", "h.0.ln_2"])
+@pytest.mark.parametrize("name", ["norm", "h.0.norm1", "h.0.norm2"])
 def test_channels_that_do_not_belong(folder: Path, name: str) -> None:
     """Channel ranges of another number than hidden, or all zero."""
     for count in (0, 1, 7, 9, 16):
@@ -510,11 +744,11 @@ def test_weights_that_overflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     tokens = random_tokens(SHAPE, 2, 1)
     monkeypatch.setattr(calibration, "calibration_tokens", lambda checkpoint: tokens)
     tensors = dict(CHECKPOINT.tensors)
-    tensors["h.0.mlp.c_fc.weight"] = np.full((8, 16), 3e38, np.float32)
+    tensors["h.0.up.weight"] = np.full((8, 16), 3e38, np.float32)
     write_checkpoint(replace(CHECKPOINT, tensors=tensors), tmp_path / "model")
     checkpoint = load_checkpoint(tmp_path / "model")
     before = contents(tmp_path)
-    with pytest.raises(ScalesError, match=r"model: h.0.fc is not finite on the calibration text"):
+    with pytest.raises(ScalesError, match=r"model: h.0.up is not finite on the calibration text"):
         scales_for(checkpoint)
     assert contents(tmp_path) == before
 

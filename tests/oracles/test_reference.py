@@ -117,7 +117,9 @@ def test_shards_written_by_transformers(tmp_path: Path, family: str) -> None:
 @pytest.mark.parametrize("tied", [True, False])
 def test_folders_of_ours(tmp_path: Path, family: str, tied: bool) -> None:
     """A random checkpoint that is written here opens in transformers, and is the same model."""
-    grouped = {} if family == "gpt2" else {"kv_heads": 2, "head_dim": 12, "rope_theta": 900.0}
+    grouped: dict[str, Any] = (
+        {} if family == "gpt2" else {"kv_heads": 2, "head_dim": 12, "rope_theta": 900.0}
+    )
     window = 5 if family in ("mistral", "qwen2") else 0
     shape = shape_of(family, window=window, tied=tied, **grouped)
     write_checkpoint(random_checkpoint(shape, 3), tmp_path)

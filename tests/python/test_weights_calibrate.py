@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,14 +21,15 @@ from weights.calibrate import (
     save_scales,
     scales_for,
 )
+from weights.checkpoint import Checkpoint
 from weights.corpus import Corpus
 from weights.equalize import equalize
-from weights.importer import Checkpoint, Gpt2Shape, load_checkpoint
+from weights.importer import load_checkpoint
 from weights.reference import Floats, forward
-from weights.synthetic import random_checkpoint, random_tokens, write_checkpoint
+from weights.synthetic import random_checkpoint, random_tokens, shape_of, write_checkpoint
 
-SHAPE = Gpt2Shape(
-    hidden=16, layers=2, heads=2, ffn=20, vocab=256, context=12, epsilon=1e-5, activation="gelu_new"
+SHAPE = shape_of(
+    "gpt2", hidden=16, layers=2, heads=2, ffn=20, vocab=256, context=12, activation="gelu_new"
 )
 
 
@@ -47,13 +49,13 @@ def test_ranges_are_percentiles_of_all_batches() -> None:
     scales = calibrate(checkpoint, tokens)
     seen: dict[str, list[Floats]] = {}
     forward(equalize(checkpoint), tokens, lambda name, x: seen.setdefault(name, []).append(x))
-    for name in ("h.0.q", "h.1.k", "h.0.v", "h.1.ctx", "h.0.fc", "h.1.gelu"):
+    for name in ("h.0.q", "h.1.k", "h.0.v", "h.1.ctx", "h.0.up", "h.1.act"):
         wanted = np.percentile(np.abs(seen[name][0]), 99.99)
         assert scales.ranges[name] == pytest.approx(wanted, rel=1e-5)
     stream = max(float(np.abs(x).max()) for x in seen["residual"] + seen["addend"])
     assert scales.ranges["residual"] == pytest.approx(stream, rel=1e-5)
     assert scales.ranges["logits"] == pytest.approx(np.abs(seen["logits"][0]).max(), rel=1e-5)
-    for name in ("h.0.ln_1", "h.1.ln_2", "ln_f"):
+    for name in ("h.0.norm1", "h.1.norm2", "norm"):
         wanted = np.abs(seen[name][0]).max(axis=(0, 1))
         np.testing.assert_allclose(scales.channels[name], wanted, rtol=1e-4)
 
@@ -70,7 +72,7 @@ def test_digest_sees_every_tensor() -> None:
     checkpoint = random_checkpoint(SHAPE, 1)
     before = digest(checkpoint)
     assert before == digest(random_checkpoint(SHAPE, 1))
-    checkpoint.tensors["h.1.mlp.c_fc.bias"][3] += 1.0
+    checkpoint.tensors["h.1.up.bias"][3] += 1.0
     assert digest(checkpoint) != before
 
 
@@ -105,7 +107,7 @@ def test_scales_of_another_checkpoint_are_refused(stored: Checkpoint) -> None:
 
 def test_words_need_a_tokenizer(stored: Checkpoint) -> None:
     """A vocabulary that is not bytes cannot be fed text without a tokenizer."""
-    shape = Gpt2Shape(16, 1, 2, 20, 300, 12, 1e-5, "gelu_new")
+    shape = replace(SHAPE, vocab=300)
     with pytest.raises(ScalesError, match=r"given a vocabulary of 300 and no tokenizer.json"):
         calibration_tokens(random_checkpoint(shape, 1))
     rows = calibration_tokens(stored)
@@ -123,7 +125,7 @@ def test_tokenizer_beside_the_checkpoint(stored: Checkpoint) -> None:
     tokenizer = Tokenizer(WordLevel(vocabulary, unk_token="?"))
     tokenizer.pre_tokenizer = Split("", "isolated")
     tokenizer.save(str(stored.folder / "tokenizer.json"))
-    shape = Gpt2Shape(16, 1, 2, 20, 300, 12, 1e-5, "gelu_new")
+    shape = replace(SHAPE, vocab=300)
     write_checkpoint(random_checkpoint(shape, 1), stored.folder)
     rows = calibration_tokens(load_checkpoint(stored.folder))
     assert rows.shape[1] == 12

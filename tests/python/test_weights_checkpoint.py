@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checkpoint that ships: its card, its scales, and what its integer model is worth.
+"""The checkpoints that ship: their cards, their scales, and what an integer model is worth.
 
 `pytest -s tests/python/test_weights_checkpoint.py` prints the quality figures.
 """
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -14,16 +15,24 @@ import pytest
 
 from golden import gpt2
 from golden.contribution import check_block
+from weights.architectures import ARCHITECTURES
 from weights.calibrate import SCALES_FILE, check_owner, load_scales
 from weights.card import card_text, read_record
+from weights.checkpoint import Checkpoint
 from weights.corpus import read_corpus, windows
-from weights.importer import Checkpoint, load_checkpoint
+from weights.importer import load_checkpoint
 from weights.model import QuantizedModel
 from weights.quantize import quantize
+from weights.recipe import RECIPES
 from weights.reference import bits_per_byte, forward
 from weights.sample import SAMPLE_TEXT
 
-FOLDER = Path(__file__).parents[2] / "weights" / "checkpoints" / "gpt2-tiny"
+FOLDERS = {
+    path.name: path
+    for path in sorted((Path(__file__).parents[2] / "weights" / "checkpoints").iterdir())
+}
+FOLDER = FOLDERS["gpt2-tiny"]
+EVERY = pytest.mark.parametrize("name", FOLDERS)
 ROWS = 40
 """Held-out windows of 128 bytes for the quality figures."""
 MAX_LOSS = 0.01
@@ -42,46 +51,72 @@ def model(checkpoint: Checkpoint) -> QuantizedModel:
     return quantize(checkpoint, load_scales(FOLDER / SCALES_FILE))
 
 
-def test_dimensions(checkpoint: Checkpoint) -> None:
-    """The shape that programs and benches are written for."""
-    shape = checkpoint.shape
-    assert (shape.hidden, shape.layers, shape.heads, shape.ffn) == (64, 4, 4, 256)
+def test_one_of_each_architecture() -> None:
+    """Every architecture has a trained checkpoint."""
+    assert {name.removesuffix("-tiny") for name in FOLDERS} == set(ARCHITECTURES)
+
+
+@EVERY
+def test_dimensions(name: str) -> None:
+    """The shapes that programs and benches are written for."""
+    shape = load_checkpoint(FOLDERS[name]).shape
+    assert name == f"{shape.family}-tiny"
+    assert (shape.hidden, shape.layers, shape.heads, shape.head_dim) == (64, 4, 4, 16)
     assert (shape.vocab, shape.context) == (256, 128)
+    assert (shape.kv_heads, shape.ffn) == ((4, 256) if shape.family == "gpt2" else (2, 128))
+    assert shape.window == (32 if shape.family == "mistral" else 0)
+    assert shape.tied == (shape.family in ("gpt2", "qwen2"))
 
 
-def test_files(checkpoint: Checkpoint) -> None:
-    """Curve and scales lie beside the weights and belong to them."""
-    assert (FOLDER / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
-    scales = load_scales(FOLDER / SCALES_FILE)
+@EVERY
+def test_files(name: str) -> None:
+    """Curve and scales lie beside the weights and belong to them; a model can be made of them."""
+    folder = FOLDERS[name]
+    assert (folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
+    checkpoint, scales = load_checkpoint(folder), load_scales(folder / SCALES_FILE)
     check_owner(checkpoint, scales, SCALES_FILE)
     assert scales.provenance.keys() >= {"text", "tokens", "command"}
+    model = quantize(checkpoint, scales)
+    assert (model.family, model.kv_heads) == (checkpoint.shape.family, checkpoint.shape.kv_heads)
 
 
-def test_card() -> None:
+@EVERY
+def test_card(name: str) -> None:
     """The card is what its record says, and says where the weights come from."""
-    record = read_record(FOLDER)
-    card = (FOLDER / "README.md").read_text(encoding="utf-8")
-    assert card == card_text(FOLDER.name, record)
+    record = read_record(FOLDERS[name])
+    card = (FOLDERS[name] / "README.md").read_text(encoding="utf-8")
+    assert card == card_text(name, record)
+    assert asdict(RECIPES[name.removesuffix("-tiny")]) == record.recipe
     for needed in (
         f"{record.best_bits_per_byte:.4f}",
         f"CPython {record.python}",
         str(record.train_bytes),
         "PSF licence",
         "Apache-2.0",
-        "python -m weights.train",
+        f"python -m weights.train --model {name.removesuffix('-tiny')}\n",
         "learning_curve.png",
     ):
         assert needed in card
 
 
-def test_learning_curve() -> None:
+@EVERY
+def test_learning_curve(name: str) -> None:
     """Training ended at the floor of the learning rate, after evaluations without improvement."""
-    record = read_record(FOLDER)
+    record = read_record(FOLDERS[name])
     bits = [point.held_out_bits for point in record.curve]
     assert record.best_bits_per_byte == min(bits)
     assert record.curve[-1].learning_rate == record.recipe["floor_rate"]
     before, last = bits[: -record.patience], bits[-record.patience :]
     assert min(last) > min(before) - record.min_improvement
+
+
+@EVERY
+def test_float_model_predicts_text(name: str) -> None:
+    """The weights are those of the card: its bits per byte, on some of the held-out text."""
+    checkpoint, record = load_checkpoint(FOLDERS[name]), read_record(FOLDERS[name])
+    rows = windows(read_corpus().held_out, checkpoint.shape.context, 2 * ROWS)
+    bits = bits_per_byte(forward(checkpoint, rows), rows)
+    assert bits == pytest.approx(record.best_bits_per_byte, rel=0.15)
 
 
 @pytest.mark.parametrize("length", [1, 5, 16, 128])

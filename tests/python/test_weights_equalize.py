@@ -6,68 +6,95 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
-from weights.equalize import equalize, value_factors
-from weights.importer import Checkpoint, Gpt2Shape
+from weights.checkpoint import Checkpoint, Shape
+from weights.equalize import equalize, inner_factors, value_factors
 from weights.reference import forward
-from weights.synthetic import random_checkpoint, random_tokens
+from weights.synthetic import random_checkpoint, random_tokens, shape_of
 
-SHAPE = Gpt2Shape(
-    hidden=24, layers=2, heads=3, ffn=40, vocab=50, context=12, epsilon=1e-5, activation="gelu"
+GPT2 = shape_of("gpt2", hidden=24, layers=2, heads=3, ffn=40, vocab=50, context=12)
+QWEN2 = shape_of(
+    "qwen2", hidden=24, layers=2, heads=6, kv_heads=2, head_dim=4, ffn=40, vocab=50, context=12
 )
+SHAPES = pytest.mark.parametrize("shape", [GPT2, QWEN2], ids=lambda shape: shape.family)
 
 
-def unbalanced(seed: int) -> Checkpoint:
-    """Return a model whose value channels have very different ranges."""
-    model = random_checkpoint(SHAPE, seed)
-    spread = np.exp2(np.linspace(-5, 5, SHAPE.hidden)).astype(np.float32)
+def unbalanced(shape: Shape, seed: int) -> Checkpoint:
+    """Return a model whose value channels, and gated channels, have very different ranges."""
+    model = random_checkpoint(shape, seed)
     tensors = dict(model.tensors)
-    for layer in range(SHAPE.layers):
-        for name in (f"h.{layer}.attn.c_attn.weight", f"h.{layer}.attn.c_attn.bias"):
-            tensors[name] = tensors[name].copy()
-            tensors[name][..., 2 * SHAPE.hidden :] *= spread
+    for layer in range(shape.layers):
+        for name in ("v", "up") if shape.gated else ("v",):
+            columns = model.linear(layer, name)[0].shape[1]
+            spread = np.exp2(np.linspace(-5, 5, columns)).astype(np.float32)
+            for key in (f"h.{layer}.{name}.weight", f"h.{layer}.{name}.bias"):
+                if key in tensors:
+                    tensors[key] = tensors[key] * spread
     return replace(model, tensors=tensors)
 
 
-def test_logits_are_bit_identical() -> None:
+@SHAPES
+def test_logits_are_bit_identical(shape: Shape) -> None:
     """Factors are powers of two, so not one bit of the float logits changes."""
-    model, tokens = unbalanced(1), random_tokens(SHAPE, 2, 3)
+    model, tokens = unbalanced(shape, 1), random_tokens(shape, 2, 3)
     balanced = equalize(model)
     assert (value_factors(model, 0) != 1.0).any()
-    for name in ("h.1.attn.c_attn.weight", "h.1.attn.c_attn.bias", "h.1.attn.c_proj.weight"):
+    names = {"h.1.v.weight", "h.1.v.bias", "h.1.o.weight"}
+    if shape.gated:
+        assert (inner_factors(model, 0) != 1.0).any()
+        names |= {"h.1.up.weight", "h.1.down.weight"}
+    for name in names:
         assert (balanced.tensors[name] != model.tensors[name]).any()
     np.testing.assert_array_equal(forward(model, tokens), forward(balanced, tokens))
 
 
-def test_ranges_are_balanced() -> None:
+@SHAPES
+def test_ranges_are_balanced(shape: Shape) -> None:
     """Both sides of a pair end within the rounding of the factor of one another."""
-    balanced = equalize(unbalanced(2))
-    for layer in range(SHAPE.layers):
-        gain = balanced.layer(layer, "ln_1.weight")[:, None]
-        value = balanced.layer(layer, "attn.c_attn.weight")[:, 2 * SHAPE.hidden :]
-        output = balanced.layer(layer, "attn.c_proj.weight")
-        ratio = np.linalg.norm(gain * value, axis=0) / np.linalg.norm(output, axis=1)
+    balanced = equalize(unbalanced(shape, 2))
+    for layer in range(shape.layers):
+        gain = balanced.tensors[f"h.{layer}.norm1.weight"][:, None]
+        value = np.linalg.norm(gain * balanced.linear(layer, "v")[0], axis=0)
+        output = balanced.linear(layer, "o")[0]
+        by_head = output.reshape(shape.kv_heads, shape.group, shape.head_dim, shape.hidden)
+        ratio = value / np.sqrt(np.square(by_head).sum(axis=(1, 3))).ravel()
         assert ratio.max() / ratio.min() < 4.0 * 1.001
+        if shape.gated:
+            gain = balanced.tensors[f"h.{layer}.norm2.weight"][:, None]
+            up, gate = (
+                np.linalg.norm(gain * balanced.linear(layer, name)[0], axis=0)
+                for name in ("up", "gate")
+            )
+            ratio = up * gate / np.linalg.norm(balanced.linear(layer, "down")[0], axis=1)
+            assert ratio.max() / ratio.min() < 4.0 * 1.001
 
 
-def test_only_values_change() -> None:
-    """Queries, keys and everything outside attention stay as they are."""
-    model = unbalanced(3)
+@SHAPES
+def test_only_pairs_change(shape: Shape) -> None:
+    """Queries, keys, gates and everything outside the blocks stay as they are."""
+    model = unbalanced(shape, 3)
     balanced = equalize(model)
-    keep = slice(0, 2 * SHAPE.hidden)
+    changing = {"v", "o", "up", "down"} if shape.gated else {"v", "o"}
     for name, tensor in model.tensors.items():
-        if name.endswith("c_attn.weight") or name.endswith("c_attn.bias"):
-            np.testing.assert_array_equal(balanced.tensors[name][..., keep], tensor[..., keep])
-        elif not name.endswith("attn.c_proj.weight"):
+        if not changing.intersection(name.split(".")):
             np.testing.assert_array_equal(balanced.tensors[name], tensor)
 
 
-def test_dead_channels() -> None:
+@SHAPES
+def test_dead_channels(shape: Shape) -> None:
     """A channel without weights on one side is left alone."""
-    model = unbalanced(4)
-    model.tensors["h.0.attn.c_proj.weight"][5] = 0.0
-    model.tensors["h.0.attn.c_attn.weight"][:, 2 * SHAPE.hidden + 7] = 0.0
+    model = unbalanced(shape, 4)
+    tensors = {name: tensor.copy() for name, tensor in model.tensors.items()}
+    reads = [head * shape.head_dim + 2 for head in range(shape.group)]  # channel 2 of K/V head 0
+    tensors["h.0.o.weight"][reads] = 0.0
+    tensors["h.0.v.weight"][:, 7] = 0.0
+    if shape.gated:
+        tensors["h.0.gate.weight"][:, 3] = 0.0
+    model = replace(model, tensors=tensors)
     factors = value_factors(model, 0)
-    assert factors[5] == factors[7] == 1.0
+    assert factors[2] == factors[7] == 1.0
     assert np.isfinite(factors).all()
+    if shape.gated:
+        assert inner_factors(model, 0)[3] == 1.0
     assert all(np.isfinite(tensor).all() for tensor in equalize(model).tensors.values())

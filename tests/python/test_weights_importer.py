@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import ml_dtypes
@@ -13,11 +14,13 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from weights.importer import Gpt2Shape, load_checkpoint
-from weights.synthetic import random_checkpoint, write_checkpoint
+from weights.architectures import ARCHITECTURES
+from weights.checkpoint import Shape
+from weights.importer import load_checkpoint, parse_config
+from weights.synthetic import config_of, random_checkpoint, shape_of, write_checkpoint
 
-SHAPE = Gpt2Shape(
-    hidden=8, layers=1, heads=2, ffn=16, vocab=20, context=4, epsilon=1e-5, activation="gelu"
+SHAPE = shape_of(
+    "gpt2", hidden=8, layers=1, heads=2, ffn=16, vocab=20, context=4, activation="gelu"
 )
 WEIGHTS = "model.safetensors"
 
@@ -38,25 +41,110 @@ def change_tensor(folder: Path, name: str, value: np.ndarray | None) -> None:
     save_file(tensors, folder / WEIGHTS)
 
 
-@pytest.mark.parametrize("prefix", ["transformer.", ""])
-def test_prefix(tmp_path: Path, prefix: str) -> None:
-    """Names come with the prefix of GPT2LMHeadModel or without, as from GPT2Model."""
-    written = random_checkpoint(SHAPE, 1)
-    write_checkpoint(written, tmp_path, prefix=prefix)
+SHAPES = [
+    SHAPE,
+    replace(SHAPE, tied=False, activation="gelu_new"),
+    shape_of("llama", hidden=12, heads=6, kv_heads=2, head_dim=4, vocab=30, rope_theta=500.0),
+    shape_of("llama", biases=("q", "k", "v", "o", "gate", "up", "down"), tied=True),
+    shape_of("mistral", kv_heads=1, window=7, epsilon=1e-5),
+    shape_of("qwen2", kv_heads=2, window=23),
+    shape_of("qwen2", kv_heads=2, tied=True),
+]
+
+
+@pytest.mark.parametrize("bare", [False, True])
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.family)
+def test_every_tensor_and_dimension(tmp_path: Path, shape: Shape, bare: bool) -> None:
+    """What is written is read; names come with the prefix or, as without a head, bare."""
+    written = random_checkpoint(shape, 1)
+    write_checkpoint(written, tmp_path, prefix="" if bare else None)
     read = load_checkpoint(tmp_path)
-    assert read.shape == SHAPE
+    assert read.shape == shape
     assert read.tensors.keys() == written.tensors.keys()
     for name, tensor in written.tensors.items():
         np.testing.assert_array_equal(read.tensors[name], tensor)
 
 
-def test_untied_head(tmp_path: Path) -> None:
-    """A head of its own is read; a tied one is the token table."""
-    written = random_checkpoint(SHAPE, 2, tied=False)
-    write_checkpoint(written, tmp_path)
-    read = load_checkpoint(tmp_path)
-    np.testing.assert_array_equal(read.tensors["lm_head.weight"], written.tensors["lm_head.weight"])
-    assert read.tensors["lm_head.weight"] is not read.tensors["wte.weight"]
+def test_head(tmp_path: Path) -> None:
+    """A head of its own is (H, V); a tied one is the transposed token table."""
+    tied, own = (random_checkpoint(replace(SHAPE, tied=tied), 2) for tied in (True, False))
+    np.testing.assert_array_equal(tied.head, tied.tensors["embed"].T)
+    assert own.head.shape == (8, 20)
+    assert (own.head != own.tensors["embed"].T).any()
+
+
+USUAL = {
+    "gpt2": (768, 12, 12, 12, 64, 3072, 50257, 1024, 0, True),
+    "llama": (4096, 32, 32, 32, 128, 11008, 32000, 2048, 0, False),
+    "mistral": (4096, 32, 32, 8, 128, 14336, 32000, 131072, 4096, False),
+    "qwen2": (4096, 32, 32, 32, 128, 22016, 151936, 32768, 0, False),
+}
+
+
+def test_defaults_are_those_of_transformers() -> None:
+    """A config.json without a field means transformers' default for it."""
+    assert USUAL.keys() == ARCHITECTURES.keys()
+    for family, wanted in USUAL.items():
+        shape = parse_config({"model_type": family}, "test")[1]
+        sizes = (shape.hidden, shape.layers, shape.heads, shape.kv_heads, shape.head_dim)
+        assert (*sizes, shape.ffn, shape.vocab, shape.context, shape.window, shape.tied) == wanted
+
+
+WINDOW = {"use_sliding_window": True, "sliding_window": 8}
+
+
+@pytest.mark.parametrize(
+    ("family", "changes", "window"),
+    [
+        ("mistral", {"sliding_window": None}, 0),
+        ("mistral", {"sliding_window": 8}, 8),
+        ("mistral", {"sliding_window": 23}, 23),
+        ("mistral", {"sliding_window": 24}, 0),  # sees the whole context
+        ("mistral", {"sliding_window": 8, "layer_types": ["sliding_attention"] * 2}, 8),
+        ("qwen2", {"use_sliding_window": False, "sliding_window": 8, "max_window_layers": 0}, 0),
+        ("qwen2", WINDOW | {"max_window_layers": 0}, 8),
+        ("qwen2", WINDOW | {"max_window_layers": 2}, 0),
+        ("qwen2", WINDOW | {"layer_types": ["sliding_attention"] * 2}, 8),
+        ("qwen2", WINDOW | {"layer_types": ["full_attention"] * 2}, 0),
+        ("llama", {"layer_types": ["full_attention"] * 2, "sliding_window": None}, 0),
+    ],
+)
+def test_windows(family: str, changes: dict[str, object], window: int) -> None:
+    """The ways in which a config says how far all layers see."""
+    config = config_of(shape_of(family)) | {"max_window_layers": 2}
+    assert parse_config(config | changes, "test")[1].window == window
+
+
+@pytest.mark.parametrize(
+    ("changes", "theta"),
+    [
+        ({"rope_parameters": None}, 10000.0),
+        ({"rope_parameters": None, "rope_theta": 500000}, 500000.0),
+        ({"rope_parameters": {"rope_theta": 300.0, "rope_type": "default"}}, 300.0),
+        ({"rope_parameters": {"rope_type": "default"}, "rope_theta": 300.0}, 300.0),
+        ({"rope_parameters": None, "rope_theta": 300.0, "rope_scaling": None}, 300.0),
+        ({"rope_parameters": None, "rope_theta": 300.0, "rope_scaling": {"type": "default"}}, 300),
+        ({"rope_parameters": {"rope_theta": 300.0, "partial_rotary_factor": 1.0}}, 300.0),
+    ],
+)
+def test_rope_theta(changes: dict[str, object], theta: float) -> None:
+    """The base of the rotary embedding, as transformers 4 and 5 write it."""
+    config = config_of(shape_of("llama")) | changes
+    assert parse_config(config, "test")[1].rope_theta == theta
+
+
+def test_options_without_effect() -> None:
+    """Options that change the computation may be there with the value that does not."""
+    neutral = {
+        "logits_scaling": 1.0,
+        "residual_multiplier": 1,
+        "partial_rotary_factor": 1.0,
+        "final_logit_softcapping": None,
+        "add_cross_attention": None,
+        "quantization_config": None,
+    }
+    shape = shape_of("llama")
+    assert parse_config(config_of(shape) | neutral, "test")[1] == shape
 
 
 def test_shards(folder: Path) -> None:
@@ -80,20 +168,26 @@ def test_half_precision(folder: Path) -> None:
     bias = np.array([0.5, -1.25, 3, 0, 0, 0, 0, 1])
     for dtype in (np.float16, ml_dtypes.bfloat16):
         change_tensor(folder, "transformer.ln_f.bias", bias.astype(dtype))
-        read = load_checkpoint(folder).tensors["ln_f.bias"]
+        read = load_checkpoint(folder).tensors["norm.bias"]
         assert read.dtype == np.float32
         np.testing.assert_array_equal(read, bias)
 
 
 def test_mask_buffers_are_dropped(folder: Path) -> None:
-    """Old checkpoints store the causal mask."""
+    """Old checkpoints store the causal mask, or the frequencies of the rotary embedding."""
     change_tensor(folder, "transformer.h.0.attn.bias", np.tri(4, dtype=np.float32)[None, None])
-    assert "h.0.attn.bias" not in load_checkpoint(folder).tensors
+    assert load_checkpoint(folder).shape == SHAPE
+    shape = shape_of("llama")
+    write_checkpoint(random_checkpoint(shape, 1), folder)
+    name = "model.layers.1.self_attn.rotary_emb.inv_freq"
+    change_tensor(folder, name, np.ones(8, np.float32))
+    assert load_checkpoint(folder).shape == shape
 
 
 OFFLINE = """
 import sys
-from weights.importer import load_checkpoint, CheckpointError
+from weights.checkpoint import CheckpointError
+from weights.importer import load_checkpoint
 assert "torch" not in sys.modules
 try:
     print(load_checkpoint(sys.argv[1]).shape.hidden)

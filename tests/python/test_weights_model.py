@@ -8,12 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from weights.importer import Gpt2Shape
 from weights.model import Linear, ModelError, Norm, QuantizedModel
-from weights.synthetic import random_model
+from weights.synthetic import random_model, shape_of
 
-SHAPE = Gpt2Shape(
-    hidden=16, layers=2, heads=2, ffn=24, vocab=40, context=8, epsilon=1e-5, activation="gelu_new"
+SHAPE = shape_of(
+    "gpt2", hidden=16, layers=2, heads=2, ffn=24, vocab=40, context=8, activation="gelu_new"
+)
+
+
+GATED = shape_of(
+    "llama", hidden=16, layers=2, heads=4, kv_heads=2, head_dim=6, ffn=24, vocab=40, context=8
 )
 
 
@@ -21,6 +25,12 @@ SHAPE = Gpt2Shape(
 def model() -> QuantizedModel:
     """Return a small integer model."""
     return random_model(SHAPE, 3)
+
+
+@pytest.fixture(scope="module")
+def gated() -> QuantizedModel:
+    """Return one with grouped queries, rotary positions and a gated feed-forward."""
+    return random_model(GATED, 3)
 
 
 def linear(inputs: int = 3, outputs: int = 2) -> Linear:
@@ -95,11 +105,18 @@ def test_norm_refuses(field: str, value: object, message: str) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("family", "llama", r"family: given 'llama', allowed 'gpt2'"),
+        (
+            "norm",
+            "batchnorm",
+            r"QuantizedModel.norm: given 'batchnorm', allowed \('layernorm', 'rm",
+        ),
+        ("window", -1, r"QuantizedModel.window: given -1, allowed 0\.\."),
         ("hidden", 0, r"QuantizedModel.hidden: given 0, allowed 1"),
-        ("heads", 3, r"hidden: given 16, allowed heads \* head_dim = 3 \* 8 = 24"),
+        ("heads", 3, r"heads: given 3, allowed multiples of kv_heads = 2"),
         ("vocab", 41, r"QuantizedModel.wte: given shape \(40, 16\), allowed \(41, 16\)"),
-        ("ffn", 25, r"blocks\[0\].fc: given size \(16, 24\), allowed \(16, 25\)"),
+        ("ffn", 25, r"blocks\[0\].up: given size \(16, 24\), allowed \(16, 25\)"),
+        ("head_dim", 7, r"blocks\[0\].qkv: given size \(16, 48\), allowed \(16, 42\)"),
+        ("wpe", np.zeros((7, 16), np.int16), r"wpe: given shape \(7, 16\), allowed \(8, 16\)"),
         ("layers", 3, r"given 2 blocks, allowed 3"),
         ("scales", {"residual": float("nan")}, r"scales\['residual'\]: given nan, allowed finite"),
     ],
@@ -112,7 +129,29 @@ def test_model_refuses(model: QuantizedModel, field: str, value: object, message
 
 def test_block_refuses_other_sizes(model: QuantizedModel) -> None:
     """A block whose layers have different widths is refused."""
-    with pytest.raises(ModelError, match=r"Block.proj: given size \(3, 2\)"):
+    with pytest.raises(ModelError, match=r"Block.proj outputs: given size \(2,\), allowed \(16,\)"):
         replace(model.blocks[0], proj=linear())
     with pytest.raises(ModelError, match=r"score_mult: given 5, allowed 16384\.\.32767"):
         replace(model.blocks[0], score_mult=5)
+    with pytest.raises(ModelError, match=r"product_mult without a gate: given 20000, allowed 0"):
+        replace(model.blocks[0], product_mult=20000)
+
+
+def test_gated_model_refuses(gated: QuantizedModel) -> None:
+    """The gate, its product, the rotary table and the groups must fit as well."""
+    block = gated.blocks[0]
+    with pytest.raises(ModelError, match=r"Block.gate: given size \(3, 2\), allowed \(16, 24\)"):
+        replace(block, gate=linear())
+    with pytest.raises(ModelError, match=r"product_mult: given 0, allowed 16384\.\.32767"):
+        replace(block, product_mult=0)
+    with pytest.raises(ModelError, match=r"product_shift: given 64, allowed 0\.\.63"):
+        replace(block, product_shift=64)
+    with pytest.raises(ModelError, match=r"rope: given shape \(8, 3, 1\), allowed \(8, 3, 2\)"):
+        replace(gated, rope=np.zeros((8, 3, 1), np.int16))
+    with pytest.raises(ModelError, match=r"rope: given 16385 at index \(0, 0, 0\), allowed -16384"):
+        replace(gated, rope=np.full((8, 3, 2), 16385, np.int16))
+    with pytest.raises(
+        ModelError, match=r"blocks\[0\].qkv: given size \(16, 48\), allowed \(16, 36"
+    ):
+        replace(gated, kv_heads=1)
+    assert gated.group == 2

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from weights.calibrate import ActivationScales, calibrate
+from weights.checkpoint import Checkpoint
 from weights.equalize import equalize
 from weights.fixed_point import MAX_FACTOR, MIN_FACTOR, multiplier, multipliers, to_int
-from weights.importer import Checkpoint, Gpt2Shape
 from weights.model import INT32_MAX, QuantizedModel
 from weights.quantize import (
     BIAS_LIMIT,
@@ -21,11 +21,11 @@ from weights.quantize import (
     quantize,
     quantize_linear,
 )
-from weights.reference import activation
-from weights.synthetic import random_checkpoint, random_tokens
+from weights.reference import activation, forward
+from weights.synthetic import random_checkpoint, random_model, random_tokens, shape_of
 
-SHAPE = Gpt2Shape(
-    hidden=32, layers=2, heads=2, ffn=48, vocab=60, context=16, epsilon=1e-5, activation="gelu_new"
+SHAPE = shape_of(
+    "gpt2", hidden=32, layers=2, heads=2, ffn=48, vocab=60, context=16, activation="gelu_new"
 )
 
 
@@ -126,7 +126,7 @@ def test_accumulator_bound() -> None:
         quantize_linear("test", np.ones((MAX_INPUTS + 1, 1)), np.zeros(1), 0.01)
 
 
-@pytest.mark.parametrize("name", ["gelu", "gelu_new"])
+@pytest.mark.parametrize("name", ["gelu", "gelu_new", "silu"])
 def test_activation_table(name: str) -> None:
     """Entry i is the rounded activation of the int8 with bit pattern i."""
     table = activation_table(name, 0.05, 0.03)
@@ -135,7 +135,7 @@ def test_activation_table(name: str) -> None:
         real = activation(name, np.array([value * 0.05]))[0] / 0.03
         assert table[pattern] == max(-128, min(127, round(float(real))))
     assert table[127] == 127
-    assert table[128] == 0
+    assert table[128] == (round(-6.4 / (1 + math.exp(6.4)) / 0.03) if name == "silu" else 0)
 
 
 def test_dimensions_and_scales(model: QuantizedModel) -> None:
@@ -143,7 +143,7 @@ def test_dimensions_and_scales(model: QuantizedModel) -> None:
     assert (model.hidden, model.layers, model.heads, model.head_dim) == (32, 2, 2, 16)
     assert (model.ffn, model.vocab, model.context) == (48, 60, 16)
     expected = {"residual", "logits"}
-    expected |= {f"h.{i}.{key}" for i in (0, 1) for key in ("q", "k", "v", "ctx", "fc", "gelu")}
+    expected |= {f"h.{i}.{key}" for i in (0, 1) for key in ("q", "k", "v", "ctx", "up", "act")}
     assert model.scales.keys() == expected
     assert model.scales["h.1.ctx"] == model.scales["h.1.v"]
 
@@ -154,14 +154,15 @@ def test_embeddings(
     """Embeddings are at the residual scale, which leaves a quarter of headroom."""
     unit = model.scales["residual"]
     assert unit == pytest.approx(scales.ranges["residual"] * 1.25 / 32767)
-    for table, name in ((model.wte, "wte.weight"), (model.wpe, "wpe.weight")):
+    for table, name in ((model.wte, "embed"), (model.wpe, "positions")):
+        assert table is not None
         assert np.abs(table * unit - checkpoint.tensors[name]).max() <= 0.501 * unit
 
 
 def test_norm(checkpoint: Checkpoint, scales: ActivationScales, model: QuantizedModel) -> None:
     """The largest normalised value of a channel becomes 127, and E is eps in integer units."""
     norm = model.blocks[1].norm2
-    seen = np.array(scales.channels["h.1.ln_2"])
+    seen = np.array(scales.channels["h.1.norm2"])
     full = seen * 1024 * norm.gain / np.exp2(norm.shift.astype(float))
     np.testing.assert_allclose(full, 127, rtol=1e-3)
     np.testing.assert_array_equal(norm.bias, 0)
@@ -174,8 +175,9 @@ def test_norm_gain_and_bias_are_folded(checkpoint: Checkpoint, model: QuantizedM
     block, floats = model.blocks[0], equalize(checkpoint)
     rng = np.random.default_rng(5)
     normalised = rng.normal(0, 1, (9, SHAPE.hidden))
-    gain, beta = floats.layer(0, "ln_1.weight"), floats.layer(0, "ln_1.bias")
-    weight, bias = floats.layer(0, "attn.c_attn.weight"), floats.layer(0, "attn.c_attn.bias")
+    gain, beta = floats.norm("h.0.norm1")
+    linears = [floats.linear(0, name) for name in ("q", "k", "v")]
+    weight, bias = (np.concatenate(part, axis=-1) for part in zip(*linears, strict=True))
     wanted = (normalised * gain + beta) @ weight + bias
     units = normalised * 1024 * block.norm1.gain / np.exp2(block.norm1.shift.astype(float))
     sums = units @ block.qkv.weight.astype(float) + block.qkv.bias
@@ -197,7 +199,7 @@ def test_logits_share_one_scale(checkpoint: Checkpoint, model: QuantizedModel) -
     unit = model.final_norm.gain / np.exp2(model.final_norm.shift.astype(float)) * 1024
     factor = model.head.mult / np.exp2(model.head.shift.astype(float)) * model.scales["logits"]
     real = unit[:, None] * model.head.weight * factor
-    wanted = checkpoint.tensors["ln_f.weight"][:, None] * checkpoint.tensors["lm_head.weight"].T
+    wanted = checkpoint.tensors["norm.weight"][:, None] * checkpoint.head
     assert np.abs(real - wanted).max() < 0.01 * np.abs(wanted).max()
 
 
@@ -216,3 +218,138 @@ def test_deterministic(
     again = quantize(checkpoint, scales)
     np.testing.assert_array_equal(again.head.weight, model.head.weight)
     np.testing.assert_array_equal(again.blocks[1].qkv.bias, model.blocks[1].qkv.bias)
+
+
+# -----------------------------------------------------------------------------------------------
+# Rotary positions, grouped queries, a gate, a window
+# -----------------------------------------------------------------------------------------------
+GATED = shape_of(
+    "qwen2", hidden=24, layers=2, heads=6, kv_heads=2, head_dim=10, ffn=48, vocab=60, context=16
+)
+
+
+@pytest.fixture(scope="module")
+def gated_checkpoint() -> Checkpoint:
+    """Return a small float model."""
+    return random_checkpoint(GATED, 21)
+
+
+@pytest.fixture(scope="module")
+def gated_scales(gated_checkpoint: Checkpoint) -> ActivationScales:
+    """Return its activation scales."""
+    return calibrate(gated_checkpoint, random_tokens(GATED, 16, 22))
+
+
+@pytest.fixture(scope="module")
+def gated(gated_checkpoint: Checkpoint, gated_scales: ActivationScales) -> QuantizedModel:
+    """Return its integer model."""
+    return quantize(gated_checkpoint, gated_scales)
+
+
+def test_dimensions_and_scales_of_a_gated_model(gated: QuantizedModel) -> None:
+    """Heads, groups and the tensors of a gated feed-forward."""
+    assert (gated.family, gated.norm, gated.window) == ("qwen2", "rmsnorm", 0)
+    assert (gated.heads, gated.kv_heads, gated.group, gated.head_dim) == (6, 2, 3, 10)
+    assert gated.blocks[0].qkv.outputs == (6 + 2 + 2) * 10
+    assert gated.blocks[0].proj.inputs == 60
+    assert gated.wpe is None
+    keys = ("q", "k", "v", "ctx", "gate", "silu", "up", "act")
+    expected = {"residual", "logits"} | {f"h.{i}.{key}" for i in (0, 1) for key in keys}
+    assert gated.scales.keys() == expected
+
+
+def test_window_of_the_model() -> None:
+    """The window is handed on."""
+    assert random_model(shape_of("mistral", window=5, kv_heads=1), 1).window == 5
+
+
+def test_rope_table(gated: QuantizedModel) -> None:
+    """Q1.14 cosines and sines of position * theta^(-2t/D)."""
+    assert gated.rope is not None
+    assert gated.rope.shape == (16, 5, 2)
+    for position, pair in ((0, 0), (1, 0), (3, 2), (15, 4)):
+        angle = position * 10000.0 ** (-2 * pair / 10)
+        wanted = [round(math.cos(angle) * 16384), round(math.sin(angle) * 16384)]
+        assert gated.rope[position, pair].tolist() == wanted
+
+
+def test_queries_before_and_after_the_rotation_share_a_scale(
+    gated_checkpoint: Checkpoint, gated_scales: ActivationScales
+) -> None:
+    """The rotation has no scale of its own, so the range is the larger of both."""
+    seen: dict[str, np.ndarray] = {}
+    tokens = random_tokens(GATED, 16, 22)
+    forward(equalize(gated_checkpoint), tokens[:8], lambda name, x: seen.update({name: x}))
+    other: dict[str, np.ndarray] = {}
+    forward(equalize(gated_checkpoint), tokens[8:], lambda name, x: other.update({name: x}))
+    for name in ("h.0.q", "h.1.q", "h.0.k", "h.1.k"):
+        ranges = [
+            np.percentile(np.abs(np.concatenate([seen[key].ravel(), other[key].ravel()])), 99.99)
+            for key in (name, f"{name}_rope")
+        ]
+        assert ranges[0] != pytest.approx(ranges[1], rel=1e-3)
+        assert gated_scales.ranges[name] == pytest.approx(max(ranges), rel=1e-5)
+
+
+def test_gate_table_and_product(gated: QuantizedModel) -> None:
+    """The table maps the gate's scale to that of silu; the product lands at act's scale."""
+    block, scales = gated.blocks[1], gated.scales
+    gate, silu, up, act = (scales[f"h.1.{key}"] for key in ("gate", "silu", "up", "act"))
+    for value in (-128, -40, -1, 0, 1, 77, 127):
+        real = value * gate / (1 + math.exp(-value * gate)) / silu
+        assert block.table[value & 255] == max(-128, min(127, round(real)))
+    factor = block.product_mult / 2.0**block.product_shift
+    assert factor == pytest.approx(silu * up / act, rel=1e-4)
+
+
+def test_gated_feed_forward_is_the_float_one(
+    gated_checkpoint: Checkpoint, gated: QuantizedModel
+) -> None:
+    """Integers of norm, gate, up and product, in real numbers, are the float feed-forward."""
+    block, floats, scales = gated.blocks[0], equalize(gated_checkpoint), gated.scales
+    normalised = np.random.default_rng(5).normal(0, 1, (9, GATED.hidden))
+    assert block.gate is not None
+    units = normalised * 1024 * block.norm2.gain / np.exp2(block.norm2.shift.astype(float))
+    values = {}
+    for name, layer in (("gate", block.gate), ("up", block.up)):
+        weight, bias = floats.linear(0, name)
+        wanted = (normalised * floats.norm("h.0.norm2")[0]) @ weight + bias
+        factor = layer.mult / np.exp2(layer.shift.astype(float))
+        values[name] = (units @ layer.weight.astype(float) + layer.bias) * factor
+        np.testing.assert_allclose(values[name] * scales[f"h.0.{name}"], wanted, atol=0.08)
+    gate = np.clip(np.rint(values["gate"]), -128, 127).astype(np.int64)
+    up = np.clip(np.rint(values["up"]), -128, 127).astype(np.int64)
+    product = block.table[gate & 255].astype(np.int64) * up * block.product_mult
+    act = np.clip((product >> (block.product_shift - 1)) + 1 >> 1, -128, 127)
+    inner = act @ block.down.weight.astype(np.int64)
+    factor = block.down.mult / np.exp2(block.down.shift.astype(float)) * scales["residual"]
+    h = normalised * floats.norm("h.0.norm2")[0]
+    gated_real = activation("silu", h @ floats.linear(0, "gate")[0]) * (
+        h @ floats.linear(0, "up")[0]
+    )
+    wanted = gated_real @ floats.linear(0, "down")[0]
+    error = np.abs(inner * factor - wanted).max()
+    assert error < 0.05 * np.abs(wanted).max()
+
+
+def test_score_factor_of_heads_of_their_own_size(gated: QuantizedModel) -> None:
+    """The factor has sqrt(head_dim), not hidden / heads."""
+    block = gated.blocks[0]
+    unit = gated.scales["h.0.q"] * gated.scales["h.0.k"]
+    wanted = unit / math.sqrt(10) * math.log2(math.e) * 64
+    assert block.score_mult / 2.0**block.score_shift == pytest.approx(wanted, rel=1e-4)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "mistral", "qwen2"])
+@pytest.mark.parametrize("head_dim", [16, 64])
+def test_accumulators_of_every_family(family: str, head_dim: int) -> None:
+    """Random models of every family are legal, and no tensor is degenerate."""
+    heads = {"hidden": 2 * head_dim, "heads": 2} if family == "gpt2" else {"kv_heads": 2}
+    shape = shape_of(family, head_dim=head_dim, **heads)
+    model = random_model(shape, 7)
+    for block in model.blocks:
+        layers = [block.qkv, block.proj, block.up, block.down]
+        layers += [] if block.gate is None else [block.gate]
+        assert max(layer.accumulator_bound() for layer in layers) <= INT32_MAX
+        assert min(np.unique(layer.weight).size for layer in layers) > 150
+        assert np.unique(block.table).size > 100
