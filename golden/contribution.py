@@ -8,15 +8,15 @@ worthless: a broken stage would still agree. `check_block` reports every such te
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from golden import gpt2
+from golden import decoder
 from golden.gelu import apply_table
-from golden.softmax import numerators16
+from golden.softmax import visible
 
 if TYPE_CHECKING:
     from weights.model import Linear, Norm, QuantizedModel
@@ -32,8 +32,10 @@ least 1; of a bias one unit of the layer's output, of a gain 1/16 of it; of nume
 2^9 and 2^12."""
 MAX_BIAS_STEP = 1 << 24
 """Keeps perturbed biases far from the limits of int32 where a layer's factor is tiny."""
-LIMITS = {"weight": (-127, 127), "gain": (0, (1 << 15) - 1)}
+LIMITS = {"weight": (-127, 127), "gain": (0, (1 << 15) - 1), "rope": (-(1 << 14), 1 << 14)}
 """Ranges of parameters that are narrower than their dtype."""
+WIDE = ("proj", "down")
+"""The layers with int16 output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,18 +115,19 @@ def perturbed(
 
 
 def stages(model: QuantizedModel, layer: int) -> list[Stage]:
-    """Return the data flow of one block, the integer reference of each tensor."""
-    params, heads = model.blocks[layer], model.heads
+    """Return the data flow of one block from position 0 on, and how each tensor is computed."""
+    params = model.blocks[layer]
 
     def norm(name: str, source: str, constants: Norm) -> Stage:
         return Stage(
             name,
             (source, f"{name}.gain"),
-            lambda t: gpt2.norm(t[source], replace(constants, gain=t[f"{name}.gain"])),
+            lambda t: decoder.norm(model, t[source], replace(constants, gain=t[f"{name}.gain"])),
         )
 
-    def linear(name: str, source: str, layer_: Linear, part: slice, wide: bool) -> Stage:
-        apply = gpt2.linear16 if wide else gpt2.linear8
+    def linear(name: str, source: str) -> Stage:
+        layer_, part = _linears(model, layer)[name]
+        apply = decoder.linear16 if name in WIDE else decoder.linear8
 
         def compute(t: Tensors) -> Tensor:
             piece = _columns(layer_, part, t[f"{name}.weight"], t[f"{name}.bias"])
@@ -133,32 +136,68 @@ def stages(model: QuantizedModel, layer: int) -> list[Stage]:
 
         return Stage(name, (source, f"{name}.weight", f"{name}.bias"), compute)
 
-    def add(name: str, x: str, y: str) -> Stage:
-        return Stage(name, (x, y), lambda t: gpt2.residual_add(t[x], t[y]))
+    def rotation(name: str, heads: int) -> Stage:
+        source = name.removesuffix("_rope")
+        return Stage(name, (source, "rope"), lambda t: decoder.rotated(t[source], t["rope"], heads))
 
-    hidden = model.hidden
+    def table(name: str, source: str) -> Stage:
+        return Stage(name, (source, "table"), lambda t: apply_table(t[source], t["table"]))
+
+    def add(name: str, x: str, y: str) -> Stage:
+        return Stage(name, (x, y), lambda t: decoder.residual_add(t[x], t[y]))
+
+    def weights(name: str, index: int) -> Stage:
+        return Stage(
+            name, ("scores",), lambda t: decoder.attention_weights(model, t["scores"])[index]
+        )
+
+    turned = [] if model.rope is None else [("q_rope", model.heads), ("k_rope", model.kv_heads)]
+    q, k = ("q_rope", "k_rope") if turned else ("q", "k")
+    if params.gate is None:
+        inner = [linear("up", "norm2"), table("act", "up")]
+    else:
+        inner = [
+            linear("gate", "norm2"),
+            table("silu", "gate"),
+            linear("up", "norm2"),
+            Stage("act", ("silu", "up"), lambda t: decoder.gated(t["silu"], t["up"], params)),
+        ]
     return [
-        norm("ln1", "x", params.norm1),
-        *(
-            linear(name, "ln1", params.qkv, slice(i * hidden, (i + 1) * hidden), False)
-            for i, name in enumerate("qkv")
-        ),
-        Stage("scores", ("q", "k"), lambda t: gpt2.attention_scores(t["q"], t["k"], heads, params)),
-        Stage("numer", ("scores",), lambda t: _softmax(t["scores"])[0]),
-        Stage("sums", ("scores",), lambda t: _softmax(t["scores"])[1]),
+        norm("norm1", "x", params.norm1),
+        *(linear(name, "norm1") for name in "qkv"),
+        *(rotation(name, heads) for name, heads in turned),
+        Stage("scores", (q, k), lambda t: decoder.attention_scores(model, t[q], t[k], params)),
+        weights("numer", 0),
+        weights("sums", 1),
         Stage(
             "ctx",
             ("numer", "sums", "v"),
-            lambda t: gpt2.attention_context(t["numer"], t["sums"], t["v"]),
+            lambda t: decoder.attention_context(model, t["numer"], t["sums"], t["v"]),
         ),
-        linear("proj", "ctx", params.proj, slice(None), True),
+        linear("proj", "ctx"),
         add("resid1", "x", "proj"),
-        norm("ln2", "resid1", params.norm2),
-        linear("fc_pre", "ln2", params.up, slice(None), False),
-        Stage("fc", ("fc_pre", "gelu_table"), lambda t: apply_table(t["fc_pre"], t["gelu_table"])),
-        linear("down", "fc", params.down, slice(None), True),
+        norm("norm2", "resid1", params.norm2),
+        *inner,
+        linear("down", "act"),
         add("resid2", "resid1", "down"),
     ]
+
+
+def _linears(model: QuantizedModel, layer: int) -> dict[str, tuple[Linear, slice]]:
+    """Return the layers by the names of their outputs, each as columns of what the model stores."""
+    params = model.blocks[layer]
+    queries, keys = model.heads * model.head_dim, model.kv_heads * model.head_dim
+    found = {
+        "q": (params.qkv, slice(queries)),
+        "k": (params.qkv, slice(queries, queries + keys)),
+        "v": (params.qkv, slice(queries + keys, None)),
+        "proj": (params.proj, slice(None)),
+        "up": (params.up, slice(None)),
+        "down": (params.down, slice(None)),
+    }
+    if params.gate is not None:
+        found["gate"] = (params.gate, slice(None))
+    return found
 
 
 def _columns(layer: Linear, part: slice, weight: Tensor, bias: Tensor) -> Linear:
@@ -166,35 +205,25 @@ def _columns(layer: Linear, part: slice, weight: Tensor, bias: Tensor) -> Linear
     return type(layer)(weight, bias, layer.mult[part], layer.shift[part])
 
 
-def _softmax(scores: Tensor) -> tuple[Tensor, Tensor]:
-    """Return causal numerators (h, S, S) and sums (h, S) of scores (h, S, S)."""
-    pairs = [numerators16(head, causal=True) for head in scores]
-    return np.stack([e for e, _ in pairs]), np.stack([total for _, total in pairs])
-
-
-def _parameters(model: QuantizedModel, layer: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+def _parameters(
+    model: QuantizedModel, layer: int, rows: int
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Return the parameter tensors by the names of `stages`, and one output step of each bias."""
-    params, hidden = model.blocks[layer], model.hidden
+    params = model.blocks[layer]
     tensors: dict[str, Tensor] = {
-        "ln1.gain": params.norm1.gain,
-        "ln2.gain": params.norm2.gain,
-        "gelu_table": params.table,
+        "norm1.gain": params.norm1.gain,
+        "norm2.gain": params.norm2.gain,
+        "table": params.table,
     }
+    if model.rope is not None:
+        tensors["rope"] = model.rope[:rows]
     steps: dict[str, Tensor] = {}
-    linears = [
-        (name, params.qkv, slice(i * hidden, (i + 1) * hidden)) for i, name in enumerate("qkv")
-    ]
-    linears += [
-        ("proj", params.proj, slice(None)),
-        ("fc_pre", params.up, slice(None)),
-        ("down", params.down, slice(None)),
-    ]
-    for name, linear, part in linears:
+    for name, (linear, part) in _linears(model, layer).items():
         tensors[f"{name}.weight"] = np.ascontiguousarray(linear.weight[:, part])
         tensors[f"{name}.bias"] = linear.bias[part]
         scale = np.exp2(linear.shift[part].astype(np.float64)) / linear.mult[part]
         steps[f"{name}.bias"] = np.ceil(np.minimum(scale, MAX_BIAS_STEP)).astype(np.int64)
-    for name in ("ln1.gain", "ln2.gain"):
+    for name in ("norm1.gain", "norm2.gain"):
         steps[name] = np.maximum(tensors[name].astype(np.int64) >> 4, 1)
     steps["numer"], steps["sums"] = np.array(1 << 9, np.int64), np.array(1 << 12, np.int64)
     return tensors, steps
@@ -203,31 +232,31 @@ def _parameters(model: QuantizedModel, layer: int) -> tuple[dict[str, Tensor], d
 def check_block(
     model: QuantizedModel, layer: int, x: npt.NDArray[np.int16], *, seed: int = 1
 ) -> list[Finding]:
-    """Check every tensor of one block on the residual stream x (S, H) int16.
+    """Check every tensor of one block on the residual stream x (S, H) int16 from position 0 on.
 
     Each tensor, heads pooled, must have MIN_DISTINCT different values and less than MAX_SATURATED
     of its entries at the limits, and must change when any one of its input tensors (activations,
     weights, biases, gains, tables) is perturbed. Masked scores and numerators do not count, and a
     row's largest numerator is 65535 by definition, so numerators and sums are exempt from the
-    saturation rule; at sequence 1 scores and numerators are exempt from all of it, as there is
-    nothing to weigh.
+    saturation rule; where every row sees itself only (sequence 1 or window 1) scores and numerators
+    are exempt from all of it, as there is nothing to weigh.
 
     Returns:
         the findings, empty if the data are fit for a comparison.
 
     """
-    trace = gpt2.block(model, layer, x)
-    parameters, steps = _parameters(model, layer)
-    tensors: dict[str, Tensor] = {"x": x, **parameters}
-    tensors |= {item.name: getattr(trace, item.name) for item in fields(trace)}
+    found = decoder.block(model, layer, x).tensors()
+    parameters, steps = _parameters(model, layer, x.shape[0])
+    tensors: dict[str, Tensor] = {"x": x, **parameters, **found}
     rng = np.random.default_rng(seed)
-    findings = _values(trace, x, model.heads)
-    single = x.shape[0] == 1
+    mask = visible(x.shape[0], x.shape[0], causal=True, window=model.window)
+    findings = _values({"x": x, **found}, mask)
+    alone = int(mask.sum()) == x.shape[0]
     for stage in stages(model, layer):
         if not np.array_equal(stage.compute(tensors), tensors[stage.output]):
             raise AssertionError(f"stage {stage.output} does not reproduce the block's tensor")
         for name in stage.inputs:
-            if single and stage.output in ("numer", "sums"):
+            if alone and stage.output in ("numer", "sums"):
                 continue
             limits = LIMITS.get(name.rpartition(".")[2])
             moved = perturbed(tensors[name], rng, steps.get(name), limits)
@@ -237,23 +266,21 @@ def check_block(
     return findings
 
 
-def _values(trace: gpt2.BlockTrace, x: npt.NDArray[np.int16], heads: int) -> list[Finding]:
-    """Check distinct and saturated values of the input and of every tensor of a trace."""
-    rows = x.shape[0]
-    lower = np.tril_indices(rows)
-    below = np.tril_indices(rows, -1)
-    findings = distinct("x", x, x.size) + saturated("x", x)
-    for item in fields(trace):
-        values: Tensor = getattr(trace, item.name)
-        free = values.size
-        if item.name == "scores":
-            values = values[:, *lower]
-            free = 0 if rows == 1 else values.size
-        elif item.name == "numer":
-            free, values = heads * below[0].size, values[:, *lower]
-        elif item.name == "sums":
-            free = heads * (rows - 1)
-        findings += distinct(item.name, values, free)
-        exempt = item.name in ("numer", "sums") or (item.name == "scores" and rows == 1)
-        findings += [] if exempt else saturated(item.name, values)
+def _values(tensors: Tensors, mask: npt.NDArray[np.bool_]) -> list[Finding]:
+    """Check distinct and saturated values of tensors; `mask` (S, S) says who sees whom."""
+    rows = mask.shape[0]
+    pairs = int(mask.sum()) - rows
+    findings: list[Finding] = []
+    for name, tensor in tensors.items():
+        values, free = tensor, tensor.size
+        if name in ("scores", "numer"):
+            heads, values = tensor.shape[0], tensor[:, mask]
+            free = heads * pairs if name == "numer" or not pairs else values.size
+        elif name == "sums":
+            free = tensor.shape[0] * int((mask.sum(axis=1) > 1).sum())
+        elif name == "ctx" and not pairs:
+            free = tensors["v"].size  # all query heads of a K/V head then have its values
+        findings += distinct(name, values, free)
+        exempt = name in ("numer", "sums") or (name == "scores" and not pairs)
+        findings += [] if exempt else saturated(name, values)
     return findings

@@ -29,7 +29,7 @@ from golden.fixed import Int64Array, IntArray, as_int64, multiply, rs, sat8, sat
 from golden.gelu import apply_table
 from golden.layernorm import norm8
 from golden.requantize import requantize8, requantize16
-from golden.rope import rope
+from golden.rope import rotate
 from golden.softmax import numerators16, reciprocal
 
 if TYPE_CHECKING:
@@ -201,11 +201,10 @@ def split_heads(x: Int8Array, heads: int) -> Int8Array:
     return x.reshape(*x.shape[:-1], heads, -1).swapaxes(-2, -3)
 
 
-def rotated(model: QuantizedModel, x: Int8Array, heads: int, pos: int) -> Int8Array:
-    """Return (..., S, heads * D) int8 with every head rotated by its position, from `pos` on."""
-    assert model.rope is not None
-    by_head = x.reshape(*x.shape[:-1], heads, model.head_dim)
-    return rope(by_head, model.rope[pos : pos + x.shape[-2], None]).reshape(x.shape)
+def rotated(x: Int8Array, rows: Int16Array, heads: int) -> Int8Array:
+    """Return (..., S, heads * D) int8 with all heads turned by the rope rows (S, D/2, 2)."""
+    by_head = x.reshape(*x.shape[:-1], heads, -1)
+    return rotate(by_head, rows[:, None, :, 0], rows[:, None, :, 1]).reshape(x.shape)
 
 
 def attention_scores(
@@ -300,9 +299,7 @@ def embed(model: QuantizedModel, ids: Sequence[int], pos: int = 0) -> Int16Array
     return _embed(model, _checked("embed", model, ids, pos), pos)
 
 
-def _block(
-    model: QuantizedModel, layer: int, x: Int16Array, past: KeyValues | None
-) -> BlockTrace:
+def _block(model: QuantizedModel, layer: int, x: Int16Array, past: KeyValues | None) -> BlockTrace:
     """Run one block on (..., S, H); only without a past there may be leading axes."""
     params = model.blocks[layer]
     norm1 = norm(model, x, params.norm1)
@@ -311,8 +308,8 @@ def _block(
     q_rope = k_rope = None
     if model.rope is not None:
         pos = 0 if past is None else past.k.shape[0]
-        q_rope = rotated(model, q, model.heads, pos)
-        k_rope = rotated(model, k, model.kv_heads, pos)
+        rows = model.rope[pos : pos + x.shape[-2]]
+        q_rope, k_rope = rotated(q, rows, model.heads), rotated(k, rows, model.kv_heads)
     own = KeyValues(k if k_rope is None else k_rope, v)
     seen = own if past is None else past.followed_by(own.k, own.v)
     scores = attention_scores(model, q if q_rope is None else q_rope, seen.k, params)
@@ -390,7 +387,7 @@ def _positions(model: QuantizedModel, past: KeyValues) -> int:
                 f"block: past.{name}: given {value.shape} {value.dtype}, "
                 f"allowed ({past.k.shape[0]}, {columns}) int8"
             )
-    return past.k.shape[0]
+    return int(past.k.shape[0])
 
 
 def run(

@@ -40,6 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "npu.regs": {"npu.regs"},
     "npu.asm": {"npu.asm", "npu.isa"},
     "npu.compiler": {"npu.compiler", "npu.asm", "npu.isa", "weights"},
+    "npu.driver": {"npu.driver"},
     "weights": {"weights"},
     "golden": {"golden", "npu.isa", "weights"},
     "tb": {"tb", "golden", "npu", "weights"},

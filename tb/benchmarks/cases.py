@@ -10,7 +10,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from golden import gpt2
+from golden import decoder
 from npu.asm import assemble
 from npu.compiler import CompiledBlock, compile_block
 from npu.compiler.stream import gemm_share
@@ -184,7 +184,7 @@ def compiled(rows: int) -> CompiledBlock:
 def _block(rows: int, random: np.random.Generator) -> Load:
     del random  # the input is a real one
     block = compiled(rows)
-    inputs = gpt2.residuals(model(), list(TEXT.encode()[:rows]))[LAYER]
+    inputs = decoder.residuals(model(), list(TEXT.encode()[:rows]))[LAYER]
     return Load(block.program.instructions, block.stream, inputs.astype("<i2").tobytes())
 
 

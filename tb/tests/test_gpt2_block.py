@@ -9,14 +9,13 @@ whole memory and SRAM with the instruction-level model. Tolerance is zero.
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 import cocotb
 import numpy as np
 import numpy.typing as npt
 
-from golden import gpt2
+from golden import decoder
 from golden.contribution import check_block
 from npu.compiler import CompiledBlock, compile_block, unpack
 from npu.isa.instruction import decode_image
@@ -34,15 +33,14 @@ CYCLES_PER_ROW = 4_000
 """Generous bound on the cycles of a block, per row, on an array of 16."""
 
 
-def _expected(trace: gpt2.BlockTrace) -> dict[str, npt.NDArray[Any]]:
+def _expected(trace: decoder.BlockTrace) -> dict[str, npt.NDArray[Any]]:
     """Return the network's tensors under the names of the tensor map (heads apart)."""
     tensors: dict[str, npt.NDArray[Any]] = {}
-    for field in fields(trace):
-        value = getattr(trace, field.name)
-        if field.name in ("scores", "numer", "sums"):
-            tensors.update({f"{field.name}_h{head}": part for head, part in enumerate(value)})
+    for name, value in trace.tensors().items():
+        if name in ("scores", "numer", "sums"):
+            tensors.update({f"{name}_h{head}": part for head, part in enumerate(value)})
         else:
-            tensors[field.name] = value
+            tensors[name] = value
     return tensors
 
 
@@ -103,7 +101,7 @@ async def _one(
     assert execution.finish.error is None, str(execution.finish.error)
     woken = execution.finish.python_entries
     assert woken <= 2, f"Python woke {woken} times while the chip ran"
-    expected = _expected(gpt2.block(model, layer, x))
+    expected = _expected(decoder.block(model, layer, x))
     compared, names = _compare(bench, block, execution, layer, expected)
     assert not np.array_equal(expected["resid2"], x), f"layer {layer} changes nothing"
     line = report.Line.of(
@@ -123,9 +121,9 @@ async def test_gpt2_block(dut: Dut) -> None:
     model = quantize_checkpoint(str(CHECKPOINT))
     bench = await Bench.start(dut)
     lines: list[report.Line] = []
-    every = {field.name for field in fields(gpt2.BlockTrace)}
     for rows in LENGTHS:
-        inputs = gpt2.residuals(model, list(TEXT.encode()[:rows]))
+        whole = decoder.forward_trace(model, list(TEXT.encode()[:rows]))
+        inputs, every = whole.residuals, set(whole.blocks[0].tensors())
         seen: set[str] = set()
         for fused in (True, False):
             group: list[report.Line] = []

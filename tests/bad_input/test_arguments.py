@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from golden import gpt2
+from golden import decoder
 from golden.machine import ChipConfig, Machine, StartState
 from npu.compiler import (
     CompileError,
@@ -40,7 +40,7 @@ from weights.synthetic import random_checkpoint, shape_of
 Wrong = Any
 """A value of the wrong type, which the types of the packages would refuse before it runs."""
 MODEL = random_model(3, hidden=64, heads=4, ffn=64, layers=2)
-X = gpt2.embed(MODEL, [1, 2, 3])
+X = decoder.embed(MODEL, [1, 2, 3])
 CHIP = Limits()
 FLOATS = random_checkpoint(
     shape_of("gpt2", hidden=8, layers=1, heads=2, ffn=16, vocab=20, context=4), 1
@@ -192,8 +192,8 @@ def test_tensors_that_nobody_wrote() -> None:
 )
 def test_golden_block(layer: Wrong, x: Wrong, message: str) -> None:
     """Layers that are not there; residual streams of another type or shape."""
-    refused(lambda: gpt2.block(MODEL, layer, x), message)
-    assert gpt2.block(MODEL, 1, X).resid2.shape == X.shape
+    refused(lambda: decoder.block(MODEL, layer, x), message)
+    assert decoder.block(MODEL, 1, X).resid2.shape == X.shape
 
 
 @pytest.mark.parametrize(
@@ -210,18 +210,23 @@ def test_golden_block(layer: Wrong, x: Wrong, message: str) -> None:
         ([10**30], 0, r"embed: given ids of dtype object, allowed integers"),
         ([[1, 2]], 0, r"embed: given ids of shape \(1, 2\) at position 0"),
         ([[1], [1, 2]], 0, r"embed: given ids of shape \(0, 0\) at position 0"),
-        ([1, 2], 127, r"embed: given ids of shape \(2,\) at position 127, .* positions 0..127"),
+        (
+            [1, 2],
+            127,
+            r"embed: context full: given 2 ids at position 127, allowed at most 1 of 128",
+        ),
         ([1], -1, r"embed: given ids of shape \(1,\) at position -1"),
         ([1], 1.0, r"embed: given ids of shape \(1,\) at position 1.0"),
-        (range(129), 0, r"embed: given ids of shape \(129,\) at position 0"),
+        ([1], 128, r"embed: given ids of shape \(1,\) at position 128, .* positions 0..127"),
+        (range(129), 0, r"embed: context full: given 129 ids at position 0, .* most 128 of 128"),
     ],
 )
 def test_golden_tokens(ids: Wrong, pos: Wrong, message: str) -> None:
     """Ids that are no tokens of the model, and positions outside its context."""
-    refused(lambda: gpt2.embed(MODEL, ids, pos), message)
+    refused(lambda: decoder.embed(MODEL, ids, pos), message)
     if pos == 0:
-        refused(lambda: gpt2.forward(MODEL, ids), message)
-    assert gpt2.embed(MODEL, [0]).shape == (1, 64)
+        refused(lambda: decoder.forward(MODEL, ids), message)
+    assert decoder.embed(MODEL, [0]).shape == (1, 64)
 
 
 @pytest.mark.parametrize(

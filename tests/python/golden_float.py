@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real-valued GPT-2 that an integer model stands for, as float64 parameters and a forward pass.
+"""The real-valued decoder that an integer model stands for: float64 parameters, a forward pass.
 
 A norm's output stays in integer units; every other tensor is in real units by the model's scales.
 """
@@ -12,9 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tests.python.golden_support import rope_angles
 from weights.model import Linear, Norm, QuantizedModel
 
 Array = npt.NDArray[np.float64]
+
+
+def silu(x: Array) -> Array:
+    """Return x / (1 + exp(-x))."""
+    result: Array = x / (1.0 + np.exp(-x))
+    return result
 
 
 def gelu(x: Array) -> Array:
@@ -46,82 +53,108 @@ def linear(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FloatNorm:
-    """LayerNorm with weight, bias and eps, all in real units of the input."""
+    """LayerNorm or RMSNorm with weight, bias and eps, all in real units of the input."""
 
     weight: Array
     bias: Array
     eps: float
+    rms: bool
 
     def __call__(self, x: Array) -> Array:
         """Normalise the rows."""
-        centred = x - x.mean(axis=-1, keepdims=True)
+        centred = x if self.rms else x - x.mean(axis=-1, keepdims=True)
         scale = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + self.eps)
         result: Array = centred / scale * self.weight + self.bias
         return result
 
 
-def norm(params: Norm, unit_in: float) -> FloatNorm:
+def norm(params: Norm, unit_in: float, *, rms: bool = False) -> FloatNorm:
     """Return the real norm; its output counts integer units."""
     weight = 1024.0 * params.gain.astype(np.float64) / np.exp2(params.shift.astype(np.float64))
     eps = params.eps_term * unit_in**2 / params.size**2
-    return FloatNorm(weight, params.bias.astype(np.float64), eps)
+    return FloatNorm(weight, params.bias.astype(np.float64), eps, rms)
+
+
+def rotate(x: Array) -> Array:
+    """Turn lanes t and t + D/2 of (heads, S, D) by the position's angles."""
+    angles = rope_angles(x.shape[1], x.shape[2])
+    half = x.shape[2] // 2
+    turned = (x[..., :half] + 1j * x[..., half:]) * np.exp(1j * angles)
+    return np.concatenate([turned.real, turned.imag], axis=-1)
+
+
+def visible(length: int, window: int) -> npt.NDArray[np.bool_]:
+    """Return who (row) sees whom (column): itself and what is before it, or a window of that."""
+    distance = np.subtract.outer(np.arange(length), np.arange(length))
+    return (distance >= 0) & (distance < (window or length))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FloatBlock:
-    """One block in real units."""
+    """One block in real units; `linears` by the names of their outputs."""
 
-    ln1: FloatNorm
-    q: FloatLinear
-    k: FloatLinear
-    v: FloatLinear
-    proj: FloatLinear
-    ln2: FloatNorm
-    fc: FloatLinear
-    down: FloatLinear
-    heads: int
+    model: QuantizedModel
+    norm1: FloatNorm
+    norm2: FloatNorm
+    linears: dict[str, FloatLinear]
 
     def __call__(self, x: Array) -> Array:
         """Run the block on (S, H)."""
-        y = self.ln1(x)
-        shape = (x.shape[0], self.heads, -1)
-        q, k, v = (f(y).reshape(shape).transpose(1, 0, 2) for f in (self.q, self.k, self.v))
-        scores = q @ k.transpose(0, 2, 1) / math.sqrt(q.shape[2])
-        scores = np.where(np.tri(x.shape[0], dtype=np.bool_), scores, -np.inf)
-        e = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        context = (e / e.sum(axis=-1, keepdims=True) @ v).transpose(1, 0, 2)
-        x = x + self.proj(context.reshape(x.shape))
-        return x + self.down(gelu(self.fc(self.ln2(x))))
+        model, linears, length = self.model, self.linears, x.shape[0]
+        y = self.norm1(x)
+        q, k, v = (
+            linears[name](y).reshape(length, -1, model.head_dim).transpose(1, 0, 2)
+            for name in "qkv"
+        )
+        if model.rope is not None:
+            q, k = rotate(q), rotate(k)
+        contexts = []
+        for head in range(model.heads):
+            shared = head // (model.heads // model.kv_heads)
+            scores = q[head] @ k[shared].T / math.sqrt(model.head_dim)
+            scores = np.where(visible(length, model.window), scores, -np.inf)
+            e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+            contexts.append(e / e.sum(axis=-1, keepdims=True) @ v[shared])
+        x = x + linears["proj"](np.concatenate(contexts, axis=1))
+        y = self.norm2(x)
+        inner = linears["up"](y)
+        inner = silu(linears["gate"](y)) * inner if "gate" in linears else gelu(inner)
+        return x + linears["down"](inner)
 
 
 def block(model: QuantizedModel, layer: int) -> FloatBlock:
     """Return the real block of a layer."""
-    params, hidden = model.blocks[layer], model.hidden
-    unit = {name: model.scales[f"h.{layer}.{name}"] for name in ("q", "k", "v", "ctx", "up", "act")}
+    params, rms = model.blocks[layer], model.norm == "rmsnorm"
     residual = model.scales["residual"]
-    q, k, v = (
-        linear(params.qkv, 1.0, unit[name], slice(i * hidden, (i + 1) * hidden))
-        for i, name in enumerate("qkv")
-    )
+    unit = {name: model.scales[f"h.{layer}.{name}"] for name in ("q", "k", "v", "ctx", "up", "act")}
+    queries, keys = model.heads * model.head_dim, model.kv_heads * model.head_dim
+    parts = {
+        "q": slice(queries),
+        "k": slice(queries, queries + keys),
+        "v": slice(queries + keys, None),
+    }
+    linears = {name: linear(params.qkv, 1.0, unit[name], part) for name, part in parts.items()}
+    linears["proj"] = linear(params.proj, unit["ctx"], residual)
+    linears["up"] = linear(params.up, 1.0, unit["up"])
+    linears["down"] = linear(params.down, unit["act"], residual)
+    if params.gate is not None:
+        linears["gate"] = linear(params.gate, 1.0, model.scales[f"h.{layer}.gate"])
     return FloatBlock(
-        norm(params.norm1, residual),
-        q,
-        k,
-        v,
-        linear(params.proj, unit["ctx"], residual),
-        norm(params.norm2, residual),
-        linear(params.up, 1.0, unit["up"]),
-        linear(params.down, unit["act"], residual),
-        model.heads,
+        model,
+        norm(params.norm1, residual, rms=rms),
+        norm(params.norm2, residual, rms=rms),
+        linears,
     )
 
 
 def forward(model: QuantizedModel, ids: list[int]) -> tuple[list[Array], Array]:
     """Return the residual streams (layers + 1 of (S, H)) and the logits (S, V), in real units."""
     residual = model.scales["residual"]
-    x = (model.wte[ids].astype(np.float64) + model.wpe[: len(ids)]) * residual
+    x = model.wte[ids].astype(np.float64) * residual
+    if model.wpe is not None:
+        x = x + model.wpe[: len(ids)] * residual
     streams = [x]
     for layer in range(model.layers):
         streams.append(block(model, layer)(streams[-1]))
-    final = norm(model.final_norm, residual)(streams[-1])
+    final = norm(model.final_norm, residual, rms=model.norm == "rmsnorm")(streams[-1])
     return streams, linear(model.head, 1.0, model.scales["logits"])(final)

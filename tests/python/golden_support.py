@@ -1,25 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by the tests of `golden`: seeded generators, corner values, and a synthetic GPT-2."""
+"""Shared by the tests of `golden`: seeded generators, corner values, and synthetic decoders."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from golden import gpt2
+from golden import decoder
 from golden.gelu import gelu_table
 from golden.requantize import factor
-from weights.model import Block, Linear, Norm, QuantizedModel
+from weights.model import Block, Linear, Norm, NormKind, QuantizedModel
 
 Rng = np.random.Generator
 
 RESIDUAL_SCALE = 1e-3
-GELU_SCALE = 0.03
-"""Real value of one unit of the residual stream, and of GELU's input and output."""
+ACT_SCALE = 0.03
+"""Real value of one unit of the residual stream, and of an activation's input and output."""
+ROPE_THETA = 10_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What distinguishes an architecture."""
+
+    norm: NormKind
+    rope: bool
+    gated: bool
+    qkv_bias: bool
+    window: int = 0
+
+
+FAMILIES = {
+    "gpt2": Family("layernorm", rope=False, gated=False, qkv_bias=True),
+    "llama": Family("rmsnorm", rope=True, gated=True, qkv_bias=False),
+    "mistral": Family("rmsnorm", rope=True, gated=True, qkv_bias=False, window=24),
+    "qwen2": Family("rmsnorm", rope=True, gated=True, qkv_bias=True),
+}
 
 
 def seeded(seed: int) -> Rng:
@@ -56,111 +76,176 @@ def random_linear(
     )
 
 
-def random_norm(rng: Rng, size: int) -> Norm:
-    """Return a norm to int8 with a standard deviation of about 32 and small biases.
+def random_norm(rng: Rng, size: int, kind: NormKind = "layernorm") -> Norm:
+    """Return a norm to int8 with a standard deviation of about 32; a LayerNorm has small biases.
 
     Its epsilon term is that of eps = 1e-5 at RESIDUAL_SCALE.
     """
+    gain = rng.integers(9000, 27000, size).astype(np.uint16)
+    bias = rng.integers(-3, 4, size) if kind == "layernorm" else np.zeros(size)
     return Norm(
         round(1e-5 * size**2 / RESIDUAL_SCALE**2),
-        rng.integers(9000, 27000, size).astype(np.uint16),
+        gain,
         np.full(size, 19, np.uint8),
-        rng.integers(-3, 4, size).astype(np.int8),
+        bias.astype(np.int8),
     )
+
+
+def silu_table(scale_in: float, scale_out: float) -> npt.NDArray[np.int8]:
+    """Return the SiLU table, x / (1 + exp(-x)), for the real values of one unit."""
+    x = np.arange(256, dtype=np.uint8).view(np.int8) * scale_in
+    table: npt.NDArray[np.int8] = np.clip(
+        np.rint(x / (1 + np.exp(-x)) / scale_out), -128, 127
+    ).astype(np.int8)
+    return table
+
+
+def rope_angles(context: int, head_dim: int) -> npt.NDArray[np.float64]:
+    """Return the angles (C, D/2) of every position and pair of lanes."""
+    rates = ROPE_THETA ** (-2.0 * np.arange(head_dim // 2) / head_dim)
+    return np.arange(context)[:, None] * rates
+
+
+def rope_table(context: int, head_dim: int) -> npt.NDArray[np.int16]:
+    """Return cosines and sines (C, D/2, 2) in Q1.14."""
+    angles = rope_angles(context, head_dim)
+    pairs = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+    table: npt.NDArray[np.int16] = np.rint(pairs * (1 << 14)).astype(np.int16)
+    return table
 
 
 def _random_block(rng: Rng, model: QuantizedModel, x: npt.NDArray[np.int16]) -> Block:
     """Return a block calibrated on the residual stream x (S, H), stage by stage."""
-    hidden, ffn = model.hidden, model.ffn
-    ln1, ln2 = random_norm(rng, hidden), random_norm(rng, hidden)
-    first = gpt2.norm(x, ln1)
-    qkv = random_linear(rng, first, 3 * hidden, 26.0)
-    q, k, _ = np.split(gpt2.linear8(first, qkv), 3, axis=1)
+    family = FAMILIES[model.family]
+    queries, keys = model.heads * model.head_dim, model.kv_heads * model.head_dim
+    norm1, norm2 = (random_norm(rng, model.hidden, family.norm) for _ in range(2))
+    first, second = (decoder.norm(model, x, norm) for norm in (norm1, norm2))
+    qkv = random_linear(rng, first, queries + 2 * keys, 26.0, family.qkv_bias)
+    q, k, _ = np.split(decoder.linear8(first, qkv), [queries, queries + keys], axis=1)
+    if model.rope is not None:
+        rows = model.rope[: len(x)]
+        q, k = decoder.rotated(q, rows, model.heads), decoder.rotated(k, rows, model.kv_heads)
     dots = q[:, : model.head_dim].astype(np.float64) @ k[:, : model.head_dim].T
     score_mult, score_shift = factor(120.0 / float(dots.std()))
-    table = gelu_table(GELU_SCALE, GELU_SCALE)
-    guess = rng.integers(-40, 41, x.shape).astype(np.int8)
-    proj = random_linear(rng, guess, hidden, 3000.0)
-    fc = random_linear(rng, gpt2.norm(x, ln2), ffn, 26.0)
-    active = table[gpt2.linear8(gpt2.norm(x, ln2), fc).view(np.uint8)]
-    down = random_linear(rng, active, hidden, 3000.0)
-    return Block(ln1, qkv, score_mult, score_shift, proj, ln2, fc, table, down)
+    guess = rng.integers(-40, 41, (len(x), queries)).astype(np.int8)
+    proj = random_linear(rng, guess, model.hidden, 3000.0, not family.gated)
+    up = random_linear(rng, second, model.ffn, 26.0, not family.gated)
+    inner = decoder.linear8(second, up)
+    gate, product = None, (0, 0)
+    if family.gated:
+        table = silu_table(ACT_SCALE, ACT_SCALE)
+        gate = random_linear(rng, second, model.ffn, 26.0, bias=False)
+        pair = table[decoder.linear8(second, gate).view(np.uint8)].astype(np.int64) * inner
+        product = factor(12.0 / float(pair.std()))  # products have long tails
+        active = np.clip(np.rint(pair * product[0] / 2.0 ** product[1]), -128, 127).astype(np.int8)
+    else:
+        table = gelu_table(ACT_SCALE, ACT_SCALE)
+        active = table[inner.view(np.uint8)]
+    return Block(
+        norm1,
+        qkv,
+        score_mult,
+        score_shift,
+        proj,
+        norm2,
+        up,
+        table,
+        random_linear(rng, active, model.hidden, 3000.0, not family.gated),
+        gate,
+        *product,
+    )
 
 
 def random_model(
     seed: int,
+    family: str = "gpt2",
     *,
     hidden: int = 64,
     heads: int = 4,
+    kv_heads: int | None = None,
+    head_dim: int | None = None,
     layers: int = 2,
     ffn: int = 256,
     vocab: int = 256,
     context: int = 128,
+    window: int | None = None,
 ) -> QuantizedModel:
-    """Return a GPT-2 with random weights whose every stage is well scaled."""
+    """Return a decoder with random weights whose every stage is well scaled.
+
+    `kv_heads` defaults to heads, `head_dim` to hidden // heads, `window` to the family's.
+    """
     rng = seeded(seed)
+    kind = FAMILIES[family]
+    head_dim = head_dim or hidden // heads
+    kv_heads = kv_heads or heads
     ids = rng.integers(0, vocab, min(64, context)).tolist()
-    empty = Linear(
-        np.ones((hidden, vocab), np.int8),
-        np.zeros(vocab, np.int32),
-        np.full(vocab, 1 << 14, np.uint16),
-        np.zeros(vocab, np.uint8),
-    )
     model = QuantizedModel(
-        family="gpt2",
-        norm="layernorm",
+        family=family,
+        norm=kind.norm,
         hidden=hidden,
         layers=1,
         heads=heads,
-        kv_heads=heads,
-        head_dim=hidden // heads,
+        kv_heads=kv_heads,
+        head_dim=head_dim,
         ffn=ffn,
         vocab=vocab,
         context=context,
-        window=0,
+        window=kind.window if window is None else window,
         wte=np.rint(rng.normal(0, 4000, (vocab, hidden))).astype(np.int16),
-        wpe=np.rint(rng.normal(0, 1500, (context, hidden))).astype(np.int16),
-        rope=None,
-        blocks=(_placeholder(rng, hidden, ffn),),
-        final_norm=random_norm(rng, hidden),
-        head=empty,
+        wpe=None if kind.rope else np.rint(rng.normal(0, 1500, (context, hidden))).astype(np.int16),
+        rope=rope_table(context, head_dim) if kind.rope else None,
+        blocks=(_placeholder(rng, hidden, (heads + 2 * kv_heads, heads), head_dim, ffn),),
+        final_norm=random_norm(rng, hidden, kind.norm),
+        head=_ones(hidden, vocab),
         scales={"residual": RESIDUAL_SCALE, "logits": 1e-3},
     )
-    x = gpt2.embed(model, ids)
+    x = decoder.embed(model, ids)
     blocks: list[Block] = []
     for _ in range(layers):
         blocks.append(_random_block(rng, model, x))
         model = replace(model, layers=len(blocks), blocks=tuple(blocks))
-        x = gpt2.block(model, len(blocks) - 1, x).resid2
-    final = gpt2.norm(x, model.final_norm)
+        x = decoder.block(model, len(blocks) - 1, x).resid2
+    final = decoder.norm(model, x, model.final_norm)
     head = random_linear(rng, final, vocab, 6000.0, bias=False)
     return replace(model, head=head, scales=_scales(model))
 
 
 def _scales(model: QuantizedModel) -> dict[str, float]:
-    """Return real scales under which the integer network is a GPT-2 with 1/sqrt(head_dim)."""
+    """Return real scales under which the integer network has scores of 1/sqrt(head_dim)."""
     scales = dict(model.scales)
     for layer, block in enumerate(model.blocks):
         per_unit = block.score_mult / 2.0**block.score_shift * math.log(2) / 64
         root = math.sqrt(per_unit * math.sqrt(model.head_dim))
         scales |= {f"h.{layer}.{name}": root for name in "qk"}
         scales |= {f"h.{layer}.{name}": 1 / 32 for name in ("v", "ctx")}
-        scales |= {f"h.{layer}.{name}": GELU_SCALE for name in ("up", "act")}
+        scales |= {f"h.{layer}.{name}": ACT_SCALE for name in ("up", "act")}
+        if block.gate is not None:
+            scales |= {f"h.{layer}.{name}": ACT_SCALE for name in ("gate", "silu")}
+            unit = block.product_mult / 2.0**block.product_shift
+            scales[f"h.{layer}.act"] = ACT_SCALE * ACT_SCALE / unit
     return scales
 
 
-def _placeholder(rng: Rng, hidden: int, ffn: int) -> Block:
-    """Return a block of the right shapes that is replaced before use."""
-    ones = np.ones((4, hidden), np.int8)
-    wide = np.ones((4, ffn), np.int8)
+def _ones(inputs: int, outputs: int) -> Linear:
+    """Return a layer that is replaced before use."""
+    return Linear(
+        np.ones((inputs, outputs), np.int8),
+        np.zeros(outputs, np.int32),
+        np.full(outputs, 1 << 14, np.uint16),
+        np.zeros(outputs, np.uint8),
+    )
+
+
+def _placeholder(rng: Rng, hidden: int, parts: tuple[int, int], head_dim: int, ffn: int) -> Block:
+    """Return a block of the right shapes that is replaced before use; parts: heads of qkv, proj."""
     return Block(
         random_norm(rng, hidden),
-        random_linear(rng, ones, 3 * hidden, 1.0),
+        _ones(hidden, parts[0] * head_dim),
         1 << 14,
         14,
-        random_linear(rng, ones, hidden, 1.0),
+        _ones(parts[1] * head_dim, hidden),
         random_norm(rng, hidden),
-        random_linear(rng, ones, ffn, 1.0),
+        _ones(hidden, ffn),
         np.zeros(256, np.int8),
-        random_linear(rng, wide, hidden, 1.0),
+        _ones(ffn, hidden),
     )

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from golden import gpt2
+from golden import decoder
 from golden.contribution import check_block, distinct, perturbed, saturated, stages
 from tests.python.golden_support import random_model, seeded
 from weights.model import Block, Linear, QuantizedModel
@@ -17,14 +18,24 @@ from weights.model import Block, Linear, QuantizedModel
 
 def stream(model: QuantizedModel, length: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int16]]:
     """Return the residual stream of random tokens."""
-    return gpt2.embed(model, seeded(701).integers(0, 256, length).tolist())
+    return decoder.embed(model, seeded(701).integers(0, 256, length).tolist())
 
 
+MODELS: list[dict[str, Any]] = [
+    {"family": "gpt2"},
+    {"family": "llama", "kv_heads": 2},
+    {"family": "mistral", "kv_heads": 1},
+    {"family": "mistral", "window": 1},
+    {"family": "qwen2", "heads": 7, "kv_heads": 1, "head_dim": 32},
+]
+
+
+@pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("length", [1, 2, 3, 16, 17, 128])
-def test_good_data_pass(length: int) -> None:
+def test_good_data_pass(kind: dict[str, Any], length: int) -> None:
     """Nothing is found on a well-scaled model at any length."""
-    model = random_model(700)
-    for layer, x in enumerate(gpt2.residuals(model, range(length))[:-1]):
+    model = random_model(700, **kind)
+    for layer, x in enumerate(decoder.residuals(model, range(length))[:-1]):
         assert [str(finding) for finding in check_block(model, layer, x)] == []
 
 
@@ -54,14 +65,29 @@ def flat_scores(block: Block) -> Block:
     return replace(block, score_shift=60)
 
 
+def dead_gate(block: Block) -> Block:
+    """Return a block whose gate is zero."""
+    assert block.gate is not None
+    return replace(block, gate=linear(block.gate, shift=np.full_like(block.gate.shift, 60)))
+
+
+def large_product(block: Block) -> Block:
+    """Return a block whose product of gate and up is cut at the limits of int8."""
+    return replace(block, product_shift=block.product_shift - 6)
+
+
 @pytest.mark.parametrize(
     ("spoil", "tensor", "problem"),
     [
+        (dead_gate, "gate", "1 distinct values, allowed at least 16"),
+        (dead_gate, "silu", "1 distinct values, allowed at least 16"),
+        (dead_gate, "act", "does not change when up is perturbed"),
+        (large_product, "act", "saturated, allowed less than 2%"),
         (dead_projection, "proj", "1 distinct values, allowed at least 16"),
         (dead_projection, "proj", "does not change when ctx is perturbed"),
-        (saturated_feed_forward, "fc_pre", "saturated, allowed less than 2%"),
-        (constant_table, "fc", "does not change when fc_pre is perturbed"),
-        (constant_table, "fc", "1 distinct values, allowed at least 16"),
+        (saturated_feed_forward, "up", "saturated, allowed less than 2%"),
+        (constant_table, "act", "does not change when up is perturbed"),
+        (constant_table, "act", "1 distinct values, allowed at least 16"),
         (flat_scores, "scores", "does not change when q is perturbed"),
         (flat_scores, "numer", "1 distinct values, allowed at least 16"),
     ],
@@ -70,10 +96,22 @@ def test_worthless_data_are_found(
     spoil: Callable[[Block], Block], tensor: str, problem: str
 ) -> None:
     """Each fault is named by tensor and problem."""
-    model = random_model(702, layers=1)
+    family = "llama" if spoil in (dead_gate, large_product) else "gpt2"
+    model = random_model(702, family, layers=1)
     spoiled = replace(model, blocks=(spoil(model.blocks[0]),))
     findings = check_block(spoiled, 0, stream(spoiled, 32))
     assert any(f.tensor == tensor and problem in f.problem for f in findings), findings
+
+
+def test_an_unused_rotation_is_found() -> None:
+    """A table of zeros leaves nothing of q and k."""
+    model = random_model(702, "llama", layers=1)
+    assert model.rope is not None
+    spoiled = replace(model, rope=np.zeros_like(model.rope))
+    found = {str(finding) for finding in check_block(spoiled, 0, stream(spoiled, 32))}
+    for name in ("q_rope", "k_rope"):
+        assert f"{name}: 1 distinct values, allowed at least 16" in found
+        assert f"{name}: does not change when {name[0]} is perturbed" in found
 
 
 def test_a_constant_input_is_found() -> None:
@@ -84,12 +122,13 @@ def test_a_constant_input_is_found() -> None:
     assert len(problems) == 2
 
 
-def test_stages_cover_every_tensor() -> None:
+@pytest.mark.parametrize("kind", MODELS)
+def test_stages_cover_every_tensor(kind: dict[str, Any]) -> None:
     """Every tensor of a trace has a stage, and every stage's inputs exist."""
-    model = random_model(704, layers=1)
+    model = random_model(704, layers=1, **kind)
     names = [stage.output for stage in stages(model, 0)]
-    trace = gpt2.block(model, 0, stream(model, 4))
-    assert names == list(trace.__dataclass_fields__)
+    trace = decoder.block(model, 0, stream(model, 4))
+    assert names == list(trace.tensors())
 
 
 def test_perturbation_moves_every_entry() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from golden import gpt2
+from golden import decoder
 from golden.contribution import check_block
 from weights.architectures import ARCHITECTURES
 from weights.calibrate import SCALES_FILE, check_owner, load_scales
@@ -123,20 +123,20 @@ def test_float_model_predicts_text(name: str) -> None:
 def test_every_tensor_contributes(model: QuantizedModel, length: int) -> None:
     """On text, no tensor of any block is constant, saturated or without effect."""
     tokens = list(SAMPLE_TEXT[:length])
-    for layer, x in enumerate(gpt2.residuals(model, tokens)[:-1]):
+    for layer, x in enumerate(decoder.residuals(model, tokens)[:-1]):
         assert [str(found) for found in check_block(model, layer, x)] == []
 
 
 def test_logits_do_not_saturate(model: QuantizedModel) -> None:
     """The common logit scale leaves headroom."""
-    logits = gpt2.forward(model, list(SAMPLE_TEXT[:128]))
+    logits = decoder.forward(model, list(SAMPLE_TEXT[:128]))
     assert np.abs(logits.astype(np.int32)).max() < 32767
     assert np.unique(logits).size > 1000
 
 
 def integer_logits(model: QuantizedModel, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int16]:
     """Return (R, T, V) int16 logits."""
-    return np.stack([gpt2.forward(model, row.tolist()) for row in rows])
+    return np.stack([decoder.forward(model, row.tolist()) for row in rows])
 
 
 def test_quality(checkpoint: Checkpoint, model: QuantizedModel) -> None:
