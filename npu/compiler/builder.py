@@ -8,7 +8,7 @@ from functools import lru_cache
 from npu.asm.encode import TokenError, encode, tokens
 from npu.asm.program import Program
 from npu.compiler.errors import CompileError
-from npu.compiler.hazards import ENGINES, Board, Footprint, footprint, stages
+from npu.compiler.hazards import ENGINES, Board, Footprint, dropped_to, footprint, stages
 from npu.compiler.stream import Share
 from npu.compiler.tensors import TensorRef
 from npu.isa.generated import OPCODES, Engine, Opcode
@@ -26,6 +26,7 @@ class _Encoded:
     prefix: Instruction | None
     word: Instruction
     touched: Footprint
+    dropped_to: int
     share_bytes: int
 
 
@@ -39,7 +40,8 @@ def _encoded(line: str, limits: Limits) -> _Encoded:
     if refusal is not None:
         raise CompileError(f"{line}: {refusal[0].name}: {refusal[1]}")
     touched = footprint(word, prefix, limits.edge)
-    return _Encoded(prefix, word, touched, share_bytes(word, limits.edge))
+    drop = dropped_to(word, prefix)
+    return _Encoded(prefix, word, touched, drop, share_bytes(word, limits.edge))
 
 
 class ProgramBuilder:
@@ -93,7 +95,7 @@ class ProgramBuilder:
         if engine in ENGINES:
             touched = encoded.touched if also is None else encoded.touched | also
             self._order(engine, touched)
-            self.board.issue(engine, touched)
+            self.board.issue(engine, touched, encoded.dropped_to)
         return self._add(line, encoded)
 
     def _add(self, line: str, encoded: _Encoded) -> int:
@@ -119,8 +121,11 @@ class ProgramBuilder:
             self.board.wait(engine, n)
 
     def fence(self, *engines: Engine) -> None:
-        """Wait for all that may be under way on the engines, on all of them if none is named."""
-        busy = [engine for engine in engines or ENGINES if self.board.open[engine]]
+        """Wait for all that may be under way on the engines, on all of them if none is named.
+
+        The store of ARGMAX is not waited for: nothing reads what it writes.
+        """
+        busy = [engine for engine in engines or ENGINES if self.board.busy(engine)]
         if busy:
             self.barrier(*busy)
 

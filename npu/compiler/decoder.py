@@ -47,13 +47,18 @@ class Decoder:
     keys: Keys
     first_row: int = 0
 
+    @property
+    def x(self) -> int:
+        """Address of the residual stream."""
+        return self.layout.at["x"] + self.work.skip * self.shape.residual_pitch
+
     def embed(self) -> None:
         """Fetch the rows of the tokens, add those of the positions, fetch those of RoPE."""
         shape, work, at = self.shape, self.work, self.layout.at
         builder, row = self.builder, 2 * self.shape.hidden
         if work.listed:
-            size = 4 * work.rows
-            builder.emit("DMA_LOAD", dst=at["ids"], M=1, N=size, b=INPUT, off=4 * self.first_row)
+            size, offset = 4 * (work.skip + work.rows), 4 * (self.first_row - work.skip)
+            builder.emit("DMA_LOAD", dst=at["ids"], M=1, N=size, b=INPUT, off=offset)
         if shape.positions:
             builder.emit("EMBED", dst=at["positions"], M=work.rows, N=row, b=POSITIONS, idx="pos")
         if shape.rope:
@@ -63,7 +68,7 @@ class Decoder:
             "EMBED",
             dst=at["x"],
             src0=at["ids"] if work.listed else None,
-            M=work.rows,
+            M=work.skip + work.rows,
             N=row,
             b=TOKENS,
             idx="list" if work.listed else "token",
@@ -72,8 +77,8 @@ class Decoder:
             builder.emit(
                 "VEC",
                 op="add",
-                dst=at["x"],
-                src0=at["x"],
+                dst=self.x,
+                src0=self.x,
                 src1=at["positions"],
                 M=work.rows,
                 N=shape.hidden,
@@ -89,7 +94,7 @@ class Decoder:
 
     def layer(self, layer: int) -> None:
         """Emit one layer."""
-        shape, at, x = self.shape, self.layout.at, self.layout.at["x"]
+        shape, at, x = self.shape, self.layout.at, self.x
         staging = self.staging(layer)
         staging.ahead()
         self.norm(layer, "norm1")
@@ -135,7 +140,7 @@ class Decoder:
             "RMSNORM" if self.shape.rms else "LAYERNORM",
             "stream",
             dst=address,
-            src0=self.layout.at["x"],
+            src0=self.x,
             M=self.work.rows,
             N=self.shape.hidden,
             share=self.shares[f"h.{layer}.{name}"],
@@ -258,7 +263,7 @@ class Decoder:
     def head(self) -> None:
         """Emit final norm and head of the last row, and make its best column the next token."""
         shape, at = self.shape, self.layout.at
-        last = at["x"] + (self.work.rows - 1) * shape.residual_pitch
+        last = self.x + (self.work.rows - 1) * shape.residual_pitch
         self.builder.emit(
             "RMSNORM" if shape.rms else "LAYERNORM",
             "stream",

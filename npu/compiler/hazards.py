@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from npu.isa.generated import Engine, Flag, Opcode
 from npu.isa.instruction import Instruction
-from npu.isa.operands import WORD, Operand, Prefix, has_flag, sram_operands, up
+from npu.isa.operands import WORD, Operand, Prefix, has_flag, is_dynamic, sram_operands, up
 
 BARRIER_MOST = 4
 """The largest n of a BARRIER."""
@@ -89,33 +89,70 @@ def stages(word: Instruction) -> bool:
     return word.opcode == Opcode.KV_APPEND and has_flag(word, Flag.STAGE)
 
 
+def dropped_to(word: Instruction, prefix: Instruction | None) -> int:
+    """Return the largest LEN for which an instruction is dropped, as a dimension of it is zero.
+
+    A dropped instruction does not count where a BARRIER counts unfinished ones. 0 is never.
+    """
+    fields = [word.m, word.n]
+    if word.opcode == Opcode.KV_READ:
+        fields = [word.k]
+    elif word.opcode not in (Opcode.GEMM, Opcode.SOFTMAX):
+        fields = []
+    base = Prefix.of(prefix).base
+    return max((base + (field >> 11 & 1) for field in fields if is_dynamic(field)), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """An instruction that may be under way: its number on its engine, and when it is dropped."""
+
+    number: int
+    touched: Footprint
+    dropped_to: int
+
+
 @dataclass
 class Board:
     """The instructions that may still be under way, by engine, oldest first."""
 
-    open: dict[Engine, list[Footprint]] = field(default_factory=lambda: {e: [] for e in ENGINES})
+    open: dict[Engine, list[_Open]] = field(default_factory=lambda: {e: [] for e in ENGINES})
     issued: dict[Engine, int] = field(default_factory=lambda: dict.fromkeys(ENGINES, 0))
 
     def needed(self, engine: Engine, touched: Footprint) -> dict[Engine, int]:
         """Return {engine: n} of the barriers that an instruction of `engine` must wait for."""
         waits = {}
         for other, queue in self.open.items():
-            for n, older in enumerate(reversed(queue)):
-                if older.before(touched, same_engine=other == engine):
-                    waits[other] = min(n, BARRIER_MOST)
-                    break
+            conflicts = [
+                self._younger(queue, at)
+                for at, older in enumerate(queue)
+                if older.touched.before(touched, same_engine=other == engine)
+            ]
+            if conflicts:
+                waits[other] = min(*conflicts, BARRIER_MOST)
         return waits
 
-    def issue(self, engine: Engine, touched: Footprint) -> None:
+    @staticmethod
+    def _younger(queue: list[_Open], at: int) -> int:
+        """Return how many younger ones are unfinished for sure if number `at` of a queue is."""
+        limit = queue[at].dropped_to
+        return sum(younger.dropped_to <= limit for younger in queue[at + 1 :])
+
+    def issue(self, engine: Engine, touched: Footprint, dropped_to: int = 0) -> None:
         """Note an instruction."""
-        self.open[engine].append(touched)
+        self.open[engine].append(_Open(self.issued[engine], touched, dropped_to))
         self.issued[engine] += 1
 
     def wait(self, engine: Engine, n: int = 0) -> None:
         """Note that at most n instructions of an engine are still under way."""
         queue = self.open[engine]
-        self.open[engine] = queue[len(queue) - n :] if n else []
+        self.open[engine] = [one for at, one in enumerate(queue) if self._younger(queue, at) < n]
+
+    def busy(self, engine: Engine) -> bool:
+        """Whether an instruction that touches anything here may be under way on an engine."""
+        return any(one.touched != Footprint() for one in self.open[engine])
 
     def complete(self, engine: Engine) -> int:
-        """Return how many instructions of an engine are known to be complete."""
-        return self.issued[engine] - len(self.open[engine])
+        """Return how many of the first instructions of an engine are known to be complete."""
+        queue = self.open[engine]
+        return queue[0].number if queue else self.issued[engine]

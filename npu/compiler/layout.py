@@ -69,6 +69,7 @@ class Pass:
         unit_rows: rows of a unit.
         listed: tokens come as a list of ids, and not as the last token.
         logits: the head's outputs go to memory.
+        skip: rows before those of the pass that are fetched too, as a list begins at a whole word.
 
     """
 
@@ -78,10 +79,17 @@ class Pass:
     unit_rows: int
     listed: bool
     logits: bool
+    skip: int = 0
 
 
 def make_pass(
-    shape: Shape, rows: int, keys: int, *, listed: bool = False, logits: bool = False
+    shape: Shape,
+    rows: int,
+    keys: int,
+    *,
+    listed: bool = False,
+    logits: bool = False,
+    skip: int = 0,
 ) -> Pass:
     """Return a pass of consecutive positions.
 
@@ -89,8 +97,8 @@ def make_pass(
     rows of a unit.
     """
     if rows == 1:
-        return Pass(1, keys, shape.kv_heads, shape.group, listed, logits)
-    return Pass(rows, keys, shape.heads, rows, listed, logits)
+        return Pass(1, keys, shape.kv_heads, shape.group, listed, logits, skip)
+    return Pass(rows, keys, shape.heads, rows, listed, logits, skip)
 
 
 def choices(shape: Shape, work: Pass, edge: int) -> Iterator[Choice]:
@@ -151,7 +159,7 @@ def _buffers(shape: Shape, work: Pass, choice: Choice, edge: int) -> list[Buffer
     score = work.unit_rows * score_pitch(work.keys)
     tile = choice.piece * up(shape.head_dim, edge)
     result = [
-        Buffer("x", residual, EMBED, HEAD),
+        Buffer("x", residual + work.skip * shape.residual_pitch, EMBED, HEAD),
         Buffer("norm1", rows * up(shape.hidden), NORM1, QKV),
         Buffer("qkv", rows * shape.qkv_pitch, QKV, ATTENTION),
         Buffer("ctx", rows * shape.ctx_pitch, ATTENTION, PROJ),
@@ -162,7 +170,7 @@ def _buffers(shape: Shape, work: Pass, choice: Choice, edge: int) -> list[Buffer
         Buffer("tiles", choice.slots * tile, NORM1, DOWN if rows == 1 else ATTENTION),
     ]
     if work.listed:
-        result.append(Buffer("ids", up(4 * rows), EMBED, EMBED))
+        result.append(Buffer("ids", up(4 * (work.skip + rows)), EMBED, EMBED))
     if shape.positions:
         result.append(Buffer("positions", residual, EMBED, DOWN if rows == 1 else EMBED))
     if shape.rope:

@@ -227,17 +227,22 @@ def compile_model(
     """
     chip = limits or Limits()
     shape = Shape.of(model)
-    check_limits(chip)
-    check_shape(shape, chip)
-    if cache not in ("auto", "sram", "memory"):
-        raise CompileError(f"cache: given {cache!r}, allowed 'auto', 'sram', 'memory'")
-    check_image(shape, chip.edge)
-    layout = place_cache(shape, chip, cache)
+    layout = plan_model(shape, chip, cache)
     image = build_image(model, chip.edge)
     sections = build_sections(model)
     return CompiledModel(
         shape, chip, image.stream, image.shares, sections, layout, dict(model.scales)
     )
+
+
+def plan_model(shape: Shape, limits: Limits, place: Place) -> CacheLayout:
+    """Return where the cache goes. Raises CompileError if anything does not fit the chip."""
+    check_limits(limits)
+    check_shape(shape, limits)
+    if place not in ("auto", "sram", "memory"):
+        raise CompileError(f"cache: given {place!r}, allowed 'auto', 'sram', 'memory'")
+    _check_image(shape, limits.edge)
+    return _place_cache(shape, limits, place)
 
 
 def image_bytes(shape: Shape, edge: int) -> int:
@@ -256,7 +261,7 @@ def image_bytes(shape: Shape, edge: int) -> int:
     return size + shape.context * up(2 * shape.head_dim) * shape.rope
 
 
-def check_image(shape: Shape, edge: int) -> None:
+def _check_image(shape: Shape, edge: int) -> None:
     """Raise CompileError if stream and tables exceed the address space."""
     size = image_bytes(shape, edge)
     if size > MEMORY_BYTES:
@@ -266,7 +271,7 @@ def check_image(shape: Shape, edge: int) -> None:
         )
 
 
-def place_cache(shape: Shape, limits: Limits, place: Place) -> CacheLayout:
+def _place_cache(shape: Shape, limits: Limits, place: Place) -> CacheLayout:
     """Return where the cache goes, with room left for the programs. Raises CompileError."""
     if place != "memory":
         try:
@@ -287,6 +292,6 @@ def _check_room(shape: Shape, limits: Limits, room: int, rows: int) -> None:
     find_layout(shape, step, limits, room, "a decode step")
     rows = min(rows, shape.context, limits.acc_rows)
     last = shape.context - rows
-    work, _ = choose_chunk(shape, limits, room, last, rows, None, logits=True)
+    work, _ = choose_chunk(shape, limits, room, last, rows, None, True)
     if work.rows < rows:
         raise CompileError(f"a chunk of {rows} rows: only {work.rows} fit into {room} bytes")

@@ -4,7 +4,6 @@
 from npu.compiler.attention import Keys
 from npu.compiler.builder import ProgramBuilder
 from npu.compiler.decoder import Decoder
-from npu.compiler.errors import CompileError
 from npu.compiler.layout import Layout, Pass, find_layout, layouts, make_pass, overlaps
 from npu.compiler.shape import Shape
 from npu.compiler.stream import Share
@@ -13,8 +12,10 @@ from npu.isa.operands import Limits
 
 STEP = 16
 """Chunks are multiples of this many rows, if as many fit."""
-SMALL = (8, 4)
-"""Chunks for decoders whose rows are so wide that fewer fit; ids are read from whole words."""
+SMALL = (8, 4, 2, 1)
+"""Chunks for decoders whose rows are so wide that fewer fit."""
+IDS = 4
+"""Ids in a word of memory, where a list begins."""
 ENOUGH = 32
 """From so many rows on a chunk keeps the array busier than the bus: wider ones must gain more."""
 
@@ -49,7 +50,7 @@ def emit_prefill(
     used = done = 0
     while done < rows:
         work, layout = choose_chunk(
-            shape, builder.limits, room, start + done, rows - done, most, logits=logits
+            shape, builder.limits, room, start + done, rows - done, most, logits, done % IDS
         )
         used = max(used, layout.sram_bytes)
         builder.comment(f"rows {done} to {done + work.rows - 1}")
@@ -74,21 +75,19 @@ def choose_chunk(
     pos: int,
     left: int,
     most: int | None,
-    *,
     logits: bool,
+    skip: int = 0,
 ) -> tuple[Pass, Layout]:
-    """Return the next chunk, at position `pos` with `left` rows to go. Raises CompileError."""
+    """Return the next chunk, at position `pos` with `left` rows to go. Raises CompileError.
+
+    `skip` is the number of ids before its first one in the same word.
+    """
     first = shape.first_key(pos, limits.edge)
     limit = min(limits.acc_rows, most or limits.acc_rows)
-    sizes = [*range(limit // STEP * STEP, 0, -STEP), *SMALL]
-    allowed = [size for size in sizes if size <= limit]
-    if not allowed:
-        raise CompileError(
-            f"chunks of at most {limit} rows: allowed are {SMALL[-1]} and more (accumulators "
-            f"{limits.acc_rows} rows)"
-        )
-    for size in dict.fromkeys(min(size, left) for size in allowed):
-        work = make_pass(shape, size, pos + size - first, listed=True, logits=logits)
+    sizes = [*range(limit // STEP * STEP, 0, -STEP), *(size for size in SMALL if size <= limit)]
+    for size in dict.fromkeys(min(size, left) for size in sizes):
+        keys = pos + size - first
+        work = make_pass(shape, size, keys, listed=True, logits=logits, skip=skip)
         for layout in layouts(shape, work, limits):
             good = size <= ENOUGH or overlaps(layout.choice)
             if good and layout.sram_bytes <= room:
