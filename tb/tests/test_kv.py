@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 import cocotb
@@ -42,8 +41,7 @@ async def run_program(
     bench: Bench, program: Sequence[Instruction], in_memory: bool, stream: bytes = b""
 ) -> Execution:
     """Run a program that must not be refused."""
-    start = bench.load(program, stream, bases=DMA_BASES)
-    start = replace(start, kv_in_memory=in_memory)
+    start = bench.load(program, stream, bases=DMA_BASES, kv_in_memory=in_memory)
     execution = await bench.run(program, start, limit=4_000_000)
     assert execution.finish.error is None, str(execution.finish.error)
     return execution
