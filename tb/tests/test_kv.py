@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 import cocotb
@@ -42,8 +41,7 @@ async def run_program(
     bench: Bench, program: Sequence[Instruction], in_memory: bool, stream: bytes = b""
 ) -> Execution:
     """Run a program that must not be refused."""
-    start = bench.load(program, stream, bases=DMA_BASES)
-    start = replace(start, kv_in_memory=in_memory)
+    start = bench.load(program, stream, bases=DMA_BASES, kv_in_memory=in_memory)
     execution = await bench.run(program, start, limit=4_000_000)
     assert execution.finish.error is None, str(execution.finish.error)
     return execution
@@ -166,28 +164,27 @@ async def test_kv_bus_errors(dut: Dut) -> None:
     registers = (
         f"SET KVBASE v={OUTPUT}\nSET KVHEAD v={pitch}\nSET KVCAP v=200\nSET POS v={edge - 1}\n"
     )
-    read = bench.load(
-        assemble(
-            f"{registers} KV_READ dst=0x0 layer=0 N=64 K={edge + 3} heads=0..1\nEND"
-        ).instructions
-    )
-    append = bench.load(
-        assemble(f"{registers} KV_APPEND src0=0x0 layer=0 N=64 K=3 heads=0..1\nEND").instructions
-    )
+    read = assemble(
+        f"{registers} KV_READ dst=0x0 layer=0 N=64 K={edge + 3} heads=0..1\nEND"
+    ).instructions
+    append = assemble(
+        f"{registers} KV_APPEND src0=0x0 layer=0 N=64 K=3 heads=0..1\nEND"
+    ).instructions
     words = (0, stripe - 16, stripe + tile, pitch + 528, pitch + stripe + 2 * edge)
     for latency in (1, 100):
         for word in words:
             at = OUTPUT + word
             fails = {"error_first": at, "error_last": at + 15}
             await bench.set_knobs(Knobs(read_error=1, read_latency=latency, **fails))
-            await run_stopped(bench, read, ErrorReport(ErrorCode.READ_ERROR, Engine.LD, 4, at))
+            report = ErrorReport(ErrorCode.READ_ERROR, Engine.LD, 4, at)
+            await run_stopped(bench, bench.load(read), report)
         # One row of the first stripe and two of the second, each in every tile
         for burst, rows in ((tile - edge, 1), (pitch + stripe + tile, 2)):
             at = OUTPUT + burst + rows * edge - 16
             fails = {"error_first": at, "error_last": at + 15}
             await bench.set_knobs(Knobs(write_error=1, write_latency=latency, **fails))
             report = ErrorReport(ErrorCode.WRITE_ERROR, Engine.ST, 4, OUTPUT + burst)
-            await run_stopped(bench, append, report)
+            await run_stopped(bench, bench.load(append), report)
     await bench.set_knobs(Knobs())
     await next_program_runs(bench)
 
