@@ -8,8 +8,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from golden import session
@@ -79,8 +81,9 @@ def test_sampled_is_the_network() -> None:
     model = _model()
     chip, plan = _placed(model, PROMPT, logits=True)
     plan = Plan.of_json(json.loads(json.dumps(plan.to_json())))
-    settings = {"unit": model.scales["logits"], "temperature": 0.9, "top_k": 9, "seed": 5}
-    seen: list[np.ndarray] = []
+    settings: dict[str, Any] = {"unit": model.scales["logits"], "temperature": 0.9}
+    settings |= {"top_k": 9, "seed": 5}
+    seen: list[npt.NDArray[np.int16]] = []
     generated = asyncio.run(
         generate.sampled(
             chip, plan, 12, Sampler(**settings).choose, on_token=lambda _, row: seen.append(row)
