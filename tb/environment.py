@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 import cocotb
 import numpy as np
@@ -19,7 +20,7 @@ from npu.isa import Instruction
 from npu.regs.generated import CHIP_FIELDS, ChipReg
 from tb import coverage, logs
 from tb.dut import Dut
-from tb.host import Finish, Host, HostError
+from tb.host import Finish, Generated, Host, HostError
 from tb.knobs import Knobs
 from tb.memory import Memory
 from tb.python_memory import PythonMemory
@@ -39,6 +40,21 @@ PROGRAM, STREAM = 0x0040_0000, 0x0080_0000
 """Where `Bench.load` puts the program and the parameter stream."""
 DEFAULT_LIMIT = 200_000
 """Cycles that a program of a test may take unless the test says otherwise."""
+
+
+class Registers(TypedDict, total=False):
+    """Machine registers that a program starts with, under the names of `StartState`."""
+
+    token: int
+    window: int
+    loop_left: int
+    eos: int
+    kv_base: int
+    kv_layer: int
+    kv_head: int
+    kv_voff: int
+    kv_cap: int
+    kv_in_memory: bool
 
 
 class BackEnd(Enum):
@@ -150,13 +166,14 @@ class Bench:
         bases: tuple[int, ...] = (INPUT, OUTPUT, 0, 0, 0, 0, 0, 0),
         pos: int = 0,
         length: int | None = None,
+        **registers: Unpack[Registers],
     ) -> StartState:
         """Put program and stream into memory and return how to start it."""
         self.memory.stage(PROGRAM, b"".join(word.encode() for word in program))
         if stream:
             self.memory.stage(STREAM, stream)
         words = len(program) if length is None else length
-        return StartState(PROGRAM, words, STREAM, len(stream), bases, pos)
+        return StartState(PROGRAM, words, STREAM, len(stream), bases, pos, **registers)
 
     async def run(
         self,
@@ -197,6 +214,9 @@ class Bench:
         trace = self._trace.take()
         compare_writes(Writes.of_model(model), writes, program, locate)
         compare_errors(model.error, finish.error)
+        generated = Generated(model.out_count, model.token, model.pos)
+        if finish.generated != generated:
+            raise MismatchError(f"registers: expected {generated}, actual {finish.generated}")
         compare_images(sram, actual_sram, "SRAM")
         compare_images(memory, self.memory.data, "memory")
         if finish.counters.instructions != model.executed:
@@ -217,11 +237,11 @@ class Bench:
         bases: tuple[int, ...] = (INPUT, OUTPUT, 0, 0, 0, 0, 0, 0),
         pos: int = 0,
         limit: int = DEFAULT_LIMIT,
+        **registers: Unpack[Registers],
     ) -> Execution:
         """`load` and `run` in one."""
-        return await self.run(
-            program, self.load(program, stream, bases=bases, pos=pos), limit=limit
-        )
+        start = self.load(program, stream, bases=bases, pos=pos, **registers)
+        return await self.run(program, start, limit=limit)
 
     def _save_hits(self) -> None:
         text = json.dumps(self.hits.counts, indent=1, sort_keys=True)

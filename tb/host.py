@@ -64,17 +64,34 @@ class Counters:
 
 
 @dataclass(frozen=True)
+class Generated:
+    """What a program leaves in its registers for the host.
+
+    Attributes:
+        out_count: tokens written, OUTCNT.
+        token: TOKEN.
+        pos: POS.
+    """
+
+    out_count: int
+    token: int
+    pos: int
+
+
+@dataclass(frozen=True)
 class Finish:
     """How a program ended, as the host sees it.
 
     Attributes:
         error: what the status registers say, None without an error.
+        generated: the machine's registers at the end.
         counters: the performance counters.
         seconds: processor time of the simulation from start to interrupt.
         python_entries: how often the simulator entered Python in that time.
     """
 
     error: ErrorReport | None
+    generated: Generated
     counters: Counters
     seconds: float
     python_entries: int
@@ -128,6 +145,16 @@ def start_writes(start: StartState) -> list[tuple[int, int]]:
         SeqReg.DDR_BASE_WGT: start.stream_base,
         SeqReg.STREAM_LEN: start.stream_len,
         SeqReg.POS: start.pos,
+        SeqReg.TOKEN: start.token,
+        SeqReg.WINDOW: start.window,
+        SeqReg.LOOPLEFT: start.loop_left,
+        SeqReg.EOS: start.eos,
+        SeqReg.DDR_BASE_KV: start.kv_base,
+        SeqReg.KVLAYER: start.kv_layer,
+        SeqReg.KVHEAD: start.kv_head,
+        SeqReg.KVVOFF: start.kv_voff,
+        SeqReg.KVCAP: start.kv_cap,
+        SeqReg.KV_CTRL: SEQ_FIELDS["KV_CTRL_IN_MEMORY"].put(start.kv_in_memory),
         SeqReg.DDR_BASE_ACT: start.bases[0],
         SeqReg.DDR_BASE_OUT: start.bases[1],
     }
@@ -253,6 +280,11 @@ class Host:
             await self.read_seq(SeqReg.ERROR_ADDR),
         )
 
+    async def generated(self) -> Generated:
+        """Return what the current or last program left in its registers."""
+        registers = (SeqReg.OUTCNT, SeqReg.LAST_TOKEN, SeqReg.LAST_POS)
+        return Generated(*[await self.read_seq(register) for register in registers])
+
     async def counters(self) -> Counters:
         """Return the performance counters; the chip must be idle."""
         values = {register: await self.read_chip(register) for register in _COUNTERS}
@@ -272,7 +304,8 @@ class Host:
         await self.start_program(start)
         seconds, entries = await self.wait_interrupt(limit_cycles)
         await self.write_chip(ChipReg.IRQ_STATUS, 1)
-        return Finish(await self.status(), await self.counters(), seconds, entries)
+        error, generated = await self.status(), await self.generated()
+        return Finish(error, generated, await self.counters(), seconds, entries)
 
 
 _STATUS_FIELDS = ("DONE", "BUSY", "ERROR", "ERROR_CODE", "ERROR_ENGINE")

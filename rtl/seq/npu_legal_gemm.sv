@@ -69,7 +69,7 @@ module npu_legal_gemm
 
     bad_operand = stream && !has_d && word_i.src1 != '0;
     bad_operand |= has_d && mode_word && !stream && !has_prefix_i;
-    bad_operand |= word_i.flags[FlagAccumulate] && !mode.out[1] && gemm_d(
+    bad_operand |= word_i.flags[FlagAccumulate] && mode.out != 2'd2 && gemm_d(
         word_i, mode, has_prefix_i, prefix_i
     ) == word_i.dst;
     bad_operand |= mode_word && requant && mode.q == 2'd0 &&

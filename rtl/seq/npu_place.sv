@@ -118,7 +118,7 @@ module npu_place
   // ---------------------------------------------------------------------------------------------
   // Sums, in words
   // ---------------------------------------------------------------------------------------------
-  sum_t place_q;  // of the first head at position 0, then of the first position; EMBED: of the row
+  sum_t place_q;  // of the first head at position 0, then of the first position; EMBED: of row 0
   sum_t last_q;  // of the last head at position 0
   sum_t end_q;  // of the piece of the last head
   sum_t stage_q;  // of the first position in the first head's staging tiles
@@ -130,16 +130,12 @@ module npu_place
   assign kv_start = sum_t'(regs_i.kvbase[31:4]) +
                     (word.flags[FlagV] ? sum_t'(regs_i.kvvoff[31:4]) : '0);
 
-  // Rows of EMBED: the transfer is outside if its last row is; the error names the first such row.
-  logic [SumW+4:0] row_place;
   mem_addr_t base;
-  logic off_words, rows_outside, row_outside, seek;
-  assign base         = regs_i.base[embed.base];
-  assign row_place    = {1'b0, place_q, 4'b0};
-  assign off_words    = base[3:0] != '0;
-  assign rows_outside = row_place + (SumW + 5)'(entry_i.span) > MemBytes;
-  assign row_outside  = row_place + (SumW + 5)'(word.n) > MemBytes;
-  assign seek         = is_embed && !off_words && rows_outside && !row_outside && !is_list;
+  logic off_words;
+  logic [SumW+4:0] rows_end;  // of EMBED, in bytes
+  assign base      = regs_i.base[embed.base];
+  assign off_words = base[3:0] != '0;
+  assign rows_end  = {1'b0, place_q, 4'b0} + (SumW + 5)'(entry_i.span);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -199,8 +195,7 @@ module npu_place
           place_q <= sum_t'(base[31:4]) + product_q;
           state_q <= StDone;
         end
-        StDone:  if (seek) place_q <= place_q + sum_t'(row_words);
-        default: state_q <= StLayer;
+        default: ;
       endcase
     end
   end
@@ -212,7 +207,7 @@ module npu_place
   assign in_sram       = regs_i.cache_in_sram;
   assign stage_outside = staged && stage_end_q > sum_t'(SramWords);
 
-  assign ready_o       = state_q == StDone && !seek;
+  assign ready_o       = state_q == StDone;
   assign mem_o         = {place_q[27:0], is_embed ? base[3:0] : 4'b0};
   assign stage_o       = stage_q[15:0];
 
@@ -221,7 +216,7 @@ module npu_place
     bad_address_o = 1'b0;
     error_addr_o  = {last_q[27:0], 4'b0};
     if (is_embed) begin
-      bad_address_o = !is_list && (off_words || rows_outside);
+      bad_address_o = !is_list && (off_words || rows_end > MemBytes);
       error_addr_o  = mem_o;
     end else begin
       bad_address_o = !in_sram && end_q > MemWords;

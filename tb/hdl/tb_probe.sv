@@ -171,9 +171,11 @@ module tb_probe #(
   function automatic state_e sequencer_state();
     if (!tb_top.dut.u_core.busy_o || `DISPATCH.end_o) return StateIdle;
     if (!`DISPATCH.entry_valid_i) return StateFetch;
-    if (`DISPATCH.fire_o) return StateWork;
-    if (`DISPATCH.is_engine && !`DISPATCH.cmd_ready_i[`DISPATCH.engine]) return StateQueueFull;
-    if (`DISPATCH.word.opcode == npu_isa_pkg::OpBarrier) return StateBarrier;
+    if (`DISPATCH.fire_o || !`DISPATCH.resolved) return StateWork;
+    if (`DISPATCH.is_engine && !`DISPATCH.nothing && !`DISPATCH.cmd_ready_i[`DISPATCH.engine])
+      return StateQueueFull;
+    if (`DISPATCH.word.opcode inside {npu_isa_pkg::OpBarrier, npu_isa_pkg::OpArgmax})
+      return StateBarrier;
     if (`DISPATCH.word.opcode == npu_isa_pkg::OpEnd) return StateEnd;
     return StateTicket;
   endfunction

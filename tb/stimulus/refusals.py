@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Legal words of every built opcode, and words that every chip refuses for their fields.
+"""Legal words of every opcode, and words that every chip refuses for their fields.
 
 The legal ones are the forms that have operands, prefix operands or checks of their own; tests take
 them apart one field at a time. The refused ones are the combinations that docs/reference/isa.md
@@ -31,6 +31,11 @@ FORMS = """
     GEMM dst=0x1000 src0=0x2000 src1=0x3000 M=4 N=20 K=16 q=tensor op=mul mul=77 sh=9 d=0x4000
     GEMM dst=0x1000 src0=0x2000 src1=0x4000 M=4 N=20 K=16 B=stream q=ch bias op=add out=i16 dp=64
     GEMM dst=0x1000 src0=0x2000 M=4 N=20 K=16 B=stream q=ch table relu
+    GEMM src0=0x2000 src1=0x3000 M=1 N=20 K=16 q=tensor out=none argmax
+    GEMM dst=0x1000 src0=0x2000 M=1 N=20 K=16 B=stream q=ch out=i16 argmax
+    GEMM dst=0x1000 src0=0x2000 src1=0x3000 M=4 N=len<=32 K=16 B=tile T out=i32 base=16
+    GEMM dst=0x1000 src0=0x2000 src1=0x3000 M=4 N=16 K=len-1<=32 B=tile q=tensor
+    GEMM dst=0x1000 src0=0x2000 M=len<=16 N=20 K=16 B=stream q=ch
     VEC op=mul dst=0x1000 src0=0x2000 src1=0x3000 M=3 N=50 sh=7 ap=80
     VEC op=add dst=0x1000 src0=0x2000 src1=0x3000 M=3 N=50 A=i16 out=i16
     VEC op=scale_shift dst=0x1000 src0=0x2000 M=3 N=50 scale=-77 sh=5 A=i16 out=i8
@@ -45,9 +50,26 @@ FORMS = """
     LAYERNORM dst=0x1000 src0=0x2000 M=2 N=40 stream
     GELU dst=0x1000 src0=0x2000 src1=0x3000 M=2 N=40
     GELU dst=0x1000 src0=0x2000 M=2 N=40 stream cp=64
+    RMSNORM dst=0x1000 src0=0x2000 src1=0x3000 M=2 N=40 ap=96
+    RMSNORM dst=0x1000 src0=0x2000 M=len<=16 N=40 out=i16 stream
+    SILU dst=0x1000 src0=0x2000 src1=0x3000 M=2 N=40 cp=64
+    SILU dst=0x1000 src0=0x2000 M=len-1<=16 N=40 stream
+    ROPE dst=0x1000 src0=0x2000 src1=0x3000 M=3 N=18 K=2 cp=96
+    ROPE dst=0x1000 src0=0x2000 src1=0x3000 M=len<=16 N=18 K=2 pairs bp=64
+    SOFTMAX dst=0x1000 src0=0x2000 src1=0x3000 M=4 N=len<=64 out=u16 causal
+    KV_APPEND src0=0x2000 layer=0 N=20 K=3 heads=1..2 ap=96
+    KV_APPEND dst=0x1000 src0=0x2000 hp=0x800 layer=1 N=20 K=3 heads=0..1 v stage base=32
+    KV_READ dst=0x1000 layer=1 N=20 K=5 heads=0..1 v cp=0x800
+    KV_READ dst=0x1000 layer=1 N=20 K=len-1<=32 heads=0..1 base=32
+    EMBED dst=0x1000 M=1 N=40 b=2 idx=token
+    EMBED dst=0x1000 src0=0x2000 M=3 N=40 b=2 idx=list pitch=64
+    EMBED dst=0x1000 M=3 N=40 b=3 idx=pos cp=64
+    ARGMAX b=1
+    LOOP to=0
     BARRIER gemm n=2
     SET BASE3 v=0x1000
     SET POS v=5
+    SET KVHEAD v=0x100 add
     SET STREAM v=0
     NOP
     END
@@ -97,6 +119,11 @@ _ADD, _MUL = 1, 2
 
 _LOAD = Instruction(Opcode.DMA_LOAD, m=1, n=16)
 _VEC = Instruction(Opcode.VEC, dst=0x10, m=2, n=16, imm=VecOp.ADD)
+_RMS = Instruction(Opcode.RMSNORM, dst=0x100, src1=0x200, m=4, n=16)
+_SILU = Instruction(Opcode.SILU, dst=0x100, src1=0x200, m=4, n=16)
+_APPEND = Instruction(Opcode.KV_APPEND, src0=0x100, n=16, k=1)
+_READ = Instruction(Opcode.KV_READ, dst=0x100, n=16, k=1)
+_EMBED = Instruction(Opcode.EMBED, dst=0x100, m=1, n=16)
 _SOFTMAX = Instruction(Opcode.SOFTMAX, dst=0x100, src1=0x200, m=4, n=16, imm=2)
 _NORM = Instruction(Opcode.LAYERNORM, dst=0x100, src1=0x200, m=4, n=16)
 _GELU = Instruction(Opcode.GELU, dst=0x100, src1=0x200, m=4, n=16)
@@ -138,8 +165,9 @@ FORBIDDEN: dict[str, list[Group]] = {
         [_gemm(_REQUANT, q=_TENSOR, fmt=1)],
     ],
     "GEMM: argmax and out 3": [
-        [_gemm(_REQUANT, q=_TENSOR, argmax=1)],
         [_gemm(_REQUANT, q=_TENSOR, out=_NONE)],
+        [replace(_gemm(_REQUANT, q=_TENSOR, out=_NONE), dst=0)],
+        [_pfx(cp=1), replace(_gemm(_REQUANT, q=_TENSOR, out=_NONE, argmax=1), dst=0, m=1)],
         [_gemm(_REQUANT, q=_TENSOR, out=_NONE, argmax=1)],
         [_gemm(0, out=_INT32, argmax=1)],
     ],
@@ -179,6 +207,10 @@ FORBIDDEN: dict[str, list[Group]] = {
         [_pfx(d=0x100), _gemm(_ACC | _REQUANT, q=_TENSOR)],
         [_pfx(d=0x100), _gemm(_ACC | _REQUANT, q=_TENSOR, out=_INT16)],
         [_gemm(_ACC | _REQUANT, 0x100, q=_CHANNEL, b_form=_STREAM)],
+        [
+            _pfx(ap=1),
+            replace(_gemm(_ACC | _REQUANT, q=_TENSOR, out=_NONE, argmax=1), dst=0, m=1),
+        ],
     ],
     "GEMM: q = 0 with mul outside 1..32767": [
         [_gemm(_REQUANT)],
@@ -218,12 +250,21 @@ FORBIDDEN: dict[str, list[Group]] = {
     "SOFTMAX: src1 with probabilities": [[replace(_SOFTMAX, imm=0)]],
     "LAYERNORM: src1 with stream": [[replace(_NORM, imm=1)], [replace(_NORM, imm=3)]],
     "GELU: src1 with stream": [[replace(_GELU, imm=1)]],
+    "RMSNORM: src1 with stream": [[replace(_RMS, imm=1)], [replace(_RMS, imm=3)]],
+    "SILU: src1 with stream": [[replace(_SILU, imm=1)]],
+    "KV_APPEND: staging without STAGE": [[replace(_APPEND, dst=1)], [replace(_APPEND, src1=1)]],
+    "K/V: base no multiple of 16": [
+        *([_pfx(base=base), _APPEND] for base in (1, 8, 0x8008)),
+        *([_pfx(base=base), _READ] for base in (1, 8, 0x8008)),
+    ],
+    "EMBED: index 3": [[replace(_EMBED, imm=3 << 4)]],
+    "EMBED: src0 without a list": [[replace(_EMBED, src0=1, imm=at << 4)] for at in (0, 2)],
     "BARRIER: mask bits from 6": [[Instruction(Opcode.BARRIER, m=1 << bit)] for bit in (6, 7, 15)],
     "BARRIER: n above 4": [[Instruction(Opcode.BARRIER, n=n)] for n in (5, 8, 0x8000)],
-    "SET: a register that is unlisted or not built": [
+    "SET: an unlisted register": [
         [_set(number)]
-        for number in (*range(32), 0x100, 0x8000, 0x8010, 0xFFFF)
-        if number not in (SetReg.POS, SetReg.STREAM, *range(SetReg.BASE0, SetReg.BASE7 + 1))
+        for number in (*range(64), 0x100, 0x8000, 0x8010, 0xFFFF)
+        if number not in set(SetReg)
     ],
     "SET: ADD with STREAM": [[_set(SetReg.STREAM, 64, flags=1)]],
     "PFX: before an opcode without prefix": [
@@ -232,6 +273,8 @@ FORBIDDEN: dict[str, list[Group]] = {
             Instruction(Opcode.NOP),
             Instruction(Opcode.BARRIER),
             _set(SetReg.POS),
+            Instruction(Opcode.ARGMAX),
+            Instruction(Opcode.LOOP),
             _pfx(),
             Instruction(Opcode.END),
         )

@@ -8,8 +8,7 @@ every engine and the stream runs without a reset between and is compared as well
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
 import cocotb
@@ -22,124 +21,21 @@ from npu.isa.fields import WORD_FIELDS
 from npu.isa.legality import check
 from npu.isa.operands import Limits, Prefix, share_bytes, sram_operands
 from tb.dut import Dut
-from tb.environment import DEFAULT_LIMIT, INPUT, OUTPUT, Bench
-from tb.stimulus.refusals import FORBIDDEN, FORMS, Group, groups
+from tb.environment import DEFAULT_LIMIT, INPUT, OUTPUT
+from tb.refusals import (
+    BASES,
+    END,
+    NOP,
+    OLDER,
+    WORD,
+    YOUNGER,
+    Refusals,
+    changed,
+    forms,
+)
+from tb.stimulus.refusals import FORBIDDEN, Group, groups
 
-END = Instruction(Opcode.END)
-NOP = Instruction(Opcode.NOP)
-WORD = 16
 FIELDS = ("flags", "dst", "src0", "src1", "m", "n", "k", "imm")
-BASES = (INPUT, OUTPUT, 0x10, 0, 0, 0, 0, 0)
-
-OLDER = assemble("VEC op=relu dst=0x18000 src0=0x18100 M=3 N=40\nNOP").instructions
-"""Goes before what is refused, and must finish."""
-YOUNGER = assemble("VEC op=relu dst=0x19000 src0=0x18100 M=3 N=40\nEND").instructions
-"""Goes behind what is refused, and must not begin."""
-RECOVERY = assemble("""
-    DMA_LOAD dst=0x8000 M=4 N=64 b=0
-    BARRIER ld
-    GEMM dst=0x8800 src0=0x8000 M=4 N=16 K=64 B=stream q=ch bias
-    VEC op=mul dst=0x9000 src0=0x8000 src1=0x8100 M=2 N=40 sh=3
-    SOFTMAX dst=0x9800 src0=0xA000 src1=0xA800 M=2 N=20 out=u16
-    LAYERNORM dst=0xB000 src0=0xB800 M=2 N=32 stream
-    GELU dst=0xC000 src0=0xC800 M=1 N=16 stream
-    BARRIER
-    DMA_STORE dst=0x8800 M=4 N=16 b=1
-    END
-""").instructions
-"""A correct program: every engine, the stream, input from and output to memory."""
-
-
-@dataclass
-class Refusals:
-    """Runs programs that must be refused, each followed by the correct one."""
-
-    bench: Bench
-
-    @classmethod
-    async def start(cls, dut: Dut) -> Refusals:
-        """Reset the chip; it is the last reset of the test."""
-        return cls(await Bench.start(dut))
-
-    @property
-    def limits(self) -> Limits:
-        """Return the sizes of the chip for the static checker."""
-        config = self.bench.config
-        return Limits(config.array_dim, config.sram_bytes, config.acc_rows, config.norm_max)
-
-    def outside(self, words: Group) -> int:
-        """Return the byte address of the first operand, in the order of checks, that is outside."""
-        prefix = Prefix.of(words[0] if len(words) == 2 else None)
-        operands = sram_operands(words[-1], prefix, self.limits.edge)
-        return next(o.address for o in operands if o.end > self.limits.sram_bytes)
-
-    async def recover(self) -> None:
-        """Run the correct program on new input and compare it."""
-        bench = self.bench
-        stream = bench.random.integers(0, 256, shares(RECOVERY, self.limits.edge), np.uint8)
-        bench.memory.stage(INPUT, bench.random.integers(0, 256, 256, np.uint8))
-        execution = await bench.execute(RECOVERY, stream.tobytes())
-        assert execution.finish.error is None, execution.finish.error
-
-    async def run(
-        self,
-        words: Sequence[Instruction],
-        error: ErrorReport | None,
-        *,
-        stream: bytes = b"",
-        bases: tuple[int, ...] = BASES,
-        length: int | None = None,
-    ) -> None:
-        """Run a whole program that ends as told, then the correct one."""
-        start = self.bench.load(words, stream, bases=bases, length=length)
-        found = (await self.bench.run(words, start)).finish.error
-        assert found == error, f"given {found}, wanted {error} of {words}"
-        await self.recover()
-
-    async def refused(
-        self,
-        words: Group,
-        code: ErrorCode,
-        address: int = 0,
-        *,
-        stream: bytes = b"",
-        bases: tuple[int, ...] = BASES,
-        statically: bool = True,
-    ) -> None:
-        """Run `words` with neighbours; the last one must be refused.
-
-        `statically`: the assembler's checker must give the same code for it.
-        """
-        if statically:
-            prefix = words[0] if len(words) == 2 else None
-            found = check(words[-1], prefix, self.limits)
-            assert found is not None and found[0] == code, f"{words}: checker says {found}"
-        program = [*OLDER, *words, *YOUNGER]
-        error = ErrorReport(code, Engine.SEQ, len(OLDER) + len(words) - 1, address)
-        await self.run(program, error, stream=stream, bases=bases)
-
-    async def accepted(self, words: Group) -> None:
-        """Run `words` with a stream that holds just their shares; they must be legal."""
-        stream = self.bench.random.integers(0, 256, shares(words, self.limits.edge), np.uint8)
-        execution = await self.bench.execute([*words, END], stream.tobytes())
-        assert execution.finish.error is None, f"{words}: {execution.finish.error}"
-
-
-def shares(words: Sequence[Instruction], edge: int) -> int:
-    """Return the bytes that a program takes from the stream."""
-    return sum(share_bytes(word, edge) for word in words)
-
-
-def changed(words: Group, place: int, **fields: int) -> Group:
-    """Return the words with fields of one of them replaced; place -1 is the instruction."""
-    result = list(words)
-    result[place] = replace(result[place], **fields)
-    return result
-
-
-def forms() -> list[Group]:
-    """Return legal instructions of all opcodes, each with its prefix word if it has one."""
-    return groups(FORMS)
 
 
 # -----------------------------------------------------------------------------------------------
@@ -295,7 +191,7 @@ async def test_refuse_noise(dut: Dut) -> None:
 # -----------------------------------------------------------------------------------------------
 @cocotb.test
 async def test_refuse_dimensions(dut: Dut) -> None:
-    """Each dimension of each form: zero, and from 0xF000 on (dynamic ones are not built)."""
+    """Each dimension of each form: zero, and from 0xF000 on where it must be a number."""
     refusals = await Refusals.start(dut)
     tried = set()
     for words in forms():
@@ -305,11 +201,48 @@ async def test_refuse_dimensions(dut: Dut) -> None:
             if field is None or field.kind not in ("dim", "dyn"):
                 continue
             tried.add((words[-1].opcode, name))
-            for value in (0, 0xF000, 0xF800 + words[-1].opcode, 0xFFFF):
+            dynamic = (0xF000, 0xF800 + words[-1].opcode, 0xFFFF) if field.kind == "dim" else ()
+            for value in (0, *dynamic):
                 await refusals.refused(changed(words, -1, **{name: value}), ErrorCode.BAD_DIMENSION)
-    sized = {Opcode.DMA_LOAD, Opcode.DMA_STORE, Opcode.VEC, Opcode.SOFTMAX}
-    sized |= {Opcode.LAYERNORM, Opcode.GELU}
-    assert tried == set(product(sized, "mn")) | set(product({Opcode.GEMM}, "mnk"))
+    two = {Opcode.DMA_LOAD, Opcode.DMA_STORE, Opcode.VEC, Opcode.SOFTMAX, Opcode.LAYERNORM}
+    two |= {Opcode.RMSNORM, Opcode.GELU, Opcode.SILU, Opcode.EMBED}
+    three = {Opcode.GEMM, Opcode.ROPE}
+    cached = {Opcode.KV_APPEND, Opcode.KV_READ}
+    assert tried == {*product(two, "mn"), *product(three, "mnk"), *product(cached, "nk")}
+
+
+@cocotb.test
+async def test_refuse_dynamic_dimensions(dut: Dut) -> None:
+    """Where a form of an opcode takes a number only, or a limit counts the cap."""
+    refusals = await Refusals.start(dut)
+    rows = refusals.bench.config.acc_rows
+    gemm = "GEMM dst=0x1000 src0=0x2000 src1=0x3000"
+    streamed = "GEMM dst=0x1000 src0=0x2000"
+    cases: list[tuple[str, dict[str, int]]] = [
+        (f"{streamed} M=4 N=16 K=16 B=stream q=ch", {"n": 0xF001}),
+        (f"{streamed} M=4 N=16 K=16 B=stream q=ch", {"k": 0xF801}),
+        (f"{streamed} M=4 N=16 K=16 B=stream out=i32", {"n": 0xF001}),
+        (f"{gemm} M=4 N=16 K=16 q=ch", {"n": 0xF001}),
+        (f"{gemm} M=4 N=16 K=16 A=i16 out=i32", {"m": 0xF001}),
+        (f"{gemm} M=1 N=16 K=16 q=tensor argmax", {"m": 2}),
+        (f"{gemm} M=1 N=16 K=16 q=tensor argmax", {"m": 0xF001}),
+        (f"{gemm} M=4 N=16 K=16 classic", {"m": 0xF000 | (rows // 16 + 1)}),
+        (f"{gemm} M=4 N=16 K=16 classic", {"m": 0xF000}),
+        (f"{gemm} M=4 N=16 K=16 A=u16 q=tensor", {"m": 0xF800 | (rows // 32 + 1)}),
+        ("EMBED dst=0x1000 M=1 N=16 b=0 idx=token", {"m": 2}),
+        ("ROPE dst=0x1000 src0=0x2000 src1=0x3000 M=3 N=18 K=2", {"n": 17}),
+    ]
+    for text, fields in cases:
+        (words,) = groups(text)
+        await refusals.refused(changed(words, -1, **fields), ErrorCode.BAD_DIMENSION)
+    for text, fields in (
+        (f"{gemm} M=4 N=16 K=16 q=ch", {"k": 0xF001}),
+        (f"{gemm} M=4 N=16 K=16 classic", {"m": 0xF000 | rows // 16}),
+        (f"{gemm} M=4 N=16 K=16 A=u16 q=tensor", {"m": 0xF000 | rows // 32}),
+        ("SOFTMAX dst=0x4000 src0=0x8000 M=4 N=9 out=prob", {"m": 0xF002, "k": 3}),
+    ):
+        (words,) = groups(text)
+        await refusals.accepted(changed(words, -1, **fields), pos=20)
 
 
 @cocotb.test
@@ -333,10 +266,11 @@ async def test_refuse_row_limits(dut: Dut) -> None:
     """Norms have a longest row; the rows of SOFTMAX divide into heads."""
     refusals = await Refusals.start(dut)
     most = refusals.bench.config.norm_max
-    (norm,) = groups(f"LAYERNORM dst=0x8000 src0=0 M=1 N={most} stream")
-    await refusals.accepted(norm)
-    for longer in (most + 1, most + 16, 0xEFFF):
-        await refusals.refused(changed(norm, -1, n=longer), ErrorCode.BAD_DIMENSION)
+    for name in ("LAYERNORM", "RMSNORM"):
+        (norm,) = groups(f"{name} dst=0x8000 src0=0 M=1 N={most} stream")
+        await refusals.accepted(norm)
+        for longer in (most + 1, most + 16, 0xEFFF):
+            await refusals.refused(changed(norm, -1, n=longer), ErrorCode.BAD_DIMENSION)
     (softmax,) = groups("SOFTMAX dst=0x1000 src0=0x2000 src1=0x3000 M=12 N=9 out=u16 causal")
     for heads in (1, 2, 3, 4, 6, 12):
         await refusals.accepted(changed(softmax, -1, k=heads))
@@ -357,12 +291,18 @@ async def test_refuse_overflowing_dimensions(dut: Dut) -> None:
         if not largest:
             continue
         if word.opcode == Opcode.GEMM:
-            largest["m"] = refusals.bench.config.acc_rows // 2
+            largest["m"] = min(word.m, refusals.bench.config.acc_rows // 2)
         if word.opcode == Opcode.SOFTMAX:
             largest["k"] = 0
-        if word.opcode == Opcode.LAYERNORM:
+        if word.opcode in (Opcode.LAYERNORM, Opcode.RMSNORM):
             largest["n"] = refusals.bench.config.norm_max
+        if word.opcode == Opcode.EMBED and word.m == 1:
+            del largest["m"]
+        if word.opcode == Opcode.ROPE:
+            largest["n"] = 0xEFFE
         wide = changed(words, -1, **largest)
+        if words[0].opcode == Opcode.PFX and word.opcode == Opcode.GEMM:
+            wide = changed(wide, 0, k=0)  # no dimension is dynamic any more
         address = refusals.outside(wide)
         await refusals.refused(wide, ErrorCode.SRAM_RANGE, address)
     pitched = {
@@ -466,8 +406,42 @@ FOOTPRINTS: list[tuple[str, dict[str, int]]] = [
         {"dst": 48 + 16, "src0": 32 + 16, "src1": 256},
     ),
     ("GELU dst={dst} src0={src0} M=2 N=9 stream", {"dst": 32, "src0": 32}),
+    (
+        "GEMM src0={src0} src1={src1} M=1 N=20 K=17 q=tensor out=none argmax",
+        {"src0": 32, "src1": 32 * 17},
+    ),
+    (
+        "GEMM dst={dst} src0={src0} src1={src1} M=len<=16 N=len-1<=32 K=len<=48 q=imm mul=5 sh=3",
+        {"dst": 32 * 16, "src0": 48 * 16, "src1": 32 * 48},
+    ),
+    (
+        "SOFTMAX dst={dst} src0={src0} src1={src1} M=len<=16 N=len<=32 out=u16",
+        {"dst": 64 * 16, "src0": 64 * 16, "src1": 16 * 16},
+    ),
+    (
+        "RMSNORM dst={dst} src0={src0} src1={src1} M=2 N=17",
+        {"dst": 64, "src0": 96, "src1": 64 + 128},
+    ),
+    (
+        "SILU dst={dst} src0={src0} src1={src1} M=2 N=9 cp=48 ap=32",
+        {"dst": 48 + 16, "src0": 32 + 16, "src1": 256},
+    ),
+    (
+        "ROPE dst={dst} src0={src0} src1={src1} M=3 N=18 K=5",
+        {"dst": 160 * 3, "src0": 160 * 3, "src1": 48 * 3},
+    ),
+    (
+        "ROPE dst={dst} src0={src0} src1={src1} M=3 N=18 K=5 cp=192 ap=208 bp=64",
+        {"dst": 192 * 2 + 160, "src0": 208 * 2 + 160, "src1": 64 * 2 + 48},
+    ),
+    ("KV_APPEND src0={src0} layer=0 N=20 K=3 heads=0..4", {"src0": 160 * 3}),
+    ("KV_APPEND src0={src0} layer=0 N=20 K=3 heads=0..4 ap=192", {"src0": 192 * 2 + 160}),
+    ("EMBED dst={dst} M=1 N=40 b=0 idx=token", {"dst": 48}),
+    ("EMBED dst={dst} M=3 N=40 b=0 idx=pos cp=64", {"dst": 64 * 2 + 48}),
+    ("EMBED dst={dst} src0={src0} M=5 N=40 b=0 idx=list", {"dst": 48 * 5, "src0": 32}),
 ]
 """Program texts with the bytes of each operand, counted by hand from the table of the documents."""
+READ = "KV_READ dst={dst} layer=0 N=20 K=5 heads=0..2"
 TILED = "GEMM dst={dst} src0={src0} src1={src1} M=5 N=20 K=17 B=tile out=i32"
 
 
@@ -485,8 +459,9 @@ async def test_refuse_ranges(dut: Dut) -> None:
     size, edge = refusals.bench.config.sram_bytes, refusals.limits.edge
     tiles = 2 * 16 if edge == 16 else 32
     tiled = (TILED, {"dst": 80 * 5, "src0": 32 * 5, "src1": tiles * tiles})
+    read = (READ, {"dst": 3 * (2 * 256 if edge == 16 else 1024)})
     covered = set()
-    for text, lengths in [*FOOTPRINTS, tiled]:
+    for text, lengths in [*FOOTPRINTS, tiled, read]:
         for name, length in lengths.items():
             last = size - length
             await refusals.accepted(_placed(text, {name: last}))
@@ -500,8 +475,11 @@ async def test_refuse_ranges(dut: Dut) -> None:
     kinds = {opcode: {"dst", "src0", "src1"} for opcode in Opcode}
     kinds[Opcode.DMA_LOAD] = kinds[Opcode.DMA_STORE] = {"dst"}
     kinds[Opcode.GEMM] |= {"d", "sums"}
+    kinds[Opcode.KV_READ], kinds[Opcode.KV_APPEND] = {"dst"}, {"src0"}
+    kinds[Opcode.EMBED] = {"dst", "src0"}
     for opcode in (Opcode.NOP, Opcode.BARRIER, Opcode.PFX, Opcode.SET, Opcode.END):
         del kinds[opcode]
+    del kinds[Opcode.ARGMAX], kinds[Opcode.LOOP]
     assert covered == {(opcode, name) for opcode, names in kinds.items() for name in names}
 
 
@@ -603,8 +581,10 @@ async def test_refuse_set_values(dut: Dut) -> None:
         SetReg.BASE0 + number: (1 << number % 4, 8) for number in range(8)
     }
     registers[SetReg.STREAM] = (1, 2, 4, 8, 16, 32)
+    places = (SetReg.KVBASE, SetReg.KVLAYER, SetReg.KVHEAD, SetReg.KVVOFF)
+    registers |= dict.fromkeys(places, (1, 16, 128))
     for register, wrong in registers.items():
-        for low, high in product(wrong, (0x1_0000, 0xFFFF_FFC0)):
+        for low, high in product(wrong, (0x1_0000, 0xFFFF_FF00)):
             value = low | high
             for flags in (0, 1) if register != SetReg.STREAM else (0,):
                 word = Instruction(Opcode.SET, flags, register, value & 0xFFFF, value >> 16)
