@@ -22,7 +22,8 @@ END = Instruction(Opcode.END)
 NOP = Instruction(Opcode.NOP)
 WORD = 16
 CAPACITY = 1 << 20
-"""KVCAP where nothing else is said."""
+HEAD = 0x1_0000
+"""KVCAP and KVHEAD where nothing else is said."""
 BASES = (INPUT, OUTPUT, 0x10, 0, 0, 0, 0, 0)
 
 OLDER = assemble("VEC op=relu dst=0x18000 src0=0x18100 M=3 N=40\nNOP").instructions
@@ -88,6 +89,7 @@ class Refusals:
     ) -> None:
         """Run a whole program that ends as told, then the correct one."""
         registers.setdefault("kv_cap", CAPACITY)
+        registers.setdefault("kv_head", HEAD)
         start = self.bench.load(words, stream, bases=bases, length=length, pos=pos, **registers)
         found = (await self.bench.run(words, start)).finish.error
         assert found == error, f"given {found}, wanted {error} of {words}"
@@ -124,6 +126,7 @@ class Refusals:
         """
         stream = self.bench.random.integers(0, 256, shares(words, self.limits.edge), np.uint8)
         registers.setdefault("kv_cap", CAPACITY)
+        registers.setdefault("kv_head", HEAD)
         execution = await self.bench.execute([*words, END], stream.tobytes(), pos=pos, **registers)
         error = execution.finish.error
         assert error is None or error.engine != Engine.SEQ, f"{words}: {error}"

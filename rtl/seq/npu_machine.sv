@@ -93,12 +93,14 @@ module npu_machine
   end
 
   // WSTART = W ? Edge * floor(max(0, POS + 1 - W) / Edge) : 0
-  logic [32:0] keys, first;
-  logic [31:0] wstart;
-  assign keys = {1'b0, regs_q.pos} + 1'b1;
-  assign first = keys - {1'b0, regs_q.window};
-  assign wstart = (regs_q.window == '0 || {1'b0, regs_q.window} > keys) ?
-                  '0 : first & ~32'(Edge - 1);
+  logic [32:0] keys;
+  logic [31:0] first, wstart;
+  assign keys  = {1'b0, regs_q.pos} + 1'b1;
+  assign first = keys[31:0] - regs_q.window;
+  always_comb begin
+    wstart = '0;
+    if (regs_q.window != '0 && {1'b0, regs_q.window} <= keys) wstart = first & ~32'(Edge - 1);
+  end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin

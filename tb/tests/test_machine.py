@@ -59,9 +59,11 @@ async def test_machine_dynamic(dut: Dut) -> None:
     """Each form that takes a dynamic dimension, at many positions and windows."""
     bench = await Bench.start(dut)
     random, codes = bench.random, set()
-    for _ in range(12):
+    for turn in range(12):
         pos = int(random.choice([0, 1, 15, 16, 17, int(random.integers(200))]))
         window = int(random.choice([0, 1, 16, 17, int(random.integers(1, 120))]))
+        if not turn:
+            pos, window = 99, 0  # more than any cap
         for text in DYNAMIC:
             cap = 16 * int(random.integers(1, 5))
             value = f"len{random.choice(['', '-1'])}<={cap}"
@@ -141,29 +143,12 @@ async def test_machine_set(dut: Dut) -> None:
         )
 
 
-def _place(registers: dict[str, int], layer: int, head: int, value: bool) -> int:
-    """Return where a head of the cache begins, without wrapping around."""
-    return (
-        registers["kv_base"]
-        + layer * registers["kv_layer"]
-        + value * registers["kv_voff"]
-        + head * registers["kv_head"]
-    )
-
-
 @cocotb.test
 async def test_machine_cache_places(dut: Dut) -> None:
     """The place of a K/V piece from random registers, SET or started with, as its refusal shows."""
     bench = await Bench.start(dut)
     random = bench.random
-    names = {
-        "kv_base": SetReg.KVBASE,
-        "kv_layer": SetReg.KVLAYER,
-        "kv_head": SetReg.KVHEAD,
-        "kv_voff": SetReg.KVVOFF,
-    }
     for turn in range(40):
-        registers = {name: int(random.integers(1 << 24)) << 8 for name in names}
         layer, first, heads = (int(random.integers(1, high)) for high in (1 << 16, 256, 257))
         read, value = bool(random.integers(2)), int(random.integers(2))
         word = Instruction(
@@ -174,17 +159,31 @@ async def test_machine_cache_places(dut: Dut) -> None:
             k=1,
             imm=first | (heads - 1) << 8,
         )
-        sets, given = [], dict(registers)
-        for name, register in names.items():
+        factors = {
+            SetReg.KVBASE: 1,
+            SetReg.KVLAYER: layer,
+            SetReg.KVHEAD: first + heads - 1,
+            SetReg.KVVOFF: value,
+        }
+        place, started, sets = 0, [], []
+        for register, factor in factors.items():
+            wanted, start = (int(random.integers(1 << 24)) << 8 for _ in range(2))
+            place += factor * wanted
             if random.random() < 0.5:
-                start = int(random.integers(1 << 24)) << 8
+                start = wanted
+            else:
                 add = int(random.integers(2))
-                step = (registers[name] - start * add) % TOP
-                given[name] = start
+                step = (wanted - start * add) % TOP
                 sets.append(Instruction(Opcode.SET, add, register, step & 0xFFFF, step >> 16))
+            started.append(start)
+        given: Registers = {
+            "kv_base": started[0],
+            "kv_layer": started[1],
+            "kv_head": started[2],
+            "kv_voff": started[3],
+        }
         program = [*sets, word, Instruction(Opcode.END)]
         execution = await bench.execute(program, kv_cap=1, **given)
-        place = _place(registers, layer, first + heads - 1, bool(value))
         assert place > TOP
         report = ErrorReport(ErrorCode.BAD_ADDRESS, Engine.SEQ, len(sets), place % TOP)
         assert execution.finish.error == report, f"turn {turn}: {execution.finish.error}"
@@ -213,8 +212,9 @@ async def test_machine_dispatch_speed(dut: Dut) -> None:
             + "\n".join(text.format(0x1000 + 0x1000 * number) for number in range(4))
             + "\nEND"
         )
-        registers = {"kv_layer": 0x8000, "kv_head": 0x1000, "kv_cap": 16, "kv_base": 0x30_0000}
-        execution = await bench.execute(program, **registers)
+        execution = await bench.execute(
+            program, kv_base=0x30_0000, kv_layer=0x8000, kv_head=0x1000, kv_cap=16
+        )
         assert execution.finish.error is None, execution.finish.error
         events = execution.events[execution.events["kind"] == DISPATCH]
         cycles = np.diff(events["cycle"].astype(np.int64))[2:4]

@@ -581,8 +581,8 @@ async def test_refuse_set_values(dut: Dut) -> None:
         SetReg.BASE0 + number: (1 << number % 4, 8) for number in range(8)
     }
     registers[SetReg.STREAM] = (1, 2, 4, 8, 16, 32)
-    for register in (SetReg.KVBASE, SetReg.KVLAYER, SetReg.KVHEAD, SetReg.KVVOFF):
-        registers[register] = (1, 16, 128)
+    places = (SetReg.KVBASE, SetReg.KVLAYER, SetReg.KVHEAD, SetReg.KVVOFF)
+    registers |= dict.fromkeys(places, (1, 16, 128))
     for register, wrong in registers.items():
         for low, high in product(wrong, (0x1_0000, 0xFFFF_FF00)):
             value = low | high

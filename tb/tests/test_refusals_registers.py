@@ -18,7 +18,7 @@ from tb.stimulus.refusals import Group, groups
 
 TOP = 1 << 32
 ARGMAX = Instruction(Opcode.ARGMAX, imm=1)
-BEST = "GEMM src0=0x2000 src1=0x3000 M=1 N=20 K=16 q=tensor out=none argmax"
+BEST = "GEMM src0=0x2000 src1=0x3000 M=1 N=20 K=16 q=imm mul=9000 sh=20 out=none argmax"
 
 
 def group(text: str) -> Group:
@@ -39,16 +39,18 @@ async def test_refuse_context(dut: Dut) -> None:
     """K/V transfers end with the last position of the cache, SOFTMAX with its last column."""
     refusals = await Refusals.start(dut)
     append, read = (
-        group("KV_APPEND src0=0x2000 layer=0 N=16 K=3"),
-        group("KV_READ dst=0x2000 layer=0 N=16 K=5 base=32"),
+        group("KV_APPEND src0=0x2000 layer=0 N=16 K=3 heads=0..0"),
+        group("KV_READ dst=0x2000 layer=0 N=16 K=5 heads=0..0 base=32"),
     )
-    gather = group("KV_READ dst=0x2000 layer=0 N=16 K=len-1<=64")
+    gather = group("KV_READ dst=0x2000 layer=0 N=16 K=len-1<=64 heads=0..0")
     full = ErrorCode.CONTEXT_FULL
     for pos, capacity in ((0, 3), (7, 10), (TOP - 4, TOP - 1)):
         await legal(refusals.bench, append, pos, {"kv_cap": capacity})
         await refusals.refused(append, full, statically=False, pos=pos, kv_cap=capacity - 1)
     await refusals.refused(append, full, statically=False, pos=TOP - 1, kv_cap=TOP - 1)
-    staged = group("KV_APPEND dst=0x1000 src0=0x2000 hp=0 layer=0 N=16 K=3 base=32 stage")
+    staged = group(
+        "KV_APPEND dst=0x1000 src0=0x2000 hp=0 layer=0 N=16 K=3 heads=0..0 base=32 stage"
+    )
     await legal(refusals.bench, staged, 4, {"kv_cap": 39})
     await refusals.refused(staged, full, statically=False, pos=4, kv_cap=38)
     # pos 100, window 40: the first visible tile begins at 32 * floor(61/32) = 32 or 16 * 3 = 48
@@ -98,7 +100,7 @@ async def test_refuse_cache_addresses(dut: Dut) -> None:
         given["kv_cap"] = 2
         await refusals.refused(outside, ErrorCode.CONTEXT_FULL, statically=False, pos=pos, **given)
     # Products far beyond 32 bits
-    (words,) = groups("KV_READ dst=0x2000 layer=0xFFFF N=20 K=1 heads=0..255 v cp=0x400")
+    (words,) = groups("KV_READ dst=0x2000 layer=0xFFFF N=20 K=1 heads=0..255 v cp=0x200")
     words = [words[0], replace(words[1], imm=0xFFFF)]
     top = TOP - 0x100
     given = {"kv_base": top, "kv_layer": top, "kv_head": top, "kv_voff": top, "kv_cap": TOP - 1}
@@ -126,7 +128,9 @@ async def test_refuse_cache_ranges(dut: Dut) -> None:
                 address = start + 2 * pitch
                 await refusals.refused(words, code, address, statically=False, pos=pos)
     # With a window the tiles begin at its first tile.
-    words = group(f"KV_APPEND dst={size - 2 * tile_row:#x} src0=0x100 hp=0 layer=0 N=20 K=1 stage")
+    words = group(
+        f"KV_APPEND dst={size - 2 * tile_row:#x} src0=0x100 hp=0 layer=0 N=20 K=1 heads=0..0 stage"
+    )
     await refusals.accepted(words, pos=1000, window=3)
     await refusals.refused(words, code, size - 2 * tile_row, statically=False, pos=1000)
     for text in (
@@ -146,7 +150,7 @@ async def test_refuse_cache_ranges(dut: Dut) -> None:
         place = (place - base - 0x100 + TOP - 0x100) % TOP
         await refusals.refused(words, code, place, statically=False, **given)
     # Rows, staging and cache, in this order
-    given = {"kv_base": TOP - 0x100, "kv_in_memory": False}
+    given = {"kv_base": TOP - 0x100, "kv_head": 0, "kv_in_memory": False}
     words = group("KV_APPEND dst=0xFFFF0 src0=0xFFFE0 hp=0x100 layer=0 N=20 K=3 heads=0..2 stage")
     await refusals.refused(words, code, 0xFFFE0, **given)
     inside = [*words[:-1], replace(words[-1], src0=0x10)]
