@@ -18,28 +18,24 @@ module npu_core
   input logic rst_ni,
 
   // Control
-  input  logic             start_i,
-  input  logic             abort_i,
-  input  logic             soft_reset_i,
-  input  mem_addr_t        ucode_base_i,
-  input  logic      [31:0] ucode_length_i,
-  input  mem_addr_t        stream_base_i,
-  input  logic      [31:0] stream_length_i,
-  input  logic      [ 4:0] stream_limit_i,
-  input  machine_t         start_regs_i,
-  input  region_t          regions_i      [NumRegions],
-  input  logic      [23:0] timeout_i,
-  output logic             started_o,
-  output logic             busy_o,
-  output logic             done_o,
-  output logic             finish_o,
-  output logic             failed_o,
-  output fault_t           error_o,
-
-  // Registers of the current or last program
-  output logic [31:0] last_outcnt_o,
-  output logic [31:0] last_token_o,
-  output logic [31:0] last_pos_o,
+  input  logic              start_i,
+  input  logic              abort_i,
+  input  logic              soft_reset_i,
+  input  mem_addr_t         ucode_base_i,
+  input  logic       [31:0] ucode_length_i,
+  input  mem_addr_t         stream_base_i,
+  input  logic       [31:0] stream_length_i,
+  input  logic       [ 4:0] stream_limit_i,
+  input  machine_t          start_regs_i,
+  input  region_t           regions_i      [NumRegions],
+  input  logic       [23:0] timeout_i,
+  output logic              started_o,
+  output logic              busy_o,
+  output logic              done_o,
+  output logic              finish_o,
+  output logic              failed_o,
+  output fault_t            error_o,
+  output generated_t        generated_o,
 
   // Events to count
   output logic [          11:0] macs_o,
@@ -251,15 +247,9 @@ module npu_core
   );
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      last_outcnt_o <= '0;
-      last_token_o  <= '0;
-      last_pos_o    <= '0;
-    end else if (busy_o && !drain) begin
-      last_outcnt_o <= regs.outcnt;
-      last_token_o  <= regs.token;
-      last_pos_o    <= regs.pos;
-    end
+    if (!rst_ni) generated_o <= '0;
+    else if (busy_o && !drain)
+      generated_o <= '{outcnt: regs.outcnt, token: regs.token, pos: regs.pos};
   end
 
   assign engine_busy_o  = scoreboard_busy;

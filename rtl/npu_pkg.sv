@@ -319,6 +319,13 @@ package npu_pkg;
     mem_addr_t [7:0] base;
   } machine_t;
 
+  // Those that the host sees while a program runs and when it has ended
+  typedef struct packed {
+    logic [31:0] outcnt;
+    logic [31:0] token;
+    logic [31:0] pos;
+  } generated_t;
+
   // ---------------------------------------------------------------------------------------------
   // Tickets of the parameter stream, in the order of dispatch
   // ---------------------------------------------------------------------------------------------

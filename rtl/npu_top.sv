@@ -72,10 +72,11 @@ module npu_top
 
   logic start, abort, soft_reset, started, busy, done, finish, failed;
   mem_addr_t ucode_base, stream_base;
-  logic [31:0] ucode_length, stream_length, last_outcnt, last_token, last_pos;
+  logic [31:0] ucode_length, stream_length;
   logic [4:0] stream_limit;
   logic [23:0] timeout;
   machine_t start_regs;
+  generated_t generated;
   region_t regions[NumRegions];
   fault_t error;
   logic [11:0] macs;
@@ -126,9 +127,7 @@ module npu_top
     .finish_i       (finish),
     .failed_i       (failed),
     .error_i        (error),
-    .last_outcnt_i  (last_outcnt),
-    .last_token_i   (last_token),
-    .last_pos_i     (last_pos),
+    .generated_i    (generated),
     .macs_i         (macs),
     .instr_i        (instr),
     .read_beat_i    (m_axi_rvalid_i && m_axi_rready_o),
@@ -164,9 +163,7 @@ module npu_top
     .finish_o       (finish),
     .failed_o       (failed),
     .error_o        (error),
-    .last_outcnt_o  (last_outcnt),
-    .last_token_o   (last_token),
-    .last_pos_o     (last_pos),
+    .generated_o    (generated),
     .macs_o         (macs),
     .instr_o        (instr),
     .stream_beat_o  (stream_beat),

@@ -38,26 +38,24 @@ module npu_host
   output logic irq_o,
 
   // To and from the core
-  output logic             start_o,
-  output logic             abort_o,
-  output logic             soft_reset_o,
-  output mem_addr_t        ucode_base_o,
-  output logic      [31:0] ucode_length_o,
-  output mem_addr_t        stream_base_o,
-  output logic      [31:0] stream_length_o,
-  output logic      [ 4:0] stream_limit_o,
-  output machine_t         start_regs_o,
-  output region_t          regions_o      [NumRegions],
-  output logic      [23:0] timeout_o,
-  input  logic             started_i,
-  input  logic             busy_i,
-  input  logic             done_i,
-  input  logic             finish_i,
-  input  logic             failed_i,
-  input  fault_t           error_i,
-  input  logic      [31:0] last_outcnt_i,
-  input  logic      [31:0] last_token_i,
-  input  logic      [31:0] last_pos_i,
+  output logic              start_o,
+  output logic              abort_o,
+  output logic              soft_reset_o,
+  output mem_addr_t         ucode_base_o,
+  output logic       [31:0] ucode_length_o,
+  output mem_addr_t         stream_base_o,
+  output logic       [31:0] stream_length_o,
+  output logic       [ 4:0] stream_limit_o,
+  output machine_t          start_regs_o,
+  output region_t           regions_o      [NumRegions],
+  output logic       [23:0] timeout_o,
+  input  logic              started_i,
+  input  logic              busy_i,
+  input  logic              done_i,
+  input  logic              finish_i,
+  input  logic              failed_i,
+  input  fault_t            error_i,
+  input  generated_t        generated_i,
 
   // Events to count
   input logic [          11:0] macs_i,
@@ -153,9 +151,9 @@ module npu_host
     seq_in.STATUS.ERROR_ENGINE.next = failed ? error_i.engine : EngLd;
     seq_in.ERROR_INSTR.VALUE.next   = failed ? error_i.instr : '0;
     seq_in.ERROR_ADDR.VALUE.next    = failed ? error_i.addr : '0;
-    seq_in.OUTCNT.VALUE.next        = last_outcnt_i;
-    seq_in.LAST_TOKEN.VALUE.next    = last_token_i;
-    seq_in.LAST_POS.VALUE.next      = last_pos_i;
+    seq_in.OUTCNT.VALUE.next        = generated_i.outcnt;
+    seq_in.LAST_TOKEN.VALUE.next    = generated_i.token;
+    seq_in.LAST_POS.VALUE.next      = generated_i.pos;
   end
 
   assign start_o         = seq_out.CTRL.START.value;

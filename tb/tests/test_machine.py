@@ -181,17 +181,19 @@ async def test_machine_cache_places(dut: Dut) -> None:
             "kv_layer": started[1],
             "kv_head": started[2],
             "kv_voff": started[3],
+            "kv_cap": 1,
         }
         program = [*sets, word, Instruction(Opcode.END)]
-        execution = await bench.execute(program, kv_cap=1, **given)
+        execution = await bench.execute(program, **given)
         assert place > TOP
         report = ErrorReport(ErrorCode.BAD_ADDRESS, Engine.SEQ, len(sets), place % TOP)
         assert execution.finish.error == report, f"turn {turn}: {execution.finish.error}"
-        # The same with nothing to read, and with no capacity
+        # The same with no capacity, and with nothing to read
+        given["kv_cap"] = 0
         if read:
             execution = await bench.execute([*sets, replace(word, k=0xF801), program[-1]], **given)
             assert execution.finish.error is None
-        execution = await bench.execute(program, kv_cap=0, **given)
+        execution = await bench.execute(program, **given)
         assert execution.finish.error == ErrorReport(ErrorCode.CONTEXT_FULL, Engine.SEQ, len(sets))
 
 

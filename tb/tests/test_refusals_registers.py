@@ -44,7 +44,7 @@ async def test_refuse_context(dut: Dut) -> None:
     )
     gather = group("KV_READ dst=0x2000 layer=0 N=16 K=len-1<=64 heads=0..0")
     full = ErrorCode.CONTEXT_FULL
-    for pos, capacity in ((0, 3), (7, 10), (TOP - 4, TOP - 1)):
+    for pos, capacity in ((0, 3), (7, 10), ((1 << 27) - 3, 1 << 27)):
         await legal(refusals.bench, append, pos, {"kv_cap": capacity})
         await refusals.refused(append, full, statically=False, pos=pos, kv_cap=capacity - 1)
     await refusals.refused(append, full, statically=False, pos=TOP - 1, kv_cap=TOP - 1)
