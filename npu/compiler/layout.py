@@ -44,6 +44,7 @@ class Layout:
         at: addresses by name.
         staging: the tiles.
         scores, sums: of each score buffer.
+        lasting: tiles keep their contents from layer to layer.
         sram_bytes: first byte past everything.
         logits_columns: columns of the head that have room in each of "logits0" and "logits1".
 
@@ -54,6 +55,7 @@ class Layout:
     staging: StagingPlan
     scores: tuple[int, ...]
     sums: tuple[int, ...]
+    lasting: bool
     sram_bytes: int
     logits_columns: int
 
@@ -154,6 +156,11 @@ def refusal(shape: Shape, work: Pass, layout: Layout, room: int, what: str) -> s
     )
 
 
+def _lasting(work: Pass) -> bool:
+    """Whether tiles share their place with nothing: single rows are small and leave the room."""
+    return work.rows == 1
+
+
 def _buffers(shape: Shape, work: Pass, choice: Choice, edge: int) -> list[Buffer]:
     rows, residual = work.rows, work.rows * shape.residual_pitch
     score = work.unit_rows * score_pitch(work.keys)
@@ -166,8 +173,7 @@ def _buffers(shape: Shape, work: Pass, choice: Choice, edge: int) -> list[Buffer
         Buffer("norm2", rows * up(shape.hidden), NORM2, FFN),
         Buffer("act", rows * up(shape.ffn), FFN, DOWN),
         Buffer("final", up(shape.hidden), HEAD, HEAD),
-        # Single rows are small: there is room for tiles of their own, which can be filled early.
-        Buffer("tiles", choice.slots * tile, NORM1, DOWN if rows == 1 else ATTENTION),
+        Buffer("tiles", choice.slots * tile, NORM1, DOWN if _lasting(work) else ATTENTION),
     ]
     if work.listed:
         result.append(Buffer("ids", up(4 * (work.skip + rows)), EMBED, EMBED))
@@ -175,9 +181,9 @@ def _buffers(shape: Shape, work: Pass, choice: Choice, edge: int) -> list[Buffer
         result.append(Buffer("positions", residual, EMBED, DOWN if rows == 1 else EMBED))
     if shape.rope:
         result.append(Buffer("rope", rows * up(2 * shape.head_dim), EMBED, HEAD))
-    for slot in range(choice.scores):
-        result.append(Buffer(f"scores{slot}", score, ATTENTION, ATTENTION))
-        result.append(Buffer(f"sums{slot}", work.unit_rows * WORD, ATTENTION, ATTENTION))
+    sums = choice.scores * work.unit_rows * WORD
+    result.append(Buffer("scores", choice.scores * score, ATTENTION, ATTENTION))
+    result.append(Buffer("sums", sums, ATTENTION, ATTENTION))
     if choice.form == Form.PIECES:
         planes = 2 * work.unit_rows * up(4 * shape.head_dim)
         result.append(Buffer("planes", planes, ATTENTION, ATTENTION))
@@ -190,14 +196,16 @@ def _buffers(shape: Shape, work: Pass, choice: Choice, edge: int) -> list[Buffer
 def _layout(shape: Shape, work: Pass, choice: Choice, limits: Limits) -> Layout:
     buffers = _buffers(shape, work, choice, limits.edge)
     at = place(buffers)
+    score = work.unit_rows * score_pitch(work.keys)
     tile = choice.piece * up(shape.head_dim, limits.edge)
     slots = tuple(at["tiles"] + slot * tile for slot in range(choice.slots))
     return Layout(
         choice,
         at,
         StagingPlan(choice.form, slots, tile),
-        tuple(at[f"scores{slot}"] for slot in range(choice.scores)),
-        tuple(at[f"sums{slot}"] for slot in range(choice.scores)),
+        tuple(at["scores"] + slot * score for slot in range(choice.scores)),
+        tuple(at["sums"] + slot * work.unit_rows * WORD for slot in range(choice.scores)),
+        _lasting(work),
         top(buffers, at),
         min(up(shape.vocab, 32), LOGITS_MOST),
     )
