@@ -228,9 +228,9 @@ class Decoder:
         return self.keys.pieces(self.keys.count if whole else self.layout.choice.piece)
 
     def units(self) -> tuple[Unit, ...]:
-        """Return the units of attention: query heads one by one, or those of a K/V head stacked."""
+        """Return the units of attention: query heads one by one, or some of a K/V head stacked."""
         shape, at = self.shape, self.layout.at
-        stacked = shape.group if self.work.rows == 1 else 1
+        stacked = self.work.stack
         return tuple(
             Unit(
                 first // shape.group,

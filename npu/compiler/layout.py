@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a pass through the decoder keeps its tensors in SRAM, and how it does attention."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from npu.compiler.attention import score_pitch
@@ -69,6 +69,7 @@ class Pass:
         keys: the most keys that they look at.
         units: of attention.
         unit_rows: rows of a unit.
+        stack: query heads of a unit.
         listed: tokens come as a list of ids, and not as the last token.
         logits: the head's outputs go to memory.
         skip: rows before those of the pass that are fetched too, as a list begins at a whole word.
@@ -79,12 +80,13 @@ class Pass:
     keys: int
     units: int
     unit_rows: int
+    stack: int
     listed: bool
     logits: bool
-    skip: int = 0
+    skip: int
 
 
-def make_pass(
+def make_passes(
     shape: Shape,
     rows: int,
     keys: int,
@@ -92,15 +94,18 @@ def make_pass(
     listed: bool = False,
     logits: bool = False,
     skip: int = 0,
-) -> Pass:
-    """Return a pass of consecutive positions.
+) -> list[Pass]:
+    """Return the ways to cut a pass of consecutive positions into units of attention, best first.
 
-    A query head is a unit of attention; of a single position the query heads of a K/V head are the
-    rows of a unit.
+    A query head is a unit. Of a single position the query heads of a K/V head are the rows of a
+    unit, all of them or, as scores of long rows need much room, only some.
     """
-    if rows == 1:
-        return Pass(1, keys, shape.kv_heads, shape.group, listed, logits, skip)
-    return Pass(rows, keys, shape.heads, rows, listed, logits, skip)
+    if rows > 1:
+        return [Pass(rows, keys, shape.heads, rows, 1, listed, logits, skip)]
+    stacks = [size for size in range(shape.group, 0, -1) if shape.group % size == 0]
+    return [
+        Pass(1, keys, shape.heads // stack, stack, stack, listed, logits, skip) for stack in stacks
+    ]
 
 
 def choices(shape: Shape, work: Pass, edge: int) -> Iterator[Choice]:
@@ -113,14 +118,16 @@ def choices(shape: Shape, work: Pass, edge: int) -> Iterator[Choice]:
         yield Choice(Form.ALL, 2 * shape.kv_heads, whole, scores)
         for slots in (4, 3):
             yield Choice(Form.RING, slots, whole, scores)
-    yield Choice(Form.RING, 2, whole, two)
-    yield Choice(Form.RING, 2, whole, 1)
     for scores in range(two, 0, -1):
-        piece = whole
-        while piece > edge:
-            piece = up(piece // 2, edge)
-            for slots in (4, 3, 2):
-                yield Choice(Form.PIECES, slots, piece, scores)
+        yield Choice(Form.RING, 2, whole, scores)
+    halves = [whole]
+    while halves[-1] > edge:
+        halves.append(up(halves[-1] // 2, edge))
+    for scores in range(two, 0, -1):
+        for allowed in ((4, 3), (2,)):
+            for piece in halves[1:]:
+                for slots in allowed:
+                    yield Choice(Form.PIECES, slots, piece, scores)
 
 
 def overlaps(choice: Choice) -> bool:
@@ -128,27 +135,30 @@ def overlaps(choice: Choice) -> bool:
     return choice.form != Form.PIECES and (choice.scores > 1 or choice.slots > 2)
 
 
-def layouts(shape: Shape, work: Pass, limits: Limits) -> Iterator[Layout]:
-    """Yield a layout for each choice, best first, whether it fits or not."""
-    for choice in choices(shape, work, limits.edge):
-        yield _layout(shape, work, choice, limits)
+def layouts(shape: Shape, works: Sequence[Pass], limits: Limits) -> Iterator[tuple[Pass, Layout]]:
+    """Yield the layouts of passes for each choice, best first, whether they fit or not."""
+    for work in works:
+        for choice in choices(shape, work, limits.edge):
+            yield work, _layout(shape, work, choice, limits)
 
 
-def find_layout(shape: Shape, work: Pass, limits: Limits, room: int, what: str) -> Layout:
+def find_layout(
+    shape: Shape, works: Sequence[Pass], limits: Limits, room: int, what: str
+) -> tuple[Pass, Layout]:
     """Return the best layout in `room` bytes of SRAM. Raises CompileError if there is none."""
-    least = None
-    for layout in layouts(shape, work, limits):
+    found = []
+    for work, layout in layouts(shape, works, limits):
         if layout.sram_bytes <= room:
-            return layout
-        if least is None or layout.sram_bytes < least.sram_bytes:
-            least = layout
-    assert least is not None
-    raise CompileError(refusal(shape, work, least, room, what))
+            return work, layout
+        found.append((layout.sram_bytes, work, layout))
+    _, work, layout = min(found, key=lambda each: each[0])
+    raise CompileError(_refusal(shape, work, layout, limits, room, what))
 
 
-def refusal(shape: Shape, work: Pass, layout: Layout, room: int, what: str) -> str:
+def _refusal(shape: Shape, work: Pass, layout: Layout, limits: Limits, room: int, what: str) -> str:
     """Return why a layout does not fit."""
-    parts = ", ".join(f"{b.name} {b.size}" for b in _buffers(shape, work, layout.choice, 1))
+    buffers = _buffers(shape, work, layout.choice, limits.edge)
+    parts = ", ".join(f"{buffer.name} {buffer.size}" for buffer in buffers)
     return (
         f"{what} of a decoder with hidden {shape.hidden}, {shape.heads} heads on {shape.kv_heads} "
         f"of {shape.head_dim}, ffn {shape.ffn} over {work.keys} keys needs {layout.sram_bytes} "

@@ -20,7 +20,7 @@ from npu.compiler import (
     pack,
     pieces,
 )
-from npu.compiler.layout import find_layout, make_pass
+from npu.compiler.layout import find_layout, make_passes
 from npu.compiler.model import Place, plan_model
 from npu.compiler.prefill import choose_chunk
 from npu.compiler.staging import Form
@@ -99,8 +99,8 @@ def _check_end(chip: Chip, trace: decoder.ModelTrace, positions: int, token: int
 
 def _decode_form(compiled: CompiledModel) -> Form:
     shape, limits = compiled.shape, compiled.limits
-    work = make_pass(shape, 1, shape.keys(limits.edge), logits=True)
-    return find_layout(shape, work, limits, compiled.room, "").choice.form
+    works = make_passes(shape, 1, shape.keys(limits.edge), logits=True)
+    return find_layout(shape, works, limits, compiled.room, "")[1].choice.form
 
 
 def _prefill_form(compiled: CompiledModel, pos: int, rows: int) -> Form:
