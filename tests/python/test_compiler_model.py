@@ -177,6 +177,27 @@ def test_little_room(sram_bytes: int, forms: tuple[Form, Form]) -> None:
     _check(model, compiled, [85], chunk=16, decode=3)
 
 
+@pytest.mark.parametrize(("sram_bytes", "stack"), [(1536, 1), (2048, 2), (2560, 4), (4096, 8)])
+def test_few_query_heads_at_a_time(sram_bytes: int, stack: int) -> None:
+    """Where the scores of a group have no room: the same bits from the same cache in memory."""
+    changes = {"context": 100, "layers": 1, "heads": 8, "kv_heads": 1, "head_dim": 8, "vocab": 17}
+    model = _model("llama", tuple(changes.items()))
+    ids, trace = _ids(model), decoder.forward_trace(model, _ids(model))
+    chip = Chip(compile_model(model, CHIP, cache="memory"))
+    chip.run(chip.model.prefill(97), ids[:97])
+    chip.model = compile_model(model, replace(CHIP, sram_bytes=sram_bytes), cache="memory")
+    chip.sram = chip.sram[:sram_bytes].copy()
+    shape = chip.model.shape
+    works = make_passes(shape, 1, shape.keys(CHIP.edge), logits=True)
+    assert find_layout(shape, works, chip.model.limits, sram_bytes, "")[0].stack == stack
+    program = chip.model.decode(logits=True)
+    for pos in (97, 98):
+        result = chip.run(program, pos=pos, token=ids[pos])
+        refs = program.tensors_at(pos)
+        check_tensors(model, refs, result, trace, slice(pos, pos + 1), sram_bytes)
+        _check_end(chip, trace, pos + 1, result.token)
+
+
 def _greedy(model: QuantizedModel, ids: list[int], count: int) -> list[int]:
     """Return the tokens after a prompt, each by a forward pass over all before it."""
     out: list[int] = []
