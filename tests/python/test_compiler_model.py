@@ -19,6 +19,7 @@ from npu.compiler import (
     overhead,
     pack,
     pieces,
+    traffic,
 )
 from npu.compiler.layout import find_layout, make_passes
 from npu.compiler.model import Place, plan_model
@@ -280,6 +281,22 @@ def test_stream_is_accounted_for() -> None:
     parts = pieces(program)
     assert sum(part.bytes for part in parts) == len(compiled.stream)
     assert overhead(parts) <= 1.03
+
+
+def test_necessary_traffic() -> None:
+    """A decode step and a prompt, with the cache in memory and in SRAM."""
+    model = _model("mistral", (("hidden", 64), ("ffn", 128), ("vocab", 256)))
+    weights = 2 * (64 * 128 + 64 * 64 + 3 * 64 * 128) + 64 * 256
+    channels = 8 * (2 * (128 + 64 + 128 + 128 + 64) + 256) + 4 * 64 * 5
+    stream = weights + channels + 2 * 256
+    row = 2 * 2 * 2 * 16
+    for place, kv in (("memory", row), ("sram", 0)):
+        compiled = compile_model(model, CHIP, cache=place)  # type: ignore[arg-type]
+        step = traffic(compiled, compiled.decode(), 20)
+        assert (step.read, step.write) == (stream + 128 + 32 + 9 * kv, 4 + kv)
+        prompt = traffic(compiled, compiled.prefill(20, chunk=16, logits=True))
+        assert prompt.read == stream + 20 * (128 + 32 + 4)
+        assert prompt.write == 4 + 512 + 20 * kv
 
 
 @pytest.mark.parametrize(
