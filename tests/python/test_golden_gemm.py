@@ -85,6 +85,19 @@ def test_longest_inner_length_does_not_wrap(dtype: type[np.integer[Any]]) -> Non
 
 
 @pytest.mark.parametrize("dtype", A_TYPES)
+@pytest.mark.parametrize("inner", [511, 512, 513, 61439])
+def test_long_sums_keep_every_bit(dtype: type[np.integer[Any]], inner: int) -> None:
+    """Large odd products of one sign, against 64-bit integers."""
+    rng = seeded(69)
+    info = np.iinfo(dtype)
+    a = (info.max - 2 * rng.integers(0, 20, (3, inner))).astype(dtype)
+    b = (127 - 2 * rng.integers(0, 20, (inner, 4))).astype(np.int8)
+    expected = a.astype(np.int64) @ b.astype(np.int64)
+    assert np.array_equal(combined(accumulate(a, b)), expected)
+    assert np.array_equal(combined(accumulate(a, -b)), -expected)
+
+
+@pytest.mark.parametrize("dtype", A_TYPES)
 def test_partial_sums_wrap_per_plane(dtype: type[np.integer[Any]]) -> None:
     """Accumulation wraps modulo 2^32, each plane for itself."""
     rng = seeded(61)
