@@ -14,7 +14,7 @@ from weights.reference import forward
 
 
 def test_float_network() -> None:
-    """transformers' logits are those of our float pass, row by row."""
+    """Transformers' logits are those of our float pass, row by row."""
     folder = quality.CHECKPOINTS / quality.OUTLIERS_OF
     rows = quality.held_out_rows(128, 300)
     ours = forward(load_checkpoint(folder), rows)
