@@ -18,7 +18,7 @@ RUN_OPTIONS = --sim "$(SIM)" --array-dim "$(ARRAY_DIM)" --seed "$(SEED)" -j "$(J
 unexport MAKEFLAGS MAKELEVEL
 
 .DEFAULT_GOAL := $(if $(TESTCASE),run,help)
-.PHONY: help setup run test bench bench-docs synth oracles regress faults waves lint format gen list clean
+.PHONY: help setup run test bench bench-docs synth oracles quality regress faults waves lint format gen list clean
 
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
@@ -47,6 +47,10 @@ bench-docs: ## put the figures of the last bench run into docs/performance.md
 oracles: ## run the checks against PyTorch and transformers (installs PyTorch)
 	@$(PYTHON) tb/bootstrap.py oracles
 	@$(VENV) -m pytest -o addopts=--import-mode=importlib -q tests/oracles
+
+quality: ## bits per byte and top-1 of the integer networks against float32 (installs PyTorch)
+	@$(PYTHON) tb/bootstrap.py oracles
+	@$(CLI) quality
 
 regress: setup ## run all tests on the RTL with SEEDS seeds; table of opcode, flags, tests, seeds
 	@$(CLI) regress $(RUN_OPTIONS) --seeds "$(SEEDS)"

@@ -235,6 +235,15 @@ def _synth(arguments: argparse.Namespace) -> int:
     return 1 if refused or missing else 0
 
 
+def _quality(arguments: argparse.Namespace) -> int:
+    """Compare the integer networks with float32 on held-out text; build/reports/quality.json."""
+    command = [sys.executable, "-m", "tb.quality", "--tokens", str(arguments.tokens)]
+    # Products this small are slower when they are spread over threads.
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    command += _names(arguments.models)
+    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+
+
 def _lint(_: argparse.Namespace) -> int:
     """Check style and types, import rules, generated files."""
     build.generate()
@@ -315,6 +324,9 @@ def _parser() -> argparse.ArgumentParser:
         "--page", action="store_true", help="write the table of docs/synthesis.md"
     )
 
+    measured = command("quality", _quality)
+    measured.add_argument("models", nargs="?", default="", help="names, comma list; default all")
+    measured.add_argument("--tokens", type=_positive, default=1 << 16, help="tokens, at least")
     command("lint", _lint)
     command("format", _format)
     command("gen", _gen)

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The measurement of `make quality` itself, on little text, with transformers as the float side."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from tb import quality
+from weights.importer import load_checkpoint
+from weights.reference import forward
+
+
+def test_float_network() -> None:
+    """Transformers' logits are those of our float pass, row by row."""
+    folder = quality.CHECKPOINTS / quality.OUTLIERS_OF
+    rows = quality.held_out_rows(128, 300)
+    ours = forward(load_checkpoint(folder), rows)
+    np.testing.assert_allclose(quality.float_network(folder)(rows), ours, atol=2e-4, rtol=2e-4)
+
+
+def test_measurement(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """All shipped models hold their bars on a few thousand tokens, and a tighter bar is missed."""
+    saved: list[quality.Quality] = []
+    monkeypatch.setattr(quality, "save", saved.extend)
+    assert quality.main(["--tokens", "6000"]) == 0, capsys.readouterr().out
+    assert [one.misses for one in saved] == [[]] * len(saved)
+    assert len(saved) == 1 + len(list(quality.CHECKPOINTS.iterdir()))
+    tight = partial(quality.Subject, max_loss=0.0, min_agreement=1.0)
+    monkeypatch.setattr(quality, "Subject", lambda name, folder, *_: tight(name, folder))
+    assert quality.main(["--tokens", "300", quality.OUTLIERS_OF]) == 1
+    assert "MISSED" in capsys.readouterr().out
