@@ -43,8 +43,8 @@ _GATED = Recipe(kv_heads=2, ffn=128, tied=False, activation="silu", steps=4000)
 RECIPES = {
     "gpt2": Recipe(),
     "llama": replace(_GATED, model="llama"),
-    "mistral": replace(_GATED, model="mistral", window=32),
-    "qwen2": replace(_GATED, model="qwen2", tied=True, steps=1500),
+    "mistral": replace(_GATED, model="mistral", window=32, last_step=4750),
+    "qwen2": replace(_GATED, model="qwen2", tied=True, steps=1500, last_step=2500),
 }
 """How the checkpoints that ship were made."""
 

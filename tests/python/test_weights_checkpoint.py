@@ -51,6 +51,12 @@ def model(checkpoint: Checkpoint) -> QuantizedModel:
     return quantize(checkpoint, load_scales(FOLDER / SCALES_FILE))
 
 
+@pytest.fixture(scope="module")
+def held_out() -> npt.NDArray[np.int64]:
+    """Return (2 * ROWS, 128) tokens that no checkpoint was trained on."""
+    return windows(read_corpus().held_out, 128, 2 * ROWS)
+
+
 def test_one_of_each_architecture() -> None:
     """Every architecture has a trained checkpoint."""
     assert {name.removesuffix("-tiny") for name in FOLDERS} == set(ARCHITECTURES)
@@ -112,11 +118,10 @@ def test_learning_curve(name: str) -> None:
 
 
 @EVERY
-def test_float_model_predicts_text(name: str) -> None:
+def test_float_model_predicts_text(name: str, held_out: npt.NDArray[np.int64]) -> None:
     """The weights are those of the card: its bits per byte, on some of the held-out text."""
     checkpoint, record = load_checkpoint(FOLDERS[name]), read_record(FOLDERS[name])
-    rows = windows(read_corpus().held_out, checkpoint.shape.context, 2 * ROWS)
-    bits = bits_per_byte(forward(checkpoint, rows), rows)
+    bits = bits_per_byte(forward(checkpoint, held_out), held_out)
     assert bits == pytest.approx(record.best_bits_per_byte, rel=0.15)
 
 
@@ -140,9 +145,11 @@ def integer_logits(model: QuantizedModel, rows: npt.NDArray[np.int64]) -> npt.ND
     return np.stack([decoder.forward(model, row.tolist()) for row in rows])
 
 
-def test_quality(checkpoint: Checkpoint, model: QuantizedModel) -> None:
+def test_quality(
+    checkpoint: Checkpoint, model: QuantizedModel, held_out: npt.NDArray[np.int64]
+) -> None:
     """Bits per byte and top-1 agreement of the integer model against the float one."""
-    rows = windows(read_corpus().held_out, checkpoint.shape.context, ROWS)
+    rows = held_out[::2]
     floats, integers = forward(checkpoint, rows), integer_logits(model, rows)
     wanted = bits_per_byte(floats, rows)
     given = bits_per_byte(integers * model.scales["logits"], rows)
