@@ -34,6 +34,9 @@ operand; ADD is exact behind it. int32 results are exact modulo 2^32."""
 GEMM_MUL_MAX_ERROR = 0.5
 """Largest |C - clip(y * d * mul / 2^sh)| in units of C, y being the integer of step 4 to 6."""
 
+EXACT_INNER = 512
+"""Longest inner length of one float32 product."""
+
 Planes = npt.NDArray[np.int32]
 """(P, M, N) int32: P = 1 plain sums, P = 2 high sums then low sums of a 16-bit A."""
 
@@ -112,13 +115,17 @@ class Post:
 
 
 def _product(a: IntArray, b: IntArray) -> Int64Array:
-    """Return the exact product of two small-integer matrices.
+    """Return the exact product of two matrices of 8-bit numbers.
 
-    float64 sums of integers below 2^53 are exact in any order: K * 255 * 128 stays below that for
-    every K up to 2^38.
+    float32 sums of integers up to 2^24 are exact in any order, and EXACT_INNER * 255 * 128 is
+    below that; longer sums are added as integers.
     """
-    exact: npt.NDArray[np.float64] = a.astype(np.float64) @ b.astype(np.float64)
-    return exact.astype(np.int64)
+    result = np.zeros((a.shape[0], b.shape[1]), np.int64)
+    for first in range(0, a.shape[1], EXACT_INNER):
+        part = slice(first, first + EXACT_INNER)
+        exact: npt.NDArray[np.float32] = a[:, part].astype(np.float32) @ b[part].astype(np.float32)
+        result += exact.astype(np.int64)
+    return result
 
 
 def accumulate(a: IntArray, b: npt.NDArray[np.int8], partial: Planes | None = None) -> Planes:

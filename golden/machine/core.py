@@ -175,12 +175,15 @@ class _Run:
             self.detector.add(self.index, operation)
 
     def _take(self, size: int) -> Bytes:
-        """Return the next `size` bytes of the stream, which are known to exist."""
+        """Return the next `size` bytes of the stream, which are known to exist; not a copy.
+
+        What takes a share writes to SRAM only.
+        """
         first = self.start.stream_base + self.registers.stream_offset
         if first + size > self.memory.size and size:
             raise ProgramError(ErrorCode.READ_ERROR, max(first, self.memory.size), Engine.STREAM)
         self.registers.stream_offset += size
-        return self.memory[first : first + size].copy()
+        return self.memory[first : first + size]
 
     def _log(self, operation: EngineOperation) -> None:
         """Log the final contents of every word that the operation has written."""

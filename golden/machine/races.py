@@ -115,8 +115,10 @@ class RaceDetector:
             if engine == safe or not words.size or self._complete[engine] >= len(issued):
                 continue
             found = ages[words]
-            open_ages = np.unique(found[found >= self._complete[engine]])
-            for age in open_ages[:MAX_REPORTS_PER_ACCESS].tolist():
+            still_open = found[found >= self._complete[engine]]
+            if not still_open.size:
+                continue
+            for age in np.unique(still_open)[:MAX_REPORTS_PER_ACCESS].tolist():
                 first = int(words[found == age].min())
                 self.races.append(Race(kind, issued[age], instr, space.name, first * WORD))
 
@@ -131,7 +133,8 @@ class RaceDetector:
                 allowed = index == 0 and other in operation.in_place
                 if allowed and _coincide(operand, other):
                     continue
-                common.append(np.intersect1d(words, other.words()))
+                if operand.address < other.end and other.address < operand.end:
+                    common.append(np.intersect1d(words, other.words()))
             common += [np.intersect1d(words, later) for later in written[index + 1 :]]
         hits = [words for words in common if words.size]
         if hits:

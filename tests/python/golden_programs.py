@@ -122,7 +122,7 @@ class Bench:
     config: ChipConfig = field(default_factory=ChipConfig)
     bases: tuple[int, ...] = (0x20000, 0x30000, 0, 0, 0, 0, 0, 0)
     pos: int = 0
-    registers: dict[str, int] = field(default_factory=dict)
+    registers: dict[str, Any] = field(default_factory=dict)
     memory: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(MEMORY_BYTES, np.uint8))
 
     def __post_init__(self) -> None:

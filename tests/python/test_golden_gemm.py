@@ -23,6 +23,7 @@ from golden.gemm import (
     per_channel,
     per_row,
     per_tensor,
+    running_argmax,
 )
 from golden.softmax import RECIPROCAL_MAX_RELATIVE_ERROR
 from tests.python.golden_support import Rng, integers, seeded
@@ -81,6 +82,19 @@ def test_longest_inner_length_does_not_wrap(dtype: type[np.integer[Any]]) -> Non
         [61439 * -128 * info.max],
         [61439 * -128 * info.min],
     ]
+
+
+@pytest.mark.parametrize("dtype", A_TYPES)
+@pytest.mark.parametrize("inner", [511, 512, 513, 61439])
+def test_long_sums_keep_every_bit(dtype: type[np.integer[Any]], inner: int) -> None:
+    """Large odd products of one sign, against 64-bit integers."""
+    rng = seeded(69)
+    info = np.iinfo(dtype)
+    a = (info.max - 2 * rng.integers(0, 20, (3, inner))).astype(dtype)
+    b = (127 - 2 * rng.integers(0, 20, (inner, 4))).astype(np.int8)
+    expected = a.astype(np.int64) @ b.astype(np.int64)
+    assert np.array_equal(combined(accumulate(a, b)), expected)
+    assert np.array_equal(combined(accumulate(a, -b)), -expected)
 
 
 @pytest.mark.parametrize("dtype", A_TYPES)
@@ -217,10 +231,35 @@ def test_mul(mul: int, sh: int) -> None:
     assert np.abs(result - exact).max() <= GEMM_MUL_MAX_ERROR
 
 
-def test_the_empty_sum() -> None:
-    """K = 0 gives zeros."""
-    planes = accumulate(np.zeros((3, 0), np.int8), np.zeros((0, 4), np.int8))
-    assert planes.tolist() == [[[0] * 4] * 3]
+@pytest.mark.parametrize("dtype", A_TYPES)
+def test_the_empty_sum(dtype: type[np.integer[Any]]) -> None:
+    """K = 0 gives zeros, the partial sums, or what the bias becomes."""
+    a, b = np.zeros((3, 0), dtype), np.zeros((0, 4), np.int8)
+    planes = accumulate(a, b)
+    passes = a.dtype.itemsize
+    assert planes.tolist() == [[[0] * 4] * 3] * passes
+    partial = integers(seeded(67), np.int32, (passes, 3, 4))
+    assert accumulate(a, b, partial).tolist() == partial.tolist()
+    bias = np.array([5, -900, 70, 1 << 20], np.int32)
+    requant = per_channel(np.full(4, 1 << 14), np.full(4, 16), bias)
+    assert gemm(a, b, requant).tolist() == [[1, -128, 18, 127]] * 3
+
+
+def test_argmax_over_pieces() -> None:
+    """The first of the largest values, whatever the cut; columns count on."""
+    rng = seeded(68)
+    for dtype in (np.int8, np.int16):
+        for _ in range(200):
+            y = rng.integers(-3, 4, int(rng.integers(1, 40))).astype(dtype)
+            cuts = sorted(rng.integers(0, y.size + 1, 3).tolist())
+            state = None
+            for piece in np.split(y, cuts):
+                state = running_argmax(state, piece[None]) if piece.size else state
+            assert state is not None
+            assert (state.value, state.columns) == (max(y.tolist()), y.size)
+            assert state.column == y.tolist().index(max(y.tolist()))
+    low = running_argmax(None, np.full(3, -128, np.int8))
+    assert (low.value, low.column) == (-128, 0)
 
 
 def test_arguments_are_checked() -> None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pytest
 
 from golden import gemm as gemm_ops
-from golden import layernorm, softmax, vec
+from golden import layernorm, rope, softmax, vec
 from golden.gemm import Combine, Post
 from golden.machine import ChipConfig, RunResult
 from npu.isa import Instruction, Opcode, VecOp
@@ -287,9 +287,9 @@ def test_vec(n: int, wide: bool) -> None:
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-@pytest.mark.parametrize("opcode", [Opcode.VEC, Opcode.GELU])
+@pytest.mark.parametrize("opcode", [Opcode.VEC, Opcode.GELU, Opcode.SILU])
 def test_table_lookup_in_place(opcode: Opcode, streamed: bool) -> None:
-    """VEC TABLE and GELU, the table from SRAM or from the stream, C over A."""
+    """VEC TABLE, GELU and SILU, the table from SRAM or from the stream, C over A."""
     rng = seeded(321)
     a, table = integers(rng, np.int8, (4, 21)), integers(rng, np.int8, (256,))
     imm = (VecOp.TABLE | streamed << 6) if opcode == Opcode.VEC else int(streamed)
@@ -343,18 +343,50 @@ def test_softmax_in_place() -> None:
 
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("opcode", [Opcode.LAYERNORM, Opcode.RMSNORM])
 @pytest.mark.parametrize(("m", "n"), [(1, 1), (5, 37), (3, 64)])
-def test_layernorm(streamed: bool, wide: bool, m: int, n: int) -> None:
-    """Both widths, parameters from SRAM or from the stream."""
+def test_norm(streamed: bool, wide: bool, opcode: Opcode, m: int, n: int) -> None:
+    """Both norms and widths, parameters from SRAM or from the stream."""
     rng = seeded(340)
     norm = random_norm(rng, n)
     x = integers(rng, np.int16, (m, n))
     function = layernorm.norm16 if wide else layernorm.norm8
-    expected = function(x, norm.eps_term, norm.gain, norm.shift, norm.bias)
+    rms = opcode == Opcode.RMSNORM
+    expected = function(x, norm.eps_term, norm.gain, norm.shift, norm.bias, rms=rms)
+    if n > 1:
+        other = function(x, norm.eps_term, norm.gain, norm.shift, norm.bias, rms=not rms)
+        assert not np.array_equal(expected, other)
     share = gp.norm_share(norm)
     imm = int(streamed) | wide << 1
-    word = Instruction(Opcode.LAYERNORM, 0, 0x1000, 0x100, 0 if streamed else 0x800, m, n, 0, imm)
+    word = Instruction(opcode, 0, 0x1000, 0x100, 0 if streamed else 0x800, m, n, 0, imm)
     bench = Bench([word, END], share if streamed else b"")
     bench.put(0x1000, x)
     bench.put(0x8000, np.frombuffer(share, np.uint8))
     expect(bench, [(0x10000, expected, None)])
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize(
+    ("m", "n", "heads", "pitches"),
+    [(1, 2, 1, (0, 0, 0)), (3, 20, 3, (7, 8, 4)), (5, 64, 2, (0, 0, 0))],
+)
+def test_rope(
+    pairs: bool, in_place: bool, m: int, n: int, heads: int, pitches: tuple[int, int, int]
+) -> None:
+    """Heads of whole words, one row of angles for all heads of a row, zeros behind a head."""
+    rng = seeded(350)
+    width = up(n, 16)
+    cp, ap, bp = pitches
+    cp = ap if in_place else cp
+    x = integers(rng, np.int8, (m, heads, width))
+    angles = integers(rng, np.int16, (m, n // 2, 2))
+    expected = np.zeros(x.shape, np.int8)
+    cos, sin = angles[:, None, :, 0], angles[:, None, :, 1]
+    expected[:, :, :n] = rope.rotate(x[:, :, :n], cos, sin, pairs=pairs)
+    dst = 0x100 if in_place else 0x1000
+    word = Instruction(Opcode.ROPE, 0, dst, 0x100, 0x800, m, n, heads, int(pairs))
+    bench = Bench([pfx(cp, ap, bp), word, END])
+    bench.put(0x1000, x.reshape(m, -1), 16 * ap or None)
+    bench.put(0x8000, angles.reshape(m, -1), 16 * bp or None)
+    expect(bench, [(16 * dst, expected.reshape(m, -1), 16 * cp or None)])

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from golden.machine import ChipConfig
-from npu.isa import Instruction, Opcode, SetReg
+from golden.machine import ChipConfig, ErrorReport
+from npu.isa import Engine, ErrorCode, Instruction, Opcode, SetReg
 from tests.python import golden_programs as gp
 from tests.python.golden_programs import END, Bench, barrier, gemm, length, pfx, set_register, up
 from tests.python.golden_support import integers, seeded
@@ -276,6 +276,22 @@ def test_attention_through_the_cache(
         assert bench.get(0x100, (1, n), np.int8)[0].tolist() == expected, f"position {pos}"
         distinct |= set(expected)
     assert len(distinct) > 32
+
+
+@pytest.mark.parametrize("opcode", [Opcode.KV_APPEND, Opcode.KV_READ])
+def test_the_first_word_outside_memory_is_named(opcode: Opcode) -> None:
+    """By address inside a head, head after head; nothing is written."""
+    word = append(32, 20, (0, 2)) if opcode == Opcode.KV_APPEND else read(32, 20, (0, 2))
+    state = registers(True, kv_base=0x40000, kv_head=0x400)
+    bench = Bench([word, END], registers=state)
+    bench.memory = np.zeros(0x40480, np.uint8)
+    sram = bench.sram.copy()
+    error = bench.run().error
+    code = ErrorCode.WRITE_ERROR if opcode == Opcode.KV_APPEND else ErrorCode.READ_ERROR
+    engine = Engine.ST if opcode == Opcode.KV_APPEND else Engine.LD
+    assert error == ErrorReport(code, engine, 0, 0x40480)
+    assert not bench.memory[0x40000:].any()
+    assert np.array_equal(bench.sram, sram)
 
 
 def test_a_read_of_nothing() -> None:

@@ -37,6 +37,7 @@ def refused(*words: Instruction) -> tuple[ErrorCode, int] | None:
     A refused instruction must have changed neither SRAM nor memory.
     """
     bench = Bench([*words, Instruction(Opcode.SET, 0, SetReg.STREAM), END], bytes(1 << 17))
+    bench.registers = {"kv_base": 0x40000, "kv_cap": 0xFFFF_FFFF}
     bench.memory = np.zeros(1 << 20, np.uint8)
     bench.sram[:] = 0
     memory = bench.memory.copy()
@@ -46,11 +47,12 @@ def refused(*words: Instruction) -> tuple[ErrorCode, int] | None:
     assert result.error.engine == Engine.SEQ
     assert result.error.instr == len(words) - 1
     assert not bench.sram.any()
-    assert np.array_equal(bench.memory[0x30000:], memory[0x30000:])
+    if result.out_count == 0:
+        assert np.array_equal(bench.memory[0x30000:], memory[0x30000:])
     return result.error.code, result.error.address
 
 
-def word(opcode: Opcode, **fields: int) -> Instruction:
+def word(opcode: int, **fields: int) -> Instruction:
     """Return an instruction."""
     return Instruction(opcode, **fields)
 
@@ -65,6 +67,11 @@ FULL = replace(PLAIN, flags=MODE | REQUANT, imm=gp.Q_TENSOR)
 RAW = replace(PLAIN, flags=MODE, imm=gp.OUT_INT32)
 STREAM = replace(FULL, imm=gp.B_STREAM | gp.Q_CHANNEL)
 MUL = pfx(imm=1)
+NONE = replace(FULL, dst=0, m=1, imm=FULL.imm | gp.ARGMAX | gp.OUT_NONE)
+ROPE = word(Opcode.ROPE, dst=0x100, src1=0x200, m=4, n=6, k=3)
+EMBED = word(Opcode.EMBED, dst=0x10, m=1, n=16)
+APPEND = word(Opcode.KV_APPEND, n=16, k=2)
+READ = word(Opcode.KV_READ, n=16, k=2)
 
 LEGAL = [
     [word(Opcode.NOP)],
@@ -109,22 +116,41 @@ LEGAL = [
     [replace(STREAM, imm=STREAM.imm | gp.OP_MUL, src1=0x20)],
     [pfx(dp=3), replace(STREAM, imm=STREAM.imm | gp.OP_ADD | gp.OUT_INT16, src1=0x100)],
     [replace(STREAM, flags=MODE | REQUANT | ACCUMULATE, src1=0x300)],
+    [replace(STREAM, m=0xF008)],
+    [pfx(base=32), replace(PLAIN, m=0xF808, n=0xF001, k=0xF002)],
+    [NONE],
+    [pfx(), replace(NONE, imm=NONE.imm | gp.OP_ADD)],
+    [pfx(d=1), replace(NONE, flags=NONE.flags | ACCUMULATE)],
+    [replace(FULL, m=1, imm=FULL.imm | gp.ARGMAX | gp.OUT_INT16)],
+    [NONE, word(Opcode.ARGMAX, imm=1)],
+    [replace(NORM, opcode=Opcode.RMSNORM)],
+    [replace(NORM, opcode=Opcode.RMSNORM, imm=3, src1=0, n=8192, m=1)],
+    [replace(GELU, opcode=Opcode.SILU, imm=1, src1=0)],
+    [ROPE],
+    [pfx(2, 2, 2), replace(ROPE, imm=1, n=2, k=1)],
+    [EMBED],
+    [replace(EMBED, imm=0x20, m=3)],
+    [replace(EMBED, imm=0x11, m=3, src0=0x200, k=1)],
+    [APPEND],
+    [pfx(ap=5, base=32), replace(APPEND, flags=gp.STAGE | gp.V, dst=0x100, src1=0x40, imm=0x302)],
+    [READ],
+    [pfx(cp=0x40, base=32), replace(READ, flags=gp.V, dst=0x100, k=0xF001, imm=0x302)],
+    [word(Opcode.LOOP, src0=1)],
+    *([replace(item, m=0xF801)] for item in (ADD, GELU, NORM, ROPE, FULL)),
+    [replace(SOFTMAX, m=0xF801, n=0xF001, k=3)],
 ]
 
 REFUSED = [
-    # opcodes: unknown, and known but not built
-    *(([word(op)], OPCODE) for op in (Opcode.KV_APPEND, Opcode.KV_READ, Opcode.RMSNORM)),
-    *(([word(op)], OPCODE) for op in (Opcode.ROPE, Opcode.SILU, Opcode.EMBED, Opcode.ARGMAX)),
-    ([word(Opcode.LOOP)], OPCODE),
+    # opcodes
     *(([Instruction(number, 0xFF, m=9)], OPCODE) for number in (19, 100, 254)),
-    ([pfx(), word(Opcode.LOOP)], OPCODE),
+    ([pfx(), word(99)], OPCODE),
     # control words
     *(([Instruction(Opcode.NOP, **{name: 1})], FIELD) for name in ("flags", "dst", "m", "imm")),
     *(([Instruction(Opcode.END, **{name: 1})], FIELD) for name in ("flags", "src0", "n", "k")),
     *(([word(Opcode.BARRIER, **{name: 1})], FIELD) for name in ("dst", "src1", "k", "imm")),
     ([word(Opcode.BARRIER, m=0x40)], FIELD),
     ([word(Opcode.BARRIER, n=5)], FIELD),
-    *(([word(Opcode.SET, dst=register)], FIELD) for register in (1, 2, 4, 5, 6, 7, 8, 12, 15, 24)),
+    *(([word(Opcode.SET, dst=register)], FIELD) for register in (7, 13, 15, 24)),
     ([word(Opcode.SET, dst=SetReg.STREAM, flags=1)], FIELD),
     ([word(Opcode.SET, flags=2)], FIELD),
     ([word(Opcode.SET, imm=1)], FIELD),
@@ -146,7 +172,8 @@ REFUSED = [
     ([pfx(imm=1), GELU], FIELD),
     ([pfx(base=16), FULL], FIELD),
     ([pfx(base=8), replace(FULL, m=0xF000)], FIELD),
-    ([pfx(base=16), replace(FULL, m=0xF000)], DIMENSION),
+    ([pfx(base=24), replace(FULL, m=0xF001)], FIELD),
+    ([pfx(base=16), replace(STREAM, m=0xF001, n=0xF001)], DIMENSION),
     ([pfx(d=1), FULL], FIELD),
     ([pfx(dp=1), FULL], FIELD),
     ([pfx(imm=1), FULL], FIELD),
@@ -162,6 +189,56 @@ REFUSED = [
     ([replace(LOAD, n=0)], DIMENSION),
     ([replace(LOAD, m=0xF000)], DIMENSION),
     ([replace(LOAD, n=0xFFFF)], DIMENSION),
+    # EMBED, K/V, ARGMAX, LOOP
+    ([replace(EMBED, flags=1)], FIELD),
+    ([replace(EMBED, imm=8)], FIELD),
+    ([replace(EMBED, imm=0x40)], FIELD),
+    ([replace(EMBED, imm=0x30)], FIELD),
+    ([replace(EMBED, src0=1)], FIELD),
+    ([replace(EMBED, src0=1, imm=0x20)], FIELD),
+    ([replace(EMBED, src1=1)], FIELD),
+    ([pfx(ap=1), EMBED], FIELD),
+    ([replace(EMBED, m=2)], DIMENSION),
+    ([replace(EMBED, n=0)], DIMENSION),
+    ([replace(EMBED, n=0xF001)], DIMENSION),
+    ([replace(EMBED, m=0xF001, imm=0x20)], DIMENSION),
+    ([replace(APPEND, flags=2)], FIELD),
+    ([replace(APPEND, flags=0x80)], FIELD),
+    ([replace(APPEND, dst=1)], FIELD),
+    ([replace(APPEND, src1=1)], FIELD),
+    ([pfx(cp=1), APPEND], FIELD),
+    ([pfx(base=8), APPEND], FIELD),
+    ([replace(APPEND, n=0)], DIMENSION),
+    ([replace(APPEND, k=0)], DIMENSION),
+    ([replace(APPEND, k=0xF001)], DIMENSION),
+    ([replace(READ, flags=gp.STAGE)], FIELD),
+    ([replace(READ, src0=1)], FIELD),
+    ([replace(READ, src1=1)], FIELD),
+    ([pfx(ap=1), READ], FIELD),
+    ([pfx(base=17), READ], FIELD),
+    ([replace(READ, k=0)], DIMENSION),
+    ([replace(READ, n=0xF001)], DIMENSION),
+    ([word(Opcode.ARGMAX)], FIELD),
+    ([NONE, word(Opcode.ARGMAX), word(Opcode.ARGMAX)], FIELD),
+    ([NONE, word(Opcode.ARGMAX, imm=8)], FIELD),
+    ([NONE, word(Opcode.ARGMAX, m=1)], FIELD),
+    ([NONE, pfx(), word(Opcode.ARGMAX)], FIELD),
+    ([word(Opcode.LOOP, src0=4)], FIELD),
+    ([word(Opcode.LOOP, src1=1)], FIELD),
+    ([word(Opcode.LOOP, dst=1)], FIELD),
+    ([pfx(), word(Opcode.LOOP)], FIELD),
+    # ROPE, RMSNORM, SILU
+    ([replace(ROPE, imm=2)], FIELD),
+    ([replace(ROPE, flags=1)], FIELD),
+    ([pfx(d=1), ROPE], FIELD),
+    ([replace(ROPE, n=5)], DIMENSION),
+    ([replace(ROPE, k=0)], DIMENSION),
+    ([replace(ROPE, k=0xF001)], DIMENSION),
+    ([replace(ROPE, n=0xF002)], DIMENSION),
+    ([replace(NORM, opcode=Opcode.RMSNORM, imm=1)], FIELD),
+    ([replace(NORM, opcode=Opcode.RMSNORM, n=8193)], DIMENSION),
+    ([replace(GELU, opcode=Opcode.SILU, imm=2)], FIELD),
+    ([replace(GELU, opcode=Opcode.SILU, n=0xF001)], DIMENSION),
     # VEC
     ([replace(ADD, imm=8)], FIELD),
     ([replace(ADD, imm=15)], FIELD),
@@ -190,14 +267,14 @@ REFUSED = [
     ([replace(SOFTMAX, k=8)], DIMENSION),
     ([replace(SOFTMAX, k=0xF000)], DIMENSION),
     ([replace(SOFTMAX, m=0)], DIMENSION),
-    ([replace(SOFTMAX, n=0xF001)], DIMENSION),
+    ([replace(SOFTMAX, n=0)], DIMENSION),
     # LAYERNORM and GELU
     ([replace(NORM, imm=4)], FIELD),
     ([replace(NORM, imm=1)], FIELD),
     ([replace(NORM, k=1)], FIELD),
     ([replace(NORM, flags=1)], FIELD),
     ([replace(NORM, n=8193)], DIMENSION),
-    ([replace(NORM, m=0xF800)], DIMENSION),
+    ([replace(NORM, m=0)], DIMENSION),
     ([replace(GELU, imm=2)], FIELD),
     ([replace(GELU, imm=1)], FIELD),
     ([replace(GELU, n=0)], DIMENSION),
@@ -213,14 +290,18 @@ REFUSED = [
     ([pfx(d=0x100), replace(PLAIN, flags=REQUANT | ACCUMULATE, imm=1)], FIELD),
     # GEMM, mode word
     ([replace(FULL, imm=FULL.imm | 1 << 15)], FIELD),
-    ([replace(FULL, imm=FULL.imm | 1 << 14)], FIELD),
+    ([replace(RAW, imm=gp.OUT_INT32 | gp.ARGMAX)], FIELD),
+    ([replace(NONE, dst=1)], FIELD),
+    ([pfx(cp=1), NONE], FIELD),
+    ([pfx(), replace(NONE, flags=NONE.flags | ACCUMULATE)], FIELD),
+    ([replace(NONE, imm=NONE.imm | gp.TABLE)], FIELD),
+    ([pfx(imm=1), replace(NONE, imm=NONE.imm | gp.OP_MUL)], FIELD),
     ([replace(FULL, imm=FULL.imm | 3 << 2)], FIELD),
     ([replace(FULL, imm=FULL.imm | 3 << 12)], FIELD),
     ([replace(FULL, imm=FULL.imm | 1 << 4)], FIELD),
     ([replace(STREAM, imm=STREAM.imm | 1 << 4)], FIELD),
     ([replace(STREAM, imm=STREAM.imm | 7 << 4)], FIELD),
     ([replace(FULL, imm=FULL.imm | 3 << 10)], FIELD),
-    ([replace(FULL, imm=FULL.imm | 1 << 14 | 3 << 10)], FIELD),
     ([replace(RAW, imm=gp.OUT_INT32 | gp.Q_TENSOR)], FIELD),
     ([replace(RAW, imm=0)], FIELD),
     ([replace(RAW, imm=gp.OUT_INT16)], FIELD),
@@ -245,7 +326,15 @@ REFUSED = [
     ([pfx(imm=0x8000), replace(FULL, imm=gp.Q_PREFIX)], FIELD),
     ([replace(FULL, imm=gp.Q_ROW)], FIELD),
     *(([replace(PLAIN, **{name: 0})], DIMENSION) for name in ("m", "n", "k")),
-    *(([replace(PLAIN, **{name: 0xF000})], DIMENSION) for name in ("m", "n", "k")),
+    ([replace(PLAIN, m=0xF000)], DIMENSION),
+    ([replace(PLAIN, m=0xF009)], DIMENSION),
+    ([replace(RAW, m=0xF005, imm=gp.OUT_INT32 | gp.A_INT16)], DIMENSION),
+    ([replace(RAW, m=0xF001, imm=gp.OUT_INT32 | gp.A_INT16)], DIMENSION),
+    ([replace(STREAM, n=0xF001)], DIMENSION),
+    ([replace(STREAM, k=0xF001)], DIMENSION),
+    ([replace(FULL, n=0xF001, imm=gp.Q_CHANNEL)], DIMENSION),
+    ([replace(FULL, m=2, imm=FULL.imm | gp.ARGMAX)], DIMENSION),
+    ([replace(FULL, m=0xF001, imm=FULL.imm | gp.ARGMAX)], DIMENSION),
     ([replace(RAW, m=129)], DIMENSION),
     ([replace(RAW, m=65, imm=gp.OUT_INT32 | gp.A_INT16)], DIMENSION),
 ]
@@ -297,6 +386,37 @@ ADDRESSED = [
     ([pfx(d=0x3FFD), replace(FULL, imm=FULL.imm | gp.OP_ADD)], RANGE, 0x3FFD0),
     ([replace(STREAM, imm=STREAM.imm | gp.OP_ADD, src1=0x3FFD)], RANGE, 0x3FFD0),
     ([pfx(imm=0x3FFD), replace(FULL, imm=gp.Q_ROW)], RANGE, 0x3FFD0),
+    # the cap counts, not the value
+    ([replace(ADD, m=0xF001, dst=0x3FF1)], RANGE, 0x3FF10),
+    ([replace(GELU, m=0xF001, src0=0x3FF1)], RANGE, 0x3FF10),
+    ([replace(NORM, m=0xF801, src0=0x3FE1)], RANGE, 0x3FE10),
+    ([replace(ROPE, m=0xF801, src1=0x3FF1)], RANGE, 0x3FF10),
+    ([replace(PLAIN, m=1, n=0xF002, dst=0x3FF9)], RANGE, 0x3FF90),
+    ([replace(PLAIN, n=0xF802, src1=0x3FE1)], RANGE, 0x3FE10),
+    ([replace(PLAIN, k=0xF002, src0=0x3FF9)], RANGE, 0x3FF90),
+    ([replace(PLAIN, k=0xF802, src1=0x3FE1)], RANGE, 0x3FE10),
+    ([pfx(d=0x3FF1), replace(PLAIN, m=0xF001, flags=ACCUMULATE)], RANGE, 0x3FF10),
+    ([pfx(imm=0x3FF1), replace(FULL, m=0xF001, imm=gp.Q_ROW)], RANGE, 0x3FF10),
+    ([replace(SOFTMAX, n=0xF002, dst=0x3FF1)], RANGE, 0x3FF10),
+    ([replace(SOFTMAX, n=0xF002, src0=0x3FF1)], RANGE, 0x3FF10),
+    ([replace(SOFTMAX, m=0xF801, src1=0x3FF1)], RANGE, 0x3FF10),
+    # operands of the other opcodes
+    ([replace(ROPE, dst=0x3FF5, src0=0xFFFF)], RANGE, 0x3FF50),
+    ([replace(ROPE, src0=0x3FF5, src1=0xFFFF)], RANGE, 0x3FF50),
+    ([replace(ROPE, src1=0x3FFD)], RANGE, 0x3FFD0),
+    ([replace(NORM, opcode=Opcode.RMSNORM, src1=0x3FF9)], RANGE, 0x3FF90),
+    ([replace(GELU, opcode=Opcode.SILU, src1=0x3FF1)], RANGE, 0x3FF10),
+    ([replace(EMBED, n=17, dst=TOP)], RANGE, TOP * 16),
+    ([replace(EMBED, imm=0x10, src0=TOP, m=5)], RANGE, TOP * 16),
+    ([replace(APPEND, src0=TOP)], RANGE, TOP * 16),
+    ([replace(APPEND, src0=0x3FF9, imm=0x300, n=17)], RANGE, 0x3FF90),
+    ([pfx(ap=9), replace(APPEND, src0=0x3FF7)], RANGE, 0x3FF70),
+    ([replace(APPEND, flags=gp.STAGE, dst=0x3FF1)], RANGE, 0x3FF10),
+    ([replace(APPEND, flags=gp.STAGE, dst=0x3FF0, src1=1, imm=0x300)], RANGE, 0x3FF30),
+    ([replace(READ, dst=0x3FF1)], RANGE, 0x3FF10),
+    ([replace(READ, dst=0x3FE1, k=0xF802)], RANGE, 0x3FE10),
+    ([replace(READ, dst=0x3FE1, imm=0x100)], RANGE, 0x3FE10),
+    ([pfx(cp=1), replace(READ, dst=0x3FEE, imm=0x300)], RANGE, 0x3FEE0),
 ]
 
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -164,3 +166,153 @@ def test_every_barrier_of_a_block_is_needed(rows: int) -> None:
         result = shorter.run()
         assert result.error is None
         assert result.races, f"no race without the barrier at {index}"
+
+
+ROWS = Instruction(Opcode.KV_APPEND, src0=4, n=16, k=1)
+"""From SRAM word 4 to the first word of the cache."""
+STAGED = replace(ROWS, flags=gp.STAGE, dst=0x40)
+READ = Instruction(Opcode.KV_READ, dst=0x40, n=16, k=1)
+GATHER = Instruction(Opcode.EMBED, 0, 0, 8, 0, 1, 16, 0, 0x10)
+"""A list in SRAM word 8 that names row 0 of the memory at BASE0."""
+EMBED = Instruction(Opcode.EMBED, 0, 0, 0, 0, 1, 16, 0, 0x00)
+ROPE = Instruction(Opcode.ROPE, 0, 0, 4, 8, 1, 16, 1)
+RMS = Instruction(Opcode.RMSNORM, 0, 0, 4, 8, 1, 8)
+"""C in word 0, A in word 4, angles or parameters from word 8 on."""
+PEEK = [pfx(imm=1), gp.gemm(0, 4, 8, 1, 16, 16, gp.ARGMAX | gp.OUT_NONE, gp.REQUANT)]
+ARGMAX = Instruction(Opcode.ARGMAX)
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+@pytest.mark.parametrize(
+    ("older", "younger", "kind", "mask", "needs"),
+    [
+        (copy(4, 0), ROWS, "RAW", VEC, None),
+        (ROWS, copy(4, 0), "WAR", ST, None),
+        (STAGED, copy(0, 0x40), "RAW", ST, None),
+        (copy(0, 0x40), STAGED, "WAR", VEC, None),
+        (READ, copy(0, 0x40), "RAW", LD, None),
+        (STAGED, READ, "WAW", ST, None),
+        (ROWS, READ, "RAW", ST, None),
+        (READ, ROWS, "WAR", LD, None),
+        (copy(0x300, 0), READ, "RAW", VEC, False),
+        (ROWS, copy(0, 0x300), "RAW", ST, False),
+        (load(0, 0x8000), ROWS, "WAR", LD, True),
+        (store(0, 0x8000), READ, "RAW", ST, True),
+        (copy(8, 0), GATHER, "RAW", VEC, None),
+        (GATHER, copy(8, 0), "WAR", LD, None),
+        (store(4), GATHER, "RAW", ST, None),
+        (store(4), EMBED, "RAW", ST, None),
+        (EMBED, store(4), "WAR", LD, None),
+        (EMBED, copy(4, 0), "RAW", LD, None),
+        (ROPE, copy(0x20, 0), "RAW", NRM, None),
+        (copy(4, 0x20), ROPE, "RAW", VEC, None),
+        (copy(8, 0x20), ROPE, "RAW", VEC, None),
+        (ROPE, copy(9, 0x20), "WAR", NRM, None),
+        (ROPE, replace(ROPE, dst=0x10, src0=0), "RAW", NRM, None),
+        (RMS, copy(0x20, 0), "RAW", NRM, None),
+        (copy(11, 0x20), RMS, "RAW", VEC, None),
+    ],
+)
+def test_conflicts_of_caches_and_rows(
+    older: Instruction,
+    younger: Instruction,
+    kind: str,
+    mask: int,
+    needs: bool | None,
+    in_memory: bool,
+) -> None:
+    """As above; `needs` says whether the conflict needs the cache in memory, or in SRAM."""
+    state = {"kv_cap": 9, "kv_in_memory": in_memory, "kv_base": 0x28000 if in_memory else 0x3000}
+
+    def found(*words: Instruction) -> list[tuple[str, int, int]]:
+        bench = Bench([*words, END], registers=state)
+        bench.sram[:0x100] = 0
+        result = bench.run()
+        assert result.error is None
+        return [(race.kind, race.older, race.younger) for race in result.races]
+
+    if needs is not None and needs != in_memory:
+        assert found(older, younger) == []
+        return
+    assert (kind, 0, 1) in found(older, younger)
+    assert found(older, barrier(mask), younger) == []
+    assert (kind, 0, 2) in found(older, barrier(0x3F & ~mask), younger)
+
+
+@pytest.mark.parametrize(
+    ("words", "clean"),
+    [
+        ([ROPE], True),
+        ([replace(ROPE, dst=4)], True),
+        ([pfx(cp=2, ap=2), replace(ROPE, dst=4, m=2)], True),
+        ([pfx(cp=1, ap=2), replace(ROPE, dst=4, m=2)], False),
+        ([replace(ROPE, dst=8)], False),
+        ([replace(RMS, dst=4)], False),
+        ([replace(GATHER, dst=8)], False),
+        ([replace(STAGED, dst=4)], False),
+        ([replace(STAGED, imm=0x100)], False),
+        ([replace(STAGED, imm=0x100, src1=0x10)], True),
+        ([replace(STAGED, dst=0x300)], False),
+        ([replace(READ, dst=0x300)], False),
+        ([pfx(cp=1), replace(READ, imm=0x100, k=2)], False),
+        ([pfx(cp=2), replace(READ, imm=0x100, k=2)], True),
+        ([PEEK[0], replace(PEEK[1], src0=0)], True),
+    ],
+)
+def test_outputs_of_caches_and_rows(words: list[Instruction], clean: bool) -> None:
+    """ROPE may work in place; staging tiles, heads and lists must lie apart."""
+    state = {"kv_cap": 9, "kv_in_memory": False, "kv_base": 0x3000, "kv_head": 0x100}
+    bench = Bench([*words, END], registers=state)
+    bench.sram[:0x100] = 0
+    result = bench.run()
+    assert result.error is None
+    assert [race.kind for race in result.races] == ([] if clean else ["SELF"])
+
+
+def test_heads_of_the_cache_must_lie_apart() -> None:
+    """Two heads at one place in memory, and an append over the program or the stream."""
+    state = {"kv_cap": 9, "kv_base": 0x30000}
+    bench = Bench([replace(ROWS, imm=0x100), END], registers=state)
+    assert [race.kind for race in bench.run().races] == ["SELF"]
+    for base, kind in ((0, "PROGRAM"), (gp.STREAM_BASE, "STREAM")):
+        bench = Bench([ROWS, END], bytes(64), registers=state | {"kv_base": base})
+        assert [race.kind for race in bench.run().races] == [kind]
+
+
+def test_argmax_waits_for_gemm() -> None:
+    """What GEMM has read and written is finished for the instructions behind ARGMAX."""
+    wide = [PEEK[0], gp.gemm(0x20, 4, 8, 1, 16, 16, gp.ARGMAX, gp.REQUANT)]
+    assert kinds(*wide, copy(4, 0)) == [("WAR", 1, 2)]
+    assert kinds(*wide, copy(0, 0x20)) == [("RAW", 1, 2)]
+    assert kinds(*wide, ARGMAX, copy(4, 0)) == []
+    assert kinds(*wide, ARGMAX, copy(0, 0x20)) == []
+    assert kinds(*wide, ARGMAX, load(0x40)) == [("RAW", 2, 3)]
+    assert kinds(*wide, ARGMAX, barrier(ST), load(0x40)) == []
+    assert kinds(*wide, ARGMAX, *PEEK, ARGMAX) == []
+
+
+def test_a_dropped_instruction_is_not_the_youngest() -> None:
+    """With n = 1 the load before it may still be open."""
+    nothing = replace(READ, dst=0x80, k=gp.length(16, 1))
+    assert kinds(load(0), nothing, barrier(LD, 1), copy(4, 0)) == [("RAW", 0, 3)]
+    assert kinds(load(0), load(1), barrier(LD, 1), copy(4, 0)) == []
+
+
+def test_races_run_across_a_loop() -> None:
+    """The turn before is older, whatever the word's index."""
+    program = [load(0), barrier(LD), copy(4, 0), Instruction(Opcode.LOOP), END]
+    state = {"loop_left": 2, "kv_cap": 9}
+    result = Bench(program, registers=state).run()
+    assert [(race.kind, race.older, race.younger) for race in result.races] == [("WAR", 2, 0)] * 2
+    program[3:3] = [barrier(VEC)]
+    assert Bench(program, registers=state).run().races == []
+
+
+def test_only_what_a_dynamic_operand_reads_counts() -> None:
+    """Keys beyond LEN, and rows beyond M, may be written at the same time."""
+    words = [load(0x40 + 32), load(0x20 + 3)]
+    mode = gp.B_TILES | gp.OUT_INT32
+    word = gp.gemm(0x1000, 0x20, 0x40, gp.length(16), gp.length(48), 16, mode, gp.TRANSPOSE)
+    for pos, expected in ((2, []), (3, ["RAW"]), (31, ["RAW"]), (32, ["RAW", "RAW"])):
+        bench = Bench([*words, word, END], pos=pos)
+        assert [race.kind for race in bench.run().races] == expected

@@ -14,6 +14,7 @@ from golden.softmax import (
     NUMERATOR_U16_MAX_ERROR,
     PROBABILITY_MAX_ERROR,
     RECIPROCAL_MAX_RELATIVE_ERROR,
+    Visibility,
     numerator,
     numerators8,
     numerators16,
@@ -101,6 +102,39 @@ def test_visible_rows_of_heads() -> None:
     assert visible(3, 5, causal=True, pos=1).sum(axis=1).tolist() == [2, 3, 4]
     assert visible(3, 5, causal=True, pos=(1 << 32) - 1).all()
     assert visible(2, 5, causal=False).all()
+
+
+@pytest.mark.parametrize("window", [0, 1, 5, 16, 1000, (1 << 32) - 1])
+@pytest.mark.parametrize(("pos", "start"), [(0, 0), (20, 16), (37, 16), ((1 << 32) - 1, 0)])
+def test_visible_in_a_window(pos: int, start: int, window: int) -> None:
+    """Row i sees at most `window` keys up to its own, counted from the key of column 0."""
+    mask = visible(
+        6, 40, causal=True, pos=pos, rows_per_head=3, start=start, window=window
+    ).tolist()
+    for row in range(6):
+        own = pos + row % 3
+        oldest = own - window + 1 if window else 0
+        assert mask[row] == [oldest <= start + j <= own for j in range(40)]
+    assert visible(2, 5, causal=False, pos=9, window=1).all()
+
+
+def test_windowed_rows_are_rows_of_the_visible_columns() -> None:
+    """Hidden scores, large ones too, change nothing; a row that sees nothing is zero."""
+    rng = seeded(33)
+    s = random_scores(rng, 6, 48, 300)
+    rule = Visibility(causal=True, pos=21, rows_per_head=3, start=16, window=7)
+    for function in (numerators16, numerators8):
+        numer, sums = function(s, **rule)
+        for row in range(6):
+            last = 21 + row % 3 - 16
+            seen = slice(max(0, last - 6), last + 1)
+            alone, total = function(s[row : row + 1, seen])
+            assert numer[row, seen].tolist() == alone[0].tolist()
+            assert sums[row] == total[0] == numer[row].sum()
+    p = probabilities(s, **rule)
+    assert [int(np.count_nonzero(row)) <= 7 for row in p] == [True] * 6
+    assert not numerators16(s, causal=True, pos=70, start=16, window=7)[0].any()
+    assert not probabilities(s, causal=True, pos=70, start=16, window=7).any()
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -264,7 +264,9 @@ def test_checks_come_in_order() -> None:
 _ARGMAX_GEMM = Instruction(Opcode.GEMM, QUANT, 0, 0, 0, 1, 1, 1, 3 << 10 | 1 << 14)
 
 
-def _golden_error(pair: Pair, memory: npt.NDArray[np.uint8]) -> tuple[ErrorReport | None, int]:
+def _golden_error(
+    pair: Pair, memory: npt.NDArray[np.uint8], config: ChipConfig
+) -> tuple[ErrorReport | None, int]:
     """Return how the instruction-level model refuses the pair, and the words of the program.
 
     The program ends otherwise, and most checks that depend on registers do not fail.
@@ -275,7 +277,6 @@ def _golden_error(pair: Pair, memory: npt.NDArray[np.uint8]) -> tuple[ErrorRepor
     image = encode_image(program)
     base = memory.size - 1024
     memory[base : base + len(image)] = np.frombuffer(image, np.uint8)
-    config = ChipConfig()
     machine = Machine(config, memory, np.zeros(config.sram_bytes, np.uint8), races=False)
     start = StartState(base, len(program), 0, STREAM_BYTES, kv_cap=0xFFFF_FFFF)
     return machine.run(start).error, len(program)
@@ -296,21 +297,23 @@ def _depends_on_registers(word: Instruction, error: ErrorReport, length: int) ->
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_two_legality_checks_agree(seed: int) -> None:
-    """npu.isa.legality and golden were written apart from the same text."""
+    """npu.isa.legality and golden were written apart from the same text; tiles of both edges."""
     print(f"seed {seed}")
+    chip = Limits(array_dim=(16, 32)[seed % 2])
+    config = ChipConfig(array_dim=chip.array_dim)
     rng = Random(seed)
     opcodes = [op for op in Opcode if op != Opcode.PFX]
     seen = set()
     executed = set()
     memory = np.zeros(1024 + STREAM_BYTES, np.uint8)
     for _ in range(400):
-        pair = legal(rng, rng.choice(opcodes), CHIP)
+        pair = legal(rng, rng.choice(opcodes), chip)
         if rng.random() < 0.7:
             pair = mutated(rng, pair)
-        code = code_of(check(pair[1], pair[0], CHIP))
+        code = code_of(check(pair[1], pair[0], chip))
         seen.add(code)
         executed |= {pair[1].opcode} if code == N else set()
-        error, length = _golden_error(pair, memory)
+        error, length = _golden_error(pair, memory, config)
         if code == N and error is not None and _depends_on_registers(pair[1], error, length):
             continue
         assert code == (N if error is None else error.code), f"{pair}"
