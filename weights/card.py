@@ -128,7 +128,7 @@ AdamW (betas 0.9, 0.95; weight decay {recipe["weight_decay"]} on matrices; gradi
 {recipe["peak_rate"]:g} after {recipe["warmup"]} steps of warm-up, cosine to \
 {recipe["floor_rate"]:g} at step {recipe["steps"]}, then constant until the held-out loss
 has not improved by {record.min_improvement} bits for {record.patience} evaluations \
-({recipe["evaluate_every"]} steps apart). Seed {recipe["seed"]},
+({recipe["evaluate_every"]} steps apart){_cut(recipe)}. Seed {recipe["seed"]},
 torch {record.torch}. All of it, with the curve, is in `{CURVE_JSON}`.
 
 To reproduce (torch, transformers and matplotlib installed; equal weights need the same Python, \
@@ -160,6 +160,12 @@ def _dimensions(recipe: dict[str, Any]) -> str:
         f"{'tied' if recipe['tied'] else 'untied'} embeddings",
     ]
     return ", ".join(parts)
+
+
+def _cut(recipe: dict[str, Any]) -> str:
+    """Return the other reason for which the training may have ended."""
+    last = recipe["last_step"]
+    return "" if last is None else f", at the latest at step {last}, which came first"
 
 
 def read_record(folder: Path) -> TrainingRecord:

@@ -12,7 +12,8 @@ class Recipe:
     """Everything that decides the weights, besides the text and the software.
 
     `model` is transformers' model_type; `window` is the sliding window, None for none. `steps` is
-    the length of warm-up and cosine; learning rates are per step of AdamW.
+    the length of warm-up and cosine; learning rates are per step of AdamW. `last_step` ends the
+    training though the loss may still fall, None does not.
     """
 
     model: str = "gpt2"
@@ -28,6 +29,7 @@ class Recipe:
     activation: str = "gelu_new"
     batch: int = 32
     steps: int = 5000
+    last_step: int | None = None
     warmup: int = 300
     peak_rate: float = 4e-3
     floor_rate: float = 4e-5
@@ -41,8 +43,8 @@ _GATED = Recipe(kv_heads=2, ffn=128, tied=False, activation="silu", steps=4000)
 RECIPES = {
     "gpt2": Recipe(),
     "llama": replace(_GATED, model="llama"),
-    "mistral": replace(_GATED, model="mistral", window=32),
-    "qwen2": replace(_GATED, model="qwen2", tied=True, steps=1500),
+    "mistral": replace(_GATED, model="mistral", window=32, last_step=4750),
+    "qwen2": replace(_GATED, model="qwen2", tied=True, steps=1500, last_step=2500),
 }
 """How the checkpoints that ship were made."""
 

@@ -6,8 +6,8 @@
 This is the only module of the package that needs torch and transformers (and matplotlib for the
 curve); weights.recipe says what is trained. The text is the documentation of the running Python's
 standard library (weights.corpus). The learning rate follows warm-up, cosine and a floor; at the
-floor the training goes on until the held-out loss has not improved for three evaluations. The best
-weights so far are always on disk.
+floor the training goes on until the held-out loss has not improved for three evaluations, or to
+the recipe's last step. The best weights so far are always on disk.
 
 Equal seeds, Python, torch, thread count and machine give equal weights.
 """
@@ -163,7 +163,7 @@ def train(recipe: Recipe, corpus: Corpus, output: Path) -> TrainingRecord:
         )
         record = _record(recipe, corpus, curve, best, seconds)
         write_curve(output, record)
-        if since_best >= PATIENCE:
+        if since_best >= PATIENCE or step == recipe.last_step:
             return record
 
 
