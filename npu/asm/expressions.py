@@ -3,6 +3,7 @@
 
 import ast
 import operator
+import re
 import warnings
 from collections.abc import Callable, Mapping
 
@@ -43,6 +44,8 @@ _FUNCTIONS: dict[str, tuple[Callable[..., int], int, int]] = {
     "abs": (abs, 1, 1),
 }
 _LARGEST = 1 << 64
+_PLAIN = re.compile(r"0x[0-9a-fA-F]{1,8}|0|[1-9][0-9]{0,9}")
+"""Numbers that need no parser: most of what a compiler writes."""
 _SHOWN = 60
 """Characters of an expression that a message shows."""
 
@@ -51,6 +54,8 @@ def evaluate(text: str, symbols: Mapping[str, int]) -> int:
     """Return the value of an expression. Raises OperandError with the column of the mistake."""
     if not text:
         raise OperandError("a value is missing")
+    if _PLAIN.fullmatch(text):
+        return int(text, 0)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)  # what it warns of is refused below

@@ -5,7 +5,7 @@
 A program is emitted through `ProgramBuilder`, which checks every instruction and adds the barriers.
 """
 
-from npu.compiler.account import Piece, overhead, pieces
+from npu.compiler.account import Piece, Traffic, overhead, pieces, traffic
 from npu.compiler.block import CompiledBlock, compile_block
 from npu.compiler.builder import ProgramBuilder
 from npu.compiler.cache import CacheLayout
@@ -31,11 +31,13 @@ __all__ = [
     "Share",
     "Stream",
     "TensorRef",
+    "Traffic",
     "collect",
     "compile_block",
     "compile_model",
     "overhead",
     "pack",
     "pieces",
+    "traffic",
     "unpack",
 ]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from npu.asm.program import Program
+from npu.compiler.model import CompiledModel, CompiledProgram
 from npu.compiler.stream import Share
 from npu.isa.gemm import Q_CHANNEL, Q_TENSOR, GemmForm
 from npu.isa.generated import Opcode
@@ -96,3 +97,32 @@ def pieces(block: Streamed) -> list[Piece]:
 def overhead(parts: Sequence[Piece]) -> float:
     """Return the bytes of the stream per necessary byte."""
     return sum(part.bytes for part in parts) / sum(part.necessary for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Bytes on the bus that no program could do without."""
+
+    read: int
+    write: int
+
+
+def traffic(model: CompiledModel, program: CompiledProgram, pos: int = 0) -> Traffic:
+    """Return the necessary traffic of a decode step at `pos`, or of a prompt that begins there.
+
+    Parameters once, rows of the tables, ids in and out, logits where the program stores them; if
+    the cache lies in memory, the appended rows of K and V and the earlier ones that can be seen.
+    """
+    shape, rows = model.shape, max(1, program.rows)
+    parts = {(part.share, part.what): part.necessary for part in pieces(program)}
+    read = sum(parts.values())
+    read += rows * 2 * (shape.hidden * (1 + shape.positions) + shape.head_dim * shape.rope)
+    read += 4 * program.rows
+    write = 4
+    if any(ref.name == "logits" for ref in program.tensors):
+        write += 2 * shape.vocab
+    if model.cache.in_memory:
+        row = 2 * shape.layers * shape.kv_heads * shape.head_dim
+        read += row * (min(pos, shape.window - 1) if shape.window else pos)
+        write += row * rows
+    return Traffic(read, write)

@@ -8,6 +8,7 @@ in pieces: scores piece by piece into one row, context accumulated over the piec
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 from typing import Protocol
 
 from npu.compiler.builder import Operand, ProgramBuilder
@@ -100,6 +101,18 @@ class AttentionPlan:
     score_shift: int
     first_row: int = 0
 
+    @property
+    def joint(self) -> bool:
+        """Whether one softmax serves all units: single positions, the buffers one behind another.
+
+        Its rows are short of work for the array, so nothing is gained by doing them apart.
+        """
+        step = self.rows * self.pitch
+        steps = {b - a for a, b in pairwise(self.scores)} | {b - a for a, b in pairwise(self.numer)}
+        sums = {b - a for a, b in pairwise(self.sums)}
+        together = steps <= {step} and sums <= {self.rows * WORD}
+        return together and self.rows_per_head == 1 and len(self.scores) >= len(self.units)
+
 
 class Step(Enum):
     """What is done for a unit."""
@@ -136,16 +149,20 @@ def score_pitch(keys: int) -> int:
     return 2 * up(keys)
 
 
-def schedule(units: int, slots: int) -> list[tuple[Step, int]]:
+def schedule(units: int, slots: int, *, joint: bool = False) -> list[tuple[Step, int]]:
     """Return the steps of all units in order, for a number of score buffers.
 
     With two buffers the scores of the next unit and the context of the one before are computed
     under the softmax of this one; with a buffer for every unit each step is done for all units.
+    With `joint` there is one softmax for all of them, at unit 0.
     """
     if slots == 1:
         return [(step, unit) for unit in range(units) for step in Step]
     if slots >= units:
-        return [(step, unit) for step in Step for unit in range(units)]
+        steps = [(step, unit) for step in Step for unit in range(units)]
+        return [
+            (step, unit) for step, unit in steps if step != Step.SOFTMAX or not unit or not joint
+        ]
     steps = [(Step.SCORES, 0), (Step.SCORES, 1), (Step.SOFTMAX, 0)]
     for unit in range(1, units):
         steps += [(Step.SOFTMAX, unit), (Step.CONTEXT, unit - 1)]
@@ -182,7 +199,8 @@ class _Attention:
             Step.SOFTMAX: self.softmax,
             Step.CONTEXT: self.context,
         }
-        for step, unit in schedule(len(self.plan.units), len(self.plan.scores)):
+        plan = self.plan
+        for step, unit in schedule(len(plan.units), len(plan.scores), joint=plan.joint):
             emitters[step](unit)
 
     def operands(self) -> dict[str, Operand]:
@@ -238,7 +256,9 @@ class _Attention:
                     )
 
     def softmax(self, number: int) -> None:
-        plan, unit, slot = self.plan, self.plan.units[number], number % len(self.plan.scores)
+        plan, slot = self.plan, number % len(self.plan.scores)
+        units = plan.units if plan.joint else plan.units[number : number + 1]
+        rows = plan.rows * len(units)
         part = plan.keys.part(0, plan.keys.count)
         natural = score_pitch(plan.keys.count)
         pitch = plan.pitch if plan.pitch != natural else None
@@ -248,20 +268,20 @@ class _Attention:
             dst=plan.numer[slot],
             src0=plan.scores[slot],
             src1=plan.sums[slot],
-            M=plan.rows,
+            M=rows,
             N=part["count"],
-            K=plan.rows_per_head if plan.rows_per_head != plan.rows else None,
+            K=plan.rows_per_head if plan.rows_per_head != rows else None,
             out="u16",
             ap=plan.pitch if plan.pitch != up(2 * plan.keys.count) else None,
             cp=pitch,
         )
-        for index, row, at, rows in self.parts(0, plan.rows):
-            head = unit.heads[index]
+        heads = [head for unit in units for head in unit.heads]
+        for index, row, at, count in self.parts(0, rows):
+            name, shape = f"numer_h{heads[index]}", (count, plan.keys.count)
             address = plan.numer[slot] + at * plan.pitch
-            shape = (rows, plan.keys.count)
-            self.tensor(f"numer_h{head}", instr, address, shape, "uint16", row=row)
-            address = plan.sums[slot] + at * WORD
-            self.tensor(f"sums_h{head}", instr, address, (rows,), "uint32", row=row, pitch=WORD)
+            self.tensor(name, instr, address, shape, "uint16", row=row)
+            name, address = f"sums_h{heads[index]}", plan.sums[slot] + at * WORD
+            self.tensor(name, instr, address, (count,), "uint32", row=row, pitch=WORD)
         self.source.spare()
 
     def context(self, number: int) -> None:

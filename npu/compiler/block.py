@@ -367,7 +367,7 @@ class _Block:
             score_mult=self.params.score_mult,
             score_shift=self.params.score_shift,
         )
-        steps = schedule(shape.heads, len(scores))
+        steps = schedule(shape.heads, len(scores), joint=plan.joint)
         source = RowMajor(uses(steps, 1), k, v, pitch, lane)
         emit_attention(self.builder, plan, source)
 

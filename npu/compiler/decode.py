@@ -4,7 +4,7 @@
 from npu.compiler.attention import Keys
 from npu.compiler.builder import ProgramBuilder
 from npu.compiler.decoder import Decoder
-from npu.compiler.layout import find_layout, make_pass
+from npu.compiler.layout import find_layout, make_passes
 from npu.compiler.shape import Shape
 from npu.compiler.stream import Share
 
@@ -17,8 +17,8 @@ def emit_decode(
     Raises CompileError if it does not fit in `room` bytes.
     """
     most = shape.keys(builder.limits.edge)
-    work = make_pass(shape, 1, most, logits=logits)
-    layout = find_layout(shape, work, builder.limits, room, "a decode step")
+    works = make_passes(shape, 1, most, logits=logits)
+    work, layout = find_layout(shape, works, builder.limits, room, "a decode step")
     decoder = Decoder(builder, shape, shares, work, layout, Keys(most, most, dynamic=True))
     decoder.embed()
     decoder.layers()

@@ -88,14 +88,16 @@ class Decoder:
 
     def layers(self) -> None:
         """Emit all layers."""
+        sources: list[Staging] = []
         for layer in range(self.shape.layers):
+            sources.append(self.staging(layer, sources[-1] if sources else None))
+        for layer, source in enumerate(sources):
             self.builder.comment(f"layer {layer}")
-            self.layer(layer)
+            self.layer(layer, source)
 
-    def layer(self, layer: int) -> None:
-        """Emit one layer."""
+    def layer(self, layer: int, staging: Staging) -> None:
+        """Emit one layer; its source of K and V is given."""
         shape, at, x = self.shape, self.layout.at, self.x
-        staging = self.staging(layer)
         staging.ahead()
         self.norm(layer, "norm1")
         columns = shape.qkv_pitch
@@ -199,10 +201,12 @@ class Decoder:
         )
         self.heads(layer, ("q_rope", "k_rope"), instr)
 
-    def staging(self, layer: int) -> Staging:
-        """Return the source of K and V of a layer."""
+    def staging(self, layer: int, before: Staging | None) -> Staging:
+        """Return the source of K and V of a layer; `before` is that of the layer before."""
+        in_turn = self.layout.choice.form == Form.RING and self.layout.lasting
         shape, choice, qkv = self.shape, self.layout.choice, self.layout.at["qkv"]
-        steps = schedule(self.work.units, choice.scores)
+        joint = self.attention(layer).joint
+        steps = schedule(self.work.units, choice.scores, joint=joint)
         k = qkv + shape.heads * shape.lane
         return Staging(
             self.builder,
@@ -215,6 +219,7 @@ class Decoder:
             self.keys,
             self.pieces(),
             Rows(k, k + shape.kv_heads * shape.lane, shape.qkv_pitch, self.work.rows),
+            before if in_turn else None,
         )
 
     def pieces(self) -> tuple[tuple[int, int], ...]:
@@ -223,9 +228,9 @@ class Decoder:
         return self.keys.pieces(self.keys.count if whole else self.layout.choice.piece)
 
     def units(self) -> tuple[Unit, ...]:
-        """Return the units of attention: query heads one by one, or those of a K/V head stacked."""
+        """Return the units of attention: query heads one by one, or some of a K/V head stacked."""
         shape, at = self.shape, self.layout.at
-        stacked = shape.group if self.work.rows == 1 else 1
+        stacked = self.work.stack
         return tuple(
             Unit(
                 first // shape.group,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a pass through the decoder keeps its tensors in SRAM, and how it does attention."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from npu.compiler.attention import score_pitch
@@ -44,6 +44,7 @@ class Layout:
         at: addresses by name.
         staging: the tiles.
         scores, sums: of each score buffer.
+        lasting: tiles keep their contents from layer to layer.
         sram_bytes: first byte past everything.
         logits_columns: columns of the head that have room in each of "logits0" and "logits1".
 
@@ -54,6 +55,7 @@ class Layout:
     staging: StagingPlan
     scores: tuple[int, ...]
     sums: tuple[int, ...]
+    lasting: bool
     sram_bytes: int
     logits_columns: int
 
@@ -67,6 +69,7 @@ class Pass:
         keys: the most keys that they look at.
         units: of attention.
         unit_rows: rows of a unit.
+        stack: query heads of a unit.
         listed: tokens come as a list of ids, and not as the last token.
         logits: the head's outputs go to memory.
         skip: rows before those of the pass that are fetched too, as a list begins at a whole word.
@@ -77,12 +80,13 @@ class Pass:
     keys: int
     units: int
     unit_rows: int
+    stack: int
     listed: bool
     logits: bool
-    skip: int = 0
+    skip: int
 
 
-def make_pass(
+def make_passes(
     shape: Shape,
     rows: int,
     keys: int,
@@ -90,15 +94,18 @@ def make_pass(
     listed: bool = False,
     logits: bool = False,
     skip: int = 0,
-) -> Pass:
-    """Return a pass of consecutive positions.
+) -> list[Pass]:
+    """Return the ways to cut a pass of consecutive positions into units of attention, best first.
 
-    A query head is a unit of attention; of a single position the query heads of a K/V head are the
-    rows of a unit.
+    A query head is a unit. Of a single position the query heads of a K/V head are the rows of a
+    unit, all of them or, as scores of long rows need much room, only some.
     """
-    if rows == 1:
-        return Pass(1, keys, shape.kv_heads, shape.group, listed, logits, skip)
-    return Pass(rows, keys, shape.heads, rows, listed, logits, skip)
+    if rows > 1:
+        return [Pass(rows, keys, shape.heads, rows, 1, listed, logits, skip)]
+    stacks = [size for size in range(shape.group, 0, -1) if shape.group % size == 0]
+    return [
+        Pass(1, keys, shape.heads // stack, stack, stack, listed, logits, skip) for stack in stacks
+    ]
 
 
 def choices(shape: Shape, work: Pass, edge: int) -> Iterator[Choice]:
@@ -111,14 +118,16 @@ def choices(shape: Shape, work: Pass, edge: int) -> Iterator[Choice]:
         yield Choice(Form.ALL, 2 * shape.kv_heads, whole, scores)
         for slots in (4, 3):
             yield Choice(Form.RING, slots, whole, scores)
-    yield Choice(Form.RING, 2, whole, two)
-    yield Choice(Form.RING, 2, whole, 1)
     for scores in range(two, 0, -1):
-        piece = whole
-        while piece > edge:
-            piece = up(piece // 2, edge)
-            for slots in (4, 3, 2):
-                yield Choice(Form.PIECES, slots, piece, scores)
+        yield Choice(Form.RING, 2, whole, scores)
+    halves = [whole]
+    while halves[-1] > edge:
+        halves.append(up(halves[-1] // 2, edge))
+    for scores in range(two, 0, -1):
+        for allowed in ((4, 3), (2,)):
+            for piece in halves[1:]:
+                for slots in allowed:
+                    yield Choice(Form.PIECES, slots, piece, scores)
 
 
 def overlaps(choice: Choice) -> bool:
@@ -126,32 +135,40 @@ def overlaps(choice: Choice) -> bool:
     return choice.form != Form.PIECES and (choice.scores > 1 or choice.slots > 2)
 
 
-def layouts(shape: Shape, work: Pass, limits: Limits) -> Iterator[Layout]:
-    """Yield a layout for each choice, best first, whether it fits or not."""
-    for choice in choices(shape, work, limits.edge):
-        yield _layout(shape, work, choice, limits)
+def layouts(shape: Shape, works: Sequence[Pass], limits: Limits) -> Iterator[tuple[Pass, Layout]]:
+    """Yield the layouts of passes for each choice, best first, whether they fit or not."""
+    for work in works:
+        for choice in choices(shape, work, limits.edge):
+            yield work, _layout(shape, work, choice, limits)
 
 
-def find_layout(shape: Shape, work: Pass, limits: Limits, room: int, what: str) -> Layout:
+def find_layout(
+    shape: Shape, works: Sequence[Pass], limits: Limits, room: int, what: str
+) -> tuple[Pass, Layout]:
     """Return the best layout in `room` bytes of SRAM. Raises CompileError if there is none."""
-    least = None
-    for layout in layouts(shape, work, limits):
+    found = []
+    for work, layout in layouts(shape, works, limits):
         if layout.sram_bytes <= room:
-            return layout
-        if least is None or layout.sram_bytes < least.sram_bytes:
-            least = layout
-    assert least is not None
-    raise CompileError(refusal(shape, work, least, room, what))
+            return work, layout
+        found.append((layout.sram_bytes, work, layout))
+    _, work, layout = min(found, key=lambda each: each[0])
+    raise CompileError(_refusal(shape, work, layout, limits, room, what))
 
 
-def refusal(shape: Shape, work: Pass, layout: Layout, room: int, what: str) -> str:
+def _refusal(shape: Shape, work: Pass, layout: Layout, limits: Limits, room: int, what: str) -> str:
     """Return why a layout does not fit."""
-    parts = ", ".join(f"{b.name} {b.size}" for b in _buffers(shape, work, layout.choice, 1))
+    buffers = _buffers(shape, work, layout.choice, limits.edge)
+    parts = ", ".join(f"{buffer.name} {buffer.size}" for buffer in buffers)
     return (
         f"{what} of a decoder with hidden {shape.hidden}, {shape.heads} heads on {shape.kv_heads} "
         f"of {shape.head_dim}, ffn {shape.ffn} over {work.keys} keys needs {layout.sram_bytes} "
         f"bytes of SRAM, there are {room} (bytes, not all at a time: {parts})"
     )
+
+
+def _lasting(work: Pass) -> bool:
+    """Whether tiles share their place with nothing: single rows are small and leave the room."""
+    return work.rows == 1
 
 
 def _buffers(shape: Shape, work: Pass, choice: Choice, edge: int) -> list[Buffer]:
@@ -166,8 +183,7 @@ def _buffers(shape: Shape, work: Pass, choice: Choice, edge: int) -> list[Buffer
         Buffer("norm2", rows * up(shape.hidden), NORM2, FFN),
         Buffer("act", rows * up(shape.ffn), FFN, DOWN),
         Buffer("final", up(shape.hidden), HEAD, HEAD),
-        # Single rows are small: there is room for tiles of their own, which can be filled early.
-        Buffer("tiles", choice.slots * tile, NORM1, DOWN if rows == 1 else ATTENTION),
+        Buffer("tiles", choice.slots * tile, NORM1, DOWN if _lasting(work) else ATTENTION),
     ]
     if work.listed:
         result.append(Buffer("ids", up(4 * (work.skip + rows)), EMBED, EMBED))
@@ -175,9 +191,9 @@ def _buffers(shape: Shape, work: Pass, choice: Choice, edge: int) -> list[Buffer
         result.append(Buffer("positions", residual, EMBED, DOWN if rows == 1 else EMBED))
     if shape.rope:
         result.append(Buffer("rope", rows * up(2 * shape.head_dim), EMBED, HEAD))
-    for slot in range(choice.scores):
-        result.append(Buffer(f"scores{slot}", score, ATTENTION, ATTENTION))
-        result.append(Buffer(f"sums{slot}", work.unit_rows * WORD, ATTENTION, ATTENTION))
+    sums = choice.scores * work.unit_rows * WORD
+    result.append(Buffer("scores", choice.scores * score, ATTENTION, ATTENTION))
+    result.append(Buffer("sums", sums, ATTENTION, ATTENTION))
     if choice.form == Form.PIECES:
         planes = 2 * work.unit_rows * up(4 * shape.head_dim)
         result.append(Buffer("planes", planes, ATTENTION, ATTENTION))
@@ -190,14 +206,16 @@ def _buffers(shape: Shape, work: Pass, choice: Choice, edge: int) -> list[Buffer
 def _layout(shape: Shape, work: Pass, choice: Choice, limits: Limits) -> Layout:
     buffers = _buffers(shape, work, choice, limits.edge)
     at = place(buffers)
+    score = work.unit_rows * score_pitch(work.keys)
     tile = choice.piece * up(shape.head_dim, limits.edge)
     slots = tuple(at["tiles"] + slot * tile for slot in range(choice.slots))
     return Layout(
         choice,
         at,
         StagingPlan(choice.form, slots, tile),
-        tuple(at[f"scores{slot}"] for slot in range(choice.scores)),
-        tuple(at[f"sums{slot}"] for slot in range(choice.scores)),
+        tuple(at["scores"] + slot * score for slot in range(choice.scores)),
+        tuple(at["sums"] + slot * work.unit_rows * WORD for slot in range(choice.scores)),
+        _lasting(work),
         top(buffers, at),
         min(up(shape.vocab, 32), LOGITS_MOST),
     )

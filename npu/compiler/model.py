@@ -10,7 +10,7 @@ from npu.compiler.cache import MEMORY_BYTES, CacheLayout, cache_layout
 from npu.compiler.decode import emit_decode
 from npu.compiler.errors import CompileError
 from npu.compiler.image import build_image, build_sections
-from npu.compiler.layout import find_layout, make_pass
+from npu.compiler.layout import find_layout, make_passes
 from npu.compiler.pack import pack, unpack
 from npu.compiler.prefill import ENOUGH, choose_chunk, emit_prefill
 from npu.compiler.shape import Shape, check_limits, check_shape
@@ -288,8 +288,8 @@ def _place_cache(shape: Shape, limits: Limits, place: Place) -> CacheLayout:
 
 def _check_room(shape: Shape, limits: Limits, room: int, rows: int) -> None:
     """Raise CompileError unless decode and prefill fit, the latter with chunks of `rows`."""
-    step = make_pass(shape, 1, shape.keys(limits.edge), logits=True)
-    find_layout(shape, step, limits, room, "a decode step")
+    steps = make_passes(shape, 1, shape.keys(limits.edge), logits=True)
+    find_layout(shape, steps, limits, room, "a decode step")
     rows = min(rows, shape.context, limits.acc_rows)
     last = shape.context - rows
     work, _ = choose_chunk(shape, limits, room, last, rows, None, True)

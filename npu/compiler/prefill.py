@@ -4,7 +4,7 @@
 from npu.compiler.attention import Keys
 from npu.compiler.builder import ProgramBuilder
 from npu.compiler.decoder import Decoder
-from npu.compiler.layout import Layout, Pass, find_layout, layouts, make_pass, overlaps
+from npu.compiler.layout import Layout, Pass, find_layout, layouts, make_passes, overlaps
 from npu.compiler.shape import Shape
 from npu.compiler.stream import Share
 from npu.isa.generated import Engine
@@ -87,10 +87,10 @@ def choose_chunk(
     sizes = [*range(limit // STEP * STEP, 0, -STEP), *(size for size in SMALL if size <= limit)]
     for size in dict.fromkeys(min(size, left) for size in sizes):
         keys = pos + size - first
-        work = make_pass(shape, size, keys, listed=True, logits=logits, skip=skip)
-        for layout in layouts(shape, work, limits):
+        works = make_passes(shape, size, keys, listed=True, logits=logits, skip=skip)
+        for work, layout in layouts(shape, works, limits):
             good = size <= ENOUGH or overlaps(layout.choice)
             if good and layout.sram_bytes <= room:
                 return work, layout
-    what = f"a chunk of {work.rows} rows at position {pos}"
-    return work, find_layout(shape, work, limits, room, what)
+    what = f"a chunk of {size} rows at position {pos}"
+    return find_layout(shape, works, limits, room, what)

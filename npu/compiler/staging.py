@@ -57,7 +57,11 @@ Key = tuple[Step, int, int]
 
 @dataclass
 class Staging:
-    """The source of K and V of one layer; call ahead, append_*, fill, then operands."""
+    """The source of K and V of one layer; call ahead, append_*, fill, then operands.
+
+    `before` is the source of the layer before if the slots keep their contents in between: the
+    slots that it needs no longer are filled for this one early.
+    """
 
     builder: ProgramBuilder
     plan: StagingPlan
@@ -69,13 +73,20 @@ class Staging:
     keys: Keys
     pieces: tuple[tuple[int, int], ...]
     rows: Rows
+    before: "Staging | None" = None
     _loads: list[Key] = field(default_factory=list)
     _last_use: dict[Key, int] = field(default_factory=dict)
     _gemms: dict[int, int] = field(default_factory=dict)  # use -> GEMMs issued before it
     _issued: int = 0
+    _ahead: int = 0
+    _first_slot: int = 0
+    _after: "Staging | None" = None
 
     def __post_init__(self) -> None:
-        """List what is to be loaded in the order of first use."""
+        """List what is to be loaded in the order of first use, and go on behind `before`."""
+        if self.before is not None:
+            self.before._after = self
+            self._first_slot = self.before._first_slot + len(self.before._loads)
         for number, use in enumerate(self.uses):
             key = self._key(use)
             if key not in self._last_use:
@@ -96,7 +107,7 @@ class Staging:
         key = self._loads[load]
         if self.plan.form == Form.ALL:
             return self.plan.slots[key[1] + (self.kv_heads if key[0] == Step.CONTEXT else 0)]
-        return self.plan.slots[load % len(self.plan.slots)]
+        return self.plan.slots[(self._first_slot + load) % len(self.plan.slots)]
 
     def ahead(self) -> None:
         """Read the earlier positions of what is used first."""
@@ -104,10 +115,21 @@ class Staging:
             if self.keys.earlier:
                 self._read(Step.SCORES, 0, self.kv_heads, self.plan.slots[0])
                 self._read(Step.CONTEXT, 0, self.kv_heads, self.plan.slots[self.kv_heads])
-        elif self.plan.form == Form.RING and self.keys.earlier:
-            for load in range(min(len(self.plan.slots), len(self._loads))):
-                step, head, _ = self._loads[load]
-                self._read(step, head, 1, self._slot(load))
+        elif self.plan.form == Form.RING:
+            while self._ahead < self._at_once:
+                self._read_ahead()
+
+    @property
+    def _at_once(self) -> int:
+        """Number of loads that have room at the same time."""
+        return min(len(self.plan.slots), len(self._loads))
+
+    def _read_ahead(self) -> None:
+        """Read the earlier positions of what is used first and has not been read."""
+        step, head, _ = self._loads[self._ahead]
+        if self.keys.earlier:
+            self._read(step, head, 1, self._slot(self._ahead))
+        self._ahead += 1
 
     def append_values(self) -> None:
         """Append the rows of V of all heads, unless heads go through slots in turn."""
@@ -128,7 +150,7 @@ class Staging:
         if self.plan.form == Form.ALL:
             self._issued = len(self._loads)
             return
-        while self._issued < min(len(self.plan.slots), len(self._loads)):
+        while self._issued < self._at_once:
             self._fill(ahead=self.plan.form == Form.RING)
 
     def operands(self, use: int) -> dict[str, Operand]:
@@ -158,6 +180,12 @@ class Staging:
             if self._last_use[before] > done:
                 return
             self._fill()
+        after = self._after
+        while after is not None and after._ahead < after._at_once:
+            load = len(self._loads) + after._ahead - len(self.plan.slots)
+            if load >= 0 and self._last_use[self._loads[load]] > done:
+                return
+            after._read_ahead()
 
     def _fill(self, *, ahead: bool = False) -> None:
         """Fill the next slot; its earlier positions may have been read ahead."""

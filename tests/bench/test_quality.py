@@ -17,7 +17,7 @@ from tb import quality
 from tb.quality import Quality, QualityError, Rows, Subject
 from weights.corpus import Corpus, read_corpus
 
-FINE = Quality("tiny", "gpt2", 1000, 2.0, 2.012, 0.94, 0.006, 0.94, 1.0)
+FINE = Quality("tiny", "gpt2", 1000, 2.0, 2.0119, 0.94, 0.006, 0.94, 1.0)
 SUBJECT = Subject("tiny", Path("nowhere"))
 
 
@@ -120,4 +120,4 @@ def test_command(capsys: pytest.CaptureFixture[str]) -> None:
         (["--tokens", "0"], "quality: tokens: given 0, allowed 1 and more"),
     ):
         assert quality.main(arguments) == 2
-        assert capsys.readouterr().err.startswith(message)
+        assert capsys.readouterr().err.strip().startswith(message)

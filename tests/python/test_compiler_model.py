@@ -19,8 +19,9 @@ from npu.compiler import (
     overhead,
     pack,
     pieces,
+    traffic,
 )
-from npu.compiler.layout import find_layout, make_pass
+from npu.compiler.layout import find_layout, make_passes
 from npu.compiler.model import Place, plan_model
 from npu.compiler.prefill import choose_chunk
 from npu.compiler.staging import Form
@@ -99,8 +100,8 @@ def _check_end(chip: Chip, trace: decoder.ModelTrace, positions: int, token: int
 
 def _decode_form(compiled: CompiledModel) -> Form:
     shape, limits = compiled.shape, compiled.limits
-    work = make_pass(shape, 1, shape.keys(limits.edge), logits=True)
-    return find_layout(shape, work, limits, compiled.room, "").choice.form
+    works = make_passes(shape, 1, shape.keys(limits.edge), logits=True)
+    return find_layout(shape, works, limits, compiled.room, "")[1].choice.form
 
 
 def _prefill_form(compiled: CompiledModel, pos: int, rows: int) -> Form:
@@ -169,12 +170,33 @@ def test_shapes(family: str, changes: Changes) -> None:
 )
 def test_little_room(sram_bytes: int, forms: tuple[Form, Form]) -> None:
     """Less and less SRAM: all heads at once, heads in turn, heads in pieces; never other bits."""
-    changes = {"context": 100, "layers": 1, "head_dim": 32, "kv_heads": 2, "window": 0}
+    changes = {"context": 100, "layers": 2, "head_dim": 32, "kv_heads": 2, "window": 0}
     model = _model("llama", tuple(changes.items()))
     limits = replace(CHIP, sram_bytes=sram_bytes, acc_rows=32)
     compiled = compile_model(model, limits, cache="memory")
     assert (_decode_form(compiled), _prefill_form(compiled, 64, 21)) == forms
-    _check(model, compiled, [85], chunk=16, decode=3)
+    _check(model, compiled, [85], chunk=16, decode=2)
+
+
+@pytest.mark.parametrize(("sram_bytes", "stack"), [(1536, 1), (2048, 2), (2560, 4), (4096, 8)])
+def test_few_query_heads_at_a_time(sram_bytes: int, stack: int) -> None:
+    """Where the scores of a group have no room: the same bits from the same cache in memory."""
+    changes = {"context": 100, "layers": 1, "heads": 8, "kv_heads": 1, "head_dim": 8, "vocab": 17}
+    model = _model("llama", tuple(changes.items()))
+    ids, trace = _ids(model), decoder.forward_trace(model, _ids(model))
+    chip = Chip(compile_model(model, CHIP, cache="memory"))
+    chip.run(chip.model.prefill(97), ids[:97])
+    chip.model = compile_model(model, replace(CHIP, sram_bytes=sram_bytes), cache="memory")
+    chip.sram = chip.sram[:sram_bytes].copy()
+    shape = chip.model.shape
+    works = make_passes(shape, 1, shape.keys(CHIP.edge), logits=True)
+    assert find_layout(shape, works, chip.model.limits, sram_bytes, "")[0].stack == stack
+    program = chip.model.decode(logits=True)
+    for pos in (97, 98):
+        result = chip.run(program, pos=pos, token=ids[pos])
+        refs = program.tensors_at(pos)
+        check_tensors(model, refs, result, trace, slice(pos, pos + 1), sram_bytes)
+        _check_end(chip, trace, pos + 1, result.token)
 
 
 def _greedy(model: QuantizedModel, ids: list[int], count: int) -> list[int]:
@@ -259,6 +281,22 @@ def test_stream_is_accounted_for() -> None:
     parts = pieces(program)
     assert sum(part.bytes for part in parts) == len(compiled.stream)
     assert overhead(parts) <= 1.03
+
+
+def test_necessary_traffic() -> None:
+    """A decode step and a prompt, with the cache in memory and in SRAM."""
+    model = _model("mistral", (("hidden", 64), ("ffn", 128), ("vocab", 256)))
+    weights = 2 * (64 * 128 + 64 * 64 + 3 * 64 * 128) + 64 * 256
+    channels = 8 * (2 * (128 + 64 + 128 + 128 + 64) + 256) + 4 * 64 * 5
+    stream = weights + channels + 2 * 256
+    row = 2 * 2 * 2 * 16
+    for place, kv in (("memory", row), ("sram", 0)):
+        compiled = compile_model(model, CHIP, cache=place)  # type: ignore[arg-type]
+        step = traffic(compiled, compiled.decode(), 20)
+        assert (step.read, step.write) == (stream + 128 + 32 + 9 * kv, 4 + kv)
+        prompt = traffic(compiled, compiled.prefill(20, chunk=16, logits=True))
+        assert prompt.read == stream + 20 * (128 + 32 + 4)
+        assert prompt.write == 4 + 512 + 20 * kv
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The barriers that the compiler puts in: the ordering rules, and what a BARRIER counts."""
+
+import pytest
+
+from npu.compiler import ProgramBuilder
+from npu.compiler.attention import Step, schedule
+from npu.compiler.hazards import Board, Footprint, words
+from npu.isa import Engine
+from npu.isa.operands import Limits
+
+A, B = 0b0011, 0b0110
+
+
+@pytest.mark.parametrize(
+    ("rows", "row_bytes", "pitch"),
+    [(1, 5, 16), (7, 40, 48), (5, 40, 96), (9, 64, 32), (130, 1, 16)],
+)
+def test_words(rows: int, row_bytes: int, pitch: int) -> None:
+    """A set of words has a bit for each word that a row touches."""
+    want = 0
+    for row in range(rows):
+        first = (160 + row * pitch) // 16
+        for word in range(first, first + -(-row_bytes // 16)):
+            want |= 1 << word
+    assert words(160, rows, row_bytes, pitch) == want
+
+
+@pytest.mark.parametrize(
+    ("older", "younger", "same", "waits"),
+    [
+        (Footprint(writes=A), Footprint(reads=B), False, True),
+        (Footprint(writes=A), Footprint(reads=B), True, True),
+        (Footprint(reads=A), Footprint(writes=B), False, True),
+        (Footprint(reads=A), Footprint(writes=B), True, False),
+        (Footprint(writes=A), Footprint(writes=B), False, True),
+        (Footprint(writes=A), Footprint(writes=B), True, False),
+        (Footprint(reads=A), Footprint(reads=B), False, False),
+        (Footprint(writes=1), Footprint(reads=2), False, False),
+        (Footprint(tiles=A), Footprint(tiles=B), False, False),
+        (Footprint(tiles=A), Footprint(reads=B), False, True),
+        (Footprint(tiles=A), Footprint(writes=B), False, True),
+        (Footprint(writes=A), Footprint(tiles=B), False, True),
+        (Footprint(reads=A), Footprint(tiles=B), False, True),
+    ],
+)
+def test_rules(older: Footprint, younger: Footprint, same: bool, waits: bool) -> None:
+    """Write-after-read and write-after-write are safe on one engine; read-after-write never is."""
+    assert older.before(younger, same_engine=same) == waits
+
+
+def test_younger_ones_may_stay() -> None:
+    """A barrier waits for the youngest that matters, and remembers what is complete."""
+    board = Board()
+    for bit in range(7):
+        board.issue(Engine.GEMM, Footprint(writes=1 << bit))
+    assert board.needed(Engine.SMX, Footprint(reads=0b0100000)) == {Engine.GEMM: 1}
+    assert board.needed(Engine.SMX, Footprint(reads=0b0101000)) == {Engine.GEMM: 1}
+    assert board.needed(Engine.SMX, Footprint(reads=0b0000001)) == {Engine.GEMM: 4}
+    board.wait(Engine.GEMM, 4)
+    assert board.needed(Engine.SMX, Footprint(reads=0b0000111)) == {}
+    assert (board.complete(Engine.GEMM), board.issued[Engine.GEMM]) == (3, 7)
+    assert board.needed(Engine.SMX, Footprint(reads=0b0001000)) == {Engine.GEMM: 3}
+
+
+def test_dropped_ones_do_not_count() -> None:
+    """An instruction that may be dropped while an older one runs is not one that may stay."""
+    board = Board()
+    board.issue(Engine.GEMM, Footprint(writes=1), dropped_to=0)
+    board.issue(Engine.GEMM, Footprint(writes=2), dropped_to=16)
+    board.issue(Engine.GEMM, Footprint(writes=4), dropped_to=32)
+    assert board.needed(Engine.SMX, Footprint(reads=1)) == {Engine.GEMM: 0}
+    board.issue(Engine.GEMM, Footprint(writes=8), dropped_to=16)
+    assert board.needed(Engine.SMX, Footprint(reads=2)) == {Engine.GEMM: 1}
+    board.wait(Engine.GEMM, 1)
+    assert board.needed(Engine.SMX, Footprint(reads=2)) == {}
+    assert board.needed(Engine.SMX, Footprint(reads=1)) == {Engine.GEMM: 0}
+
+
+def test_builder_waits_once() -> None:
+    """Engines of equal n share a barrier, and nothing is waited for twice."""
+    builder = ProgramBuilder(Limits())
+    copy: dict[str, int | str | None] = {"op": "copy2d", "M": 1, "N": 16}
+    builder.emit("DMA_LOAD", dst=0, M=1, N=16, b=0)
+    builder.emit("VEC", more=copy, dst=0x20, src0=0x100)
+    builder.emit("VEC", more=copy, dst=0x30, src0=0x100)
+    builder.emit("GEMM", dst=0x40, src0=0, src1=0x20, M=1, N=1, K=1)
+    builder.emit("VEC", more=copy, dst=0x50, src0=0x20)
+    builder.emit("DMA_STORE", dst=0x30, M=1, N=16, b=1)
+    builder.emit("DMA_STORE", dst=0x0, M=1, N=16, b=1)
+    builder.fence()
+    _, text = builder.program()
+    barriers = [line for line in text.splitlines() if line.startswith("BARRIER")]
+    assert barriers == [
+        "BARRIER n=1 vec",
+        "BARRIER ld",
+        "BARRIER n=1 vec",
+        "BARRIER st gemm vec",
+    ]
+
+
+@pytest.mark.parametrize("slots", [1, 2, 3, 5])
+@pytest.mark.parametrize("units", [1, 2, 3, 5])
+def test_schedule(units: int, slots: int) -> None:
+    """Every step of every unit once, in its order, and never in a buffer that is in use."""
+    slots = min(units, slots)
+    busy: dict[int, int] = {}
+    done: dict[int, list[Step]] = {unit: [] for unit in range(units)}
+    for step, unit in schedule(units, slots):
+        done[unit].append(step)
+        if step == Step.SCORES:
+            assert unit % slots not in busy
+            busy[unit % slots] = unit
+        elif step == Step.CONTEXT:
+            assert busy.pop(unit % slots) == unit
+    assert all(steps == list(Step) for steps in done.values())
