@@ -76,8 +76,8 @@ module npu_core
 
   // Read clients in the order of their priority
   localparam int unsigned NumRd = 3;
-  localparam int unsigned RdLoad = 0;
-  localparam int unsigned RdUcode = 1;
+  localparam int unsigned RdUcode = 0;
+  localparam int unsigned RdLoad = 1;
   localparam int unsigned RdStream = 2;
 
   logic core_rst_n, start, drain, bus_idle, bus_stuck;
@@ -96,7 +96,7 @@ module npu_core
   npu_mem_port #(
     .NumRd    (NumRd),
     .NumWr    (1),
-    .RdEngines('{EngStream, EngSeq, EngLd}),
+    .RdEngines('{EngStream, EngLd, EngSeq}),
     .WrEngines('{EngSt})
   ) u_mem_port (
     .clk_i,
