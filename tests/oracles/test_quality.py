@@ -22,10 +22,10 @@ def test_float_network() -> None:
 
 
 def test_measurement(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """All shipped models hold their bars on a few thousand tokens, and a tighter bar is missed."""
+    """All shipped models hold their bars on a few tokens, and a tighter bar is missed."""
     saved: list[quality.Quality] = []
     monkeypatch.setattr(quality, "save", saved.extend)
-    assert quality.main(["--tokens", "6000"]) == 0, capsys.readouterr().out
+    assert quality.main(["--tokens", "3000"]) == 0, capsys.readouterr().out
     assert [one.misses for one in saved] == [[]] * len(saved)
     assert len(saved) == 1 + len(list(quality.CHECKPOINTS.iterdir()))
     tight = partial(quality.Subject, max_loss=0.0, min_agreement=1.0)
