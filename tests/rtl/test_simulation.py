@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every test on the RTL as a pytest test: one simulation each, on a model built before pytest.
 
-All tests run on one size of the array; those of GEMM, which depend on the size, on the others too.
+All tests run on one size of the array; those of GEMM and of the K/V cache, which depend on the size,
+on the others too.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ JOBS = [(test, ARRAY_DIM) for test in registry.discover()] + [
     (test, array_dim)
     for array_dim in ARRAY_DIMS
     if array_dim != ARRAY_DIM
-    for test in registry.select(["test_gemm"], registry.discover())
+    for test in registry.select(["test_gemm", "test_kv"], registry.discover())
 ]
 
 
