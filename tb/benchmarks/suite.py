@@ -22,7 +22,8 @@ from rich.table import Table
 from npu.compiler import Piece, overhead, pieces
 from tb import build, logs, runner
 from tb.benchmarks import plain, timeline
-from tb.benchmarks.cases import CASES, LONG_RUN, Bar, Case, compiled
+from tb.benchmarks.case import Bar, Case
+from tb.benchmarks.cases import CASES, LONG_RUN, compiled
 from tb.benchmarks.measure import Figures, program_of
 from tb.paths import BUILD, REPORTS, ROOT
 from tb.registry import BenchTest
@@ -72,7 +73,8 @@ class Row:
 
 def _job(case: Case, configuration: build.Configuration) -> runner.Job:
     test = BenchTest("tb.benchmarks.measure", case.name, case.name)
-    return runner.Job(test, configuration, place=RUNS / case.name)
+    place = RUNS / case.name
+    return runner.Job(test, configuration, place=place, memory_bytes=case.memory_bytes)
 
 
 def _figures(result: runner.Result) -> Figures:
@@ -84,10 +86,10 @@ def _figures(result: runner.Result) -> Figures:
 
 
 def _row(case: Case, figures: Figures) -> Row:
-    if figures.macs != case.work.macs:
+    if figures.macs != case.counted_macs:
         raise BenchError(
             f"{case.name}: the chip counted {figures.macs} multiplications, its shape has "
-            f"{case.work.macs}"
+            f"{case.counted_macs}"
         )
     entry = {
         "name": case.name,
