@@ -75,6 +75,7 @@ class Case:
         knobs: the memory.
         limit: cycles that it may take at all.
         traced: whether there is a timeline.
+        pictured: whether it stands in the roofline.
         stream_bursts: what the host writes to STREAM_LIMIT, None to leave it as reset does.
         memory_bytes: size of the memory behind the chip.
     """
@@ -90,6 +91,7 @@ class Case:
     knobs: Knobs = field(default_factory=Knobs)
     limit: int = 600_000
     traced: bool = False
+    pictured: bool = True
     stream_bursts: int | None = None
     counted: int | None = None
     memory_bytes: int = runner.MEMORY_BYTES

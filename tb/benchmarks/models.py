@@ -14,7 +14,6 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
 from golden.decoder import KeyValues
 from golden.session import Session, generate
@@ -25,8 +24,8 @@ from npu.compiler.shape import Shape
 from npu.driver.launch import Launch
 from npu.driver.placement import Placement
 from npu.isa.operands import up
-from tb.models.chip import start_state
 from tb.benchmarks.load import Load, Run
+from tb.models.chip import start_state
 from tb.paths import ROOT
 from tb.sample import TEXT
 from weights.importer import CONFIG, parse_config
@@ -217,9 +216,7 @@ def step(
     return Load(placement.pieces, [_cache_loader(compiled, source, placement), run])
 
 
-def random_step(
-    shape: Shape, pos: int, random: np.random.Generator
-) -> Load:
+def random_step(shape: Shape, pos: int, random: np.random.Generator) -> Load:
     """Return a decode step of a random model behind random keys and values in memory."""
     model = random_gpt2(shape, random)
     compiled = compile_model(model, cache="memory")
@@ -238,12 +235,12 @@ def random_step(
     return Load(placement.pieces, [_run(launch, program, int(session.step(token).argmax()))])
 
 
-def random_prompt(shape: Shape, rows: int, random: np.random.Generator) -> Load:
-    """Return the prefill of a random model."""
+def random_prompt(shape: Shape, rows: int, chunk: int, random: np.random.Generator) -> Load:
+    """Return the prefill of a random model, `chunk` rows at a time."""
     model = random_gpt2(shape, random)
     compiled = compile_model(model, cache="memory")
     placement = Placement(compiled)
-    program = compiled.prefill(rows)
+    program = compiled.prefill(rows, chunk=chunk)
     launch = placement.launch(program)
     ids = random.integers(0, shape.vocab, rows)
     placement.pieces.append((launch.bases[0], ids.astype("<u4").tobytes()))
