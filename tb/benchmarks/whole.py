@@ -18,6 +18,8 @@ from tb.knobs import Knobs
 
 FAMILIES = ("gpt2", "llama", "mistral", "qwen2")
 POSITIONS = (1, 64, 127)
+PICTURED = ("gpt2", 64)
+"""The decode step with a timeline, and alone in the roofline, where all of them coincide."""
 LOOP_FROM, TURNS = 60, 8
 """The first turn, which is not timed, and the turns that are."""
 SMALL_MEMORY = 256 << 20
@@ -76,7 +78,7 @@ def _step_case(family: str, pos: int, latency: int = 40, *, traced: bool = False
         Bar(400, cycles=True, over=name) if slow else Bar(1.04),
         knobs=knobs,
         traced=traced,
-        pictured=pos == 64 and not slow,
+        pictured=(family, pos) == PICTURED and not slow,
         stream_bursts=bursts,
         counted=counted(shape, 1, pos),
     )
@@ -117,6 +119,7 @@ def _job_case(name: str, limit: int, *, cached: bool) -> Case:
         _passes(shape, passes),
         partial(models.job, cached=cached),
         Bar(limit, cycles=True),
+        pictured=not cached,
         counted=_counted(shape, passes),
     )
 
@@ -137,6 +140,7 @@ def _small_case(pos: int, limit: float) -> Case:
         ideal.forward(shape, 1, pos, in_memory=True),
         partial(_small_step, pos),
         Bar(limit),
+        pictured=pos == max(SMALL_POSITIONS),
         limit=20_000_000,
         counted=counted(shape, 1, pos),
         memory_bytes=SMALL_MEMORY,
@@ -175,7 +179,7 @@ def whole_cases() -> Iterator[Case]:
     yield _job_case("tiny_job_recompute", 175_000, cached=False)
     for family in FAMILIES:
         for pos in POSITIONS:
-            yield _step_case(family, pos, traced=(family, pos) == ("gpt2", 64))
+            yield _step_case(family, pos, traced=(family, pos) == PICTURED)
         yield _loop_case(family, traced=family == "gpt2")
     for family in ("gpt2", "llama"):
         yield _step_case(family, 64, SLOW_LATENCY)
