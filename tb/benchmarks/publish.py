@@ -12,7 +12,11 @@ from tb.paths import DOCS, REPORTS
 
 PAGE, IMAGES = DOCS / "performance.md", DOCS / "images"
 BEGIN, END = "<!-- figures: begin, written by make bench-docs -->", "<!-- figures: end -->"
-PICTURES = (ROOFLINE, REPORTS / "timeline-block_s16.png")
+PICTURES = (
+    ROOFLINE,
+    REPORTS / "timeline-block_s16.png",
+    REPORTS / "timeline-tiny_decode_gpt2_p64.png",
+)
 
 
 def _line(entry: dict[str, Any], entries: list[dict[str, Any]]) -> str:

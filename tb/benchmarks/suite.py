@@ -168,8 +168,12 @@ def render(rows: Sequence[Row]) -> Table:
         table.add_column(head, justify="right")
     words = {None: "", True: "met", False: "[bold red]MISSED[/]"}
     entries = [row.entry for row in rows]
+    kind = ""
     for row in rows:
         entry = row.entry
+        if not entry["name"].startswith(kind):
+            table.add_section()
+        kind = entry["name"].partition("_")[0]
         table.add_row(
             entry["name"],
             f"{entry['cycles']:,}",
