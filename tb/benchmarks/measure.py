@@ -129,7 +129,8 @@ async def measure(dut: Dut, case: Case) -> None:
         execution = await bench.run(run.program, run.start, limit=case.limit)
         assert execution.finish.error is None, str(execution.finish.error)
         address, expected = run.expected
-        assert bench.memory.read(address, len(expected)) == expected, "tokens differ from golden"
+        written = bench.memory.read(address, len(expected))
+        assert written == expected, f"tokens: {written.hex()}, of golden: {expected.hex()}"
         if run.timed:
             figures.append(_figures(case, run.program, execution))
     (bench.run_dir / PROGRAM).write_bytes(encode_image(list(load.runs[-1].program)))

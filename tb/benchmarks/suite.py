@@ -148,12 +148,12 @@ def _measure(configuration: build.Configuration, workers: int, console: Console)
             console.print(f"{word} {result.job.test.name} ({result.seconds:.1f} s)")
             progress.advance(task)
 
-        jobs = [_job(case, configuration) for case in CASES.values()]
+        # The longest ones first, so that none of them is left to run alone.
+        cases = sorted(CASES.values(), key=lambda case: case.work.ideal_cycles, reverse=True)
+        jobs = [_job(case, configuration) for case in cases]
         results = runner.run_all(jobs, workers, advance)
-        rows = [
-            _row(case, _figures(result))
-            for case, result in zip(CASES.values(), results, strict=True)
-        ]
+        figures = {case.name: _figures(result) for case, result in zip(cases, results, strict=True)}
+        rows = [_row(case, figures[case.name]) for case in CASES.values()]
         (long,) = (row for row in rows if row.entry["name"] == LONG_RUN)
         return rows + _speed(configuration, long, progress)
 
