@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from enum import Enum
-from functools import cache, partial
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -14,107 +12,21 @@ from golden import decoder
 from npu.asm import assemble
 from npu.compiler import CompiledBlock, compile_block
 from npu.compiler.stream import gemm_share
-from npu.isa import Instruction, Opcode
-from tb.benchmarks import ideal
-from tb.benchmarks.ideal import Work
+from npu.isa import Opcode
+from tb.benchmarks import ideal, models
+from tb.benchmarks.case import Bar, Case, Interval
+from tb.benchmarks.load import Load, single
+from tb.benchmarks.whole import whole_cases
 from tb.knobs import Knobs
-from tb.sample import CHECKPOINT, TEXT
-from weights.model import Linear, QuantizedModel
-from weights.quantize import quantize_checkpoint
+from tb.sample import TEXT
+from weights.model import Linear
 
 LAYER = 0
 
 
-class Interval(Enum):
-    """What is timed; both ends count from the cycle of the one event to that of the other."""
-
-    PROGRAM = "start to interrupt"
-    INSTRUCTION = "the instruction's command taken by its engine to its done"
-    DISPATCHED = "dispatch of the instruction to its done"
-    CHAIN = "first dispatch to last done of the instructions of this kind"
-
-
-@dataclass(frozen=True)
-class Bar:
-    """What a figure must reach.
-
-    Attributes:
-        limit: the figure itself may be equal.
-        least: True if the figure must not be smaller, False if it must not be larger.
-        cycles: True if the figure is the number of cycles, False if it is the ratio.
-    """
-
-    limit: float
-    least: bool = False
-    cycles: bool = False
-
-    def met(self, ratio: float, cycles: int) -> bool:
-        """Whether a benchmark with these results is good enough."""
-        value = cycles if self.cycles else ratio
-        return value >= self.limit if self.least else value <= self.limit
-
-    def __str__(self) -> str:
-        """As in a table: `<= 1.03`, `<= 5,000 cycles`."""
-        return f"{'>=' if self.least else '<='} {self.limit:,}{' cycles' if self.cycles else ''}"
-
-
-@dataclass(frozen=True)
-class Load:
-    """What a benchmark puts into memory.
-
-    Attributes:
-        program: instruction words; operands not mentioned in `inputs` are what SRAM holds at reset,
-            which is random.
-        stream: the parameter stream.
-        inputs: bytes at BASE0.
-    """
-
-    program: list[Instruction]
-    stream: bytes = b""
-    inputs: bytes = b""
-
-
-@dataclass(frozen=True)
-class Case:
-    """One benchmark.
-
-    Attributes:
-        name: as in bench.json.
-        parameters: its shape, for bench.json.
-        work: what must be done within the timed interval.
-        load: makes program and data.
-        interval: what is timed.
-        opcode: of the timed instruction where the interval is not the whole program.
-        bar: None for figures that are only shown.
-        share: the ratio is ideal / cycles, the share of the bus, and not cycles / ideal.
-        knobs: the memory.
-        limit: cycles that it may take at all.
-        traced: whether there is a timeline.
-        stream_bursts: what the host writes to STREAM_LIMIT, None to leave it as reset does.
-    """
-
-    name: str
-    parameters: Mapping[str, int]
-    work: Work
-    load: Callable[[np.random.Generator], Load]
-    bar: Bar | None = None
-    share: bool = False
-    interval: Interval = Interval.PROGRAM
-    opcode: Opcode = Opcode.END
-    knobs: Knobs = field(default_factory=Knobs)
-    limit: int = 600_000
-    traced: bool = False
-    stream_bursts: int | None = None
-
-    def ratio(self, cycles: int) -> float:
-        """Return the figure of bench.json for a run of `cycles`."""
-        ideal_cycles = self.work.ideal_cycles
-        return ideal_cycles / cycles if self.share else cycles / ideal_cycles
-
-
 def _text(text: str, random: np.random.Generator, inputs: int = 0) -> Load:
     words = assemble(text).instructions
-    return Load(words, inputs=random.integers(0, 256, inputs, np.uint8).tobytes())
+    return single(words, inputs=random.integers(0, 256, inputs, np.uint8).tobytes())
 
 
 def _linear(random: np.random.Generator, n: int, k: int) -> bytes:
@@ -136,7 +48,7 @@ def _sram_gemm(random: np.random.Generator) -> Load:
 
 def _stream_gemm(m: int, n: int, k: int, random: np.random.Generator) -> Load:
     text = f"GEMM dst=0x20000 src0=0x0 M={m} N={n} K={k} B=stream q=ch bias out=i8\nEND"
-    return Load(assemble(text).instructions, _linear(random, n, k))
+    return single(assemble(text).instructions, _linear(random, n, k))
 
 
 def _catch_up(random: np.random.Generator) -> Load:
@@ -147,22 +59,25 @@ def _catch_up(random: np.random.Generator) -> Load:
         GEMM dst=0x1000 src0=0x0 M=1 N=256 K=112 B=stream q=ch bias out=i8
         END
     """
-    return Load(assemble(text).instructions, _linear(random, 256, 112))
+    return single(assemble(text).instructions, _linear(random, 256, 112))
+
+
+def _loads(count: int, size: int) -> str:
+    lines = [
+        f"DMA_LOAD dst={size * index:#x} M=1 N={size} b=0 off={size * index:#x}"
+        for index in range(count)
+    ]
+    return "\n".join([*lines, "END"])
 
 
 def _dma(count: int, size: int, random: np.random.Generator) -> Load:
-    text = "".join(
-        f"DMA_LOAD dst={size * index:#x} M=1 N={size} b=0 off={size * index:#x}\n"
-        for index in range(count)
-    )
-    return _text(text + "END", random, count * size)
+    return _text(_loads(count, size), random, count * size)
 
 
 def _dma_fetched(count: int, size: int, random: np.random.Generator) -> Load:
     # While the softmax runs, the queue of the microcode fetch fills with what follows.
-    load = _dma(count, size, random)
-    wait = assemble("SOFTMAX dst=0x30000 src0=0x20000 src1=0x3F000 M=16 N=64 out=u16\nBARRIER smx")
-    return Load(wait.instructions + load.program, inputs=load.inputs)
+    wait = "SOFTMAX dst=0x30000 src0=0x20000 src1=0x3F000 M=16 N=64 out=u16\nBARRIER smx\n"
+    return _text(wait + _loads(count, size), random, count * size)
 
 
 def _dma_rows(rows: int, size: int, random: np.random.Generator) -> Load:
@@ -170,22 +85,16 @@ def _dma_rows(rows: int, size: int, random: np.random.Generator) -> Load:
     return _text(text, random, 2 * rows * size)
 
 
-@cache
-def model() -> QuantizedModel:
-    """Return the shipped checkpoint, quantised."""
-    return quantize_checkpoint(str(CHECKPOINT))
-
-
 def compiled(rows: int) -> CompiledBlock:
     """Return the fused block of the blocks' benchmarks."""
-    return compile_block(model(), LAYER, rows)
+    return compile_block(models.tiny("gpt2"), LAYER, rows)
 
 
 def _block(rows: int, random: np.random.Generator) -> Load:
     del random  # the input is a real one
     block = compiled(rows)
-    inputs = decoder.residuals(model(), list(TEXT.encode()[:rows]))[LAYER]
-    return Load(block.program.instructions, block.stream, inputs.astype("<i2").tobytes())
+    inputs = decoder.residuals(models.tiny("gpt2"), list(TEXT.encode()[:rows]))[LAYER]
+    return single(block.program.instructions, block.stream, inputs.astype("<i2").tobytes())
 
 
 def _stream_case(name: str, m: int, n: int, k: int, limit: float, latency: int = 40) -> Case:
@@ -272,6 +181,7 @@ def _cases() -> Iterator[Case]:
         interval=Interval.CHAIN,
         opcode=Opcode.DMA_LOAD,
     )
+    yield from whole_cases()
 
 
 CASES = {case.name: case for case in _cases()}

@@ -98,6 +98,12 @@ def block(rows: int, hidden: int, heads: int, ffn: int) -> Work:
     return work
 
 
+def attention(shape: Shape, rows: int, past: int) -> Work:
+    """Scores and context of `rows` positions that follow `past` ones, K and V in SRAM."""
+    seen = min(past, shape.window - 1) if shape.window else past
+    return multiply(2 * rows, shape.heads * shape.head_dim, seen + rows)
+
+
 def layer(shape: Shape, rows: int, past: int, *, in_memory: bool) -> Work:
     """One layer of a model on `rows` positions that follow `past` ones."""
     queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
@@ -108,7 +114,7 @@ def layer(shape: Shape, rows: int, past: int, *, in_memory: bool) -> Work:
     if shape.gated:
         work += linear(rows, shape.ffn, shape.hidden)
     work += linear(rows, shape.hidden, shape.ffn)
-    work += multiply(2 * rows, queries, seen + rows)
+    work += attention(shape, rows, past)
     return work + (transfer(2 * keys * seen, 2 * keys * rows) if in_memory else Work())
 
 
@@ -117,7 +123,7 @@ def forward(shape: Shape, rows: int, past: int, *, in_memory: bool, logits: bool
 
     With `logits` all int16 logits are written and not only a token.
     """
-    embedding = 2 * shape.hidden * (2 if shape.positions else 1)
+    embedding = 2 * (shape.hidden * (2 if shape.positions else 1) + shape.head_dim * shape.rope)
     work = transfer(4 * rows if rows > 1 else 0)  # the ids of a prompt; a step has its token
     work += transfer(embedding * rows, 2 * shape.vocab if logits else 4)
     for _ in range(shape.layers):

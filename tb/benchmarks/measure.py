@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -15,9 +16,10 @@ from npu.isa import Instruction
 from npu.isa.instruction import decode_image, encode_image
 from npu.regs.generated import SeqReg
 from tb import logs
-from tb.benchmarks.cases import CASES, LONG_RUN, Case, Interval
+from tb.benchmarks.case import Case, Interval
+from tb.benchmarks.cases import CASES, LONG_RUN
 from tb.dut import Dut
-from tb.environment import INPUT, Bench, Execution
+from tb.environment import Bench, Execution
 from tb.host import start_writes
 
 FIGURES, PROGRAM = "figures.json", "program.bin"
@@ -52,6 +54,12 @@ class Figures:
         """Read what `save` wrote."""
         return cls(**json.loads((folder / FIGURES).read_text(encoding="utf-8")))
 
+    @classmethod
+    def total(cls, parts: Sequence[Figures]) -> Figures:
+        """Return the sums of several programs' figures."""
+        rows = [asdict(part) for part in parts]
+        return cls(**{name: sum(row[name] for row in rows) for name in rows[0]})
+
     def save(self, folder: Path) -> None:
         """Write to the run's folder."""
         (folder / FIGURES).write_text(json.dumps(asdict(self)), encoding="utf-8")
@@ -63,7 +71,7 @@ def program_of(folder: Path) -> list[Instruction]:
 
 
 def interval(
-    case: Case, program: list[Instruction], events: logs.Records, trace: logs.Records
+    case: Case, program: Sequence[Instruction], events: logs.Records, trace: logs.Records
 ) -> int:
     """Return the cycles of the timed interval.
 
@@ -83,6 +91,7 @@ def interval(
         Interval.INSTRUCTION: ((trace, logs.TAKE), (events, logs.DONE)),
         Interval.DISPATCHED: ((events, logs.DISPATCH), (events, logs.DONE)),
         Interval.CHAIN: ((events, logs.DISPATCH), (events, logs.DONE)),
+        Interval.TURNS: ((events, logs.DISPATCH), (events, logs.DISPATCH)),
     }[case.interval]
     begins, ends = cycles(*first), cycles(*last)
     if not begins or len(begins) != len(ends):
@@ -90,7 +99,7 @@ def interval(
     return ends[-1] - begins[0]
 
 
-def _figures(case: Case, program: list[Instruction], execution: Execution) -> Figures:
+def _figures(case: Case, program: Sequence[Instruction], execution: Execution) -> Figures:
     finish = execution.finish
     counters = finish.counters
     return Figures(
@@ -108,18 +117,24 @@ async def measure(dut: Dut, case: Case) -> None:
     """Run a benchmark; chip and model must agree in every byte before there are any figures."""
     bench = await Bench.start(dut, replace(case.knobs, trace=int(case.traced)))
     load = case.load(bench.random)
-    if load.inputs:
-        bench.memory.stage(INPUT, load.inputs)
-    start = bench.load(load.program, load.stream)
+    for address, data in load.pieces:
+        bench.memory.stage(address, data)
     if case.stream_bursts is not None:
         await bench.host.write_seq(SeqReg.STREAM_LIMIT, case.stream_bursts)
     if case.name == LONG_RUN:
         bench.memory.data.tofile(bench.run_dir / START_MEMORY)
-        (bench.run_dir / START_WRITES).write_text(json.dumps(start_writes(start)))
-    execution = await bench.run(load.program, start, limit=case.limit)
-    assert execution.finish.error is None, str(execution.finish.error)
-    (bench.run_dir / PROGRAM).write_bytes(encode_image(load.program))
-    _figures(case, load.program, execution).save(bench.run_dir)
+        (bench.run_dir / START_WRITES).write_text(json.dumps(start_writes(load.runs[-1].start)))
+    figures = []
+    for run in load.runs:
+        execution = await bench.run(run.program, run.start, limit=case.limit)
+        assert execution.finish.error is None, str(execution.finish.error)
+        address, expected = run.expected
+        written = bench.memory.read(address, len(expected))
+        assert written == expected, f"tokens: {written.hex()}, of golden: {expected.hex()}"
+        if run.timed:
+            figures.append(_figures(case, run.program, execution))
+    (bench.run_dir / PROGRAM).write_bytes(encode_image(list(load.runs[-1].program)))
+    Figures.total(figures).save(bench.run_dir)
 
 
 def _test(case: Case) -> TestGenerator:

@@ -22,14 +22,15 @@ from rich.table import Table
 from npu.compiler import Piece, overhead, pieces
 from tb import build, logs, runner
 from tb.benchmarks import plain, timeline
-from tb.benchmarks.cases import CASES, LONG_RUN, Bar, Case, compiled
+from tb.benchmarks.case import Bar, Case
+from tb.benchmarks.cases import CASES, LONG_RUN, compiled
 from tb.benchmarks.measure import Figures, program_of
 from tb.paths import BUILD, REPORTS, ROOT
 from tb.registry import BenchTest
 
 RUNS = BUILD / "bench"
 JSON, STREAM, ROOFLINE = REPORTS / "bench.json", REPORTS / "stream.json", REPORTS / "roofline.png"
-DRAWN = ("block_s16", "block_s1")
+DRAWN = ("block_s16", "block_s1", "tiny_decode_gpt2_p64")
 """Timelines that are also drawn as pictures."""
 PAIRS = 5
 """Runs under cocotb and under the plain host, in turn."""
@@ -59,20 +60,23 @@ class Row:
     entry: dict[str, Any]
     program_cycles: int
 
-    @property
-    def bar(self) -> Bar | None:
-        """What it must reach."""
-        return BARS[self.entry["name"]]
 
-    @property
-    def met(self) -> bool:
-        """Whether the bar is met, or there is none."""
-        return self.bar is None or self.bar.met(self.entry["ratio"], self.entry["cycles"])
+def verdict(entry: dict[str, Any], entries: Sequence[dict[str, Any]]) -> bool | None:
+    """Return whether one of the entries meets its bar; None without a bar."""
+    bar = BARS[entry["name"]]
+    cycles = {other["name"]: other["cycles"] for other in entries}
+    return None if bar is None else bar.met(entry["ratio"], entry["cycles"], cycles)
+
+
+def bar_text(entry: dict[str, Any]) -> str:
+    """Return the bar of an entry, "" without one."""
+    return str(BARS[entry["name"]] or "")
 
 
 def _job(case: Case, configuration: build.Configuration) -> runner.Job:
     test = BenchTest("tb.benchmarks.measure", case.name, case.name)
-    return runner.Job(test, configuration, place=RUNS / case.name)
+    place = RUNS / case.name
+    return runner.Job(test, configuration, place=place, memory_bytes=case.memory_bytes)
 
 
 def _figures(result: runner.Result) -> Figures:
@@ -84,10 +88,10 @@ def _figures(result: runner.Result) -> Figures:
 
 
 def _row(case: Case, figures: Figures) -> Row:
-    if figures.macs != case.work.macs:
+    if figures.macs != case.counted_macs:
         raise BenchError(
             f"{case.name}: the chip counted {figures.macs} multiplications, its shape has "
-            f"{case.work.macs}"
+            f"{case.counted_macs}"
         )
     entry = {
         "name": case.name,
@@ -144,12 +148,12 @@ def _measure(configuration: build.Configuration, workers: int, console: Console)
             console.print(f"{word} {result.job.test.name} ({result.seconds:.1f} s)")
             progress.advance(task)
 
-        jobs = [_job(case, configuration) for case in CASES.values()]
+        # The longest ones first, so that none of them is left to run alone.
+        cases = sorted(CASES.values(), key=lambda case: case.work.ideal_cycles, reverse=True)
+        jobs = [_job(case, configuration) for case in cases]
         results = runner.run_all(jobs, workers, advance)
-        rows = [
-            _row(case, _figures(result))
-            for case, result in zip(CASES.values(), results, strict=True)
-        ]
+        figures = {case.name: _figures(result) for case, result in zip(cases, results, strict=True)}
+        rows = [_row(case, figures[case.name]) for case in CASES.values()]
         (long,) = (row for row in rows if row.entry["name"] == LONG_RUN)
         return rows + _speed(configuration, long, progress)
 
@@ -162,17 +166,22 @@ def render(rows: Sequence[Row]) -> Table:
         table.add_column(head, justify="right", no_wrap=True)
     for head in ("kcycles/s", "callbacks per 1,000 cycles"):
         table.add_column(head, justify="right")
+    words = {None: "", True: "met", False: "[bold red]MISSED[/]"}
+    entries = [row.entry for row in rows]
+    kind = ""
     for row in rows:
         entry = row.entry
-        verdict = "" if row.bar is None else "met" if row.met else "[bold red]MISSED[/]"
+        if not entry["name"].startswith(kind):
+            table.add_section()
+        kind = entry["name"].partition("_")[0]
         table.add_row(
             entry["name"],
             f"{entry['cycles']:,}",
             f"{entry['ideal_cycles']:,}",
             entry["bound"],
             f"{entry['ratio']:.4f}",
-            "" if row.bar is None else str(row.bar),
-            verdict,
+            bar_text(entry),
+            words[verdict(entry, entries)],
             f"{entry['sim_kcycles_per_s']:.0f}",
             f"{1000 * entry['python_callbacks'] / row.program_cycles:.3f}",
         )
@@ -224,7 +233,7 @@ def _draw(rows: Sequence[Row]) -> list[Path]:
             cycles[case.name],
         )
         for case in CASES.values()
-        if case.work.macs
+        if case.work.macs and case.pictured
     ]
     pictures.roofline(points, CONDITIONS, ROOFLINE)
     written = [ROOFLINE]
@@ -251,7 +260,8 @@ def run(configuration: build.Configuration, workers: int) -> int:
     console = Console(width=None if sys.stdout.isatty() else 140)
     REPORTS.mkdir(parents=True, exist_ok=True)
     rows = _measure(configuration, workers, console)
-    JSON.write_text(json.dumps([row.entry for row in rows], indent=1) + "\n", encoding="utf-8")
+    entries = [row.entry for row in rows]
+    JSON.write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
     parts = pieces(compiled(16))
     _write_stream(parts)
     written = [JSON, STREAM, *_draw(rows)]
@@ -259,7 +269,7 @@ def run(configuration: build.Configuration, workers: int) -> int:
     console.print(render(rows))
     console.print("written:", *(str(path.relative_to(ROOT)) for path in written))
     console.print("for docs/performance.md: make bench-docs")
-    missed = [row.entry["name"] for row in rows if not row.met]
+    missed = [entry["name"] for entry in entries if verdict(entry, entries) is False]
     if overhead(parts) > STREAM_MOST:
         missed.append("stream")
     console.print(f"missed: {', '.join(missed)}" if missed else "every bar is met")

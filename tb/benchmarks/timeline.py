@@ -103,28 +103,39 @@ def _states(trace: logs.Records, track: int, end: int) -> list[tuple[int, int, i
     ]
 
 
-def _at(records: logs.Records, kind: int, engine: int | None = None) -> dict[int, int]:
-    """Return the cycle of each instruction's record of a kind."""
+def _of(records: logs.Records, kind: int, engine: int | None = None) -> list[tuple[int, int]]:
+    """Return (instr, cycle) of the records of a kind, in order; a LOOP repeats instructions."""
     chosen = records[records["kind"] == kind]
     if engine is not None:
         chosen = chosen[chosen["engine"] == engine]
-    return {int(record["instr"]): int(record["cycle"]) for record in chosen}
+    return [(int(record["instr"]), int(record["cycle"])) for record in chosen]
+
+
+def _dispatched(events: logs.Records) -> dict[int, list[int]]:
+    """Return the cycles of each instruction's dispatches."""
+    cycles: dict[int, list[int]] = {}
+    for instr, cycle in _of(events, logs.DISPATCH):
+        cycles.setdefault(instr, []).append(cycle)
+    return cycles
 
 
 def build(
     name: str, program: Sequence[Instruction], events: logs.Records, trace: logs.Records
 ) -> Timeline:
-    """Return the timeline of one program that ran once, with the knob `trace`."""
-    (zero,) = (int(c) for c in trace["cycle"][trace["kind"] == logs.START])
-    (end,) = (int(c) for c in trace["cycle"][trace["kind"] == logs.INTERRUPT])
-    dispatched = _at(events, logs.DISPATCH)
+    """Return the timeline of the last program that ran, with the knob `trace`."""
+    zero = int(trace["cycle"][trace["kind"] == logs.START][-1])
+    end = int(trace["cycle"][trace["kind"] == logs.INTERRUPT][-1])
+    events, trace = events[events["cycle"] >= zero], trace[trace["cycle"] >= zero]
+    dispatched = _dispatched(events)
     slices: dict[str, list[Slice]] = {}
     for number, engine in enumerate(ENGINES):
-        taken, done = _at(trace, logs.TAKE, number), _at(events, logs.DONE, number)
+        taken, done = _of(trace, logs.TAKE, number), _of(events, logs.DONE, number)
         states = _states(trace, number, end)
         free, found = 0, []
-        for instr, begin in taken.items():
-            first, last = max(begin + 1, free), done[instr] + 1
+        for (instr, begin), (finished, ready) in zip(taken, done, strict=True):
+            if instr != finished:
+                raise ValueError(f"{name}: {engine} took {instr} and finished {finished}")
+            first, last = max(begin + 1, free), ready + 1
             waits = [
                 Wait(max(start, first) - zero, min(stop, last) - zero, logs.STATES[state])
                 for start, stop, state, _ in states
@@ -137,7 +148,7 @@ def build(
                     _text(program, instr),
                     first - zero,
                     last - zero,
-                    dispatched[instr] - zero,
+                    max(cycle for cycle in dispatched[instr] if cycle <= begin) - zero,
                     begin - zero,
                     tuple(waits),
                 )

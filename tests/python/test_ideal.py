@@ -3,8 +3,8 @@
 
 import pytest
 
-from npu.compiler import pieces
-from tb.benchmarks import cases, ideal
+from npu.compiler import Traffic, compile_model, pieces, traffic
+from tb.benchmarks import cases, ideal, models, whole
 from tb.benchmarks.ideal import Work
 
 
@@ -37,6 +37,14 @@ def test_larger_of_array_and_bus(work: Work, cycles: int, bound: str) -> None:
         ("block_s16", 3_520 + 16, "bus"),
         ("dma_4k", 64 * 256, "bus"),
         ("dma_256", 60 * 16, "bus"),
+        ("tiny_decode_gpt2_p64", (4 * 54_528 + 256 + 18_432 + 256) // 16, "bus"),
+        ("tiny_decode_llama_p64", (4 * 41_728 + 256 + 18_432 + 128 + 32) // 16, "bus"),
+        (
+            "small_decode_100",
+            (12 * (7_139_584 + 153_600) + 3_072 + 38_999_432 + 3_072) // 16 + 1,
+            "bus",
+        ),
+        ("small_prefill_128", 128 * (7_077_888 + 2 * 128 * 768) // 256, "mac"),
     ],
 )
 def test_benchmarks(name: str, cycles: int, bound: str) -> None:
@@ -53,6 +61,33 @@ def test_block_agrees_with_its_stream() -> None:
     work = ideal.block(rows, 64, 4, 256)
     assert work.read_bytes == necessary + block.input_bytes
     assert work.write_bytes == block.output_bytes
+
+
+@pytest.mark.parametrize("family", whole.FAMILIES)
+def test_models_agree_with_their_programs(family: str) -> None:
+    """The bytes that follow from a shape are those that the compiler accounts for."""
+    compiled, shape = compile_model(models.tiny(family)), models.tiny_shape(family)
+    in_memory = compiled.cache.in_memory
+    for pos in whole.POSITIONS:
+        work = ideal.forward(shape, 1, pos, in_memory=in_memory)
+        assert Traffic(work.read_bytes, 4) == traffic(compiled, compiled.decode(), pos)
+    work = ideal.forward(shape, models.PROMPT, 0, in_memory=in_memory)
+    assert Traffic(work.read_bytes, 4) == traffic(compiled, compiled.prefill(models.PROMPT))
+
+
+def test_sizes_of_a_decode_step_in_memory() -> None:
+    """A cache in memory is read up to the position, and written once."""
+    shape = models.small_shape()
+    at, later = (ideal.forward(shape, 1, pos, in_memory=True) for pos in (100, 101))
+    assert later.read_bytes - at.read_bytes == 12 * 2 * 768
+    assert at.write_bytes == later.write_bytes == 12 * 2 * 768 + 4
+
+
+def test_counted_multiplications() -> None:
+    """The chip counts 16-bit numerators twice and keys from a tile boundary on."""
+    shape = models.tiny_shape("mistral")  # a window of 32
+    assert whole.attention_macs(shape, 1, 64) == 4 * 3 * 64 * (65 - 32)
+    assert whole.counted(shape, 1, 64) == 4 * (36_864 + 3 * 64 * 33) + 64 * 256
 
 
 def test_wide_operands_count_twice() -> None:

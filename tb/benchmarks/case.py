@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a benchmark is: its work, what of it is timed, and its bar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+
+from npu.isa import Opcode
+from tb import runner
+from tb.benchmarks.ideal import Work
+from tb.benchmarks.load import Load
+from tb.knobs import Knobs
+
+
+class Interval(Enum):
+    """What is timed; both ends count from the cycle of the one event to that of the other."""
+
+    PROGRAM = "start to interrupt"
+    INSTRUCTION = "the instruction's command taken by its engine to its done"
+    DISPATCHED = "dispatch of the instruction to its done"
+    CHAIN = "first dispatch to last done of the instructions of this kind"
+    TURNS = "first dispatch of the instruction to its last, which a LOOP repeats"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What a figure must reach.
+
+    Attributes:
+        limit: the figure itself may be equal.
+        least: True if the figure must not be smaller, False if it must not be larger.
+        cycles: True if the figure is the number of cycles, False if it is the ratio.
+        over: name of a benchmark: the figure is how many cycles more this one takes than that, or
+            their ratio.
+    """
+
+    limit: float
+    least: bool = False
+    cycles: bool = False
+    over: str | None = None
+
+    def met(self, ratio: float, cycles: int, others: Mapping[str, int]) -> bool:
+        """Whether a benchmark with these results is good enough; `others` are cycles by name."""
+        value: float = cycles if self.cycles else ratio
+        if self.over is not None:
+            value = cycles - others[self.over] if self.cycles else cycles / others[self.over]
+        return value >= self.limit if self.least else value <= self.limit
+
+    def __str__(self) -> str:
+        """As in a table: `<= 1.03`, `<= 5,000 cycles`, `<= +400 cycles`, `<= x 1.02`."""
+        sign = "" if self.over is None else "+" if self.cycles else "x "
+        unit = " cycles" if self.cycles else ""
+        return f"{'>=' if self.least else '<='} {sign}{self.limit:,}{unit}"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One benchmark.
+
+    Attributes:
+        name: as in bench.json.
+        parameters: its shape, for bench.json.
+        work: what must be done within the timed interval.
+        load: makes programs and data.
+        counted: multiplications that the chip counts, if they are not those of `work`: it counts
+            both passes of a 16-bit operand, and what a whole tile of keys brings.
+        interval: what is timed.
+        opcode: of the timed instruction where the interval is not the whole program.
+        bar: None for figures that are only shown.
+        share: the ratio is ideal / cycles, the share of the bus, and not cycles / ideal.
+        knobs: the memory.
+        limit: cycles that it may take at all.
+        traced: whether there is a timeline.
+        pictured: whether it stands in the roofline.
+        stream_bursts: what the host writes to STREAM_LIMIT, None to leave it as reset does.
+        memory_bytes: size of the memory behind the chip.
+    """
+
+    name: str
+    parameters: Mapping[str, int]
+    work: Work
+    load: Callable[[np.random.Generator], Load]
+    bar: Bar | None = None
+    share: bool = False
+    interval: Interval = Interval.PROGRAM
+    opcode: Opcode = Opcode.END
+    knobs: Knobs = field(default_factory=Knobs)
+    limit: int = 600_000
+    traced: bool = False
+    pictured: bool = True
+    stream_bursts: int | None = None
+    counted: int | None = None
+    memory_bytes: int = runner.MEMORY_BYTES
+
+    def ratio(self, cycles: int) -> float:
+        """Return the figure of bench.json for a run of `cycles`."""
+        ideal_cycles = self.work.ideal_cycles
+        return ideal_cycles / cycles if self.share else cycles / ideal_cycles
+
+    @property
+    def counted_macs(self) -> int:
+        """Multiplications that the chip must have counted."""
+        return self.work.macs if self.counted is None else self.counted
