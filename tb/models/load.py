@@ -53,9 +53,7 @@ def shape_text(shape: Shape) -> str:
     heads = f"{shape.heads} heads of {shape.head_dim}"
     if shape.kv_heads != shape.heads:
         heads += f" on {shape.kv_heads}"
-    return (
-        f"{shape.family}, {shape.layers} layers, hidden {shape.hidden}, {heads}, FFN {shape.ffn}"
-    )
+    return f"{shape.family}, {shape.layers} layers, hidden {shape.hidden}, {heads}, FFN {shape.ffn}"
 
 
 def text_room(shape: Shape) -> str:
