@@ -104,7 +104,12 @@ class FolderTokenizer:
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of ids, without special tokens."""
-        return str(self._tokenizer.decode(list(ids), skip_special_tokens=True))
+        # Without cleaning up: it would take back blanks that a longer text does not have.
+        return str(
+            self._tokenizer.decode(
+                list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False
+            )
+        )
 
 
 def load_tokenizer(folder: Path | None, vocab: int) -> Tokenizer:
@@ -166,14 +171,16 @@ def _configured_ends(folder: Path | None, name: str) -> list[int]:
 class TextStream:
     """Turns a growing list of ids into pieces of text, each given out once and never taken back.
 
-    The last characters are held back while they may still change: an unfinished UTF-8 sequence
-    decodes to U+FFFD until its last byte is there.
+    The ids go on from those of a prompt, whose text is not given out: what a token reads as may
+    depend on the ones before it, a blank in front for one. The last characters are held back while
+    they may still change: an unfinished UTF-8 sequence decodes to U+FFFD until its last byte is
+    there.
     """
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: Tokenizer, prompt: Sequence[int] = ()) -> None:
         self._tokenizer = tokenizer
-        self._ids: list[int] = []
-        self._given = ""
+        self._ids = list(prompt)
+        self._given = tokenizer.decode(self._ids).rstrip("\ufffd") if self._ids else ""
 
     def push(self, ids: Sequence[int]) -> str:
         """Add ids and return the text that is now certain and new."""
@@ -192,3 +199,9 @@ class TextStream:
         rest = text[len(self._given) :] if text.startswith(self._given) else ""
         self._given = text
         return rest
+
+
+def text_after(tokenizer: Tokenizer, prompt: Sequence[int], ids: Sequence[int]) -> str:
+    """Return the text of ids that go on from a prompt."""
+    stream = TextStream(tokenizer, prompt)
+    return stream.push(ids) + stream.finish()

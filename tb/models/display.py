@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.segment import Segment
 from rich.text import Text
 
-from weights.tokenizer import TextStream, Tokenizer
+from weights.tokenizer import TextStream
 
 BELOW = 2
 """Lines of a terminal that the text leaves to the bar and the cursor."""
@@ -47,8 +47,8 @@ class Display:
     if there is no terminal to grow on.
     """
 
-    def __init__(self, tokenizer: Tokenizer, prompt: str, total: int, console: Console) -> None:
-        self._stream = TextStream(tokenizer)
+    def __init__(self, stream: TextStream, prompt: str, total: int, console: Console) -> None:
+        self._stream = stream
         self._prompt = prompt
         self._pieces: list[str] = []
         self._text = Text(visible(prompt), style="dim")
@@ -97,9 +97,9 @@ def _write(text: str) -> None:
 
 
 @contextmanager
-def display(tokenizer: Tokenizer, prompt: str, total: int, console: Console) -> Iterator[Display]:
+def display(stream: TextStream, prompt: str, total: int, console: Console) -> Iterator[Display]:
     """Show a text that grows behind a prompt, up to `total` tokens."""
-    shown = Display(tokenizer, prompt, total, console)
+    shown = Display(stream, prompt, total, console)
     shown.start()
     try:
         yield shown

@@ -21,6 +21,7 @@ from tb.knobs import Knobs
 from tb.models.display import display
 from tb.models.load import Loaded, cache_text, shape_text, text_room
 from tb.models.simulate import Simulated, simulate
+from weights.tokenizer import TextStream, text_after
 
 SLACK = 4
 """A program may take this many times its ideal cycles, and START cycles, before it is given up."""
@@ -110,7 +111,8 @@ def run(
     """
     ids, sampling, placement, plan = _prepared(loaded, request)
     least = ideal_cycles(loaded, len(ids), request.tokens, sampled=sampling is not None)
-    with display(loaded.tokenizer, request.prompt, request.tokens, console) as shown:
+    stream = TextStream(loaded.tokenizer, ids)
+    with display(stream, request.prompt, request.tokens, console) as shown:
         simulated = simulate(
             configuration,
             plan,
@@ -130,7 +132,7 @@ def run(
     return Report(
         simulated,
         len(ids),
-        loaded.tokenizer.decode(simulated.ids),
+        text_after(loaded.tokenizer, ids, simulated.ids),
         sum(simulated.cycles),
         ideal_cycles(loaded, len(ids), done, sampled=sampling is not None),
         mismatch,

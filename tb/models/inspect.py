@@ -162,7 +162,7 @@ def _scales(scales: dict[str, float]) -> Table:
     groups: dict[str, list[float]] = {}
     for name, scale in scales.items():
         groups.setdefault(_merged(name), []).append(scale)
-    table = Table(title="Real value of one unit after quantisation", title_justify="left")
+    table = Table(title="Real value of one unit", title_justify="left")
     table.add_column("tensor", no_wrap=True)
     for head in ("least", "largest"):
         table.add_column(head, justify="right")

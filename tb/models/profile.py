@@ -33,6 +33,7 @@ from tb.models.display import display
 from tb.models.load import Loaded
 from tb.models.simulate import Simulated, simulate
 from tb.paths import REPORTS
+from weights.tokenizer import TextStream
 
 FOLDER = REPORTS / "profile"
 EMBEDDING = (Opcode.EMBED, Opcode.VEC)
@@ -124,7 +125,7 @@ def run(
     """
     ids = loaded.tokenizer.encode(text)
     placement, plan, programs = _plan(loaded, ids)
-    with display(loaded.tokenizer, text, count, console) as shown:
+    with display(TextStream(loaded.tokenizer, ids), text, count, console) as shown:
         simulated = simulate(
             configuration,
             plan,
@@ -241,7 +242,8 @@ def parts_table(loaded: Loaded, one: Pass) -> Table:
     compiled = loaded.compiled
     in_memory = compiled.cache.in_memory
     works = part_works(compiled.shape, one.rows, one.past, in_memory=in_memory)
-    table = Table(title=f"Parts, {one.title()}", title_justify="left")
+    table = Table(title=f"Parts, {one.title()}", title_justify="left", caption_justify="left")
+    table.caption = "from the end of the part before; the stream is read ahead"
     table.add_column("part", no_wrap=True)
     for head in ("cycles", "share", "limit of the bus", "reached"):
         table.add_column(head, justify="right")
@@ -295,7 +297,7 @@ def write(loaded: Loaded, profile: Profile, latency: int) -> list[Path]:
 
     FOLDER.mkdir(parents=True, exist_ok=True)
     prompt, last = profile.passes[0], profile.passes[-1]
-    conditions = f"{loaded.name}, memory latency {latency}, array 16x16"
+    conditions = f"{Path(loaded.name).name}, memory latency {latency}, array 16x16"
     written = []
     for one in (prompt, last):
         written.append(FOLDER / f"{one.name}.json")

@@ -102,7 +102,8 @@ def table(found: Contents) -> Table:
     result.add_column(no_wrap=True)
     result.add_column()
     instructions = sum(found.counts.values())
-    result.add_row("words", f"{found.words:,}: {instructions:,} instructions, prefix words besides")
+    prefixes = f"{instructions:,} instructions and {found.prefixes:,} prefixes"
+    result.add_row("words", f"{found.words:,}: {prefixes}")
     result.add_row("barriers", f"{found.counts.get('BARRIER', 0):,}")
     result.add_row("SRAM", f"{found.sram_bytes:,} bytes from address 0 on")
     result.add_row("stream", f"{found.share_bytes:,} bytes")
@@ -110,5 +111,4 @@ def table(found: Contents) -> Table:
     result.add_section()
     for name, count in found.counts.items():
         result.add_row(name, f"{count:,}")
-    result.add_row("PFX", f"{found.prefixes:,}")
     return result
