@@ -275,10 +275,10 @@ def _add_asm(parser: argparse.ArgumentParser) -> None:
 def _asm(arguments: argparse.Namespace) -> int:
     """Assemble a program text into words."""
     limits = Limits(array_dim=arguments.array_dim)
-    output = arguments.output or programs.default_words(arguments.file)
+    output = programs.output_of(arguments.file, arguments.output)
     words = programs.assemble_file(arguments.file, dict(arguments.define), limits)
     files.write(output, b"".join(word.encode() for word in words))
-    _printed().print(f"{output}: {len(words):,} words", highlight=False)
+    print(f"{output}: {len(words):,} words")
     return 0
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.markup import escape
 from rich.table import Table
 
 from npu.compiler import CompiledModel, CompiledProgram, Piece, pieces
@@ -115,9 +116,9 @@ def written_table(written: Written) -> Table:
     for name, program, _ in written.programs:
         result.add_row(*program_row(name, program, written.model.room))
     result.add_section()
-    result.add_row("written", f"{written.path}, {written.size:,} bytes")
+    result.add_row("written", escape(f"{written.path}, {written.size:,} bytes"))
     for _, _, path in written.programs:
-        result.add_row("", str(path))
+        result.add_row("", escape(str(path)))
     return result
 
 
@@ -128,5 +129,5 @@ def parts_table(model: CompiledModel) -> Table:
     for head in ("bytes", "necessary", "ratio"):
         result.add_column(head, justify="right")
     for name, (size, necessary) in by_part(pieces(model.decode())).items():
-        result.add_row(name, f"{size:,}", f"{necessary:,}", f"{size / necessary:.4f}")
+        result.add_row(escape(name), f"{size:,}", f"{necessary:,}", f"{size / necessary:.4f}")
     return result

@@ -9,17 +9,18 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from npu.asm import assemble, disassemble
-from npu.compiler import CompiledModel, CompileError, Pack, Shape, unpack
+from npu.compiler import CompiledModel, CompileError, Pack, unpack
 from npu.compiler.model import plan_model
 from npu.compiler.pack import MAGIC
 from npu.isa.instruction import Instruction
 from npu.isa.operands import Limits
 from tb.models import compiled, files, programs
 from tb.models.files import FileError
-from tb.models.load import cache_text
+from tb.models.load import cache_text, planned
 from weights.calibrate import SCALES_FILE, cache_path, scales_for
 from weights.checkpoint import Checkpoint
 from weights.importer import load_checkpoint
@@ -61,23 +62,28 @@ def show(what: str, limits: Limits, listing: bool, console: Console) -> None:
     _show_program(words, what, limits, listing, console)
 
 
+def _say(console: Console, text: str) -> None:
+    """Print text as it is, with the terminal's own line breaks."""
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
 def _show_program(
     words: list[Instruction], name: str, limits: Limits, listing: bool, console: Console
 ) -> None:
-    console.print(f"{name}: a program", highlight=False)
+    _say(console, f"{name}: a program")
     console.print(programs.table(programs.contents(words, limits)))
     if listing:
         text = disassemble(words, limits=limits, indices=True)
-        console.print(text, highlight=False, markup=False, soft_wrap=True, end="")
+        _say(console, text.rstrip("\n"))
 
 
 def _show_packed(pack: Pack, data: bytes, name: str, console: Console) -> None:
     if "shape" not in pack.info:
-        console.print(f"{name}: a packed file without a model, {len(data):,} bytes")
+        _say(console, f"{name}: a packed file without a model, {len(data):,} bytes")
         console.print(_sections(pack))
         return
     model = CompiledModel.load(data, filename=name)
-    console.print(f"{name}: a compiled model, {len(data):,} bytes", highlight=False)
+    _say(console, f"{name}: a compiled model, {len(data):,} bytes")
     table = compiled.model_table(model)
     table.add_row(*compiled.program_row("decode", model.decode(), model.room))
     console.print(table)
@@ -88,16 +94,16 @@ def _sections(pack: Pack) -> Table:
     table = Table("part", "bytes")
     table.columns[1].justify = "right"
     for share in pack.shares:
-        table.add_row(f"share {share.name}", f"{share.bytes:,}")
+        table.add_row(escape(f"share {share.name}"), f"{share.bytes:,}")
     for name, section in pack.sections.items():
-        table.add_row(f"section {name}", f"{len(section):,}")
+        table.add_row(escape(f"section {name}"), f"{len(section):,}")
     return table
 
 
 def _show_checkpoint(name: str, limits: Limits, console: Console) -> None:
-    with console.status(f"reading {name}"):
+    with console.status(escape(f"reading {name}")):
         checkpoint = load_checkpoint(name)
-    console.print(f"{name}: a checkpoint", highlight=False)
+    _say(console, f"{name}: a checkpoint")
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(no_wrap=True)
     table.add_column()
@@ -105,20 +111,20 @@ def _show_checkpoint(name: str, limits: Limits, console: Console) -> None:
         table.add_row(*row)
     console.print(table)
     console.print(_tensors(checkpoint))
+    try:
+        cache = plan_model(planned(checkpoint.shape), limits, "auto")
+    except CompileError as error:
+        _say(console, f"does not fit the chip: {error}")
+    else:
+        _say(console, f"fits the chip; K/V cache {cache_text(cache)}")
     folder = checkpoint.folder
     beside = folder is not None and (folder / SCALES_FILE).is_file()
     if not beside and not cache_path(checkpoint).is_file():
-        console.print("activation scales: not measured yet; npu compile measures and keeps them")
+        _say(console, "activation scales: not measured yet; npu compile measures and keeps them")
         return
     with console.status("quantising"):
         model = quantize(checkpoint, scales_for(checkpoint))
     console.print(_scales(model.scales))
-    try:
-        cache = plan_model(Shape.of(model), limits, "auto")
-    except CompileError as error:
-        console.print(f"does not fit the chip: {error}", highlight=False)
-    else:
-        console.print(f"fits the chip; K/V cache {cache_text(cache)}", highlight=False)
 
 
 def _dimensions(checkpoint: Checkpoint) -> Iterator[tuple[str, str]]:

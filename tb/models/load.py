@@ -6,11 +6,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rich.console import Console
+from rich.markup import escape
 
 from npu.compiler import CacheLayout, CompiledModel, Shape, compile_model
-from npu.compiler.model import Place
+from npu.compiler.model import Place, plan_model
 from npu.isa.operands import Limits
 from weights.calibrate import scales_for
+from weights.checkpoint import Shape as CheckpointShape
 from weights.importer import load_checkpoint
 from weights.model import QuantizedModel
 from weights.quantize import quantize
@@ -48,6 +50,27 @@ class Loaded:
         return f"{self.end}{more if self.ends[1:] else ''}"
 
 
+def planned(shape: CheckpointShape) -> Shape:
+    """Return the compiler's view of a checkpoint, without the numbers that quantising gives."""
+    return Shape(
+        family=shape.family,
+        rms=shape.norm == "rmsnorm",
+        hidden=shape.hidden,
+        layers=shape.layers,
+        heads=shape.heads,
+        kv_heads=shape.kv_heads,
+        head_dim=shape.head_dim,
+        ffn=shape.ffn,
+        vocab=shape.vocab,
+        context=shape.context,
+        window=shape.window,
+        positions=shape.rope_theta is None,
+        rope=shape.rope_theta is not None,
+        gated=shape.gated,
+        numbers=(),
+    )
+
+
 def shape_text(shape: Shape) -> str:
     """Return the dimensions of a decoder in one short line."""
     heads = f"{shape.heads} heads of {shape.head_dim}"
@@ -79,11 +102,12 @@ def load(name: str, limits: Limits, place: Place, console: Console) -> Loaded:
     Raises:
         CheckpointError, ScalesError, TokenizerError, CompileError: as the parts raise them.
     """
-    with console.status(f"reading {name}"):
+    with console.status(escape(f"reading {name}")):
         checkpoint = load_checkpoint(name)
         vocab = checkpoint.shape.vocab
         tokenizer = load_tokenizer(checkpoint.folder, vocab)
         ends = end_tokens(checkpoint.folder, tokenizer, vocab)
+    plan_model(planned(checkpoint.shape), limits, place)  # before the work, to be refused at once
     with console.status("measuring activations and quantising"):
         model = quantize(checkpoint, scales_for(checkpoint))
     with console.status("compiling"):

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.markup import escape
 from rich.table import Table
 
 from npu.asm import assemble, disassemble
@@ -27,11 +28,12 @@ def assemble_file(path: Path, symbols: Mapping[str, int], limits: Limits) -> lis
     return assemble(text, filename=str(path), symbols=symbols, limits=limits).instructions
 
 
-def default_words(path: Path) -> Path:
+def output_of(path: Path, given: Path | None) -> Path:
     """Return where the words of a text go. Raises FileError if that is the text itself."""
-    if path.suffix == WORDS_SUFFIX:
-        raise FileError(f"{path}: its words would overwrite it: name a file with -o")
-    return path.with_suffix(WORDS_SUFFIX)
+    output = given or path.with_suffix(WORDS_SUFFIX)
+    if output.resolve() == path.resolve():
+        raise FileError(f"{path}: its words would overwrite it: name another file with -o")
+    return output
 
 
 def disassemble_file(path: Path, limits: Limits) -> str:
@@ -107,7 +109,7 @@ def table(found: Contents) -> Table:
     result.add_row("barriers", f"{found.counts.get('BARRIER', 0):,}")
     result.add_row("SRAM", f"{found.sram_bytes:,} bytes from address 0 on")
     result.add_row("stream", f"{found.share_bytes:,} bytes")
-    result.add_row("illegal", found.illegal or "nothing")
+    result.add_row("illegal", escape(found.illegal) or "nothing")
     result.add_section()
     for name, count in found.counts.items():
         result.add_row(name, f"{count:,}")
