@@ -15,12 +15,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from golden.session import Session
 from npu.asm import assemble
 from npu.compiler import CompiledModel, CompiledProgram, Shape, compile_model, pack, pieces
-from tb import cli
-from tb.benchmarks import ideal, timeline
+from npu.isa.operands import Limits
+from tb import cli, logs
+from tb.benchmarks import ideal
 from tb.benchmarks.timeline import ENGINES, Slice, Timeline, Wait
-from tb.models import compiled, generate, inspect, profile, programs
+from tb.models import compiled, generate, profile, programs
 from tb.models.display import Display, visible
 from tb.models.load import Loaded, load, planned
 from tb.models.simulate import Simulated
@@ -187,7 +189,7 @@ def test_inspect_program(
 
 def test_contents_of_a_bad_program() -> None:
     """What a chip refuses is named with its word."""
-    found = programs.contents(assemble("NOP\n.word 0x01000101\nEND").instructions, inspect.Limits())
+    found = programs.contents(assemble("NOP\n.word 0x01000101\nEND").instructions, Limits())
     assert found.counts == {"NOP": 1, "DMA_LOAD": 1, "END": 1}
     assert found.illegal.startswith("word 1, DMA_LOAD: ILLEGAL_")
 
@@ -230,7 +232,8 @@ def _line(program: CompiledProgram, cycles: int) -> Timeline:
         slices["gemm"].append(piece)
     held = [(Wait(5, 25, "barrier"), ""), (Wait(30, 31, "microcode"), "")]
     nothing = np.zeros(0, np.int64)
-    return Timeline("x", cycles, slices, held, nothing, np.zeros(0, timeline.logs.SAMPLE_WORD))
+    samples: logs.Records = np.frombuffer(b"", logs.SAMPLE_WORD)
+    return Timeline("x", cycles, slices, held, nothing, samples)
 
 
 def test_cycles_of_parts_add_up(gpt2: CompiledModel) -> None:
@@ -259,8 +262,6 @@ def test_engines_work_and_wait(gpt2: CompiledModel) -> None:
 
 
 def _loaded(end: int | None = None) -> Loaded:
-    from npu.isa.operands import Limits
-
     loaded = load(_folder("gpt2"), Limits(), "auto", Console(stderr=True, quiet=True))
     return replace(loaded, ends=() if end is None else (end,))
 
@@ -273,7 +274,7 @@ def test_check_notices() -> None:
     """A wrong token, an early stop, and going on behind the end token are told from a good run."""
     loaded = _loaded()
     prompt = loaded.tokenizer.encode("The parser")
-    session = generate.Session(loaded.model)
+    session = Session(loaded.model)
     ids = [int(session.prefill(prompt)[-1].argmax())]
     while len(ids) < 5:
         ids.append(int(session.step(ids[-1]).argmax()))
