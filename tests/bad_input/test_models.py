@@ -175,7 +175,7 @@ def test_words_would_overwrite_their_text(
     """A text called .bin needs another name for its words."""
     path = tmp_path / "mine.bin"
     path.write_text("END\n")
-    for options in ([], ["-o", str(path)], ["-o", f"{tmp_path}/./mine.bin"]):
+    for options in ([], ["-o", str(path)], ["-o", f"{tmp_path}/../{tmp_path.name}/mine.bin"]):
         line = refused(capsys, "asm", path, *options)
         assert line == f"npu: {path}: its words would overwrite it: name another file with -o"
     assert path.read_text() == "END\n"

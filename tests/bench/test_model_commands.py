@@ -152,6 +152,7 @@ def test_inspect_packed_file(
     parts = compiled.by_part(pieces(gpt2.decode()))
     assert list(parts) == [*(f"layer {layer}" for layer in range(4)), "norm", "head"]
     assert sum(size for size, _ in parts.values()) == len(gpt2.stream)
+    assert parts["layer 0"] == (54656, 54528)  # as of the block in docs/performance.md
     for name, (size, necessary) in parts.items():
         assert _row(text, name) == f"{name} {size:,} {necessary:,} {size / necessary:.4f}"
     assert _row(text, "K/V cache") == "K/V cache 65,536 bytes in the SRAM"
