@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import time
 from dataclasses import asdict, dataclass
 
@@ -120,7 +122,7 @@ def run(
             count=request.tokens,
             end=loaded.end,
             limit=SLACK * least + START,
-            name=f"generate-{time.strftime('%Y%m%d-%H%M%S')}",
+            name=f"generate-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}",
             memory_end=placement.end,
             sampling=sampling,
             knobs=Knobs(read_latency=request.latency, write_latency=request.latency, log=0),
@@ -128,6 +130,8 @@ def run(
         )
     with console.status("checking against golden"):
         mismatch = check(loaded, ids, simulated, request.tokens, sampling)
+    if not mismatch:  # memory and logs are of use only to find out what went wrong
+        shutil.rmtree(simulated.folder, ignore_errors=True)
     done = len(simulated.ids)
     return Report(
         simulated,

@@ -116,8 +116,10 @@ def run(
     latency: int,
     configuration: build.Configuration,
     console: Console,
+    *,
+    place: str = "profile",
 ) -> Profile:
-    """Profile a prompt and `count` tokens on a built model.
+    """Profile a prompt and `count` tokens on a built model, in the run's folder `place`.
 
     Raises:
         PromptError: the prompt or the number of tokens makes no sense.
@@ -133,7 +135,7 @@ def run(
             count=count,
             end=loaded.end,
             limit=generate.SLACK * generate.ideal_cycles(loaded, len(ids), 2) + generate.START,
-            name="profile",
+            name=place,
             memory_end=placement.end,
             stepped=True,
             knobs=Knobs(read_latency=latency, write_latency=latency, trace=1),

@@ -16,6 +16,7 @@ import pytest
 from rich.console import Console
 
 from golden.session import Session
+from golden.session import generate as generate_ids
 from npu.asm import assemble
 from npu.compiler import CompiledModel, CompiledProgram, Shape, compile_model, pack, pieces
 from npu.isa.operands import Limits
@@ -310,6 +311,28 @@ def test_planned_shape(family: str) -> None:
     """What is checked before quantising is what the compiler checks after it."""
     shape = Shape.of(quantize_checkpoint(_folder(family)))
     assert planned(load_checkpoint(_folder(family)).shape) == replace(shape, numbers=())
+
+
+def test_text_of_the_readme() -> None:
+    """The text, the tokens and the limit on the front page are those of the shipped checkpoint."""
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = re.search(r'make generate MODEL=(\S+) PROMPT="(.*)"\n\n((?:    .*\n)+)', page)
+    assert found is not None
+    folder, prompt, block = found.groups()
+    loaded = load(str(ROOT / folder), Limits(), "auto", Console(quiet=True))
+    ids = loaded.tokenizer.encode(prompt)
+    cells = re.search(r"tokens +(\d+) of the prompt, (\d+) generated", block)
+    assert cells is not None
+    count = int(cells[2])
+    assert int(cells[1]) == len(ids)
+    written = generate_ids(loaded.model, ids, count)
+    text = prompt + loaded.tokenizer.decode(written)
+    assert block.startswith("".join(f"    {line}\n" for line in text.splitlines()))
+    limit = generate.ideal_cycles(loaded, len(ids), count)
+    assert f"limit         {limit:,} cycles for bus and array: " in block
+    cycles = re.search(r"cycles +([\d,]+), ", block)
+    assert cycles is not None
+    assert f"{limit / int(cycles[1].replace(',', '')):.1%} of it reached" in block
 
 
 # the display
