@@ -21,9 +21,11 @@ RUN_OPTIONS = --sim "$(SIM)" --array-dim "$(ARRAY_DIM)" --seed "$(SEED)" -j "$(J
 
 # A make above this one must not lend its flags to the makefiles that Verilator writes.
 unexport MAKEFLAGS MAKELEVEL
+# Texts may hold quotes: they reach the commands through the environment.
+export MODEL PROMPT
 
 .DEFAULT_GOAL := $(if $(TESTCASE),run,help)
-.PHONY: help setup run test generate bench bench-docs synth oracles quality regress faults waves lint format gen list clean
+.PHONY: help setup run test generate profile bench bench-docs synth oracles quality regress faults waves lint format gen list clean
 
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
@@ -42,8 +44,12 @@ test: setup ## run all tests: simulator-free ones and those on the RTL
 	@$(CLI) test $(RUN_OPTIONS)
 
 generate: setup ## let a model write: MODEL= (folder or hub id) PROMPT= [TOKENS= TEMPERATURE= TOP_K= SEED=]
-	@$(CLI) generate "$(MODEL)" --prompt "$(PROMPT)" --tokens "$(TOKENS)" \
+	@$(CLI) generate "$$MODEL" --prompt "$$PROMPT" --tokens "$(TOKENS)" \
 	  --temperature "$(TEMPERATURE)" --top-k "$(TOP_K)" --seed "$(SEED)" --array-dim "$(ARRAY_DIM)"
+
+profile: ## where the cycles of a decode step go: MODEL= PROMPT=; build/reports/profile
+	@$(PYTHON) tb/bootstrap.py bench
+	@$(CLI) profile "$$MODEL" --prompt "$$PROMPT"
 
 bench: ## run the benchmarks: table, bench.json, roofline, timelines in build/reports
 	@$(PYTHON) tb/bootstrap.py bench

@@ -28,11 +28,16 @@ from weights.checkpoint import (
     check_tensors,
     expected_tensors,
 )
+from weights.tokenizer import END_FILES, TOKENIZER_FILES
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
-HUB_FILES = (CONFIG, "*.safetensors", INDEX, "tokenizer.json", "activation_scales.json")
+HUB_FILES = (
+    *("*.safetensors", INDEX, "activation_scales.json"),
+    *TOKENIZER_FILES,
+    *END_FILES,  # config.json among them
+)
 """What is fetched from the hub."""
 DTYPES = ("F64", "F32", "F16", "BF16")
 """Types of stored tensors, as safetensors calls them; all become float32."""

@@ -7,6 +7,7 @@ must be byte-level: a vocabulary of 256 ids that are the bytes of UTF-8.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,11 +18,14 @@ TOKENIZER_FILES = (
     "tokenizer_config.json",
     "vocab.json",
     "merges.txt",
+    "added_tokens.json",
     "special_tokens_map.json",
 )
 """What a folder or a hub snapshot may hold of a tokenizer."""
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")
 """Any one of these makes a tokenizer."""
+END_FILES = ("generation_config.json", "config.json")
+"""Where a checkpoint names its end tokens; the first that does counts."""
 BYTES = 256
 
 
@@ -100,7 +104,12 @@ class FolderTokenizer:
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of ids, without special tokens."""
-        return str(self._tokenizer.decode(list(ids), skip_special_tokens=True))
+        # Without cleaning up: it would take back blanks that a longer text does not have.
+        return str(
+            self._tokenizer.decode(
+                list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False
+            )
+        )
 
 
 def load_tokenizer(folder: Path | None, vocab: int) -> Tokenizer:
@@ -123,17 +132,55 @@ def load_tokenizer(folder: Path | None, vocab: int) -> Tokenizer:
     return ByteTokenizer()
 
 
+def end_tokens(folder: Path | None, tokenizer: Tokenizer, vocab: int) -> list[int]:
+    """Return the ids that end a text, the one to stop at first; [] for none.
+
+    The configuration of the checkpoint names one or several, the tokenizer at most one. The
+    tokenizer's own goes first where it is among them. Ids outside the vocabulary never come and
+    are left out.
+
+    Raises:
+        TokenizerError: eos_token_id is no id and no list of ids.
+    """
+    ends: list[int] = []
+    for name in END_FILES:
+        ends = ends or _configured_ends(folder, name)
+    own = tokenizer.end
+    if own is not None and (own in ends or not ends):
+        ends = [own, *ends]
+    return [end for end in dict.fromkeys(ends) if 0 <= end < vocab]
+
+
+def _configured_ends(folder: Path | None, name: str) -> list[int]:
+    """Return eos_token_id of a JSON file, [] if there is no file or no such entry."""
+    if folder is None or not (folder / name).is_file():
+        return []
+    try:
+        content = json.loads((folder / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise TokenizerError(f"{folder}: {name} cannot be read: {error}") from error
+    given = content.get("eos_token_id") if isinstance(content, dict) else None
+    ids = given if isinstance(given, list) else [] if given is None else [given]
+    if any(type(one) is not int for one in ids):
+        raise TokenizerError(
+            f"{folder}: {name} eos_token_id: given {given!r}, allowed an id or a list of ids"
+        )
+    return ids
+
+
 class TextStream:
     """Turns a growing list of ids into pieces of text, each given out once and never taken back.
 
-    The last characters are held back while they may still change: an unfinished UTF-8 sequence
-    decodes to U+FFFD until its last byte is there.
+    The ids go on from those of a prompt, whose text is not given out: what a token reads as may
+    depend on the ones before it, a blank in front for one. The last characters are held back while
+    they may still change: an unfinished UTF-8 sequence decodes to U+FFFD until its last byte is
+    there.
     """
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: Tokenizer, prompt: Sequence[int] = ()) -> None:
         self._tokenizer = tokenizer
-        self._ids: list[int] = []
-        self._given = ""
+        self._ids = list(prompt)
+        self._given = tokenizer.decode(self._ids).rstrip("\ufffd") if self._ids else ""
 
     def push(self, ids: Sequence[int]) -> str:
         """Add ids and return the text that is now certain and new."""
@@ -152,3 +199,9 @@ class TextStream:
         rest = text[len(self._given) :] if text.startswith(self._given) else ""
         self._given = text
         return rest
+
+
+def text_after(tokenizer: Tokenizer, prompt: Sequence[int], ids: Sequence[int]) -> str:
+    """Return the text of ids that go on from a prompt."""
+    stream = TextStream(tokenizer, prompt)
+    return stream.push(ids) + stream.finish()

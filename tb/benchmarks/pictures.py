@@ -124,14 +124,16 @@ def _roof(intensity: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.minimum(MACS_PER_CYCLE, BYTES_PER_CYCLE * intensity)
 
 
-def roofline(points: Sequence[Point], conditions: str, path: Path) -> None:
-    """Draw the multiplications per cycle of each benchmark under the roofs of bus and array."""
+def roofline(
+    points: Sequence[Point], conditions: str, path: Path, title: str = "Roofline of the benchmarks"
+) -> None:
+    """Draw the multiplications per cycle of each point under the roofs of bus and array."""
     figure = Figure(figsize=(9.6, 6.0), dpi=130, layout="constrained")
     axes = figure.subplots()
     axes.set_xscale("log", base=2)
     axes.set_yscale("log", base=2)
     axes.set_xlim(*INTENSITY)
-    axes.set_ylim(4, 420)
+    axes.set_ylim(min(4.0, *(point.place[1] / 2 for point in points)), 420)
     corner = MACS_PER_CYCLE / BYTES_PER_CYCLE
     x = np.array([INTENSITY[0], corner, INTENSITY[1]])
     roof = _roof(x)
@@ -160,7 +162,7 @@ def roofline(points: Sequence[Point], conditions: str, path: Path) -> None:
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.grid(visible=True, which="major", alpha=0.3, lw=0.6)
-    axes.set_title(f"Roofline of the benchmarks ({conditions})", loc="left", fontsize=11)
+    axes.set_title(f"{title} ({conditions})", loc="left", fontsize=11)
     handles = [
         Line2D([], [], marker="o", ls="", color=BUS_COLOUR, label="under the roof of the bus"),
         Line2D([], [], marker="o", ls="", color=MAC_COLOUR, label="under the roof of the array"),

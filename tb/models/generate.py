@@ -3,18 +3,14 @@
 
 from __future__ import annotations
 
-import sys
+import os
+import shutil
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from rich.console import Console, Group
-from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from golden.session import Session
 from npu.compiler.model import Place
@@ -24,9 +20,10 @@ from npu.driver.sampling import Sampler
 from tb import build
 from tb.benchmarks import ideal
 from tb.knobs import Knobs
-from tb.models.load import Loaded
+from tb.models.display import display
+from tb.models.load import Loaded, cache_text, shape_text, text_room
 from tb.models.simulate import Simulated, simulate
-from weights.tokenizer import TextStream
+from weights.tokenizer import TextStream, text_after
 
 SLACK = 4
 """A program may take this many times its ideal cycles, and START cycles, before it is given up."""
@@ -61,12 +58,14 @@ class Report:
 
     Attributes:
         simulated: what the chip did.
+        prompt: tokens of the prompt.
         text: of the generated tokens.
         cycles, ideal_cycles: all programs together, and what bus and array allow.
         mismatch: what differs from golden, "" if nothing does.
     """
 
     simulated: Simulated
+    prompt: int
     text: str
     cycles: int
     ideal_cycles: int
@@ -113,52 +112,65 @@ def run(
         SimulationError: the simulation failed.
     """
     ids, sampling, placement, plan = _prepared(loaded, request)
-    least = _ideal(loaded, len(ids), request.tokens, sampled=sampling is not None)
-    with _display(loaded, request, console) as display:
+    least = ideal_cycles(loaded, len(ids), request.tokens, sampled=sampling is not None)
+    stream = TextStream(loaded.tokenizer, ids)
+    with display(stream, request.prompt, request.tokens, console) as shown:
         simulated = simulate(
             configuration,
             plan,
             placement.pieces,
             count=request.tokens,
-            end=loaded.tokenizer.end,
+            end=loaded.end,
             limit=SLACK * least + START,
-            name=f"generate-{time.strftime('%Y%m%d-%H%M%S')}",
+            name=f"generate-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}",
             memory_end=placement.end,
             sampling=sampling,
             knobs=Knobs(read_latency=request.latency, write_latency=request.latency, log=0),
-            on_tokens=display.push,
+            on_tokens=shown.push,
         )
     with console.status("checking against golden"):
-        mismatch = check(loaded, ids, simulated, sampling)
+        mismatch = check(loaded, ids, simulated, request.tokens, sampling)
+    if not mismatch:  # memory and logs are of use only to find out what went wrong
+        shutil.rmtree(simulated.folder, ignore_errors=True)
     done = len(simulated.ids)
     return Report(
         simulated,
-        loaded.tokenizer.decode(simulated.ids),
+        len(ids),
+        text_after(loaded.tokenizer, ids, simulated.ids),
         sum(simulated.cycles),
-        _ideal(loaded, len(ids), done, sampled=sampling is not None),
+        ideal_cycles(loaded, len(ids), done, sampled=sampling is not None),
         mismatch,
     )
 
 
-def _ideal(loaded: Loaded, prompt: int, count: int, *, sampled: bool) -> int:
-    in_memory, shape = loaded.compiled.cache.in_memory, loaded.compiled.shape
+def ideal_cycles(loaded: Loaded, prompt: int, count: int, *, sampled: bool = False) -> int:
+    """Return the least cycles of a prompt and `count` tokens, by bus and array of the chip."""
+    compiled = loaded.compiled
+    in_memory, array = compiled.cache.in_memory, compiled.limits.array_dim**2
     passes = [(prompt, 0), *((1, past) for past in range(prompt, prompt + count - 1))]
-    return sum(
-        ideal.forward(shape, rows, past, in_memory=in_memory, logits=sampled).ideal_cycles
+    works = [
+        ideal.forward(compiled.shape, rows, past, in_memory=in_memory, logits=sampled)
         for rows, past in passes
-    )
+    ]
+    return sum(max(-(-work.macs // array), work.bus_cycles) for work in works)
 
 
 def check(
     loaded: Loaded,
     prompt: list[int],
     simulated: Simulated,
-    sampling: dict[str, float | int] | None,
+    count: int,
+    sampling: dict[str, float | int] | None = None,
 ) -> str:
     """Return how the chip differs from the integer network, "" if it does not.
 
-    The network is fed with its own tokens: a wrong one is found where it first appears.
+    The network is fed with its own tokens: a wrong one is found where it first appears. Up to
+    `count` tokens are right, fewer only up to the end token.
     """
+    done = len(simulated.ids)
+    stop = simulated.ids.index(loaded.end) + 1 if loaded.end in simulated.ids else count
+    if done != stop:
+        return f"the chip stopped after {done} tokens, expected {stop}"
     session = Session(loaded.model)
     row = session.prefill(prompt)[-1]
     sampler = None if sampling is None else Sampler(**sampling)  # type: ignore[arg-type]
@@ -177,76 +189,27 @@ def check(
     return ""
 
 
-class _Display:
-    """The growing text and a bar of tokens; plain text where nobody watches."""
-
-    def __init__(self, loaded: Loaded, request: Request, console: Console) -> None:
-        self._stream = TextStream(loaded.tokenizer)
-        self._text = Text(request.prompt, style="dim")
-        self._progress = Progress(
-            TextColumn("[progress.description]{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=console,
-        )
-        self._task = self._progress.add_task("tokens", total=request.tokens)
-        self._live: Live | None = None
-        if console.is_terminal:
-            self._live = Live(Group(self._text, self._progress), console=console, transient=True)
-        self.prompt = request.prompt
-
-    def push(self, ids: list[int]) -> None:
-        """Show more tokens."""
-        piece = self._stream.push(ids)
-        self._text.append(piece, style="not dim")
-        self._progress.advance(self._task, len(ids))
-        if self._live is None:
-            sys.stdout.write(piece)
-            sys.stdout.flush()
-
-    def start(self) -> None:
-        if self._live is not None:
-            self._live.start()
-        else:
-            sys.stdout.write(self.prompt)
-            sys.stdout.flush()
-
-    def stop(self) -> None:
-        """End with the whole text on standard output."""
-        rest = self._stream.finish()
-        self._text.append(rest, style="not dim")
-        if self._live is not None:
-            self._live.stop()
-            sys.stdout.write(self._text.plain)
-        else:
-            sys.stdout.write(rest)
-        sys.stdout.write("\n")
-        sys.stdout.flush()
-
-
-@contextmanager
-def _display(loaded: Loaded, request: Request, console: Console) -> Iterator[_Display]:
-    display = _Display(loaded, request, console)
-    display.start()
-    try:
-        yield display
-    finally:
-        display.stop()
-
-
 def table(loaded: Loaded, report: Report) -> Table:
     """Return the figures of a run."""
     simulated = report.simulated
     done = len(simulated.ids)
     kilocycles = report.cycles / max(simulated.seconds, 1e-9) / 1000
+    per_token = report.cycles / done
     result = Table(show_header=False, box=None, pad_edge=False)
-    result.add_row("model", loaded.summary())
-    result.add_row("tokens", f"{done}")
-    result.add_row("cycles", f"{report.cycles:,}  ({report.cycles / done:,.0f} per token)")
+    result.add_column(no_wrap=True)
+    result.add_column()
+    shape = loaded.compiled.shape
+    result.add_row("model", shape_text(shape))
+    result.add_row("", text_room(shape))
+    result.add_row("stream", f"{len(loaded.compiled.stream):,} bytes")
+    result.add_row("K/V cache", cache_text(loaded.compiled.cache))
+    result.add_row("tokens", f"{report.prompt} of the prompt, {done} generated")
+    result.add_row("end token", loaded.end_text())
+    result.add_row("cycles", f"{report.cycles:,}, {per_token:,.0f} per generated token")
     result.add_row(
-        "limit of bus and array",
-        f"{report.ideal_cycles:,} cycles: {report.ideal_cycles / report.cycles:.1%} of it reached",
+        "limit",
+        f"{report.ideal_cycles:,} cycles for bus and array: "
+        f"{report.ideal_cycles / report.cycles:.1%} of it reached",
     )
     result.add_row("simulation", f"{simulated.seconds:.1f} s, {kilocycles:,.0f} kcycles/s")
     result.add_row(

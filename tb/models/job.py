@@ -13,8 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from npu.driver import generate
-from npu.driver.generate import Generated, Plan
+from npu.driver.generate import Generated, GenerationError, Plan
+from npu.driver.launch import stream_bursts
 from npu.driver.sampling import Sampler
+from npu.regs.generated import SeqReg
 from tb.dut import Dut
 from tb.environment import reset
 from tb.host import Finish, Host
@@ -24,7 +26,7 @@ from tb.models.chip import RtlChip
 
 REQUEST, RESULT = "request.json", "result.json"
 TOKENS, LOGITS = "tokens.bin", "logits.bin"
-"""Where sampled tokens (u32) and the logits that they were picked from (int16) grow."""
+"""Where the tokens of single steps (u32), and logits that were sampled from (int16), grow."""
 
 
 @cocotb.test
@@ -36,10 +38,14 @@ async def generate_text(dut: Dut) -> None:
     await reset(dut)
     finishes: list[Finish] = []
     memory = Memory.map(run_dir / "memory.bin")
-    chip = RtlChip(Host(dut), memory, request["limit"], finishes.append)
+    host = Host(dut)
+    await host.write_seq(SeqReg.STREAM_LIMIT, stream_bursts(request["knobs"]["read_latency"]))
+    chip = RtlChip(host, memory, request["limit"], finishes.append)
     plan = Plan.of_json(request["plan"])
     count, end = request["count"], request["end"]
-    if request["sampling"] is None:
+    if request["stepped"]:
+        generated = await _stepped(chip, plan, count, end, run_dir)
+    elif request["sampling"] is None:
         generated = await generate.greedy(chip, plan, count, end)
     else:
         generated = await _sampled(chip, plan, request, run_dir)
@@ -58,6 +64,29 @@ async def _sampled(chip: RtlChip, plan: Plan, request: dict[str, Any], run_dir: 
         return await generate.sampled(
             chip, plan, request["count"], sampler.choose, request["end"], keep
         )
+
+
+async def _stepped(
+    chip: RtlChip, plan: Plan, count: int, end: int | None, run_dir: Path
+) -> Generated:
+    """Start the chip once per token, so that the logs hold each step as a program of its own."""
+    launch = plan.prompt
+    assert launch is not None and plan.step is not None
+    ids: list[int] = []
+    cycles: list[int] = []
+    with (run_dir / TOKENS).open("wb") as tokens:
+        while True:
+            outcome = await chip.run(launch)
+            if outcome.error is not None:
+                raise GenerationError(outcome.error)
+            cycles.append(outcome.cycles)
+            word = chip.read_memory(plan.tokens, 4)
+            tokens.write(word)
+            tokens.flush()
+            ids.append(int.from_bytes(word, "little"))
+            if len(ids) == count or ids[-1] == end:
+                return Generated(ids, cycles)
+            launch = plan.step.at(plan.prompt_length + len(ids) - 1, ids[-1])
 
 
 def _save(run_dir: Path, generated: Generated, finishes: list[Finish]) -> None:

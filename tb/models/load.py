@@ -6,15 +6,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rich.console import Console
+from rich.markup import escape
 
-from npu.compiler import CompiledModel, compile_model
-from npu.compiler.model import Place
+from npu.compiler import CacheLayout, CompiledModel, Shape, compile_model
+from npu.compiler.model import Place, plan_model
 from npu.isa.operands import Limits
 from weights.calibrate import scales_for
+from weights.checkpoint import Shape as CheckpointShape
 from weights.importer import load_checkpoint
 from weights.model import QuantizedModel
 from weights.quantize import quantize
-from weights.tokenizer import Tokenizer, load_tokenizer
+from weights.tokenizer import Tokenizer, end_tokens, load_tokenizer
 
 
 @dataclass(frozen=True)
@@ -26,24 +28,66 @@ class Loaded:
         model: in integers.
         compiled: for the chip at hand.
         tokenizer: text to ids and back.
+        ends: ids that end a text; the chip stops at the first of them, it has one such register.
     """
 
     name: str
     model: QuantizedModel
     compiled: CompiledModel
     tokenizer: Tokenizer
+    ends: tuple[int, ...]
 
-    def summary(self) -> str:
-        """Say in one line what it is."""
-        shape, cache = self.compiled.shape, self.compiled.cache
-        where = "memory" if cache.in_memory else "SRAM"
-        window = f", window {shape.window}" if shape.window else ""
-        return (
-            f"{shape.family}: {shape.layers} layers, hidden {shape.hidden}, {shape.heads} heads of "
-            f"{shape.head_dim} on {shape.kv_heads}, FFN {shape.ffn}, {shape.vocab} tokens, context "
-            f"{shape.context}{window}; stream {len(self.compiled.stream):,} bytes, K/V cache "
-            f"{cache.bytes:,} bytes in {where}"
-        )
+    @property
+    def end(self) -> int | None:
+        """The token that the chip stops at, None for none."""
+        return self.ends[0] if self.ends else None
+
+    def end_text(self) -> str:
+        """Say in a few words where a text ends."""
+        if not self.ends:
+            return "none"
+        more = f"; also named, and passed over: {', '.join(map(str, self.ends[1:]))}"
+        return f"{self.end}{more if self.ends[1:] else ''}"
+
+
+def planned(shape: CheckpointShape) -> Shape:
+    """Return the compiler's view of a checkpoint, without the numbers that quantising gives."""
+    return Shape(
+        family=shape.family,
+        rms=shape.norm == "rmsnorm",
+        hidden=shape.hidden,
+        layers=shape.layers,
+        heads=shape.heads,
+        kv_heads=shape.kv_heads,
+        head_dim=shape.head_dim,
+        ffn=shape.ffn,
+        vocab=shape.vocab,
+        context=shape.context,
+        window=shape.window,
+        positions=shape.rope_theta is None,
+        rope=shape.rope_theta is not None,
+        gated=shape.gated,
+        numbers=(),
+    )
+
+
+def shape_text(shape: Shape) -> str:
+    """Return the dimensions of a decoder in one short line."""
+    heads = f"{shape.heads} heads of {shape.head_dim}"
+    if shape.kv_heads != shape.heads:
+        heads += f" on {shape.kv_heads}"
+    return f"{shape.family}, {shape.layers} layers, hidden {shape.hidden}, {heads}, FFN {shape.ffn}"
+
+
+def text_room(shape: Shape) -> str:
+    """Return vocabulary, context and window in one short line."""
+    window = f", each sees the last {shape.window}" if shape.window else ""
+    return f"{shape.vocab:,} tokens, {shape.context:,} positions{window}"
+
+
+def cache_text(cache: CacheLayout) -> str:
+    """Return size and place of the K/V cache."""
+    return f"{cache.bytes:,} bytes in {'memory' if cache.in_memory else 'the SRAM'}"
 
 
 def load(name: str, limits: Limits, place: Place, console: Console) -> Loaded:
@@ -58,11 +102,14 @@ def load(name: str, limits: Limits, place: Place, console: Console) -> Loaded:
     Raises:
         CheckpointError, ScalesError, TokenizerError, CompileError: as the parts raise them.
     """
-    with console.status(f"reading {name}"):
+    with console.status(escape(f"reading {name}")):
         checkpoint = load_checkpoint(name)
-        tokenizer = load_tokenizer(checkpoint.folder, checkpoint.shape.vocab)
+        vocab = checkpoint.shape.vocab
+        tokenizer = load_tokenizer(checkpoint.folder, vocab)
+        ends = end_tokens(checkpoint.folder, tokenizer, vocab)
+    plan_model(planned(checkpoint.shape), limits, place)  # before the work, to be refused at once
     with console.status("measuring activations and quantising"):
         model = quantize(checkpoint, scales_for(checkpoint))
     with console.status("compiling"):
         compiled = compile_model(model, limits, cache=place)
-    return Loaded(name, model, compiled, tokenizer)
+    return Loaded(name, model, compiled, tokenizer, tuple(ends))

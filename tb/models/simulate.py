@@ -69,9 +69,9 @@ def _stage(folder: Path, pieces: Pieces, plan: Plan, count: int) -> None:
     memory.flush()
 
 
-def _seen(folder: Path, plan: Plan, count: int, sampled: bool) -> list[int]:
+def _seen(folder: Path, plan: Plan, count: int, single_steps: bool) -> list[int]:
     """Return the tokens that there are by now."""
-    if sampled:
+    if single_steps:
         path = folder / inside.TOKENS
         data = path.read_bytes() if path.exists() else b""
         return [int(i) for i in np.frombuffer(data[: len(data) // 4 * 4], "<u4")]
@@ -91,6 +91,7 @@ def simulate(
     name: str,
     memory_end: int,
     sampling: dict[str, Any] | None = None,
+    stepped: bool = False,
     knobs: Knobs | None = None,
     on_tokens: Callable[[list[int]], None] | None = None,
 ) -> Simulated:
@@ -106,6 +107,7 @@ def simulate(
         name: of the run's folder in build/runs.
         memory_end: first address that nobody uses.
         sampling: arguments of `npu.driver.sampling.Sampler`; None for greedy generation.
+        stepped: start the chip once per token, without logits; a plan with prompt and step.
         knobs: the memory's behaviour.
         on_tokens: told the new tokens as they appear.
 
@@ -125,6 +127,7 @@ def simulate(
         "end": end,
         "limit": limit,
         "sampling": sampling,
+        "stepped": stepped,
         "knobs": asdict(knobs or Knobs(log=0)),
     }
     (folder / inside.REQUEST).write_text(json.dumps(request), encoding="utf-8")
@@ -134,7 +137,7 @@ def simulate(
     try:
         while True:
             over = process.poll() is not None
-            seen = _seen(folder, plan, count, sampling is not None)
+            seen = _seen(folder, plan, count, stepped or sampling is not None)
             if len(seen) > shown and on_tokens is not None:
                 on_tokens(seen[shown:])
             shown = len(seen)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that a user names: read and written with one-line errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class FileError(ValueError):
+    """A file that cannot be read or written, or is of no kind that the command takes."""
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a file. Raises FileError."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def text_of(data: bytes) -> str | None:
+    """Return bytes as text, None if they are no text: not UTF-8, or with control characters."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    odd = any(ord(char) < 32 and char not in "\t\n\r\f" for char in text)
+    return None if odd or not text.strip() else text
+
+
+def read_text(path: Path) -> str:
+    """Return the content of a text file. Raises FileError."""
+    data = read_bytes(path)
+    text = text_of(data)
+    if text is None:
+        raise FileError(f"{path}: given {len(data)} bytes that are no text, allowed is UTF-8 text")
+    return text
+
+
+def write(path: Path, content: bytes | str) -> None:
+    """Write a file; its folder must exist. Raises FileError."""
+    data = content.encode() if isinstance(content, str) else content
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written: {error.strerror}") from None

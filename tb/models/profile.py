@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`npu profile`: a prompt and some tokens on the RTL, every cycle of a step accounted for.
+
+Each token is a program of its own here, so that the logs hold every step apart. Cycles of a part
+of the model count from the end of the part before it to the end of its own last instruction; the
+stream is read ahead, so that a part can be faster than its own bytes allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from npu.compiler import CompiledProgram, Shape
+from npu.driver.generate import Plan
+from npu.driver.placement import Placement
+from npu.isa.generated import Opcode
+from npu.isa.operands import share_bytes
+from tb import build, logs
+from tb.benchmarks import ideal, timeline
+from tb.benchmarks.ideal import Work
+from tb.benchmarks.timeline import ENGINES, Timeline
+from tb.knobs import Knobs
+from tb.models import generate
+from tb.models.compiled import part_of
+from tb.models.display import display
+from tb.models.load import Loaded
+from tb.models.simulate import Simulated, simulate
+from tb.paths import REPORTS
+from weights.tokenizer import TextStream
+
+FOLDER = REPORTS / "profile"
+EMBEDDING = (Opcode.EMBED, Opcode.VEC)
+"""What a program begins with, before its first layer."""
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One program of the run.
+
+    Attributes:
+        name: "prompt" or "step".
+        rows, past: tokens that go in, and positions before them.
+        work: what must be done.
+        line: what happened when.
+        parts: cycles of each part of the model, in order, "start and end" last; all of them.
+    """
+
+    name: str
+    rows: int
+    past: int
+    work: Work
+    line: Timeline
+    parts: dict[str, int]
+
+    def title(self) -> str:
+        """Say which it is."""
+        if self.name == "prompt":
+            return f"prompt of {self.rows}"
+        return f"step at position {self.past}"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A profiled run.
+
+    Attributes:
+        passes: prompt and steps, in order.
+        simulated: what the chip did.
+        mismatch: how the tokens differ from golden, "" if they do not.
+    """
+
+    passes: tuple[Pass, ...]
+    simulated: Simulated
+    mismatch: str
+
+
+def require_pictures() -> None:
+    """Raise PictureError unless pictures can be drawn."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise PictureError(
+            "profile draws with matplotlib, which is not installed: run it as make profile, or "
+            "install the optional group bench: pip install -e .[bench]"
+        ) from None
+
+
+class PictureError(RuntimeError):
+    """There is nothing to draw with."""
+
+
+def _plan(loaded: Loaded, ids: Sequence[int]) -> tuple[Placement, Plan, list[CompiledProgram]]:
+    placement = Placement(loaded.compiled)
+    plan = placement.plan(ids)
+    prompt, step = loaded.compiled.prefill(len(ids)), loaded.compiled.decode()
+    plan = replace(plan, prompt=placement.launch(prompt), step=placement.launch(step))
+    return placement, plan, [prompt, step]
+
+
+def check_request(loaded: Loaded, text: str, count: int) -> None:
+    """Raise what `run` would raise for a request that makes no sense, before anything is built."""
+    _plan(loaded, loaded.tokenizer.encode(text))[1].check_count(count)
+
+
+def run(
+    loaded: Loaded,
+    text: str,
+    count: int,
+    latency: int,
+    configuration: build.Configuration,
+    console: Console,
+    *,
+    place: str = "profile",
+) -> Profile:
+    """Profile a prompt and `count` tokens on a built model, in the run's folder `place`.
+
+    Raises:
+        PromptError: the prompt or the number of tokens makes no sense.
+        SimulationError: the simulation failed.
+    """
+    ids = loaded.tokenizer.encode(text)
+    placement, plan, programs = _plan(loaded, ids)
+    with display(TextStream(loaded.tokenizer, ids), text, count, console) as shown:
+        simulated = simulate(
+            configuration,
+            plan,
+            placement.pieces,
+            count=count,
+            end=loaded.end,
+            limit=generate.SLACK * generate.ideal_cycles(loaded, len(ids), 2) + generate.START,
+            name=place,
+            memory_end=placement.end,
+            stepped=True,
+            knobs=Knobs(read_latency=latency, write_latency=latency, trace=1),
+            on_tokens=shown.push,
+        )
+    with console.status("checking against golden"):
+        mismatch = generate.check(loaded, ids, simulated, count)
+    with console.status("reading the logs"):
+        passes = tuple(_passes(loaded, len(ids), programs, simulated.folder))
+    return Profile(passes, simulated, mismatch)
+
+
+def _passes(
+    loaded: Loaded, prompt: int, programs: list[CompiledProgram], folder: Path
+) -> Iterator[Pass]:
+    shape, in_memory = loaded.compiled.shape, loaded.compiled.cache.in_memory
+    for number, (events, trace) in enumerate(_runs(folder)):
+        program = programs[min(number, 1)]
+        rows, past = (1, prompt + number - 1) if number else (prompt, 0)
+        name = "step" if number else "prompt"
+        words = program.program.instructions
+        line = timeline.build(f"{name} at position {past}", words, events, trace)
+        work = ideal.forward(shape, rows, past, in_memory=in_memory)
+        yield Pass(name, rows, past, work, line, part_cycles(program, line))
+
+
+def _runs(folder: Path) -> Iterator[tuple[logs.Records, logs.Records]]:
+    """Return (events, trace) of each program that ran, from its start to its interrupt."""
+    events = np.fromfile(folder / "events.bin", logs.EVENT)
+    trace = np.fromfile(folder / "trace.bin", logs.EVENT)
+    starts, ends = (trace["cycle"][trace["kind"] == k] for k in (logs.START, logs.INTERRUPT))
+    for start, end in zip(starts, ends, strict=True):
+
+        def own(records: logs.Records, first: int = start, last: int = end) -> logs.Records:
+            return records[(records["cycle"] >= first) & (records["cycle"] <= last)]
+
+        yield own(events), own(trace)
+
+
+def parts_of(program: CompiledProgram) -> list[str]:
+    """Return the part of the model that each word of a program belongs to.
+
+    A part ends with the last instruction that takes its parameters; what follows already works
+    for the next one, or is the end.
+    """
+    words = program.program.instructions
+    takers = [index for index, word in enumerate(words) if share_bytes(word, program.edge)]
+    ends: dict[str, int] = {}
+    for index, share in zip(takers, program.shares, strict=True):
+        ends["head" if share.name == "norm" else part_of(share.name)] = index
+    first = next(i for i, word in enumerate(words) if _begins_layer(word.opcode))
+    ends = {"embedding": first - 1, **ends}
+    names: list[str] = []
+    for name, end in ends.items():
+        names += [name] * (end + 1 - len(names))
+    return names + ["end"] * (len(words) - len(names))
+
+
+def _begins_layer(opcode: int) -> bool:
+    return opcode not in (*EMBEDDING, Opcode.PFX, Opcode.BARRIER, Opcode.SET)
+
+
+def part_cycles(program: CompiledProgram, line: Timeline) -> dict[str, int]:
+    """Return the cycles of each part; they add up to those of the program."""
+    names = parts_of(program)
+    ends: dict[str, int] = dict.fromkeys(names, 0)
+    for engine in ENGINES:
+        for piece in line.slices[engine]:
+            name = names[piece.instr]
+            ends[name] = max(ends[name], piece.end)
+    cycles, before = {}, 0
+    ends["end"] = line.cycles
+    for name, end in ends.items():
+        cycles[name] = max(0, end - before)
+        before = max(before, end)
+    return cycles
+
+
+def part_works(shape: Shape, rows: int, past: int, *, in_memory: bool) -> dict[str, Work]:
+    """Return what must be done for each part of the model: what all of it reads is split up."""
+    whole = ideal.forward(shape, rows, past, in_memory=in_memory)
+    layer = ideal.layer(shape, rows, past, in_memory=in_memory)
+    head = ideal.norm(shape.hidden) + ideal.linear(1, shape.vocab, shape.hidden)
+    embedding = whole.read_bytes - shape.layers * layer.read_bytes - head.read_bytes
+    layers = {f"layer {number}": layer for number in range(shape.layers)}
+    return {"embedding": Work(read_bytes=embedding), **layers, "head": head}
+
+
+def passes_table(passes: Sequence[Pass]) -> Table:
+    """Return the cycles of every program against its limit."""
+    table = Table(title="Programs", title_justify="left")
+    table.add_column("program", no_wrap=True)
+    for head in ("cycles", "limit", "reached"):
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("limited by")
+    for one in passes:
+        least = one.work.ideal_cycles
+        bound = "array" if one.work.bound == "mac" else "bus"
+        share = f"{least / one.line.cycles:.1%}"
+        table.add_row(one.title(), f"{one.line.cycles:,}", f"{least:,}", share, bound)
+    return table
+
+
+def parts_table(loaded: Loaded, one: Pass) -> Table:
+    """Return the cycles of every part of the model in one program."""
+    compiled = loaded.compiled
+    in_memory = compiled.cache.in_memory
+    works = part_works(compiled.shape, one.rows, one.past, in_memory=in_memory)
+    table = Table(title=f"Parts, {one.title()}", title_justify="left", caption_justify="left")
+    table.caption = "from the end of the part before; the stream is read ahead"
+    table.add_column("part", no_wrap=True)
+    for head in ("cycles", "share", "limit of the bus", "reached"):
+        table.add_column(head, justify="right")
+    for name, cycles in one.parts.items():
+        row = [name, f"{cycles:,}", f"{cycles / one.line.cycles:.1%}"]
+        least = works[name].bus_cycles if name in works else 0
+        if least and cycles:
+            row += [f"{least:,}", f"{least / cycles:.1%}"]
+        table.add_row(*row)
+    return table
+
+
+def engine_rows(line: Timeline) -> Iterator[tuple[str, int, dict[str, int]]]:
+    """Return track, cycles of work, and cycles of waiting by reason."""
+    for engine in ENGINES:
+        waits: dict[str, int] = {}
+        total = 0
+        for piece in line.slices[engine]:
+            total += piece.end - piece.start
+            for reason, cycles in piece.waited().items():
+                waits[reason] = waits.get(reason, 0) + cycles
+        yield engine, total - sum(waits.values()), waits
+    held: dict[str, int] = {}
+    for wait, _ in line.held:
+        held[wait.reason] = held.get(wait.reason, 0) + wait.end - wait.start
+    yield "sequencer", 0, held
+
+
+def engines_table(one: Pass) -> Table:
+    """Return what every engine did and what it waited for in one program."""
+    table = Table(title=f"Engines, {one.title()}", title_justify="left")
+    table.add_column("engine", no_wrap=True)
+    for head in ("works", "waits", "without work"):
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("waits for")
+    whole = one.line.cycles
+    for engine, works, waits in engine_rows(one.line):
+        waited = sum(waits.values())
+        ordered = sorted(waits.items(), key=lambda item: -item[1])
+        reasons = ", ".join(f"{reason} {cycles:,}" for reason, cycles in ordered)
+        shares = [f"{cycles / whole:.1%}" for cycles in (works, waited, whole - works - waited)]
+        if engine == "sequencer":
+            shares = ["", shares[1], ""]
+        table.add_row(engine, *shares, reasons)
+    return table
+
+
+def write(loaded: Loaded, profile: Profile, latency: int) -> list[Path]:
+    """Write timelines, roofline and figures to `FOLDER`; return the files."""
+    from tb.benchmarks import pictures  # needs the group bench, and nothing else here does
+
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    prompt, last = profile.passes[0], profile.passes[-1]
+    conditions = f"{Path(loaded.name).name}, memory latency {latency}, array 16x16"
+    written = []
+    for one in (prompt, last):
+        written.append(FOLDER / f"{one.name}.json")
+        timeline.write_chrome(one.line, written[-1])
+    written.append(FOLDER / "step.png")
+    pictures.timeline_picture(last.line, conditions, written[-1])
+    points = [
+        pictures.Point(
+            one.title(),
+            one.work.macs,
+            max(one.work.read_bytes, one.work.write_bytes),
+            one.line.cycles,
+        )
+        for one in (prompt, last)
+    ]
+    written.append(FOLDER / "roofline.png")
+    pictures.roofline(points, conditions, written[-1], title="Roofline")
+    return written
+
+
+def record(loaded: Loaded, profile: Profile) -> dict[str, Any]:
+    """Return the figures as JSON has them."""
+    return {
+        "model": loaded.name,
+        "ids": profile.simulated.ids,
+        "mismatch": profile.mismatch,
+        "passes": [
+            {
+                "program": one.name,
+                "rows": one.rows,
+                "past": one.past,
+                "cycles": one.line.cycles,
+                "ideal_cycles": one.work.ideal_cycles,
+                "work": asdict(one.work),
+                "parts": one.parts,
+                "engines": {
+                    name: {"works": works, "waits": waits}
+                    for name, works, waits in engine_rows(one.line)
+                },
+            }
+            for one in profile.passes
+        ],
+    }
