@@ -106,9 +106,7 @@ def _regress(arguments: argparse.Namespace) -> int:
     tests = registry.discover()
     configuration = _configuration(arguments, "fast")
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
-    jobs = [
-        runner.Job(test, configuration, seed, full=True) for test in tests for seed in seeds
-    ]
+    jobs = [runner.Job(test, configuration, seed, full=True) for test in tests for seed in seeds]
     results = runner.run_all(jobs, arguments.jobs, _print_result)
     rows = regress.merge(results)
     table = regress.render(rows)

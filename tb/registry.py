@@ -16,7 +16,6 @@ from pathlib import Path
 
 from tb.paths import TESTS
 
-
 MEMORY_MIB = 16
 """Memory behind the chip unless a module asks for more, in MiB; its file is sparse."""
 

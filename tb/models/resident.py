@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -186,7 +186,3 @@ class Resident:
         image = self.bench.memory.view(self.placement.cache, self.compiled.cache.bytes)
         for layer, name, places in self._places(past[0].k.shape[0]):
             image[places] = getattr(past[layer], name).view(np.uint8)
-
-    def in_cache_of(self, other: CompiledModel, launch: Launch) -> Launch:
-        """Return the same program in memory with the cache where another compilation has it."""
-        return replace(launch, **other.registers(self.placement.cache))

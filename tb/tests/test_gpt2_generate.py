@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shipped GPT-2 writes text on the RTL: tokens, logits and tensors equal the integer network's."""
+"""The shipped GPT-2 generates on the RTL: tokens, logits, tensors are the network's."""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import cocotb
 import numpy as np
 
@@ -62,14 +64,28 @@ async def test_kv_cache_places(dut: Dut) -> None:
     """The same program in memory serves a cache in SRAM and one in memory."""
     bench = await Bench.start(dut, QUIET)
     model = checkpoint("llama")
-    in_sram = Resident.place(bench, model, "sram")
-    in_memory = Resident(bench, model, compile_model(model, bench.limits, cache="memory"), in_sram.placement)
-    assert in_memory.compiled.cache.in_memory and not in_sram.compiled.cache.in_memory
-    ids = bench.random.integers(0, model.vocab, 35).tolist()
-    prompt = in_sram.compiled.prefill(33, logits=True)
-    step = in_sram.compiled.decode(logits=True)
-    assert prompt.program.image() == in_memory.compiled.prefill(33, logits=True).program.image()
-    assert step.program.image() == in_memory.compiled.decode(logits=True).program.image()
+    in_memory = Resident.place(bench, model, "memory")
+    compiled = compile_model(model, bench.limits, cache="sram")
+    in_sram = Resident(bench, model, compiled, in_memory.placement)
+    assert compiled.decode(logits=True).program == in_memory.compiled.decode(logits=True).program
+    prompt = in_memory.launch(in_memory.compiled.prefill(33, logits=True))
+    step = in_memory.launch(in_memory.compiled.decode(logits=True))
+    for resident in (in_memory, in_sram, in_memory):
+        registers = resident.compiled.registers(resident.placement.cache)
+        base, place = registers["kv_base"], registers["kv_in_memory"]
+        first, following = (
+            replace(launch, kv_base=base, kv_in_memory=place) for launch in (prompt, step)
+        )
+        ids = bench.random.integers(0, model.vocab, 35).tolist()
+        bench.memory.stage(prompt.bases[0], np.array(ids, "<u4"))
+        golden = Session(model)
+        expected = golden.prefill(ids[:33])[-1]
+        check_logits("prompt", expected, await resident.logits(first))
+        await resident.check_cache(golden)
+        for token in ids[33:]:
+            launch = following.at(golden.length, token)
+            check_logits("step", golden.step(token), await resident.logits(launch))
+            await resident.check_cache(golden)
 
 
 @cocotb.test

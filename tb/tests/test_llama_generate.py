@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shipped Llama writes text on the RTL: tokens, logits and tensors equal the integer network's."""
+"""The shipped Llama generates on the RTL: tokens, logits, tensors are the network's."""
 
 from __future__ import annotations
 
