@@ -95,7 +95,7 @@ def compare_trace(
     trace: ModelTrace,
     program: Sequence[Any],
     sram_bytes: int,
-) -> set[str]:
+) -> set[tuple[int, str]]:
     """Compare all tensors of a pass through a model with the network's, in the program's order.
 
     Of scores and numerators only what a row looks at counts.
@@ -109,16 +109,16 @@ def compare_trace(
         sram_bytes: size of the SRAM.
 
     Returns:
-        the names of the tensors, heads together.
+        layer and name of each tensor, heads together; the logits have the number of layers.
 
     Raises:
         MismatchError: naming the first tensor that differs, layer, index and instruction.
     """
     writers = {(ref.layer, ref.name): ref.instr for ref in refs}
-    names = set()
+    found = set()
     for (layer, name), have in collect(refs, _runs(writes), sram_bytes).items():
         base, _, head = name.partition("_h")
-        names.add(base)
+        found.add((layer, base))
         if layer == model.layers:
             want: npt.NDArray[Any] = trace.logits[-1:]
         else:
@@ -132,4 +132,4 @@ def compare_trace(
             actual[:, : have.shape[1]] = have
             want, actual = np.where(seen, want, 0), np.where(seen, actual, 0)
         compare_tensor(name, layer, want, actual, writers[layer, name], program)
-    return names
+    return found

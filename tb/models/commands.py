@@ -15,6 +15,7 @@ from npu.driver.generate import PromptError
 from npu.driver.sampling import SamplingError
 from npu.isa.operands import Limits
 from tb import build
+from tb.knobs import LATENCY_MAX
 from tb.models import generate
 from tb.models.load import load
 from tb.models.simulate import SimulationError
@@ -53,6 +54,14 @@ def _count(text: str) -> int:
     return _whole(text, 1)
 
 
+def _latency(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text) <= LATENCY_MAX:
+        raise argparse.ArgumentTypeError(
+            f"given {text!r}, allowed whole numbers 1 to {LATENCY_MAX}"
+        )
+    return int(text)
+
+
 def _number(text: str) -> int:
     return _whole(text, 0)
 
@@ -72,7 +81,9 @@ def _add_generate(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--top-k", type=_number, default=0, help="of sampling; 0 = all (0)")
     parser.add_argument("--seed", type=_number, default=1, help="of sampling (1)")
-    parser.add_argument("--latency", type=_count, default=40, help="of the memory, in cycles (40)")
+    parser.add_argument(
+        "--latency", type=_latency, default=40, help="of the memory, in cycles (40)"
+    )
     parser.add_argument("--cache", choices=PLACES, default="auto", help="place of the K/V cache")
     parser.add_argument("--array-dim", type=_dim, default=16, help="8, 16 or 32 (16)")
 

@@ -137,7 +137,11 @@ class Resident:
         what = f"positions {session.length} to {session.length + len(ids) - 1}"
         trace = session.extend(ids)
         sram_bytes = self.bench.config.sram_bytes
-        compare_trace(self.model, refs, execution.writes, trace, words, sram_bytes)
+        found = compare_trace(self.model, refs, execution.writes, trace, words, sram_bytes)
+        missing = {(layer, name) for layer in range(self.model.layers) for name in self._tensors()}
+        missing = (missing | {(self.model.layers, "logits")}) - found
+        if missing:
+            raise MismatchError(f"{what}: not compared: {sorted(missing)}")
         logits = self.bench.memory.array(launch.bases[5], (self.model.vocab,), np.int16)
         check_logits(what, trace.logits[-1], logits)
         expected = int(trace.logits[-1].argmax())
@@ -147,6 +151,13 @@ class Resident:
             )
         await self.check_cache(session)
         return execution
+
+    def _tensors(self) -> list[str]:
+        """Return the tensors that each layer of a program writes; others are fused away."""
+        names = ["norm1", "q", "k", "v", "scores", "numer", "sums", "ctx", "resid1", "norm2"]
+        names += ["q_rope", "k_rope"] if self.model.rope is not None else []
+        names += ["silu"] if self.model.blocks[0].gate is not None else []
+        return [*names, "act", "resid2"]
 
     def _places(self, positions: int) -> Iterator[tuple[int, str, npt.NDArray[np.int64]]]:
         """Yield (layer, "k" or "v", (positions, kv_heads * head_dim) offsets in the cache)."""
