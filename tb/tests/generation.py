@@ -25,7 +25,8 @@ from weights.quantize import quantize_checkpoint
 CHECKPOINTS = ROOT / "weights" / "checkpoints"
 QUIET = Knobs(log=0)
 """Nothing is written down: for runs whose tokens and logits are compared, and not their writes."""
-LENGTHS = (1, 5, 17)
+LENGTHS = (1, 5, 17, 35)
+"""Of prompts; the window of Mistral has 32 positions."""
 ALL_LENGTHS = (1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 32, 33, 48, 64, 65, 96, 112)
 POSITIONS = (0, 17, 32, 127)
 ALL_POSITIONS = (0, 1, 15, 16, 17, 31, 32, 33, 47, 48, 63, 64, 100, 126, 127)
@@ -62,7 +63,7 @@ async def sampled_equals_network(dut: Dut, family: str) -> None:
     bench = await Bench.start(dut, QUIET)
     model = checkpoint(family)
     resident = Resident.place(bench, model)
-    for length in (1, 21, 64) if full() else (1, 21):
+    for length in (1, 27, 64) if full() else (1, 27):
         prompt, rows = ids_of_text(length), list[npt.NDArray[np.int16]]()
         sampler = Sampler(model.scales["logits"], temperature=1.2, top_k=40, seed=length)
         generated = await generate.sampled(
@@ -88,7 +89,14 @@ async def context_is_used_up(dut: Dut, family: str) -> None:
     resident = Resident.place(bench, model)
     ids = ids_of_text(model.context + 1)
     for length in (model.context, model.context - 2):
-        plan, most = resident.plan(ids[:length]), model.context - length + 1
+        plan, most = resident.plan(ids[:length], logits=True), model.context - length + 1
+        assert plan.prompt is not None and plan.step is not None
+        golden = Session(model)
+        row = golden.prefill(ids[:length])[-1]
+        check_logits(f"prompt of {length}", row, await resident.logits(plan.prompt))
+        for position in range(length, model.context):
+            logits = await resident.logits(plan.step.at(position, ids[position]))
+            check_logits(f"position {position}", golden.step(ids[position]), logits)
         generated = await generate.greedy(resident.chip, plan, most)
         assert generated.ids == session.generate(model, ids[:length], most)
         assert len(generated.ids) == most
