@@ -6,6 +6,7 @@ TESTCASE ?=
 BLOCKS ?=
 SEED ?= 1
 SEEDS ?= 1
+FULL ?=
 ARRAY_DIM ?= 16
 MODEL ?= weights/checkpoints/gpt2-tiny
 PROMPT ?= The parser accepts
@@ -30,7 +31,7 @@ export MODEL PROMPT
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
-	@echo "variables: TESTCASE= SEED=1 SEEDS=1 ARRAY_DIM=16 (4, 8, 16, 32) JOBS=$(JOBS) PYTHON=python3"
+	@echo "variables: TESTCASE= SEED=1 SEEDS=1 FULL= ARRAY_DIM=16 (4, 8, 16, 32) JOBS=$(JOBS) PYTHON=python3"
 
 setup: ## check the system's tools and fill .venv (every other target does this by itself)
 	@command -v $(PYTHON) >/dev/null || \
@@ -38,7 +39,7 @@ setup: ## check the system's tools and fill .venv (every other target does this 
 	@$(PYTHON) tb/bootstrap.py
 
 run: setup ## run the tests named by TESTCASE (exact names, comma list)
-	@$(CLI) run $(RUN_OPTIONS) --seeds "$(SEEDS)" "$(TESTCASE)"
+	@$(CLI) run $(RUN_OPTIONS) --seeds "$(SEEDS)" $(if $(FULL),--full) "$(TESTCASE)"
 
 test: setup ## run all tests: simulator-free ones and those on the RTL
 	@$(CLI) test $(RUN_OPTIONS)
@@ -67,7 +68,7 @@ quality: ## bits per byte and top-1 of the integer networks against float32 (ins
 	@$(PYTHON) tb/bootstrap.py oracles
 	@$(CLI) quality
 
-regress: setup ## run all tests on the RTL with SEEDS seeds; table of opcode, flags, tests, seeds
+regress: setup ## run all tests on the RTL in full with SEEDS seeds; table of opcode, flags, tests, seeds
 	@$(CLI) regress $(RUN_OPTIONS) --seeds "$(SEEDS)"
 
 faults: setup ## plant each fault of faults/ in the RTL; its test must notice

@@ -89,7 +89,11 @@ def _run(arguments: argparse.Namespace) -> int:
         raise UsageError("no test to run")
     configuration = _configuration(arguments, "debug" if arguments.debug else "fast")
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
-    jobs = [runner.Job(test, configuration, seed) for test in chosen for seed in seeds]
+    jobs = [
+        runner.Job(test, configuration, seed, full=arguments.full)
+        for test in chosen
+        for seed in seeds
+    ]
     results = runner.run_all(jobs, arguments.jobs, _print_result)
     failed = [result for result in results if not result.passed]
     print(f"{len(results) - len(failed)} passed, {len(failed)} failed")
@@ -97,12 +101,12 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _regress(arguments: argparse.Namespace) -> int:
-    """Run all tests on the RTL; print what they executed of the instruction set."""
+    """Run all tests on the RTL in full; print what they executed of the instruction set."""
     _check_simulator(arguments.sim)
     tests = registry.discover()
     configuration = _configuration(arguments, "fast")
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
-    jobs = [runner.Job(test, configuration, seed) for test in tests for seed in seeds]
+    jobs = [runner.Job(test, configuration, seed, full=True) for test in tests for seed in seeds]
     results = runner.run_all(jobs, arguments.jobs, _print_result)
     rows = regress.merge(results)
     table = regress.render(rows)
@@ -293,6 +297,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--list", action="store_true", help="list the tests and exit")
     run.add_argument("--seeds", type=_positive, default=1, help="seeds per test")
     run.add_argument("--debug", action="store_true", help="use the debug build")
+    run.add_argument("--full", action="store_true", help="the long form of tests that have one")
 
     regression = command("regress", _regress)
     common(regression)

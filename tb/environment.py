@@ -17,6 +17,7 @@ from cocotb.triggers import FallingEdge, RisingEdge, Timer
 
 from golden.machine import ChipConfig, Machine, RunResult, StartState
 from npu.isa import Instruction
+from npu.isa.operands import Limits
 from npu.regs.generated import CHIP_FIELDS, ChipReg
 from tb import coverage, logs
 from tb.dut import Dut
@@ -149,6 +150,12 @@ class Bench:
             self._slave.knobs = knobs
         await RisingEdge(self.dut.clk)
 
+    @property
+    def limits(self) -> Limits:
+        """The chip's sizes as the compiler takes them."""
+        config = self.config
+        return Limits(config.array_dim, config.sram_bytes, config.acc_rows, config.norm_max)
+
     async def sync(self) -> npt.NDArray[np.uint8]:
         """Return a copy of the chip's SRAM, (bytes,) uint8; the logs are complete up to now."""
         await FallingEdge(self.dut.clk)
@@ -246,6 +253,11 @@ class Bench:
     def _save_hits(self) -> None:
         text = json.dumps(self.hits.counts, indent=1, sort_keys=True)
         (self.run_dir / coverage.FILE).write_text(text, encoding="utf-8")
+
+
+def full() -> bool:
+    """Return whether a test with a long form is to run it: under `make regress` or with FULL=1."""
+    return "full" in cocotb.plusargs
 
 
 async def reset(dut: Dut, cycles: int = 5) -> None:

@@ -7,6 +7,9 @@ from dataclasses import dataclass, fields
 
 from tb.dut import Dut
 
+LATENCY_MAX = 0xFFFF
+"""Cycles of latency that the memory knows."""
+
 
 @dataclass(frozen=True)
 class Knobs:
@@ -36,8 +39,10 @@ class Knobs:
 
     def __post_init__(self) -> None:
         for name in ("read_latency", "write_latency"):
-            if not 1 <= getattr(self, name) <= 0xFFFF:
-                raise ValueError(f"{name}: given {getattr(self, name)}, allowed 1..65535 cycles")
+            if not 1 <= getattr(self, name) <= LATENCY_MAX:
+                raise ValueError(
+                    f"{name}: given {getattr(self, name)}, allowed 1..{LATENCY_MAX} cycles"
+                )
         for name in ("read_gap", "write_gap", "ar_stall", "aw_stall", "w_stall"):
             if not 0 <= getattr(self, name) <= 99:
                 raise ValueError(f"{name}: given {getattr(self, name)}, allowed 0..99 percent")

@@ -2,7 +2,8 @@
 """Finds the tests on the RTL by reading their sources: no simulator, no import of cocotb.
 
 A test is an `async def` decorated with `@cocotb.test` in `tb/tests/test_*.py`. Its name is the
-function's name; a module's name stands for all tests of that module.
+function's name; a module's name stands for all tests of that module. A module whose tests need more
+memory behind the chip than usual says so by a line `MEMORY_MIB = <number>`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tb.paths import TESTS
+
+MEMORY_MIB = 16
+"""Memory behind the chip unless a module asks for more, in MiB; its file is sparse."""
 
 
 class UnknownTestError(ValueError):
@@ -28,11 +32,13 @@ class BenchTest:
         module: dotted name of the module, e.g. `tb.tests.test_gemm`.
         name: name of the function, unique in the tree.
         summary: first line of its docstring.
+        memory_bytes: size of the memory behind the chip.
     """
 
     module: str
     name: str
     summary: str
+    memory_bytes: int = MEMORY_MIB << 20
 
     @property
     def group(self) -> str:
@@ -50,13 +56,23 @@ def _is_cocotb_test(decorator: ast.expr) -> bool:
     )
 
 
+def _memory_mib(body: Iterable[ast.stmt]) -> int:
+    for node in body:
+        match node:
+            case ast.Assign([ast.Name("MEMORY_MIB")], ast.Constant(int(size))):
+                return size
+    return MEMORY_MIB
+
+
 def _tests_in(path: Path) -> Iterable[BenchTest]:
-    for node in ast.parse(path.read_text(encoding="utf-8"), filename=str(path)).body:
+    body = ast.parse(path.read_text(encoding="utf-8"), filename=str(path)).body
+    memory_bytes = _memory_mib(body) << 20
+    for node in body:
         if isinstance(node, ast.AsyncFunctionDef) and any(
             _is_cocotb_test(decorator) for decorator in node.decorator_list
         ):
             summary = (ast.get_docstring(node) or "").split("\n")[0]
-            yield BenchTest(f"tb.tests.{path.stem}", node.name, summary)
+            yield BenchTest(f"tb.tests.{path.stem}", node.name, summary, memory_bytes)
 
 
 def discover(folder: Path = TESTS) -> list[BenchTest]:

@@ -27,8 +27,6 @@ from tb.build import TOP, Configuration
 from tb.paths import BUILD, ROOT
 from tb.registry import BenchTest
 
-MEMORY_BYTES = 16 << 20
-"""Size of the memory behind the chip unless a run needs more; the file is sparse."""
 SRAM_BYTES = 256 << 10
 LOG = "log.txt"
 """Name of the simulator's output in the run's folder."""
@@ -46,7 +44,7 @@ class Job:
         seed: seed of all random choices.
         waves: waveform file to write; needs the debug build.
         place: folder of the run, by default one in build/runs.
-        memory_bytes: size of the memory behind the chip.
+        full: whether tests with a long form run it (`make regress` does).
     """
 
     test: BenchTest
@@ -54,7 +52,7 @@ class Job:
     seed: int = 1
     waves: Path | None = None
     place: Path | None = None
-    memory_bytes: int = MEMORY_BYTES
+    full: bool = False
 
     @property
     def folder(self) -> Path:
@@ -69,6 +67,8 @@ class Job:
         words = ["make", "SIM=verilator", f"TESTCASE={self.test.name}", f"SEED={self.seed}"]
         if self.configuration.array_dim != 16:
             words.append(f"ARRAY_DIM={self.configuration.array_dim}")
+        if self.full:
+            words.append("FULL=1")
         return " ".join(words)
 
 
@@ -117,7 +117,7 @@ def prepare(job: Job) -> None:
     """Make the run's folder with an empty memory and SRAM in it."""
     shutil.rmtree(job.folder, ignore_errors=True)
     job.folder.mkdir(parents=True)
-    for name, size in (("memory.bin", job.memory_bytes), ("sram.bin", SRAM_BYTES)):
+    for name, size in (("memory.bin", job.test.memory_bytes), ("sram.bin", SRAM_BYTES)):
         with (job.folder / name).open("wb") as file:
             file.truncate(size)
 
@@ -158,6 +158,7 @@ def command(job: Job, binary: Path, folder: Path) -> list[str]:
         str(binary),
         f"+run_dir={folder}",
         f"+array_dim={job.configuration.array_dim}",
+        *(["+full=1"] if job.full else []),
         "+verilator+rand+reset+2",
         f"+verilator+seed+{job.seed % 0x7FFFFFFF or 1}",
     ]

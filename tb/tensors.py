@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from golden.decoder import ModelTrace
+from golden.softmax import visible
 from npu.compiler import TensorRef, collect
 from tb.scoreboard import Locate, MismatchError, Writes, describe
+from weights.model import QuantizedModel
 
 
 @dataclass(frozen=True)
@@ -83,3 +86,50 @@ def compare_tensor(
             f"written by {describe(program, instr)}"
         )
     return int(expected.nbytes)
+
+
+def compare_trace(
+    model: QuantizedModel,
+    refs: Sequence[TensorRef],
+    writes: Writes,
+    trace: ModelTrace,
+    program: Sequence[Any],
+    sram_bytes: int,
+) -> set[tuple[int, str]]:
+    """Compare all tensors of a pass through a model with the network's, in the program's order.
+
+    Of scores and numerators only what a row looks at counts.
+
+    Args:
+        model: the network.
+        refs: the tensors of the pass.
+        writes: of the chip.
+        trace: the pass on the network, S rows behind T - S earlier positions.
+        program: the words, for messages.
+        sram_bytes: size of the SRAM.
+
+    Returns:
+        layer and name of each tensor, heads together; the logits have the number of layers.
+
+    Raises:
+        MismatchError: naming the first tensor that differs, layer, index and instruction.
+    """
+    writers = {(ref.layer, ref.name): ref.instr for ref in refs}
+    found = set()
+    for (layer, name), have in collect(refs, _runs(writes), sram_bytes).items():
+        base, _, head = name.partition("_h")
+        found.add((layer, base))
+        if layer == model.layers:
+            want: npt.NDArray[Any] = trace.logits[-1:]
+        else:
+            want = getattr(trace.blocks[layer], base)
+            want = want[int(head)] if head else want
+        actual = have
+        if base in ("scores", "numer"):
+            rows, keys = want.shape
+            seen = visible(rows, keys, causal=True, pos=keys - rows, window=model.window)
+            actual = np.zeros(want.shape, have.dtype)
+            actual[:, : have.shape[1]] = have
+            want, actual = np.where(seen, want, 0), np.where(seen, actual, 0)
+        compare_tensor(name, layer, want, actual, writers[layer, name], program)
+    return found

@@ -17,14 +17,19 @@ import numpy.typing as npt
 from weights.architectures import ARCHITECTURES
 from weights.calibrate import calibrate
 from weights.checkpoint import Checkpoint, Shape, Tensors, expected_tensors
+from weights.fixed_point import multiplier, multipliers
 from weights.importer import CONFIG, WEIGHTS, parse_config
-from weights.model import QuantizedModel
-from weights.quantize import quantize
+from weights.model import WEIGHT_MAX, Block, Linear, Norm, QuantizedModel
+from weights.quantize import activation_table, quantize
 
 GAIN_SPREAD = 0.3
 BIAS_SPREAD = 0.1
 QUERY_SPREAD = 1.5
 """Query and key weights are this much wider than the rest, so that attention is not flat."""
+INT8_SPREAD, BRANCH_SPREAD, LOGIT_SPREAD = 30.0, 1200.0, 6000.0
+"""Standard deviations in `random_gpt2`: int8 activations, what a block adds twice, logits."""
+SCORE_SPREAD = 120.0
+"""Of scores, in units of 2^-6 of a binary logarithm."""
 
 
 def shape_of(
@@ -89,6 +94,71 @@ def random_model(shape: Shape, seed: int) -> QuantizedModel:
     """Return the integer model of `random_checkpoint`, calibrated on random tokens."""
     checkpoint = random_checkpoint(shape, seed)
     return quantize(checkpoint, calibrate(checkpoint, random_tokens(shape, 8, seed + 1)))
+
+
+def random_gpt2(shape: Shape, seed: int) -> QuantizedModel:
+    """Return a GPT-2 whose integers are drawn directly: seconds where `random_model` takes minutes.
+
+    The requantisation follows from what each layer's input varies by, so that every stage is well
+    scaled. Only the logits have a real unit.
+    """
+    rng = np.random.default_rng(seed)
+    hidden, unit = shape.hidden, 0.03
+    table = activation_table(shape.activation, unit, unit)
+    dots = np.sqrt(shape.head_dim) * INT8_SPREAD**2
+    score_mult, score_shift = multiplier("scores", SCORE_SPREAD / dots)
+    blocks = tuple(
+        Block(
+            norm1=_random_norm(rng, hidden),
+            qkv=_random_linear(rng, (hidden, 3 * hidden), INT8_SPREAD, INT8_SPREAD),
+            score_mult=score_mult,
+            score_shift=score_shift,
+            proj=_random_linear(rng, (hidden, hidden), INT8_SPREAD / 2, BRANCH_SPREAD),
+            norm2=_random_norm(rng, hidden),
+            up=_random_linear(rng, (hidden, shape.ffn), INT8_SPREAD, INT8_SPREAD),
+            table=table,
+            down=_random_linear(rng, (shape.ffn, hidden), INT8_SPREAD / 2, BRANCH_SPREAD),
+        )
+        for _ in range(shape.layers)
+    )
+    return QuantizedModel(
+        family="gpt2",
+        norm="layernorm",
+        hidden=hidden,
+        layers=shape.layers,
+        heads=shape.heads,
+        kv_heads=shape.heads,
+        head_dim=shape.head_dim,
+        ffn=shape.ffn,
+        vocab=shape.vocab,
+        context=shape.context,
+        window=0,
+        wte=rng.integers(-8000, 8001, (shape.vocab, hidden), np.int16),
+        wpe=rng.integers(-3000, 3001, (shape.context, hidden), np.int16),
+        rope=None,
+        blocks=blocks,
+        final_norm=_random_norm(rng, hidden),
+        head=_random_linear(rng, (hidden, shape.vocab), INT8_SPREAD, LOGIT_SPREAD),
+        scales={"logits": 1e-3},
+    )
+
+
+def _random_norm(rng: np.random.Generator, size: int) -> Norm:
+    """Return a norm whose output varies by about INT8_SPREAD."""
+    gain = INT8_SPREAD * 2.0 ** (19 - 10) * rng.uniform(0.5, 1.5, size)
+    bias = rng.integers(-3, 4, size).astype(np.int8)
+    return Norm(size**2, gain.astype(np.uint16), np.full(size, 19, np.uint8), bias)
+
+
+def _random_linear(
+    rng: np.random.Generator, size: tuple[int, int], varies: float, spread: float
+) -> Linear:
+    """Return a layer whose output varies by about `spread` if its int8 input does by `varies`."""
+    weight = rng.integers(-WEIGHT_MAX, WEIGHT_MAX + 1, size, np.int8)
+    sums = np.sqrt(size[0] / 3) * WEIGHT_MAX * varies
+    bias = np.rint(rng.normal(0, 0.2 * sums, size[1])).astype(np.int32)
+    factors = spread / sums * rng.uniform(0.7, 1.3, size[1])
+    return Linear(weight, bias, *multipliers("random", factors))
 
 
 def config_of(shape: Shape) -> dict[str, object]:

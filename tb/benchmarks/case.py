@@ -10,10 +10,10 @@ from enum import Enum
 import numpy as np
 
 from npu.isa import Opcode
-from tb import runner
 from tb.benchmarks.ideal import Work
 from tb.benchmarks.load import Load
 from tb.knobs import Knobs
+from tb.registry import MEMORY_MIB
 
 
 class Interval(Enum):
@@ -94,7 +94,7 @@ class Case:
     pictured: bool = True
     stream_bursts: int | None = None
     counted: int | None = None
-    memory_bytes: int = runner.MEMORY_BYTES
+    memory_bytes: int = MEMORY_MIB << 20
 
     def ratio(self, cycles: int) -> float:
         """Return the figure of bench.json for a run of `cycles`."""

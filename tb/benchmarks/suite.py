@@ -74,9 +74,8 @@ def bar_text(entry: dict[str, Any]) -> str:
 
 
 def _job(case: Case, configuration: build.Configuration) -> runner.Job:
-    test = BenchTest("tb.benchmarks.measure", case.name, case.name)
-    place = RUNS / case.name
-    return runner.Job(test, configuration, place=place, memory_bytes=case.memory_bytes)
+    test = BenchTest("tb.benchmarks.measure", case.name, case.name, case.memory_bytes)
+    return runner.Job(test, configuration, place=RUNS / case.name)
 
 
 def _figures(result: runner.Result) -> Figures:

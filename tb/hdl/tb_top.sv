@@ -289,26 +289,29 @@ module tb_top #(
     .bresp_i  (bresp)
   );
 
+  logic [31:0] axil_handshakes;  // of all channels of the register port since the reset
+
   axil_monitor u_axil_monitor (
-    .clk_i    (clk),
-    .rst_ni   (rst_n),
-    .awvalid_i(S_AXIL_AWVALID),
-    .awready_i(S_AXIL_AWREADY),
-    .awaddr_i (S_AXIL_AWADDR),
-    .wvalid_i (S_AXIL_WVALID),
-    .wready_i (S_AXIL_WREADY),
-    .wdata_i  (S_AXIL_WDATA),
-    .wstrb_i  (S_AXIL_WSTRB),
-    .bvalid_i (S_AXIL_BVALID),
-    .bready_i (S_AXIL_BREADY),
-    .bresp_i  (S_AXIL_BRESP),
-    .arvalid_i(S_AXIL_ARVALID),
-    .arready_i(S_AXIL_ARREADY),
-    .araddr_i (S_AXIL_ARADDR),
-    .rvalid_i (S_AXIL_RVALID),
-    .rready_i (S_AXIL_RREADY),
-    .rdata_i  (S_AXIL_RDATA),
-    .rresp_i  (S_AXIL_RRESP)
+    .clk_i       (clk),
+    .rst_ni      (rst_n),
+    .awvalid_i   (S_AXIL_AWVALID),
+    .awready_i   (S_AXIL_AWREADY),
+    .awaddr_i    (S_AXIL_AWADDR),
+    .wvalid_i    (S_AXIL_WVALID),
+    .wready_i    (S_AXIL_WREADY),
+    .wdata_i     (S_AXIL_WDATA),
+    .wstrb_i     (S_AXIL_WSTRB),
+    .bvalid_i    (S_AXIL_BVALID),
+    .bready_i    (S_AXIL_BREADY),
+    .bresp_i     (S_AXIL_BRESP),
+    .arvalid_i   (S_AXIL_ARVALID),
+    .arready_i   (S_AXIL_ARREADY),
+    .araddr_i    (S_AXIL_ARADDR),
+    .rvalid_i    (S_AXIL_RVALID),
+    .rready_i    (S_AXIL_RREADY),
+    .rdata_i     (S_AXIL_RDATA),
+    .rresp_i     (S_AXIL_RRESP),
+    .handshakes_o(axil_handshakes)
   );
 
   // What Python reads of the chip's inside: for messages about a program that does not end.

@@ -19,6 +19,7 @@ from npu.driver.generate import PromptError
 from npu.driver.sampling import SamplingError
 from npu.isa.operands import ARRAY_DIMS, Limits
 from tb import build
+from tb.knobs import LATENCY_MAX
 from tb.models import compiled, files, generate, inspect, profile, programs
 from tb.models.load import load
 from tb.models.simulate import SimulationError
@@ -73,18 +74,20 @@ def _count(text: str) -> int:
     return _whole(text, 1)
 
 
+def _latency(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text) <= LATENCY_MAX:
+        raise argparse.ArgumentTypeError(
+            f"given {text!r}, allowed whole numbers 1 to {LATENCY_MAX}"
+        )
+    return int(text)
+
+
 def _number(text: str) -> int:
     return _whole(text, 0)
 
 
 def _steps(text: str) -> int:
     return _whole(text, 2)
-
-
-def _latency(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text) <= 0xFFFF:
-        raise argparse.ArgumentTypeError(f"given {text!r}, allowed 1 to 65535 cycles")
-    return int(text)
 
 
 def _dim(text: str) -> int:

@@ -18,7 +18,7 @@ from tb import build, runner
 from tb.knobs import Knobs
 from tb.models import job as inside
 from tb.paths import BUILD
-from tb.registry import BenchTest
+from tb.registry import MEMORY_MIB, BenchTest
 
 NOT_YET = 0xFFFF_FFFF
 """What lies where a token will be written."""
@@ -57,7 +57,7 @@ class Simulated:
 def memory_bytes(pieces: Pieces, end: int) -> int:
     """Return the size of a memory that holds the pieces and everything below `end`."""
     last = max([end, *(address + len(data) for address, data in pieces)])
-    return max(runner.MEMORY_BYTES, -(-last // PAGE) * PAGE)
+    return max(MEMORY_MIB << 20, -(-last // PAGE) * PAGE)
 
 
 def _stage(folder: Path, pieces: Pieces, plan: Plan, count: int) -> None:
@@ -114,11 +114,10 @@ def simulate(
     Raises:
         SimulationError: the simulation failed; the message says where its log is.
     """
-    test = BenchTest(inside.__name__, inside.generate_text.name, "generates text")
+    size = memory_bytes(pieces, memory_end)
+    test = BenchTest(inside.__name__, inside.generate_text.name, "generates text", size)
     folder = BUILD / "runs" / configuration.folder.name / name
-    job = runner.Job(
-        test, configuration, place=folder, memory_bytes=memory_bytes(pieces, memory_end)
-    )
+    job = runner.Job(test, configuration, place=folder)
     runner.prepare(job)
     _stage(folder, pieces, plan, count)
     request = {

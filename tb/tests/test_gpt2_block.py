@@ -19,7 +19,6 @@ from golden import decoder
 from golden.contribution import check_block
 from npu.compiler import CompiledBlock, compile_block, unpack
 from npu.isa.instruction import decode_image
-from npu.isa.operands import Limits
 from tb import report
 from tb.dut import Dut
 from tb.environment import INPUT, OUTPUT, Bench, Execution
@@ -44,20 +43,10 @@ def _expected(trace: decoder.BlockTrace) -> dict[str, npt.NDArray[Any]]:
     return tensors
 
 
-def _limits(bench: Bench) -> Limits:
-    config = bench.config
-    return Limits(
-        sram_bytes=config.sram_bytes,
-        acc_rows=config.acc_rows,
-        norm_max=config.norm_max,
-        array_dim=config.array_dim,
-    )
-
-
 async def _run_block(
     bench: Bench, block: CompiledBlock, x: npt.NDArray[np.int16], rows: int
 ) -> Execution:
-    file = unpack(block.packed(), edge=_limits(bench).edge)
+    file = unpack(block.packed(), edge=bench.limits.edge)
     program = decode_image(file.sections["program"])
     bench.memory.stage(INPUT, x)
     start = bench.load(program, file.stream)
@@ -96,7 +85,7 @@ async def _one(
 ) -> tuple[report.Line, set[str]]:
     """Run one block in one form on one input and compare everything."""
     rows = x.shape[0]
-    block = compile_block(model, layer, rows, fused=fused, limits=_limits(bench))
+    block = compile_block(model, layer, rows, fused=fused, limits=bench.limits)
     execution = await _run_block(bench, block, x, rows)
     assert execution.finish.error is None, str(execution.finish.error)
     woken = execution.finish.python_entries

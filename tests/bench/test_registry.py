@@ -24,6 +24,8 @@ async def helper(dut):
     pass
 '''
 
+SECOND = SOURCE.replace("test_first", "test_third").replace("test_second", "test_fourth")
+
 
 def _folder(path: Path, **modules: str) -> Path:
     for name, text in modules.items():
@@ -38,6 +40,13 @@ def test_discovers_decorated_functions_only(tmp_path: Path) -> None:
         ("test_first", "test_one", "The first."),
         ("test_second", "test_one", "The second."),
     ]
+
+
+def test_memory_that_a_module_asks_for(tmp_path: Path) -> None:
+    """The line in the module counts for all its tests; others have the usual memory."""
+    folder = _folder(tmp_path, test_one=SOURCE, test_two="MEMORY_MIB = 48\n" + SECOND)
+    sizes = {test.group: test.memory_bytes for test in registry.discover(folder)}
+    assert sizes == {"test_one": registry.MEMORY_MIB << 20, "test_two": 48 << 20}
 
 
 def test_refuses_equal_names(tmp_path: Path) -> None:

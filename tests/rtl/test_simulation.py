@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every test on the RTL as a pytest test: one simulation each, on a model built before pytest.
 
-All tests run on one size of the array; those of GEMM and of the K/V cache, which depend on the size,
-on the others too.
+All tests run on one size of the array; those of GEMM and of the K/V cache, which depend on the
+size, on the others too.
 """
 
 from __future__ import annotations

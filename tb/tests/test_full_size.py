@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPT-2 small in its full size on the RTL: 768 channels, 12 layers, 12 heads, 50,257 tokens.
+
+The weights are random, in memory there are some 220 MB. One step streams all 124 M of them.
+"""
+
+from __future__ import annotations
+
+import cocotb
+import numpy as np
+import numpy.typing as npt
+
+from golden.contribution import check_block
+from golden.session import Session
+from tb.dut import Dut
+from tb.environment import Bench, full
+from tb.models.resident import Resident, check_logits
+from tb.tests.generation import QUIET
+from weights.synthetic import random_gpt2, shape_of
+
+MEMORY_MIB = 256
+CHECKED_LAYER = 5
+
+
+@cocotb.test
+async def test_full_size_step(dut: Dut) -> None:
+    """One step of GPT-2 small at position 20: all 50,257 logits, the token, and the cache."""
+    bench = await Bench.start(dut, QUIET)
+    shape = shape_of("gpt2", hidden=768, layers=12, heads=12, ffn=3072, vocab=50_257, context=1024)
+    model = random_gpt2(shape, int(cocotb.RANDOM_SEED))
+    resident = Resident.place(bench, model, "memory")
+    ids = bench.random.integers(0, model.vocab, 20).tolist()
+    golden = Session(model)
+    past = golden.extend(ids)
+    findings = check_block(model, CHECKED_LAYER, past.residuals[CHECKED_LAYER])
+    assert not findings, "; ".join(map(str, findings))
+    resident.stage_cache(golden.cache)
+    launch = resident.launch(resident.compiled.decode(logits=True))
+    for _ in range(2 if full() else 1):
+        position = golden.length
+        token, golden, expected = _with_high_answer(bench, golden)
+        actual = await resident.logits(launch.at(position, token))
+        check_logits(f"position {position}", expected, actual)
+        answer = int(bench.memory.array(launch.bases[1], (1,), np.uint32)[0])
+        assert answer == int(expected.argmax()), f"token {answer}, expected {expected.argmax()}"
+        await resident.check_cache(golden)
+
+
+def _with_high_answer(bench: Bench, past: Session) -> tuple[int, Session, npt.NDArray[np.int16]]:
+    """Return a token, the session with it, and its logits: the answer needs 16 bits."""
+    while True:
+        golden = Session(past.model)
+        golden.cache = list(past.cache)
+        token = int(bench.random.integers(past.model.vocab))
+        logits = golden.step(token)
+        if logits.argmax() >= 1 << 15:
+            return token, golden, logits

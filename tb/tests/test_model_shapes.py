@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random models of many shapes on the RTL: grouped heads, odd sizes, windows, chunks, tile borders.
+
+Prompt and steps are compared tensor by tensor with the network and write by write with the model,
+then a greedy generation by one start with the network's tokens.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import cocotb
+import numpy as np
+
+from golden import session
+from golden.session import Session
+from npu.driver import generate
+from tb.dut import Dut
+from tb.environment import Bench, full
+from tb.knobs import Knobs
+from tb.models.resident import Resident
+from tb.tests.generation import QUIET
+from weights.checkpoint import Shape
+from weights.synthetic import random_model, shape_of
+
+
+async def _check(
+    bench: Bench, shape: Shape, prompt: int, steps: int, *, chunk: int | None = None
+) -> None:
+    """Run a prompt and steps in detail, then the same prompt and more tokens by one start."""
+    model = random_model(shape, int(bench.random.integers(1 << 30)))
+    ids = bench.random.integers(0, shape.vocab, prompt + steps).tolist()
+    resident, golden = Resident.place(bench, model), Session(model)
+    await bench.set_knobs(Knobs())
+    await resident.prompt_in_detail(ids[:prompt], golden, chunk)
+    for token in ids[prompt:]:
+        await resident.step_in_detail(token, golden)
+    await bench.set_knobs(QUIET)
+    count = min(4, shape.context - prompt + 1)
+    generated = await generate.greedy(resident.chip, resident.plan(ids[:prompt]), count)
+    assert generated.ids == session.generate(model, ids[:prompt], count), shape
+
+
+@cocotb.test
+async def test_shapes_grouped_heads(dut: Dut) -> None:
+    """1, 2, 4 and 7 query heads per K/V head."""
+    bench = await Bench.start(dut)
+    for group, kv_heads in ((1, 3), (2, 2), (4, 2), (7, 1), (7, 2)):
+        family = "qwen2" if group > 1 else "llama"
+        heads = group * kv_heads
+        shape = shape_of(family, heads=heads, kv_heads=kv_heads, head_dim=16, layers=1)
+        await _check(bench, shape, prompt=5, steps=1)
+
+
+@cocotb.test
+async def test_shapes_head_dims(dut: Dut) -> None:
+    """Heads of 16, 32, 64 and 128 lanes, and of sizes that are no multiple of a tile."""
+    bench = await Bench.start(dut)
+    for family, kv_heads, head_dim in (
+        ("gpt2", 2, 16),
+        ("llama", 1, 20),
+        ("qwen2", 1, 32),
+        ("mistral", 1, 64),
+        ("gpt2", 2, 80),
+        ("llama", 1, 128),
+    ):
+        shape = shape_of(
+            family,
+            hidden=2 * head_dim if family == "gpt2" else 48,
+            heads=2,
+            kv_heads=kv_heads,
+            head_dim=head_dim,
+            layers=1,
+        )
+        await _check(bench, shape, prompt=6, steps=1)
+
+
+@cocotb.test
+async def test_shapes_odd_sizes(dut: Dut) -> None:
+    """Vocabularies, hidden and feed-forward sizes that fill no tile."""
+    bench = await Bench.start(dut)
+    for family, hidden, head_dim, ffn, vocab in (
+        ("gpt2", 36, 18, 50, 257),
+        ("llama", 50, 14, 70, 1001),
+        ("qwen2", 24, 12, 33, 97),
+        ("mistral", 40, 10, 17, 5),
+    ):
+        shape = shape_of(family, hidden=hidden, heads=2, head_dim=head_dim, ffn=ffn, vocab=vocab)
+        await _check(bench, shape, prompt=3, steps=1)
+
+
+@cocotb.test
+async def test_shapes_windows(dut: Dut) -> None:
+    """Windows shorter than the prompt, shorter than a tile, and across tile borders in steps."""
+    bench = await Bench.start(dut)
+    windows = (1, 5, 16, 17, 31, 33, 40) if full() else (1, 16, 21)
+    for window in windows:
+        shape = shape_of("mistral", kv_heads=2, layers=1, context=64, window=window)
+        await _check(bench, shape, prompt=31, steps=3)
+
+
+@cocotb.test
+async def test_shapes_chunks(dut: Dut) -> None:
+    """Prompts in several chunks give what one chunk gives, with and without a window."""
+    bench = await Bench.start(dut)
+    for family, window in (("gpt2", 0), ("mistral", 20)):
+        shape = shape_of(family, layers=2, context=96, window=window)
+        await _check(bench, shape, prompt=49, steps=1, chunk=16)
+
+
+@cocotb.test
+async def test_shapes_pieces_of_a_prompt(dut: Dut) -> None:
+    """A prompt in several programs, each behind what the ones before have cached."""
+    bench = await Bench.start(dut)
+    model = random_model(shape_of("llama", kv_heads=2, layers=2, context=64), 5)
+    ids = bench.random.integers(0, model.vocab, model.context).tolist()
+    resident, golden = Resident.place(bench, model), Session(model)
+    borders = (0, 1, 17, 20, 36, 63, 64) if full() else (0, 1, 18, 64)
+    for first, end in pairwise(borders):
+        await resident.prompt_in_detail(ids[first:end], golden)
+
+
+@cocotb.test
+async def test_shapes_tile_borders(dut: Dut) -> None:
+    """Steps across each border of tiles of 16 keys, from the first position to the last."""
+    bench = await Bench.start(dut)
+    shape = shape_of("qwen2", heads=4, kv_heads=1, layers=1, context=50)
+    model = random_model(shape, 6)
+    ids = bench.random.integers(0, shape.vocab, shape.context).tolist()
+    resident, golden = Resident.place(bench, model), Session(model)
+    for position in range(shape.context):
+        if full() or position % 16 in (0, 1, 15):
+            await resident.step_in_detail(ids[position], golden)
+        else:
+            launch = resident.launch(resident.compiled.decode(logits=True))
+            logits = await resident.logits(launch.at(position, ids[position]))
+            assert np.array_equal(logits, golden.step(ids[position])), f"position {position}"
