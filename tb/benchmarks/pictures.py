@@ -203,6 +203,8 @@ OTHER_HELD = "#4b5563"
 BEAT_COLOURS = {"input and microcode": "#60a5fa", "stream": "#fca5a5", "written": "#111827"}
 NAME_WIDTH, NUMBER_WIDTH = 0.075, 0.022
 """Shares of the picture's width that name and number of an instruction need."""
+EDGE_WIDTH = 0.003
+"""The same for a bar with a white edge, which would hide a narrower one."""
 
 
 def _bars(
@@ -221,13 +223,14 @@ def _bars(
 def _engines(axes: Axes, timeline: Timeline) -> None:
     for row, engine in enumerate(ENGINES):
         for part in timeline.slices[engine]:
-            _bars(axes, row, [(part.start, part.end)], 0.72, COLOURS[row], "white")
+            share = (part.end - part.start) / timeline.cycles
+            edge = "white" if share > EDGE_WIDTH else COLOURS[row]
+            _bars(axes, row, [(part.start, part.end)], 0.72, COLOURS[row], edge)
             waits: dict[str, list[tuple[int, int]]] = {}
             for wait in part.waits:
                 waits.setdefault(wait.reason, []).append((wait.start, wait.end))
             for reason, spans in waits.items():
                 _bars(axes, row + 0.21, spans, 0.3, WAIT_COLOURS[reason])
-            share = (part.end - part.start) / timeline.cycles
             if share > NUMBER_WIDTH:
                 name = part.name if share > NAME_WIDTH else f"#{part.instr}"
                 middle = (part.start + part.end) / 2
