@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random models of many shapes on the RTL: grouped heads, odd sizes, windows, chunks, tile borders.
+"""Random models of many shapes on the RTL: grouped heads, odd sizes, windows, chunks, memories.
 
 Prompt and steps are compared tensor by tensor with the network and write by write with the model,
 then a greedy generation by one start with the network's tokens.
@@ -135,3 +135,26 @@ async def test_shapes_tile_borders(dut: Dut) -> None:
             launch = resident.launch(resident.compiled.decode(logits=True))
             logits = await resident.logits(launch.at(position, ids[position]))
             assert np.array_equal(logits, golden.step(ids[position])), f"position {position}"
+
+
+@cocotb.test
+async def test_shapes_memories(dut: Dut) -> None:
+    """A cache in memory behind a fast, a slow, a stuttering and a reordering memory."""
+    bench = await Bench.start(dut)
+    shape = shape_of("mistral", kv_heads=2, layers=2, context=40, window=20)
+    model = random_model(shape, 7)
+    ids = bench.random.integers(0, shape.vocab, 24).tolist()
+    expected = session.generate(model, ids[:18], 4)
+    for knobs in (
+        Knobs(read_latency=1, write_latency=1),
+        Knobs(read_latency=300, write_latency=300),
+        Knobs(read_gap=40, write_gap=40, ar_stall=50, aw_stall=50, w_stall=50),
+        Knobs(read_latency=90, write_latency=7, interleave=1),
+    ):
+        await bench.set_knobs(knobs)
+        resident, golden = Resident.place(bench, model, "memory"), Session(model)
+        bench.memory.view(resident.placement.cache, resident.compiled.cache.bytes)[:] = 0x5A
+        await resident.prompt_in_detail(ids[:18], golden)
+        await resident.step_in_detail(ids[18], golden)
+        generated = await generate.greedy(resident.chip, resident.plan(ids[:18]), 4)
+        assert generated.ids == expected, knobs

@@ -11,9 +11,11 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from tb import build, cli
-from tb.models import generate
+from tb.models import generate, load
 from tb.paths import ROOT
-from weights.synthetic import random_checkpoint, shape_of, write_checkpoint
+from weights.calibrate import ActivationScales, calibrate
+from weights.checkpoint import Checkpoint
+from weights.synthetic import random_checkpoint, random_tokens, shape_of, write_checkpoint
 
 MODEL = str(ROOT / "weights" / "checkpoints" / "gpt2-tiny")
 
@@ -28,6 +30,16 @@ def nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "build", fail)
     monkeypatch.setattr(build, "generate", fail)
     monkeypatch.setattr(generate, "run", fail)
+
+
+@pytest.fixture
+def quick_scales(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measure activations on a few tokens instead of the corpus."""
+
+    def scales_of(checkpoint: Checkpoint) -> ActivationScales:
+        return calibrate(checkpoint, random_tokens(checkpoint.shape, 1, 1)[:, :8])
+
+    monkeypatch.setattr(load, "scales_for", scales_of)
 
 
 def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -91,6 +103,7 @@ def test_no_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "which is a file" in line
 
 
+@pytest.mark.usefixtures("quick_scales")
 def test_ids_outside_the_vocabulary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A tokenizer that knows more tokens than the model has."""
     write_checkpoint(random_checkpoint(shape_of("llama", vocab=20, context=16), 1), tmp_path)
@@ -102,6 +115,7 @@ def test_ids_outside_the_vocabulary(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert re.search(r"given token id 20 at index 2, allowed 0 to 19", line), line
 
 
+@pytest.mark.usefixtures("quick_scales")
 def test_cache_that_fits_nowhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A cache that shall lie in SRAM and is too large for it."""
     shape = shape_of("llama", vocab=256, context=4096, layers=2)
