@@ -197,10 +197,10 @@ def _add_profile(parser: argparse.ArgumentParser) -> None:
 
 def _profile(arguments: argparse.Namespace) -> int:
     """Show where the cycles of a decode step go."""
-    profile.require_pictures()
     console = _watched()
     loaded = load(arguments.model, Limits(), arguments.cache, console)
     profile.check_request(loaded, arguments.prompt, arguments.tokens)
+    profile.require_pictures()
     configuration = _built(Limits().array_dim, console)
     latency = arguments.latency
     found = profile.run(loaded, arguments.prompt, arguments.tokens, latency, configuration, console)

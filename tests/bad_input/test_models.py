@@ -56,7 +56,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
         ),
         (
             ["generate", MODEL, *PROMPT, "--latency", "65536"],
-            "npu generate: argument --latency: given '65536', allowed 1 to 65535 cycles",
+            "npu generate: argument --latency: given '65536', allowed whole numbers 1 to 65535",
         ),
         (
             ["profile", MODEL, *PROMPT, "--tokens", "1"],
