@@ -157,3 +157,22 @@ def test_stream_limit_follows_the_latency() -> None:
     """(BURSTS - 1) * 32 words cover the latency, never less than after reset; 0 past the field."""
     cases = {1: 3, 40: 3, 64: 3, 65: 4, 200: 8, 960: 31, 961: 0, 65535: 0}
     assert {latency: stream_bursts(latency) for latency in cases} == cases
+
+
+def test_wide_head_is_split() -> None:
+    """More tokens than an instruction has columns: the arg max runs on over the pieces."""
+    model = random_model(
+        2, "llama", hidden=16, heads=1, kv_heads=1, head_dim=16, ffn=16, vocab=61_460, context=16,
+        layers=1,
+    )  # fmt: skip
+    head = replace(
+        model.head,
+        weight=np.concatenate([model.head.weight[:, 20:], model.head.weight[:, :20]], axis=1),
+    )
+    expected = [session.generate(m, PROMPT, 3) for m in (model, replace(model, head=head))]
+    for one, ids in zip((model, replace(model, head=head)), expected, strict=True):
+        chip, plan = _placed(one, PROMPT, logits=True)
+        assert asyncio.run(generate.greedy(chip, plan, 3)).ids == ids
+        asyncio.run(generate.sampled(chip, plan, 1, lambda row: int(row.argmax())))
+        logits = np.frombuffer(chip.read_memory(plan.logits, 2 * plan.vocab), "<i2")
+        assert np.array_equal(logits, session.Session(one).prefill(PROMPT)[-1])
