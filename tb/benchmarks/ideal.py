@@ -129,11 +129,3 @@ def forward(shape: Shape, rows: int, past: int, *, in_memory: bool, logits: bool
     for _ in range(shape.layers):
         work += layer(shape, rows, past, in_memory=in_memory)
     return work + norm(shape.hidden) + linear(1, shape.vocab, shape.hidden)
-
-
-def generation(shape: Shape, prompt: int, count: int, *, in_memory: bool) -> int:
-    """Return the ideal cycles of a prompt and `count` tokens, the last one not fed back."""
-    cycles = forward(shape, prompt, 0, in_memory=in_memory).ideal_cycles
-    for past in range(prompt, prompt + count - 1):
-        cycles += forward(shape, 1, past, in_memory=in_memory).ideal_cycles
-    return cycles

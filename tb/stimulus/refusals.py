@@ -117,7 +117,6 @@ _TENSOR, _CHANNEL, _ROW = 1, 2, 3
 _INT16, _INT32, _NONE = 1, 2, 3
 _ADD, _MUL = 1, 2
 
-_LOAD = Instruction(Opcode.DMA_LOAD, m=1, n=16)
 _VEC = Instruction(Opcode.VEC, dst=0x10, m=2, n=16, imm=VecOp.ADD)
 _RMS = Instruction(Opcode.RMSNORM, dst=0x100, src1=0x200, m=4, n=16)
 _SILU = Instruction(Opcode.SILU, dst=0x100, src1=0x200, m=4, n=16)
