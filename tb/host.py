@@ -21,7 +21,7 @@ from cocotb_bus.drivers.amba import AXI4LiteMaster, AXIBurst, AXIProtocolError
 
 from golden.machine import ErrorReport, StartState
 from npu.isa import Engine, ErrorCode
-from npu.regs.generated import CHIP_BASE, SEQ_BASE, SEQ_FIELDS, ChipReg, SeqReg
+from npu.regs.generated import CHIP_BASE, CHIP_FIELDS, SEQ_BASE, SEQ_FIELDS, ChipReg, SeqReg
 from tb import callbacks
 from tb.dut import Dut
 
@@ -161,7 +161,7 @@ def start_writes(start: StartState) -> list[tuple[int, int]]:
     for index in range(2, 8):
         values[SeqReg[f"BASE{index}"]] = start.bases[index]
     writes = [(SEQ_BASE + register, value) for register, value in values.items()]
-    writes += [(CHIP_BASE + ChipReg.IRQ_STATUS, 1), (CHIP_BASE + ChipReg.IRQ_ENABLE, 1)]
+    writes += [(CHIP_BASE + ChipReg.IRQ_STATUS, 1), (CHIP_BASE + ChipReg.IRQ_ENABLE, _INTERRUPTS)]
     return [*writes, (SEQ_BASE + SeqReg.CTRL, SEQ_FIELDS["CTRL_START"].mask)]
 
 
@@ -308,5 +308,6 @@ class Host:
         return Finish(error, generated, await self.counters(), seconds, entries)
 
 
+_INTERRUPTS = CHIP_FIELDS["IRQ_ENABLE_SEQ_DONE"].mask | CHIP_FIELDS["IRQ_ENABLE_CMD"].mask
 _STATUS_FIELDS = ("DONE", "BUSY", "ERROR", "ERROR_CODE", "ERROR_ENGINE")
 _COUNTERS = [register for register in ChipReg if register >= ChipReg.CYCLES_LO]

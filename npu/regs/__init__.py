@@ -4,9 +4,13 @@
 from npu.regs.generated import (
     CHIP_BASE,
     CHIP_FIELDS,
+    CMD_BASE,
+    CMD_FIELDS,
     SEQ_BASE,
     SEQ_FIELDS,
     ChipReg,
+    CmdOp,
+    CmdReg,
     RegField,
     SeqReg,
 )
@@ -14,9 +18,13 @@ from npu.regs.generated import (
 __all__ = [
     "CHIP_BASE",
     "CHIP_FIELDS",
+    "CMD_BASE",
+    "CMD_FIELDS",
     "SEQ_BASE",
     "SEQ_FIELDS",
     "ChipReg",
+    "CmdOp",
+    "CmdReg",
     "RegField",
     "SeqReg",
 ]

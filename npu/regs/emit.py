@@ -13,6 +13,11 @@ def field_name(register: Register, field: str) -> str:
     return register.name if field == "VALUE" else f"{register.name}_{field}"
 
 
+def class_name(enumeration: str) -> str:
+    """Return the Python name of an enumeration: cmd_op becomes CmdOp."""
+    return "".join(part.capitalize() for part in enumeration.split("_"))
+
+
 def python(windows: tuple[Window, ...]) -> str:
     """Return the text of npu/regs/generated.py."""
     lines = [
@@ -61,6 +66,12 @@ def python(windows: tuple[Window, ...]) -> str:
                 for f in r.fields
             ]
         lines += ["}", ""]
+        for name, members in w.enumerations.items():
+            lines += ["", f"class {class_name(name)}(IntEnum):"]
+            lines += [f'    """Values of a field of {w.key.upper()}."""', ""]
+            for m in members:
+                lines += [f"    {m.name} = {m.value}", f'    """{m.text}"""']
+            lines += ["", ""]
     lines += ["# Values that never change."]
     for w in windows:
         for r in w.registers:
@@ -95,6 +106,9 @@ def c_header(windows: tuple[Window, ...]) -> str:
                 if f.access == "read" and f.reset is not None:
                     name = f"{prefix}_{field_name(r, f.name)}"
                     lines.append(f"#define {name}_VALUE 0x{f.reset:X}u")
+        for enumeration, members in w.enumerations.items():
+            name = f"NPU_{enumeration.upper()}"
+            lines += [f"#define {name}_{m.name} {m.value}u" for m in members]
     return "\n".join([*lines, "", "#endif", ""])
 
 
@@ -126,4 +140,8 @@ def markdown(windows: tuple[Window, ...]) -> str:
                 text = r.text if single else f.text
                 lines.append(f"| {where} | {bits} | {name} | {f.access} | {reset} | {text} |")
         lines.append("")
+        for name, members in w.enumerations.items():
+            lines += [f"| {name} | value | meaning |", "|---|---|---|"]
+            lines += [f"| {m.name} | {m.value} | {m.text} |" for m in members]
+            lines.append("")
     return "\n".join(lines)

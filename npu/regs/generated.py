@@ -26,6 +26,198 @@ class RegField(NamedTuple):
         return (content << self.lsb) & self.mask
 
 
+CMD_BASE = 0x000
+
+
+class CmdReg(IntEnum):
+    """Byte offsets from CMD_BASE."""
+
+    OP_A = 0x00
+    OP_B = 0x04
+    RESULT = 0x08
+    CTRL_STATUS = 0x0C
+    OPCODE = 0x10
+    ACC = 0x14
+    RESULT_HI = 0x18
+    DEBUG = 0x1C
+    GEMM_CFG = 0x20
+    GEMM_BASE = 0x24
+    GEMM_STRIDE = 0x28
+    PERF_UNSUPPORTED_OPS = 0x2C
+    CMD_PARAM = 0x30
+    DESC_BASE = 0x40
+    DESC_HEAD = 0x44
+    DESC_TAIL = 0x48
+    DESC_STATUS = 0x4C
+    PERF_CYCLES = 0x50
+    PERF_MACS = 0x54
+    PERF_OPS = 0x58
+    PERF_ERRORS = 0x5C
+    DESC_TIMEOUT_COUNT = 0x60
+    DESC_BYTES_READ = 0x64
+    DESC_BYTES_WRITTEN = 0x68
+    DESC_READ_BEATS = 0x6C
+    DESC_WRITE_BEATS = 0x70
+    PERF_STALL_CYCLES = 0x74
+    PERF_SCRATCH_BYTES = 0x78
+    PERF_THERMAL_THROTTLE = 0x7C
+    SCRATCH0 = 0x80
+    SCRATCH1 = 0x84
+    SCRATCH2 = 0x88
+    SCRATCH3 = 0x8C
+    SCRATCH4 = 0x90
+    SCRATCH5 = 0x94
+    SCRATCH6 = 0x98
+    SCRATCH7 = 0x9C
+    SCRATCH8 = 0xA0
+    SCRATCH9 = 0xA4
+    SCRATCH10 = 0xA8
+    SCRATCH11 = 0xAC
+    SCRATCH12 = 0xB0
+    SCRATCH13 = 0xB4
+    SCRATCH14 = 0xB8
+    SCRATCH15 = 0xBC
+    DESC_TIMEOUT = 0xC0
+    CQ_BASE = 0xC4
+    CQ_CTRL = 0xC8
+    CQ_HEAD = 0xCC
+    CQ_TAIL = 0xD0
+    CMD_IRQ = 0xD4
+    SCRATCH_PAGE = 0xD8
+    CMD_CONFIG = 0xDC
+
+
+CMD_FIELDS: dict[str, RegField] = {
+    "OP_A": RegField(CmdReg.OP_A, 0, 32),
+    "OP_B": RegField(CmdReg.OP_B, 0, 32),
+    "RESULT": RegField(CmdReg.RESULT, 0, 32),
+    "CTRL_STATUS_START": RegField(CmdReg.CTRL_STATUS, 0, 1),
+    "CTRL_STATUS_BUSY": RegField(CmdReg.CTRL_STATUS, 0, 1),
+    "CTRL_STATUS_CLEAR": RegField(CmdReg.CTRL_STATUS, 1, 1),
+    "CTRL_STATUS_DONE": RegField(CmdReg.CTRL_STATUS, 1, 1),
+    "CTRL_STATUS_ERROR": RegField(CmdReg.CTRL_STATUS, 2, 1),
+    "OPCODE": RegField(CmdReg.OPCODE, 0, 4),
+    "ACC": RegField(CmdReg.ACC, 0, 32),
+    "RESULT_HI": RegField(CmdReg.RESULT_HI, 0, 32),
+    "DEBUG_BUSY_COUNT": RegField(CmdReg.DEBUG, 0, 3),
+    "DEBUG_OPCODE": RegField(CmdReg.DEBUG, 3, 4),
+    "DEBUG_GEMM_BUSY": RegField(CmdReg.DEBUG, 7, 1),
+    "DEBUG_VECTOR_BUSY": RegField(CmdReg.DEBUG, 8, 1),
+    "GEMM_CFG_LEN": RegField(CmdReg.GEMM_CFG, 0, 7),
+    "GEMM_CFG_M_WIDE": RegField(CmdReg.GEMM_CFG, 7, 1),
+    "GEMM_CFG_N": RegField(CmdReg.GEMM_CFG, 8, 2),
+    "GEMM_CFG_N_WIDE": RegField(CmdReg.GEMM_CFG, 10, 6),
+    "GEMM_CFG_K": RegField(CmdReg.GEMM_CFG, 16, 3),
+    "GEMM_CFG_K_WIDE": RegField(CmdReg.GEMM_CFG, 19, 5),
+    "GEMM_BASE_A": RegField(CmdReg.GEMM_BASE, 0, 6),
+    "GEMM_BASE_A_WIDE": RegField(CmdReg.GEMM_BASE, 6, 2),
+    "GEMM_BASE_B": RegField(CmdReg.GEMM_BASE, 8, 6),
+    "GEMM_BASE_B_WIDE": RegField(CmdReg.GEMM_BASE, 14, 2),
+    "GEMM_BASE_C": RegField(CmdReg.GEMM_BASE, 16, 6),
+    "GEMM_BASE_C_WIDE": RegField(CmdReg.GEMM_BASE, 22, 2),
+    "GEMM_STRIDE_A": RegField(CmdReg.GEMM_STRIDE, 0, 4),
+    "GEMM_STRIDE_A_WIDE": RegField(CmdReg.GEMM_STRIDE, 4, 4),
+    "GEMM_STRIDE_B": RegField(CmdReg.GEMM_STRIDE, 8, 4),
+    "GEMM_STRIDE_B_WIDE": RegField(CmdReg.GEMM_STRIDE, 12, 4),
+    "GEMM_STRIDE_C": RegField(CmdReg.GEMM_STRIDE, 16, 4),
+    "GEMM_STRIDE_C_WIDE": RegField(CmdReg.GEMM_STRIDE, 20, 4),
+    "PERF_UNSUPPORTED_OPS": RegField(CmdReg.PERF_UNSUPPORTED_OPS, 0, 32),
+    "CMD_PARAM_DESCRIPTOR": RegField(CmdReg.CMD_PARAM, 0, 1),
+    "CMD_PARAM_TERNARY": RegField(CmdReg.CMD_PARAM, 1, 1),
+    "DESC_BASE": RegField(CmdReg.DESC_BASE, 0, 32),
+    "DESC_HEAD": RegField(CmdReg.DESC_HEAD, 0, 3),
+    "DESC_TAIL": RegField(CmdReg.DESC_TAIL, 0, 3),
+    "DESC_STATUS_EMPTY": RegField(CmdReg.DESC_STATUS, 0, 1),
+    "DESC_STATUS_DONE": RegField(CmdReg.DESC_STATUS, 1, 1),
+    "DESC_STATUS_ERROR": RegField(CmdReg.DESC_STATUS, 2, 1),
+    "DESC_STATUS_TIMEOUT": RegField(CmdReg.DESC_STATUS, 3, 1),
+    "DESC_STATUS_RESPONSE": RegField(CmdReg.DESC_STATUS, 4, 1),
+    "DESC_STATUS_STREAM": RegField(CmdReg.DESC_STATUS, 5, 1),
+    "DESC_STATUS_OWNER": RegField(CmdReg.DESC_STATUS, 6, 1),
+    "DESC_STATUS_WRITEBACK": RegField(CmdReg.DESC_STATUS, 7, 1),
+    "DESC_STATUS_BUSY": RegField(CmdReg.DESC_STATUS, 8, 1),
+    "DESC_STATUS_INDEX": RegField(CmdReg.DESC_STATUS, 9, 3),
+    "DESC_STATUS_PENDING": RegField(CmdReg.DESC_STATUS, 19, 3),
+    "PERF_CYCLES": RegField(CmdReg.PERF_CYCLES, 0, 32),
+    "PERF_MACS": RegField(CmdReg.PERF_MACS, 0, 32),
+    "PERF_OPS": RegField(CmdReg.PERF_OPS, 0, 32),
+    "PERF_ERRORS_CLEAR": RegField(CmdReg.PERF_ERRORS, 0, 1),
+    "PERF_ERRORS_COUNT": RegField(CmdReg.PERF_ERRORS, 0, 32),
+    "DESC_TIMEOUT_COUNT": RegField(CmdReg.DESC_TIMEOUT_COUNT, 0, 32),
+    "DESC_BYTES_READ": RegField(CmdReg.DESC_BYTES_READ, 0, 32),
+    "DESC_BYTES_WRITTEN": RegField(CmdReg.DESC_BYTES_WRITTEN, 0, 32),
+    "DESC_READ_BEATS": RegField(CmdReg.DESC_READ_BEATS, 0, 32),
+    "DESC_WRITE_BEATS": RegField(CmdReg.DESC_WRITE_BEATS, 0, 32),
+    "PERF_STALL_CYCLES": RegField(CmdReg.PERF_STALL_CYCLES, 0, 32),
+    "PERF_SCRATCH_BYTES": RegField(CmdReg.PERF_SCRATCH_BYTES, 0, 32),
+    "PERF_THERMAL_THROTTLE_ADD": RegField(CmdReg.PERF_THERMAL_THROTTLE, 0, 32),
+    "PERF_THERMAL_THROTTLE_COUNT": RegField(CmdReg.PERF_THERMAL_THROTTLE, 0, 32),
+    "SCRATCH0": RegField(CmdReg.SCRATCH0, 0, 32),
+    "SCRATCH1": RegField(CmdReg.SCRATCH1, 0, 32),
+    "SCRATCH2": RegField(CmdReg.SCRATCH2, 0, 32),
+    "SCRATCH3": RegField(CmdReg.SCRATCH3, 0, 32),
+    "SCRATCH4": RegField(CmdReg.SCRATCH4, 0, 32),
+    "SCRATCH5": RegField(CmdReg.SCRATCH5, 0, 32),
+    "SCRATCH6": RegField(CmdReg.SCRATCH6, 0, 32),
+    "SCRATCH7": RegField(CmdReg.SCRATCH7, 0, 32),
+    "SCRATCH8": RegField(CmdReg.SCRATCH8, 0, 32),
+    "SCRATCH9": RegField(CmdReg.SCRATCH9, 0, 32),
+    "SCRATCH10": RegField(CmdReg.SCRATCH10, 0, 32),
+    "SCRATCH11": RegField(CmdReg.SCRATCH11, 0, 32),
+    "SCRATCH12": RegField(CmdReg.SCRATCH12, 0, 32),
+    "SCRATCH13": RegField(CmdReg.SCRATCH13, 0, 32),
+    "SCRATCH14": RegField(CmdReg.SCRATCH14, 0, 32),
+    "SCRATCH15": RegField(CmdReg.SCRATCH15, 0, 32),
+    "DESC_TIMEOUT_CYCLES": RegField(CmdReg.DESC_TIMEOUT, 0, 24),
+    "CQ_BASE": RegField(CmdReg.CQ_BASE, 4, 28),
+    "CQ_CTRL_ENABLE": RegField(CmdReg.CQ_CTRL, 0, 1),
+    "CQ_CTRL_LOG2_SIZE": RegField(CmdReg.CQ_CTRL, 8, 4),
+    "CQ_HEAD": RegField(CmdReg.CQ_HEAD, 0, 16),
+    "CQ_TAIL": RegField(CmdReg.CQ_TAIL, 0, 16),
+    "CMD_IRQ_PER_ENTRY": RegField(CmdReg.CMD_IRQ, 0, 1),
+    "CMD_IRQ_ENTRY": RegField(CmdReg.CMD_IRQ, 1, 1),
+    "SCRATCH_PAGE_PAGE_WIDE": RegField(CmdReg.SCRATCH_PAGE, 0, 2),
+    "CMD_CONFIG_SCRATCH_BYTES": RegField(CmdReg.CMD_CONFIG, 0, 16),
+}
+
+
+class CmdOp(IntEnum):
+    """Values of a field of CMD."""
+
+    ADD = 0
+    """RESULT = A + B."""
+    SUB = 1
+    """RESULT = A - B."""
+    MUL_LO = 2
+    """RESULT, RESULT_HI = unsigned A * B."""
+    MAC_S16 = 3
+    """RESULT = s16(A) * s16(B) + ACC."""
+    DOT4_S8 = 4
+    """RESULT = sum of four products of signed bytes + ACC."""
+    MAX_U32 = 5
+    """RESULT = larger of A and B, unsigned."""
+    MIN_U32 = 6
+    """RESULT = smaller of A and B, unsigned."""
+    DOT8_S4 = 7
+    """RESULT = sum of eight products of signed nibbles + ACC."""
+    GEMM_S8 = 8
+    """Tile of signed bytes in the scratchpad: C = A * B, signed 32 bits."""
+    GEMM_S4 = 9
+    """Tile of signed nibbles, low nibble first: C = A * B, signed 32 bits."""
+    RELU4_S8 = 10
+    """RESULT = A with its negative bytes set to 0."""
+    VRELU_S8 = 11
+    """LEN bytes of the scratchpad, negative ones set to 0."""
+    SDOT4_S4_2_4 = 12
+    """RESULT = four products of 2:4 sparse nibbles; ACC holds the positions."""
+    DOT16_S2 = 13
+    """RESULT = sum of sixteen products of 2-bit or ternary lanes + ACC."""
+    DOT4_FP8_E4M3 = 14
+    """RESULT = sum of four FP8 products in Q8.8 + ACC."""
+    EXP2_NEG_Q0_8 = 15
+    """RESULT = 2 to the power of min(s8(A), 0), in Q0.8."""
+
+
 SEQ_BASE = 0x100
 
 
@@ -189,7 +381,9 @@ CHIP_FIELDS: dict[str, RegField] = {
     "CONFIG2_AXI_BYTES": RegField(ChipReg.CONFIG2, 0, 8),
     "CONFIG2_NORM_MAX": RegField(ChipReg.CONFIG2, 16, 16),
     "IRQ_STATUS_SEQ_DONE": RegField(ChipReg.IRQ_STATUS, 0, 1),
+    "IRQ_STATUS_CMD": RegField(ChipReg.IRQ_STATUS, 1, 1),
     "IRQ_ENABLE_SEQ_DONE": RegField(ChipReg.IRQ_ENABLE, 0, 1),
+    "IRQ_ENABLE_CMD": RegField(ChipReg.IRQ_ENABLE, 1, 1),
     "PERF_CTRL_CLEAR": RegField(ChipReg.PERF_CTRL, 0, 1),
     "CYCLES_LO": RegField(ChipReg.CYCLES_LO, 0, 32),
     "CYCLES_HI": RegField(ChipReg.CYCLES_HI, 0, 32),
@@ -256,4 +450,4 @@ CHIP_FIELDS: dict[str, RegField] = {
 
 # Values that never change.
 CHIP_ID_VALUE = 0x41525354
-CHIP_VERSION_REG_MAP_VALUE = 0x1
+CHIP_VERSION_REG_MAP_VALUE = 0x2

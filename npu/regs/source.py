@@ -12,8 +12,21 @@ HERE = Path(__file__).parent
 
 
 @dataclass(frozen=True)
+class Member:
+    """A named value of a field."""
+
+    name: str
+    value: int
+    text: str
+
+
+@dataclass(frozen=True)
 class Field:
-    """Some bits of a register; `access` in words, `text` its description."""
+    """Some bits of a register; `access` in words, `text` its description.
+
+    `encode` is the name of the enumeration of its values, in SystemRDL's spelling, and `members`
+    its members; "" and none for a number.
+    """
 
     name: str
     lsb: int
@@ -21,6 +34,8 @@ class Field:
     access: str
     reset: int | None
     text: str
+    encode: str
+    members: tuple[Member, ...]
 
 
 @dataclass(frozen=True)
@@ -44,8 +59,18 @@ class Window:
     text: str
     registers: tuple[Register, ...]
 
+    @property
+    def enumerations(self) -> dict[str, tuple[Member, ...]]:
+        """Members of the fields' enumerations, by name."""
+        fields = (field for register in self.registers for field in register.fields)
+        return {field.encode: field.members for field in fields if field.encode}
 
-WINDOWS = (("seq", "npu_seq_regs", 0x100), ("chip", "npu_chip_regs", 0x300))
+
+WINDOWS = (
+    ("cmd", "npu_cmd_regs", 0x000),
+    ("seq", "npu_seq_regs", 0x100),
+    ("chip", "npu_chip_regs", 0x300),
+)
 WINDOW_BYTES = 0x100
 
 
@@ -67,11 +92,12 @@ def _access(node: FieldNode) -> str:
         return "write 1, reads 0"
     if node.is_sw_readable and node.is_sw_writable:
         return "read, write"
-    return "read"
+    return "read" if node.is_sw_readable else "write"
 
 
 def _field(node: FieldNode) -> Field:
     reset = node.get_property("reset")
+    encode = node.get_property("encode")
     return Field(
         name=node.inst_name,
         lsb=node.low,
@@ -79,6 +105,8 @@ def _field(node: FieldNode) -> Field:
         access=_access(node),
         reset=reset if isinstance(reset, int) else None,
         text=node.get_property("desc") or "",
+        encode=encode.type_name or "" if encode is not None else "",
+        members=tuple(Member(m.name, m.value, m.rdl_desc or "") for m in encode or ()),
     )
 
 
