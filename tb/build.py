@@ -27,6 +27,9 @@ from tb.paths import BUILD, GENERATED, HDL, RTL
 
 Kind = Literal["fast", "debug"]
 TOP = "tb_top"
+SCRATCH_BYTES = {4: 0, 8: 256}
+"""Scratchpad of the command port by size of the array, 0 for a chip without the port, elsewhere 64:
+the configurations that are built anyway cover all of them."""
 
 
 class BuildError(RuntimeError):
@@ -48,6 +51,11 @@ class Configuration:
     array_dim: int = 16
     rtl: Path = RTL
     label: str = ""
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes of the command port's scratchpad, 0 without a command port."""
+        return SCRATCH_BYTES.get(self.array_dim, 64)
 
     @property
     def folder(self) -> Path:
@@ -127,6 +135,8 @@ def _verilator_arguments(configuration: Configuration) -> list[str]:
         "-o",
         TOP,
         f"-GArrayDim={configuration.array_dim}",
+        f"-GEnableCmd={int(configuration.scratch_bytes > 0)}",
+        f"-GCmdScratchBytes={configuration.scratch_bytes or 64}",
         "-LDFLAGS",
         f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator",
     ]

@@ -68,6 +68,31 @@ def _print_result(result: runner.Result) -> None:
         print(f"     waves:  {job.repro.replace('make ', 'make waves ')}", flush=True)
 
 
+def _chosen(names: Sequence[str], array_dim: int) -> list[registry.BenchTest]:
+    """Return the tests that `names` choose, without names all that are for this chip.
+
+    Raises:
+        UsageError: a test that is named is not for a chip with this array.
+    """
+    tests = registry.discover()
+    port = build.Configuration(array_dim=array_dim).scratch_bytes
+    if not names:
+        return [test for test in tests if test.fits(port)]
+    chosen = registry.select(names, tests)
+    for test in chosen:
+        if not test.fits(port):
+            dims = [
+                str(dim)
+                for dim in ARRAY_DIMS
+                if test.fits(build.Configuration(array_dim=dim).scratch_bytes)
+            ]
+            raise UsageError(
+                f"{test.name}: given ARRAY_DIM={array_dim}, allowed {', '.join(dims)}: the others "
+                "are built with another command port"
+            )
+    return chosen
+
+
 def _configuration(arguments: argparse.Namespace, kind: build.Kind) -> build.Configuration:
     configuration = build.Configuration(kind=kind, array_dim=arguments.array_dim)
     build.generate()
@@ -77,14 +102,12 @@ def _configuration(arguments: argparse.Namespace, kind: build.Kind) -> build.Con
 
 def _run(arguments: argparse.Namespace) -> int:
     """Run tests by name."""
-    tests = registry.discover()
     if arguments.list:
-        for test in tests:
+        for test in registry.discover():
             print(f"{test.group:24} {test.name:40} {test.summary}")
         return 0
     _check_simulator(arguments.sim)
-    names = _names(arguments.tests)
-    chosen = registry.select(names, tests) if names else tests
+    chosen = _chosen(_names(arguments.tests), arguments.array_dim)
     if not chosen:
         raise UsageError("no test to run")
     configuration = _configuration(arguments, "debug" if arguments.debug else "fast")
@@ -103,7 +126,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _regress(arguments: argparse.Namespace) -> int:
     """Run all tests on the RTL in full; print what they executed of the instruction set."""
     _check_simulator(arguments.sim)
-    tests = registry.discover()
+    tests = _chosen([], arguments.array_dim)
     configuration = _configuration(arguments, "fast")
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     jobs = [runner.Job(test, configuration, seed, full=True) for test in tests for seed in seeds]
@@ -132,7 +155,7 @@ def _waves(arguments: argparse.Namespace) -> int:
     missing = build.fst_missing()
     if missing is not None:
         raise build.BuildError(missing)
-    chosen = registry.select(names, registry.discover())
+    chosen = _chosen(names, arguments.array_dim)
     configuration = _configuration(arguments, "debug")
     waves.WAVES.mkdir(parents=True, exist_ok=True)
     jobs = [

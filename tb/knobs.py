@@ -17,7 +17,9 @@ class Knobs:
 
     The defaults are the conditions of all performance figures: 40 cycles from the address
     handshake to the first read beat and from the last write beat to the response, pipelined, one
-    beat per cycle. Gaps and stalls are percentages of cycles, 0..99.
+    beat per cycle. Gaps and stalls are percentages of cycles, 0..99. A silent memory neither
+    accepts nor answers; one that is silent only from `silent_first` to `silent_last` accepts
+    everything and withholds its answers there, and those that would have to come after them.
     """
 
     read_latency: int = 40
@@ -34,6 +36,8 @@ class Knobs:
     write_error: int = 0
     error_first: int = 0
     error_last: int = 0
+    silent_first: int = 0
+    silent_last: int = 0xFFFF_FFFF
     log: int = 1
     trace: int = 0
 

@@ -35,11 +35,15 @@ class _Read:
 
 @dataclass
 class _Reply:
-    """A write response that waits, with the data that become visible together with it."""
+    """A write response that waits, with the data that become visible together with it.
+
+    `address` is that of the last beat.
+    """
 
     ident: int
     response: int
     ready_at: int
+    address: int
     data: list[tuple[int, int, int]]
 
 
@@ -71,6 +75,15 @@ class PythonMemory:
         if inject and self.knobs.error_first <= address <= self.knobs.error_last:
             return SLVERR
         return OKAY
+
+    def _withholds(self, silent: int, address: int) -> bool:
+        knobs = self.knobs
+        return bool(silent) and knobs.silent_first <= address + 15 and address <= knobs.silent_last
+
+    def _is_deaf(self, silent: int) -> bool:
+        """Whether the memory accepts nothing on the channels whose knob is `silent`."""
+        knobs = self.knobs
+        return bool(silent) and (knobs.silent_first, knobs.silent_last) == (0, 0xFFFF_FFFF)
 
     async def _serve(self) -> None:
         dut = self._dut
@@ -122,7 +135,7 @@ class PythonMemory:
         dut = self._dut
         if self._write is None:
             ident, _ = self._addresses[0]
-            self._write = _Reply(ident, OKAY, 0, [])
+            self._write = _Reply(ident, OKAY, 0, 0, [])
         write = self._write
         ident, address = self._addresses.popleft()
         response = self._response(address, self.knobs.write_error)
@@ -130,6 +143,7 @@ class PythonMemory:
             beat = (address, int(dut.M_AXI_WDATA.value), int(dut.M_AXI_WSTRB.value))
             write.data.append(beat)
         write.response = write.response or response
+        write.address = address
         if dut.M_AXI_WLAST.value:
             write.ready_at = self._cycle + self.knobs.write_latency
             self._replies.append(write)
@@ -147,10 +161,10 @@ class PythonMemory:
     def _offer_beat(self) -> None:
         dut = self._dut
         dut.M_AXI_RVALID.value = 0
-        if not self._reads or self.knobs.read_silent or self._happens(self.knobs.read_gap):
+        if not self._reads or self._happens(self.knobs.read_gap):
             return
         burst = self._choose()
-        if burst.ready_at > self._cycle:
+        if burst.ready_at > self._cycle or self._withholds(self.knobs.read_silent, burst.address):
             return
         response = self._response(burst.address, self.knobs.read_error)
         data = self._random.getrandbits(128)
@@ -171,7 +185,8 @@ class PythonMemory:
         dut.M_AXI_BVALID.value = 0
         if not self._replies or self._replies[0].ready_at > self._cycle:
             return
-        if self.knobs.write_silent or self._happens(self.knobs.write_gap):
+        withheld = self._withholds(self.knobs.write_silent, self._replies[0].address)
+        if withheld or self._happens(self.knobs.write_gap):
             return
         reply = self._replies.popleft()
         for address, data, strobe in reply.data:
@@ -185,7 +200,8 @@ class PythonMemory:
 
     def _offer_ready(self) -> None:
         dut, knobs = self._dut, self.knobs
-        dut.M_AXI_ARREADY.value = int(not (knobs.read_silent or self._happens(knobs.ar_stall)))
-        dut.M_AXI_AWREADY.value = int(not (knobs.write_silent or self._happens(knobs.aw_stall)))
-        ready = bool(self._addresses) and not knobs.write_silent
+        no_reads, no_writes = self._is_deaf(knobs.read_silent), self._is_deaf(knobs.write_silent)
+        dut.M_AXI_ARREADY.value = int(not (no_reads or self._happens(knobs.ar_stall)))
+        dut.M_AXI_AWREADY.value = int(not (no_writes or self._happens(knobs.aw_stall)))
+        ready = bool(self._addresses) and not no_writes
         dut.M_AXI_WREADY.value = int(ready and not self._happens(knobs.w_stall))

@@ -3,7 +3,8 @@
 
 A test is an `async def` decorated with `@cocotb.test` in `tb/tests/test_*.py`. Its name is the
 function's name; a module's name stands for all tests of that module. A module whose tests need more
-memory behind the chip than usual says so by a line `MEMORY_MIB = <number>`.
+memory behind the chip than usual says so by a line `MEMORY_MIB = <number>`; one whose tests need a
+certain command port by a line `SCRATCH_BYTES = (<number>, ...)`, 0 meaning a chip without one.
 """
 
 from __future__ import annotations
@@ -33,12 +34,18 @@ class BenchTest:
         name: name of the function, unique in the tree.
         summary: first line of its docstring.
         memory_bytes: size of the memory behind the chip.
+        scratch_bytes: sizes of the command port's scratchpad that the test is for; all if empty.
     """
 
     module: str
     name: str
     summary: str
     memory_bytes: int = MEMORY_MIB << 20
+    scratch_bytes: tuple[int, ...] = ()
+
+    def fits(self, scratch_bytes: int) -> bool:
+        """Whether the test is for a chip with so many bytes of scratchpad, 0 for no command port."""
+        return not self.scratch_bytes or scratch_bytes in self.scratch_bytes
 
     @property
     def group(self) -> str:
@@ -64,15 +71,24 @@ def _memory_mib(body: Iterable[ast.stmt]) -> int:
     return MEMORY_MIB
 
 
+def _scratch_bytes(body: Iterable[ast.stmt]) -> tuple[int, ...]:
+    for node in body:
+        match node:
+            case ast.Assign([ast.Name("SCRATCH_BYTES")], ast.Tuple() as sizes):
+                return tuple(ast.literal_eval(sizes))
+    return ()
+
+
 def _tests_in(path: Path) -> Iterable[BenchTest]:
     body = ast.parse(path.read_text(encoding="utf-8"), filename=str(path)).body
-    memory_bytes = _memory_mib(body) << 20
+    memory_bytes, scratch_bytes = _memory_mib(body) << 20, _scratch_bytes(body)
     for node in body:
         if isinstance(node, ast.AsyncFunctionDef) and any(
             _is_cocotb_test(decorator) for decorator in node.decorator_list
         ):
             summary = (ast.get_docstring(node) or "").split("\n")[0]
-            yield BenchTest(f"tb.tests.{path.stem}", node.name, summary, memory_bytes)
+            module = f"tb.tests.{path.stem}"
+            yield BenchTest(module, node.name, summary, memory_bytes, scratch_bytes)
 
 
 def discover(folder: Path = TESTS) -> list[BenchTest]:

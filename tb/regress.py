@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merges what the runs have executed into one table: opcode and flag or mode, tests, seeds."""
+"""Merges what the runs have executed into one table: opcode and flag or mode, tests, seeds.
+
+The rows of the command port stand behind those of the instruction set.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,13 @@ from rich.console import Console
 from rich.table import Table
 
 from tb import coverage
+from tb.command import coverage as command_coverage
 from tb.runner import Result
 
 
 @dataclass
 class Row:
-    """One use of the instruction set, and who executed it.
+    """One use of the instruction set or of the command port, and who executed it.
 
     Attributes:
         name: opcode, then flag, mode value or prefix operand.
@@ -32,7 +36,7 @@ class Row:
 
 def merge(results: Sequence[Result]) -> list[Row]:
     """Return the required rows with what passing runs have executed of them."""
-    rows = {name: Row(name) for name in coverage.required()}
+    rows = {name: Row(name) for name in [*coverage.required(), *command_coverage.required()]}
     for result in results:
         file = result.job.folder / coverage.FILE
         if not result.passed or not file.exists():

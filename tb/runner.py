@@ -158,6 +158,7 @@ def command(job: Job, binary: Path, folder: Path) -> list[str]:
         str(binary),
         f"+run_dir={folder}",
         f"+array_dim={job.configuration.array_dim}",
+        f"+scratch_bytes={job.configuration.scratch_bytes}",
         *(["+full=1"] if job.full else []),
         "+verilator+rand+reset+2",
         f"+verilator+seed+{job.seed % 0x7FFFFFFF or 1}",

@@ -44,6 +44,7 @@ module axi_memory_write #(
     logic [AxiIdBits-1:0] id;
     logic [1:0]           resp;
     logic [8:0]           beats;     // held until the response
+    logic [31:0]          address;   // of the last beat
   } reply_t;
 
   burst_t bursts[Depth];
@@ -106,7 +107,8 @@ module axi_memory_write #(
               ready_at: cycle_i + 64'(knobs_i.latency),
               id: bursts[burst_head].id,
               resp: resp,
-              beats: beats
+              beats: beats,
+              address: address - 32'd16
           };
           reply_count = reply_count + 1'b1;
           burst_head = burst_head + 1'b1;
@@ -118,7 +120,9 @@ module axi_memory_write #(
       if (!bvalid_o || bready_i) begin
         bvalid_o <= 1'b0;
         if (reply_count != '0 && replies[reply_head].ready_at <= cycle_i + 64'd1 &&
-            !knobs_i.silent && !happens(
+            !withholds(
+                knobs_i, replies[reply_head].address
+            ) && !happens(
                 knobs_i.gap_percent, random[11:0]
             )) begin
           tb_memory_commit(32'(replies[reply_head].beats));
@@ -130,11 +134,11 @@ module axi_memory_write #(
         end
       end
 
-      awready_o <= !knobs_i.silent && 32'(burst_count) < Depth - 1 && !happens(
+      awready_o <= !is_deaf(knobs_i) && 32'(burst_count) < Depth - 1 && !happens(
           knobs_i.address_stall_percent, random[19:8]
       );
       // A beat may follow in the cycle after its address, and room for its reply must remain.
-      wready_o <= !knobs_i.silent && burst_count != '0 && 32'(reply_count) < Depth - 1 && !happens(
+      wready_o <= !is_deaf(knobs_i) && burst_count != '0 && 32'(reply_count) < Depth - 1 && !happens(
           knobs_i.data_stall_percent, random[31:20]
       );
     end

@@ -13,7 +13,9 @@ package tb_pkg;
     logic [6:0] address_stall_percent;  // cycles in which no address is accepted
     logic [6:0] data_stall_percent;  // cycles in which no write beat is accepted
     logic interleave;  // beats of different identifiers may alternate
-    logic silent;  // the channel stops answering
+    logic silent;  // the channel stops answering accesses to silent_first .. silent_last
+    logic [31:0] silent_first;  // byte addresses, inclusive; with all of them it accepts nothing
+    logic [31:0] silent_last;
     logic error_enable;  // accesses to error_first .. error_last answer SLVERR
     logic [31:0] error_first;  // byte addresses, inclusive
     logic [31:0] error_last;
@@ -71,6 +73,16 @@ package tb_pkg;
   // True in about `percent` of all calls with fresh random bits.
   function automatic logic happens(logic [6:0] percent, logic [11:0] bits);
     return (percent != '0) && (32'(bits) * 32'd100 < 32'(percent) * 32'd4096);
+  endfunction
+
+  // Whether the memory withholds its answer to an access to the 16 bytes at `address`
+  function automatic logic withholds(memory_knobs_t knobs, logic [31:0] address);
+    return knobs.silent && (address | 32'hf) >= knobs.silent_first && address <= knobs.silent_last;
+  endfunction
+
+  // Whether the memory accepts nothing
+  function automatic logic is_deaf(memory_knobs_t knobs);
+    return knobs.silent && knobs.silent_first == '0 && knobs.silent_last == '1;
   endfunction
 
   // How the memory answers an access to the 16 bytes at `address`.

@@ -39,6 +39,8 @@ module tb_top #(
   logic knob_write_error = 1'b0;
   logic [31:0] knob_error_first = '0;
   logic [31:0] knob_error_last = '0;
+  logic [31:0] knob_silent_first = '0;
+  logic [31:0] knob_silent_last = '1;
   logic [31:0] knob_seed = 32'd1;
   logic knob_log = 1'b1;
   logic knob_trace = 1'b0;  // write down what every engine does or waits for, cycle by cycle
@@ -54,6 +56,8 @@ module tb_top #(
           data_stall_percent: '0,
           interleave: knob_interleave,
           silent: knob_read_silent,
+          silent_first: knob_silent_first,
+          silent_last: knob_silent_last,
           error_enable: knob_read_error,
           error_first: knob_error_first,
           error_last: knob_error_last,
@@ -66,6 +70,8 @@ module tb_top #(
           data_stall_percent: knob_w_stall,
           interleave: 1'b0,
           silent: knob_write_silent,
+          silent_first: knob_silent_first,
+          silent_last: knob_silent_last,
           error_enable: knob_write_error,
           error_first: knob_error_first,
           error_last: knob_error_last,

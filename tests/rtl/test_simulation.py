@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every test on the RTL as a pytest test: one simulation each, on a model built before pytest.
 
-All tests run on one size of the array; those of GEMM and of the K/V cache, which depend on the
-size, on the others too.
+All tests for it run on one size of the array; those of GEMM and of the K/V cache, which depend on
+the size, on the others too, and so do those for a command port that only the others have.
 """
 
 from __future__ import annotations
@@ -16,11 +16,20 @@ from tb import registry, runner
 from tb.build import Configuration
 
 ARRAY_DIM = int(os.environ.get("ARRAY_DIM", "16"))
-JOBS = [(test, ARRAY_DIM) for test in registry.discover()] + [
+ON_OTHER_SIZES = {4: ["test_cmd_absent"], 8: ["test_cmd_registers", "test_cmd_tiles"]}
+"""Beside GEMM and K/V cache, by size: `tb.build.SCRATCH_BYTES`."""
+TESTS = registry.discover()
+JOBS = [
+    (test, ARRAY_DIM)
+    for test in TESTS
+    if test.fits(Configuration(array_dim=ARRAY_DIM).scratch_bytes)
+] + [
     (test, array_dim)
     for array_dim in ARRAY_DIMS
     if array_dim != ARRAY_DIM
-    for test in registry.select(["test_gemm", "test_kv"], registry.discover())
+    for test in registry.select(
+        ["test_gemm", "test_kv", *ON_OTHER_SIZES.get(array_dim, [])], TESTS
+    )
 ]
 
 
