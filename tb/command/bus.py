@@ -192,6 +192,18 @@ class PairBus:
         """
         for address in _read_back():
             await self.read32(address)
+        await self.compare_scratch()
+        expected, line = await self.model_line(), int(self.rtl.bench.dut.irq.value)
+        if line != expected:
+            raise self.mismatch(f"interrupt line: expected {expected}, actual {line}")
+        self.compare_memory()
+
+    async def compare_scratch(self) -> None:
+        """Compare the scratchpad; SCRATCH_PAGE keeps its value.
+
+        Raises:
+            MismatchError: the first word that differs.
+        """
         page = await self.read32(CMD_BASE + CmdReg.SCRATCH_PAGE)
         scratch_bytes = await self.read32(CMD_BASE + CmdReg.CMD_CONFIG)
         for other in range(scratch_bytes // 64):
@@ -201,10 +213,6 @@ class PairBus:
                 await self.read32(CMD_BASE + CmdReg.SCRATCH0 + 4 * word)
         if scratch_bytes > 64:
             await self.write32(CMD_BASE + CmdReg.SCRATCH_PAGE, page)
-        expected, line = await self.model_line(), int(self.rtl.bench.dut.irq.value)
-        if line != expected:
-            raise self.mismatch(f"interrupt line: expected {expected}, actual {line}")
-        self.compare_memory()
 
     def adopt_undefined(self) -> None:
         """Let the model have what failed writebacks and records have left in the chip's memory."""

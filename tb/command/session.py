@@ -192,6 +192,16 @@ class Session:
         await self.begin()
         return await self.finish()
 
+    async def skip(self) -> None:
+        """Give up the descriptor that has failed; those behind it stay."""
+        failed = self._pending.pop(0)
+        await self.write(CmdReg.DESC_TAIL, (await self.read(CmdReg.DESC_TAIL) + failed.places) % 8)
+
+    @property
+    def pending(self) -> int:
+        """How many descriptors wait."""
+        return len(self._pending)
+
     async def drop(self) -> None:
         """Give up the descriptors that a failed one has left in the ring."""
         self._pending.clear()
@@ -226,6 +236,10 @@ class Session:
     async def compare(self) -> None:
         """Compare all registers, the scratchpad, the interrupt line and the memory."""
         await self.bus.compare()
+
+    async def compare_scratch(self) -> None:
+        """Compare the scratchpad only."""
+        await self.bus.compare_scratch()
 
     def count(self, rows: set[str]) -> None:
         """Count rows of the table of `make regress` as executed."""
