@@ -44,6 +44,7 @@ class ModelBus:
     Args:
         memory: the whole address space from 0 on, (n,) uint8, n a multiple of 16; changed in place.
         config: the chip's parameters.
+        sram: (config.sram_bytes,) uint8, changed in place; zeros of its own if not given.
         scratch_bytes: size of the command port's scratchpad.
         fifo_bytes: size of the stream buffer, as CONFIG1 tells it.
 
@@ -58,16 +59,17 @@ class ModelBus:
         memory: npt.NDArray[np.uint8],
         *,
         config: ChipConfig | None = None,
+        sram: npt.NDArray[np.uint8] | None = None,
         scratch_bytes: int = 64,
         fifo_bytes: int = 32768,
     ) -> None:
-        """Begin as after a reset; the SRAM is 0."""
+        """Begin as after a reset."""
         self._config = config or ChipConfig()
         self._memory = memory
         self._fifo_bytes = fifo_bytes
-        self._sequencer = Sequencer(
-            self._config, memory, np.zeros(self._config.sram_bytes, np.uint8)
-        )
+        if sram is None:
+            sram = np.zeros(self._config.sram_bytes, np.uint8)
+        self._sequencer = Sequencer(self._config, memory, sram)
         self.faults = FaultyMemory(memory)
         self.port = CommandPort(
             self.faults, scratch_bytes=scratch_bytes, launch=self._sequencer.launch
