@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command port: scalar, vector and tile operations on registers and a scratchpad, started by
+// register or by a ring of descriptors in memory, which can launch microcode programs as well.
+
+module npu_cmd
+  import npu_pkg::*;
+  import npu_cmd_pkg::*;
+#(
+  parameter int unsigned ScratchBytes = 64
+) (
+  input logic clk_i,
+  input logic rst_ni,
+
+  // Register window: a pulse, acknowledged in the same cycle or later
+  input  logic        req_i,
+  input  logic        req_write_i,
+  input  logic [ 7:0] req_addr_i,
+  input  logic [31:0] req_wdata_i,
+  input  logic [31:0] req_wmask_i,
+  output logic        ack_o,
+  output logic [31:0] rdata_o,
+
+  output logic irq_o,
+  input  logic soft_reset_i,
+
+  // Protection
+  input region_t          regions_i      [NumRegions],
+  input mem_addr_t        stream_base_i,
+  input logic      [31:0] stream_length_i,
+
+  // Programs
+  output logic           launch_valid_o,
+  input  logic           launch_ready_i,
+  output launch_t        launch_o,
+  input  logic           launch_end_i,
+  input  fault_t         launch_error_i,  // with launch_end_i
+  input  logic    [31:0] launch_count_i,  // with launch_end_i
+
+  // Memory port
+  output logic             m_axi_arvalid_o,
+  input  logic             m_axi_arready_i,
+  output logic      [ 3:0] m_axi_arid_o,
+  output mem_addr_t        m_axi_araddr_o,
+  output logic      [ 7:0] m_axi_arlen_o,
+  input  logic             m_axi_rvalid_i,
+  output logic             m_axi_rready_o,
+  input  logic      [ 3:0] m_axi_rid_i,
+  input  word_t            m_axi_rdata_i,
+  input  logic      [ 1:0] m_axi_rresp_i,
+  input  logic             m_axi_rlast_i,
+  output logic             m_axi_awvalid_o,
+  input  logic             m_axi_awready_i,
+  output logic      [ 3:0] m_axi_awid_o,
+  output mem_addr_t        m_axi_awaddr_o,
+  output logic      [ 7:0] m_axi_awlen_o,
+  output logic             m_axi_wvalid_o,
+  input  logic             m_axi_wready_i,
+  output word_t            m_axi_wdata_o,
+  output logic      [15:0] m_axi_wstrb_o,
+  output logic             m_axi_wlast_o,
+  input  logic             m_axi_bvalid_i,
+  output logic             m_axi_bready_o,
+  input  logic      [ 3:0] m_axi_bid_i,
+  input  logic      [ 1:0] m_axi_bresp_i
+);
+
+  localparam int unsigned ByteW = $clog2(ScratchBytes);
+  localparam int unsigned WordW = ByteW - 2;
+
+  if (!(ScratchBytes inside {64, 128, 256})) begin : gen_bad_scratch_bytes
+    $fatal(1, "npu_cmd: ScratchBytes = %0d, must be 64, 128 or 256", ScratchBytes);
+  end
+
+  operation_t settings, ring_op;
+  ring_regs_t ring_regs;
+  status_t status;
+  counters_t counters;
+  logic start, clear, clear_perf, descriptor, thermal, entry_irq, started;
+  logic entry, tail_we;
+  logic [2:0] tail;
+  logic [WordW-1:0] host_addr, ring_waddr, ring_raddr;
+  logic host_write;
+  logic [31:0] host_wdata, host_wmask, host_rdata, ring_rdata;
+
+  npu_cmd_window #(
+    .ScratchBytes(ScratchBytes)
+  ) u_window (
+    .clk_i,
+    .rst_ni,
+    .req_i,
+    .req_write_i,
+    .req_addr_i,
+    .req_wdata_i,
+    .req_wmask_i,
+    .ack_o,
+    .rdata_o,
+    .operation_o    (settings),
+    .ring_o         (ring_regs),
+    .descriptor_o   (descriptor),
+    .start_o        (start),
+    .clear_o        (clear),
+    .clear_perf_o   (clear_perf),
+    .thermal_o      (thermal),
+    .entry_irq_o    (entry_irq),
+    .status_i       (status),
+    .counters_i     (counters),
+    .entry_i        (entry),
+    .started_i      (started),
+    .tail_we_i      (tail_we),
+    .tail_i         (tail),
+    .scratch_write_o(host_write),
+    .scratch_addr_o (host_addr),
+    .scratch_wdata_o(host_wdata),
+    .scratch_wmask_o(host_wmask),
+    .scratch_rdata_i(host_rdata)
+  );
+
+  assign irq_o = status.done || entry_irq;
+
+  // ---------------------------------------------------------------------------------------------
+  // Start and end
+  // ---------------------------------------------------------------------------------------------
+  logic op_start, op_done, ring_start, ring_end, failed, unsupported;
+  logic [7:0] ring_code;
+  logic [2:0] ring_index;
+  end_e op_end;
+
+  npu_cmd_control u_control (
+    .clk_i,
+    .rst_ni,
+    .start_i      (start),
+    .clear_i      (clear),
+    .descriptor_i (descriptor),
+    .soft_reset_i,
+    .op_start_o   (op_start),
+    .op_done_i    (op_done),
+    .op_end_i     (op_end),
+    .ring_start_o (ring_start),
+    .ring_busy_i  (status.ring_busy),
+    .ring_end_i   (ring_end),
+    .ring_entry_i (entry),
+    .ring_code_i  (ring_code),
+    .ring_index_i (ring_index),
+    .started_o    (started),
+    .busy_o       (status.busy),
+    .done_o       (status.done),
+    .error_o      (status.error),
+    .code_o       (status.code),
+    .index_o      (status.index),
+    .failed_o     (failed),
+    .unsupported_o(unsupported)
+  );
+
+  // ---------------------------------------------------------------------------------------------
+  // Operations: from the registers or from the ring, never from both
+  // ---------------------------------------------------------------------------------------------
+  logic ring_op_valid, op_ready, op_begun;
+  logic [23:0] op_macs, op_bytes;
+  scratch_write_t unit_write;
+  logic [ByteW-1:0] window_addr, gather_addr[8];
+  logic [63:0] window;
+  logic [ 7:0] gather [8];
+
+  npu_cmd_unit #(
+    .ScratchBytes(ScratchBytes)
+  ) u_unit (
+    .clk_i,
+    .rst_ni,
+    .stop_i         (soft_reset_i),
+    .valid_i        (op_start || ring_op_valid),
+    .ready_o        (op_ready),
+    .op_i           (op_start ? settings : ring_op),
+    .done_o         (op_done),
+    .end_o          (op_end),
+    .result_o       (status.result),
+    .result_hi_o    (status.result_hi),
+    .busy_count_o   (status.busy_count),
+    .opcode_o       (status.opcode),
+    .gemm_busy_o    (status.gemm_busy),
+    .vector_busy_o  (status.vector_busy),
+    .write_o        (unit_write),
+    .window_addr_o  (window_addr),
+    .window_i       (window),
+    .gather_addr_o  (gather_addr),
+    .gather_i       (gather),
+    .begun_o        (op_begun),
+    .macs_o         (op_macs),
+    .scratch_bytes_o(op_bytes)
+  );
+
+  logic [  3:0] ring_we;
+  logic [127:0] ring_wdata;
+
+  npu_cmd_scratch #(
+    .ScratchBytes(ScratchBytes)
+  ) u_scratch (
+    .clk_i,
+    .rst_ni,
+    .unit_write_i (unit_write),
+    .window_addr_i(window_addr),
+    .window_o     (window),
+    .gather_addr_i(gather_addr),
+    .gather_o     (gather),
+    .ring_we_i    (ring_we),
+    .ring_waddr_i (ring_waddr),
+    .ring_wdata_i (ring_wdata),
+    .ring_raddr_i (ring_raddr),
+    .ring_rdata_o (ring_rdata),
+    .host_write_i (host_write),
+    .host_addr_i  (host_addr),
+    .host_wdata_i (host_wdata),
+    .host_wmask_i (host_wmask),
+    .host_rdata_o (host_rdata)
+  );
+
+  // ---------------------------------------------------------------------------------------------
+  // Ring of descriptors
+  // ---------------------------------------------------------------------------------------------
+  logic launched, stall;
+  logic [ 4:0] read_words;
+  logic [13:0] write_words;
+  logic [15:0] ring_bytes;
+
+  npu_cmd_ring #(
+    .ScratchBytes(ScratchBytes)
+  ) u_ring (
+    .clk_i,
+    .rst_ni,
+    .soft_reset_i,
+    .start_i        (ring_start),
+    .busy_o         (status.ring_busy),
+    .end_o          (ring_end),
+    .code_o         (ring_code),
+    .index_o        (ring_index),
+    .entry_o        (entry),
+    .base_i         (ring_regs.base),
+    .ternary_i      (settings.ternary),
+    .tile_i         (settings.tile),
+    .head_i         (ring_regs.head),
+    .tail_i         (ring_regs.tail),
+    .tail_we_o      (tail_we),
+    .tail_o         (tail),
+    .timeout_i      (ring_regs.timeout),
+    .cq_base_i      (ring_regs.cq_base),
+    .cq_enable_i    (ring_regs.cq_enable),
+    .cq_log2_size_i (ring_regs.cq_log2_size),
+    .cq_head_o      (status.cq_head),
+    .cq_tail_i      (ring_regs.cq_tail),
+    .op_valid_o     (ring_op_valid),
+    .op_ready_i     (op_ready),
+    .op_o           (ring_op),
+    .op_done_i      (op_done),
+    .op_end_i       (op_end),
+    .result_i       (status.result),
+    .result_hi_i    (status.result_hi),
+    .scratch_we_o   (ring_we),
+    .scratch_waddr_o(ring_waddr),
+    .scratch_wdata_o(ring_wdata),
+    .scratch_raddr_o(ring_raddr),
+    .scratch_rdata_i(ring_rdata),
+    .launch_valid_o,
+    .launch_ready_i,
+    .launch_o,
+    .launch_end_i,
+    .launch_error_i,
+    .launch_count_i,
+    .read_words_o   (read_words),
+    .write_words_o  (write_words),
+    .scratch_bytes_o(ring_bytes),
+    .launched_o     (launched),
+    .stall_o        (stall),
+    .regions_i,
+    .stream_base_i,
+    .stream_length_i,
+    .m_axi_arvalid_o,
+    .m_axi_arready_i,
+    .m_axi_arid_o,
+    .m_axi_araddr_o,
+    .m_axi_arlen_o,
+    .m_axi_rvalid_i,
+    .m_axi_rready_o,
+    .m_axi_rid_i,
+    .m_axi_rdata_i,
+    .m_axi_rresp_i,
+    .m_axi_rlast_i,
+    .m_axi_awvalid_o,
+    .m_axi_awready_i,
+    .m_axi_awid_o,
+    .m_axi_awaddr_o,
+    .m_axi_awlen_o,
+    .m_axi_wvalid_o,
+    .m_axi_wready_i,
+    .m_axi_wdata_o,
+    .m_axi_wstrb_o,
+    .m_axi_wlast_o,
+    .m_axi_bvalid_i,
+    .m_axi_bready_o,
+    .m_axi_bid_i,
+    .m_axi_bresp_i
+  );
+
+  npu_cmd_counters u_counters (
+    .clk_i,
+    .rst_ni,
+    .clear_perf_i (clear_perf),
+    .clear_ring_i (clear),
+    .busy_i       (status.busy),
+    .macs_i       (op_macs),
+    .op_begun_i   (op_begun),
+    .launched_i   (launched),
+    .failed_i     (failed),
+    .unsupported_i(unsupported),
+    .stall_i      (stall),
+    .unit_bytes_i (op_bytes),
+    .ring_bytes_i (ring_bytes),
+    .thermal_i    (thermal),
+    .ring_busy_i  (status.ring_busy),
+    .read_words_i (read_words),
+    .write_words_i(write_words),
+    .counters_o   (counters)
+  );
+
+endmodule

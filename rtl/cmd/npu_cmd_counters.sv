@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Counters of the command port, 32 bits each; they wrap around. What happens in the cycle of a
+// clear counts after it.
+
+module npu_cmd_counters
+  import npu_cmd_pkg::*;
+(
+  input logic clk_i,
+  input logic rst_ni,
+
+  input logic clear_perf_i,  // PERF_*
+  input logic clear_ring_i,  // DESC_*
+
+  // Events
+  input logic        busy_i,
+  input logic [23:0] macs_i,
+  input logic        op_begun_i,
+  input logic        launched_i,
+  input logic        failed_i,
+  input logic        unsupported_i,
+  input logic        stall_i,
+  input logic [23:0] unit_bytes_i,
+  input logic [15:0] ring_bytes_i,
+  input logic        thermal_i,
+  input logic        ring_busy_i,
+  input logic [ 4:0] read_words_i,
+  input logic [13:0] write_words_i,
+
+  output counters_t counters_o
+);
+
+  counters_t kept, next;
+
+  always_comb begin
+    kept = counters_o;
+    if (clear_perf_i) begin
+      kept.cycles        = '0;
+      kept.macs          = '0;
+      kept.ops           = '0;
+      kept.errors        = '0;
+      kept.unsupported   = '0;
+      kept.stalls        = '0;
+      kept.scratch_bytes = '0;
+      kept.thermal       = '0;
+    end
+    if (clear_ring_i) begin
+      kept.ring_cycles = '0;
+      kept.read_words  = '0;
+      kept.write_words = '0;
+    end
+
+    next.cycles        = kept.cycles + 32'(busy_i);
+    next.macs          = kept.macs + 32'(macs_i);
+    next.ops           = kept.ops + 32'(op_begun_i) + 32'(launched_i);
+    next.errors        = kept.errors + 32'(failed_i);
+    next.unsupported   = kept.unsupported + 32'(unsupported_i);
+    next.stalls        = kept.stalls + 32'(stall_i);
+    next.scratch_bytes = kept.scratch_bytes + 32'(unit_bytes_i) + 32'(ring_bytes_i);
+    next.thermal       = kept.thermal + 32'(thermal_i);
+    next.ring_cycles   = kept.ring_cycles + 32'(ring_busy_i);
+    next.read_words    = kept.read_words + 32'(read_words_i);
+    next.write_words   = kept.write_words + 32'(write_words_i);
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) counters_o <= '0;
+    else counters_o <= next;
+  end
+
+endmodule

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The host's window of the command port: the generated register block, with the fields hidden that
+// a small scratchpad does not have, and the words of the scratchpad behind SCRATCH.
+
+module npu_cmd_window
+  import npu_cmd_pkg::*;
+  import npu_cmd_regs_pkg::*;
+#(
+  parameter int unsigned ScratchBytes = 64,
+  localparam int unsigned WordW = $clog2(ScratchBytes / 4)
+) (
+  input logic clk_i,
+  input logic rst_ni,
+
+  input  logic        req_i,
+  input  logic        req_write_i,
+  input  logic [ 7:0] req_addr_i,
+  input  logic [31:0] req_wdata_i,
+  input  logic [31:0] req_wmask_i,
+  output logic        ack_o,
+  output logic [31:0] rdata_o,
+
+  // Settings and strobes
+  output operation_t operation_o,
+  output ring_regs_t ring_o,
+  output logic       descriptor_o,
+  output logic       start_o,
+  output logic       clear_o,
+  output logic       clear_perf_o,
+  output logic       thermal_o,
+  output logic       entry_irq_o,
+
+  // What the registers show
+  input status_t         status_i,
+  input counters_t       counters_i,
+  input logic            entry_i,     // an entry has finished
+  input logic            started_i,
+  input logic            tail_we_i,
+  input logic      [2:0] tail_i,
+
+  // Scratchpad: word addresses
+  output logic             scratch_write_o,
+  output logic [WordW-1:0] scratch_addr_o,
+  output logic [     31:0] scratch_wdata_o,
+  output logic [     31:0] scratch_wmask_o,
+  input  logic [     31:0] scratch_rdata_i
+);
+
+  localparam bit Wide = ScratchBytes > 64;
+  localparam int unsigned PageBits = $clog2(ScratchBytes / 64);
+
+  // Registers with fields that depend on the scratchpad, and the fields of the smallest one
+  localparam logic [7:0] GemmCfgAddr = 8'h20;
+  localparam logic [7:0] GemmBaseAddr = 8'h24;
+  localparam logic [7:0] GemmStrideAddr = 8'h28;
+  localparam logic [7:0] ScratchPageAddr = 8'hD8;
+  localparam logic [31:0] GemmCfgSmall = 32'h0007_037F;
+  localparam logic [31:0] GemmBaseSmall = 32'h003F_3F3F;
+  localparam logic [31:0] GemmStrideSmall = 32'h000F_0F0F;
+  localparam logic [31:0] PageMask = (32'd1 << PageBits) - 32'd1;
+
+  logic [31:0] there;
+  always_comb begin
+    there = '1;
+    if (!Wide && req_addr_i == GemmCfgAddr) there = GemmCfgSmall;
+    if (!Wide && req_addr_i == GemmBaseAddr) there = GemmBaseSmall;
+    if (!Wide && req_addr_i == GemmStrideAddr) there = GemmStrideSmall;
+    if (req_addr_i == ScratchPageAddr) there = PageMask;
+  end
+
+  npu_cmd_regs__in_t  regs_in;
+  npu_cmd_regs__out_t regs;
+  logic rd_ack, wr_ack;
+
+  npu_cmd_regs u_regs (
+    .clk                 (clk_i),
+    .arst_n              (rst_ni),
+    .s_cpuif_req         (req_i),
+    .s_cpuif_req_is_wr   (req_write_i),
+    .s_cpuif_addr        (req_addr_i),
+    .s_cpuif_wr_data     (req_wdata_i),
+    .s_cpuif_wr_biten    (req_wmask_i & there),
+    .s_cpuif_req_stall_wr(),
+    .s_cpuif_req_stall_rd(),
+    .s_cpuif_rd_ack      (rd_ack),
+    .s_cpuif_rd_err      (),
+    .s_cpuif_rd_data     (rdata_o),
+    .s_cpuif_wr_ack      (wr_ack),
+    .s_cpuif_wr_err      (),
+    .hwif_in             (regs_in),
+    .hwif_out            (regs)
+  );
+  assign ack_o = rd_ack || wr_ack;
+
+  // ---------------------------------------------------------------------------------------------
+  // Settings
+  // ---------------------------------------------------------------------------------------------
+  always_comb begin
+    operation_o.opcode = op_e'(regs.OPCODE.VALUE.value);
+    operation_o.ternary = regs.CMD_PARAM.TERNARY.value;
+    operation_o.a = regs.OP_A.VALUE.value;
+    operation_o.b = regs.OP_B.VALUE.value;
+    operation_o.acc = regs.ACC.VALUE.value;
+    operation_o.tile.cfg = {
+      regs.GEMM_CFG.K_WIDE.value,
+      regs.GEMM_CFG.K.value,
+      regs.GEMM_CFG.N_WIDE.value,
+      regs.GEMM_CFG.N.value,
+      regs.GEMM_CFG.M_WIDE.value,
+      regs.GEMM_CFG.LEN.value
+    };
+    operation_o.tile.base = {
+      regs.GEMM_BASE.C_WIDE.value,
+      regs.GEMM_BASE.C.value,
+      regs.GEMM_BASE.B_WIDE.value,
+      regs.GEMM_BASE.B.value,
+      regs.GEMM_BASE.A_WIDE.value,
+      regs.GEMM_BASE.A.value
+    };
+    operation_o.tile.stride = {
+      regs.GEMM_STRIDE.C_WIDE.value,
+      regs.GEMM_STRIDE.C.value,
+      regs.GEMM_STRIDE.B_WIDE.value,
+      regs.GEMM_STRIDE.B.value,
+      regs.GEMM_STRIDE.A_WIDE.value,
+      regs.GEMM_STRIDE.A.value
+    };
+
+    ring_o.base = regs.DESC_BASE.VALUE.value;
+    ring_o.head = regs.DESC_HEAD.VALUE.value;
+    ring_o.tail = regs.DESC_TAIL.VALUE.value;
+    ring_o.timeout = regs.DESC_TIMEOUT.CYCLES.value;
+    ring_o.cq_base = {regs.CQ_BASE.VALUE.value, 4'b0};
+    ring_o.cq_enable = regs.CQ_CTRL.ENABLE.value;
+    ring_o.cq_log2_size = regs.CQ_CTRL.LOG2_SIZE.value;
+    ring_o.cq_tail = regs.CQ_TAIL.VALUE.value;
+  end
+
+  assign descriptor_o    = regs.CMD_PARAM.DESCRIPTOR.value;
+  assign start_o         = regs.CTRL_STATUS.START.value;
+  assign clear_o         = regs.CTRL_STATUS.CLEAR.value;
+  assign clear_perf_o    = regs.PERF_ERRORS.CLEAR.value;
+  assign thermal_o       = regs.PERF_THERMAL_THROTTLE.ADD.swmod;
+  assign entry_irq_o     = regs.CMD_IRQ.ENTRY.value && regs.CMD_IRQ.PER_ENTRY.value;
+
+  // ---------------------------------------------------------------------------------------------
+  // Scratchpad
+  // ---------------------------------------------------------------------------------------------
+  assign scratch_addr_o  = WordW'({regs.SCRATCH_PAGE.PAGE_WIDE.value, req_addr_i[5:2]});
+  assign scratch_write_o = req_i && req_write_i && req_addr_i[7:6] == 2'b10 && !status_i.busy;
+  assign scratch_wdata_o = req_wdata_i;
+  assign scratch_wmask_o = req_wmask_i;
+
+  // ---------------------------------------------------------------------------------------------
+  // What the registers show
+  // ---------------------------------------------------------------------------------------------
+  always_comb begin
+    for (int unsigned i = 0; i < 16; i++) begin
+      regs_in.SCRATCH[i].rd_ack  = regs.SCRATCH[i].req && !regs.SCRATCH[i].req_is_wr;
+      regs_in.SCRATCH[i].wr_ack  = regs.SCRATCH[i].req && regs.SCRATCH[i].req_is_wr;
+      regs_in.SCRATCH[i].rd_data = scratch_rdata_i;
+    end
+
+    regs_in.RESULT.VALUE.next                = status_i.result;
+    regs_in.RESULT_HI.VALUE.next             = status_i.result_hi;
+    regs_in.CTRL_STATUS.BUSY.next            = status_i.busy;
+    regs_in.CTRL_STATUS.DONE.next            = status_i.done;
+    regs_in.CTRL_STATUS.ERROR.next           = status_i.error;
+    regs_in.DEBUG.BUSY_COUNT.next            = status_i.busy_count;
+    regs_in.DEBUG.OPCODE.next                = status_i.opcode;
+    regs_in.DEBUG.GEMM_BUSY.next             = status_i.gemm_busy;
+    regs_in.DEBUG.VECTOR_BUSY.next           = status_i.vector_busy;
+
+    regs_in.DESC_TAIL.VALUE.next             = tail_i;
+    regs_in.DESC_TAIL.VALUE.we               = tail_we_i;
+    regs_in.DESC_TAIL.VALUE.swwel            = status_i.busy;
+    regs_in.DESC_STATUS.EMPTY.next           = status_i.code[0];
+    regs_in.DESC_STATUS.DONE.next            = status_i.code[1];
+    regs_in.DESC_STATUS.ERROR.next           = status_i.code[2];
+    regs_in.DESC_STATUS.TIMEOUT.next         = status_i.code[3];
+    regs_in.DESC_STATUS.RESPONSE.next        = status_i.code[4];
+    regs_in.DESC_STATUS.STREAM.next          = status_i.code[5];
+    regs_in.DESC_STATUS.OWNER.next           = status_i.code[6];
+    regs_in.DESC_STATUS.WRITEBACK.next       = status_i.code[7];
+    regs_in.DESC_STATUS.BUSY.next            = status_i.ring_busy;
+    regs_in.DESC_STATUS.INDEX.next           = status_i.index;
+    regs_in.DESC_STATUS.PENDING.next         = ring_o.head - ring_o.tail;
+
+    regs_in.CQ_BASE.VALUE.swwel              = status_i.busy;
+    regs_in.CQ_CTRL.ENABLE.swwel             = status_i.busy;
+    regs_in.CQ_CTRL.LOG2_SIZE.swwel          = status_i.busy;
+    regs_in.CQ_HEAD.VALUE.next               = status_i.cq_head;
+    regs_in.CMD_IRQ.ENTRY.hwset              = entry_i && regs.CMD_IRQ.PER_ENTRY.value;
+    regs_in.CMD_IRQ.ENTRY.hwclr              = clear_o || started_i;
+    regs_in.CMD_CONFIG.SCRATCH_BYTES.next    = 16'(ScratchBytes);
+
+    regs_in.PERF_CYCLES.VALUE.next           = counters_i.cycles;
+    regs_in.PERF_MACS.VALUE.next             = counters_i.macs;
+    regs_in.PERF_OPS.VALUE.next              = counters_i.ops;
+    regs_in.PERF_ERRORS.COUNT.next           = counters_i.errors;
+    regs_in.PERF_UNSUPPORTED_OPS.VALUE.next  = counters_i.unsupported;
+    regs_in.PERF_STALL_CYCLES.VALUE.next     = counters_i.stalls;
+    regs_in.PERF_SCRATCH_BYTES.VALUE.next    = counters_i.scratch_bytes;
+    regs_in.PERF_THERMAL_THROTTLE.COUNT.next = counters_i.thermal;
+    regs_in.DESC_TIMEOUT_COUNT.VALUE.next    = counters_i.ring_cycles;
+    regs_in.DESC_READ_BEATS.VALUE.next       = counters_i.read_words;
+    regs_in.DESC_BYTES_READ.VALUE.next       = {counters_i.read_words[29:0], 2'b00};
+    regs_in.DESC_WRITE_BEATS.VALUE.next      = counters_i.write_words;
+    regs_in.DESC_BYTES_WRITTEN.VALUE.next    = {counters_i.write_words[29:0], 2'b00};
+  end
+
+endmodule
