@@ -47,6 +47,7 @@ class ModelBus:
         sram: (config.sram_bytes,) uint8, changed in place; zeros of its own if not given.
         scratch_bytes: size of the command port's scratchpad.
         fifo_bytes: size of the stream buffer, as CONFIG1 tells it.
+        faults: the same memory as the command port shall see it; by default one without faults.
 
     Attributes:
         faults: the memory as the command port sees it, where faults can be placed.
@@ -62,6 +63,7 @@ class ModelBus:
         sram: npt.NDArray[np.uint8] | None = None,
         scratch_bytes: int = 64,
         fifo_bytes: int = 32768,
+        faults: FaultyMemory | None = None,
     ) -> None:
         """Begin as after a reset."""
         self._config = config or ChipConfig()
@@ -70,7 +72,7 @@ class ModelBus:
         if sram is None:
             sram = np.zeros(self._config.sram_bytes, np.uint8)
         self._sequencer = Sequencer(self._config, memory, sram)
-        self.faults = FaultyMemory(memory)
+        self.faults = FaultyMemory(memory) if faults is None else faults
         self.port = CommandPort(
             self.faults, scratch_bytes=scratch_bytes, launch=self._sequencer.launch
         )

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from golden.command import EndlessWaitError, ProgramEnd, Region
+from golden.command import EndlessWaitError, Launch, ProgramEnd, Region
 from golden.command.descriptor import Program
 from npu.regs import CmdOp, CmdReg
 from tests.python.command_bench import (
@@ -37,9 +37,9 @@ GEMM = CmdOp.GEMM_S8
 ADD = scalar(CmdOp.ADD, 1, 2)
 
 
-def _shaped(shape: tuple[int, int, int] = FULL, **options: int) -> Bench:
+def _shaped(shape: tuple[int, int, int] = FULL, launch: Launch | None = None) -> Bench:
     """Return a bench whose tile registers and scratchpad are filled."""
-    bench = Bench(**options)
+    bench = Bench(launch=launch)
     bench.shape(shape)
     bench.scratch(bytes(range(100, 164)))
     return bench
@@ -384,6 +384,19 @@ def test_protection() -> None:
     bench.memory.regions = []
     bench.memory.silent_reads = True
     assert bench.run() == 0x14
+
+
+def test_a_silent_place() -> None:
+    """0x0C where nothing answers, even if the next start does not go there, until it has."""
+    bench = _shaped()
+    bench.memory.silent = [(TARGET + 20, TARGET + 20)]
+    assert bench.run(scalar(GEMM, 0, TARGET, flags=WRITEBACK)) == TIMEOUT
+    assert bench.port.undefined == [(TARGET, 16), (TARGET + 16, 8)]
+    bench.write(CmdReg.DESC_TAIL, 1)
+    assert bench.run(ADD) == TIMEOUT
+    assert bench.field("DESC_STATUS_INDEX") == 1
+    bench.memory.silent.clear()
+    assert bench.run() == DONE
 
 
 @pytest.mark.parametrize("silent", ["reads", "writes"])

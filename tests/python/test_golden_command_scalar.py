@@ -122,7 +122,8 @@ def test_fp8_values() -> None:
 
 def _fp8_values() -> npt.NDArray[np.int64]:
     numbers = np.arange(256, dtype=np.uint8).view(ml_dtypes.float8_e4m3fn).astype(np.float64)
-    return np.trunc(np.nan_to_num(numbers) * 256).astype(np.int64)
+    values: npt.NDArray[np.int64] = np.trunc(np.nan_to_num(numbers) * 256).astype(np.int64)
+    return values
 
 
 def test_fp8_pairs() -> None:
