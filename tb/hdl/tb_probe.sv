@@ -6,7 +6,8 @@
 // the shared file on request, and shows opcodes for waveforms.
 
 module tb_probe #(
-  parameter int unsigned SramKiB = 256
+  parameter int unsigned SramKiB   = 256,
+  parameter bit          EnableCmd = 1'b1
 ) (
   input logic        clk_i,
   input logic        rst_ni,
@@ -20,7 +21,12 @@ module tb_probe #(
   output logic [ 5:0]       engine_stall_o,
   output logic [ 5:0][31:0] engine_instr_o,
   output logic [31:0]       last_dispatched_o,
-  output logic              barrier_wait_o
+  output logic              barrier_wait_o,
+
+  output logic cmd_start_o,      // strobe of a start of the command port
+  output logic cmd_ring_o,       // it starts the ring
+  output logic cmd_irq_o,
+  output logic cmd_soft_reset_o
 );
   import tb_pkg::*;
 
@@ -54,6 +60,22 @@ module tb_probe #(
       tb_top.dut.u_core.u_seq.u_dispatch.entry_valid_i && !tb_top.dut.u_core.instr_o &&
       tb_top.dut.u_core.u_seq.u_dispatch.word.opcode == npu_isa_pkg::OpBarrier;
 
+  // The command port; `cmd_op` is the operation last handed to its unit, for waveforms
+  logic [3:0] cmd_op;
+
+  if (EnableCmd) begin : gen_cmd
+    assign cmd_start_o = tb_top.dut.gen_cmd.u_cmd.u_control.start_i;
+    assign cmd_ring_o  = tb_top.dut.gen_cmd.u_cmd.u_control.descriptor_i;
+    assign cmd_irq_o   = tb_top.dut.gen_cmd.u_cmd.irq_o;
+    assign cmd_op      = tb_top.dut.gen_cmd.u_cmd.u_unit.opcode_o;
+  end else begin : gen_no_cmd
+    assign cmd_start_o = 1'b0;
+    assign cmd_ring_o  = 1'b0;
+    assign cmd_irq_o   = 1'b0;
+    assign cmd_op      = '0;
+  end
+  assign cmd_soft_reset_o = tb_top.dut.soft_reset;
+
   logic [NumPorts-1:0] sram_wr_fire;
   logic [NumPorts-1:0][15:0] sram_wr_addr;
   logic [NumPorts-1:0][127:0] sram_wr_data;
@@ -80,7 +102,9 @@ module tb_probe #(
   // Logs
   // -----------------------------------------------------------------------------------------------
   logic irq_q = 1'b0;
+  logic cmd_irq_q = 1'b0;
   always_ff @(posedge clk_i) irq_q <= irq_i;
+  always_ff @(posedge clk_i) cmd_irq_q <= cmd_irq_o;
 
   always_ff @(posedge clk_i) begin
     if (rst_ni && log_i) begin
@@ -103,6 +127,8 @@ module tb_probe #(
       end
       if (started) tb_log_trace(cycle_i, TraceStart, 0, '0, '0);
       if (irq_i && !irq_q) tb_log_trace(cycle_i, TraceInterrupt, 0, '0, '0);
+      if (cmd_start_o) tb_log_trace(cycle_i, TraceCmdStart, 0, '0, '0);
+      if (cmd_irq_o && !cmd_irq_q) tb_log_trace(cycle_i, TraceCmdInterrupt, 0, '0, '0);
     end
   end
 

@@ -332,8 +332,14 @@ module tb_top #(
   logic barrier_wait;
   logic sync = 1'b0;  // on a rising edge SRAM is copied out and the logs are flushed
 
+  logic cmd_start;
+  logic cmd_ring;
+  logic cmd_irq;
+  logic cmd_soft_reset;
+
   tb_probe #(
-    .SramKiB(SramKiB)
+    .SramKiB  (SramKiB),
+    .EnableCmd(EnableCmd)
   ) u_probe (
     .clk_i            (clk),
     .rst_ni           (rst_n),
@@ -346,7 +352,45 @@ module tb_top #(
     .engine_stall_o   (engine_stall),
     .engine_instr_o   (engine_instr),
     .last_dispatched_o(last_dispatched),
-    .barrier_wait_o   (barrier_wait)
+    .barrier_wait_o   (barrier_wait),
+    .cmd_start_o      (cmd_start),
+    .cmd_ring_o       (cmd_ring),
+    .cmd_irq_o        (cmd_irq),
+    .cmd_soft_reset_o (cmd_soft_reset)
+  );
+
+  // What the command port's own counters are held against
+  logic [31:0] cmd_cycles;
+  logic [31:0] cmd_ring_cycles;
+  logic [31:0] cmd_owed_cycles;
+  logic [31:0] cmd_reads;
+  logic [31:0] cmd_writes;
+
+  cmd_monitor u_cmd_monitor (
+    .clk_i        (clk),
+    .rst_ni       (rst_n),
+    .start_i      (cmd_start),
+    .ring_i       (cmd_ring),
+    .irq_i        (cmd_irq),
+    .soft_reset_i (cmd_soft_reset),
+    .arvalid_i    (M_AXI_ARVALID),
+    .arid_i       (M_AXI_ARID),
+    .arready_i    (arready),
+    .rvalid_i     (rvalid),
+    .rid_i        (rid),
+    .rready_i     (M_AXI_RREADY),
+    .rlast_i      (rlast),
+    .awvalid_i    (M_AXI_AWVALID),
+    .awid_i       (M_AXI_AWID),
+    .awready_i    (awready),
+    .bvalid_i     (bvalid),
+    .bid_i        (bid),
+    .bready_i     (M_AXI_BREADY),
+    .cycles_o     (cmd_cycles),
+    .ring_cycles_o(cmd_ring_cycles),
+    .owed_cycles_o(cmd_owed_cycles),
+    .reads_o      (cmd_reads),
+    .writes_o     (cmd_writes)
   );
 
 endmodule

@@ -389,24 +389,6 @@ async def test_cmd_faults_regions(dut: Dut) -> None:
     await session.compare()
 
 
-@cocotb.test
-async def test_cmd_faults_parameter_stream(dut: Dut) -> None:
-    """The parameter stream in use cannot be written, neither by results nor by records."""
-    session = await Session.start(dut)
-    await session.bus.write32(SEQ_BASE + SeqReg.DDR_BASE_WGT, TARGET + 0x40)
-    await session.bus.write32(SEQ_BASE + SeqReg.STREAM_LEN, 0x80)
-    for offset in (0x38, 0x3C, 0x40, 0x80, 0xBC, 0xC0):
-        made = Descriptor(0, 1, 2, writeback=True, extension=Extension(TARGET + offset))
-        if 0x3C <= offset < 0xC0:
-            await _fails(session, f"writeback at {offset:#x}", WRITE, made, 1, 1)
-        else:
-            assert await session.run(made)
-    await session.use_records(2, TARGET + 0x30)
-    assert await session.run(*_good(session, 1))
-    await _fails(session, "record", WRITE, _good(session, 1)[0], 0, 0)
-    await session.compare()
-
-
 # --------------------------------------------------------------------------------------------------
 # Silence
 # --------------------------------------------------------------------------------------------------
