@@ -18,24 +18,32 @@ module npu_core
   input logic rst_ni,
 
   // Control
-  input  logic              start_i,
-  input  logic              abort_i,
-  input  logic              soft_reset_i,
-  input  mem_addr_t         ucode_base_i,
-  input  logic       [31:0] ucode_length_i,
-  input  mem_addr_t         stream_base_i,
-  input  logic       [31:0] stream_length_i,
-  input  logic       [ 4:0] stream_limit_i,
-  input  machine_t          start_regs_i,
-  input  region_t           regions_i      [NumRegions],
-  input  logic       [23:0] timeout_i,
-  output logic              started_o,
-  output logic              busy_o,
-  output logic              done_o,
-  output logic              finish_o,
-  output logic              failed_o,
-  output fault_t            error_o,
-  output generated_t        generated_o,
+  input logic start_i,
+  input logic abort_i,
+  input logic soft_reset_i,
+  input mem_addr_t ucode_base_i,
+  input logic [31:0] ucode_length_i,
+  input mem_addr_t stream_base_i,
+  input logic [31:0] stream_length_i,
+  input logic [4:0] stream_limit_i,
+  input machine_t start_regs_i,
+  input region_t regions_i[NumRegions],
+  input logic [23:0] timeout_i,
+  output mem_addr_t stream_base_o,  // the stream in use; of length 0 while there is none
+  output logic [31:0] stream_length_o,
+  output logic started_o,
+  output logic busy_o,
+  output logic done_o,
+  output logic finish_o,
+  output logic failed_o,
+  output fault_t error_o,
+  output generated_t generated_o,
+
+  // Programs of the command port
+  input  logic                 launch_valid_i,
+  output logic                 launch_ready_o,
+  input  npu_cmd_pkg::launch_t launch_i,
+  output logic                 launch_end_o,
 
   // Events to count
   output logic [          11:0] macs_o,
@@ -45,31 +53,8 @@ module npu_core
   output logic [NumEngines-1:0] engine_stall_o,
 
   // Memory port
-  output logic             m_axi_arvalid_o,
-  input  logic             m_axi_arready_i,
-  output logic      [ 3:0] m_axi_arid_o,
-  output mem_addr_t        m_axi_araddr_o,
-  output logic      [ 7:0] m_axi_arlen_o,
-  input  logic             m_axi_rvalid_i,
-  output logic             m_axi_rready_o,
-  input  logic      [ 3:0] m_axi_rid_i,
-  input  word_t            m_axi_rdata_i,
-  input  logic      [ 1:0] m_axi_rresp_i,
-  input  logic             m_axi_rlast_i,
-  output logic             m_axi_awvalid_o,
-  input  logic             m_axi_awready_i,
-  output logic      [ 3:0] m_axi_awid_o,
-  output mem_addr_t        m_axi_awaddr_o,
-  output logic      [ 7:0] m_axi_awlen_o,
-  output logic             m_axi_wvalid_o,
-  input  logic             m_axi_wready_i,
-  output word_t            m_axi_wdata_o,
-  output logic      [15:0] m_axi_wstrb_o,
-  output logic             m_axi_wlast_o,
-  input  logic             m_axi_bvalid_i,
-  output logic             m_axi_bready_o,
-  input  logic      [ 3:0] m_axi_bid_i,
-  input  logic      [ 1:0] m_axi_bresp_i
+  output npu_axi_pkg::axi_req_t axi_req_o,
+  input  npu_axi_pkg::axi_rsp_t axi_rsp_i
 );
 
   localparam int unsigned SramWords = SramKiB * 1024 / WordBytes;
@@ -87,11 +72,9 @@ module npu_core
   // ---------------------------------------------------------------------------------------------
   mem_req_t rd_req[NumRd], wr_req[1];
   logic rd_ready[NumRd], r_valid[NumRd], wr_ready[1], w_ready[1], b_valid[1];
-  word_t             r_data;
-  mem_wdata_t        w             [1];
-  mem_addr_t         stream_base;
-  logic       [31:0] stream_length;
-  fault_t            port_fault;
+  word_t      r_data;
+  mem_wdata_t w          [1];
+  fault_t     port_fault;
 
   npu_mem_port #(
     .NumRd    (NumRd),
@@ -111,77 +94,78 @@ module npu_core
     .w_ready_o      (w_ready),
     .b_valid_o      (b_valid),
     .regions_i,
-    .stream_base_i  (stream_base),
-    .stream_length_i(stream_length),
+    .stream_base_i  (stream_base_o),
+    .stream_length_i(stream_length_o),
     .timeout_i,
     .drain_i        (drain),
     .idle_o         (bus_idle),
     .stuck_o        (bus_stuck),
     .fault_o        (port_fault),
-    .m_axi_arvalid_o,
-    .m_axi_arready_i,
-    .m_axi_arid_o,
-    .m_axi_araddr_o,
-    .m_axi_arlen_o,
-    .m_axi_rvalid_i,
-    .m_axi_rready_o,
-    .m_axi_rid_i,
-    .m_axi_rdata_i,
-    .m_axi_rresp_i,
-    .m_axi_rlast_i,
-    .m_axi_awvalid_o,
-    .m_axi_awready_i,
-    .m_axi_awid_o,
-    .m_axi_awaddr_o,
-    .m_axi_awlen_o,
-    .m_axi_wvalid_o,
-    .m_axi_wready_i,
-    .m_axi_wdata_o,
-    .m_axi_wstrb_o,
-    .m_axi_wlast_o,
-    .m_axi_bvalid_i,
-    .m_axi_bready_o,
-    .m_axi_bid_i,
-    .m_axi_bresp_i
+    .m_axi_arvalid_o(axi_req_o.arvalid),
+    .m_axi_arready_i(axi_rsp_i.arready),
+    .m_axi_arid_o   (axi_req_o.arid),
+    .m_axi_araddr_o (axi_req_o.araddr),
+    .m_axi_arlen_o  (axi_req_o.arlen),
+    .m_axi_rvalid_i (axi_rsp_i.rvalid),
+    .m_axi_rready_o (axi_req_o.rready),
+    .m_axi_rid_i    (axi_rsp_i.rid),
+    .m_axi_rdata_i  (axi_rsp_i.rdata),
+    .m_axi_rresp_i  (axi_rsp_i.rresp),
+    .m_axi_rlast_i  (axi_rsp_i.rlast),
+    .m_axi_awvalid_o(axi_req_o.awvalid),
+    .m_axi_awready_i(axi_rsp_i.awready),
+    .m_axi_awid_o   (axi_req_o.awid),
+    .m_axi_awaddr_o (axi_req_o.awaddr),
+    .m_axi_awlen_o  (axi_req_o.awlen),
+    .m_axi_wvalid_o (axi_req_o.wvalid),
+    .m_axi_wready_i (axi_rsp_i.wready),
+    .m_axi_wdata_o  (axi_req_o.wdata),
+    .m_axi_wstrb_o  (axi_req_o.wstrb),
+    .m_axi_wlast_o  (axi_req_o.wlast),
+    .m_axi_bvalid_i (axi_rsp_i.bvalid),
+    .m_axi_bready_o (axi_req_o.bready),
+    .m_axi_bid_i    (axi_rsp_i.bid),
+    .m_axi_bresp_i  (axi_rsp_i.bresp)
   );
 
-  assign stream_beat_o = m_axi_rvalid_i && m_axi_rid_i == {1'b0, EngStream};
+  assign stream_beat_o = axi_rsp_i.rvalid && axi_rsp_i.rid == {1'b0, EngStream};
 
   // ---------------------------------------------------------------------------------------------
   // Program control
   // ---------------------------------------------------------------------------------------------
   logic seq_end;
-  fault_t seq_fault, mem_fault, engine_fault;
-  instr_idx_t last_instr;
-  mem_addr_t  ucode_base_q;
+  fault_t seq_fault, engine_fault;
+  instr_idx_t        last_instr;
+  mem_addr_t         ucode_base;
+  logic       [31:0] ucode_length;
+  machine_t          start_regs;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) ucode_base_q <= '0;
-    else if (start) ucode_base_q <= ucode_base_i;
-  end
-
-  // A fault of the fetch names the word that could not be had.
-  always_comb begin
-    mem_fault = port_fault;
-    if (port_fault.engine == EngSeq) mem_fault.instr = (port_fault.addr - ucode_base_q) >> 4;
-    if (!port_fault.valid) mem_fault = engine_fault;
-  end
-
-  npu_run_ctrl u_run_ctrl (
+  npu_program u_program (
     .clk_i,
     .rst_ni,
     .start_i,
     .abort_i,
     .soft_reset_i,
-    .end_i       (seq_end),
-    .end_fault_i (seq_fault),
-    .mem_fault_i (mem_fault),
-    .last_instr_i(last_instr),
-    .start_o     (start),
-    .drain_o     (drain),
-    .bus_idle_i  (bus_idle),
-    .bus_stuck_i (bus_stuck),
-    .core_rst_no (core_rst_n),
+    .ucode_base_i,
+    .ucode_length_i,
+    .start_regs_i,
+    .launch_valid_i,
+    .launch_ready_o,
+    .launch_i,
+    .launch_end_o,
+    .start_o       (start),
+    .ucode_base_o  (ucode_base),
+    .ucode_length_o(ucode_length),
+    .start_regs_o  (start_regs),
+    .end_i         (seq_end),
+    .end_fault_i   (seq_fault),
+    .port_fault_i  (port_fault),
+    .engine_fault_i(engine_fault),
+    .last_instr_i  (last_instr),
+    .drain_o       (drain),
+    .bus_idle_i    (bus_idle),
+    .bus_stuck_i   (bus_stuck),
+    .core_rst_no   (core_rst_n),
     .busy_o,
     .done_o,
     .finish_o,
@@ -216,10 +200,10 @@ module npu_core
     .rst_ni        (core_rst_n),
     .start_i       (start),
     .stop_i        (drain || abort_i),
-    .ucode_base_i,
-    .ucode_length_i,
+    .ucode_base_i  (ucode_base),
+    .ucode_length_i(ucode_length),
     .stream_length_i,
-    .start_regs_i,
+    .start_regs_i  (start_regs),
     .rd_req_o      (rd_req[RdUcode]),
     .rd_ready_i    (rd_ready[RdUcode]),
     .r_valid_i     (r_valid[RdUcode]),
@@ -267,8 +251,8 @@ module npu_core
     .base_i        (stream_base_i),
     .length_i      (stream_length_i),
     .limit_i       (stream_limit_i),
-    .base_o        (stream_base),
-    .length_o      (stream_length),
+    .base_o        (stream_base_o),
+    .length_o      (stream_length_o),
     .ticket_valid_i(ticket_valid),
     .ticket_ready_o(ticket_ready),
     .ticket_i      (ticket),

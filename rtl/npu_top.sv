@@ -6,11 +6,13 @@
 module npu_top
   import npu_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16,   // rows and columns of the systolic array
-  parameter int unsigned SramKiB  = 256,
-  parameter int unsigned AccRows  = 128,  // rows of an accumulator bank
-  parameter int unsigned FifoKiB  = 32,   // parameter stream FIFO
-  parameter int unsigned NormMax  = 8192  // longest row of a norm
+  parameter int unsigned ArrayDim = 16,  // rows and columns of the systolic array
+  parameter int unsigned SramKiB = 256,
+  parameter int unsigned AccRows = 128,  // rows of an accumulator bank
+  parameter int unsigned FifoKiB = 32,  // parameter stream FIFO
+  parameter int unsigned NormMax = 8192,  // longest row of a norm
+  parameter bit EnableCmd = 1'b1,  // the command port
+  parameter int unsigned CmdScratchBytes = 64  // its scratchpad: 64, 128 or 256
 ) (
   input  logic clk_i,
   input  logic rst_ni,
@@ -83,6 +85,19 @@ module npu_top
   logic instr, stream_beat;
   logic [NumEngines-1:0] engine_busy, engine_stall;
 
+  // Memory: of the core, of the chip
+  npu_axi_pkg::axi_req_t core_req, bus_req;
+  npu_axi_pkg::axi_rsp_t core_rsp, bus_rsp;
+
+  // Command port
+  logic cmd_req, cmd_write, cmd_ack, cmd_irq;
+  logic [7:0] cmd_addr;
+  logic [31:0] cmd_wdata, cmd_wmask, cmd_rdata;
+  logic launch_valid, launch_ready, launch_end;
+  npu_cmd_pkg::launch_t        launch;
+  mem_addr_t                   used_base;
+  logic                 [31:0] used_length;
+
   npu_host #(
     .ArrayDim(ArrayDim),
     .SramKiB (SramKiB),
@@ -110,6 +125,14 @@ module npu_top
     .s_axil_rdata_o,
     .s_axil_rresp_o,
     .irq_o,
+    .cmd_req_o      (cmd_req),
+    .cmd_write_o    (cmd_write),
+    .cmd_addr_o     (cmd_addr),
+    .cmd_wdata_o    (cmd_wdata),
+    .cmd_wmask_o    (cmd_wmask),
+    .cmd_ack_i      (cmd_ack),
+    .cmd_rdata_i    (cmd_rdata),
+    .cmd_irq_i      (cmd_irq),
     .start_o        (start),
     .abort_o        (abort),
     .soft_reset_o   (soft_reset),
@@ -130,8 +153,8 @@ module npu_top
     .generated_i    (generated),
     .macs_i         (macs),
     .instr_i        (instr),
-    .read_beat_i    (m_axi_rvalid_i && m_axi_rready_o),
-    .write_beat_i   (m_axi_wvalid_o && m_axi_wready_i),
+    .read_beat_i    (core_rsp.rvalid && core_req.rready),
+    .write_beat_i   (core_req.wvalid && core_rsp.wready),
     .stream_beat_i  (stream_beat),
     .engine_busy_i  (engine_busy),
     .engine_stall_i (engine_stall)
@@ -157,6 +180,8 @@ module npu_top
     .start_regs_i   (start_regs),
     .regions_i      (regions),
     .timeout_i      (timeout),
+    .stream_base_o  (used_base),
+    .stream_length_o(used_length),
     .started_o      (started),
     .busy_o         (busy),
     .done_o         (done),
@@ -164,41 +189,105 @@ module npu_top
     .failed_o       (failed),
     .error_o        (error),
     .generated_o    (generated),
+    .launch_valid_i (launch_valid),
+    .launch_ready_o (launch_ready),
+    .launch_i       (launch),
+    .launch_end_o   (launch_end),
     .macs_o         (macs),
     .instr_o        (instr),
     .stream_beat_o  (stream_beat),
     .engine_busy_o  (engine_busy),
     .engine_stall_o (engine_stall),
-    .m_axi_arvalid_o,
-    .m_axi_arready_i,
-    .m_axi_arid_o,
-    .m_axi_araddr_o,
-    .m_axi_arlen_o,
-    .m_axi_rvalid_i,
-    .m_axi_rready_o,
-    .m_axi_rid_i,
-    .m_axi_rdata_i,
-    .m_axi_rresp_i,
-    .m_axi_rlast_i,
-    .m_axi_awvalid_o,
-    .m_axi_awready_i,
-    .m_axi_awid_o,
-    .m_axi_awaddr_o,
-    .m_axi_awlen_o,
-    .m_axi_wvalid_o,
-    .m_axi_wready_i,
-    .m_axi_wdata_o,
-    .m_axi_wstrb_o,
-    .m_axi_wlast_o,
-    .m_axi_bvalid_i,
-    .m_axi_bready_o,
-    .m_axi_bid_i,
-    .m_axi_bresp_i
+    .axi_req_o      (core_req),
+    .axi_rsp_i      (core_rsp)
   );
 
-  assign m_axi_arsize_o  = SizeWord;
+  // ---------------------------------------------------------------------------------------------
+  // Command port
+  // ---------------------------------------------------------------------------------------------
+  if (EnableCmd) begin : gen_cmd
+    npu_axi_pkg::axi_req_t port_req;
+    npu_axi_pkg::axi_rsp_t port_rsp;
+
+    npu_cmd #(
+      .ScratchBytes(CmdScratchBytes)
+    ) u_cmd (
+      .clk_i,
+      .rst_ni,
+      .req_i          (cmd_req),
+      .req_write_i    (cmd_write),
+      .req_addr_i     (cmd_addr),
+      .req_wdata_i    (cmd_wdata),
+      .req_wmask_i    (cmd_wmask),
+      .ack_o          (cmd_ack),
+      .rdata_o        (cmd_rdata),
+      .irq_o          (cmd_irq),
+      .soft_reset_i   (soft_reset),
+      .regions_i      (regions),
+      .stream_base_i  (used_base),
+      .stream_length_i(used_length),
+      .launch_valid_o (launch_valid),
+      .launch_ready_i (launch_ready),
+      .launch_o       (launch),
+      .launch_end_i   (launch_end),
+      .launch_error_i (error),
+      .launch_count_i (generated.outcnt),
+      .axi_req_o      (port_req),
+      .axi_rsp_i      (port_rsp)
+    );
+
+    npu_axi_mux u_mux (
+      .clk_i,
+      .rst_ni,
+      .core_req_i(core_req),
+      .core_rsp_o(core_rsp),
+      .cmd_req_i (port_req),
+      .cmd_rsp_o (port_rsp),
+      .bus_req_o (bus_req),
+      .bus_rsp_i (bus_rsp)
+    );
+  end else begin : gen_no_cmd
+    assign cmd_ack      = 1'b1;
+    assign cmd_rdata    = '0;
+    assign cmd_irq      = 1'b0;
+    assign launch_valid = 1'b0;
+    assign launch       = '0;
+    assign bus_req      = core_req;
+    assign core_rsp     = bus_rsp;
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Memory
+  // ---------------------------------------------------------------------------------------------
+  assign m_axi_arvalid_o = bus_req.arvalid;
+  assign m_axi_arid_o = bus_req.arid;
+  assign m_axi_araddr_o = bus_req.araddr;
+  assign m_axi_arlen_o = bus_req.arlen;
+  assign m_axi_rready_o = bus_req.rready;
+  assign m_axi_awvalid_o = bus_req.awvalid;
+  assign m_axi_awid_o = bus_req.awid;
+  assign m_axi_awaddr_o = bus_req.awaddr;
+  assign m_axi_awlen_o = bus_req.awlen;
+  assign m_axi_wvalid_o = bus_req.wvalid;
+  assign m_axi_wdata_o = bus_req.wdata;
+  assign m_axi_wstrb_o = bus_req.wstrb;
+  assign m_axi_wlast_o = bus_req.wlast;
+  assign m_axi_bready_o = bus_req.bready;
+  assign m_axi_arsize_o = SizeWord;
   assign m_axi_arburst_o = BurstIncr;
-  assign m_axi_awsize_o  = SizeWord;
+  assign m_axi_awsize_o = SizeWord;
   assign m_axi_awburst_o = BurstIncr;
+
+  assign bus_rsp.arready = m_axi_arready_i;
+  assign bus_rsp.rvalid = m_axi_rvalid_i;
+  assign bus_rsp.rid = m_axi_rid_i;
+  assign bus_rsp.rdata = m_axi_rdata_i;
+  assign bus_rsp.rresp = m_axi_rresp_i;
+  assign bus_rsp.rlast = m_axi_rlast_i;
+  assign bus_rsp.awready = m_axi_awready_i;
+  assign bus_rsp.wready = m_axi_wready_i;
+  assign bus_rsp.bvalid = m_axi_bvalid_i;
+  assign bus_rsp.bid = m_axi_bid_i;
+  assign bus_rsp.bresp = m_axi_bresp_i;
 
 endmodule

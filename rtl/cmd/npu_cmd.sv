@@ -38,31 +38,8 @@ module npu_cmd
   input  logic    [31:0] launch_count_i,  // with launch_end_i
 
   // Memory port
-  output logic             m_axi_arvalid_o,
-  input  logic             m_axi_arready_i,
-  output logic      [ 3:0] m_axi_arid_o,
-  output mem_addr_t        m_axi_araddr_o,
-  output logic      [ 7:0] m_axi_arlen_o,
-  input  logic             m_axi_rvalid_i,
-  output logic             m_axi_rready_o,
-  input  logic      [ 3:0] m_axi_rid_i,
-  input  word_t            m_axi_rdata_i,
-  input  logic      [ 1:0] m_axi_rresp_i,
-  input  logic             m_axi_rlast_i,
-  output logic             m_axi_awvalid_o,
-  input  logic             m_axi_awready_i,
-  output logic      [ 3:0] m_axi_awid_o,
-  output mem_addr_t        m_axi_awaddr_o,
-  output logic      [ 7:0] m_axi_awlen_o,
-  output logic             m_axi_wvalid_o,
-  input  logic             m_axi_wready_i,
-  output word_t            m_axi_wdata_o,
-  output logic      [15:0] m_axi_wstrb_o,
-  output logic             m_axi_wlast_o,
-  input  logic             m_axi_bvalid_i,
-  output logic             m_axi_bready_o,
-  input  logic      [ 3:0] m_axi_bid_i,
-  input  logic      [ 1:0] m_axi_bresp_i
+  output npu_axi_pkg::axi_req_t axi_req_o,
+  input  npu_axi_pkg::axi_rsp_t axi_rsp_i
 );
 
   localparam int unsigned ByteW = $clog2(ScratchBytes);
@@ -265,31 +242,8 @@ module npu_cmd
     .regions_i,
     .stream_base_i,
     .stream_length_i,
-    .m_axi_arvalid_o,
-    .m_axi_arready_i,
-    .m_axi_arid_o,
-    .m_axi_araddr_o,
-    .m_axi_arlen_o,
-    .m_axi_rvalid_i,
-    .m_axi_rready_o,
-    .m_axi_rid_i,
-    .m_axi_rdata_i,
-    .m_axi_rresp_i,
-    .m_axi_rlast_i,
-    .m_axi_awvalid_o,
-    .m_axi_awready_i,
-    .m_axi_awid_o,
-    .m_axi_awaddr_o,
-    .m_axi_awlen_o,
-    .m_axi_wvalid_o,
-    .m_axi_wready_i,
-    .m_axi_wdata_o,
-    .m_axi_wstrb_o,
-    .m_axi_wlast_o,
-    .m_axi_bvalid_i,
-    .m_axi_bready_o,
-    .m_axi_bid_i,
-    .m_axi_bresp_i
+    .axi_req_o,
+    .axi_rsp_i
   );
 
 endmodule

@@ -146,4 +146,72 @@ package npu_cmd_pkg;
     npu_pkg::mem_addr_t base1;
   } launch_t;
 
+  // How a run of the descriptor ring ends, how a descriptor ends: DESC_STATUS[7:0], with CodeDone above
+  localparam logic [7:0] CodeEmpty = 8'h01;
+  localparam logic [7:0] CodeBase = 8'h04;
+  localparam logic [7:0] CodeOperation = 8'h06;  // extension, operation or program
+  localparam logic [7:0] CodeTimeout = 8'h0C;
+  localparam logic [7:0] CodeFetch = 8'h14;
+  localparam logic [7:0] CodeStreamConfig = 8'h24;
+  localparam logic [7:0] CodeStream = 8'h34;
+  localparam logic [7:0] CodeOwner = 8'h44;
+  localparam logic [7:0] CodeWritebackConfig = 8'h84;
+  localparam logic [7:0] CodeWriteback = 8'h94;
+
+  // Bytes of memory that go to the scratchpad before the operation; all are multiples of 4
+  typedef struct packed {
+    npu_pkg::mem_addr_t source;
+    logic [7:0]         offset;
+    logic [5:0]         bytes;
+  } stream_t;
+
+  // A result that goes to memory: rows of words from the scratchpad, or RESULT and RESULT_HI
+  typedef struct packed {
+    npu_pkg::mem_addr_t dest;
+    logic               scalar;
+    logic [7:0]         rows;
+    logic [7:0]         columns;  // words
+    logic [5:0]         first;    // word of the scratchpad
+    logic [5:0]         stride;   // words
+  } writeback_t;
+
+  // Memory of the ring: words of 16 bytes. A request is accepted, or no region permits it; what comes
+  // back is in order.
+  typedef struct packed {
+    logic               valid;
+    npu_pkg::mem_addr_t addr;
+  } read_req_t;
+
+  typedef struct packed {
+    logic           ready;
+    logic           denied;
+    logic           valid;   // of the data
+    logic           error;   // in place of data
+    npu_pkg::word_t data;
+  } read_rsp_t;
+
+  typedef struct packed {
+    logic               valid;
+    npu_pkg::mem_addr_t addr;
+    npu_pkg::word_t     data;
+    logic [15:0]        strb;
+  } write_req_t;
+
+  typedef struct packed {
+    logic ready;
+    logic denied;
+    logic valid;   // of the response
+    logic error;
+  } write_rsp_t;
+
+  // A descriptor, decoded; word 0 alone decides all but the tag
+  typedef struct packed {
+    logic       owner;
+    logic       extended;
+    logic       launch;     // launches one
+    logic       stream;
+    logic       writeback;
+    logic [7:0] tag;
+  } descriptor_t;
+
 endpackage

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The host's view of the chip: register windows behind the AXI4-Lite slave, the interrupt, and the
-// performance counters. The register blocks are generated from the SystemRDL descriptions; windows
-// that do not exist read zero and ignore writes.
+// The host's view of the chip: register windows behind the AXI4-Lite slave, and the registers of the
+// sequencer. Windows that do not exist read zero and ignore writes.
 
 module npu_host
   import npu_pkg::*;
@@ -37,6 +36,16 @@ module npu_host
 
   output logic irq_o,
 
+  // Window of the command port: one access, a pulse, acknowledged in the same cycle or later
+  output logic        cmd_req_o,
+  output logic        cmd_write_o,
+  output logic [ 7:0] cmd_addr_o,
+  output logic [31:0] cmd_wdata_o,
+  output logic [31:0] cmd_wmask_o,
+  input  logic        cmd_ack_i,
+  input  logic [31:0] cmd_rdata_i,
+  input  logic        cmd_irq_i,
+
   // To and from the core
   output logic              start_o,
   output logic              abort_o,
@@ -67,15 +76,14 @@ module npu_host
   input logic [NumEngines-1:0] engine_stall_i
 );
 
-  localparam logic [7:0] ChipMajor = 8'd0;
-  localparam logic [7:0] ChipMinor = 8'd1;
+  localparam logic [3:0] CmdWindow = 4'h0;
   localparam logic [3:0] SeqWindow = 4'h1;
   localparam logic [3:0] ChipWindow = 4'h3;
 
   logic req, req_write, ack, seq_ack, chip_ack;
   logic [11:0] req_addr;
   logic [31:0] req_wdata, req_wmask, rdata, seq_rdata, chip_rdata;
-  logic seq_rd_ack, seq_wr_ack, chip_rd_ack, chip_wr_ack, in_seq, in_chip;
+  logic seq_rd_ack, seq_wr_ack, in_cmd, in_seq, in_chip;
 
   npu_axil_slave u_slave (
     .clk_i,
@@ -106,12 +114,19 @@ module npu_host
     .rdata_i    (rdata)
   );
 
-  assign in_seq   = req_addr[11:8] == SeqWindow;
-  assign in_chip  = req_addr[11:8] == ChipWindow;
-  assign seq_ack  = seq_rd_ack || seq_wr_ack;
-  assign chip_ack = chip_rd_ack || chip_wr_ack;
-  assign ack      = in_seq ? seq_ack : in_chip ? chip_ack : 1'b1;
-  assign rdata    = in_seq ? seq_rdata : in_chip ? chip_rdata : '0;
+  assign in_cmd  = req_addr[11:8] == CmdWindow;
+  assign in_seq  = req_addr[11:8] == SeqWindow;
+  assign in_chip = req_addr[11:8] == ChipWindow;
+  assign seq_ack = seq_rd_ack || seq_wr_ack;
+
+  always_comb begin
+    unique case (1'b1)
+      in_cmd:  {ack, rdata} = {cmd_ack_i, cmd_rdata_i};
+      in_seq:  {ack, rdata} = {seq_ack, seq_rdata};
+      in_chip: {ack, rdata} = {chip_ack, chip_rdata};
+      default: {ack, rdata} = {1'b1, 32'b0};
+    endcase
+  end
 
   // ---------------------------------------------------------------------------------------------
   // Window 0x100: sequencer
@@ -191,128 +206,45 @@ module npu_host
   // ---------------------------------------------------------------------------------------------
   // Window 0x300: chip
   // ---------------------------------------------------------------------------------------------
-  npu_chip_regs_pkg::npu_chip_regs__in_t  chip_in;
-  npu_chip_regs_pkg::npu_chip_regs__out_t chip_out;
-  logic [63:0] cycles, macs;
-  logic [31:0] instrs, read_beats, write_beats, stream_beats;
-  logic [31:0] busy[NumEngines], stall[NumEngines];
-
-  npu_chip_regs u_chip_regs (
-    .clk                 (clk_i),
-    .arst_n              (rst_ni),
-    .s_cpuif_req         (req && in_chip),
-    .s_cpuif_req_is_wr   (req_write),
-    .s_cpuif_addr        (req_addr[7:0]),
-    .s_cpuif_wr_data     (req_wdata),
-    .s_cpuif_wr_biten    (req_wmask),
-    .s_cpuif_req_stall_wr(),
-    .s_cpuif_req_stall_rd(),
-    .s_cpuif_rd_ack      (chip_rd_ack),
-    .s_cpuif_rd_err      (),
-    .s_cpuif_rd_data     (chip_rdata),
-    .s_cpuif_wr_ack      (chip_wr_ack),
-    .s_cpuif_wr_err      (),
-    .hwif_in             (chip_in),
-    .hwif_out            (chip_out)
-  );
-
-  npu_perf u_perf (
+  npu_chip_window #(
+    .ArrayDim(ArrayDim),
+    .SramKiB (SramKiB),
+    .AccRows (AccRows),
+    .FifoKiB (FifoKiB),
+    .NormMax (NormMax)
+  ) u_chip (
     .clk_i,
     .rst_ni,
-    .clear_i       (chip_out.PERF_CTRL.CLEAR.value || started_i),
-    .run_i         (busy_i),
+    .req_i      (req && in_chip),
+    .req_write_i(req_write),
+    .req_addr_i (req_addr[7:0]),
+    .req_wdata_i(req_wdata),
+    .req_wmask_i(req_wmask),
+    .ack_o      (chip_ack),
+    .rdata_o    (chip_rdata),
+    .irq_o,
+    .cmd_irq_i,
+    .regions_o,
+    .timeout_o,
+    .started_i,
+    .busy_i,
+    .finish_i,
     .macs_i,
     .instr_i,
     .read_beat_i,
     .write_beat_i,
     .stream_beat_i,
-    .busy_i        (engine_busy_i),
-    .stall_i       (engine_stall_i),
-    .cycles_o      (cycles),
-    .macs_o        (macs),
-    .instrs_o      (instrs),
-    .read_beats_o  (read_beats),
-    .write_beats_o (write_beats),
-    .stream_beats_o(stream_beats),
-    .busy_o        (busy),
-    .stall_o       (stall)
+    .engine_busy_i,
+    .engine_stall_i
   );
 
-  always_comb begin
-    chip_in.VERSION.ISA.next          = IsaVersion;
-    chip_in.VERSION.CHIP_MINOR.next   = ChipMinor;
-    chip_in.VERSION.CHIP_MAJOR.next   = ChipMajor;
-    chip_in.CONFIG0.ARRAY_DIM.next    = 8'(ArrayDim);
-    chip_in.CONFIG0.SRAM_KIB.next     = 16'(SramKiB);
-    chip_in.CONFIG1.ACC_ROWS.next     = 16'(AccRows);
-    chip_in.CONFIG1.FIFO_BEATS.next   = 16'(FifoKiB * 1024 / BeatBytes);
-    chip_in.CONFIG2.AXI_BYTES.next    = 8'(WordBytes);
-    chip_in.CONFIG2.NORM_MAX.next     = 16'(NormMax);
-    chip_in.IRQ_STATUS.SEQ_DONE.hwset = finish_i;
-    chip_in.CYCLES_LO.VALUE.next      = cycles[31:0];
-    chip_in.CYCLES_HI.VALUE.next      = cycles[63:32];
-    chip_in.MACS_LO.VALUE.next        = macs[31:0];
-    chip_in.MACS_HI.VALUE.next        = macs[63:32];
-    chip_in.INSTRS.VALUE.next         = instrs;
-    chip_in.READ_BEATS.VALUE.next     = read_beats;
-    chip_in.WRITE_BEATS.VALUE.next    = write_beats;
-    chip_in.STREAM_BEATS.VALUE.next   = stream_beats;
-    for (int unsigned e = 0; e < NumEngines; e++) begin
-      chip_in.BUSY[e].VALUE.next  = busy[e];
-      chip_in.STALL[e].VALUE.next = stall[e];
-    end
-  end
-
-  assign timeout_o = chip_out.MEM_TIMEOUT.CYCLES.value;
-  assign regions_o[0] = '{
-          read: chip_out.REGION0.CTRL.READ.value,
-          write: chip_out.REGION0.CTRL.WRITE.value,
-          base: chip_out.REGION0.BASE.PAGE.value,
-          limit: chip_out.REGION0.LIMIT.PAGE.value
-      };
-  assign regions_o[1] = '{
-          read: chip_out.REGION1.CTRL.READ.value,
-          write: chip_out.REGION1.CTRL.WRITE.value,
-          base: chip_out.REGION1.BASE.PAGE.value,
-          limit: chip_out.REGION1.LIMIT.PAGE.value
-      };
-  assign regions_o[2] = '{
-          read: chip_out.REGION2.CTRL.READ.value,
-          write: chip_out.REGION2.CTRL.WRITE.value,
-          base: chip_out.REGION2.BASE.PAGE.value,
-          limit: chip_out.REGION2.LIMIT.PAGE.value
-      };
-  assign regions_o[3] = '{
-          read: chip_out.REGION3.CTRL.READ.value,
-          write: chip_out.REGION3.CTRL.WRITE.value,
-          base: chip_out.REGION3.BASE.PAGE.value,
-          limit: chip_out.REGION3.LIMIT.PAGE.value
-      };
-  assign regions_o[4] = '{
-          read: chip_out.REGION4.CTRL.READ.value,
-          write: chip_out.REGION4.CTRL.WRITE.value,
-          base: chip_out.REGION4.BASE.PAGE.value,
-          limit: chip_out.REGION4.LIMIT.PAGE.value
-      };
-  assign regions_o[5] = '{
-          read: chip_out.REGION5.CTRL.READ.value,
-          write: chip_out.REGION5.CTRL.WRITE.value,
-          base: chip_out.REGION5.BASE.PAGE.value,
-          limit: chip_out.REGION5.LIMIT.PAGE.value
-      };
-  assign regions_o[6] = '{
-          read: chip_out.REGION6.CTRL.READ.value,
-          write: chip_out.REGION6.CTRL.WRITE.value,
-          base: chip_out.REGION6.BASE.PAGE.value,
-          limit: chip_out.REGION6.LIMIT.PAGE.value
-      };
-  assign regions_o[7] = '{
-          read: chip_out.REGION7.CTRL.READ.value,
-          write: chip_out.REGION7.CTRL.WRITE.value,
-          base: chip_out.REGION7.BASE.PAGE.value,
-          limit: chip_out.REGION7.LIMIT.PAGE.value
-      };
-
-  assign irq_o = chip_out.IRQ_STATUS.SEQ_DONE.value && chip_out.IRQ_ENABLE.SEQ_DONE.value;
+  // ---------------------------------------------------------------------------------------------
+  // Window 0x000: command port
+  // ---------------------------------------------------------------------------------------------
+  assign cmd_req_o   = req && in_cmd;
+  assign cmd_write_o = req_write;
+  assign cmd_addr_o  = req_addr[7:0];
+  assign cmd_wdata_o = req_wdata;
+  assign cmd_wmask_o = req_wmask;
 
 endmodule

@@ -6,7 +6,9 @@
 
 module tb_top #(
   parameter int unsigned ArrayDim = 16,
-  parameter int unsigned SramKiB  = 256
+  parameter int unsigned SramKiB = 256,
+  parameter bit EnableCmd = 1'b1,
+  parameter int unsigned CmdScratchBytes = 64
 );
   import tb_pkg::*;
 
@@ -199,7 +201,9 @@ module tb_top #(
   // -----------------------------------------------------------------------------------------------
   npu_top #(
     .ArrayDim(ArrayDim),
-    .SramKiB (SramKiB)
+    .SramKiB(SramKiB),
+    .EnableCmd(EnableCmd),
+    .CmdScratchBytes(CmdScratchBytes)
   ) dut (
     .clk_i           (clk),
     .rst_ni          (rst_n),

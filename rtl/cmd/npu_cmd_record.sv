@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The completion ring: keeps its head, waits for room, and writes the record of a descriptor. The
+// phase bit of a record changes with every lap, so that software can tell new records from old ones
+// without reading the head.
+
+module npu_cmd_record
+  import npu_pkg::*;
+  import npu_cmd_pkg::*;
+(
+  input logic clk_i,
+  input logic rst_ni,
+
+  input  logic        active_i,  // from the start until done or failed
+  input  logic [ 7:0] code_i,
+  input  logic [ 2:0] index_i,
+  input  logic [ 7:0] tag_i,
+  input  logic [ 3:0] opcode_i,
+  input  logic        scalar_i,
+  input  logic        launch_i,
+  input  logic [31:0] cycles_i,
+  output logic        waits_o,   // for the memory, not for room
+  output logic        done_o,
+  output logic        failed_o,
+
+  // What a scalar operation or a program has left; clear_i comes before either
+  input logic          clear_i,
+  input logic   [31:0] result_i,
+  input logic   [31:0] result_hi_i,
+  input logic          launch_end_i,
+  input fault_t        launch_error_i,
+  input logic   [31:0] launch_count_i,
+
+  // Registers
+  input  logic [31:0] base_i,
+  input  logic        enable_i,
+  input  logic [ 3:0] log2_size_i,
+  output logic [15:0] head_o,
+  input  logic [15:0] tail_i,
+
+  // Memory
+  output npu_cmd_pkg::write_req_t write_o,
+  input  npu_cmd_pkg::write_rsp_t write_i
+);
+
+  logic [15:0] head_q, size, place;
+  logic sent_q, room, phase;
+
+  // ---------------------------------------------------------------------------------------------
+  // Content; of a descriptor that could not be fetched nothing is known
+  // ---------------------------------------------------------------------------------------------
+  logic [1:0][31:0] program_q, outcome;
+  logic launch;
+  logic [3:0] opcode;
+  assign launch = launch_i && code_i != CodeFetch;
+  assign opcode = (code_i == CodeFetch) ? '0 : opcode_i;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      program_q <= '0;
+    end else if (clear_i) begin
+      program_q <= '0;
+    end else if (launch_end_i) begin
+      program_q[0] <= launch_count_i;
+      if (launch_error_i.valid)
+        program_q[1] <= {17'b0, launch_error_i.engine, launch_error_i.code, 8'b0};
+    end
+  end
+
+  always_comb begin
+    outcome = '0;
+    if (launch) outcome = program_q;
+    else if (scalar_i && code_i == CodeDone) outcome = {result_hi_i, result_i};
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Ring
+  // ---------------------------------------------------------------------------------------------
+
+  assign size = 16'd1 << log2_size_i;
+  assign place = head_q & (size - 16'd1);
+  assign room = head_q - tail_i != size;
+  assign phase = !head_q[log2_size_i];
+
+  assign write_o.valid = active_i && room && !sent_q;
+  assign write_o.addr = base_i + {12'b0, place, 4'b0};
+  assign write_o.strb = '1;
+  assign write_o.data = {
+    cycles_i, outcome, 3'b0, launch, launch ? 4'b0 : opcode, tag_i, phase, 4'b0, index_i, code_i
+  };
+
+  assign waits_o = active_i && (room || sent_q);
+  assign done_o = active_i && sent_q && write_i.valid && !write_i.error;
+  assign failed_o = (write_o.valid && write_i.denied) || (active_i && sent_q && write_i.valid && write_i.error);
+  assign head_o = head_q;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      head_q <= '0;
+      sent_q <= 1'b0;
+    end else begin
+      sent_q <= active_i && (sent_q || (write_o.valid && write_i.ready)) && !done_o && !failed_o;
+      if (!enable_i) head_q <= '0;
+      else if (done_o) head_q <= head_q + 1'b1;
+    end
+  end
+
+endmodule

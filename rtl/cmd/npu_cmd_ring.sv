@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The descriptor ring: fetches descriptors from memory, has the operation unit or the core do what
+// they say, writes results and completion records. Everything here passes data between the steps;
+// npu_cmd_run decides what comes next. The scratchpad is used only while the operation unit rests;
+// RESULT is read from the cycle after op_done_i on.
+
+module npu_cmd_ring
+  import npu_pkg::*;
+  import npu_cmd_pkg::*;
+#(
+  parameter  int unsigned ScratchBytes = 64,
+  localparam int unsigned ScratchAddrW = $clog2(ScratchBytes / 4)
+) (
+  input logic clk_i,
+  input logic rst_ni,
+  input logic soft_reset_i,
+
+  // Run: start, then its end with the reason, in the last busy cycle
+  input  logic       start_i,
+  output logic       busy_o,
+  output logic       end_o,
+  output logic [7:0] code_o,
+  output logic [2:0] index_o,  // of a descriptor: with end_o and with entry_o
+  output logic       entry_o,  // one has completed or failed
+
+  // Registers: base, ternary and tile are latched at the start
+  input  logic  [31:0] base_i,
+  input  logic         ternary_i,
+  input  tile_t        tile_i,
+  input  logic  [ 2:0] head_i,
+  input  logic  [ 2:0] tail_i,
+  output logic         tail_we_o,
+  output logic  [ 2:0] tail_o,
+  input  logic  [23:0] timeout_i,
+  input  logic  [31:0] cq_base_i,
+  input  logic         cq_enable_i,
+  input  logic  [ 3:0] cq_log2_size_i,
+  output logic  [15:0] cq_head_o,
+  input  logic  [15:0] cq_tail_i,
+
+  // Operation unit
+  output logic              op_valid_o,
+  input  logic              op_ready_i,
+  output operation_t        op_o,
+  input  logic              op_done_i,
+  input  end_e              op_end_i,
+  input  logic       [31:0] result_i,
+  input  logic       [31:0] result_hi_i,
+
+  // Scratchpad: word i of the four goes to waddr + i
+  output logic  [             3:0] scratch_we_o,
+  output logic  [ScratchAddrW-1:0] scratch_waddr_o,
+  output word_t                    scratch_wdata_o,
+  output logic  [ScratchAddrW-1:0] scratch_raddr_o,
+  input  logic  [            31:0] scratch_rdata_i,  // in the same cycle
+
+  // Programs
+  output logic           launch_valid_o,
+  input  logic           launch_ready_i,
+  output launch_t        launch_o,
+  input  logic           launch_end_i,
+  input  fault_t         launch_error_i,
+  input  logic    [31:0] launch_count_i,
+
+  // Events to count
+  output logic [ 4:0] read_words_o,     // 32-bit words
+  output logic [13:0] write_words_o,
+  output logic [15:0] scratch_bytes_o,
+  output logic        launched_o,
+  output logic        stall_o,
+
+  // Protection
+  input region_t          regions_i      [NumRegions],
+  input mem_addr_t        stream_base_i,
+  input logic      [31:0] stream_length_i,
+
+  // Memory port
+  output npu_axi_pkg::axi_req_t axi_req_o,
+  input  npu_axi_pkg::axi_rsp_t axi_rsp_i
+);
+
+  if (!(ScratchBytes inside {64, 128, 256})) begin : gen_bad_scratch
+    $fatal(1, "npu_cmd_ring: ScratchBytes = %0d, must be 64, 128 or 256", ScratchBytes);
+  end
+
+  // Read clients of the memory
+  localparam int unsigned RdEntry = 0;
+  localparam int unsigned RdStream = 1;
+
+  logic active, mem_idle, mem_silent;
+  read_req_t read_req[2];
+  read_rsp_t read_rsp[2];
+  write_req_t write_req;
+  write_rsp_t write_rsp;
+
+  // ---------------------------------------------------------------------------------------------
+  // Latched at the start
+  // ---------------------------------------------------------------------------------------------
+  mem_addr_t base_q;
+  logic ternary_q;
+  tile_t tile_q;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      base_q    <= '0;
+      ternary_q <= 1'b0;
+      tile_q    <= '0;
+    end else if (start_i) begin
+      base_q    <= base_i;
+      ternary_q <= ternary_i;
+      tile_q    <= tile_i;
+    end
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Descriptors
+  // ---------------------------------------------------------------------------------------------
+  logic entry_valid, entry_ready, entry_error, taken;
+  word_t entry;
+  logic [7:0][31:0] words;
+  descriptor_t descriptor;
+  stream_t stream;
+  writeback_t writeback;
+  logic bad_extension, bad_stream, bad_writeback;
+
+  npu_cmd_fetch u_fetch (
+    .clk_i,
+    .rst_ni,
+    .run_i  (active),
+    .base_i (base_q),
+    .first_i(tail_i),
+    .head_i,
+    .valid_o(entry_valid),
+    .ready_i(entry_ready),
+    .error_o(entry_error),
+    .entry_o(entry),
+    .read_o (read_req[RdEntry]),
+    .read_i (read_rsp[RdEntry])
+  );
+
+  npu_cmd_descriptor #(
+    .ScratchBytes(ScratchBytes)
+  ) u_descriptor (
+    .words_i        (words),
+    .tile_i         (tile_q),
+    .ternary_i      (ternary_q),
+    .descriptor_o   (descriptor),
+    .operation_o    (op_o),
+    .stream_o       (stream),
+    .writeback_o    (writeback),
+    .launch_o       (launch_o),
+    .bad_extension_o(bad_extension),
+    .bad_stream_o   (bad_stream),
+    .bad_writeback_o(bad_writeback)
+  );
+
+  // ---------------------------------------------------------------------------------------------
+  // Steps
+  // ---------------------------------------------------------------------------------------------
+  logic stream_active, stream_done, stream_failed, write_active, write_done, write_failed;
+  logic record_active, record_waits, record_done, record_failed;
+  logic [7:0] record_code, record_tag;
+  logic [31:0] record_cycles;
+  logic [13:0] write_words;
+
+  npu_cmd_run u_run (
+    .clk_i,
+    .rst_ni,
+    .soft_reset_i,
+    .start_i,
+    .bad_base_i     (base_q[1:0] != '0),
+    .busy_o,
+    .end_o,
+    .code_o,
+    .index_o,
+    .entry_o,
+    .head_i,
+    .tail_i,
+    .tail_we_o,
+    .tail_o,
+    .active_o       (active),
+    .mem_idle_i     (mem_idle),
+    .mem_silent_i   (mem_silent),
+    .timeout_i,
+    .stall_o,
+    .entry_valid_i  (entry_valid),
+    .entry_ready_o  (entry_ready),
+    .entry_error_i  (entry_error),
+    .entry_i        (entry),
+    .words_o        (words),
+    .taken_o        (taken),
+    .descriptor_i   (descriptor),
+    .bad_extension_i(bad_extension),
+    .bad_stream_i   (bad_stream),
+    .bad_writeback_i(bad_writeback),
+    .stream_active_o(stream_active),
+    .stream_done_i  (stream_done),
+    .stream_failed_i(stream_failed),
+    .op_valid_o,
+    .op_ready_i,
+    .op_done_i,
+    .op_end_i,
+    .launch_valid_o,
+    .launch_ready_i,
+    .launch_end_i,
+    .launch_failed_i(launch_error_i.valid),
+    .write_active_o (write_active),
+    .write_done_i   (write_done),
+    .write_failed_i (write_failed),
+    .record_enable_i(cq_enable_i),
+    .record_active_o(record_active),
+    .record_code_o  (record_code),
+    .record_tag_o   (record_tag),
+    .record_cycles_o(record_cycles),
+    .record_waits_i (record_waits),
+    .record_done_i  (record_done),
+    .record_failed_i(record_failed)
+  );
+
+  npu_cmd_stream #(
+    .ScratchBytes(ScratchBytes)
+  ) u_stream (
+    .clk_i,
+    .rst_ni,
+    .active_i(stream_active),
+    .stream_i(stream),
+    .done_o  (stream_done),
+    .failed_o(stream_failed),
+    .scratch_we_o,
+    .scratch_waddr_o,
+    .scratch_wdata_o,
+    .read_o  (read_req[RdStream]),
+    .read_i  (read_rsp[RdStream])
+  );
+
+  // ---------------------------------------------------------------------------------------------
+  // Writes: result, then record
+  // ---------------------------------------------------------------------------------------------
+  write_req_t result_req, record_req;
+
+  npu_cmd_writeback #(
+    .ScratchBytes(ScratchBytes)
+  ) u_writeback (
+    .clk_i,
+    .rst_ni,
+    .active_i   (write_active),
+    .writeback_i(writeback),
+    .result_i,
+    .result_hi_i,
+    .done_o     (write_done),
+    .failed_o   (write_failed),
+    .words_o    (write_words),
+    .scratch_raddr_o,
+    .scratch_rdata_i,
+    .write_o    (result_req),
+    .write_i    (write_rsp)
+  );
+
+  npu_cmd_record u_record (
+    .clk_i,
+    .rst_ni,
+    .active_i   (record_active),
+    .code_i     (record_code),
+    .index_i    (tail_i),
+    .tag_i      (record_tag),
+    .opcode_i   (op_o.opcode),
+    .scalar_i   (writeback.scalar),
+    .launch_i   (descriptor.launch),
+    .cycles_i   (record_cycles),
+    .waits_o    (record_waits),
+    .done_o     (record_done),
+    .failed_o   (record_failed),
+    .clear_i    (entry_ready),
+    .result_i,
+    .result_hi_i,
+    .launch_end_i,
+    .launch_error_i,
+    .launch_count_i,
+    .base_i     (cq_base_i),
+    .enable_i   (cq_enable_i),
+    .log2_size_i(cq_log2_size_i),
+    .head_o     (cq_head_o),
+    .tail_i     (cq_tail_i),
+    .write_o    (record_req),
+    .write_i    (write_rsp)
+  );
+
+  assign write_req  = record_active ? record_req : result_req;
+
+  // ---------------------------------------------------------------------------------------------
+  // Events
+  // ---------------------------------------------------------------------------------------------
+  assign launched_o = launch_valid_o && launch_ready_i;
+  always_comb begin
+    read_words_o    = taken ? 5'd4 : '0;
+    write_words_o   = write_done ? write_words : '0;
+    scratch_bytes_o = '0;
+    if (stream_done) begin
+      read_words_o    = {1'b0, stream.bytes[5:2]};
+      scratch_bytes_o = {10'b0, stream.bytes};
+    end
+    if (write_done && !writeback.scalar) scratch_bytes_o = {write_words, 2'b0};
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Memory
+  // ---------------------------------------------------------------------------------------------
+  npu_cmd_mem u_mem (
+    .clk_i,
+    .rst_ni,
+    .read_i  (read_req),
+    .read_o  (read_rsp),
+    .write_i (write_req),
+    .write_o (write_rsp),
+    .regions_i,
+    .stream_base_i,
+    .stream_length_i,
+    .drain_i (!active),
+    .idle_o  (mem_idle),
+    .silent_o(mem_silent),
+    .axi_req_o,
+    .axi_rsp_i
+  );
+
+endmodule

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A run of the descriptor ring: takes one entry after the other, checks it, has its stream,
+// operation or program, writeback and record done, and moves the tail. The first failure ends the
+// run; so does a wait for the memory that lasts too long, at once and without a record.
+
+module npu_cmd_run
+  import npu_pkg::*;
+  import npu_cmd_pkg::*;
+(
+  input logic clk_i,
+  input logic rst_ni,
+  input logic soft_reset_i,
+
+  input  logic       start_i,
+  input  logic       bad_base_i,
+  output logic       busy_o,
+  output logic       end_o,
+  output logic [7:0] code_o,
+  output logic [2:0] index_o,
+  output logic       entry_o,
+  input  logic [2:0] head_i,
+  input  logic [2:0] tail_i,
+  output logic       tail_we_o,
+  output logic [2:0] tail_o,
+
+  // Memory
+  output logic        active_o,      // it may be used
+  input  logic        mem_idle_i,
+  input  logic        mem_silent_i,
+  input  logic [23:0] timeout_i,
+  output logic        stall_o,
+
+  // Entries, as words of the descriptor
+  input  logic              entry_valid_i,
+  output logic              entry_ready_o,
+  input  logic              entry_error_i,
+  input  word_t             entry_i,
+  output logic  [7:0][31:0] words_o,
+  output logic              taken_o,        // an entry without error
+
+  // What they mean
+  input descriptor_t descriptor_i,
+  input logic        bad_extension_i,
+  input logic        bad_stream_i,
+  input logic        bad_writeback_i,
+
+  // Parts of the work: active until done or failed
+  output logic stream_active_o,
+  input  logic stream_done_i,
+  input  logic stream_failed_i,
+  output logic op_valid_o,
+  input  logic op_ready_i,
+  input  logic op_done_i,
+  input  end_e op_end_i,
+  output logic launch_valid_o,
+  input  logic launch_ready_i,
+  input  logic launch_end_i,
+  input  logic launch_failed_i,
+  output logic write_active_o,
+  input  logic write_done_i,
+  input  logic write_failed_i,
+
+  // Record of the descriptor
+  input  logic        record_enable_i,
+  output logic        record_active_o,
+  output logic [ 7:0] record_code_o,
+  output logic [ 7:0] record_tag_o,
+  output logic [31:0] record_cycles_o,
+  input  logic        record_waits_i,
+  input  logic        record_done_i,
+  input  logic        record_failed_i
+);
+
+  typedef enum logic [3:0] {
+    StIdle,
+    StStart,    // waits until the memory owes nothing from an earlier run
+    StTake,
+    StCheck,    // an extended entry: takes the second
+    StStream,
+    StIssue,
+    StOperate,
+    StLaunch,
+    StProgram,
+    StWrite,
+    StRecord
+  } state_e;
+
+  state_e state_q, state;
+  logic [7:0][31:0] words_q;
+  logic extended_q;  // words 4 to 7 are there
+  logic [7:0] code_q;
+  logic [2:0] last_q;  // completed
+  logic [31:0] cycles_q;
+
+  logic empty, last, extend;  // no entry pending, one; the second one is to be taken
+  logic over, complete, expired;
+  logic [7:0] code;
+  logic [2:0] after;
+
+  assign empty = tail_i == head_i;
+  assign last = tail_i + 3'd1 == head_i;
+  assign extend = state_q == StCheck && descriptor_i.owner && descriptor_i.extended &&
+                  !extended_q && !last;
+  assign after = tail_i + (extended_q ? 3'd2 : 3'd1);
+
+  // ---------------------------------------------------------------------------------------------
+  // Steps
+  // ---------------------------------------------------------------------------------------------
+  always_comb begin
+    state          = state_q;
+    code           = CodeDone;
+    over           = 1'b0;  // the descriptor has come to its end, but for the record
+    complete       = 1'b0;  // and the record is written, or there is none
+    end_o          = 1'b0;
+    op_valid_o     = 1'b0;
+    launch_valid_o = 1'b0;
+    unique case (state_q)
+      StIdle:  if (start_i) state = StStart;
+      StStart: begin
+        if (bad_base_i || empty) begin
+          end_o = 1'b1;
+          code  = bad_base_i ? CodeBase : CodeEmpty;
+        end else if (mem_idle_i) begin
+          state = StTake;
+        end
+      end
+      StTake: begin
+        end_o = empty;
+        if (!empty && entry_valid_i) begin
+          over  = entry_error_i;
+          code  = CodeFetch;
+          state = StCheck;
+        end
+      end
+      StCheck: begin
+        over = 1'b1;
+        if (!descriptor_i.owner) begin
+          code = CodeOwner;
+        end else if (descriptor_i.extended && !extended_q) begin
+          over = last || (entry_valid_i && entry_error_i);
+          code = last ? CodeOperation : CodeFetch;
+        end else if (bad_extension_i) begin
+          code = CodeOperation;
+        end else if (bad_stream_i) begin
+          code = CodeStreamConfig;
+        end else if (bad_writeback_i) begin
+          code = CodeWritebackConfig;
+        end else begin
+          over = 1'b0;
+          if (descriptor_i.launch) begin
+            state = StLaunch;
+          end else if (descriptor_i.stream) begin
+            state = StStream;
+          end else begin
+            op_valid_o = 1'b1;
+            state      = op_ready_i ? StOperate : StIssue;
+          end
+        end
+      end
+      StStream: begin
+        if (stream_done_i) state = StIssue;
+        over = stream_failed_i;
+        code = CodeStream;
+      end
+      StIssue: begin
+        op_valid_o = 1'b1;
+        if (op_ready_i) state = StOperate;
+      end
+      StOperate: begin
+        if (op_done_i) begin
+          over = op_end_i != EndOkay || !descriptor_i.writeback;
+          if (op_end_i != EndOkay) code = CodeOperation;
+          state = StWrite;
+        end
+      end
+      StLaunch: begin
+        launch_valid_o = 1'b1;
+        if (launch_ready_i) state = StProgram;
+      end
+      StProgram: begin
+        over = launch_end_i;
+        if (launch_failed_i) code = CodeOperation;
+      end
+      StWrite: begin
+        over = write_done_i || write_failed_i;
+        if (write_failed_i) code = CodeWriteback;
+      end
+      StRecord: begin
+        complete = record_done_i || record_failed_i;
+        code     = code_q;
+        if (record_failed_i && code_q == CodeDone) code = CodeWriteback;
+      end
+      default: state = StIdle;
+    endcase
+
+    if (expired) begin
+      complete = 1'b1;
+      over     = 1'b0;
+      code     = (state_q == StRecord && code_q != CodeDone) ? code_q : CodeTimeout;
+    end
+    if (over && record_enable_i) state = StRecord;
+    if (over && !record_enable_i) complete = 1'b1;
+    if (complete && code != CodeDone) end_o = 1'b1;
+    if (complete) state = StTake;
+    if (soft_reset_i) begin
+      complete = 1'b0;
+      end_o    = 1'b0;
+    end
+    if (end_o || soft_reset_i) state = StIdle;
+  end
+
+  assign busy_o    = state_q != StIdle;
+  assign code_o    = code;
+  assign entry_o   = complete;
+  assign index_o   = (end_o && !complete && code == CodeDone) ? last_q : tail_i;
+  assign tail_we_o = complete && code == CodeDone;
+  assign tail_o    = after;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      state_q    <= StIdle;
+      words_q    <= '0;
+      extended_q <= 1'b0;
+      code_q     <= '0;
+      last_q     <= '0;
+      cycles_q   <= '0;
+    end else begin
+      state_q <= state;
+      if (over) code_q <= code;
+      if (complete) last_q <= tail_i;
+      if (state_q != StRecord) cycles_q <= cycles_q + 1'b1;
+      if (entry_ready_o && entry_valid_i) begin
+        if (!extend) begin
+          words_q[3:0] <= entry_i;
+          extended_q   <= 1'b0;
+          cycles_q     <= '0;
+        end else begin
+          words_q[7:4] <= entry_i;
+          extended_q   <= 1'b1;
+        end
+      end
+    end
+  end
+
+  assign entry_ready_o   = (state_q == StTake && !empty) || extend;
+  assign taken_o         = entry_ready_o && entry_valid_i && !entry_error_i;
+  assign words_o         = words_q;
+
+  // ---------------------------------------------------------------------------------------------
+  // Memory
+  // ---------------------------------------------------------------------------------------------
+  assign active_o        = !(state_q inside {StIdle, StStart});
+  assign stream_active_o = state_q == StStream;
+  assign write_active_o  = state_q == StWrite;
+  assign record_active_o = state_q == StRecord;
+
+  always_comb begin
+    unique case (state_q)
+      StStart:           stall_o = !bad_base_i && !empty && !mem_idle_i;
+      StTake:            stall_o = !empty && !entry_valid_i;
+      StCheck:           stall_o = extend && !entry_valid_i;
+      StStream, StWrite: stall_o = 1'b1;
+      StRecord:          stall_o = record_waits_i;
+      default:           stall_o = 1'b0;
+    endcase
+  end
+
+  npu_mem_timer u_timer (
+    .clk_i,
+    .rst_ni,
+    .waiting_i(stall_o && mem_silent_i),
+    .limit_i  (timeout_i),
+    .expired_o(expired)
+  );
+
+  // ---------------------------------------------------------------------------------------------
+  // Record
+  // ---------------------------------------------------------------------------------------------
+  assign record_code_o   = code_q;
+  assign record_tag_o    = (extended_q && code_q != CodeFetch) ? descriptor_i.tag : '0;
+  assign record_cycles_o = cycles_q;
+
+`ifndef SYNTHESIS
+  assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> !busy_o)
+  else $error("npu_cmd_run: a start while busy");
+  assert property (@(posedge clk_i) disable iff (!rst_ni) op_done_i |-> !op_valid_o);
+`endif
+
+endmodule

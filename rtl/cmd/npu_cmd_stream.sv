@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copies a few 32-bit words from memory into the scratchpad, before the operation that uses them.
+// The 16-byte words of memory arrive in ascending order; behind the first that fails nothing is
+// copied.
+
+module npu_cmd_stream
+  import npu_pkg::*;
+#(
+  parameter int unsigned ScratchBytes = 64,
+  localparam int unsigned AddrW = $clog2(ScratchBytes / 4)
+) (
+  input logic clk_i,
+  input logic rst_ni,
+
+  input  logic                 active_i,  // from the start until done or failed
+  input  npu_cmd_pkg::stream_t stream_i,
+  output logic                 done_o,
+  output logic                 failed_o,
+
+  // Scratchpad: word i of the four goes to waddr + i
+  output logic  [      3:0] scratch_we_o,
+  output logic  [AddrW-1:0] scratch_waddr_o,
+  output word_t             scratch_wdata_o,
+
+  // Memory
+  output npu_cmd_pkg::read_req_t read_o,
+  input  npu_cmd_pkg::read_rsp_t read_i
+);
+
+  // Places count in 32-bit words from the start of the first 16-byte word.
+  logic [4:0] first, last;  // copied
+  logic [2:0] asked_q, arrived_q, beats;  // 16-byte words
+  logic denied_q;
+
+  assign first = {3'b0, stream_i.source[3:2]};
+  assign last = first + {1'b0, stream_i.bytes[5:2]} - 5'd1;
+  assign beats = last[4:2] + 3'd1;
+
+  assign read_o.valid = active_i && asked_q != beats && !denied_q;
+  assign read_o.addr = {stream_i.source[31:4] + 28'(asked_q), 4'b0};
+  assign done_o = active_i && read_i.valid && !read_i.error && arrived_q + 3'd1 == beats;
+  assign failed_o = active_i && (read_i.valid ? read_i.error : denied_q && asked_q == arrived_q);
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      asked_q   <= '0;
+      arrived_q <= '0;
+      denied_q  <= 1'b0;
+    end else if (!active_i) begin
+      asked_q   <= '0;
+      arrived_q <= '0;
+      denied_q  <= 1'b0;
+    end else begin
+      if (read_o.valid && read_i.ready) asked_q <= asked_q + 1'b1;
+      if (read_i.valid) arrived_q <= arrived_q + 1'b1;
+      if (read_i.denied) denied_q <= 1'b1;
+    end
+  end
+
+  always_comb begin
+    for (int unsigned i = 0; i < 4; i++) begin
+      automatic logic [4:0] place = {arrived_q, 2'(i)};
+      scratch_we_o[i] = active_i && read_i.valid && !read_i.error && place >= first && place <= last;
+    end
+  end
+  assign scratch_waddr_o = AddrW'(stream_i.offset[7:2]) + AddrW'({arrived_q, 2'b0}) - AddrW'(first);
+  assign scratch_wdata_o = read_i.data;
+
+endmodule
