@@ -148,6 +148,8 @@ BLOCKS: tuple[Block, ...] = (
     Block("host", "npu_host"),
     Block("seq", "npu_seq"),
     Block("mem-port", "npu_mem_port"),
+    Block("axi-mux", "npu_axi_mux"),
+    Block("cmd", "npu_cmd"),
     Block("stream", "npu_streamer"),
     Block("dma-load", "npu_dma_load"),
     Block("dma-store", "npu_dma_store"),

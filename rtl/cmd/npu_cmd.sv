@@ -38,31 +38,8 @@ module npu_cmd
   input  logic    [31:0] launch_count_i,  // with launch_end_i
 
   // Memory port
-  output logic             m_axi_arvalid_o,
-  input  logic             m_axi_arready_i,
-  output logic      [ 3:0] m_axi_arid_o,
-  output mem_addr_t        m_axi_araddr_o,
-  output logic      [ 7:0] m_axi_arlen_o,
-  input  logic             m_axi_rvalid_i,
-  output logic             m_axi_rready_o,
-  input  logic      [ 3:0] m_axi_rid_i,
-  input  word_t            m_axi_rdata_i,
-  input  logic      [ 1:0] m_axi_rresp_i,
-  input  logic             m_axi_rlast_i,
-  output logic             m_axi_awvalid_o,
-  input  logic             m_axi_awready_i,
-  output logic      [ 3:0] m_axi_awid_o,
-  output mem_addr_t        m_axi_awaddr_o,
-  output logic      [ 7:0] m_axi_awlen_o,
-  output logic             m_axi_wvalid_o,
-  input  logic             m_axi_wready_i,
-  output word_t            m_axi_wdata_o,
-  output logic      [15:0] m_axi_wstrb_o,
-  output logic             m_axi_wlast_o,
-  input  logic             m_axi_bvalid_i,
-  output logic             m_axi_bready_o,
-  input  logic      [ 3:0] m_axi_bid_i,
-  input  logic      [ 1:0] m_axi_bresp_i
+  output npu_axi_pkg::axi_req_t axi_req_o,
+  input  npu_axi_pkg::axi_rsp_t axi_rsp_i
 );
 
   localparam int unsigned ByteW = $clog2(ScratchBytes);
@@ -75,8 +52,8 @@ module npu_cmd
   operation_t settings, ring_op;
   ring_regs_t ring_regs;
   status_t status;
-  counters_t counters;
-  logic start, clear, clear_perf, descriptor, thermal, entry_irq, started;
+  events_t events;
+  logic start, clear, descriptor, entry_irq, started;
   logic entry, tail_we;
   logic [2:0] tail;
   logic [WordW-1:0] host_addr, ring_waddr, ring_raddr;
@@ -100,11 +77,9 @@ module npu_cmd
     .descriptor_o   (descriptor),
     .start_o        (start),
     .clear_o        (clear),
-    .clear_perf_o   (clear_perf),
-    .thermal_o      (thermal),
     .entry_irq_o    (entry_irq),
     .status_i       (status),
-    .counters_i     (counters),
+    .events_i       (events),
     .entry_i        (entry),
     .started_i      (started),
     .tail_we_i      (tail_we),
@@ -121,7 +96,7 @@ module npu_cmd
   // ---------------------------------------------------------------------------------------------
   // Start and end
   // ---------------------------------------------------------------------------------------------
-  logic op_start, op_done, ring_start, ring_end, failed, unsupported;
+  logic op_start, op_done, ring_start, ring_end;
   logic [7:0] ring_code;
   logic [2:0] ring_index;
   end_e op_end;
@@ -148,15 +123,14 @@ module npu_cmd
     .error_o      (status.error),
     .code_o       (status.code),
     .index_o      (status.index),
-    .failed_o     (failed),
-    .unsupported_o(unsupported)
+    .failed_o     (events.failed),
+    .unsupported_o(events.unsupported)
   );
 
   // ---------------------------------------------------------------------------------------------
   // Operations: from the registers or from the ring, never from both
   // ---------------------------------------------------------------------------------------------
-  logic ring_op_valid, op_ready, op_begun;
-  logic [23:0] op_macs, op_bytes;
+  logic ring_op_valid, op_ready;
   scratch_write_t unit_write;
   logic [ByteW-1:0] window_addr, gather_addr[8];
   logic [63:0] window;
@@ -184,9 +158,9 @@ module npu_cmd
     .window_i       (window),
     .gather_addr_o  (gather_addr),
     .gather_i       (gather),
-    .begun_o        (op_begun),
-    .macs_o         (op_macs),
-    .scratch_bytes_o(op_bytes)
+    .begun_o        (events.op_begun),
+    .macs_o         (events.macs),
+    .scratch_bytes_o(events.unit_bytes)
   );
 
   logic [  3:0] ring_we;
@@ -217,11 +191,6 @@ module npu_cmd
   // ---------------------------------------------------------------------------------------------
   // Ring of descriptors
   // ---------------------------------------------------------------------------------------------
-  logic launched, stall;
-  logic [ 4:0] read_words;
-  logic [13:0] write_words;
-  logic [15:0] ring_bytes;
-
   npu_cmd_ring #(
     .ScratchBytes(ScratchBytes)
   ) u_ring (
@@ -265,60 +234,16 @@ module npu_cmd
     .launch_end_i,
     .launch_error_i,
     .launch_count_i,
-    .read_words_o   (read_words),
-    .write_words_o  (write_words),
-    .scratch_bytes_o(ring_bytes),
-    .launched_o     (launched),
-    .stall_o        (stall),
+    .read_words_o   (events.read_words),
+    .write_words_o  (events.write_words),
+    .scratch_bytes_o(events.ring_bytes),
+    .launched_o     (events.launched),
+    .stall_o        (events.stall),
     .regions_i,
     .stream_base_i,
     .stream_length_i,
-    .m_axi_arvalid_o,
-    .m_axi_arready_i,
-    .m_axi_arid_o,
-    .m_axi_araddr_o,
-    .m_axi_arlen_o,
-    .m_axi_rvalid_i,
-    .m_axi_rready_o,
-    .m_axi_rid_i,
-    .m_axi_rdata_i,
-    .m_axi_rresp_i,
-    .m_axi_rlast_i,
-    .m_axi_awvalid_o,
-    .m_axi_awready_i,
-    .m_axi_awid_o,
-    .m_axi_awaddr_o,
-    .m_axi_awlen_o,
-    .m_axi_wvalid_o,
-    .m_axi_wready_i,
-    .m_axi_wdata_o,
-    .m_axi_wstrb_o,
-    .m_axi_wlast_o,
-    .m_axi_bvalid_i,
-    .m_axi_bready_o,
-    .m_axi_bid_i,
-    .m_axi_bresp_i
-  );
-
-  npu_cmd_counters u_counters (
-    .clk_i,
-    .rst_ni,
-    .clear_perf_i (clear_perf),
-    .clear_ring_i (clear),
-    .busy_i       (status.busy),
-    .macs_i       (op_macs),
-    .op_begun_i   (op_begun),
-    .launched_i   (launched),
-    .failed_i     (failed),
-    .unsupported_i(unsupported),
-    .stall_i      (stall),
-    .unit_bytes_i (op_bytes),
-    .ring_bytes_i (ring_bytes),
-    .thermal_i    (thermal),
-    .ring_busy_i  (status.ring_busy),
-    .read_words_i (read_words),
-    .write_words_i(write_words),
-    .counters_o   (counters)
+    .axi_req_o,
+    .axi_rsp_i
   );
 
 endmodule

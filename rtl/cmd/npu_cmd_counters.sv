@@ -12,20 +12,10 @@ module npu_cmd_counters
   input logic clear_perf_i,  // PERF_*
   input logic clear_ring_i,  // DESC_*
 
-  // Events
-  input logic        busy_i,
-  input logic [23:0] macs_i,
-  input logic        op_begun_i,
-  input logic        launched_i,
-  input logic        failed_i,
-  input logic        unsupported_i,
-  input logic        stall_i,
-  input logic [23:0] unit_bytes_i,
-  input logic [15:0] ring_bytes_i,
-  input logic        thermal_i,
-  input logic        ring_busy_i,
-  input logic [ 4:0] read_words_i,
-  input logic [13:0] write_words_i,
+  input events_t events_i,
+  input logic    thermal_i,
+  input logic    busy_i,
+  input logic    ring_busy_i,
 
   output counters_t counters_o
 );
@@ -51,16 +41,16 @@ module npu_cmd_counters
     end
 
     next.cycles        = kept.cycles + 32'(busy_i);
-    next.macs          = kept.macs + 32'(macs_i);
-    next.ops           = kept.ops + 32'(op_begun_i) + 32'(launched_i);
-    next.errors        = kept.errors + 32'(failed_i);
-    next.unsupported   = kept.unsupported + 32'(unsupported_i);
-    next.stalls        = kept.stalls + 32'(stall_i);
-    next.scratch_bytes = kept.scratch_bytes + 32'(unit_bytes_i) + 32'(ring_bytes_i);
+    next.macs          = kept.macs + 32'(events_i.macs);
+    next.ops           = kept.ops + 32'(events_i.op_begun) + 32'(events_i.launched);
+    next.errors        = kept.errors + 32'(events_i.failed);
+    next.unsupported   = kept.unsupported + 32'(events_i.unsupported);
+    next.stalls        = kept.stalls + 32'(events_i.stall);
+    next.scratch_bytes = kept.scratch_bytes + 32'(events_i.unit_bytes) + 32'(events_i.ring_bytes);
     next.thermal       = kept.thermal + 32'(thermal_i);
     next.ring_cycles   = kept.ring_cycles + 32'(ring_busy_i);
-    next.read_words    = kept.read_words + 32'(read_words_i);
-    next.write_words   = kept.write_words + 32'(write_words_i);
+    next.read_words    = kept.read_words + 32'(events_i.read_words);
+    next.write_words   = kept.write_words + 32'(events_i.write_words);
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

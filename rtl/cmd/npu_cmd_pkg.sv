@@ -107,6 +107,20 @@ package npu_cmd_pkg;
     logic [15:0] cq_head;
   } status_t;
 
+  // What happens in a cycle
+  typedef struct packed {
+    logic        failed;
+    logic        unsupported;
+    logic        op_begun;
+    logic [23:0] macs;
+    logic [23:0] unit_bytes;   // of the scratchpad, moved by operations
+    logic        launched;
+    logic        stall;
+    logic [4:0]  read_words;
+    logic [13:0] write_words;
+    logic [15:0] ring_bytes;   // of the scratchpad, moved by the ring
+  } events_t;
+
   // Counters; those of the traffic count words of four bytes.
   typedef struct packed {
     logic [31:0] cycles;

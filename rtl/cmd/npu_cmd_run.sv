@@ -76,8 +76,7 @@ module npu_cmd_run
     StIdle,
     StStart,    // waits until the memory owes nothing from an earlier run
     StTake,
-    StCheck,
-    StExtend,
+    StCheck,    // an extended entry: takes the second
     StStream,
     StIssue,
     StOperate,
@@ -94,11 +93,15 @@ module npu_cmd_run
   logic [2:0] last_q;  // completed
   logic [31:0] cycles_q;
 
-  logic empty, over, complete, expired;
+  logic empty, last, extend;  // no entry pending, one; the second one is to be taken
+  logic over, complete, expired;
   logic [7:0] code;
   logic [2:0] after;
 
   assign empty = tail_i == head_i;
+  assign last = tail_i + 3'd1 == head_i;
+  assign extend = state_q == StCheck && descriptor_i.owner && descriptor_i.extended &&
+                  !extended_q && !last;
   assign after = tail_i + (extended_q ? 3'd2 : 3'd1);
 
   // ---------------------------------------------------------------------------------------------
@@ -135,9 +138,8 @@ module npu_cmd_run
         if (!descriptor_i.owner) begin
           code = CodeOwner;
         end else if (descriptor_i.extended && !extended_q) begin
-          over  = tail_i + 3'd1 == head_i;
-          code  = CodeOperation;
-          state = StExtend;
+          over = last || (entry_valid_i && entry_error_i);
+          code = last ? CodeOperation : CodeFetch;
         end else if (bad_extension_i) begin
           code = CodeOperation;
         end else if (bad_stream_i) begin
@@ -154,13 +156,6 @@ module npu_cmd_run
             op_valid_o = 1'b1;
             state      = op_ready_i ? StOperate : StIssue;
           end
-        end
-      end
-      StExtend: begin
-        if (entry_valid_i) begin
-          over  = entry_error_i;
-          code  = CodeFetch;
-          state = StCheck;
         end
       end
       StStream: begin
@@ -208,6 +203,10 @@ module npu_cmd_run
     if (over && !record_enable_i) complete = 1'b1;
     if (complete && code != CodeDone) end_o = 1'b1;
     if (complete) state = StTake;
+    if (soft_reset_i) begin
+      complete = 1'b0;
+      end_o    = 1'b0;
+    end
     if (end_o || soft_reset_i) state = StIdle;
   end
 
@@ -215,7 +214,7 @@ module npu_cmd_run
   assign code_o    = code;
   assign entry_o   = complete;
   assign index_o   = (end_o && !complete && code == CodeDone) ? last_q : tail_i;
-  assign tail_we_o = complete && code == CodeDone && !soft_reset_i;
+  assign tail_we_o = complete && code == CodeDone;
   assign tail_o    = after;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -232,7 +231,7 @@ module npu_cmd_run
       if (complete) last_q <= tail_i;
       if (state_q != StRecord) cycles_q <= cycles_q + 1'b1;
       if (entry_ready_o && entry_valid_i) begin
-        if (state_q == StTake) begin
+        if (!extend) begin
           words_q[3:0] <= entry_i;
           extended_q   <= 1'b0;
           cycles_q     <= '0;
@@ -244,7 +243,7 @@ module npu_cmd_run
     end
   end
 
-  assign entry_ready_o   = (state_q == StTake && !empty) || state_q == StExtend;
+  assign entry_ready_o   = (state_q == StTake && !empty) || extend;
   assign taken_o         = entry_ready_o && entry_valid_i && !entry_error_i;
   assign words_o         = words_q;
 
@@ -260,7 +259,7 @@ module npu_cmd_run
     unique case (state_q)
       StStart:           stall_o = !bad_base_i && !empty && !mem_idle_i;
       StTake:            stall_o = !empty && !entry_valid_i;
-      StExtend:          stall_o = !entry_valid_i;
+      StCheck:           stall_o = extend && !entry_valid_i;
       StStream, StWrite: stall_o = 1'b1;
       StRecord:          stall_o = record_waits_i;
       default:           stall_o = 1'b0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The host's window of the command port: the generated register block, with the fields hidden that
-// a small scratchpad does not have, and the words of the scratchpad behind SCRATCH.
+// a small scratchpad does not have, the counters, and the words of the scratchpad behind SCRATCH.
 
 module npu_cmd_window
   import npu_cmd_pkg::*;
@@ -27,17 +27,15 @@ module npu_cmd_window
   output logic       descriptor_o,
   output logic       start_o,
   output logic       clear_o,
-  output logic       clear_perf_o,
-  output logic       thermal_o,
   output logic       entry_irq_o,
 
   // What the registers show
-  input status_t         status_i,
-  input counters_t       counters_i,
-  input logic            entry_i,     // an entry has finished
-  input logic            started_i,
-  input logic            tail_we_i,
-  input logic      [2:0] tail_i,
+  input status_t       status_i,
+  input events_t       events_i,   // to count
+  input logic          entry_i,    // an entry has finished
+  input logic          started_i,
+  input logic          tail_we_i,
+  input logic    [2:0] tail_i,
 
   // Scratchpad: word addresses
   output logic             scratch_write_o,
@@ -140,8 +138,6 @@ module npu_cmd_window
   assign descriptor_o    = regs.CMD_PARAM.DESCRIPTOR.value;
   assign start_o         = regs.CTRL_STATUS.START.value;
   assign clear_o         = regs.CTRL_STATUS.CLEAR.value;
-  assign clear_perf_o    = regs.PERF_ERRORS.CLEAR.value;
-  assign thermal_o       = regs.PERF_THERMAL_THROTTLE.ADD.swmod;
   assign entry_irq_o     = regs.CMD_IRQ.ENTRY.value && regs.CMD_IRQ.PER_ENTRY.value;
 
   // ---------------------------------------------------------------------------------------------
@@ -155,6 +151,20 @@ module npu_cmd_window
   // ---------------------------------------------------------------------------------------------
   // What the registers show
   // ---------------------------------------------------------------------------------------------
+  counters_t counters;
+
+  npu_cmd_counters u_counters (
+    .clk_i,
+    .rst_ni,
+    .clear_perf_i(regs.PERF_ERRORS.CLEAR.value),
+    .clear_ring_i(clear_o),
+    .events_i,
+    .thermal_i   (regs.PERF_THERMAL_THROTTLE.ADD.swmod),
+    .busy_i      (status_i.busy),
+    .ring_busy_i (status_i.ring_busy),
+    .counters_o  (counters)
+  );
+
   always_comb begin
     for (int unsigned i = 0; i < 16; i++) begin
       regs_in.SCRATCH[i].rd_ack  = regs.SCRATCH[i].req && !regs.SCRATCH[i].req_is_wr;
@@ -195,19 +205,19 @@ module npu_cmd_window
     regs_in.CMD_IRQ.ENTRY.hwclr              = clear_o || started_i;
     regs_in.CMD_CONFIG.SCRATCH_BYTES.next    = 16'(ScratchBytes);
 
-    regs_in.PERF_CYCLES.VALUE.next           = counters_i.cycles;
-    regs_in.PERF_MACS.VALUE.next             = counters_i.macs;
-    regs_in.PERF_OPS.VALUE.next              = counters_i.ops;
-    regs_in.PERF_ERRORS.COUNT.next           = counters_i.errors;
-    regs_in.PERF_UNSUPPORTED_OPS.VALUE.next  = counters_i.unsupported;
-    regs_in.PERF_STALL_CYCLES.VALUE.next     = counters_i.stalls;
-    regs_in.PERF_SCRATCH_BYTES.VALUE.next    = counters_i.scratch_bytes;
-    regs_in.PERF_THERMAL_THROTTLE.COUNT.next = counters_i.thermal;
-    regs_in.DESC_TIMEOUT_COUNT.VALUE.next    = counters_i.ring_cycles;
-    regs_in.DESC_READ_BEATS.VALUE.next       = counters_i.read_words;
-    regs_in.DESC_BYTES_READ.VALUE.next       = {counters_i.read_words[29:0], 2'b00};
-    regs_in.DESC_WRITE_BEATS.VALUE.next      = counters_i.write_words;
-    regs_in.DESC_BYTES_WRITTEN.VALUE.next    = {counters_i.write_words[29:0], 2'b00};
+    regs_in.PERF_CYCLES.VALUE.next           = counters.cycles;
+    regs_in.PERF_MACS.VALUE.next             = counters.macs;
+    regs_in.PERF_OPS.VALUE.next              = counters.ops;
+    regs_in.PERF_ERRORS.COUNT.next           = counters.errors;
+    regs_in.PERF_UNSUPPORTED_OPS.VALUE.next  = counters.unsupported;
+    regs_in.PERF_STALL_CYCLES.VALUE.next     = counters.stalls;
+    regs_in.PERF_SCRATCH_BYTES.VALUE.next    = counters.scratch_bytes;
+    regs_in.PERF_THERMAL_THROTTLE.COUNT.next = counters.thermal;
+    regs_in.DESC_TIMEOUT_COUNT.VALUE.next    = counters.ring_cycles;
+    regs_in.DESC_READ_BEATS.VALUE.next       = counters.read_words;
+    regs_in.DESC_BYTES_READ.VALUE.next       = {counters.read_words[29:0], 2'b00};
+    regs_in.DESC_WRITE_BEATS.VALUE.next      = counters.write_words;
+    regs_in.DESC_BYTES_WRITTEN.VALUE.next    = {counters.write_words[29:0], 2'b00};
   end
 
 endmodule
