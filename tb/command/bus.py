@@ -161,10 +161,8 @@ class PairBus:
 
     async def model_line(self) -> int:
         """Return the model's interrupt line."""
-        status, enable = (
-            await self.model.read32(CHIP_BASE + register)
-            for register in (ChipReg.IRQ_STATUS, ChipReg.IRQ_ENABLE)
-        )
+        status = await self.model.read32(CHIP_BASE + ChipReg.IRQ_STATUS)
+        enable = await self.model.read32(CHIP_BASE + ChipReg.IRQ_ENABLE)
         return int(status & enable != 0)
 
     def read_memory(self, address: int, size: int) -> bytes:

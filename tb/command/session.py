@@ -24,7 +24,7 @@ RING = 0x0030_0000
 RECORDS = 0x0038_0000
 """Where completion records are put."""
 START, CLEAR = CMD_FIELDS["CTRL_STATUS_START"].mask, CMD_FIELDS["CTRL_STATUS_CLEAR"].mask
-ERROR = CMD_FIELDS["CTRL_STATUS_ERROR"].mask
+BUSY, ERROR = CMD_FIELDS["CTRL_STATUS_BUSY"].mask, CMD_FIELDS["CTRL_STATUS_ERROR"].mask
 DESCRIPTOR, TERNARY = CMD_FIELDS["CMD_PARAM_DESCRIPTOR"].mask, CMD_FIELDS["CMD_PARAM_TERNARY"].mask
 HOSTILE = (
     Knobs(read_latency=1, write_latency=1),
@@ -104,7 +104,17 @@ class Session:
     async def wait(self) -> bool:
         """Sleep until the interrupt; return whether chip and model ended without an error."""
         await self.bus.wait_interrupt()
+        if self._written.get(CmdReg.CMD_IRQ, 0) & 1:  # it may be that of an entry
+            await self._wait_idle()
         return not await self.read(CmdReg.CTRL_STATUS) & ERROR
+
+    async def _wait_idle(self) -> None:
+        """Return when the command port is not busy."""
+        for _ in range(self.bus.rtl.limit // 10):
+            if not await self.bus.rtl.read32(CMD_BASE + CmdReg.CTRL_STATUS) & BUSY:
+                return
+            await ClockCycles(self.bench.dut.clk, 10)
+        raise self.bus.mismatch(f"busy for more than {self.bus.rtl.limit} cycles")
 
     # ----------------------------------------------------------------------------------------------
     # By register

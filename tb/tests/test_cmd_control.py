@@ -28,7 +28,7 @@ async def _tell_chip(session: Session, register: CmdReg, value: int) -> None:
 
 
 def _idempotent(session: Session) -> list[Descriptor]:
-    """Return five descriptors whose results do not depend on what ran before them."""
+    """Return four descriptors whose results do not depend on what ran before them."""
     source = SOURCE + 0x40
     session.data(source, 60)
     product = Extension.of_tile(PRODUCT, TARGET + 0x100, 7)
@@ -270,7 +270,7 @@ async def test_cmd_control_soft_reset(dut: Dut) -> None:
         await session.compare_scratch()
         for register in (CmdReg.RESULT, CmdReg.RESULT_HI, CmdReg.DESC_TAIL, CmdReg.DESC_STATUS):
             await session.read(register)
-    assert len(stopped) >= 4, f"all soft resets hit the same entries: {stopped}"
+    assert len(stopped) >= 3, f"all soft resets hit the same entries: {stopped}"
 
 
 @cocotb.test
