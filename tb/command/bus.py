@@ -113,6 +113,7 @@ class PairBus:
         self.model = model
         self.memory = memory
         self.records: list[range] = []
+        self._undefined: list[tuple[int, int]] = []
         self._history: deque[str] = deque(maxlen=_REMEMBERED)
 
     def note(self, text: str) -> None:
@@ -212,13 +213,20 @@ class PairBus:
         if scratch_bytes > 64:
             await self.write32(CMD_BASE + CmdReg.SCRATCH_PAGE, page)
 
-    def adopt_undefined(self) -> None:
-        """Let the model have what failed writebacks and records have left in the chip's memory."""
-        for address, size in self.model.port.undefined:
+    def adopt_undefined(self, *, late: bool) -> None:
+        """Let the model have what failed writebacks and records have left in the chip's memory.
+
+        Args:
+            late: the memory may still come to write them, so do the same next time.
+        """
+        self._undefined += self.model.port.undefined
+        self.model.port.undefined.clear()
+        for address, size in self._undefined:
             inside = max(0, min(size, self.memory.data.size - address))
             if inside:
                 self.model.write_memory(address, self.rtl.read_memory(address, inside))
-        self.model.port.undefined.clear()
+        if not late:
+            self._undefined.clear()
 
     def compare_memory(self) -> None:
         """Compare the whole memory, but for the cycles in completion records.

@@ -189,7 +189,7 @@ class Session:
     async def finish(self) -> bool:
         """Wait for the end of the ring; return whether it ended without an error."""
         right = await self.wait()
-        self.bus.adopt_undefined()
+        self.bus.adopt_undefined(late=bool(self.memory.knobs.write_silent))
         await self.read(CmdReg.DESC_STATUS)
         left = (self.head - await self.read(CmdReg.DESC_TAIL)) % ENTRIES
         while self._pending and sum(one.places for one in self._pending) > left:

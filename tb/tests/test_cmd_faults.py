@@ -300,7 +300,7 @@ async def test_cmd_faults_stream_and_writeback(dut: Dut) -> None:
                 made = Descriptor(CmdOp.ADD, source, stream=(4, 60))
                 await _fails(session, f"stream word {word}", STREAM_READ, made, word, 1)
                 await _without_errors(session)
-        for target in (TARGET, TARGET + 8):
+        for target in (TARGET, TARGET + 12):
             for word in range(3):
                 if word == 2 and target % 16 == 0:
                     continue
@@ -426,6 +426,8 @@ async def _times_out(session: Session, name: str, knobs: Knobs, made: Sequence[D
         await session.settle(int(session.random.integers(1, 80)))
     await session.drop()
     assert await session.run(*_good(session, 3)), f"the batch behind {name}"
+    await session.settle()
+    session.bus.adopt_undefined(late=False)
     await session.compare()
 
 
