@@ -131,9 +131,7 @@ class CommandBuffer:
                     "DOT16_S2.ternary", operation.ternary, f"{ternary}, as the batch has it"
                 )
             ternary = operation.ternary
-        shared = self._shared
-        if shared is None and not self._submitted and descriptor.tag is None:
-            shared = tile_words(descriptor)
+        shared = self._shared_with(descriptor)
         image = descriptor.image(shared)
         if len(image) // ENTRY > self.room:
             raise CommandError(
@@ -144,6 +142,16 @@ class CommandBuffer:
         self._next = (self._next + entry.places) % PLACES
         self._shared, self._ternary = shared, ternary
         return entry.index
+
+    def fits(self, descriptor: Descriptor) -> bool:
+        """Return whether there is room for a descriptor, as far as progress is known."""
+        return len(descriptor.image(self._shared_with(descriptor))) // ENTRY <= self.room
+
+    def _shared_with(self, descriptor: Descriptor) -> Words | None:
+        """Return the tile registers of the batch once `descriptor` is part of it."""
+        if self._shared is None and not self._submitted and descriptor.tag is None:
+            return tile_words(descriptor)
+        return self._shared
 
     def image(self, index: int) -> bytes:
         """Return the 16 bytes of a place of the ring that was added and has not completed."""
@@ -253,6 +261,18 @@ class CommandBuffer:
                 await self._end(status)
         return self.results()
 
+    async def stop(self) -> None:
+        """End the batch by CTRL.SOFT_RESET, which also ends a program and reports nothing.
+
+        `results` returns what had completed; all else is dropped, and the next batch begins at the
+        descriptor that was under way.
+        """
+        self._check_submitted("stop")
+        mask = SEQ_FIELDS["CTRL_SOFT_RESET"].mask
+        await self.port.bus.write32(SEQ_BASE + SeqReg.CTRL, mask)
+        await self._progress()
+        self._leave(await self.port.read(CmdReg.DESC_TAIL))
+
     def results(self) -> list[Result]:
         """Return what has completed since the last wait, without waiting."""
         results = []
@@ -293,19 +313,25 @@ class CommandBuffer:
 
     async def _end(self, status: int) -> None:
         """Leave the ring; raise CommandFailed if it has failed."""
-        dropped, self._running = self._running, []
-        self._shared = self._ternary = None
-        self.port.ring_runs = self._submitted = False
+        dropped = self._running
         if not CMD_FIELDS["CTRL_STATUS_ERROR"].get(status):
+            self._leave(self._next)
             return
         ring = await self.port.read(CmdReg.DESC_STATUS)
         code, index = ring & 0xFF, CMD_FIELDS["DESC_STATUS_INDEX"].get(ring)
-        self._next = index
+        self._leave(index)
         failed = dropped[0].descriptor if dropped else None
         text = f"ring entry {index}: {meaning(code)}; {failed}"
         if code == RingStatus.OPERATION and isinstance(failed, Program):
             text += f"; {await self._program_error()}"
         raise CommandFailed(text, code, index)
+
+    def _leave(self, index: int) -> None:
+        """Be at rest, with the next descriptor at `index`."""
+        self._running = []
+        self._shared = self._ternary = None
+        self.port.ring_runs = self._submitted = False
+        self._next = index
 
     async def _program_error(self) -> str:
         """Return what the sequencer says about a program that failed."""
