@@ -84,7 +84,7 @@ def test_seven_places_over_many_laps() -> None:
         buffer = await opened(model_bus())
         places = set()
         for _ in range(60):
-            expected = []
+            expected: list[tuple[int, int, int]] = []
             while True:
                 a, b = (int(word) for word in rng.integers(0, 1 << 32, 2))
                 slot = DATA + 8 * len(expected)
@@ -192,6 +192,20 @@ def test_extend(slow: bool) -> None:
             found = await buffer.wait()
             assert [result.value for result in found] == [lap + 1, lap + 2, 0, lap + 3]
         assert (await buffer.port.counters()).ops == 20
+
+    asyncio.run(check())
+
+
+def test_extend_for_ever() -> None:
+    """Entries that have completed make room: a batch can be longer than the ring."""
+
+    async def check() -> None:
+        buffer = await opened(model_bus())
+        buffer.add(Command(scalars.add(0, 1), writeback=DATA))
+        await buffer.submit()
+        for i in range(1, 20):
+            await buffer.extend(Command(scalars.add(i, 1), writeback=DATA + 8 * i))
+        assert [result.value for result in await buffer.wait()] == list(range(1, 21))
 
     asyncio.run(check())
 

@@ -34,7 +34,7 @@ class Result:
     Attributes:
         descriptor: what was asked.
         index: ring index of its first entry.
-        data: what its writeback put into memory, empty without one.
+        data: what lay at the destination of its writeback when the result was taken; empty without.
     """
 
     descriptor: Descriptor
