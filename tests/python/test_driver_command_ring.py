@@ -30,7 +30,7 @@ from npu.driver.command.descriptor import Descriptor
 from npu.driver.launch import Launch
 from npu.isa import ErrorCode
 from npu.regs import CMD_BASE, CmdOp, CmdReg
-from tests.python.command_support import RecordingBus, SlowBus, copy_program, model_bus
+from tests.python.command_support import OtherChip, RecordingBus, SlowBus, copy_program, model_bus
 
 RING, DATA = 0x1004, 0x2000
 
@@ -335,6 +335,29 @@ def test_stop() -> None:
         assert buffer.add(Command(scalars.add(4, 4), writeback=DATA)) == 2
         await buffer.submit()
         assert [result.value for result in await buffer.wait()] == [8]
+
+    asyncio.run(check())
+
+
+def test_a_chip_that_contradicts_itself() -> None:
+    """A ring that is done too early, and a completion ring that is fuller than it can be."""
+
+    async def check() -> None:
+        buffer = await opened(SlowBus(model_bus()))
+        for _ in range(3):
+            buffer.add(Command(scalars.add(1, 1)))
+        await buffer.submit()
+        await buffer.port.write(CmdReg.DESC_HEAD, 2)
+        with pytest.raises(CommandFailed, match="the ring is done before entry 2"):
+            await buffer.wait()
+        assert len(buffer.results()) == 2
+
+        head = CMD_BASE + CmdReg.CQ_HEAD
+        port = await CommandPort.connect(model_bus())
+        records = await CompletionRing.enable(port, 0x4000, 2)
+        port.bus = OtherChip(model_bus(), {head: 5})
+        with pytest.raises(CommandFailed, match="CQ_HEAD is 5, more than 4 behind 0"):
+            await records.take()
 
     asyncio.run(check())
 

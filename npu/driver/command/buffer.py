@@ -316,6 +316,8 @@ class CommandBuffer:
         dropped = self._running
         if not CMD_FIELDS["CTRL_STATUS_ERROR"].get(status):
             self._leave(self._next)
+            if dropped:
+                raise CommandFailed(f"the ring is done before entry {dropped[0].index}")
             return
         ring = await self.port.read(CmdReg.DESC_STATUS)
         code, index = ring & 0xFF, CMD_FIELDS["DESC_STATUS_INDEX"].get(ring)

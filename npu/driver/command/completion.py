@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from npu.driver.command.errors import WORD, CommandError, whole
+from npu.driver.command.errors import WORD, CommandFailed, whole
 from npu.driver.command.port import CommandPort
 from npu.driver.command.status import RingStatus
 from npu.isa import Engine, ErrorCode
@@ -119,6 +119,9 @@ class CompletionRing:
 
         Args:
             by_phase: look at the phase bits in memory instead of reading CQ_HEAD.
+
+        Raises:
+            CommandFailed: CQ_HEAD is not where the ring can be.
         """
         if by_phase:
             count = 0
@@ -128,7 +131,7 @@ class CompletionRing:
             head = await self.port.read(CmdReg.CQ_HEAD)
             count = (head - self._tail) % INDICES
             if count > self.size:
-                raise CommandError("CQ_HEAD", head, f"at most {self.size} behind {self._tail}")
+                raise CommandFailed(f"CQ_HEAD is {head}, more than {self.size} behind {self._tail}")
         records = [Completion.of(self._record(self._tail + i)) for i in range(count)]
         if count:
             self._tail = (self._tail + count) % INDICES

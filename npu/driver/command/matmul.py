@@ -167,8 +167,10 @@ class _ByDescriptor:
                 used = 0
             slot = self.slots[used]
             used += 1
-            stream = Stream(slot, 0, len(data)) if data else None
-            self.buffer.port.bus.write_memory(slot, data)
+            stream = None
+            if data:
+                self.buffer.port.bus.write_memory(slot, data)
+                stream = Stream(slot, 0, len(data))
             self.buffer.add(Command(operation, stream, writeback=slot + STAGE))
         return results + await self._flush()
 
