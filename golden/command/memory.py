@@ -70,6 +70,7 @@ class FaultyMemory:
         write_errors: the same for writes.
         silent_reads: reads are not answered.
         silent_writes: writes are not acknowledged and do not arrive.
+        silent: (first, last) bytes whose words answer neither reads nor writes.
         regions: what is permitted; an access needs one region that permits it.
         stream: (first, last) bytes of the parameter stream in use, which must not be written.
 
@@ -80,10 +81,10 @@ class FaultyMemory:
     write_errors: list[tuple[int, int]] = field(default_factory=list)
     silent_reads: bool = False
     silent_writes: bool = False
+    silent: list[tuple[int, int]] = field(default_factory=list)
     regions: Sequence[Region] = (OPEN,)
     stream: tuple[int, int] | None = None
-    _owes_read: bool = False
-    _owes_write: bool = False
+    _owed: list[tuple[int, bool]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Refuse an array that is not whole memory words."""
@@ -96,16 +97,13 @@ class FaultyMemory:
 
         Raises:
             MemoryFaultError: a word is not permitted, faulty, or beyond the array.
-            MemorySilenceError: reads are silent.
+            MemorySilenceError: a word is not answered.
 
         """
         taken = bytearray()
         for at, count in pieces(address, size):
             self._admit(at, write=False)
-            self._owes_read |= self.silent_reads
-            if self.silent_reads:
-                raise MemorySilenceError(f"read at {at:#x}")
-            self._answer(at, self.read_errors)
+            self._answer(at, write=False)
             taken += self.data[at : at + count].tobytes()
         return bytes(taken)
 
@@ -114,16 +112,13 @@ class FaultyMemory:
 
         Raises:
             MemoryFaultError: a word is not permitted, faulty, or beyond the array.
-            MemorySilenceError: writes are silent.
+            MemorySilenceError: a word is not answered.
 
         """
         done = 0
         for at, count in pieces(address, len(data)):
             self._admit(at, write=True)
-            self._owes_write |= self.silent_writes
-            if self.silent_writes:
-                raise MemorySilenceError(f"write at {at:#x}")
-            self._answer(at, self.write_errors)
+            self._answer(at, write=True)
             self.data[at : at + count] = np.frombuffer(data[done : done + count], np.uint8)
             done += count
 
@@ -134,9 +129,14 @@ class FaultyMemory:
             MemorySilenceError: what is owed is still withheld.
 
         """
-        if (self._owes_read and self.silent_reads) or (self._owes_write and self.silent_writes):
-            raise MemorySilenceError("an earlier access is not answered")
-        self._owes_read = self._owes_write = False
+        for address, write in self._owed:
+            if self._is_silent(address, write=write):
+                raise MemorySilenceError(f"an earlier access at {address:#x} is not answered")
+        self._owed.clear()
+
+    def _is_silent(self, address: int, *, write: bool) -> bool:
+        """Whether an access of one word is not answered."""
+        return (self.silent_writes if write else self.silent_reads) or _meets(address, self.silent)
 
     def _admit(self, address: int, *, write: bool) -> None:
         """Stop an access that must not reach the bus; regions are whole memory words."""
@@ -149,8 +149,12 @@ class FaultyMemory:
         if write and self.stream is not None and _meets(address, [self.stream]):
             raise MemoryFaultError(f"the write at {address:#x} meets the stream in use")
 
-    def _answer(self, address: int, errors: Sequence[tuple[int, int]]) -> None:
-        """Answer an access of one word with an error if it meets one."""
+    def _answer(self, address: int, *, write: bool) -> None:
+        """Stop an access of one word that is not answered, or with an error."""
+        if self._is_silent(address, write=write):
+            self._owed.append((address, write))
+            raise MemorySilenceError(f"{'write' if write else 'read'} at {address:#x}")
+        errors = self.write_errors if write else self.read_errors
         if address >= self.data.size or _meets(address, errors):
             raise MemoryFaultError(f"the memory answers {address:#x} with an error")
 

@@ -44,8 +44,10 @@ class ModelBus:
     Args:
         memory: the whole address space from 0 on, (n,) uint8, n a multiple of 16; changed in place.
         config: the chip's parameters.
+        sram: (config.sram_bytes,) uint8, changed in place; zeros of its own if not given.
         scratch_bytes: size of the command port's scratchpad.
         fifo_bytes: size of the stream buffer, as CONFIG1 tells it.
+        faults: the same memory as the command port shall see it; by default one without faults.
 
     Attributes:
         faults: the memory as the command port sees it, where faults can be placed.
@@ -58,17 +60,19 @@ class ModelBus:
         memory: npt.NDArray[np.uint8],
         *,
         config: ChipConfig | None = None,
+        sram: npt.NDArray[np.uint8] | None = None,
         scratch_bytes: int = 64,
         fifo_bytes: int = 32768,
+        faults: FaultyMemory | None = None,
     ) -> None:
-        """Begin as after a reset; the SRAM is 0."""
+        """Begin as after a reset."""
         self._config = config or ChipConfig()
         self._memory = memory
         self._fifo_bytes = fifo_bytes
-        self._sequencer = Sequencer(
-            self._config, memory, np.zeros(self._config.sram_bytes, np.uint8)
-        )
-        self.faults = FaultyMemory(memory)
+        if sram is None:
+            sram = np.zeros(self._config.sram_bytes, np.uint8)
+        self._sequencer = Sequencer(self._config, memory, sram)
+        self.faults = FaultyMemory(memory) if faults is None else faults
         self.port = CommandPort(
             self.faults, scratch_bytes=scratch_bytes, launch=self._sequencer.launch
         )
