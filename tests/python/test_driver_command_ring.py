@@ -15,6 +15,7 @@ from npu.driver.bus import Bus
 from npu.driver.command import (
     Command,
     CommandBuffer,
+    CommandError,
     CommandFailed,
     CommandPort,
     CompletionRing,
@@ -26,7 +27,7 @@ from npu.driver.command import (
     Vrelu,
     scalars,
 )
-from npu.driver.command.descriptor import Descriptor
+from npu.driver.command.descriptor import Descriptor, tile_words
 from npu.driver.launch import Launch
 from npu.isa import ErrorCode
 from npu.regs import CMD_BASE, CmdOp, CmdReg
@@ -482,3 +483,66 @@ def test_operand_and_stream_share_a_word() -> None:
         assert await buffer.port.read_scratch(8, 12) == model.read_memory(DATA, 12)
 
     asyncio.run(check())
+
+
+def _random_command(rng: np.random.Generator, scratch_bytes: int) -> Command:
+    """Return a command around the limits of what the hardware takes; its fields hold it."""
+
+    def pick(low: int, high: int, step: int = 1) -> int:
+        aligned = int(rng.integers(low, high, endpoint=True)) // step * step
+        return aligned + (rng.random() < 0.03)
+
+    narrow = scratch_bytes == 64
+    base = 60 if narrow else 252
+    stream = Stream(0x2000 + pick(0, 64, 4), pick(0, base, 4), min(pick(0, 60, 4), 63))
+    has_stream = rng.random() < 0.5
+    kind = rng.integers(3)
+    operation: Scalar | Gemm | Vrelu
+    if kind == 0:
+        operation = Scalar(CmdOp.ADD, stream.source if has_stream else 1, 2)
+    elif kind == 1:
+        operation = Vrelu(pick(0, scratch_bytes // 4, 4), pick(0, base), pick(0, base, 4))
+    else:
+        shape = [pick(0, most) for most in ((2, 2, 6) if narrow else (4, 4, 8))]
+        places = pick(0, base // 3), pick(base // 3, base // 2), pick(base // 2, base, 4)
+        strides = pick(0, 8), pick(0, 3), pick(4, 12, 4)
+        operation = Gemm((CmdOp.GEMM_S8, CmdOp.GEMM_S4)[rng.integers(2)], *shape, *places, *strides)
+    return Command(
+        operation,
+        stream if has_stream else None,
+        0x3000 + pick(0, 64, 4) if rng.random() < 0.5 else None,
+        7 if rng.random() < 0.5 else None,
+    )
+
+
+@pytest.mark.parametrize("scratch_bytes", [64, 256])
+def test_the_driver_refuses_what_the_ring_refuses(scratch_bytes: int) -> None:
+    """Random descriptors: CommandError exactly where the model ends the ring with an error."""
+    rng = np.random.default_rng(9)
+    seen = {True: 0, False: 0}
+
+    async def check() -> None:
+        bus = model_bus(scratch_bytes)
+        port = await CommandPort.connect(bus)
+        await port.write(CmdReg.DESC_BASE, RING)
+        await port.write(CmdReg.CMD_PARAM, 1)
+        for _ in range(2000):
+            command = _random_command(rng, scratch_bytes)
+            try:
+                command.check(scratch_bytes)
+                legal = True
+            except CommandError:
+                legal = False
+            words = tile_words(command)
+            if words is not None:
+                await port.write_tile(words)
+            image = command.image(words)
+            bus.write_memory(RING, image)
+            await port.write(CmdReg.DESC_TAIL, 0)
+            await port.write(CmdReg.DESC_HEAD, len(image) // 16)
+            await port.start()
+            assert bool(await port.finish() & 4) != legal, (command, await port.status())
+            seen[legal] += 1
+
+    asyncio.run(check())
+    assert min(seen.values()) > 400
