@@ -503,10 +503,11 @@ def _random_command(rng: np.random.Generator, scratch_bytes: int) -> Command:
     elif kind == 1:
         operation = Vrelu(pick(0, scratch_bytes // 4, 4), pick(0, base), pick(0, base, 4))
     else:
-        shape = [pick(0, most) for most in ((2, 2, 6) if narrow else (4, 4, 8))]
+        m, n, k = (pick(0, most) for most in ((2, 2, 6) if narrow else (4, 4, 8)))
         places = pick(0, base // 3), pick(base // 3, base // 2), pick(base // 2, base, 4)
         strides = pick(0, 8), pick(0, 3), pick(4, 12, 4)
-        operation = Gemm((CmdOp.GEMM_S8, CmdOp.GEMM_S4)[rng.integers(2)], *shape, *places, *strides)
+        op = (CmdOp.GEMM_S8, CmdOp.GEMM_S4)[rng.integers(2)]
+        operation = Gemm(op, m, n, k, *places, *strides)
     return Command(
         operation,
         stream if has_stream else None,
