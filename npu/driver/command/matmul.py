@@ -13,7 +13,7 @@ The result is int32 modulo 2^32; of FP8 it is in Q8.8, each product rounded down
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -24,9 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from npu.driver.command import scalars
-from npu.driver.command.buffer import PLACES, ROOM, CommandBuffer
-from npu.driver.command.descriptor import ENTRY, MOST_STREAM, Command, Stream
-from npu.driver.command.errors import WORD, CommandError, whole
+from npu.driver.command.descriptor import MOST_STREAM
+from npu.driver.command.errors import CommandError
 from npu.driver.command.operation import (
     NARROW_SHAPE,
     NOT_A_NUMBER,
@@ -36,14 +35,13 @@ from npu.driver.command.operation import (
     Scalar,
 )
 from npu.driver.command.port import CommandPort
+from npu.driver.command.runner import ByDescriptor, ByRegister, Runner, Tile
 from npu.regs import CmdOp
 
 Integers: TypeAlias = npt.NDArray[np.integer[Any]]
 Words: TypeAlias = npt.NDArray[np.uint64]
 Submit: TypeAlias = Literal["register", "descriptor"]
 
-STAGE = 64
-"""Bytes of the arena for the stream of one tile."""
 GROUP, KEPT = 4, 2
 """2:4 sparsity: of so many neighbours along K, so many may differ from 0."""
 
@@ -100,85 +98,6 @@ class Product:
     macs: int
 
 
-class _Tile(NamedTuple):
-    """A tile to multiply, and A and B as they lie in the scratchpad from its first byte on."""
-
-    shape: Gemm
-    data: bytes
-
-
-class _ByRegister:
-    """Runs operations one by one."""
-
-    def __init__(self, port: CommandPort) -> None:
-        self.port = port
-
-    async def tile(self, tiles: Iterable[_Tile]) -> list[bytes]:
-        """Return C of each tile, int32 row after row."""
-        results = []
-        for shape, data in tiles:
-            await self.port.write_scratch(0, data)
-            await self.port.execute(shape)
-            results.append(await self.port.read_scratch(shape.c, shape.output_bytes))
-        return results
-
-    async def scalar(self, operations: Sequence[Scalar]) -> list[int]:
-        """Return RESULT of each operation."""
-        return [(await self.port.execute(one) or 0) & WORD for one in operations]
-
-
-class _ByDescriptor:
-    """Runs operations in batches of what fits the ring, everything staged in an arena."""
-
-    def __init__(self, buffer: CommandBuffer, start: int, slots: int, slot_bytes: int) -> None:
-        self.buffer = buffer
-        self.slots = [start + slot_bytes * i for i in range(slots)]
-
-    @staticmethod
-    async def open(port: CommandPort, arena: tuple[int, int] | None) -> _ByDescriptor:
-        """Check the arena and lay it out: the ring, then a slot for stream and result each."""
-        if arena is None or len(arena) != 2:
-            raise CommandError("matmul.arena", arena, "(address, size) with descriptors")
-        slot_bytes = STAGE + port.scratch_bytes
-        ring = PLACES * ENTRY
-        base, size = arena
-        whole("matmul.arena[0]", base, 0, WORD, ENTRY)
-        whole("matmul.arena[1]", size, ring + slot_bytes, WORD + 1 - base)
-        slots = min(ROOM, (size - ring) // slot_bytes)
-        buffer = await CommandBuffer.open(port, base)
-        return _ByDescriptor(buffer, base + ring, slots, slot_bytes)
-
-    async def tile(self, tiles: Iterable[_Tile]) -> list[bytes]:
-        """Return C of each tile, int32 row after row."""
-        return await self._run(tiles)
-
-    async def scalar(self, operations: Sequence[Scalar]) -> list[int]:
-        """Return RESULT of each operation."""
-        results = await self._run((operation, b"") for operation in operations)
-        return [int.from_bytes(result, "little") & WORD for result in results]
-
-    async def _run(self, work: Iterable[tuple[Gemm | Scalar, bytes]]) -> list[bytes]:
-        """Return the writeback of each operation, before which its bytes are streamed in."""
-        results: list[bytes] = []
-        used = 0
-        for operation, data in work:
-            if used == len(self.slots) or not self.buffer.fits(Command(operation, writeback=0)):
-                results += await self._flush()
-                used = 0
-            slot = self.slots[used]
-            used += 1
-            stream = None
-            if data:
-                self.buffer.port.bus.write_memory(slot, data)
-                stream = Stream(slot, 0, len(data))
-            self.buffer.add(Command(operation, stream, writeback=slot + STAGE))
-        return results + await self._flush()
-
-    async def _flush(self) -> list[bytes]:
-        await self.buffer.submit()
-        return [result.data for result in await self.buffer.wait()]
-
-
 async def matmul(
     port: CommandPort,
     a: Integers,
@@ -213,11 +132,11 @@ async def matmul(
         raise CommandError("b", f"{b.shape[0]} rows", f"{a.shape[1]}, the columns of a")
     kept = _kept(a) if fmt is Format.SPARSE_INT4 else None
     port.check_idle()
-    runner: _ByRegister | _ByDescriptor
+    runner: Runner
     if submit == "register":
-        runner = _ByRegister(port)
+        runner = ByRegister(port)
     elif submit == "descriptor":
-        runner = await _ByDescriptor.open(port, arena)
+        runner = await ByDescriptor.open(port, arena)
     else:
         raise CommandError("matmul.submit", repr(submit), "'register' or 'descriptor'")
     if kept is not None:
@@ -270,7 +189,7 @@ def _best_tile(op: CmdOp, scratch_bytes: int, rows: int, columns: int, depth: in
 
 
 async def _tiled(
-    runner: _ByRegister | _ByDescriptor, scratch_bytes: int, a: Integers, b: Integers, op: CmdOp
+    runner: Runner, scratch_bytes: int, a: Integers, b: Integers, op: CmdOp
 ) -> Product:
     """Multiply by tiles of the scratchpad."""
     (rows, depth), columns = a.shape, b.shape[1]
@@ -279,15 +198,15 @@ async def _tiled(
         product(range(0, rows, best.m), range(0, columns, best.n), range(0, depth, best.k))
     )
 
-    def tiles() -> Iterator[_Tile]:
+    def tiles() -> Iterator[Tile]:
         for i, j, k in places:
             left = a[i : i + best.m, k : k + best.k]
             right = b[k : k + best.k, j : j + best.n]
             shape = Gemm.packed(op, left.shape[0], right.shape[1], left.shape[1])
-            yield _Tile(shape, _tile_bytes(op, left, right))
+            yield Tile(shape, _tile_bytes(op, left, right))
 
     values = np.zeros((rows, columns), np.uint32)
-    for (i, j, _), data in zip(places, await runner.tile(tiles()), strict=True):
+    for (i, j, _), data in zip(places, await runner.tiles(tiles()), strict=True):
         part = values[i : i + best.m, j : j + best.n]
         part += np.frombuffer(data, "<u4").reshape(part.shape)
     return Product(values.view(np.int32), len(places), rows * columns * depth)
@@ -322,9 +241,7 @@ def _result(sums: list[int], shape: tuple[int, int], operations: int) -> Product
     return Product(values, operations, 0)
 
 
-async def _dots(
-    runner: _ByRegister | _ByDescriptor, a: Integers, b: Integers, fmt: Format
-) -> Product:
+async def _dots(runner: Runner, a: Integers, b: Integers, fmt: Format) -> Product:
     """Multiply by dot products whose ACC takes one part along K to the next."""
     op, count, bits = DOTS[fmt]
     ternary = fmt is Format.TERNARY
@@ -336,7 +253,7 @@ async def _dots(
     parts = len(left_words[0])
     sums = [0] * len(pairs)
     for part in range(parts):
-        sums = await runner.scalar(
+        sums = await runner.scalars(
             [
                 Scalar(op, row[part], column[part], acc, ternary)
                 for (row, column), acc in zip(pairs, sums, strict=True)
@@ -366,9 +283,7 @@ def _kept(a: Integers) -> npt.NDArray[np.int64]:
     return np.sort(order, axis=2)
 
 
-async def _sparse(
-    runner: _ByRegister | _ByDescriptor, a: Integers, kept: npt.NDArray[np.int64], b: Integers
-) -> Product:
+async def _sparse(runner: Runner, a: Integers, kept: npt.NDArray[np.int64], b: Integers) -> Product:
     """Multiply by sparse dot products of eight lanes, whose sums the chip adds."""
     rows, columns = a.shape[0], b.shape[1]
     groups = _filled(a, 2 * GROUP).reshape(rows, -1, GROUP)
@@ -381,14 +296,14 @@ async def _sparse(
     parts = len(right_words[0])
     sums = [0] * len(pairs)
     for part in range(parts):
-        dots = await runner.scalar(
+        dots = await runner.scalars(
             [
                 Scalar(CmdOp.SDOT4_S4_2_4, row[part][0], column[part], row[part][1])
                 for row, column in pairs
             ]
         )
         if part:
-            dots = await runner.scalar(
+            dots = await runner.scalars(
                 [scalars.add(one, other) for one, other in zip(sums, dots, strict=True)]
             )
         sums = dots
