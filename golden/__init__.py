@@ -2,6 +2,7 @@
 """Bit-exact numpy references, written from the specification.
 
 One module per operation (`gemm`, `requantize`, `softmax`, `layernorm`, `rope`, `gelu`, `vec`), the
-instruction-level model `machine`, and whole networks (`decoder`, with a K/V cache `session`). The
-package imports numpy, the standard library, `npu.isa` and the types of `weights`.
+instruction-level model `machine`, the command port and the whole chip as its host sees it
+(`command`), and whole networks (`decoder`, with a K/V cache `session`). The package imports numpy,
+the standard library, `npu.isa`, `npu.regs` and the types of `weights`.
 """

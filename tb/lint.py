@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "npu.compiler": {"npu.compiler", "npu.asm", "npu.isa", "weights"},
     "npu.driver": {"npu.driver", "npu.compiler", "npu.isa", "npu.regs"},
     "weights": {"weights"},
-    "golden": {"golden", "npu.isa", "weights"},
+    "golden": {"golden", "npu.isa", "npu.regs", "weights"},
     "tb": {"tb", "golden", "npu", "weights"},
 }
 """Which of our packages a package may import; tests may import all of them."""
@@ -157,6 +157,7 @@ def checks() -> list[tuple[str, Callable[[], list[str]]]]:
         ("import rules", import_findings),
         ("generated: ISA", lambda: _command([python, "-m", "npu.isa.generate", "--check"])),
         ("generated: registers", lambda: _command([python, "-m", "npu.regs.generate", "--check"])),
+        ("generated: command port", lambda: _command([python, "-m", "tb.command_page", "--check"])),
     ]
     return found
 
