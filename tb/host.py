@@ -96,11 +96,6 @@ class Finish:
     seconds: float
     python_entries: int
 
-    @property
-    def kilocycles_per_second(self) -> float:
-        """Simulated kilocycles per second of processor time."""
-        return self.counters.cycles / max(self.seconds, 1e-9) / 1000
-
 
 class _Master(AXI4LiteMaster):  # type: ignore[misc]
     """AXI4-Lite master that samples WREADY before the clock edge, as it does AWREADY.

@@ -157,6 +157,7 @@ def checks() -> list[tuple[str, Callable[[], list[str]]]]:
         ("import rules", import_findings),
         ("generated: ISA", lambda: _command([python, "-m", "npu.isa.generate", "--check"])),
         ("generated: registers", lambda: _command([python, "-m", "npu.regs.generate", "--check"])),
+        ("generated: command port", lambda: _command([python, "-m", "tb.command_page", "--check"])),
     ]
     return found
 

@@ -61,7 +61,6 @@ SAMPLE_WORD: np.dtype[Any] = np.dtype(
 )
 """`word` of a SAMPLE: 16-byte words in the parameter FIFO; beats on the bus in the last WINDOW
 cycles: read, those of them for the stream, written."""
-PORTS = ("ld", "gemm", "smx", "nrm", "vec", "st")
 
 
 class Log:

@@ -61,14 +61,6 @@ class OpcodeInfo:
     prefix: tuple[str, ...]
     spare: int  # bits of the 128-bit word that are zero in every form of the opcode
 
-    @property
-    def flag_mask(self) -> int:
-        """Flag bits that may be set."""
-        mask = 0
-        for bit in self.flags.values():
-            mask |= 1 << bit
-        return mask
-
 
 @dataclass(frozen=True, slots=True)
 class SetRegInfo:

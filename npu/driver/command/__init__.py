@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Driver of the command port: operations by register, the descriptor ring, matrix products."""
+
+from npu.driver.command.buffer import CommandBuffer, Result
+from npu.driver.command.completion import Completion, CompletionRing
+from npu.driver.command.descriptor import Command, Descriptor, Program, Stream
+from npu.driver.command.errors import CommandError, CommandFailed
+from npu.driver.command.operation import Gemm, Operation, Scalar, Vrelu
+from npu.driver.command.port import CommandPort
+from npu.driver.command.status import Counters, RingStatus, Status
+
+__all__ = [
+    "Command",
+    "CommandBuffer",
+    "CommandError",
+    "CommandFailed",
+    "CommandPort",
+    "Completion",
+    "CompletionRing",
+    "Counters",
+    "Descriptor",
+    "Gemm",
+    "Operation",
+    "Program",
+    "Result",
+    "RingStatus",
+    "Scalar",
+    "Status",
+    "Stream",
+    "Vrelu",
+]
