@@ -105,7 +105,7 @@ def slang_findings(array_dim: int) -> list[str]:
         for line in report.splitlines()
         if (": warning:" in line or ": error:" in line)
         and not line.endswith(waived)
-        # A generated package declares more than the design uses; loops of a register block are unnamed.
+        # Generated packages declare more than the design uses; their blocks have unnamed loops.
         and not (
             any(text in line for text in ("[-Wunused-", "[-Wunnamed-generate]"))
             and f"{GENERATED.relative_to(ROOT)}/" in line
