@@ -13,10 +13,9 @@ module npu_cmd_stream
   input logic clk_i,
   input logic rst_ni,
 
-  input  logic                 active_i,  // from the start until done or failed
-  input  npu_cmd_pkg::stream_t stream_i,
-  output logic                 done_o,
-  output logic                 failed_o,
+  input  logic                   active_i,  // from the start until done or failed
+  input  npu_cmd_pkg::stream_t   stream_i,
+  output npu_cmd_pkg::step_end_t end_o,
 
   // Scratchpad: word i of the four goes to waddr + i
   output logic  [      3:0] scratch_we_o,
@@ -39,8 +38,8 @@ module npu_cmd_stream
 
   assign read_o.valid = active_i && asked_q != beats && !denied_q;
   assign read_o.addr = {stream_i.source[31:4] + 28'(asked_q), 4'b0};
-  assign done_o = active_i && read_i.valid && !read_i.error && arrived_q + 3'd1 == beats;
-  assign failed_o = active_i && (read_i.valid ? read_i.error : denied_q && asked_q == arrived_q);
+  assign end_o.done = active_i && read_i.valid && !read_i.error && arrived_q + 3'd1 == beats;
+  assign end_o.failed = active_i && (read_i.valid ? read_i.error : denied_q && asked_q == arrived_q);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
