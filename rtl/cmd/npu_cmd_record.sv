@@ -40,7 +40,7 @@ module npu_cmd_record
 );
 
   logic [15:0] head_q, size, place;
-  logic sent_q, room, phase;
+  logic sent_q, room, phase, taken, answered;
 
   // ---------------------------------------------------------------------------------------------
   // Content; of a descriptor that could not be fetched nothing is known
@@ -85,9 +85,11 @@ module npu_cmd_record
     cycles_i, outcome, 3'b0, launch, launch ? 4'b0 : opcode, tag_i, phase, 4'b0, index_i, code_i
   };
 
+  assign taken = write_o.valid && write_i.ready;
+  assign answered = active_i && sent_q && write_i.valid;
   assign waits_o = active_i && (room || sent_q);
-  assign end_o.done = active_i && sent_q && write_i.valid && !write_i.error;
-  assign end_o.failed = (write_o.valid && write_i.denied) || (active_i && sent_q && write_i.valid && write_i.error);
+  assign end_o.done = answered && !write_i.error;
+  assign end_o.failed = (write_o.valid && write_i.denied) || (answered && write_i.error);
   assign head_o = head_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -95,7 +97,7 @@ module npu_cmd_record
       head_q <= '0;
       sent_q <= 1'b0;
     end else begin
-      sent_q <= active_i && (sent_q || (write_o.valid && write_i.ready)) && !end_o.done && !end_o.failed;
+      sent_q <= active_i && (sent_q || taken) && !answered;
       if (!regs_i.cq_enable) head_q <= '0;
       else if (end_o.done) head_q <= head_q + 1'b1;
     end

@@ -226,12 +226,12 @@ module npu_cmd_run
       if (state_q != StRecord) cycles_q <= cycles_q + 1'b1;
       if (entry_ready_o && entry_valid_i) begin
         if (!extend) begin
-          words_q[3:0] <= entry_i;
-          extended_q   <= 1'b0;
-          cycles_q     <= '0;
+          for (int unsigned i = 0; i < 4; i++) words_q[i] <= entry_i[32*i+:32];
+          extended_q <= 1'b0;
+          cycles_q   <= '0;
         end else begin
-          words_q[7:4] <= entry_i;
-          extended_q   <= 1'b1;
+          for (int unsigned i = 0; i < 4; i++) words_q[4+i] <= entry_i[32*i+:32];
+          extended_q <= 1'b1;
         end
       end
     end

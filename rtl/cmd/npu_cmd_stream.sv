@@ -30,7 +30,7 @@ module npu_cmd_stream
   // Places count in 32-bit words from the start of the first 16-byte word.
   logic [4:0] first, last;  // copied
   logic [2:0] asked_q, arrived_q, beats;  // 16-byte words
-  logic denied_q;
+  logic denied_q, arrives;
 
   assign first = {3'b0, stream_i.source[3:2]};
   assign last = first + {1'b0, stream_i.bytes[5:2]} - 5'd1;
@@ -38,8 +38,11 @@ module npu_cmd_stream
 
   assign read_o.valid = active_i && asked_q != beats && !denied_q;
   assign read_o.addr = {stream_i.source[31:4] + 28'(asked_q), 4'b0};
-  assign end_o.done = active_i && read_i.valid && !read_i.error && arrived_q + 3'd1 == beats;
-  assign end_o.failed = active_i && (read_i.valid ? read_i.error : denied_q && asked_q == arrived_q);
+  assign arrives = active_i && read_i.valid && !read_i.error;
+  assign end_o.done = arrives && arrived_q + 3'd1 == beats;
+  // What was asked for before a denied word still arrives.
+  assign end_o.failed = active_i && !arrives &&
+                        (read_i.valid || (denied_q && asked_q == arrived_q));
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -60,7 +63,7 @@ module npu_cmd_stream
   always_comb begin
     for (int unsigned i = 0; i < 4; i++) begin
       automatic logic [4:0] place = {arrived_q, 2'(i)};
-      scratch_we_o[i] = active_i && read_i.valid && !read_i.error && place >= first && place <= last;
+      scratch_we_o[i] = arrives && place >= first && place <= last;
     end
   end
   assign scratch_waddr_o = AddrW'(stream_i.offset[7:2]) + AddrW'({arrived_q, 2'b0}) - AddrW'(first);

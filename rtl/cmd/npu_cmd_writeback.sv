@@ -38,7 +38,7 @@ module npu_cmd_writeback
   // The 16-byte word in preparation
   logic full_q;
   logic [27:0] beat_q;
-  logic [3:0][31:0] data_q;
+  word_t data_q;
   logic [3:0] lanes_q;
 
   logic begun_q, gather, last_column, last, sent, answered;
@@ -100,10 +100,10 @@ module npu_cmd_writeback
       lanes_q     <= '0;
     end else begin
       if (gather) begin
-        data_q[lane]  <= word;
-        lanes_q[lane] <= 1'b1;
-        words_q       <= words_q + 1'b1;
-        column_q      <= last_column ? '0 : column_q + 1'b1;
+        data_q[32*lane+:32] <= word;
+        lanes_q[lane]       <= 1'b1;
+        words_q             <= words_q + 1'b1;
+        column_q            <= last_column ? '0 : column_q + 1'b1;
         if (last_column) begin
           row_q       <= row_q + 1'b1;
           row_start_q <= row_start_q + AddrW'(writeback_i.stride);
