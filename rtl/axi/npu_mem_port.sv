@@ -39,31 +39,8 @@ module npu_mem_port
   output fault_t fault_o,
 
   // Bus
-  output logic             m_axi_arvalid_o,
-  input  logic             m_axi_arready_i,
-  output logic      [ 3:0] m_axi_arid_o,
-  output mem_addr_t        m_axi_araddr_o,
-  output logic      [ 7:0] m_axi_arlen_o,
-  input  logic             m_axi_rvalid_i,
-  output logic             m_axi_rready_o,
-  input  logic      [ 3:0] m_axi_rid_i,
-  input  word_t            m_axi_rdata_i,
-  input  logic      [ 1:0] m_axi_rresp_i,
-  input  logic             m_axi_rlast_i,
-  output logic             m_axi_awvalid_o,
-  input  logic             m_axi_awready_i,
-  output logic      [ 3:0] m_axi_awid_o,
-  output mem_addr_t        m_axi_awaddr_o,
-  output logic      [ 7:0] m_axi_awlen_o,
-  output logic             m_axi_wvalid_o,
-  input  logic             m_axi_wready_i,
-  output word_t            m_axi_wdata_o,
-  output logic      [15:0] m_axi_wstrb_o,
-  output logic             m_axi_wlast_o,
-  input  logic             m_axi_bvalid_i,
-  output logic             m_axi_bready_o,
-  input  logic      [ 3:0] m_axi_bid_i,
-  input  logic      [ 1:0] m_axi_bresp_i
+  output npu_axi_pkg::axi_req_t axi_req_o,
+  input  npu_axi_pkg::axi_rsp_t axi_rsp_i
 );
 
   logic rd_idle, wr_idle, rd_stuck, wr_stuck;
@@ -85,17 +62,17 @@ module npu_mem_port
     .idle_o     (rd_idle),
     .stuck_o    (rd_stuck),
     .fault_o    (rd_fault),
-    .m_arvalid_o(m_axi_arvalid_o),
-    .m_arready_i(m_axi_arready_i),
-    .m_arid_o   (m_axi_arid_o),
-    .m_araddr_o (m_axi_araddr_o),
-    .m_arlen_o  (m_axi_arlen_o),
-    .m_rvalid_i (m_axi_rvalid_i),
-    .m_rready_o (m_axi_rready_o),
-    .m_rid_i    (m_axi_rid_i),
-    .m_rdata_i  (m_axi_rdata_i),
-    .m_rresp_i  (m_axi_rresp_i),
-    .m_rlast_i  (m_axi_rlast_i)
+    .m_arvalid_o(axi_req_o.arvalid),
+    .m_arready_i(axi_rsp_i.arready),
+    .m_arid_o   (axi_req_o.arid),
+    .m_araddr_o (axi_req_o.araddr),
+    .m_arlen_o  (axi_req_o.arlen),
+    .m_rvalid_i (axi_rsp_i.rvalid),
+    .m_rready_o (axi_req_o.rready),
+    .m_rid_i    (axi_rsp_i.rid),
+    .m_rdata_i  (axi_rsp_i.rdata),
+    .m_rresp_i  (axi_rsp_i.rresp),
+    .m_rlast_i  (axi_rsp_i.rlast)
   );
 
   npu_axi_write #(
@@ -117,20 +94,20 @@ module npu_mem_port
     .idle_o     (wr_idle),
     .stuck_o    (wr_stuck),
     .fault_o    (wr_fault),
-    .m_awvalid_o(m_axi_awvalid_o),
-    .m_awready_i(m_axi_awready_i),
-    .m_awid_o   (m_axi_awid_o),
-    .m_awaddr_o (m_axi_awaddr_o),
-    .m_awlen_o  (m_axi_awlen_o),
-    .m_wvalid_o (m_axi_wvalid_o),
-    .m_wready_i (m_axi_wready_i),
-    .m_wdata_o  (m_axi_wdata_o),
-    .m_wstrb_o  (m_axi_wstrb_o),
-    .m_wlast_o  (m_axi_wlast_o),
-    .m_bvalid_i (m_axi_bvalid_i),
-    .m_bready_o (m_axi_bready_o),
-    .m_bid_i    (m_axi_bid_i),
-    .m_bresp_i  (m_axi_bresp_i)
+    .m_awvalid_o(axi_req_o.awvalid),
+    .m_awready_i(axi_rsp_i.awready),
+    .m_awid_o   (axi_req_o.awid),
+    .m_awaddr_o (axi_req_o.awaddr),
+    .m_awlen_o  (axi_req_o.awlen),
+    .m_wvalid_o (axi_req_o.wvalid),
+    .m_wready_i (axi_rsp_i.wready),
+    .m_wdata_o  (axi_req_o.wdata),
+    .m_wstrb_o  (axi_req_o.wstrb),
+    .m_wlast_o  (axi_req_o.wlast),
+    .m_bvalid_i (axi_rsp_i.bvalid),
+    .m_bready_o (axi_req_o.bready),
+    .m_bid_i    (axi_rsp_i.bid),
+    .m_bresp_i  (axi_rsp_i.bresp)
   );
 
   assign idle_o  = rd_idle && wr_idle;

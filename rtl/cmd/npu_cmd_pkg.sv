@@ -175,6 +175,12 @@ package npu_cmd_pkg;
     logic [5:0]         stride;   // words
   } writeback_t;
 
+  // The end of a part of a descriptor's work, a pulse
+  typedef struct packed {
+    logic done;
+    logic failed;
+  } step_end_t;
+
   // Memory of the ring: words of 16 bytes. A request is accepted, or no region permits it; what comes
   // back is in order.
   typedef struct packed {

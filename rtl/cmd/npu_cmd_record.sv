@@ -11,17 +11,16 @@ module npu_cmd_record
   input logic clk_i,
   input logic rst_ni,
 
-  input  logic        active_i,  // from the start until done or failed
-  input  logic [ 7:0] code_i,
-  input  logic [ 2:0] index_i,
-  input  logic [ 7:0] tag_i,
-  input  logic [ 3:0] opcode_i,
-  input  logic        scalar_i,
-  input  logic        launch_i,
-  input  logic [31:0] cycles_i,
-  output logic        waits_o,   // for the memory, not for room
-  output logic        done_o,
-  output logic        failed_o,
+  input  logic             active_i,  // from the start until done or failed
+  input  logic      [ 7:0] code_i,
+  input  logic      [ 2:0] index_i,
+  input  logic      [ 7:0] tag_i,
+  input  logic      [ 3:0] opcode_i,
+  input  logic             scalar_i,
+  input  logic             launch_i,
+  input  logic      [31:0] cycles_i,
+  output logic             waits_o,   // for the memory, not for room
+  output step_end_t        end_o,
 
   // What a scalar operation or a program has left; clear_i comes before either
   input logic          clear_i,
@@ -32,11 +31,8 @@ module npu_cmd_record
   input logic   [31:0] launch_count_i,
 
   // Registers
-  input  logic [31:0] base_i,
-  input  logic        enable_i,
-  input  logic [ 3:0] log2_size_i,
-  output logic [15:0] head_o,
-  input  logic [15:0] tail_i,
+  input  ring_regs_t        regs_i,
+  output logic       [15:0] head_o,
 
   // Memory
   output npu_cmd_pkg::write_req_t write_o,
@@ -44,7 +40,7 @@ module npu_cmd_record
 );
 
   logic [15:0] head_q, size, place;
-  logic sent_q, room, phase;
+  logic sent_q, room, phase, taken, answered;
 
   // ---------------------------------------------------------------------------------------------
   // Content; of a descriptor that could not be fetched nothing is known
@@ -77,21 +73,23 @@ module npu_cmd_record
   // Ring
   // ---------------------------------------------------------------------------------------------
 
-  assign size = 16'd1 << log2_size_i;
+  assign size = 16'd1 << regs_i.cq_log2_size;
   assign place = head_q & (size - 16'd1);
-  assign room = head_q - tail_i != size;
-  assign phase = !head_q[log2_size_i];
+  assign room = head_q - regs_i.cq_tail != size;
+  assign phase = !head_q[regs_i.cq_log2_size];
 
   assign write_o.valid = active_i && room && !sent_q;
-  assign write_o.addr = base_i + {12'b0, place, 4'b0};
+  assign write_o.addr = regs_i.cq_base + {12'b0, place, 4'b0};
   assign write_o.strb = '1;
   assign write_o.data = {
     cycles_i, outcome, 3'b0, launch, launch ? 4'b0 : opcode, tag_i, phase, 4'b0, index_i, code_i
   };
 
+  assign taken = write_o.valid && write_i.ready;
+  assign answered = active_i && sent_q && write_i.valid;
   assign waits_o = active_i && (room || sent_q);
-  assign done_o = active_i && sent_q && write_i.valid && !write_i.error;
-  assign failed_o = (write_o.valid && write_i.denied) || (active_i && sent_q && write_i.valid && write_i.error);
+  assign end_o.done = answered && !write_i.error;
+  assign end_o.failed = (write_o.valid && write_i.denied) || (answered && write_i.error);
   assign head_o = head_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -99,9 +97,9 @@ module npu_cmd_record
       head_q <= '0;
       sent_q <= 1'b0;
     end else begin
-      sent_q <= active_i && (sent_q || (write_o.valid && write_i.ready)) && !done_o && !failed_o;
-      if (!enable_i) head_q <= '0;
-      else if (done_o) head_q <= head_q + 1'b1;
+      sent_q <= active_i && (sent_q || taken) && !answered;
+      if (!regs_i.cq_enable) head_q <= '0;
+      else if (end_o.done) head_q <= head_q + 1'b1;
     end
   end
 

@@ -25,19 +25,12 @@ module npu_cmd_ring
   output logic       entry_o,  // one has completed or failed
 
   // Registers: base, ternary and tile are latched at the start
-  input  logic  [31:0] base_i,
-  input  logic         ternary_i,
-  input  tile_t        tile_i,
-  input  logic  [ 2:0] head_i,
-  input  logic  [ 2:0] tail_i,
-  output logic         tail_we_o,
-  output logic  [ 2:0] tail_o,
-  input  logic  [23:0] timeout_i,
-  input  logic  [31:0] cq_base_i,
-  input  logic         cq_enable_i,
-  input  logic  [ 3:0] cq_log2_size_i,
-  output logic  [15:0] cq_head_o,
-  input  logic  [15:0] cq_tail_i,
+  input  ring_regs_t        regs_i,
+  input  logic              ternary_i,
+  input  tile_t             tile_i,
+  output logic              tail_we_o,
+  output logic       [ 2:0] tail_o,
+  output logic       [15:0] cq_head_o,
 
   // Operation unit
   output logic              op_valid_o,
@@ -80,10 +73,6 @@ module npu_cmd_ring
   input  npu_axi_pkg::axi_rsp_t axi_rsp_i
 );
 
-  if (!(ScratchBytes inside {64, 128, 256})) begin : gen_bad_scratch
-    $fatal(1, "npu_cmd_ring: ScratchBytes = %0d, must be 64, 128 or 256", ScratchBytes);
-  end
-
   // Read clients of the memory
   localparam int unsigned RdEntry = 0;
   localparam int unsigned RdStream = 1;
@@ -107,7 +96,7 @@ module npu_cmd_ring
       ternary_q <= 1'b0;
       tile_q    <= '0;
     end else if (start_i) begin
-      base_q    <= base_i;
+      base_q    <= regs_i.base;
       ternary_q <= ternary_i;
       tile_q    <= tile_i;
     end
@@ -129,8 +118,8 @@ module npu_cmd_ring
     .rst_ni,
     .run_i  (active),
     .base_i (base_q),
-    .first_i(tail_i),
-    .head_i,
+    .first_i(regs_i.tail),
+    .head_i (regs_i.head),
     .valid_o(entry_valid),
     .ready_i(entry_ready),
     .error_o(entry_error),
@@ -158,8 +147,8 @@ module npu_cmd_ring
   // ---------------------------------------------------------------------------------------------
   // Steps
   // ---------------------------------------------------------------------------------------------
-  logic stream_active, stream_done, stream_failed, write_active, write_done, write_failed;
-  logic record_active, record_waits, record_done, record_failed;
+  logic stream_active, write_active, record_active, record_waits;
+  step_end_t stream_end, write_end, record_end;
   logic [7:0] record_code, record_tag;
   logic [31:0] record_cycles;
   logic [13:0] write_words;
@@ -175,14 +164,12 @@ module npu_cmd_ring
     .code_o,
     .index_o,
     .entry_o,
-    .head_i,
-    .tail_i,
+    .regs_i,
     .tail_we_o,
     .tail_o,
     .active_o       (active),
     .mem_idle_i     (mem_idle),
     .mem_silent_i   (mem_silent),
-    .timeout_i,
     .stall_o,
     .entry_valid_i  (entry_valid),
     .entry_ready_o  (entry_ready),
@@ -195,8 +182,7 @@ module npu_cmd_ring
     .bad_stream_i   (bad_stream),
     .bad_writeback_i(bad_writeback),
     .stream_active_o(stream_active),
-    .stream_done_i  (stream_done),
-    .stream_failed_i(stream_failed),
+    .stream_end_i   (stream_end),
     .op_valid_o,
     .op_ready_i,
     .op_done_i,
@@ -206,16 +192,13 @@ module npu_cmd_ring
     .launch_end_i,
     .launch_failed_i(launch_error_i.valid),
     .write_active_o (write_active),
-    .write_done_i   (write_done),
-    .write_failed_i (write_failed),
-    .record_enable_i(cq_enable_i),
+    .write_end_i    (write_end),
     .record_active_o(record_active),
     .record_code_o  (record_code),
     .record_tag_o   (record_tag),
     .record_cycles_o(record_cycles),
     .record_waits_i (record_waits),
-    .record_done_i  (record_done),
-    .record_failed_i(record_failed)
+    .record_end_i   (record_end)
   );
 
   npu_cmd_stream #(
@@ -225,8 +208,7 @@ module npu_cmd_ring
     .rst_ni,
     .active_i(stream_active),
     .stream_i(stream),
-    .done_o  (stream_done),
-    .failed_o(stream_failed),
+    .end_o   (stream_end),
     .scratch_we_o,
     .scratch_waddr_o,
     .scratch_wdata_o,
@@ -248,8 +230,7 @@ module npu_cmd_ring
     .writeback_i(writeback),
     .result_i,
     .result_hi_i,
-    .done_o     (write_done),
-    .failed_o   (write_failed),
+    .end_o      (write_end),
     .words_o    (write_words),
     .scratch_raddr_o,
     .scratch_rdata_i,
@@ -260,30 +241,26 @@ module npu_cmd_ring
   npu_cmd_record u_record (
     .clk_i,
     .rst_ni,
-    .active_i   (record_active),
-    .code_i     (record_code),
-    .index_i    (tail_i),
-    .tag_i      (record_tag),
-    .opcode_i   (op_o.opcode),
-    .scalar_i   (writeback.scalar),
-    .launch_i   (descriptor.launch),
-    .cycles_i   (record_cycles),
-    .waits_o    (record_waits),
-    .done_o     (record_done),
-    .failed_o   (record_failed),
-    .clear_i    (entry_ready),
+    .active_i(record_active),
+    .code_i  (record_code),
+    .index_i (regs_i.tail),
+    .tag_i   (record_tag),
+    .opcode_i(op_o.opcode),
+    .scalar_i(writeback.scalar),
+    .launch_i(descriptor.launch),
+    .cycles_i(record_cycles),
+    .waits_o (record_waits),
+    .end_o   (record_end),
+    .clear_i (entry_ready),
     .result_i,
     .result_hi_i,
     .launch_end_i,
     .launch_error_i,
     .launch_count_i,
-    .base_i     (cq_base_i),
-    .enable_i   (cq_enable_i),
-    .log2_size_i(cq_log2_size_i),
-    .head_o     (cq_head_o),
-    .tail_i     (cq_tail_i),
-    .write_o    (record_req),
-    .write_i    (write_rsp)
+    .regs_i,
+    .head_o  (cq_head_o),
+    .write_o (record_req),
+    .write_i (write_rsp)
   );
 
   assign write_req  = record_active ? record_req : result_req;
@@ -294,13 +271,13 @@ module npu_cmd_ring
   assign launched_o = launch_valid_o && launch_ready_i;
   always_comb begin
     read_words_o    = taken ? 5'd4 : '0;
-    write_words_o   = write_done ? write_words : '0;
+    write_words_o   = write_end.done ? write_words : '0;
     scratch_bytes_o = '0;
-    if (stream_done) begin
+    if (stream_end.done) begin
       read_words_o    = {1'b0, stream.bytes[5:2]};
       scratch_bytes_o = {10'b0, stream.bytes};
     end
-    if (write_done && !writeback.scalar) scratch_bytes_o = {write_words, 2'b0};
+    if (write_end.done && !writeback.scalar) scratch_bytes_o = {write_words, 2'b0};
   end
 
   // ---------------------------------------------------------------------------------------------

@@ -12,24 +12,22 @@ module npu_cmd_run
   input logic rst_ni,
   input logic soft_reset_i,
 
-  input  logic       start_i,
-  input  logic       bad_base_i,
-  output logic       busy_o,
-  output logic       end_o,
-  output logic [7:0] code_o,
-  output logic [2:0] index_o,
-  output logic       entry_o,
-  input  logic [2:0] head_i,
-  input  logic [2:0] tail_i,
-  output logic       tail_we_o,
-  output logic [2:0] tail_o,
+  input  logic             start_i,
+  input  logic             bad_base_i,
+  output logic             busy_o,
+  output logic             end_o,
+  output logic       [7:0] code_o,
+  output logic       [2:0] index_o,
+  output logic             entry_o,
+  input  ring_regs_t       regs_i,
+  output logic             tail_we_o,
+  output logic       [2:0] tail_o,
 
   // Memory
-  output logic        active_o,      // it may be used
-  input  logic        mem_idle_i,
-  input  logic        mem_silent_i,
-  input  logic [23:0] timeout_i,
-  output logic        stall_o,
+  output logic active_o,      // it may be used
+  input  logic mem_idle_i,
+  input  logic mem_silent_i,
+  output logic stall_o,
 
   // Entries, as words of the descriptor
   input  logic              entry_valid_i,
@@ -47,29 +45,25 @@ module npu_cmd_run
 
   // Parts of the work: active until done or failed
   output logic stream_active_o,
-  input  logic stream_done_i,
-  input  logic stream_failed_i,
+  input step_end_t stream_end_i,
   output logic op_valid_o,
-  input  logic op_ready_i,
-  input  logic op_done_i,
-  input  end_e op_end_i,
+  input logic op_ready_i,
+  input logic op_done_i,
+  input end_e op_end_i,
   output logic launch_valid_o,
-  input  logic launch_ready_i,
-  input  logic launch_end_i,
-  input  logic launch_failed_i,
+  input logic launch_ready_i,
+  input logic launch_end_i,
+  input logic launch_failed_i,
   output logic write_active_o,
-  input  logic write_done_i,
-  input  logic write_failed_i,
+  input step_end_t write_end_i,
 
   // Record of the descriptor
-  input  logic        record_enable_i,
-  output logic        record_active_o,
-  output logic [ 7:0] record_code_o,
-  output logic [ 7:0] record_tag_o,
-  output logic [31:0] record_cycles_o,
-  input  logic        record_waits_i,
-  input  logic        record_done_i,
-  input  logic        record_failed_i
+  output logic             record_active_o,
+  output logic      [ 7:0] record_code_o,
+  output logic      [ 7:0] record_tag_o,
+  output logic      [31:0] record_cycles_o,
+  input  logic             record_waits_i,
+  input  step_end_t        record_end_i
 );
 
   typedef enum logic [3:0] {
@@ -98,11 +92,11 @@ module npu_cmd_run
   logic [7:0] code;
   logic [2:0] after;
 
-  assign empty = tail_i == head_i;
-  assign last = tail_i + 3'd1 == head_i;
+  assign empty = regs_i.tail == regs_i.head;
+  assign last = regs_i.tail + 3'd1 == regs_i.head;
   assign extend = state_q == StCheck && descriptor_i.owner && descriptor_i.extended &&
                   !extended_q && !last;
-  assign after = tail_i + (extended_q ? 3'd2 : 3'd1);
+  assign after = regs_i.tail + (extended_q ? 3'd2 : 3'd1);
 
   // ---------------------------------------------------------------------------------------------
   // Steps
@@ -159,8 +153,8 @@ module npu_cmd_run
         end
       end
       StStream: begin
-        if (stream_done_i) state = StIssue;
-        over = stream_failed_i;
+        if (stream_end_i.done) state = StIssue;
+        over = stream_end_i.failed;
         code = CodeStream;
       end
       StIssue: begin
@@ -183,13 +177,13 @@ module npu_cmd_run
         if (launch_failed_i) code = CodeOperation;
       end
       StWrite: begin
-        over = write_done_i || write_failed_i;
-        if (write_failed_i) code = CodeWriteback;
+        over = write_end_i.done || write_end_i.failed;
+        if (write_end_i.failed) code = CodeWriteback;
       end
       StRecord: begin
-        complete = record_done_i || record_failed_i;
+        complete = record_end_i.done || record_end_i.failed;
         code     = code_q;
-        if (record_failed_i && code_q == CodeDone) code = CodeWriteback;
+        if (record_end_i.failed && code_q == CodeDone) code = CodeWriteback;
       end
       default: state = StIdle;
     endcase
@@ -199,8 +193,8 @@ module npu_cmd_run
       over     = 1'b0;
       code     = (state_q == StRecord && code_q != CodeDone) ? code_q : CodeTimeout;
     end
-    if (over && record_enable_i) state = StRecord;
-    if (over && !record_enable_i) complete = 1'b1;
+    if (over && regs_i.cq_enable) state = StRecord;
+    if (over && !regs_i.cq_enable) complete = 1'b1;
     if (complete && code != CodeDone) end_o = 1'b1;
     if (complete) state = StTake;
     if (soft_reset_i) begin
@@ -213,7 +207,7 @@ module npu_cmd_run
   assign busy_o    = state_q != StIdle;
   assign code_o    = code;
   assign entry_o   = complete;
-  assign index_o   = (end_o && !complete && code == CodeDone) ? last_q : tail_i;
+  assign index_o   = (end_o && !complete && code == CodeDone) ? last_q : regs_i.tail;
   assign tail_we_o = complete && code == CodeDone;
   assign tail_o    = after;
 
@@ -228,16 +222,16 @@ module npu_cmd_run
     end else begin
       state_q <= state;
       if (over) code_q <= code;
-      if (complete) last_q <= tail_i;
+      if (complete) last_q <= regs_i.tail;
       if (state_q != StRecord) cycles_q <= cycles_q + 1'b1;
       if (entry_ready_o && entry_valid_i) begin
         if (!extend) begin
-          words_q[3:0] <= entry_i;
-          extended_q   <= 1'b0;
-          cycles_q     <= '0;
+          for (int unsigned i = 0; i < 4; i++) words_q[i] <= entry_i[32*i+:32];
+          extended_q <= 1'b0;
+          cycles_q   <= '0;
         end else begin
-          words_q[7:4] <= entry_i;
-          extended_q   <= 1'b1;
+          for (int unsigned i = 0; i < 4; i++) words_q[4+i] <= entry_i[32*i+:32];
+          extended_q <= 1'b1;
         end
       end
     end
@@ -270,7 +264,7 @@ module npu_cmd_run
     .clk_i,
     .rst_ni,
     .waiting_i(stall_o && mem_silent_i),
-    .limit_i  (timeout_i),
+    .limit_i  (regs_i.timeout),
     .expired_o(expired)
   );
 

@@ -13,10 +13,9 @@ module npu_cmd_stream
   input logic clk_i,
   input logic rst_ni,
 
-  input  logic                 active_i,  // from the start until done or failed
-  input  npu_cmd_pkg::stream_t stream_i,
-  output logic                 done_o,
-  output logic                 failed_o,
+  input  logic                   active_i,  // from the start until done or failed
+  input  npu_cmd_pkg::stream_t   stream_i,
+  output npu_cmd_pkg::step_end_t end_o,
 
   // Scratchpad: word i of the four goes to waddr + i
   output logic  [      3:0] scratch_we_o,
@@ -31,7 +30,7 @@ module npu_cmd_stream
   // Places count in 32-bit words from the start of the first 16-byte word.
   logic [4:0] first, last;  // copied
   logic [2:0] asked_q, arrived_q, beats;  // 16-byte words
-  logic denied_q;
+  logic denied_q, arrives;
 
   assign first = {3'b0, stream_i.source[3:2]};
   assign last = first + {1'b0, stream_i.bytes[5:2]} - 5'd1;
@@ -39,8 +38,11 @@ module npu_cmd_stream
 
   assign read_o.valid = active_i && asked_q != beats && !denied_q;
   assign read_o.addr = {stream_i.source[31:4] + 28'(asked_q), 4'b0};
-  assign done_o = active_i && read_i.valid && !read_i.error && arrived_q + 3'd1 == beats;
-  assign failed_o = active_i && (read_i.valid ? read_i.error : denied_q && asked_q == arrived_q);
+  assign arrives = active_i && read_i.valid && !read_i.error;
+  assign end_o.done = arrives && arrived_q + 3'd1 == beats;
+  // What was asked for before a denied word still arrives.
+  assign end_o.failed = active_i && !arrives &&
+                        (read_i.valid || (denied_q && asked_q == arrived_q));
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -61,7 +63,7 @@ module npu_cmd_stream
   always_comb begin
     for (int unsigned i = 0; i < 4; i++) begin
       automatic logic [4:0] place = {arrived_q, 2'(i)};
-      scratch_we_o[i] = active_i && read_i.valid && !read_i.error && place >= first && place <= last;
+      scratch_we_o[i] = arrives && place >= first && place <= last;
     end
   end
   assign scratch_waddr_o = AddrW'(stream_i.offset[7:2]) + AddrW'({arrived_q, 2'b0}) - AddrW'(first);

@@ -17,9 +17,8 @@ module npu_cmd_writeback
   input  npu_cmd_pkg::writeback_t        writeback_i,
   input  logic                    [31:0] result_i,
   input  logic                    [31:0] result_hi_i,
-  output logic                           done_o,
-  output logic                           failed_o,
-  output logic                    [13:0] words_o,      // written, valid with done_o
+  output npu_cmd_pkg::step_end_t         end_o,
+  output logic                    [13:0] words_o,      // written, valid with end_o.done
 
   output logic [AddrW-1:0] scratch_raddr_o,
   input  logic [     31:0] scratch_rdata_i,
@@ -39,7 +38,7 @@ module npu_cmd_writeback
   // The 16-byte word in preparation
   logic full_q;
   logic [27:0] beat_q;
-  logic [3:0][31:0] data_q;
+  word_t data_q;
   logic [3:0] lanes_q;
 
   logic begun_q, gather, last_column, last, sent, answered;
@@ -65,11 +64,11 @@ module npu_cmd_writeback
     for (int unsigned i = 0; i < 4; i++) write_o.strb[4*i+:4] = {4{lanes_q[i]}};
   end
 
-  assign sent     = write_o.valid && write_i.ready;
-  assign answered = unanswered_q == '0;
-  assign done_o   = begun_q && gathered_q && !full_q && answered && !bad_q;
-  assign failed_o = begun_q && bad_q && answered;
-  assign words_o  = words_q;
+  assign sent         = write_o.valid && write_i.ready;
+  assign answered     = unanswered_q == '0;
+  assign end_o.done   = begun_q && gathered_q && !full_q && answered && !bad_q;
+  assign end_o.failed = begun_q && bad_q && answered;
+  assign words_o      = words_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -85,7 +84,7 @@ module npu_cmd_writeback
       beat_q       <= '0;
       data_q       <= '0;
       lanes_q      <= '0;
-    end else if (!active_i || done_o || failed_o) begin
+    end else if (!active_i || end_o.done || end_o.failed) begin
       begun_q      <= 1'b0;
       unanswered_q <= '0;
     end else if (!begun_q) begin
@@ -101,10 +100,10 @@ module npu_cmd_writeback
       lanes_q     <= '0;
     end else begin
       if (gather) begin
-        data_q[lane]  <= word;
-        lanes_q[lane] <= 1'b1;
-        words_q       <= words_q + 1'b1;
-        column_q      <= last_column ? '0 : column_q + 1'b1;
+        data_q[32*lane+:32] <= word;
+        lanes_q[lane]       <= 1'b1;
+        words_q             <= words_q + 1'b1;
+        column_q            <= last_column ? '0 : column_q + 1'b1;
         if (last_column) begin
           row_q       <= row_q + 1'b1;
           row_start_q <= row_start_q + AddrW'(writeback_i.stride);
