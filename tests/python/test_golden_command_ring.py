@@ -8,6 +8,7 @@ import pytest
 
 from golden.command import EndlessWaitError, Launch, ProgramEnd, Region
 from golden.command.descriptor import Program
+from golden.command.memory import MemoryFaultError, pieces
 from npu.regs import CmdOp, CmdReg
 from tests.python.command_bench import (
     CLEAR,
@@ -384,6 +385,18 @@ def test_protection() -> None:
     bench.memory.regions = []
     bench.memory.silent_reads = True
     assert bench.run() == 0x14
+
+
+def test_errors_strike_whole_words() -> None:
+    """An error of one byte is one of its 16, and an access splits at 16 and at 2^32."""
+    memory = Bench().memory
+    memory.read_errors.append((TARGET, TARGET))
+    with pytest.raises(MemoryFaultError, match="0x200c"):
+        memory.read(TARGET + 12, 4)
+    assert memory.read(TARGET + 16, 1) == memory.data[TARGET + 16 : TARGET + 17].tobytes()
+    assert list(pieces(0xFFFF_FFEC, 40)) == [
+        (0xFFFF_FFEC, 4), (0xFFFF_FFF0, 16), (0, 16), (16, 4),
+    ]  # fmt: skip
 
 
 def test_a_silent_place() -> None:
