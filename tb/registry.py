@@ -44,7 +44,7 @@ class BenchTest:
     scratch_bytes: tuple[int, ...] = ()
 
     def fits(self, scratch_bytes: int) -> bool:
-        """Whether the test is for a chip with so many bytes of scratchpad, 0 for no command port."""
+        """Whether the test is for a chip with this scratchpad, 0 for no command port."""
         return not self.scratch_bytes or scratch_bytes in self.scratch_bytes
 
     @property

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -12,6 +12,7 @@ import numpy as np
 from npu.isa import Opcode
 from tb.benchmarks.ideal import Work
 from tb.benchmarks.load import Load
+from tb.command.session import Session
 from tb.knobs import Knobs
 from tb.registry import MEMORY_MIB
 
@@ -24,6 +25,8 @@ class Interval(Enum):
     DISPATCHED = "dispatch of the instruction to its done"
     CHAIN = "first dispatch to last done of the instructions of this kind"
     TURNS = "first dispatch of the instruction to its last, which a LOOP repeats"
+    OPERATION = "strobe of a start of the command port to its interrupt, the slowest of all"
+    LAUNCH = "end of the first program to the first dispatch of the second"
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class Case:
         name: as in bench.json.
         parameters: its shape, for bench.json.
         work: what must be done within the timed interval.
-        load: makes programs and data.
+        load: makes programs and data; None for a benchmark of the command port.
         counted: multiplications that the chip counts, if they are not those of `work`: it counts
             both passes of a 16-bit operand, and what a whole tile of keys brings.
         interval: what is timed.
@@ -78,12 +81,13 @@ class Case:
         pictured: whether it stands in the roofline.
         stream_bursts: what the host writes to STREAM_LIMIT, None to leave it as reset does.
         memory_bytes: size of the memory behind the chip.
+        drive: for a benchmark of the command port, all that is done there, on chip and model.
     """
 
     name: str
     parameters: Mapping[str, int]
     work: Work
-    load: Callable[[np.random.Generator], Load]
+    load: Callable[[np.random.Generator], Load] | None = None
     bar: Bar | None = None
     share: bool = False
     interval: Interval = Interval.PROGRAM
@@ -95,6 +99,7 @@ class Case:
     stream_bursts: int | None = None
     counted: int | None = None
     memory_bytes: int = MEMORY_MIB << 20
+    drive: Callable[[Session], Awaitable[None]] | None = None
 
     def ratio(self, cycles: int) -> float:
         """Return the figure of bench.json for a run of `cycles`."""

@@ -16,6 +16,7 @@ from npu.isa import Opcode
 from tb.benchmarks import ideal, models
 from tb.benchmarks.case import Bar, Case, Interval
 from tb.benchmarks.load import Load, single
+from tb.benchmarks.port import port_cases
 from tb.benchmarks.whole import whole_cases
 from tb.knobs import Knobs
 from tb.sample import TEXT
@@ -181,6 +182,7 @@ def _cases() -> Iterator[Case]:
         interval=Interval.CHAIN,
         opcode=Opcode.DMA_LOAD,
     )
+    yield from port_cases()
     yield from whole_cases()
 
 

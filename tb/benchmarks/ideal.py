@@ -22,7 +22,7 @@ MACS_PER_CYCLE = 256
 BYTES_PER_CYCLE = 16
 CHANNEL_BYTES, NORM_CHANNEL_BYTES = 8, 4
 
-Bound = Literal["mac", "bus"]
+Bound = Literal["mac", "bus", "port"]
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,20 @@ class Work:
     Attributes:
         macs: multiplications of 8 by 8 bits.
         read_bytes, write_bytes: necessary bytes on the bus.
+        cycles: of the command port, which has a unit of its own.
     """
 
     macs: int = 0
     read_bytes: int = 0
     write_bytes: int = 0
+    cycles: int = 0
 
     def __add__(self, other: Work) -> Work:
         return Work(
             self.macs + other.macs,
             self.read_bytes + other.read_bytes,
             self.write_bytes + other.write_bytes,
+            self.cycles + other.cycles,
         )
 
     @property
@@ -57,12 +60,14 @@ class Work:
 
     @property
     def ideal_cycles(self) -> int:
-        """The larger of both."""
-        return max(self.mac_cycles, self.bus_cycles)
+        """The largest of all."""
+        return max(self.mac_cycles, self.bus_cycles, self.cycles)
 
     @property
     def bound(self) -> Bound:
-        """Which of the two it is."""
+        """Which of them it is."""
+        if self.cycles > max(self.mac_cycles, self.bus_cycles):
+            return "port"
         return "mac" if self.mac_cycles >= self.bus_cycles else "bus"
 
 

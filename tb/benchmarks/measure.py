@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,10 +15,13 @@ from cocotb._decorators import TestGenerator
 
 from npu.isa import Instruction
 from npu.isa.instruction import decode_image, encode_image
+from npu.regs import CMD_BASE, CmdReg
 from npu.regs.generated import SeqReg
-from tb import logs
+from tb import callbacks, logs
 from tb.benchmarks.case import Case, Interval
 from tb.benchmarks.cases import CASES, LONG_RUN
+from tb.benchmarks.port import launch_cycles, operation_cycles
+from tb.command.session import Session
 from tb.dut import Dut
 from tb.environment import Bench, Execution
 from tb.host import start_writes
@@ -78,6 +82,10 @@ def interval(
     Raises:
         ValueError: the logs do not hold its two ends.
     """
+    if case.interval is Interval.OPERATION:
+        return operation_cycles(events, trace)
+    if case.interval is Interval.LAUNCH:
+        return launch_cycles(events, trace)
 
     def cycles(records: logs.Records, kind: int) -> list[int]:
         chosen = records[records["kind"] == kind]
@@ -113,8 +121,39 @@ def _figures(case: Case, program: Sequence[Instruction], execution: Execution) -
     )
 
 
+async def _measure_port(dut: Dut, case: Case) -> None:
+    """Run a benchmark of the command port; the register port is on the way to all that it does."""
+    session = await Session.start(dut, case.knobs)
+    bench = session.bench
+    started, entries = time.process_time(), callbacks.count()
+    assert case.drive is not None
+    await case.drive(session)
+    seconds, entered = time.process_time() - started, callbacks.count() - entries
+    await session.compare()
+    await bench.sync()
+    events = np.fromfile(bench.run_dir / "events.bin", logs.EVENT)
+    trace = np.fromfile(bench.run_dir / "trace.bin", logs.EVENT)
+    rtl = session.bus.rtl
+    read, written, cycles, macs = [
+        await rtl.read32(CMD_BASE + register)
+        for register in (
+            CmdReg.DESC_BYTES_READ,
+            CmdReg.DESC_BYTES_WRITTEN,
+            CmdReg.PERF_CYCLES,
+            CmdReg.PERF_MACS,
+        )
+    ]
+    figures = Figures(
+        interval(case, [], events, trace), cycles, read, written, macs, seconds, entered
+    )
+    figures.save(bench.run_dir)
+
+
 async def measure(dut: Dut, case: Case) -> None:
     """Run a benchmark; chip and model must agree in every byte before there are any figures."""
+    if case.load is None:
+        await _measure_port(dut, case)
+        return
     bench = await Bench.start(dut, replace(case.knobs, trace=int(case.traced)))
     load = case.load(bench.random)
     for address, data in load.pieces:

@@ -45,7 +45,7 @@ def allowed(op: int, value: int, *, ternary: bool) -> int:
 # Tiles
 # --------------------------------------------------------------------------------------------------
 def legal_gemm(random: np.random.Generator, op: CmdOp, scratch_bytes: int) -> Tile:
-    """Return a GEMM that the chip accepts: places apart, strides of any kind, rows of C may meet."""
+    """Return a GEMM that the chip accepts: places apart, any strides, rows of C may meet."""
     wide = scratch_bytes > 64
     per_byte = 2 if op == CmdOp.GEMM_S4 else 1
     most = (scratch_bytes - 1) if wide else 63

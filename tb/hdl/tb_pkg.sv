@@ -40,6 +40,7 @@ package tb_pkg;
   localparam int unsigned TraceSample = 5;  // bus and stream in the last TraceWindow cycles
   localparam int unsigned TraceCmdStart = 6;  // strobe of a start of the command port
   localparam int unsigned TraceCmdInterrupt = 7;
+  localparam int unsigned TraceFinish = 8;  // the end of a program
   localparam int unsigned TraceWindow = 16;
 
   // What an engine or the sequencer does, or what it waits for; the numbers are those of

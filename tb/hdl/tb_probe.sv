@@ -127,6 +127,7 @@ module tb_probe #(
       end
       if (started) tb_log_trace(cycle_i, TraceStart, 0, '0, '0);
       if (irq_i && !irq_q) tb_log_trace(cycle_i, TraceInterrupt, 0, '0, '0);
+      if (tb_top.dut.u_core.finish_o) tb_log_trace(cycle_i, TraceFinish, 0, '0, '0);
       if (cmd_start_o) tb_log_trace(cycle_i, TraceCmdStart, 0, '0, '0);
       if (cmd_irq_o && !cmd_irq_q) tb_log_trace(cycle_i, TraceCmdInterrupt, 0, '0, '0);
     end

@@ -48,9 +48,9 @@ async def test_cmd_control_latching(dut: Dut) -> None:
     await session.fill_scratch(16)
     session.param = TERNARY
     for _ in range(3):
-        lanes = [session.word() & 0x5555_5555 for _ in range(2)]
+        a, b = (session.word() & 0x5555_5555 for _ in range(2))
         session.put(
-            Descriptor(CmdOp.DOT16_S2, *lanes, 5),
+            Descriptor(CmdOp.DOT16_S2, a, b, 5),
             Descriptor(CmdOp.GEMM_S8, session.word(), TARGET + 0x200, writeback=True),
         )
         base = session.base

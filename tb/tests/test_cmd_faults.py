@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import cocotb
@@ -12,6 +12,7 @@ from cocotb.triggers import ClockCycles
 from npu.regs import CHIP_BASE, CMD_BASE, SEQ_BASE, SEQ_FIELDS, ChipReg, CmdOp, CmdReg
 from npu.regs.generated import SeqReg
 from tb.bursts import OpenBursts, ReadBursts, WriteBursts
+from tb.command.faulty import PRODUCT, Fault, configuration_faults
 from tb.command.session import DESCRIPTOR, HOSTILE, RECORDS, START, Session
 from tb.command.words import (
     EMPTY,
@@ -19,8 +20,6 @@ from tb.command.words import (
     FAILED,
     FETCH,
     NOT_OWNED,
-    SCALARS,
-    STREAM_CONFIG,
     STREAM_READ,
     TIMED_OUT,
     UNALIGNED,
@@ -29,7 +28,6 @@ from tb.command.words import (
     Descriptor,
     Extension,
     Tile,
-    launch,
 )
 from tb.command.work import SOURCE, TARGET
 from tb.dut import Dut
@@ -39,9 +37,6 @@ from tb.knobs import Knobs
 SCRATCH_BYTES = (64, 256)
 PATIENCE = 100
 """DESC_TIMEOUT of the tests with a silent memory, in cycles."""
-PRODUCT = Tile.gemm(2, 3, 4, (0, 8, 24), (4, 3, 12))
-PROGRAM_PLACE = 0x0036_0000
-Case = tuple[str, int, Descriptor]
 
 
 def _good(session: Session, count: int) -> list[Descriptor]:
@@ -67,7 +62,7 @@ async def _fails(
     await session.drop()
 
 
-async def _fail_somewhere(session: Session, cases: Sequence[Case]) -> None:
+async def _fail_somewhere(session: Session, cases: Sequence[Fault]) -> None:
     """Run every case behind a random number of good descriptors, then a good batch."""
     for name, code, faulty in cases:
         room = ENTRIES - 1 - faulty.places
@@ -77,104 +72,12 @@ async def _fail_somewhere(session: Session, cases: Sequence[Case]) -> None:
         assert await session.run(*_good(session, 1)), f"behind {name}"
 
 
-def _configuration_faults(scratch_bytes: int) -> Iterator[Case]:
-    """Yield descriptors whose fields are wrong."""
-    wide = scratch_bytes > 64
-    add = Descriptor(CmdOp.ADD, 1, 2)
-    yield "no owner", NOT_OWNED, replace(add, owner=False)
-    yield "no owner, extended", NOT_OWNED, replace(add, owner=False, extension=Extension())
-    yield "no owner, program", NOT_OWNED, replace(launch(PROGRAM_PLACE, 1), owner=False)
-    nothing_else = replace(add, owner=False, stream=(1, 1), a=1)
-    yield "no owner and a bad stream", NOT_OWNED, nothing_else
-    for bit in (6, 7, *range(9, 16), 22, 23):
-        if bit in (22, 23) and wide:
-            continue
-        yield f"bit {bit}", FAILED, replace(add, extension=Extension(), flipped=1 << bit)
-    for word, bits in ((0, range(24, 32)), (1, range(24, 32))):
-        for bit in bits:
-            words = [0, 0, 0]
-            words[word] = 1 << bit
-            yield f"word {5 + word} bit {bit}", FAILED, replace(
-                add, extension=Extension(0, (words[0], words[1], words[2]))
-            )
-    if not wide:
-        reserved = ((0, (7, 10, 15, 19, 23)), (1, (6, 7, 14, 15, 22, 23)), (2, (4, 12, 20, 23)))
-        for word, chosen in reserved:
-            for bit in chosen:
-                words = [0, 0, 0]
-                words[word] = 1 << bit
-                yield f"word {5 + word} bit {bit}", FAILED, replace(
-                    add, extension=Extension(0, (words[0], words[1], words[2]))
-                )
-    program = launch(PROGRAM_PLACE, 1)
-    for bit in (0, 3, 6, 8, 12, 16, 21, 22, 24, 29, 30):
-        yield f"program with bit {bit}", FAILED, replace(program, flipped=1 << bit)
-    for bit in (0, 1, 2, 3):
-        yield f"program at bit {bit}", FAILED, launch(PROGRAM_PLACE | 1 << bit, 1)
-    for bit in (0, 11, 23):
-        yield f"program with bit {bit} of word 7", FAILED, replace(
-            program, extension=Extension(PROGRAM_PLACE, (1, 0, 1 << bit))
-        )
-    for source, stream in (
-        (SOURCE + 1, (0, 4)),
-        (SOURCE + 2, (0, 4)),
-        (SOURCE, (2, 4)),
-        (SOURCE, (1, 4)),
-        (SOURCE, (0, 0)),
-        (SOURCE, (0, 6)),
-        (SOURCE, (0, 63)),
-        (SOURCE, (scratch_bytes - 4, 8)),
-        (SOURCE, (scratch_bytes - 56, 60)),
-    ):
-        made = replace(add, a=source, stream=stream)
-        yield f"stream {source:#x} {stream}", STREAM_CONFIG, made
-        extended = replace(made, extension=Extension(1), writeback=True)
-        yield f"stream {source:#x} {stream}, extended", STREAM_CONFIG, extended
-    yield "scalar written back", WRITEBACK_CONFIG, replace(add, b=TARGET, writeback=True)
-    for op in SCALARS[::3]:
-        yield f"{op.name} at 2", WRITEBACK_CONFIG, Descriptor(
-            op, 1, 1, writeback=True, extension=Extension(TARGET + 2)
-        )
-    for tile, target in (
-        (PRODUCT, TARGET + 1),
-        (Tile.gemm(0, 3, 4, (0, 8, 24), (4, 3, 12)), TARGET),
-        (Tile.gemm(2, 0, 4, (0, 8, 24), (4, 3, 12)), TARGET),
-    ):
-        yield f"writeback of {tile} to {target:#x}", WRITEBACK_CONFIG, Descriptor(
-            CmdOp.GEMM_S8, writeback=True, extension=Extension.of_tile(tile, target)
-        )
-    for tile in (
-        Tile.vrelu(0, 0, 0),
-        Tile.vrelu(3, 0, 0),
-        Tile.vrelu(6, 0, 0),
-        Tile.vrelu(8, 0, 2),
-        Tile.vrelu(scratch_bytes + 4, 0, 0),
-    ):
-        yield f"writeback of {tile}", WRITEBACK_CONFIG, Descriptor(
-            CmdOp.VRELU_S8, writeback=True, extension=Extension.of_tile(tile, TARGET)
-        )
-    for tile in (
-        Tile.gemm(1, 1, 0, (0, 8, 24), (4, 3, 12)),
-        Tile.gemm(2, 3, 4, (0, 8, 25), (4, 3, 12)),
-        Tile.gemm(2, 3, 4, (0, 8, 24), (4, 3, 10)),
-        Tile.gemm(2, 3, 4, (0, 8, 12), (4, 3, 12)),
-    ):
-        yield f"refused {tile}", FAILED, Descriptor(
-            CmdOp.GEMM_S8, writeback=True, extension=Extension.of_tile(tile, TARGET)
-        )
-    beyond = Tile.vrelu(8, scratch_bytes - 4, 0)
-    yield f"refused {beyond}", FAILED, Descriptor(
-        CmdOp.VRELU_S8, writeback=True, extension=Extension.of_tile(beyond, TARGET)
-    )
-    yield "reserved lane", FAILED, Descriptor(CmdOp.DOT4_FP8_E4M3, 0x7F00)
-
-
 @cocotb.test
 async def test_cmd_faults_configuration(dut: Dut) -> None:
     """Every field that a descriptor may have wrong, behind and before good ones."""
     session = await Session.start(dut, Knobs(read_latency=6, write_latency=6))
     await session.fill_scratch(16)
-    await _fail_somewhere(session, list(_configuration_faults(session.scratch_bytes)))
+    await _fail_somewhere(session, list(configuration_faults(session.scratch_bytes)))
     await session.compare()
 
 
@@ -263,7 +166,9 @@ async def test_cmd_faults_fetch(dut: Dut) -> None:
             place = session.place(session.head + before)
             place += 8 if base % 16 else 0  # only its second half, so that the one before is whole
             await _with_error(session, place, place, write=False)
-            await _fails(session, f"entry {before}", FETCH, _good(session, 1)[0], before, 6 - before)
+            await _fails(
+                session, f"entry {before}", FETCH, _good(session, 1)[0], before, 6 - before
+            )
             await _without_errors(session)
             await session.consume_records()
         # The second entry of an extended descriptor
@@ -309,7 +214,9 @@ async def test_cmd_faults_stream_and_writeback(dut: Dut) -> None:
                 made = Descriptor(CmdOp.GEMM_S8, writeback=True, extension=extension)
                 await _fails(session, f"writeback word {word}", WRITE, made, word, 1)
                 await _without_errors(session)
-        straddling = Descriptor(CmdOp.MUL_LO, 3, 5, writeback=True, extension=Extension(TARGET + 12))
+        straddling = Descriptor(
+            CmdOp.MUL_LO, 3, 5, writeback=True, extension=Extension(TARGET + 12)
+        )
         for word in range(2):
             await _with_error(session, TARGET + 16 * word, TARGET + 16 * word, write=True)
             await _fails(session, f"result word {word}", WRITE, straddling, 1, 1)
@@ -336,9 +243,7 @@ async def test_cmd_faults_record(dut: Dut) -> None:
         await _with_error(session, place, place, write=True)
         await _fails(session, f"record {before}", WRITE, _good(session, 1)[0], before, 1)
         assert await session.read(CmdReg.CQ_HEAD) == head + before
-        await _fails(
-            session, "descriptor and record", NOT_OWNED, Descriptor(owner=False), 0, 1
-        )
+        await _fails(session, "descriptor and record", NOT_OWNED, Descriptor(owner=False), 0, 1)
         await _without_errors(session)
         assert await session.run(*_good(session, 1))
     await session.compare()
@@ -373,9 +278,7 @@ async def test_cmd_faults_regions(dut: Dut) -> None:
         ("target, next page", WRITE, writing, page["target"] + 1, read),
         ("record", WRITE, _good(session, 1)[0], page["record"], read),
     ):
-        await _regions(
-            session, [(0, shut - 1, 3), (shut, shut, control), (shut + 1, 0xFFFFF, 3)]
-        )
+        await _regions(session, [(0, shut - 1, 3), (shut, shut, control), (shut + 1, 0xFFFFF, 3)])
         reads.bursts.clear()
         writes.bursts.clear()
         if name == "record":
@@ -394,7 +297,9 @@ async def test_cmd_faults_regions(dut: Dut) -> None:
 # --------------------------------------------------------------------------------------------------
 def _quiet(first: int, size: int, *, write: bool, everything: bool = False) -> Knobs:
     """Return a memory that accepts all, but withholds its answers from `first` on."""
-    place = {} if everything else {"silent_first": first & -16, "silent_last": first + size - 1 | 15}
+    place = (
+        {} if everything else {"silent_first": first & -16, "silent_last": first + size - 1 | 15}
+    )
     return Knobs(read_silent=int(not write), write_silent=int(write), **place)
 
 
@@ -510,7 +415,9 @@ async def test_cmd_faults_stutter(dut: Dut) -> None:
 
     stuttering = cocotb.start_soon(stutter())
     extension = Extension.of_tile(PRODUCT, TARGET + 8)
-    writing = Descriptor(CmdOp.GEMM_S8, SOURCE + 4, stream=(0, 60), writeback=True, extension=extension)
+    writing = Descriptor(
+        CmdOp.GEMM_S8, SOURCE + 4, stream=(0, 60), writeback=True, extension=extension
+    )
     for _ in range(3):
         assert await session.run(*_good(session, 2), writing, *_good(session, 2))
     stuttering.cancel()

@@ -154,8 +154,7 @@ async def test_cmd_queue_failing_program(dut: Dut) -> None:
 
 @cocotb.test
 async def test_cmd_queue_with_host_program(dut: Dut) -> None:
-    """A launch waits for a program that the host has started, and the host's START is ignored
-    while a launched program runs."""
+    """A launch waits for the host's program; the host's START during a launch is ignored."""
     session = await Session.start(dut)
     rtl, model = session.bus.rtl, session.bus.model
     ctrl, start = SEQ_BASE + SeqReg.CTRL, SEQ_FIELDS["CTRL_START"].mask

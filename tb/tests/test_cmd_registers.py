@@ -97,7 +97,7 @@ async def test_cmd_registers_access_kinds(dut: Dut) -> None:
 
 @cocotb.test
 async def test_cmd_registers_thermal(dut: Dut) -> None:
-    """Each write of PERF_THERMAL_THROTTLE adds 1, whatever its value; bit 0 of PERF_ERRORS clears."""
+    """Each write of PERF_THERMAL_THROTTLE adds 1, whatever its value; PERF_ERRORS clears."""
     session = await Session.start(dut)
     for turn in range(5):
         await session.write(CmdReg.PERF_THERMAL_THROTTLE, session.word())

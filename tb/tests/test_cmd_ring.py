@@ -84,7 +84,11 @@ async def test_cmd_ring_every_operation(dut: Dut) -> None:
                 plain = _with_stream(session, plain)
             assert await session.run(plain, extended), f"{op.name}"
             await session.compare_scratch()
-        tile = legal_tile(session.random, op, size) if op in TILES else legal_vrelu(session.random, size, 4)
+        tile = (
+            legal_tile(session.random, op, size)
+            if op in TILES
+            else legal_vrelu(session.random, size, 4)
+        )
         await session.set_tile(tile)
         target = TARGET + 4 * int(session.random.integers(0, 64))
         writing = Descriptor(
@@ -139,7 +143,7 @@ async def test_cmd_ring_laps(dut: Dut) -> None:
 
 @cocotb.test
 async def test_cmd_ring_bases(dut: Dut) -> None:
-    """The ring at every multiple of 4 within a memory word, over a page and at the end of memory."""
+    """The ring at every multiple of 4 in a memory word, over a page and at the end of memory."""
     session = await Session.start(dut)
     session.data(SOURCE, AREA)
     end = session.bench.memory.data.size - ENTRIES * 16
@@ -267,9 +271,9 @@ async def test_cmd_ring_append_endless(dut: Dut) -> None:
         tail = await rtl.read32(CMD_BASE + CmdReg.DESC_TAIL)
         room = (tail - session.head - 1) % ENTRIES
         if room:
-            made = [Descriptor(CmdOp.SUB, session.word(), session.word()) for _ in range(room)]
-            session.put(*made)
-            done += made
+            more = [Descriptor(CmdOp.SUB, session.word(), session.word()) for _ in range(room)]
+            session.put(*more)
+            done += more
             count += room
             await rtl.write32(CMD_BASE + CmdReg.DESC_HEAD, session.head)
         status = await rtl.read32(CMD_BASE + CmdReg.CTRL_STATUS)

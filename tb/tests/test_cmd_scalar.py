@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scalar operations of the command port: by register and by descriptor, corners and whole spaces."""
+"""Scalar operations of the command port: by register and descriptor, corners and whole spaces."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ async def test_cmd_scalar_fp8_codes(dut: Dut) -> None:
 
 @cocotb.test
 async def test_cmd_scalar_ternary_pairs(dut: Dut) -> None:
-    """All pairs of 2-bit codes in every lane, as numbers and as ternary, others at rest or random."""
+    """All pairs of 2-bit codes in every lane, as numbers and as ternary; the others rest."""
     session = await Session.start(dut)
     operands = []
     for lane in range(16):
@@ -208,14 +208,15 @@ async def test_cmd_scalar_reserved_lanes(dut: Dut) -> None:
     cases += [(CmdOp.DOT16_S2, 3 << 2 * lane, which) for lane in range(16) for which in range(2)]
     for op, lane, which in cases:
         session.param = TERNARY
-        assert await session.operate(CmdOp.MUL_LO, session.word() | 1 << 31, session.word() | 1 << 31)
-        values = [0x0101_0101, 0x0101_0101]
-        values[which] |= lane
+        assert await session.operate(
+            CmdOp.MUL_LO, session.word() | 1 << 31, session.word() | 1 << 31
+        )
+        a, b = (0x0101_0101 | (lane if which == n else 0) for n in range(2))
         kept = await session.read(CmdReg.RESULT), await session.read(CmdReg.RESULT_HI)
         refused = await session.read(CmdReg.PERF_UNSUPPORTED_OPS)
-        assert not await session.operate(op, *values, session.word())
+        assert not await session.operate(op, a, b, session.word())
         assert await session.read(CmdReg.PERF_UNSUPPORTED_OPS) == refused
-        assert not await session.run(Descriptor(op, *values, session.word()))
+        assert not await session.run(Descriptor(op, a, b, session.word()))
         assert await session.read(CmdReg.PERF_UNSUPPORTED_OPS) == refused + 1
         assert kept == (await session.read(CmdReg.RESULT), await session.read(CmdReg.RESULT_HI))
         await session.drop()

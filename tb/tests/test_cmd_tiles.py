@@ -73,7 +73,9 @@ async def test_cmd_tiles_shapes(dut: Dut) -> None:
             behind_a = m * k
             bytes_ab = -(-(m * k + k * n) // per_byte)
             place = (0, behind_a, -(-bytes_ab // 4) * 4)
-            if max(place) >= session.scratch_bytes or (place[1] > 63 and session.scratch_bytes == 64):
+            if max(place) >= session.scratch_bytes or (
+                place[1] > 63 and session.scratch_bytes == 64
+            ):
                 continue
             strides = (min(k, 15) if session.scratch_bytes == 64 else k, n, 4 * n)
             right = await _tile(session, op, Tile.gemm(m, n, k, place, strides))
@@ -113,7 +115,7 @@ async def test_cmd_tiles_edges(dut: Dut) -> None:
 
 @cocotb.test
 async def test_cmd_tiles_overlap(dut: Dut) -> None:
-    """C against A and against B at every distance: only whole ranges that are apart are accepted."""
+    """C against A and B at every distance: ranges that are apart are accepted, no others."""
     session = await Session.start(dut)
     await session.fill_scratch(session.scratch_bytes // 4)
     for op in TILES:
@@ -138,7 +140,7 @@ async def test_cmd_tiles_overlap(dut: Dut) -> None:
 
 @cocotb.test
 async def test_cmd_tiles_rows_of_c(dut: Dut) -> None:
-    """strideC of every value: multiples of 4 unless there is one row; the last row wins."""
+    """Every strideC: multiples of 4 unless there is one row; the last row wins."""
     session = await Session.start(dut)
     await session.fill_scratch(session.scratch_bytes // 4)
     for op in TILES:
@@ -179,7 +181,9 @@ async def test_cmd_tiles_vrelu_edges(dut: Dut) -> None:
             if not 0 <= at < min(size, 256):
                 continue
             for source, destination in ((at, 0), (0, at)):
-                right = await _tile(session, CmdOp.VRELU_S8, Tile.vrelu(length, source, destination))
+                right = await _tile(
+                    session, CmdOp.VRELU_S8, Tile.vrelu(length, source, destination)
+                )
                 fits = length > 0 and max(source, destination) + length <= size
                 assert right == fits, f"{length} bytes from {source} to {destination}"
     await session.compare()

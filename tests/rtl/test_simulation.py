@@ -27,9 +27,7 @@ JOBS = [
     (test, array_dim)
     for array_dim in ARRAY_DIMS
     if array_dim != ARRAY_DIM
-    for test in registry.select(
-        ["test_gemm", "test_kv", *ON_OTHER_SIZES.get(array_dim, [])], TESTS
-    )
+    for test in registry.select(["test_gemm", "test_kv", *ON_OTHER_SIZES.get(array_dim, [])], TESTS)
 ]
 
 
