@@ -14,8 +14,6 @@ from npu.regs import CmdOp, CmdReg
 ENTRY_BYTES = 16
 OWNER, WRITEBACK, STREAM, LAUNCH, EXTENDED = (1 << bit for bit in (31, 30, 8, 5, 4))
 STREAM_BYTES = 0x3F << 24
-LENGTH_ALWAYS = 0x7F
-"""Bits of the shape that an extended entry may use in every chip."""
 TAG = 0xFF << 24
 MOST_STREAM_BYTES = 60
 
@@ -150,7 +148,7 @@ class Descriptor:
             allowed = (OWNER | LAUNCH | EXTENDED, ~0xF, WORD_MASK, WORD_MASK, TAG)
         else:
             known = OWNER | WRITEBACK | STREAM_BYTES | self.offset_field | STREAM | EXTENDED | 0xF
-            shape = field_mask(CmdReg.GEMM_CFG, self.scratch_bytes) | LENGTH_ALWAYS
+            shape = field_mask(CmdReg.GEMM_CFG, self.scratch_bytes)
             places = field_mask(CmdReg.GEMM_BASE, self.scratch_bytes)
             strides = field_mask(CmdReg.GEMM_STRIDE, self.scratch_bytes) | TAG
             allowed = (known, WORD_MASK, shape, places, strides)

@@ -8,6 +8,7 @@ import pytest
 
 from golden.command import EndlessWaitError, Launch, ProgramEnd, Region
 from golden.command.descriptor import Program
+from golden.command.memory import MemoryFaultError, pieces
 from npu.regs import CmdOp, CmdReg
 from tests.python.command_bench import (
     CLEAR,
@@ -386,6 +387,18 @@ def test_protection() -> None:
     assert bench.run() == 0x14
 
 
+def test_errors_strike_whole_words() -> None:
+    """An error of one byte is one of its 16, and an access splits at 16 and at 2^32."""
+    memory = Bench().memory
+    memory.read_errors.append((TARGET, TARGET))
+    with pytest.raises(MemoryFaultError, match="0x200c"):
+        memory.read(TARGET + 12, 4)
+    assert memory.read(TARGET + 16, 1) == memory.data[TARGET + 16 : TARGET + 17].tobytes()
+    assert list(pieces(0xFFFF_FFEC, 40)) == [
+        (0xFFFF_FFEC, 4), (0xFFFF_FFF0, 16), (0, 16), (16, 4),
+    ]  # fmt: skip
+
+
 def test_a_silent_place() -> None:
     """0x0C where nothing answers, even if the next start does not go there, until it has."""
     bench = _shaped()
@@ -576,6 +589,13 @@ def test_indices_of_the_completion_ring_wrap() -> None:
     assert bench.record(7)[0] == DONE
     assert bench.record(0)[0] == DONE | 1 << 8 | 1 << 15
     assert bench.read(CmdReg.CQ_HEAD) == 1
+    bench.write(CmdReg.CQ_TAIL, 0xFFF9)
+    bench.run(ADD)
+    assert (bench.field("CTRL_STATUS_BUSY"), bench.read(CmdReg.CQ_HEAD)) == (1, 1)
+    assert bench.field("DESC_STATUS_INDEX") == 0  # nothing has finished in this run
+    bench.write(CmdReg.CQ_TAIL, 0xFFFA)
+    assert (bench.field("CTRL_STATUS_BUSY"), bench.read(CmdReg.CQ_HEAD)) == (0, 2)
+    assert bench.field("DESC_STATUS_INDEX") == 2
 
 
 def test_a_full_completion_ring() -> None:
