@@ -71,7 +71,6 @@ class CommandPort:
 
     def soft_reset(self) -> None:
         """Stop what is under way: nothing is reported, registers and scratchpad stay."""
-        self._run = iter(())
         self.state.busy = False
 
     def read(self, offset: int) -> int:

@@ -215,7 +215,7 @@ class CmdOp(IntEnum):
     DOT4_FP8_E4M3 = 14
     """RESULT = sum of four FP8 products in Q8.8 + ACC."""
     EXP2_NEG_Q0_8 = 15
-    """RESULT = 2 to the power of min(s8(A), 0), in Q0.8."""
+    """RESULT = 2 to the power of min(s8(A), 0) in Q0.8, at least 1/256."""
 
 
 SEQ_BASE = 0x100

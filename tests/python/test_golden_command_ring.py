@@ -589,6 +589,13 @@ def test_indices_of_the_completion_ring_wrap() -> None:
     assert bench.record(7)[0] == DONE
     assert bench.record(0)[0] == DONE | 1 << 8 | 1 << 15
     assert bench.read(CmdReg.CQ_HEAD) == 1
+    bench.write(CmdReg.CQ_TAIL, 0xFFF9)
+    bench.run(ADD)
+    assert (bench.field("CTRL_STATUS_BUSY"), bench.read(CmdReg.CQ_HEAD)) == (1, 1)
+    assert bench.field("DESC_STATUS_INDEX") == 0  # nothing has finished in this run
+    bench.write(CmdReg.CQ_TAIL, 0xFFFA)
+    assert (bench.field("CTRL_STATUS_BUSY"), bench.read(CmdReg.CQ_HEAD)) == (0, 2)
+    assert bench.field("DESC_STATUS_INDEX") == 2
 
 
 def test_a_full_completion_ring() -> None:

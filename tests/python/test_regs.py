@@ -46,12 +46,14 @@ def test_fields() -> None:
 
 
 def test_register_blocks(tmp_path: Path) -> None:
-    """Both register blocks are written; a second run leaves the files untouched."""
+    """All register blocks are written; a second run leaves the files untouched."""
     generate.register_blocks(tmp_path)
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == [
         "npu_chip_regs.sv",
         "npu_chip_regs_pkg.sv",
+        "npu_cmd_regs.sv",
+        "npu_cmd_regs_pkg.sv",
         "npu_seq_regs.sv",
         "npu_seq_regs_pkg.sv",
     ]
