@@ -33,11 +33,13 @@ class View:
 
     Attributes:
         groups: heading and signal names, in order.
+        needs: by heading, how the name of some signal must begin for the group to be shown.
         mnemonics: signals that hold opcode bytes.
         decimals: signals that are counts.
     """
 
     groups: tuple[tuple[str, tuple[str, ...]], ...]
+    needs: dict[str, str]
     mnemonics: frozenset[str]
     decimals: frozenset[str]
 
@@ -46,7 +48,8 @@ def load_view(file: Path = HDL / "waves.toml") -> View:
     """Return the view that `file` describes."""
     data = tomllib.loads(file.read_text(encoding="utf-8"))
     groups = tuple((group["name"], tuple(group["signals"])) for group in data["group"])
-    return View(groups, frozenset(data["mnemonics"]), frozenset(data["decimals"]))
+    needs = {group["name"]: group["needs"] for group in data["group"] if "needs" in group}
+    return View(groups, needs, frozenset(data["mnemonics"]), frozenset(data["decimals"]))
 
 
 def signals_in(fst: Path) -> dict[str, int]:
@@ -61,6 +64,9 @@ def _lines(fst: Path, view: View, widths: dict[str, int]) -> Iterator[str]:
     yield f"*{_ZOOM} 0{' -1' * 26}"
     yield "[sst_expanded] 0"
     for heading, names in view.groups:
+        scope = view.needs.get(heading, "")
+        if not any(name.startswith(scope) for name in widths):
+            continue
         yield _GROUP_BEGIN
         yield f"-{heading}"
         for name in names:

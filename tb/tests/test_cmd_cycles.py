@@ -158,7 +158,7 @@ async def test_cmd_cycles_of_records(dut: Dut) -> None:
         first, second = await cycles(made, near), await cycles(made, far)
         assert second - first == more, f"{name}: {first} cycles, {second} on a slower memory"
         least = 40 * (made.stream is not None) + 40 * made.writeback
-        assert least < first <= least + 16, f"{name}: {first} cycles"
+        assert least < first <= least + 24, f"{name}: {first} cycles"
     small, large = (Tile.gemm(m, 3, 4, (0, 12, 24), (4, 3, 12)) for m in (1, 3))
     shapes = [Descriptor(CmdOp.GEMM_S8, extension=Extension.of_tile(one)) for one in (small, large)]
     first, second = [await cycles(made, near) for made in shapes]

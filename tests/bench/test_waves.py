@@ -40,8 +40,17 @@ def test_mnemonics_and_groups(recorded: Path) -> None:
     text = waves.write_save_file(recorded).read_text(encoding="utf-8")
     assert text.count(f"^1 {waves.MNEMONICS}") == len(waves.load_view().mnemonics)
     assert "03 GEMM" in waves.MNEMONICS.read_text(encoding="utf-8")
-    for heading in ("Host port", "Sequencer", "Engines", "Memory reads"):
+    for heading in ("Host port", "Sequencer", "Engines", "Memory reads", "Descriptor ring"):
         assert text.count(f"-{heading}\n") == 2
+
+
+def test_a_group_of_what_is_not_built_is_left_out(recorded: Path) -> None:
+    """A chip without command port has no signals of it."""
+    view = waves.load_view()
+    absent = dict.fromkeys(view.needs, "tb_top.no_such_scope.")
+    text = waves.write_save_file(recorded, replace(view, needs=absent)).read_text(encoding="utf-8")
+    assert "-Descriptor ring" not in text
+    assert "-Engines" in text
 
 
 def test_a_signal_that_is_not_there_is_named(recorded: Path) -> None:
