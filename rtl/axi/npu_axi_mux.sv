@@ -68,7 +68,7 @@ module npu_axi_mux
   end
 
   // ---------------------------------------------------------------------------------------------
-  // Write data: a master sends them no earlier than the cycle after it has offered the address
+  // Write data: those of a burst may go from the cycle after its address was first offered
   // ---------------------------------------------------------------------------------------------
   logic w_open, w_cmd, order_room;
 

@@ -80,7 +80,6 @@ module npu_cmd_ring
   logic active, mem_idle, mem_silent;
   read_req_t read_req[2];
   read_rsp_t read_rsp[2];
-  write_req_t write_req;
   write_rsp_t write_rsp;
 
   // ---------------------------------------------------------------------------------------------
@@ -263,8 +262,6 @@ module npu_cmd_ring
     .write_i (write_rsp)
   );
 
-  assign write_req  = record_active ? record_req : result_req;
-
   // ---------------------------------------------------------------------------------------------
   // Events
   // ---------------------------------------------------------------------------------------------
@@ -288,7 +285,7 @@ module npu_cmd_ring
     .rst_ni,
     .read_i  (read_req),
     .read_o  (read_rsp),
-    .write_i (write_req),
+    .write_i (record_active ? record_req : result_req),
     .write_o (write_rsp),
     .regions_i,
     .stream_base_i,
