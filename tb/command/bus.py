@@ -126,7 +126,7 @@ class PairBus:
         happened = "".join(f"\n    {line}" for line in self._history)
         return MismatchError(f"{text} (cycle {cycle}); last accesses:{happened}")
 
-    def check(self, address: int, expected: int, actual: int) -> None:
+    def _check(self, address: int, expected: int, actual: int) -> None:
         """Compare what model and chip read from a register.
 
         Raises:
@@ -141,10 +141,14 @@ class PairBus:
 
     async def read32(self, address: int) -> int:
         """Return a register of the chip, which must agree with the model's."""
-        actual = await self.rtl.read32(address)
-        expected = await self.model.read32(address)
+        actual = await self._same(address)
         self.note(f"read  {_name(address)} {actual:#010x}")
-        self.check(address, expected, actual)
+        return actual
+
+    async def _same(self, address: int) -> int:
+        """Return a register in which chip and model agree."""
+        actual = await self.rtl.read32(address)
+        self._check(address, await self.model.read32(address), actual)
         return actual
 
     async def write32(self, address: int, value: int) -> None:
@@ -190,7 +194,7 @@ class PairBus:
             MismatchError: the first difference.
         """
         for address in _read_back():
-            await self.read32(address)
+            await self._same(address)
         await self.compare_scratch()
         expected, line = await self.model_line(), int(self.rtl.bench.dut.irq.value)
         if line != expected:
@@ -203,13 +207,13 @@ class PairBus:
         Raises:
             MismatchError: the first word that differs.
         """
-        page = await self.read32(CMD_BASE + CmdReg.SCRATCH_PAGE)
-        scratch_bytes = await self.read32(CMD_BASE + CmdReg.CMD_CONFIG)
+        page = await self._same(CMD_BASE + CmdReg.SCRATCH_PAGE)
+        scratch_bytes = await self._same(CMD_BASE + CmdReg.CMD_CONFIG)
         for other in range(scratch_bytes // 64):
             if scratch_bytes > 64:
                 await self.write32(CMD_BASE + CmdReg.SCRATCH_PAGE, other)
             for word in range(16):
-                await self.read32(CMD_BASE + CmdReg.SCRATCH0 + 4 * word)
+                await self._same(CMD_BASE + CmdReg.SCRATCH0 + 4 * word)
         if scratch_bytes > 64:
             await self.write32(CMD_BASE + CmdReg.SCRATCH_PAGE, page)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import cocotb
 import numpy as np
+from cocotb.triggers import ClockCycles
 
 from npu.asm import assemble
 from npu.isa import Engine, ErrorCode
+from npu.regs import ChipReg
 from tb.bursts import ReadBursts, WriteBursts
 from tb.dut import Dut
 from tb.environment import INPUT, OUTPUT, PROGRAM, BackEnd, Bench
@@ -74,7 +76,25 @@ async def _suite(bench: Bench) -> int:
     outside = f"SET BASE2 v={bench.memory.data.size}\nDMA_LOAD dst=0x0 M=1 N=64 b=2\nEND"
     await _error(bench, Knobs(), outside, ErrorCode.READ_ERROR, Engine.LD)
     await bench.set_knobs(Knobs())
+    await _withheld(bench)
     return await _transfers(bench)
+
+
+async def _withheld(bench: Bench) -> None:
+    """A memory that is silent in one place accepts what it is asked for, and answers later."""
+    load, store = "DMA_LOAD dst=0x0 M=1 N=64 b=0\nEND", "DMA_STORE dst=0x0 M=1 N=64 b=1\nEND"
+    reads, writes = ReadBursts(bench.dut), WriteBursts(bench.dut)
+    for text, place, bursts in ((load, INPUT, reads), (store, OUTPUT, writes)):
+        silent = Knobs(read_silent=1, write_silent=1, silent_first=place, silent_last=place + 63)
+        await bench.set_knobs(silent)
+        await bench.host.start_program(bench.load(assemble(text).instructions))
+        await ClockCycles(bench.dut.clk, 500)
+        assert (await bench.host.state())["BUSY"], f"{text}: it ended in silence"
+        assert place in [burst.address for burst in bursts.bursts], f"{text}: it was not accepted"
+        await bench.set_knobs(Knobs())
+        await bench.host.wait_interrupt(500)
+        await bench.host.write_chip(ChipReg.IRQ_STATUS, 1)
+        assert await bench.host.status() is None, text
 
 
 @cocotb.test

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from npu.isa.operands import ARRAY_DIMS
 from tb import registry
+from tb.build import Configuration
 
 SOURCE = '''
 import cocotb
@@ -47,6 +49,24 @@ def test_memory_that_a_module_asks_for(tmp_path: Path) -> None:
     folder = _folder(tmp_path, test_one=SOURCE, test_two="MEMORY_MIB = 48\n" + SECOND)
     sizes = {test.group: test.memory_bytes for test in registry.discover(folder)}
     assert sizes == {"test_one": registry.MEMORY_MIB << 20, "test_two": 48 << 20}
+
+
+def test_command_port_that_a_module_asks_for(tmp_path: Path) -> None:
+    """The line in the module counts for all its tests; others run on every chip."""
+    folder = _folder(tmp_path, test_one=SOURCE, test_two="SCRATCH_BYTES = (64, 256)\n" + SECOND)
+    fitting = {
+        test.group: [test.fits(size) for size in (0, 64, 128, 256)]
+        for test in registry.discover(folder)
+    }
+    assert fitting == {"test_one": [True] * 4, "test_two": [False, True, False, True]}
+
+
+def test_every_command_port_is_built_and_tested() -> None:
+    """There is a size of the array for a chip without port, and for each that the tests need."""
+    built = {Configuration(array_dim=array_dim).scratch_bytes for array_dim in ARRAY_DIMS}
+    assert built == {0, 64, 256}
+    for test in registry.discover():
+        assert any(test.fits(size) for size in built), f"{test.name} runs on no chip"
 
 
 def test_refuses_equal_names(tmp_path: Path) -> None:
