@@ -99,6 +99,8 @@ def _try(fault: Fault, array_dim: int, seed: int) -> Verdict:
         configuration = build.Configuration(
             array_dim=array_dim, rtl=rtl, label=f"fault-{fault.name}"
         )
+        if not fault.test.fits(configuration.scratch_bytes):
+            raise FaultError(f"{fault.test.name} is for another command port than ARRAY_DIM has")
         build.build(configuration)
     except (FaultError, build.BuildError) as error:
         return Verdict(fault, False, str(error))

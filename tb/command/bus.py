@@ -55,7 +55,7 @@ def _differing(address: int, expected: int, actual: int) -> str:
     for field in fields:
         mask = (1 << field.width) - 1
         values = [value >> field.lsb & mask for value in (expected, actual)]
-        if values[0] != values[1] and "read" in field.access:
+        if values[0] != values[1] and field.access.startswith("read"):
             shown.append(f"{field.name} expected {values[0]:#x}, actual {values[1]:#x}")
     return "; ".join(shown)
 

@@ -10,7 +10,7 @@ from cocotb.triggers import ClockCycles
 from npu.regs import CHIP_BASE, CMD_BASE, CMD_FIELDS, SEQ_BASE, SEQ_FIELDS, ChipReg, CmdOp, CmdReg
 from npu.regs.generated import SeqReg
 from tb.bursts import OpenBursts
-from tb.command.session import CLEAR, DESCRIPTOR, START, TERNARY, Session
+from tb.command.session import CLEAR, DESCRIPTOR, DONE, START, TERNARY, Session
 from tb.command.words import COMPLETED, TILES, Descriptor, Extension, Tile
 from tb.command.work import SOURCE, TARGET, Maker, legal_gemm
 from tb.dut import Dut
@@ -254,7 +254,7 @@ async def test_cmd_control_soft_reset(dut: Dut) -> None:
         status = await session.bus.rtl.read32(CMD_BASE + CmdReg.CTRL_STATUS)
         tail = await session.bus.rtl.read32(CMD_BASE + CmdReg.DESC_TAIL)
         await _idle(session)
-        if status == 2:  # the ring had ended before
+        if status == DONE:  # the ring had ended before
             assert tail == session.head, f"done with DESC_TAIL {tail}"
         else:
             assert status == 0, f"CTRL_STATUS {status:#x} after a soft reset"
