@@ -49,7 +49,7 @@ async def test_cmd_tiles_any(dut: Dut) -> None:
         for _ in range(turns):
             tile = any_tile(session.random, op, session.scratch_bytes)
             accepted += await _tile(session, op, tile, fresh=1)
-        assert turns // 10 < accepted < turns - turns // 10, f"{op.name}: {accepted} of {turns}"
+        assert turns // 10 < accepted < turns, f"{op.name}: {accepted} of {turns}"
     await session.compare()
 
 
