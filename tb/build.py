@@ -27,7 +27,7 @@ from tb.paths import BUILD, GENERATED, HDL, RTL
 
 Kind = Literal["fast", "debug"]
 TOP = "tb_top"
-SCRATCH_BYTES = {4: 0, 8: 256}
+SCRATCH_BYTES = {4: 0, 8: 256, 32: 128}
 """Scratchpad of the command port by size of the array, 0 for a chip without the port, elsewhere 64:
 the configurations that are built anyway cover all of them."""
 
@@ -56,6 +56,15 @@ class Configuration:
     def scratch_bytes(self) -> int:
         """Bytes of the command port's scratchpad, 0 without a command port."""
         return SCRATCH_BYTES.get(self.array_dim, 64)
+
+    @property
+    def parameters(self) -> list[str]:
+        """The chip's parameters, as arguments of Verilator and slang."""
+        return [
+            f"-GArrayDim={self.array_dim}",
+            f"-GEnableCmd={int(self.scratch_bytes > 0)}",
+            f"-GCmdScratchBytes={self.scratch_bytes or 64}",
+        ]
 
     @property
     def folder(self) -> Path:
@@ -134,9 +143,7 @@ def _verilator_arguments(configuration: Configuration) -> list[str]:
         str(configuration.folder),
         "-o",
         TOP,
-        f"-GArrayDim={configuration.array_dim}",
-        f"-GEnableCmd={int(configuration.scratch_bytes > 0)}",
-        f"-GCmdScratchBytes={configuration.scratch_bytes or 64}",
+        *configuration.parameters,
         "-LDFLAGS",
         f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator",
     ]

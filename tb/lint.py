@@ -13,6 +13,7 @@ from pathlib import Path
 
 from npu.isa.operands import ARRAY_DIMS
 from tb import sources, verilator
+from tb.build import Configuration
 from tb.paths import GENERATED, HDL, ROOT, RTL
 
 VERIBLE_FORMAT = (
@@ -80,15 +81,15 @@ def import_findings(root: Path = ROOT) -> list[str]:
     return sorted(set(findings))
 
 
-def slang_findings(array_dim: int) -> list[str]:
+def slang_findings(configuration: Configuration) -> list[str]:
     """Return what slang has to say about `npu_top`, elaboration and analysis."""
     import pyslang
     from pyslang.driver import Driver
 
     driver = Driver()
     driver.addStandardArgs()
-    command = f"slang --top npu_top -GArrayDim={array_dim} -Wextra "
-    command += " ".join(map(str, sources.rtl_sources()))
+    words = ["slang", "--top", "npu_top", *configuration.parameters, "-Wextra"]
+    command = " ".join([*words, *map(str, sources.rtl_sources())])
     if not (driver.parseCommandLine(command) and driver.processOptions()):
         return ["slang does not understand its command line"]
     if not driver.parseAllSources():
@@ -110,6 +111,10 @@ def slang_findings(array_dim: int) -> list[str]:
             any(text in line for text in ("[-Wunused-", "[-Wunnamed-generate]"))
             and f"{GENERATED.relative_to(ROOT)}/" in line
         )
+        # A chip without command port does not use its types.
+        and not (
+            "[-Wunused-" in line and "npu_cmd_pkg.sv" in line and not configuration.scratch_bytes
+        )
     ]
 
 
@@ -130,11 +135,11 @@ def _command(arguments: list[str], environment: dict[str, str] | None = None) ->
     return run.stdout.strip().splitlines()[-60:] or ["failed"] if run.returncode else []
 
 
-def _verilator(array_dim: int) -> list[str]:
+def _verilator(configuration: Configuration) -> list[str]:
     tool = verilator.find()
     files = [*sources.waivers(), *sources.rtl_sources()]
     arguments = [*tool.command, "--lint-only", "-Wall", "--top-module", "npu_top"]
-    arguments += [f"-GArrayDim={array_dim}", *map(str, files)]
+    arguments += [*configuration.parameters, *map(str, files)]
     return _command(arguments, tool.environment)
 
 
@@ -147,8 +152,10 @@ def checks() -> list[tuple[str, Callable[[], list[str]]]]:
     python = sys.executable
     found: list[tuple[str, Callable[[], list[str]]]] = []
     for size in ARRAY_DIMS:
-        found.append((f"verilator -Wall, ArrayDim {size}", partial(_verilator, size)))
-        found.append((f"slang, ArrayDim {size}", partial(slang_findings, size)))
+        chip = Configuration(array_dim=size)
+        name = f"ArrayDim {size}, command port {chip.scratch_bytes or 'absent'}"
+        found.append((f"verilator -Wall, {name}", partial(_verilator, chip)))
+        found.append((f"slang, {name}", partial(slang_findings, chip)))
     rules = f"--rules_config={ROOT / 'rtl' / 'verible.rules'}"
     formatter = [_script("verible-verilog-format"), "--verify", "--inplace", *VERIBLE_FORMAT]
     found += [

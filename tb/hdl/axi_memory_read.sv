@@ -79,8 +79,9 @@ module axi_memory_read #(
         rvalid_o <= 1'b0;
         if (count != 0 && !happens(knobs_i.gap_percent, random[19:8])) begin
           automatic int unsigned chosen = choose();
-          if (bursts[chosen].ready_at <= cycle_i + 64'd1 &&
-              !withholds(knobs_i, bursts[chosen].address)) begin
+          if (bursts[chosen].ready_at <= cycle_i + 64'd1 && !withholds(
+                  knobs_i, bursts[chosen].address
+              )) begin
             automatic logic [ 31:0] address = bursts[chosen].address;
             automatic logic [  1:0] resp = response(knobs_i, address);
             automatic bit   [127:0] data = {4{random}};
@@ -100,7 +101,9 @@ module axi_memory_read #(
         end
       end
 
-      arready_o <= !is_deaf(knobs_i) && count < Depth - 1 && !happens(
+      arready_o <= !is_deaf(
+          knobs_i
+      ) && count < Depth - 1 && !happens(
           knobs_i.address_stall_percent, random[31:20]
       );
     end

@@ -119,8 +119,7 @@ module axi_memory_write #(
 
       if (!bvalid_o || bready_i) begin
         bvalid_o <= 1'b0;
-        if (reply_count != '0 && replies[reply_head].ready_at <= cycle_i + 64'd1 &&
-            !withholds(
+        if (reply_count != '0 && replies[reply_head].ready_at <= cycle_i + 64'd1 && !withholds(
                 knobs_i, replies[reply_head].address
             ) && !happens(
                 knobs_i.gap_percent, random[11:0]
@@ -134,11 +133,15 @@ module axi_memory_write #(
         end
       end
 
-      awready_o <= !is_deaf(knobs_i) && 32'(burst_count) < Depth - 1 && !happens(
+      awready_o <= !is_deaf(
+          knobs_i
+      ) && 32'(burst_count) < Depth - 1 && !happens(
           knobs_i.address_stall_percent, random[19:8]
       );
       // A beat may follow in the cycle after its address, and room for its reply must remain.
-      wready_o <= !is_deaf(knobs_i) && burst_count != '0 && 32'(reply_count) < Depth - 1 && !happens(
+      wready_o <= !is_deaf(
+          knobs_i
+      ) && burst_count != '0 && 32'(reply_count) < Depth - 1 && !happens(
           knobs_i.data_stall_percent, random[31:20]
       );
     end

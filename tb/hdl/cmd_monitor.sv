@@ -8,9 +8,9 @@ module cmd_monitor (
   input logic clk_i,
   input logic rst_ni,
 
-  input logic start_i,       // strobe of CTRL_STATUS.START
-  input logic ring_i,        // it starts the ring of descriptors
-  input logic irq_i,         // interrupt of the command port; without one per entry it is the end
+  input logic start_i,      // strobe of CTRL_STATUS.START
+  input logic ring_i,       // it starts the ring of descriptors
+  input logic irq_i,        // interrupt of the command port; without one per entry it is the end
   input logic soft_reset_i,
 
   // Memory bus; the top bit of an identifier tells the command port from the rest of the chip

@@ -16,7 +16,7 @@ from tb.command.work import SOURCE, TARGET, Maker, legal_gemm
 from tb.dut import Dut
 from tb.knobs import Knobs
 
-SCRATCH_BYTES = (64, 256)
+SCRATCH_BYTES = (64, 128, 256)
 SLOW = Knobs(read_latency=600, write_latency=600)
 """Keeps the ring busy for long enough to do something else meanwhile."""
 PRODUCT = Tile.gemm(3, 3, 4, (0, 12, 24), (4, 3, 12))

@@ -16,7 +16,7 @@ from tb.environment import PROGRAM
 from tb.knobs import Knobs
 from tb.recovery import program
 
-SCRATCH_BYTES = (64, 256)
+SCRATCH_BYTES = (64, 128, 256)
 PRODUCT = Tile.gemm(3, 3, 4, (0, 12, 24), (4, 3, 12))
 AROUND = 4
 """Cycles around an access to the memory in which the ring may wait although the bus is quiet."""

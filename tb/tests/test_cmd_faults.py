@@ -34,7 +34,7 @@ from tb.dut import Dut
 from tb.environment import full
 from tb.knobs import Knobs
 
-SCRATCH_BYTES = (64, 256)
+SCRATCH_BYTES = (64, 128, 256)
 PATIENCE = 100
 """DESC_TIMEOUT of the tests with a silent memory, in cycles."""
 

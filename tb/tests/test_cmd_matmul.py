@@ -16,7 +16,7 @@ from tb.dut import Dut
 from tb.environment import full
 from tb.knobs import Knobs
 
-SCRATCH_BYTES = (64, 256)
+SCRATCH_BYTES = (64, 128, 256)
 ARENA = (0x0034_0000, 4096)
 SHAPES = ((1, 1, 1), (1, 33, 2), (3, 4, 2), (5, 17, 4))
 """M, K, N."""

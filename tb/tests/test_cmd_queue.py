@@ -26,7 +26,7 @@ from tb.dut import Dut
 from tb.environment import INPUT, OUTPUT, PROGRAM, STREAM, full
 from tb.knobs import Knobs
 
-SCRATCH_BYTES = (64, 256)
+SCRATCH_BYTES = (64, 128, 256)
 STEP = 0x1000
 """Bytes from one program, input or output to the next."""
 FAILING = "SET OUTCNT v=5\nNOP\nDMA_LOAD dst=0x0 M=1 N=64 b=2\nEND"

@@ -18,7 +18,7 @@ from tb.dut import Dut
 from tb.environment import INPUT, OUTPUT, PROGRAM, full
 from tb.knobs import Knobs
 
-SCRATCH_BYTES = (64, 256)
+SCRATCH_BYTES = (64, 128, 256)
 COPY = """
     DMA_LOAD dst=0x0 M=1 N=96 b=0
     SET OUTCNT v=3

@@ -16,7 +16,7 @@ from tb.dut import Dut
 from tb.environment import full
 from tb.knobs import Knobs
 
-SCRATCH_BYTES = (64, 256)
+SCRATCH_BYTES = (64, 128, 256)
 
 
 async def _tile_for_plain(session: Session) -> tuple[CmdOp, Tile]:

@@ -16,7 +16,7 @@ from tb.command.work import AREA, TARGET, Maker, allowed, operand
 from tb.dut import Dut
 from tb.environment import full
 
-SCRATCH_BYTES = (64, 256)
+SCRATCH_BYTES = (64, 128, 256)
 RECORDS_LOG2 = 12
 """Records of the completion ring through which whole spaces of operands are compared."""
 CORNERS = (0, 1, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF, 0x7F7F_7F7F, 0x8080_8080, 0x7777_8888)
