@@ -61,15 +61,21 @@ class Session:
     _written: dict[int, int] = field(default_factory=dict)
 
     @classmethod
-    async def start(cls, dut: Dut, knobs: Knobs | None = None, limit: int = LIMIT) -> Session:
-        """Reset chip and model."""
+    async def start(
+        cls, dut: Dut, knobs: Knobs | None = None, limit: int = LIMIT, *, sram: bool = False
+    ) -> Session:
+        """Reset chip and model; with `sram` the model's SRAM holds what the chip's does."""
         knobs = knobs or Knobs()
         bench = await Bench.start(dut, knobs)
         scratch_bytes = int(str(cocotb.plusargs["scratch_bytes"]))
         memory = ModelMemory(bench.memory.snapshot())
         memory.obey(knobs)
         model = ModelBus(
-            memory.data, config=bench.config, scratch_bytes=scratch_bytes, faults=memory
+            memory.data,
+            config=bench.config,
+            scratch_bytes=scratch_bytes,
+            faults=memory,
+            sram=await bench.sync() if sram else None,
         )
         session = cls(bench, PairBus(RtlBus(bench, limit), model, memory), memory, scratch_bytes)
         await session.write(CmdReg.DESC_BASE, RING)

@@ -9,7 +9,7 @@ from cocotb.triggers import ClockCycles
 
 from npu.regs import CMD_BASE, CmdOp, CmdReg
 from tb.bursts import ReadBursts
-from tb.command.session import DESCRIPTOR, HOSTILE, RECORDS, RING, START, TERNARY, Session
+from tb.command.session import DESCRIPTOR, DONE, HOSTILE, RECORDS, RING, START, TERNARY, Session
 from tb.command.words import ENTRIES, SCALARS, TILES, Descriptor, Extension, Record, Tile
 from tb.command.work import AREA, SOURCE, TARGET, Maker, legal_tile, legal_vrelu
 from tb.dut import Dut
@@ -252,6 +252,39 @@ async def test_cmd_ring_append(dut: Dut) -> None:
         await session.consume_records()
     await session.compare()
     assert added and late, f"{added} entries were added in time, {late} too late"
+
+
+@cocotb.test
+async def test_cmd_ring_append_at_the_end(dut: Dut) -> None:
+    """An entry that is added in any cycle around the end runs now or with the next start."""
+    session = await Session.start(dut, Knobs(read_latency=10))
+    rtl = session.bus.rtl
+    await session.write(CmdReg.CMD_PARAM, DESCRIPTOR)
+    in_time = {True: 0, False: 0}
+    for wait in range(60):
+        made = [Descriptor(CmdOp.ADD, session.word(), session.word()) for _ in range(2)]
+        session.put(made[0])
+        await rtl.write32(CMD_BASE + CmdReg.DESC_HEAD, session.head)
+        session.put(made[1])
+        before = await rtl.read32(CMD_BASE + CmdReg.PERF_OPS)
+        await rtl.write32(CMD_BASE + CmdReg.CTRL_STATUS, START)
+        await ClockCycles(dut.clk, wait // 2)
+        await rtl.write32(CMD_BASE + CmdReg.DESC_HEAD, session.head)
+        await ClockCycles(dut.clk, 100)
+        tail = await rtl.read32(CMD_BASE + CmdReg.DESC_TAIL)
+        assert await rtl.read32(CMD_BASE + CmdReg.CTRL_STATUS) == DONE
+        done = await rtl.read32(CMD_BASE + CmdReg.PERF_OPS) - before
+        left = (session.head - tail) % ENTRIES
+        assert done + left == 2, f"{done} done and {left} left of 2 entries"
+        in_time[not left] += 1
+        if left:
+            await rtl.write32(CMD_BASE + CmdReg.CTRL_STATUS, START)
+        await session.bus.model.write32(CMD_BASE + CmdReg.DESC_HEAD, session.head)
+        await session.bus.model.write32(CMD_BASE + CmdReg.CTRL_STATUS, START)
+        assert await session.finish()
+        assert await session.read(CmdReg.RESULT) == (made[1].a + made[1].b) % (1 << 32)
+    await session.compare()
+    assert all(in_time.values()), f"in time or too late: {in_time}"
 
 
 @cocotb.test
