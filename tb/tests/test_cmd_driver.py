@@ -17,7 +17,7 @@ from tb.dut import Dut
 from tb.environment import Bench, full
 from tb.knobs import Knobs
 
-SCRATCH_BYTES = (64, 256)
+SCRATCH_BYTES = (64, 128, 256)
 
 
 async def _results(name: str, bus: Bus) -> object:
