@@ -33,7 +33,7 @@ from tb.command.work import Maker, allowed, any_tile, is_reserved, legal_tile
 from tb.knobs import Knobs
 from tb.scoreboard import MismatchError
 
-SIZES = (64, 256)
+SIZES = (64, 128, 256)
 
 
 def test_words_of_a_descriptor() -> None:

@@ -16,7 +16,11 @@ from tb import registry, runner
 from tb.build import Configuration
 
 ARRAY_DIM = int(os.environ.get("ARRAY_DIM", "16"))
-ON_OTHER_SIZES = {4: ["test_cmd_absent"], 8: ["test_cmd_registers", "test_cmd_tiles"]}
+ON_OTHER_SIZES = {
+    4: ["test_cmd_absent"],
+    8: ["test_cmd_registers", "test_cmd_tiles"],
+    32: ["test_cmd_registers", "test_cmd_tiles"],
+}
 """Beside GEMM and K/V cache, by size: `tb.build.SCRATCH_BYTES`."""
 TESTS = registry.discover()
 JOBS = [
