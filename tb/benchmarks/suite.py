@@ -157,6 +157,12 @@ def _measure(configuration: build.Configuration, workers: int, console: Console)
         return rows + _speed(configuration, long, progress)
 
 
+def _kind(name: str) -> str:
+    """Return what a benchmark has in common with its neighbours in the table."""
+    first = name.partition("_")[0]
+    return "command port" if first in ("cmd", "desc", "ucode") else first
+
+
 def render(rows: Sequence[Row]) -> Table:
     """Return the table of all benchmarks."""
     table = Table(title=f"Benchmarks: {CONDITIONS}", title_justify="left")
@@ -170,9 +176,9 @@ def render(rows: Sequence[Row]) -> Table:
     kind = ""
     for row in rows:
         entry = row.entry
-        if not entry["name"].startswith(kind):
+        if _kind(entry["name"]) != kind:
             table.add_section()
-        kind = entry["name"].partition("_")[0]
+        kind = _kind(entry["name"])
         table.add_row(
             entry["name"],
             f"{entry['cycles']:,}",
