@@ -261,6 +261,9 @@ async def test_cmd_control_soft_reset(dut: Dut) -> None:
             assert not int(dut.irq.value), "something was reported"
             assert await session.bus.rtl.read32(CMD_BASE + CmdReg.DESC_TAIL) == tail
             stopped.add((session.head - tail) % 8)
+            if tail == session.head:  # stopped before its report; it gets one of another entry
+                session.put(Descriptor(CmdOp.ADD, 1, 2))
+                await session.write(CmdReg.DESC_HEAD, session.head)
             await _tell_chip(session, CmdReg.CTRL_STATUS, START)
         # The model has not been stopped; both are right at the end, but for what was counted twice.
         await session.bus.model.write32(CMD_BASE + CmdReg.CTRL_STATUS, START)

@@ -248,6 +248,10 @@ async def test_cmd_queue_soft_reset(dut: Dut) -> None:
         if ended != DONE:  # it had not come to its end before
             assert ended == 0, f"CTRL_STATUS {ended:#x} after a soft reset"
             assert not int(dut.irq.value), "the end of the ring was reported"
+            if await rtl.read32(CMD_BASE + CmdReg.DESC_TAIL) == session.head:  # before its report
+                session.put(Descriptor(CmdOp.ADD, 1, 2))
+                await session.write(CmdReg.DESC_HEAD, session.head)
+                await session.bus.model.write32(CMD_BASE + CmdReg.CTRL_STATUS, START)
             await rtl.write32(CMD_BASE + CmdReg.CTRL_STATUS, START)
             stopped += 1
         assert await session.finish()
