@@ -29,7 +29,9 @@ def test_ctrl_c_keeps_the_text_and_ends_the_simulator() -> None:
     """Status 130, the tokens that had appeared, one line of explanation, and no process left."""
     binary = Configuration().binary
     assert binary.exists(), f"{binary} is not built: run make test"
-    command = [sys.executable, "-m", "tb.cli", "generate", str(CHECKPOINT)]
+    # What a shell starts in the background ignores Ctrl-C, and so would what it starts itself.
+    command = ["env", "--default-signal=INT", sys.executable, "-m", "tb.cli"]
+    command += ["generate", str(CHECKPOINT)]
     command += ["--prompt", PROMPT, "--tokens", str(TOKENS)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe) as process:
