@@ -29,6 +29,7 @@ REFUSED: dict[tuple[str, str], set[int]] = {
     ("GEMM", "op"): {3},  # reserved
     ("GEMM", "reserved"): {1},
     ("SOFTMAX", "out"): {3},  # reserved
+    ("EMBED", "index"): {3},  # reserved
 }
 
 
