@@ -58,7 +58,7 @@ module npu_cmd_control
       op_busy_q <= 1'b0;
       done_o    <= 1'b0;
       error_o   <= 1'b0;
-      code_o    <= CodeReset;
+      code_o    <= CodeEmpty;
       index_o   <= '0;
     end else begin
       if (soft_reset_i) op_busy_q <= 1'b0;

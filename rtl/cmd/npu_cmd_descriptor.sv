@@ -25,9 +25,9 @@ module npu_cmd_descriptor
 
   // Fields that exist with the small scratchpad only in part
   localparam bit Wide = ScratchBytes > 64;
-  localparam logic [23:0] CfgMask = Wide ? 24'hffffff : 24'h07037f;
-  localparam logic [23:0] BaseMask = Wide ? 24'hffffff : 24'h3f3f3f;
-  localparam logic [23:0] StrideMask = Wide ? 24'hffffff : 24'h0f0f0f;
+  localparam logic [23:0] CfgMask = Wide ? '1 : TileSmall.cfg;
+  localparam logic [23:0] BaseMask = Wide ? '1 : TileSmall.base;
+  localparam logic [23:0] StrideMask = Wide ? '1 : TileSmall.stride;
   localparam logic [7:0] OffsetMask = Wide ? 8'hff : 8'h3f;
   localparam logic [31:0] Reserved0 = Wide ? 32'h0000fec0 : 32'h00c0fec0;
   localparam logic [31:0] ProgramReserved0 = 32'h7fff_ffcf;

@@ -13,6 +13,9 @@ package npu_cmd_pkg;
     logic [23:0] stride;
   } tile_t;
 
+  // Bits of a tile that exist with a scratchpad of 64 bytes; with a larger one all do.
+  localparam tile_t TileSmall = '{cfg: 24'h07037f, base: 24'h3f3f3f, stride: 24'h0f0f0f};
+
   // The fields of a tile, those of a small scratchpad filled up with zeros
   typedef struct packed {
     logic [8:0] len;
@@ -73,10 +76,6 @@ package npu_cmd_pkg;
     logic [7:0]   addr;
     logic [127:0] data;
   } scratch_write_t;
-
-  // DESC_STATUS[7:0] when the last entry has completed, and after reset
-  localparam logic [7:0] CodeDone = 8'h02;
-  localparam logic [7:0] CodeReset = 8'h01;
 
   // Registers that the ring of descriptors works from
   typedef struct packed {
@@ -146,8 +145,9 @@ package npu_cmd_pkg;
     npu_pkg::mem_addr_t base1;
   } launch_t;
 
-  // How a run of the descriptor ring ends, how a descriptor ends: DESC_STATUS[7:0], with CodeDone above
-  localparam logic [7:0] CodeEmpty = 8'h01;
+  // How a run of the descriptor ring ends, how a descriptor ends: DESC_STATUS[7:0]
+  localparam logic [7:0] CodeEmpty = 8'h01;  // after reset as well
+  localparam logic [7:0] CodeDone = 8'h02;
   localparam logic [7:0] CodeBase = 8'h04;
   localparam logic [7:0] CodeOperation = 8'h06;  // extension, operation or program
   localparam logic [7:0] CodeTimeout = 8'h0C;

@@ -48,22 +48,19 @@ module npu_cmd_window
   localparam bit Wide = ScratchBytes > 64;
   localparam int unsigned PageBits = $clog2(ScratchBytes / 64);
 
-  // Registers with fields that depend on the scratchpad, and the fields of the smallest one
+  // Registers with fields that depend on the scratchpad
   localparam logic [7:0] GemmCfgAddr = 8'h20;
   localparam logic [7:0] GemmBaseAddr = 8'h24;
   localparam logic [7:0] GemmStrideAddr = 8'h28;
   localparam logic [7:0] ScratchPageAddr = 8'hD8;
-  localparam logic [31:0] GemmCfgSmall = 32'h0007_037F;
-  localparam logic [31:0] GemmBaseSmall = 32'h003F_3F3F;
-  localparam logic [31:0] GemmStrideSmall = 32'h000F_0F0F;
   localparam logic [31:0] PageMask = (32'd1 << PageBits) - 32'd1;
 
   logic [31:0] there;
   always_comb begin
     there = '1;
-    if (!Wide && req_addr_i == GemmCfgAddr) there = GemmCfgSmall;
-    if (!Wide && req_addr_i == GemmBaseAddr) there = GemmBaseSmall;
-    if (!Wide && req_addr_i == GemmStrideAddr) there = GemmStrideSmall;
+    if (!Wide && req_addr_i == GemmCfgAddr) there = 32'(TileSmall.cfg);
+    if (!Wide && req_addr_i == GemmBaseAddr) there = 32'(TileSmall.base);
+    if (!Wide && req_addr_i == GemmStrideAddr) there = 32'(TileSmall.stride);
     if (req_addr_i == ScratchPageAddr) there = PageMask;
   end
 
