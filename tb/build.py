@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -23,10 +23,12 @@ from typing import Literal
 import cocotb_tools.config
 
 from tb import sources, verilator
-from tb.paths import BUILD, GENERATED, HDL, RTL
+from tb.paths import BUILD, GENERATED, HDL, ROOT, RTL
 
 Kind = Literal["fast", "debug"]
 TOP = "tb_top"
+_CACHE_OF_ALL_CLONES = {"CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}
+"""Settings of ccache by which one clone finds what another one has compiled."""
 SCRATCH_BYTES = {4: 0, 8: 256, 32: 128}
 """Scratchpad of the command port by size of the array, 0 for a chip without the port, elsewhere 64:
 the configurations that are built anyway cover all of them."""
@@ -90,6 +92,7 @@ def generate() -> None:
 def _run(command: list[str], what: str, environment: dict[str, str]) -> str:
     run = subprocess.run(
         command,
+        cwd=ROOT,
         env={**os.environ, **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -152,7 +155,7 @@ def _verilator_arguments(configuration: Configuration) -> list[str]:
         if traces(configuration):
             arguments += ["--trace-fst", "--trace-structs"]
     else:
-        arguments.append(str(HDL / "fast.vlt"))
+        arguments += _relative([HDL / "fast.vlt"])
     return arguments
 
 
@@ -211,7 +214,17 @@ def _make_variables(configuration: Configuration, tool: verilator.Verilator) -> 
 def _make(folder: Path, arguments: list[str], what: str, tool: verilator.Verilator) -> str:
     # Debian's make sets these for its children; ours starts afresh.
     clean = {"MAKEFLAGS": "", "MAKELEVEL": "", "MFLAGS": ""}
-    return _run(["make", "-C", str(folder), *arguments], what, {**tool.environment, **clean})
+    environment = {**tool.environment, **clean, **_CACHE_OF_ALL_CLONES}
+    return _run(["make", "-C", str(folder), *arguments], what, environment)
+
+
+def _relative(paths: Iterable[Path]) -> list[str]:
+    """Return paths as seen from the project's folder.
+
+    Verilator writes the names of the sources into what it generates: relative ones make the same
+    C++ in every clone, which the compiler's cache then knows.
+    """
+    return [os.path.relpath(path, ROOT) for path in paths]
 
 
 def _build_locked(configuration: Configuration, tool: verilator.Verilator) -> None:
@@ -220,10 +233,10 @@ def _build_locked(configuration: Configuration, tool: verilator.Verilator) -> No
     command = [
         *tool.command,
         *_verilator_arguments(configuration),
-        *map(str, sources.waivers(configuration.rtl, GENERATED)),
+        *_relative(sources.waivers(configuration.rtl, GENERATED)),
         str(main),
         str(HDL / "memory_dpi.cpp"),
-        *map(str, sources.bench_sources(configuration.rtl, GENERATED)),
+        *_relative(sources.bench_sources(configuration.rtl, GENERATED)),
     ]
     started = time.monotonic()
     variables = _make_variables(configuration, tool)

@@ -6,6 +6,7 @@ Not committed: build/gen/regs/<map>_pkg.sv and build/gen/regs/<map>.sv, written 
 """
 
 import argparse
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -43,7 +44,22 @@ def register_blocks(folder: Path) -> None:
                 default_reset_async=True,
             )
             for path in sorted(Path(scratch).glob("*.sv")):
-                write_if_changed(folder / path.name, path.read_text(encoding="utf-8"))
+                write_if_changed(folder / path.name, packed(path.read_text(encoding="utf-8")))
+
+
+def packed(text: str) -> str:
+    """Return generated SystemVerilog with every struct packed and every member array packed.
+
+    PeakRDL-regblock leaves them unpacked, which Verilator turns into a C++ class for each struct;
+    of packed ones it makes plain numbers, in a third of the compiler's time.
+    """
+    text = re.sub(r"\bstruct \{", "struct packed {", text)
+    return re.sub(r"^( +\w+) (\w+)\[(\d+)\];$", _packed_array, text, flags=re.MULTILINE)
+
+
+def _packed_array(member: re.Match[str]) -> str:
+    kind, name, size = member.groups()
+    return f"{kind} [{int(size) - 1}:0] {name};"
 
 
 def write_if_changed(path: Path, text: str) -> None:

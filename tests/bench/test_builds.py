@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fast and the debug build are the same chip: every event happens in the same cycle."""
+"""The builds are the same chip, every event in the same cycle, and cheap to make."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tb import build, logs, registry, runner
+from tb.paths import GENERATED, ROOT, RTL
 
 NAMES = (
     "test_program_barriers",  # all engines
@@ -35,3 +36,33 @@ def test_builds_agree_cycle_by_cycle(name: str, tmp_path: Path) -> None:
     assert found[0][0].size > 20
     for fast, debug in zip(*found, strict=True):
         assert np.array_equal(fast, debug)
+
+
+def test_nothing_is_made_again_when_nothing_changed() -> None:
+    """Neither Verilator's front end nor the compiler works a second time, whatever was touched."""
+    configuration = build.Configuration()
+    build.build(configuration)
+    made = sorted(configuration.folder.iterdir())
+    times = {path: path.stat().st_mtime_ns for path in made if path.suffix in {".cpp", ".mk", ".o"}}
+    assert len(times) > 20
+    (RTL / "npu_top.sv").touch()
+    build.generate()
+    build.build(configuration)
+    assert {path: path.stat().st_mtime_ns for path in times} == times
+
+
+def test_every_clone_makes_the_same_cpp() -> None:
+    """What Verilator writes does not name the clone's folder, so a compiler cache serves all."""
+    configuration = build.Configuration()
+    build.build(configuration)
+    sources = [*configuration.folder.glob("Vtop*.cpp"), *configuration.folder.glob("Vtop*.h")]
+    assert len(sources) > 10
+    assert [path.name for path in sources if str(ROOT) in path.read_text(encoding="utf-8")] == []
+
+
+def test_register_structs_are_packed() -> None:
+    """An unpacked struct becomes a C++ class: three times the compiler's work for the chip."""
+    build.generate()
+    texts = [path.read_text(encoding="utf-8") for path in (GENERATED / "regs").glob("*.sv")]
+    assert sum(text.count("struct packed {") for text in texts) > 100
+    assert not any("struct {" in text for text in texts)
