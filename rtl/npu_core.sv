@@ -74,9 +74,11 @@ module npu_core
   // ---------------------------------------------------------------------------------------------
   mem_req_t rd_req[NumRd], wr_req[1];
   logic rd_ready[NumRd], r_valid[NumRd], wr_ready[1], w_ready[1], b_valid[1];
-  word_t      r_data;
-  mem_wdata_t w          [1];
-  fault_t     port_fault;
+  word_t            r_data;
+  mem_wdata_t       w           [1];
+  fault_t           port_fault;
+  logic       [8:0] mem_latency;
+  logic             mem_word;
 
   npu_mem_port #(
     .NumRd    (NumRd),
@@ -103,6 +105,8 @@ module npu_core
     .idle_o         (bus_idle),
     .stuck_o        (bus_stuck),
     .fault_o        (port_fault),
+    .latency_o      (mem_latency),
+    .word_o         (mem_word),
     .axi_req_o,
     .axi_rsp_i
   );
@@ -221,6 +225,22 @@ module npu_core
   logic [NumEngines-1:0] beat_valid, beat_ready, beat_last;
   beat_t beat_data;
 
+  logic [4:0] stream_limit;
+  logic stream_wants, stream_held;
+
+  npu_stream_limit u_stream_limit (
+    .clk_i,
+    .rst_ni   (core_rst_n),
+    .setting_i(stream_limit_i),
+    .latency_i(mem_latency),
+    .wants_i  (stream_wants),
+    .held_i   (stream_held),
+    .mine_i   (r_valid[RdStream]),
+    .word_i   (mem_word),
+    .load_i   (scoreboard_busy[EngLd]),
+    .limit_o  (stream_limit)
+  );
+
   npu_streamer #(
     .FifoWords(FifoKiB * 1024 / WordBytes)
   ) u_streamer (
@@ -229,7 +249,9 @@ module npu_core
     .start_i       (start),
     .base_i        (stream_base_i),
     .length_i      (stream_length_i),
-    .limit_i       (stream_limit_i),
+    .limit_i       (stream_limit),
+    .wants_o       (stream_wants),
+    .held_o        (stream_held),
     .base_o        (stream_base_o),
     .length_o      (stream_length_o),
     .ticket_valid_i(ticket_valid),

@@ -23,7 +23,6 @@ _WRITTEN_BY_HARDWARE = (
 )
 _RESET: dict[SeqReg, int] = {
     **dict.fromkeys((it for it in SeqReg if it not in (SeqReg.CTRL, SeqReg.STATUS)), 0),
-    SeqReg.STREAM_LIMIT: 3,
     SeqReg.EOS: NO_TOKEN,
     SeqReg.KV_CTRL: 1,
 }

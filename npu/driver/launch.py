@@ -8,14 +8,6 @@ from typing import Protocol
 
 NO_TOKEN = 0xFFFF_FFFF
 """As EOS: no end token."""
-BURST_CYCLES, MOST_BURSTS = 32, 31
-"""Length of a full burst on the bus, and the largest number that STREAM_LIMIT can name."""
-
-
-def stream_bursts(latency: int) -> int:
-    """Return the STREAM_LIMIT that hides a memory latency in cycles; 0 is without a limit."""
-    bursts = max(3, -(-latency // BURST_CYCLES) + 1)
-    return bursts if bursts <= MOST_BURSTS else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ module npu_axi_read
   output logic   idle_o,
   output logic   stuck_o,  // a wait has lasted too long
   output fault_t fault_o,  // meaningful while `drain_i` is low
+  output logic   on_bus_o, // the memory has accepted a burst that it has not finished
 
   output logic            m_arvalid_o,
   input  logic            m_arready_i,
@@ -156,9 +157,8 @@ module npu_axi_read
   // ---------------------------------------------------------------------------------------------
   // Time-outs and faults
   // ---------------------------------------------------------------------------------------------
-  logic ar_expired, r_expired, on_bus;
-  // Bursts that the memory has accepted and not yet finished
-  assign on_bus = outstanding_q > CountW'(ar_valid_q);
+  logic ar_expired, r_expired;
+  assign on_bus_o = outstanding_q > CountW'(ar_valid_q);
 
   npu_mem_timer u_ar_timer (
     .clk_i,
@@ -171,7 +171,7 @@ module npu_axi_read
   npu_mem_timer u_r_timer (
     .clk_i,
     .rst_ni,
-    .waiting_i(on_bus && !m_rvalid_i),
+    .waiting_i(on_bus_o && !m_rvalid_i),
     .limit_i  (timeout_i),
     .expired_o(r_expired)
   );

@@ -38,12 +38,16 @@ module npu_mem_port
   output logic   stuck_o,
   output fault_t fault_o,
 
+  // How the memory answers
+  output logic [8:0] latency_o,  // cycles from a burst's acceptance to its first word, 0 = unknown
+  output logic       word_o,     // a word arrives
+
   // Bus
   output npu_axi_pkg::axi_req_t axi_req_o,
   input  npu_axi_pkg::axi_rsp_t axi_rsp_i
 );
 
-  logic rd_idle, wr_idle, rd_stuck, wr_stuck;
+  logic rd_idle, wr_idle, rd_stuck, wr_stuck, rd_on_bus;
   fault_t rd_fault, wr_fault;
 
   npu_axi_read #(
@@ -62,6 +66,7 @@ module npu_mem_port
     .idle_o     (rd_idle),
     .stuck_o    (rd_stuck),
     .fault_o    (rd_fault),
+    .on_bus_o   (rd_on_bus),
     .m_arvalid_o(axi_req_o.arvalid),
     .m_arready_i(axi_rsp_i.arready),
     .m_arid_o   (axi_req_o.arid),
@@ -73,6 +78,17 @@ module npu_mem_port
     .m_rdata_i  (axi_rsp_i.rdata),
     .m_rresp_i  (axi_rsp_i.rresp),
     .m_rlast_i  (axi_rsp_i.rlast)
+  );
+
+  assign word_o = axi_rsp_i.rvalid && axi_req_o.rready;
+
+  npu_mem_latency u_latency (
+    .clk_i,
+    .rst_ni,
+    .accepted_i(axi_req_o.arvalid && axi_rsp_i.arready),
+    .alone_i   (!rd_on_bus),
+    .word_i    (word_o),
+    .latency_o
   );
 
   npu_axi_write #(

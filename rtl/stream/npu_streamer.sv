@@ -5,8 +5,9 @@
 // program is doing. Each instruction that takes a share of the stream draws a ticket when it is
 // dispatched; shares are handed out in ticket order, or dropped. A seek moves the stream to another
 // offset. While turns of a loop are left, the end of the stream is followed by its start, so that a
-// loop finds the first shares of its next turn here. A limit on the bursts under way keeps the queue in
-// the memory short, for the sake of loads, which would have to wait behind them.
+// loop finds the first shares of its next turn here. A limit on the bursts under way
+// (npu_stream_limit) keeps the queue in the memory short, for the sake of loads, which would have to
+// wait behind them.
 
 module npu_streamer
   import npu_pkg::*;
@@ -20,7 +21,11 @@ module npu_streamer
   input logic             start_i,
   input mem_addr_t        base_i,
   input logic      [31:0] length_i,
-  input logic      [ 4:0] limit_i,   // full bursts under way; 0 = as many as the bus takes
+
+  // How many full bursts may be under way, and whether the stream could use more
+  input  logic [4:0] limit_i,
+  output logic       wants_o,
+  output logic       held_o,
 
   // The image in use, for its protection; of length zero before the start
   output mem_addr_t        base_o,
@@ -94,7 +99,7 @@ module npu_streamer
   logic within_limit, has_room;
   assign addr = base_q + offset_q;
   assign burst = burst_words(addr, (length_q - offset_q) >> 4);
-  assign within_limit = limit_i == '0 || 32'(pending_q) + {26'b0, burst} <= 32'(limit_i) * MaxBurst;
+  assign within_limit = 32'(pending_q) + {26'b0, burst} <= 32'(limit_i) * MaxBurst;
   // Tickets that will want the start behind the end
   logic [TicketW-1:0] wraps_q;
   logic wrap_drawn, wrap_popped, wrap;
@@ -102,9 +107,11 @@ module npu_streamer
   assign wrap_popped = ticket_pop && ticket.op == TicketWrap;
   assign wrap = active_q && offset_q == length_q && !wrapped_q && (loop_i || wraps_q != '0);
   assign has_room = 32'(room_q) >= {26'b0, burst};
+  assign wants_o = active_q && offset_q < length_q && has_room && !seek;
+  assign held_o = wants_o && !within_limit;
 
   always_comb begin
-    rd_req_o.valid = active_q && offset_q < length_q && has_room && within_limit && !seek;
+    rd_req_o.valid = wants_o && within_limit;
     rd_req_o.addr  = addr;
     rd_req_o.len   = {2'b0, burst} - 8'd1;
     rd_req_o.instr = '0;

@@ -79,7 +79,6 @@ class Case:
         limit: cycles that it may take at all.
         traced: whether there is a timeline.
         pictured: whether it stands in the roofline.
-        stream_bursts: what the host writes to STREAM_LIMIT, None to leave it as reset does.
         memory_bytes: size of the memory behind the chip.
         drive: for a benchmark of the command port, all that is done there, on chip and model.
     """
@@ -96,7 +95,6 @@ class Case:
     limit: int = 600_000
     traced: bool = False
     pictured: bool = True
-    stream_bursts: int | None = None
     counted: int | None = None
     memory_bytes: int = MEMORY_MIB << 20
     drive: Callable[[Session], Awaitable[None]] | None = None

@@ -106,7 +106,7 @@ def _stream_case(name: str, m: int, n: int, k: int, limit: float, latency: int =
         partial(_stream_gemm, m, n, k),
         Bar(limit),
         knobs=Knobs(read_latency=latency, write_latency=latency),
-        stream_bursts=None if latency == 40 else 16,
+        pictured=latency == 40,
     )
 
 
@@ -153,7 +153,8 @@ def _cases() -> Iterator[Case]:
         traced=True,
     )
     yield _stream_case("gemm_stream_m1_l40", 1, 3072, 768, 1.005)
-    yield _stream_case("gemm_stream_m1_l200", 1, 3072, 768, 1.01, latency=200)
+    for latency in (100, 200, 400):
+        yield _stream_case(f"gemm_stream_m1_l{latency}", 1, 3072, 768, 1.01, latency=latency)
     yield _stream_case("gemm_stream_m16", 16, 768, 768, 1.02)
     yield _stream_case("gemm_stream_m128", 128, 768, 768, 1.01)
     yield Case(

@@ -16,7 +16,6 @@ from cocotb._decorators import TestGenerator
 from npu.isa import Instruction
 from npu.isa.instruction import decode_image, encode_image
 from npu.regs import CMD_BASE, CmdReg
-from npu.regs.generated import SeqReg
 from tb import callbacks, logs
 from tb.benchmarks.case import Case, Interval
 from tb.benchmarks.cases import CASES, LONG_RUN
@@ -158,8 +157,6 @@ async def measure(dut: Dut, case: Case) -> None:
     load = case.load(bench.random)
     for address, data in load.pieces:
         bench.memory.stage(address, data)
-    if case.stream_bursts is not None:
-        await bench.host.write_seq(SeqReg.STREAM_LIMIT, case.stream_bursts)
     if case.name == LONG_RUN:
         bench.memory.data.tofile(bench.run_dir / START_MEMORY)
         (bench.run_dir / START_WRITES).write_text(json.dumps(start_writes(load.runs[-1].start)))

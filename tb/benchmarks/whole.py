@@ -26,8 +26,8 @@ SMALL_MEMORY = 256 << 20
 SMALL_POSITIONS = {100: 1.015, 1000: 1.02}
 SMALL_ROWS, SMALL_CHUNK = 128, 48
 """Rows of the prompt, and how many of them have room in SRAM at a time."""
-SLOW_LATENCY, SLOW_BURSTS = 200, 16
-"""A slower memory, and the bursts that the stream needs on the way to hide it."""
+SLOW_LATENCY = 200
+"""A slower memory."""
 
 
 def attention_macs(shape: Shape, rows: int, past: int) -> int:
@@ -60,14 +60,12 @@ def _step(family: str, pos: int, turns: int, random: np.random.Generator) -> Loa
     return models.step(models.tiny(family), pos, turns, random)
 
 
-def _memory(latency: int) -> tuple[Knobs, int | None]:
-    knobs = Knobs(read_latency=latency, write_latency=latency)
-    return knobs, SLOW_BURSTS if latency == SLOW_LATENCY else None
+def _memory(latency: int) -> Knobs:
+    return Knobs(read_latency=latency, write_latency=latency)
 
 
 def _step_case(family: str, pos: int, latency: int = 40, *, traced: bool = False) -> Case:
     shape = models.tiny_shape(family)
-    knobs, bursts = _memory(latency)
     name = f"tiny_decode_{family}_p{pos}"
     slow = latency == SLOW_LATENCY
     return Case(
@@ -76,17 +74,15 @@ def _step_case(family: str, pos: int, latency: int = 40, *, traced: bool = False
         ideal.forward(shape, 1, pos, in_memory=False),
         partial(_step, family, pos, 1),
         Bar(400, cycles=True, over=name) if slow else Bar(1.04),
-        knobs=knobs,
+        knobs=_memory(latency),
         traced=traced,
         pictured=(family, pos) == PICTURED and not slow,
-        stream_bursts=bursts,
         counted=counted(shape, 1, pos),
     )
 
 
 def _loop_case(family: str, latency: int = 40, *, traced: bool = False) -> Case:
     shape = models.tiny_shape(family)
-    knobs, bursts = _memory(latency)
     name = f"tiny_decode_{family}_loop"
     slow = latency == SLOW_LATENCY
     steps = [(1, LOOP_FROM + turn) for turn in range(1 + TURNS)]
@@ -98,10 +94,9 @@ def _loop_case(family: str, latency: int = 40, *, traced: bool = False) -> Case:
         Bar(1.02, over=name) if slow else Bar(1.02),
         interval=Interval.TURNS,
         opcode=Opcode.ARGMAX,
-        knobs=knobs,
+        knobs=_memory(latency),
         traced=traced,
         pictured=False,
-        stream_bursts=bursts,
         counted=_counted(shape, steps),
     )
 

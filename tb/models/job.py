@@ -14,9 +14,7 @@ import numpy.typing as npt
 
 from npu.driver import generate
 from npu.driver.generate import Generated, GenerationError, Plan
-from npu.driver.launch import stream_bursts
 from npu.driver.sampling import Sampler
-from npu.regs.generated import SeqReg
 from tb.dut import Dut
 from tb.environment import reset
 from tb.host import Finish, Host
@@ -38,9 +36,7 @@ async def generate_text(dut: Dut) -> None:
     await reset(dut)
     finishes: list[Finish] = []
     memory = Memory.map(run_dir / "memory.bin")
-    host = Host(dut)
-    await host.write_seq(SeqReg.STREAM_LIMIT, stream_bursts(request["knobs"]["read_latency"]))
-    chip = RtlChip(host, memory, request["limit"], finishes.append)
+    chip = RtlChip(Host(dut), memory, request["limit"], finishes.append)
     plan = Plan.of_json(request["plan"])
     count, end = request["count"], request["end"]
     if request["stepped"]:

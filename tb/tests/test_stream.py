@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import cocotb
 import numpy as np
+from cocotb.triggers import ClockCycles
 
 from npu.asm import assemble
 from npu.isa import Engine
@@ -16,8 +17,10 @@ from tb.knobs import Knobs
 
 TABLE = 256
 """Bytes of the share of GELU with a table from the stream."""
-BUS_BURSTS = 16
-"""Read bursts that the bus takes at once."""
+BUS_BURSTS, BURST = 16, 32
+"""Read bursts that the bus takes at once, and words of one."""
+SLACK = 8
+"""Cycles beside the latency that bursts under way should cover."""
 
 
 @cocotb.test
@@ -90,9 +93,87 @@ async def test_stream_limit(dut: Dut) -> None:
     stream = bench.random.integers(0, 256, 64 * 192, dtype=np.uint8).tobytes()
     program = assemble("GEMM dst=0x0 src0=0x8000 M=3 N=64 K=192 B=stream out=i32\nEND").instructions
     await bench.set_knobs(Knobs(read_latency=80))
-    for limit in range(32):
+    for limit in range(1, 32):
         await bench.host.write_seq(SeqReg.STREAM_LIMIT, limit)
         owed.most.clear()
         await bench.execute(program, stream)
-        allowed = min(limit or BUS_BURSTS, BUS_BURSTS)
+        allowed = min(limit, BUS_BURSTS)
         assert owed.most[Engine.STREAM] == allowed, f"limit {limit}: {owed.most[Engine.STREAM]}"
+
+
+@cocotb.test
+async def test_stream_learns_the_latency(dut: Dut) -> None:
+    """Without a limit of the host as many bursts are under way as hide the latency, and no more."""
+    bench = await Bench.start(dut)
+    owed = OpenBursts(dut)
+    stream = bench.random.integers(0, 256, 64 * 768, dtype=np.uint8).tobytes()
+    program = assemble("GEMM dst=0x0 src0=0x8000 M=1 N=64 K=768 B=stream out=i32\nEND").instructions
+    for latency in (1, 40, 56, 57, 100, 150, 280, 281, 400, 500, 3):
+        await bench.set_knobs(Knobs(read_latency=latency))
+        await bench.execute(program, stream)  # begins with what the memory before was like
+        owed.most.clear()
+        execution = await bench.execute(program, stream)
+        needed = min(max(3, 1 + -(-(latency + SLACK) // BURST)), BUS_BURSTS)
+        assert owed.most[Engine.STREAM] == needed, f"latency {latency}: {owed.most[Engine.STREAM]}"
+        # Program, stream, and their way through the chip
+        assert execution.finish.counters.cycles <= len(stream) // 16 + 2 * latency + 150, (
+            f"latency {latency}"
+        )
+
+
+@cocotb.test
+async def test_stream_notices_a_slower_memory(dut: Dut) -> None:
+    """A memory that becomes slower in the middle of a program is kept busy again before long."""
+    bench = await Bench.start(dut)
+    words = 64 * 768 * 4 // 16
+    stream = bench.random.integers(0, 256, 16 * words, dtype=np.uint8).tobytes()
+    program = assemble(
+        "GEMM dst=0x0 src0=0x8000 M=1 N=256 K=768 B=stream out=i32\nEND"
+    ).instructions
+    for latency in (100, 300):
+        await bench.set_knobs(Knobs(read_latency=1))
+
+        async def slow_down() -> None:
+            await ClockCycles(dut.clk, 1000)
+            Knobs(read_latency=latency).apply(dut)  # noqa: B023
+
+        change = cocotb.start_soon(slow_down())
+        execution = await bench.execute(program, stream)
+        await change
+        # Each burst more is found after a round trip; half the bus is idle meanwhile at the worst.
+        rounds = -(-latency // BURST)
+        assert execution.finish.counters.cycles <= words + 200 + rounds * latency, (
+            f"latency {latency}"
+        )
+
+
+@cocotb.test
+async def test_stream_steps_back_for_a_load(dut: Dut) -> None:
+    """What the stream took of a memory that became slower it gives back while a load waits."""
+    bench = await Bench.start(dut)
+    owed = OpenBursts(dut)
+    stream = bench.random.integers(0, 256, 3 * 64 * 768, dtype=np.uint8).tobytes()
+    text = """
+        GEMM dst=0x0 src0=0x8000 M=1 N=128 K=768 B=stream out=i32
+        BARRIER gemm
+        DMA_LOAD dst=0x10000 M=1 N=32768 b=0
+        GEMM dst=0x1000 src0=0x8000 M=1 N=64 K=768 B=stream out=i32
+        END
+    """
+    await bench.set_knobs(Knobs(read_latency=1))
+    before, beside = [0], [0]
+
+    async def watch() -> None:
+        await ClockCycles(dut.clk, 500)
+        Knobs(read_latency=300).apply(dut)
+        while True:
+            await ClockCycles(dut.clk, 1)
+            load, under_way = owed.reads[Engine.LD], len(owed.reads[Engine.STREAM])
+            started = bool(load) and len(load[0]) < BURST  # its first word has come
+            (beside if started else before).append(under_way)
+
+    watching = cocotb.start_soon(watch())
+    await bench.execute(assemble(text).instructions, stream)
+    watching.cancel()
+    assert max(before) > 3, "the stream did not notice the slower memory"
+    assert 0 < max(beside) <= 3, f"{max(beside)} bursts of the stream beside a load"

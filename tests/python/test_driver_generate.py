@@ -20,7 +20,6 @@ from npu.compiler import CompileError, compile_model
 from npu.compiler.model import Place
 from npu.driver import generate
 from npu.driver.generate import GenerationError, Plan, PromptError
-from npu.driver.launch import stream_bursts
 from npu.driver.placement import PAGE, Placement
 from npu.driver.sampling import Sampler
 from tb.models.chip import ModelChip
@@ -151,12 +150,6 @@ def test_placement() -> None:
     assert all(end <= start for (_, end), (start, _) in pairwise(areas))
     with pytest.raises(CompileError, match=r"past the 0x100000000 bytes"):
         Placement(compiled, base=(1 << 32) - PAGE)
-
-
-def test_stream_limit_follows_the_latency() -> None:
-    """(BURSTS - 1) * 32 words cover the latency, never less than after reset; 0 past the field."""
-    cases = {1: 3, 40: 3, 64: 3, 65: 4, 200: 8, 960: 31, 961: 0, 65535: 0}
-    assert {latency: stream_bursts(latency) for latency in cases} == cases
 
 
 def test_wide_head_is_split() -> None:
