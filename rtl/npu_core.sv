@@ -213,11 +213,18 @@ module npu_core
     .busy_o        (scoreboard_busy)
   );
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) generated_o <= '0;
-    else if (busy_o && !drain)
-      generated_o <= '{outcnt: regs.outcnt, token: regs.token, pos: regs.pos};
-  end
+  logic token_done;
+
+  npu_generated u_generated (
+    .clk_i,
+    .rst_ni,
+    .start_i       (start),
+    .run_i         (busy_o && !drain),
+    .regs_i        (regs),
+    .token_sent_i  (argmax_clear),
+    .token_stored_i(token_done),
+    .generated_o
+  );
 
   assign engine_busy_o  = scoreboard_busy;
   assign engine_stall_o = unit_stall & unit_busy;
@@ -290,6 +297,7 @@ module npu_core
     .instr_o       (),
     .macs_o,
     .fault_o       (engine_fault),
+    .token_done_o  (token_done),
     .argmax_o      (argmax),
     .argmax_clear_i(argmax_clear),
     .beat_valid_i  (beat_valid),

@@ -27,9 +27,10 @@ module npu_engines
   output logic       [NumEngines-1:0] done_o,
   output logic       [NumEngines-1:0] busy_o,
   output logic       [NumEngines-1:0] stall_o,
-  output instr_idx_t                  instr_o    [NumEngines],
+  output instr_idx_t                  instr_o     [NumEngines],
   output logic       [          11:0] macs_o,
   output fault_t                      fault_o,
+  output logic                        token_done_o,              // a token of ARGMAX is in memory
 
   // Running argmax of GEMM
   output argmax_t argmax_o,
@@ -135,6 +136,7 @@ module npu_engines
     .busy_o         (busy_o[EngSt]),
     .stall_o        (stall_o[EngSt]),
     .instr_o        (instr_o[EngSt]),
+    .token_done_o,
     .rd_req_o       (rd_req[RdStore]),
     .rd_ready_i     (rd_ready[RdStore]),
     .rd_rsp_i       (rd_rsp[RdStore]),

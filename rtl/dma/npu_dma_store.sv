@@ -22,6 +22,7 @@ module npu_dma_store
   output logic       busy_o,
   output logic       stall_o,
   output instr_idx_t instr_o,
+  output logic       token_done_o, // the instruction that is done was a token's
 
   output sram_rd_req_t rd_req_o,
   input  logic         rd_ready_i,
@@ -246,9 +247,10 @@ module npu_dma_store
     end
   end
 
-  assign busy_o  = job_valid[Finish];
-  assign instr_o = job[Finish].cmd.instr;
-  assign stall_o = busy_o && !word_taken;
+  assign busy_o       = job_valid[Finish];
+  assign instr_o      = job[Finish].cmd.instr;
+  assign stall_o      = busy_o && !word_taken;
+  assign token_done_o = done_o && job[Finish].cmd.op == StoreToken;
 
 `ifndef SYNTHESIS
   assert property (@(posedge clk_i) disable iff (!rst_ni) b_valid_i |-> u_answers.valid_o)

@@ -13,11 +13,15 @@ from golden.machine import ErrorReport
 from npu.asm import assemble
 from npu.isa import Engine, ErrorCode, Instruction, Opcode, SetReg
 from npu.isa.operands import share_bytes
+from npu.regs.generated import SeqReg
 from tb.dut import Dut
-from tb.environment import Bench, Execution, Registers
+from tb.environment import OUTPUT, Bench, Execution, Registers
+from tb.knobs import Knobs
 from tb.logs import DISPATCH
 
 TOP = 1 << 32
+UNWRITTEN = 0xEEEE_EEEE
+"""No token."""
 PLACES = "dst=0x1000 src0=0x8000"
 DYNAMIC = (
     f"VEC op=add {PLACES} src1=0xC000 M={{}} N=40",
@@ -221,3 +225,27 @@ async def test_machine_dispatch_speed(dut: Dut) -> None:
         events = execution.events[execution.events["kind"] == DISPATCH]
         cycles = np.diff(events["cycle"].astype(np.int64))[2:4]
         assert (cycles <= most).all(), f"{text}: {cycles}"
+
+
+@cocotb.test
+async def test_machine_outcnt_is_written(dut: Dut) -> None:
+    """A host that polls OUTCNT finds so many tokens in memory, however slowly they are written."""
+    bench = await Bench.start(dut, Knobs(read_latency=1, write_latency=60, w_stall=95))
+    tokens = 12
+    bench.memory.stage(OUTPUT, np.full(tokens, UNWRITTEN, np.uint32))
+    best = "GEMM dst=0 src0=0x0 src1=0x100 M=1 N=300 K=40 q=imm mul=256 sh=0 out=none argmax"
+    program = words(f"{best}\nARGMAX b=1\n" * tokens + "END")
+    seen: set[int] = set()
+
+    async def poll() -> None:
+        while len(seen) <= tokens:
+            # Between the end of an access and the look at memory no clock edge passes.
+            count = await bench.host.read_seq(SeqReg.OUTCNT)
+            written = bench.memory.array(OUTPUT, (tokens,), np.uint32) != UNWRITTEN
+            assert written[:count].all(), f"OUTCNT {count}, tokens in memory: {written.tolist()}"
+            seen.add(count)
+
+    host = cocotb.start_soon(poll())
+    await bench.execute(program)
+    await host
+    assert seen == set(range(tokens + 1))
