@@ -145,6 +145,7 @@ BLOCKS: tuple[Block, ...] = (
     Block("top-a4", "npu_top", SMALL),
     Block("gemm-a4", "npu_gemm", {"ArrayDim": 4}),
     Block("array-a16", "npu_systolic_array", {"ArrayDim": 16}),
+    Block("post-a16", "npu_gemm_post", {"Edge": 16}),
     Block("host", "npu_host"),
     Block("seq", "npu_seq"),
     Block("mem-port", "npu_mem_port"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What travels with a row through the stages of the GEMM engine.
+// What travels with a row through the stages of the GEMM engine, and the arithmetic of one element
+// of a row in front of and behind its multiplication.
 
 package npu_gemm_pkg;
   import npu_pkg::*;
@@ -35,5 +36,36 @@ package npu_gemm_pkg;
     logic [15:0] mul;         // OP = MUL
     logic [5:0]  mul_shift;
   } row_ctrl_t;
+
+  // What is multiplied: the sums of one or two passes, plus the bias. Partial sums wrap at 32 bits,
+  // each pass for itself.
+  function automatic sum_t total(row_ctrl_t ctrl, logic [31:0] high, logic [31:0] low,
+                                 logic [31:0] partial_high, logic [31:0] partial_low,
+                                 logic signed [31:0] bias);
+    logic signed [31:0] sum_high, sum_low;
+    sum_t sum;
+    sum_high = high + (ctrl.accumulate ? partial_high : 32'd0);
+    sum_low  = low + (ctrl.accumulate ? partial_low : 32'd0);
+    sum      = sum_t'(sum_high);
+    if (ctrl.wide) sum = sum_t'($signed({sum_high, 8'd0})) + sum_t'(sum_low);
+    return sum + sum_t'(bias);
+  endfunction
+
+  // What the elementwise operation takes: the second operand, times the constant where it multiplies
+  // (bytes only, so 24 bits hold the product).
+  function automatic logic signed [23:0] element_factor(row_ctrl_t ctrl, logic signed [15:0] d);
+    if (ctrl.op != GemmOpMul) return 24'(d);
+    return 24'($signed(d[7:0])) * 24'($signed({1'b0, ctrl.mul}));
+  endfunction
+
+  function automatic logic [31:0] elementwise(row_ctrl_t ctrl, logic signed [31:0] y,
+                                              logic signed [23:0] factor);
+    logic multiply;
+    logic signed [31:0] z;
+    if (ctrl.op == GemmOpNone) return y;
+    multiply = ctrl.op == GemmOpMul;
+    z        = multiply ? 32'($signed(y[7:0])) * 32'(factor) : 32'(17'(y) + 17'(factor));
+    return 32'(round_saturate(acc_t'(z), multiply ? ctrl.mul_shift : '0, is_out16(ctrl.out)));
+  endfunction
 
 endpackage

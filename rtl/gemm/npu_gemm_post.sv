@@ -57,12 +57,6 @@ module npu_gemm_post
     end
   end
 
-  // Written a beat at a time and read by all columns at once: registers
-  logic [3:0][BeatBits-1:0] table_q;
-  always_ff @(posedge clk_i) begin
-    if (table_write_i) table_q[table_beat_i] <= table_data_i;
-  end
-
   // Second operand as bytes and as 16-bit values
   logic signed [15:0] d_byte[Edge];
   logic signed [15:0] d_half[Edge];
@@ -77,38 +71,24 @@ module npu_gemm_post
     end
   end
 
-  acc_t value_q[Edge];  // stage 0
+  sum_t value_q[Edge];  // stage 0
   logic [15:0] mult_q[Edge];
   logic [5:0] shift0_q[Edge], shift1_q[Edge];
   acc_t product_q[Edge];  // stage 1
-  acc_t rounded_q[Edge];  // stage 2
-  logic signed [15:0] d0_q[Edge], d1_q[Edge], d2_q[Edge];
+  logic signed [31:0] rounded_q[Edge];  // stage 2
+  logic signed [15:0] d0_q[Edge], d1_q[Edge];
+  logic signed [23:0] factor_q[Edge];
   logic [31:0] result_q[Edge];  // stage 3
 
-  // Stage 0: partial sums wrap at 32 bits, each pass for itself.
-  function automatic acc_t combine(row_ctrl_t ctrl, logic [31:0] high, logic [31:0] low,
-                                   logic [31:0] partial_high, logic [31:0] partial_low);
-    logic [31:0] sum_high, sum_low;
-    sum_high = high + (ctrl.accumulate ? partial_high : 32'd0);
-    sum_low  = low + (ctrl.accumulate ? partial_low : 32'd0);
-    if (ctrl.wide) return (acc_t'($signed(sum_high)) <<< 8) + acc_t'($signed(sum_low));
-    return acc_t'($signed(sum_high));
-  endfunction
-
-  acc_t sums[Edge], bias[Edge];
-  always_comb begin
-    for (int unsigned c = 0; c < Edge; c++) begin
-      sums[c] = combine(row_ctrl_i, row_high_i[c], row_low_i[c], d_high[c], d_low[c]);
-      bias[c] = acc_t'($signed(row_bias_i[c]));
-    end
-  end
-
+  // Stage 0: add up. Raw sums are multiplied by one.
   always_ff @(posedge clk_i) begin
     if (step && row_valid_i) begin
       for (int unsigned c = 0; c < Edge; c++) begin
-        value_q[c] <= sums[c] + bias[c];
-        mult_q[c] <= row_mult_i[c];
-        shift0_q[c] <= row_shift_i[c];
+        value_q[c] <= total(
+            row_ctrl_i, row_high_i[c], row_low_i[c], d_high[c], d_low[c], row_bias_i[c]
+        );
+        mult_q[c] <= row_ctrl_i.requant ? row_mult_i[c] : 16'd1;
+        shift0_q[c] <= row_ctrl_i.requant ? row_shift_i[c] : '0;
         d0_q[c] <= is_out16(row_ctrl_i.out) ? d_half[c] : d_byte[c];
       end
     end
@@ -118,54 +98,61 @@ module npu_gemm_post
   always_ff @(posedge clk_i) begin
     if (step && valid_q[0]) begin
       for (int unsigned c = 0; c < Edge; c++) begin
-        product_q[c] <= ctrl_q[0].requant ? value_q[c] * $signed({48'd0, mult_q[c]}) : value_q[c];
-        shift1_q[c]  <= ctrl_q[0].requant ? shift0_q[c] : '0;
+        product_q[c] <= acc_t'(value_q[c]) * acc_t'($signed({1'b0, mult_q[c]}));
+        shift1_q[c]  <= shift0_q[c];
         d1_q[c]      <= d0_q[c];
       end
     end
   end
 
-  // Stage 2: round, saturate, ReLU, table
-  function automatic acc_t finish(row_ctrl_t ctrl, acc_t product, logic [5:0] shift);
-    acc_t y;
-    y = round_shift(product, shift);
-    if (!ctrl.requant) return y;
-    y = is_out16(ctrl.out) ? acc_t'(sat16(y)) : acc_t'(sat8(y));
-    if (ctrl.relu && y < 0) y = '0;
-    if (ctrl.activation) y = acc_t'($signed(table_q[y[7:6]][{y[5:0], 3'b0}+:8]));
-    return y;
-  endfunction
+  // Stage 2: round, saturate, ReLU, table; what the elementwise operation takes
+  logic signed [15:0] bounded[Edge];
+  logic [Edge-1:0][7:0] table_index, table_value;
+
+  always_comb begin
+    for (int unsigned c = 0; c < Edge; c++) begin
+      bounded[c] = '0;
+      if (valid_q[1]) begin
+        bounded[c] = round_saturate(product_q[c], shift1_q[c], is_out16(ctrl_q[1].out));
+        if (ctrl_q[1].relu && bounded[c] < 0) bounded[c] = '0;
+      end
+      table_index[c] = bounded[c][7:0];
+    end
+  end
+
+  npu_lookup_table #(
+    .Lanes(Edge)
+  ) u_table (
+    .clk_i,
+    .rst_ni,
+    .beat_valid_i(table_write_i),
+    .beat_i      (table_beat_i),
+    .beat_data_i (table_data_i),
+    .word_valid_i(1'b0),
+    .word_i      ('0),
+    .word_data_i ('0),
+    .lookup_i    (valid_q[1] && ctrl_q[1].activation),
+    .index_i     (table_index),
+    .value_o     (table_value)
+  );
 
   always_ff @(posedge clk_i) begin
     if (step && valid_q[1]) begin
       for (int unsigned c = 0; c < Edge; c++) begin
-        rounded_q[c] <= finish(ctrl_q[1], product_q[c], shift1_q[c]);
-        d2_q[c]      <= d1_q[c];
+        if (!ctrl_q[1].requant) rounded_q[c] <= product_q[c][31:0];
+        else if (ctrl_q[1].activation) rounded_q[c] <= 32'($signed(table_value[c]));
+        else rounded_q[c] <= 32'(bounded[c]);
+        factor_q[c] <= element_factor(ctrl_q[1], d1_q[c]);
       end
     end
   end
 
   // Stage 3: elementwise operation; columns past the row end are zero
-  function automatic acc_t elementwise(row_ctrl_t ctrl, acc_t y, logic signed [15:0] d);
-    acc_t z;
-    unique case (ctrl.op)
-      GemmOpAdd: begin
-        z = y + acc_t'(d);
-        return is_out16(ctrl.out) ? acc_t'(sat16(z)) : acc_t'(sat8(z));
-      end
-      GemmOpMul: begin
-        z = y * acc_t'(d) * $signed({48'd0, ctrl.mul});
-        return acc_t'(sat8(round_shift(z, ctrl.mul_shift)));
-      end
-      default: return y;
-    endcase
-  endfunction
-
   always_ff @(posedge clk_i) begin
     if (step && valid_q[2]) begin
       for (int unsigned c = 0; c < Edge; c++) begin
         result_q[c] <= (6'(c) < ctrl_q[2].columns) ?
-            32'(elementwise(ctrl_q[2], rounded_q[c], d2_q[c])) : '0;
+            elementwise(ctrl_q[2], rounded_q[c], factor_q[c]) : '0;
       end
     end
   end

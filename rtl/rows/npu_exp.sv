@@ -81,7 +81,7 @@ module npu_exp (
         automatic
         logic [15:0]
         e = 16'(npu_pkg::round_shift(
-            npu_pkg::acc_t'({48'd0, power_q[l]}), shift
+            npu_pkg::acc_t'({1'b0, power_q[l]}), shift
         ));
         numer_q[l] <= (narrow_i && e > 16'd255) ? 16'd255 : e;
       end

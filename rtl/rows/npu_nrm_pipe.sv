@@ -161,7 +161,7 @@ module npu_nrm_pipe (
     if (back && scaled_valid_q) begin
       quot_tag_q <= scaled_tag_q;
       for (int unsigned l = 0; l < RowLanes; l++) begin
-        quot_q[l] <= sat16(round_shift(acc_t'($signed(scaled_q[l])), scaled_half_q + 6'd6));
+        quot_q[l] <= round_saturate(acc_t'($signed(scaled_q[l])), scaled_half_q + 6'd6, 1'b1);
       end
     end
     if (back && quot_valid_q) begin
@@ -179,11 +179,13 @@ module npu_nrm_pipe (
       for (int unsigned l = 0; l < RowLanes; l++) begin
         automatic logic [5:0] shift = record_q[l].shift;
         automatic
-        acc_t
-        y = round_shift(
+        logic signed [33:0]
+        y = 34'(round_shift(
             acc_t'($signed(prod_q[l])), shift
-        ) + acc_t'(record_q[l].bias);
-        if (4'(l) < prod_tag_q.lanes) octet[l] = out16_i ? sat16(y) : 16'(sat8(y));
+        )) + 34'(record_q[l].bias);
+        if (4'(l) < prod_tag_q.lanes) begin
+          octet[l] = round_saturate(acc_t'(y), '0, out16_i);
+        end
       end
     end
     for (int unsigned l = 0; l < RowLanes; l++) narrow[8*l+:8] = octet[l][7:0];

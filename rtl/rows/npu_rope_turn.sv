@@ -99,8 +99,8 @@ module npu_rope_turn (
   end
 
   // Results
-  function automatic acc_t wide(logic signed [23:0] product);
-    return acc_t'(product);
+  function automatic logic [7:0] rounded(logic signed [24:0] sum);
+    return 8'(round_saturate(acc_t'(sum), 6'd14, 1'b0));
   endfunction
 
   assign valid_o = product_valid_q;
@@ -108,8 +108,8 @@ module npu_rope_turn (
 
   always_comb begin
     for (int unsigned p = 0; p < 4; p++) begin
-      a_o[p] = sat8(round_shift(wide(a_cos_q[p]) - wide(b_sin_q[p]), 6'd14));
-      b_o[p] = sat8(round_shift(wide(a_sin_q[p]) + wide(b_cos_q[p]), 6'd14));
+      a_o[p] = rounded(25'($signed(a_cos_q[p])) - 25'($signed(b_sin_q[p])));
+      b_o[p] = rounded(25'($signed(a_sin_q[p])) + 25'($signed(b_cos_q[p])));
     end
   end
 

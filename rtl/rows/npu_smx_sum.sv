@@ -100,8 +100,8 @@ module npu_smx_sum (
     octet       = numer_i;
     if (prob && prod_valid_q) begin
       for (int unsigned l = 0; l < RowLanes; l++) begin
-        automatic acc_t p = round_shift(acc_t'({32'd0, prod_q[l]}), 6'd8 + 6'(msb_q));
-        octet[l] = (p > acc_t'(255)) ? 16'd255 : p[15:0];
+        octet[l] = round_saturate(acc_t'({1'b0, prod_q[l]}), 6'd8 + 6'(msb_q), 1'b1);
+        if (octet[l] > 16'd255) octet[l] = 16'd255;
       end
     end
     narrow = '0;

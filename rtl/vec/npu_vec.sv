@@ -45,8 +45,8 @@ module npu_vec (
   word_t fetch_word;
 
   // Table and lanes
-  logic table_ready;
-  logic [255:0][7:0] table_bytes;
+  logic table_ready, lookup;
+  logic [npu_vec_pkg::VecLanes-1:0][7:0] table_index, table_value;
   logic lanes_ready, lanes_empty, write_ready, write_empty, word_valid, row_last;
   word_t word;
 
@@ -124,14 +124,18 @@ module npu_vec (
     .stream_ready_o,
     .stream_last_o,
     .ready_o      (table_ready),
-    .table_o      (table_bytes)
+    .lookup_i     (lookup),
+    .index_i      (table_index),
+    .value_o      (table_value)
   );
 
   npu_vec_lanes u_lanes (
     .clk_i,
     .rst_ni,
     .cmd_i       (cmd_q),
-    .table_i     (table_bytes),
+    .lookup_o    (lookup),
+    .index_o     (table_index),
+    .value_i     (table_value),
     .start_i     (start),
     .valid_i     (fetch_valid && !fetch_tag.param && data_ok),
     .ready_o     (lanes_ready),

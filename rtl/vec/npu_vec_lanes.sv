@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Datapath of VEC, 16 lanes of int8 or 8 of int16 in three stages: operands, exact result, and
-// rounding shift, saturation and packing. Lanes past the row end give zero. Two int16 words make
-// one int8 word when the instruction narrows.
+// rounding shift, saturation and packing, or the look-up in the table. Lanes past the row end give
+// zero. Two int16 words make one int8 word when the instruction narrows.
 
 module npu_vec_lanes (
   input logic clk_i,
@@ -10,9 +10,12 @@ module npu_vec_lanes (
 
   // The instruction; addresses and sizes are of no use here
   /* verilator lint_off UNUSEDSIGNAL */
-  input npu_pkg::vec_cmd_t cmd_i,
+  input  npu_pkg::vec_cmd_t                                  cmd_i,
   /* verilator lint_on UNUSEDSIGNAL */
-  input logic [255:0][7:0] table_i,
+  // Bytes of the table that the lanes look up
+  output logic                                               lookup_o,
+  output logic              [npu_vec_pkg::VecLanes-1:0][7:0] index_o,
+  input  logic              [npu_vec_pkg::VecLanes-1:0][7:0] value_i,
 
   input  logic                  start_i,
   input  logic                  valid_i,
@@ -91,34 +94,28 @@ module npu_vec_lanes (
       for (int unsigned l = 0; l < VecLanes; l++) begin
         automatic logic signed [15:0] x = element(a, l, cmd_i.a16, upper_q);
         automatic logic signed [15:0] y = element(b, l, cmd_i.a16, 1'b0);
-        automatic logic signed [15:0] bounded = (x < cmd_i.lo) ? cmd_i.lo : x;
-        unique case (cmd_i.op)
-          VecAdd:        exact_q[l] <= 32'(x) + 32'(y);
-          VecSub:        exact_q[l] <= 32'(x) - 32'(y);
-          VecMul:        exact_q[l] <= 32'(x) * 32'(y);
-          VecScaleShift: exact_q[l] <= 32'(x) * 32'(cmd_i.hi);
-          VecClamp:      exact_q[l] <= (bounded > cmd_i.hi) ? 32'(cmd_i.hi) : 32'(bounded);
-          VecRelu:       exact_q[l] <= (x < 0) ? '0 : 32'(x);
-          VecTable:      exact_q[l] <= 32'($signed(table_i[x[7:0]]));
-          default:       exact_q[l] <= 32'(x);
-        endcase
+        exact_q[l] <= exact(cmd_i.op, x, y, cmd_i.lo, cmd_i.hi);
       end
     end
   end
 
-  // Rounding, saturation and packing
-  assign shift = (cmd_i.op inside {VecMul, VecScaleShift}) ? cmd_i.shift : '0;
+  // Rounding, saturation or the table, and packing
+  assign shift    = (cmd_i.op inside {VecMul, VecScaleShift}) ? cmd_i.shift : '0;
+  assign lookup_o = exact_valid_q && cmd_i.op == VecTable;
+
+  always_comb begin
+    for (int unsigned l = 0; l < VecLanes; l++) index_o[l] = exact_q[l][7:0];
+  end
 
   always_comb begin
     narrow = '0;
     wide   = '0;
-    if (exact_valid_q) begin
-      for (int unsigned l = 0; l < VecLanes; l++) begin
-        automatic acc_t y = round_shift(acc_t'($signed(exact_q[l])), shift);
-        if (5'(l) < exact_lanes_q) begin
-          narrow[l] = sat8(y);
-          if (l < VecLanes / 2) wide[l%8] = sat16(y);
-        end
+    for (int unsigned l = 0; l < VecLanes; l++) begin
+      automatic logic is_16 = cmd_i.c16 && l < VecLanes / 2;
+      automatic logic signed [15:0] y = round_saturate(acc_t'($signed(exact_q[l])), shift, is_16);
+      if (exact_valid_q && 5'(l) < exact_lanes_q) begin
+        narrow[l] = (cmd_i.op == VecTable) ? value_i[l] : y[7:0];
+        if (l < VecLanes / 2) wide[l%8] = y;
       end
     end
   end

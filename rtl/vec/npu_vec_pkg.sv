@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tag that travels beside every word through the VEC engine.
+// The tag that travels beside every word through the VEC engine, and the arithmetic of a lane.
 
 package npu_vec_pkg;
 
@@ -13,5 +13,33 @@ package npu_vec_pkg;
     logic       upper;  // int8 to int16: the upper half of the word
     logic [4:0] lanes;  // elements of the row in this word
   } vec_tag_t;
+
+  // Exact result of an operation, before its rounding shift: a sum, a product, or what lies between
+  // two bounds, which are those of the type where the operation has none. An index into the table
+  // stays as it is.
+  function automatic logic signed [31:0] exact(npu_isa_pkg::vec_op_e op, logic signed [15:0] x,
+                                               logic signed [15:0] y, logic signed [15:0] lo,
+                                               logic signed [15:0] hi);
+    logic subtract;
+    logic signed [15:0] factor, least, most, below, bounded;
+    logic signed [17:0] sum;  // and below it the carry of the subtraction
+    subtract = op == npu_isa_pkg::VecSub;
+    sum      = $signed({x, 1'b1}) + $signed({subtract ? ~17'(y) : 17'(y), subtract});
+    factor   = (op == npu_isa_pkg::VecMul) ? y : hi;
+    least    = 16'sh8000;
+    most     = 16'sh7fff;
+    if (op == npu_isa_pkg::VecRelu) least = '0;
+    if (op == npu_isa_pkg::VecClamp) begin
+      least = lo;
+      most  = hi;
+    end
+    below   = (least < most) ? least : most;
+    bounded = (x < least) ? below : (x > most) ? most : x;
+    unique case (op)
+      npu_isa_pkg::VecAdd, npu_isa_pkg::VecSub: return 32'(sum >>> 1);
+      npu_isa_pkg::VecMul, npu_isa_pkg::VecScaleShift: return 32'(x) * 32'(factor);
+      default: return 32'(bounded);
+    endcase
+  endfunction
 
 endpackage

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The 256-entry look-up table of VEC: loaded before the data of an instruction, four beats of 64
-// bytes from the stream or 16 words from SRAM, then read in every lane at once by the lanes.
+// The look-up table of VEC: loaded before the data of an instruction, four beats of 64 bytes from the
+// stream or 16 words from SRAM, then read by all lanes at once.
 
 module npu_vec_table (
   input logic clk_i,
@@ -21,23 +21,20 @@ module npu_vec_table (
   output logic           stream_ready_o,
   output logic           stream_last_o,
 
-  output logic              ready_o,  // complete
-  output logic [255:0][7:0] table_o
+  output logic ready_o,  // loaded: data may enter the lanes
+
+  input  logic                                  lookup_i,
+  input  logic [npu_vec_pkg::VecLanes-1:0][7:0] index_i,
+  output logic [npu_vec_pkg::VecLanes-1:0][7:0] value_o
 );
 
-  import npu_pkg::*;
-
-  typedef logic [255:0][7:0] table_t;
-
-  word_t [15:0] table_q;
-  logic  [ 4:0] words_q;  // loaded so far
+  logic [4:0] words_q;  // loaded so far
   logic streaming_q, pop;
 
   assign stream_ready_o = streaming_q;
   assign stream_last_o  = streaming_q && words_q[3:2] == 2'd3;
   assign pop            = stream_valid_i && stream_ready_o;
   assign ready_o        = words_q[4];
-  assign table_o        = table_t'(table_q);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -54,15 +51,21 @@ module npu_vec_table (
     end
   end
 
-  always_ff @(posedge clk_i) begin
-    if (pop) begin
-      for (int unsigned i = 0; i < 4; i++) begin
-        table_q[{words_q[3:2], 2'(i)}] <= stream_data_i[WordBits*i+:WordBits];
-      end
-    end else if (word_valid_i) begin
-      table_q[words_q[3:0]] <= word_i;
-    end
-  end
+  npu_lookup_table #(
+    .Lanes(npu_vec_pkg::VecLanes)
+  ) u_table (
+    .clk_i,
+    .rst_ni,
+    .beat_valid_i(pop),
+    .beat_i      (words_q[3:2]),
+    .beat_data_i (stream_data_i),
+    .word_valid_i,
+    .word_i      (words_q[3:0]),
+    .word_data_i (word_i),
+    .lookup_i,
+    .index_i,
+    .value_o
+  );
 
 `ifndef SYNTHESIS
   assert property (@(posedge clk_i) disable iff (!rst_ni)

@@ -20,7 +20,9 @@ from tb.environment import INPUT, OUTPUT, Bench
 from tb.stimulus import Case, build_program, join, run_cases
 from tb.stimulus.case import Generator, instruction
 from tb.stimulus.gemm import (
+    OP_ADD,
     OP_NONE,
+    OUT_INT8,
     OUT_INT16,
     OUT_INT32,
     OUT_NONE,
@@ -117,6 +119,33 @@ async def test_gemm_single_rows(dut: Dut) -> None:
             GEMM dst={c + 0x100:#x} src0=0x4000 src1=0x8000 M=1 N=40 K=64 T out=i32
         """
     await bench.execute(assemble(text + "END").instructions)
+
+
+@cocotb.test
+async def test_gemm_tables(dut: Dut) -> None:
+    """Short instructions in a row, each with its own activation table: rows look up in theirs."""
+    bench = await Bench.start(dut)
+    random, edge = bench.random, bench.config.tile
+    generators = []
+    for turn in range(72):
+        mode = Mode(
+            a_type=turn % 2,
+            b_form=turn // 4 % 3,
+            transpose=False,
+            requant=True,
+            q=turn % 4,
+            out=OUT_INT8,
+            op=OP_ADD if turn % 5 == 0 else OP_NONE,
+            accumulate=False,
+            bias=False,
+            relu=False,
+            table=True,
+        )
+        m, n, k = (int(random.integers(1, last + 1)) for last in (4, 2 * edge, 2 * edge))
+        generators.append(partial(build, shape=Shape(m, n, k), mode=mode, edge=edge))
+    program, stream = build_program(bench, generators)
+    execution = await bench.execute(program, stream, limit=1_000_000)
+    assert execution.finish.error is None, str(execution.finish.error)
 
 
 async def _walk(bench: Bench, dimension: str) -> None:
