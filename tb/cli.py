@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import NoReturn
 
 from npu.isa.operands import ARRAY_DIMS
-from tb import build, faults, lint, registry, regress, runner, sources, synth, waves
+from tb import build, faults, lint, proofs, registry, regress, runner, sources, synth, waves
 from tb.benchmarks import plain, publish, suite
 from tb.models import commands as commands_of_models
 from tb.paths import BUILD, ROOT
@@ -247,6 +247,11 @@ def _synth(arguments: argparse.Namespace) -> int:
     print(f"yosys {synth.tool_version()}; its first run on a machine unpacks for some minutes")
     synth.check_planted()
     print(f"{len(synth.PLANTED)} planted faults are refused, a known module is counted right")
+    proofs.check()
+    print(
+        f"{len(proofs.OUTPUTS)} proofs of the arithmetic hold, "
+        f"{len(proofs.PLANTED)} planted faults are refuted"
+    )
     results, refused = synth.run(chosen, arguments.jobs, lambda line: print(line, flush=True))
     rows = [asdict(figures) for figures in results]
     print(synth.render(rows))

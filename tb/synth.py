@@ -273,7 +273,7 @@ def findings(log: str) -> list[str]:
 # -------------------------------------------------------------------------------------------------
 # Running
 # -------------------------------------------------------------------------------------------------
-def _yosys(script: str, folder: Path) -> str:
+def yosys(script: str, folder: Path) -> str:
     """Run a script in the root of the tree; return its log.
 
     Raises:
@@ -341,7 +341,7 @@ def synthesise(block: Block, paths: Sequence[Path], folder: Path = FOLDER) -> tu
     result.unlink(missing_ok=True)
     begin = time.monotonic()
     try:
-        _yosys(text, own)
+        yosys(text, own)
         mapped = json.loads((own / "mapped.json").read_text(encoding="utf-8"))
         read = json.loads((own / "read.json").read_text(encoding="utf-8"))
         memories = json.loads((own / "memories.json").read_text(encoding="utf-8"))

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The arithmetic of post-processing and VEC beside the same formulas written down plainly, in 64
+// bits, with saturation by comparison. Every output is 1 for all inputs; `make synth` proves it.
+
+module npu_arithmetic_proof
+  import npu_pkg::*;
+  import npu_isa_pkg::*;
+  import npu_gemm_pkg::*;
+  import npu_vec_pkg::*;
+(
+  input acc_t x_i,
+  input logic [5:0] shift_i,
+  input logic is_16_i,
+  output logic round_shift_o,
+  output logic round_saturate_o,
+
+  input row_ctrl_t ctrl_i,
+  input logic [31:0] high_i,
+  input logic [31:0] low_i,
+  input logic [31:0] partial_high_i,
+  input logic [31:0] partial_low_i,
+  input logic [31:0] bias_i,
+  input logic signed [15:0] value_i,   // requantised
+  input logic signed [15:0] second_i,
+  output logic total_o,
+  output logic product_o,
+  output logic add_o,
+  output logic [1:0] multiply_o,  // one factor being one
+
+  input logic signed [15:0] a_i,
+  input logic signed [15:0] b_i,
+  input logic signed [15:0] lo_i,
+  input logic signed [15:0] hi_i,
+  output logic [7:0] exact_o  // by operation
+);
+
+  typedef logic signed [63:0] plain_t;
+
+  function automatic plain_t plain_shift(plain_t x, logic [5:0] shift);
+    plain_t half;
+    half = (shift == '0) ? plain_t'(0) : plain_t'(1) <<< (shift - 6'd1);
+    return (x + half) >>> shift;
+  endfunction
+
+  function automatic plain_t plain_saturate(plain_t x, logic is_16);
+    plain_t most;
+    most = is_16 ? 64'sd32767 : 64'sd127;
+    if (x > most) return most;
+    if (x < -most - 64'sd1) return -most - 64'sd1;
+    return x;
+  endfunction
+
+  // ---------------------------------------------------------------------------------------------
+  // Rounding
+  // ---------------------------------------------------------------------------------------------
+  plain_t rounded;
+  assign rounded          = plain_shift(plain_t'(x_i), shift_i);
+  assign round_shift_o    = plain_t'(round_shift(x_i, shift_i)) == rounded;
+  assign round_saturate_o = plain_t'(round_saturate(x_i, shift_i, is_16_i)) ==
+      plain_saturate(rounded, is_16_i);
+
+  // ---------------------------------------------------------------------------------------------
+  // Post-processing
+  // ---------------------------------------------------------------------------------------------
+  logic [31:0] sum_high, sum_low;
+  plain_t total_plain;
+  always_comb begin
+    sum_high    = high_i + (ctrl_i.accumulate ? partial_high_i : '0);
+    sum_low     = low_i + (ctrl_i.accumulate ? partial_low_i : '0);
+    total_plain = plain_t'($signed(sum_high));
+    if (ctrl_i.wide) total_plain = (total_plain <<< 8) + plain_t'($signed(sum_low));
+    total_plain = total_plain + plain_t'($signed(bias_i));
+  end
+
+  assign total_o = total_plain == plain_t'(
+      total(ctrl_i, high_i, low_i, partial_high_i, partial_low_i, bias_i));
+
+  // A product is exact if the largest ones are.
+  localparam plain_t MostTotal = (64'sd1 <<< (SumBits - 1)) - 64'sd1;
+  localparam plain_t LeastTotal = -MostTotal - 64'sd1;
+  localparam plain_t MostProduct = MostTotal * 64'sd65535;
+  localparam plain_t LeastProduct = LeastTotal * 64'sd65535;
+  localparam plain_t MostFactor = 64'sd128 * 64'sd65535;
+  assign product_o = plain_t'(acc_t'(MostProduct)) == MostProduct &&
+      plain_t'(acc_t'(LeastProduct)) == LeastProduct &&
+      MostFactor < (64'sd1 <<< 23) && 64'sd128 * MostFactor < (64'sd1 <<< 31);
+
+  row_ctrl_t adds, multiplies;
+  always_comb begin
+    adds           = ctrl_i;
+    adds.op        = GemmOpAdd;
+    multiplies     = ctrl_i;
+    multiplies.op  = GemmOpMul;
+    multiplies.out = GemmOutInt8;  // the only one that is legal
+  end
+
+  assign add_o = plain_t'($signed(
+      elementwise(adds, 32'(value_i), element_factor(adds, second_i))
+  )) == plain_saturate(plain_t'(value_i) + plain_t'(second_i), is_out16(ctrl_i.out));
+
+  function automatic logic multiply_is_plain(row_ctrl_t ctrl, logic signed [7:0] value,
+                                             logic signed [7:0] second);
+    plain_t product;
+    product = plain_t'(value) * plain_t'(second) * $signed({48'd0, ctrl.mul});
+    return plain_t'($signed(elementwise(ctrl, 32'(value), element_factor(ctrl, 16'(second))))) ==
+        plain_saturate(plain_shift(product, ctrl.mul_shift), 1'b0);
+  endfunction
+
+  assign multiply_o[0] = multiply_is_plain(multiplies, value_i[7:0], 8'sd1);
+  assign multiply_o[1] = multiply_is_plain(multiplies, 8'sd1, second_i[7:0]);
+
+  // ---------------------------------------------------------------------------------------------
+  // VEC, each operation for itself
+  // ---------------------------------------------------------------------------------------------
+  function automatic logic signed [31:0] plain_exact(vec_op_e op, logic signed [15:0] x,
+                                                     logic signed [15:0] y, logic signed [15:0] lo,
+                                                     logic signed [15:0] hi);
+    logic signed [15:0] bounded;
+    bounded = (x < lo) ? lo : x;
+    unique case (op)
+      VecAdd:        return 32'(x) + 32'(y);
+      VecSub:        return 32'(x) - 32'(y);
+      VecMul:        return 32'(x) * 32'(y);
+      VecScaleShift: return 32'(x) * 32'(hi);
+      VecClamp:      return (bounded > hi) ? 32'(hi) : 32'(bounded);
+      VecRelu:       return (x < 0) ? '0 : 32'(x);
+      default:       return 32'(x);
+    endcase
+  endfunction
+
+  for (genvar op = 0; op < 8; op++) begin : gen_operation
+    assign exact_o[op] = exact(vec_op_e'(op), a_i, b_i, lo_i, hi_i) ==
+        plain_exact(vec_op_e'(op), a_i, b_i, lo_i, hi_i);
+  end
+
+endmodule
