@@ -23,12 +23,11 @@ from golden.machine import ErrorReport, StartState
 from npu.isa import Engine, ErrorCode
 from npu.regs.generated import CHIP_BASE, CHIP_FIELDS, SEQ_BASE, SEQ_FIELDS, ChipReg, SeqReg
 from tb import callbacks
-from tb.dut import Dut
+from tb.counters import REGISTERS, Counters, compare_counters, monitored
+from tb.dut import CLOCK_NS, Dut
 
 T = TypeVar("T")
 
-CLOCK_NS = 10
-"""Period of the clock of `tb_top`."""
 ACCESS_LIMIT = 100
 """Cycles within which a register access must be answered."""
 
@@ -39,28 +38,6 @@ class HostError(RuntimeError):
 
 class RegisterError(HostError):
     """The register port answered SLVERR or DECERR."""
-
-
-@dataclass(frozen=True)
-class Counters:
-    """The chip's performance counters after a program.
-
-    Attributes:
-        cycles: clock cycles from start to end.
-        macs: useful 8x8-bit multiplications.
-        instructions: dispatched words.
-        read_beats, write_beats, stream_beats: 16-byte beats; the stream's are part of the reads.
-        busy, stall: cycles per engine (ld, st, gemm, smx, nrm, vec).
-    """
-
-    cycles: int
-    macs: int
-    instructions: int
-    read_beats: int
-    write_beats: int
-    stream_beats: int
-    busy: tuple[int, ...]
-    stall: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -281,18 +258,15 @@ class Host:
         return Generated(*[await self.read_seq(register) for register in registers])
 
     async def counters(self) -> Counters:
-        """Return the performance counters; the chip must be idle."""
-        values = {register: await self.read_chip(register) for register in _COUNTERS}
-        return Counters(
-            cycles=values[ChipReg.CYCLES_HI] << 32 | values[ChipReg.CYCLES_LO],
-            macs=values[ChipReg.MACS_HI] << 32 | values[ChipReg.MACS_LO],
-            instructions=values[ChipReg.INSTRS],
-            read_beats=values[ChipReg.READ_BEATS],
-            write_beats=values[ChipReg.WRITE_BEATS],
-            stream_beats=values[ChipReg.STREAM_BEATS],
-            busy=tuple(values[ChipReg[f"BUSY{engine}"]] for engine in range(6)),
-            stall=tuple(values[ChipReg[f"STALL{engine}"]] for engine in range(6)),
-        )
+        """Return the performance counters; the chip must be idle.
+
+        Raises:
+            MismatchError: they are not what the bench has counted itself.
+        """
+        values = {register: await self.read_chip(register) for register in REGISTERS}
+        counters = Counters.of_registers(values)
+        compare_counters(monitored(self._dut), counters)
+        return counters
 
     async def run_program(self, start: StartState, limit_cycles: int) -> Finish:
         """Start a program, sleep until its end, acknowledge, and say how it ended."""
@@ -305,4 +279,3 @@ class Host:
 
 _INTERRUPTS = CHIP_FIELDS["IRQ_ENABLE_SEQ_DONE"].mask | CHIP_FIELDS["IRQ_ENABLE_CMD"].mask
 _STATUS_FIELDS = ("DONE", "BUSY", "ERROR", "ERROR_CODE", "ERROR_ENGINE")
-_COUNTERS = [register for register in ChipReg if register >= ChipReg.CYCLES_LO]

@@ -92,13 +92,14 @@ async def command(bench: Bench, name: Command) -> None:
 
 
 async def wait_idle(bench: Bench, limit: int = 2000) -> None:
-    """Return when BUSY has fallen.
+    """Return when BUSY has fallen; the counters of what has run are compared then.
 
     Raises:
         AssertionError: it did not within `limit` cycles.
     """
     for _ in range(limit // 20 + 1):
         if not (await bench.host.state())["BUSY"]:
+            await bench.host.counters()
             return
         await ClockCycles(bench.dut.clk, 20)
     raise AssertionError(f"still busy after {limit} cycles: {bench.host.where()}")

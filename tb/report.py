@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tb.host import Counters
+from tb.counters import Counters
 
 BEAT = 16
 """Bytes of a beat of the memory bus."""

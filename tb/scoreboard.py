@@ -16,7 +16,7 @@ import numpy.typing as npt
 from golden.machine import ErrorReport, RunResult
 from npu.asm import disassemble
 from npu.isa import Instruction, Opcode
-from tb.host import CLOCK_NS
+from tb.dut import CLOCK_NS
 from tb.logs import Records
 
 WORD = 16

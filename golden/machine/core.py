@@ -10,7 +10,7 @@ from golden.machine.decode import EngineOperation, Operation, decode_word
 from golden.machine.execute import execute
 from golden.machine.legal import Prefix, read_prefix
 from golden.machine.operands import block
-from golden.machine.operations import Barrier, Dropped, End, Loop, Nop, SetRegister
+from golden.machine.operations import Barrier, Dropped, End, Gemm, Loop, Nop, SetRegister
 from golden.machine.races import RaceDetector
 from golden.machine.registers import Registers
 from golden.machine.state import (
@@ -80,6 +80,7 @@ class _Run:
         self.registers = Registers.at_start(start, config)
         self.writes: list[SramWrite] = []
         self.executed = 0
+        self.macs = 0
         self.index = 0
         self.detector: RaceDetector | None = None
         if races:
@@ -103,6 +104,7 @@ class _Run:
             error=error,
             sram_writes=self.writes,
             executed=self.executed,
+            macs=self.macs,
             races=races,
             stream_offset=registers.stream_offset,
             token=registers[SetReg.TOKEN],
@@ -161,7 +163,9 @@ class _Run:
     def _engine(self, operation: EngineOperation) -> None:
         """Take the share, execute, log the written words and look for races."""
         share = self._take(operation.share)
-        if isinstance(operation, Gather):
+        if isinstance(operation, Gemm):
+            self.macs += operation.macs
+        elif isinstance(operation, Gather):
             operation = operation.located(self.sram)
         elif isinstance(operation, StoreToken):
             self.registers.argmax = None

@@ -157,6 +157,11 @@ class Gemm(Accesses):
     engine: Engine = Engine.GEMM
 
     @property
+    def macs(self) -> int:
+        """Multiplications of 8 by 8 bits: a 16-bit A takes part in two passes."""
+        return self.m * self.n * self.k * self.a_type.bytes
+
+    @property
     def reads(self) -> tuple[Operand, ...]:
         """SRAM operands read."""
         return present(self.a, self.b, self.d, self.sums)

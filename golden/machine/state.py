@@ -190,6 +190,7 @@ class RunResult:
         sram_writes: every written word with its instruction, in program order.
         executed: dispatched words: END, SET and BARRIER counted, prefix and refused words not;
             every turn of a loop counts.
+        macs: multiplications of 8 by 8 bits of all executed GEMMs, both passes of a 16-bit A.
         races: see `Race`; empty when the detector is off.
         stream_offset: where the next share would be taken.
         token, out_count, pos: TOKEN, OUTCNT and POS at the end.
@@ -199,6 +200,7 @@ class RunResult:
     error: ErrorReport | None
     sram_writes: list[SramWrite]
     executed: int
+    macs: int
     races: list[Race]
     stream_offset: int
     token: int = 0

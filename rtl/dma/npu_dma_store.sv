@@ -249,8 +249,10 @@ module npu_dma_store
 
   assign busy_o       = job_valid[Finish];
   assign instr_o      = job[Finish].cmd.instr;
-  assign stall_o      = busy_o && !word_taken;
   assign token_done_o = done_o && job[Finish].cmd.op == StoreToken;
+
+  // No word goes out
+  assign stall_o = busy_o && !(w_o.valid && w_ready_i) && !(sram_wr_req_o.valid && sram_wr_ready_i);
 
 `ifndef SYNTHESIS
   assert property (@(posedge clk_i) disable iff (!rst_ni) b_valid_i |-> u_answers.valid_o)

@@ -114,7 +114,7 @@ module npu_gemm
   logic param_in_valid, param_in_ready, param_valid, param_ready;
   beat_t param_in, param;
   logic [LinesPerBeat-1:0] wt_line_valid;
-  logic wt_set, wt_by_column, tile_loaded, tile_used, loader_stall;
+  logic wt_set, wt_by_column, tile_loaded, tile_used;
   logic [BeatIdxW-1:0] wt_beat;
   beat_t wt_data;
 
@@ -142,8 +142,7 @@ module npu_gemm
     .wt_beat_o      (wt_beat),
     .wt_data_o      (wt_data),
     .tile_loaded_o  (tile_loaded),
-    .tile_used_i    (tile_used),
-    .stall_o        (loader_stall)
+    .tile_used_i    (tile_used)
   );
 
   npu_fifo #(
@@ -224,7 +223,12 @@ module npu_gemm
     .done_o
   );
 
-  // Busy without a row entering the array, because weights are late or a write is refused
-  assign stall_o = busy_o && ((loader_stall && !row_valid) || (wr_req_o.valid && !wr_ready_i));
+  // A write is refused, or no row enters the array while a read is refused or the stream is late
+  logic starved;
+  always_comb begin
+    starved = stream_ready_o && !stream_valid_i;
+    for (int unsigned p = 0; p < 4; p++) starved |= rd_req_o[p].valid && !rd_ready_i[p];
+    stall_o = busy_o && ((starved && !row_valid) || (wr_req_o.valid && !wr_ready_i));
+  end
 
 endmodule

@@ -41,9 +41,7 @@ module npu_gemm_loader
   output logic  [    BeatIdxW-1:0] wt_beat_o,
   output beat_t                    wt_data_o,
   output logic                     tile_loaded_o,
-  input  logic                     tile_used_i,
-
-  output logic stall_o
+  input  logic                     tile_used_i
 );
 
   localparam int unsigned TableBeats = 4;
@@ -136,7 +134,6 @@ module npu_gemm_loader
   assign cmd_last      = state_q == StTile && k_last && n_last && piece_last;
   assign cmd_ready_o   = beat_go && cmd_last;
   assign tile_loaded_o = beat_go && state_q == StTile && piece_last;
-  assign stall_o       = state_q != StIdle && !beat_go && (param_state || set_ok);
 
   // The share ends with the last piece that comes from the stream.
   always_comb begin

@@ -16,7 +16,6 @@ module npu_norm #(
   input  logic              start_i,
   input  npu_pkg::nrm_cmd_t cmd_i,
   output logic              busy_o,
-  output logic              wait_o,   // for the stream
 
   // What to fetch, and what came
   output logic                   token_valid_o,
@@ -57,10 +56,9 @@ module npu_norm #(
   logic [9:0] param_octet;
   nrm_record_t [RowLanes-1:0] record;
 
-  logic pipe_ready, pipe_wait, pipe_empty;
+  logic pipe_ready, pipe_empty;
 
   assign busy_o        = walk_active || !pipe_empty;
-  assign wait_o        = pipe_wait && stream_ready_o && !stream_valid_i;
   assign fetch_param   = fetch_valid_i && fetch_tag_i.kind == NrmParam;
   assign fetch_ready_o = fetch_param || pipe_ready;
 
@@ -154,7 +152,6 @@ module npu_norm #(
     .word_ready_i,
     .word_o,
     .row_last_o,
-    .wait_o       (pipe_wait),
     .empty_o      (pipe_empty)
   );
 

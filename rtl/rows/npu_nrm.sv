@@ -39,7 +39,7 @@ module npu_nrm #(
   instr_idx_t instr_q;
 
   // Tokens
-  logic norm_busy, norm_wait, norm_token, norm_ready, rope_busy, rope_token, rope_ready;
+  logic norm_busy, norm_token, norm_ready, rope_busy, rope_token, rope_ready;
   logic token_ready, fetch_valid, fetch_empty;
   sram_addr_t norm_addr, rope_addr;
   row_tag_t token_tag, fetch_tag;
@@ -57,7 +57,9 @@ module npu_nrm #(
   assign done_o = finished;
   assign busy_o = busy_q;
   assign instr_o = instr_q;
-  assign stall_o = (rd_req_o.valid && !rd_ready_i) || (wr_req_o.valid && !wr_ready_i) || norm_wait;
+  // A write is refused, or no word is read while a read is refused or the stream is late.
+  assign stall_o = (wr_req_o.valid && !wr_ready_i) ||
+                   (rd_req_o.valid ? !rd_ready_i : stream_ready_o && !stream_valid_i);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -81,7 +83,6 @@ module npu_nrm #(
     .start_i      (start && !is_rope),
     .cmd_i,
     .busy_o       (norm_busy),
-    .wait_o       (norm_wait),
     .token_valid_o(norm_token),
     .token_ready_i(token_ready),
     .token_addr_o (norm_addr),

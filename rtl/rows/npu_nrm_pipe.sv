@@ -42,7 +42,6 @@ module npu_nrm_pipe (
   output npu_pkg::word_t word_o,
   output logic           row_last_o,
 
-  output logic wait_o,  // the front waits for statistics or parameters
   output logic empty_o
 );
 
@@ -56,6 +55,7 @@ module npu_nrm_pipe (
   } out_tag_t;
 
   logic front, back;  // the two parts move
+  logic early;  // the front waits for statistics or parameters
 
   // Front: unpacked, multiplied
   logic unpack_valid_q, mul_valid_q;
@@ -79,10 +79,10 @@ module npu_nrm_pipe (
   octet_t octet;
   logic [63:0] narrow, low_q;
 
-  assign wait_o  = mul_valid_q && mul_tag_q.kind == NrmPassOut &&
-                   !(scale_valid_i && 11'(mul_tag_q.octet) < octets_i);
+  assign early = mul_valid_q && mul_tag_q.kind == NrmPassOut &&
+                 !(scale_valid_i && 11'(mul_tag_q.octet) < octets_i);
   assign back = !word_valid_o || word_ready_i;
-  assign front = back && !wait_o;
+  assign front = back && !early;
   assign ready_o = front;
   assign empty_o = !(unpack_valid_q || mul_valid_q || diff_valid_q || scaled_valid_q ||
                      quot_valid_q || prod_valid_q);

@@ -56,8 +56,9 @@ module npu_vec (
   assign done_o = finished;
   assign busy_o = busy_q;
   assign instr_o = cmd_q.instr;
-  assign stall_o     = (rd_req_o.valid && !rd_ready_i) || (wr_req_o.valid && !wr_ready_i) ||
-                       (stream_ready_o && !stream_valid_i);
+  // A write is refused, or no word is read while a read is refused or the stream is late.
+  assign stall_o = (wr_req_o.valid && !wr_ready_i) ||
+                   (rd_req_o.valid ? !rd_ready_i : stream_ready_o && !stream_valid_i);
 
   // Data waits for the table.
   assign data_ok = cmd_q.op != npu_isa_pkg::VecTable || table_ready;

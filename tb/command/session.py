@@ -251,8 +251,13 @@ class Session:
     # Chip and model
     # ----------------------------------------------------------------------------------------------
     async def compare(self) -> None:
-        """Compare all registers, the scratchpad, the interrupt line and the memory."""
+        """Compare all registers, the scratchpad, the interrupt line and the memory.
+
+        Of the chip's own counters those of the last program, unless one is running.
+        """
         await self.bus.compare()
+        if not (await self.bench.host.state())["BUSY"]:
+            await self.bench.host.counters()
 
     async def compare_scratch(self) -> None:
         """Compare the scratchpad only."""

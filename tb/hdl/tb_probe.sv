@@ -23,6 +23,16 @@ module tb_probe #(
   output logic [31:0]       last_dispatched_o,
   output logic              barrier_wait_o,
 
+  // For the monitor of the performance counters
+  output logic       started_o,
+  output logic       core_rst_no,
+  output logic       perf_clear_o,
+  output logic       word_taken_o,    // by the dispatcher
+  output logic [5:0] engine_queue_o,  // its queue takes a command
+  output logic [5:0] engine_take_o,
+  output logic [5:0] engine_done_o,
+  output logic [5:0] engine_waits_o,  // its ports show what STALL counts, if it has an instruction
+
   output logic cmd_start_o,      // strobe of a start of the command port
   output logic cmd_ring_o,       // it starts the ring
   output logic cmd_irq_o,
@@ -43,6 +53,7 @@ module tb_probe #(
   logic [127:0] dispatch_word;
   logic [NumEngines-1:0] engine_done;
   logic [NumEngines-1:0] engine_take;
+  logic [NumEngines-1:0] engine_waits;
   logic started;
 
   assign dispatch_fire  = tb_top.dut.u_core.u_seq.u_dispatch.fire_o;
@@ -56,6 +67,17 @@ module tb_probe #(
   for (genvar e = 0; e < int'(NumEngines); e++) begin : gen_engine_instr
     assign engine_instr_o[e] = tb_top.dut.u_core.u_engines.instr_o[e];
   end
+
+  assign started_o = started;
+  assign core_rst_no = tb_top.dut.u_core.u_engines.rst_ni;
+  assign perf_clear_o = tb_top.dut.u_host.u_chip.chip_out.PERF_CTRL.CLEAR.value;
+  assign engine_queue_o = tb_top.dut.u_core.u_seq.push & tb_top.dut.u_core.u_seq.push_ready;
+  assign engine_take_o = engine_take;
+  assign engine_done_o = engine_done;
+  assign engine_waits_o = engine_waits;
+
+  assign word_taken_o   = tb_top.dut.u_core.u_seq.u_dispatch.entry_valid_i &&
+                          tb_top.dut.u_core.u_seq.u_dispatch.entry_ready_o;
   assign barrier_wait_o =
       tb_top.dut.u_core.u_seq.u_dispatch.entry_valid_i && !tb_top.dut.u_core.instr_o &&
       tb_top.dut.u_core.u_seq.u_dispatch.word.opcode == npu_isa_pkg::OpBarrier;
@@ -97,6 +119,36 @@ module tb_probe #(
   assign taken_instr[npu_isa_pkg::EngSmx]  = tb_top.dut.u_core.smx_cmd.instr;
   assign taken_instr[npu_isa_pkg::EngNrm]  = tb_top.dut.u_core.nrm_cmd.instr;
   assign taken_instr[npu_isa_pkg::EngVec]  = tb_top.dut.u_core.vec_cmd.instr;
+
+  // -----------------------------------------------------------------------------------------------
+  // What STALL counts, at the ports of the engines
+  // -----------------------------------------------------------------------------------------------
+  `define ENGINES tb_top.dut.u_core.u_engines
+  `define GOES(ENGINE, PORT, READY) (ENGINE.PORT.valid && ENGINE.READY)
+  `define REFUSED(ENGINE, PORT, READY) (ENGINE.PORT.valid && !ENGINE.READY)
+  `define LATE(ENGINE) (ENGINE.stream_ready_o && !ENGINE.stream_valid_i)
+  `define ROW_WAITS(ENGINE, LATE) \
+      (`REFUSED(ENGINE, wr_req_o, wr_ready_i) || `REFUSED(ENGINE, rd_req_o, rd_ready_i) || \
+       (LATE && !`GOES(ENGINE, rd_req_o, rd_ready_i)))
+
+  logic gemm_refused, gemm_starves, st_to_memory, st_to_sram;
+  assign gemm_refused = `REFUSED(`ENGINES.u_gemm, wr_req_o, wr_ready_i);
+  assign st_to_memory = `GOES(`ENGINES.u_store, w_o, w_ready_i);
+  assign st_to_sram   = `GOES(`ENGINES.u_store, sram_wr_req_o, sram_wr_ready_i);
+  always_comb begin
+    gemm_starves = `LATE(`ENGINES.u_gemm);
+    for (int unsigned p = 0; p < 4; p++) begin
+      if (`REFUSED(`ENGINES.u_gemm, rd_req_o[p], rd_ready_i[p])) gemm_starves = 1'b1;
+    end
+  end
+
+  assign engine_waits[npu_isa_pkg::EngLd] = !`GOES(`ENGINES.u_load, wr_req_o, wr_ready_i);
+  assign engine_waits[npu_isa_pkg::EngSt] = !st_to_memory && !st_to_sram;
+  assign engine_waits[npu_isa_pkg::EngGemm] =
+      gemm_refused || (gemm_starves && !`ENGINES.u_gemm.u_sums.u_array.act_valid_i);
+  assign engine_waits[npu_isa_pkg::EngSmx] = `ROW_WAITS(`ENGINES.u_softmax, 1'b0);
+  assign engine_waits[npu_isa_pkg::EngNrm] = `ROW_WAITS(`ENGINES.u_nrm, `LATE(`ENGINES.u_nrm));
+  assign engine_waits[npu_isa_pkg::EngVec] = `ROW_WAITS(`ENGINES.u_vec, `LATE(`ENGINES.u_vec));
 
   // -----------------------------------------------------------------------------------------------
   // Logs
@@ -149,7 +201,6 @@ module tb_probe #(
     return StatePipeline;
   endfunction
 
-  `define ENGINES tb_top.dut.u_core.u_engines
   `define DISPATCH tb_top.dut.u_core.u_seq.u_dispatch
 
   function automatic state_e load_state();

@@ -332,6 +332,15 @@ module tb_top #(
   logic barrier_wait;
   logic sync = 1'b0;  // on a rising edge SRAM is copied out and the logs are flushed
 
+  logic started;
+  logic core_rst_n;
+  logic perf_clear;
+  logic word_taken;
+  logic [5:0] engine_queue;
+  logic [5:0] engine_take;
+  logic [5:0] engine_done;
+  logic [5:0] engine_waits;
+
   logic cmd_start;
   logic cmd_ring;
   logic cmd_irq;
@@ -353,10 +362,57 @@ module tb_top #(
     .engine_instr_o   (engine_instr),
     .last_dispatched_o(last_dispatched),
     .barrier_wait_o   (barrier_wait),
+    .started_o        (started),
+    .core_rst_no      (core_rst_n),
+    .perf_clear_o     (perf_clear),
+    .word_taken_o     (word_taken),
+    .engine_queue_o   (engine_queue),
+    .engine_take_o    (engine_take),
+    .engine_done_o    (engine_done),
+    .engine_waits_o   (engine_waits),
     .cmd_start_o      (cmd_start),
     .cmd_ring_o       (cmd_ring),
     .cmd_irq_o        (cmd_irq),
     .cmd_soft_reset_o (cmd_soft_reset)
+  );
+
+  // What the chip's performance counters are held against
+  logic [63:0] perf_cycles;
+  logic [31:0] perf_instrs;
+  logic [31:0] perf_read_beats;
+  logic [31:0] perf_write_beats;
+  logic [31:0] perf_stream_beats;
+  logic [5:0][31:0] perf_busy;
+  logic [5:0][31:0] perf_stall;
+
+  perf_monitor u_perf_monitor (
+    .clk_i         (clk),
+    .rst_ni        (rst_n),
+    .start_i       (started),
+    .soft_reset_i  (cmd_soft_reset),
+    .core_rst_ni   (core_rst_n),
+    .clear_i       (perf_clear),
+    .rvalid_i      (rvalid),
+    .rready_i      (M_AXI_RREADY),
+    .rid_i         (rid),
+    .awvalid_i     (M_AXI_AWVALID),
+    .awready_i     (awready),
+    .awid_i        (M_AXI_AWID),
+    .wvalid_i      (M_AXI_WVALID),
+    .wready_i      (wready),
+    .wlast_i       (M_AXI_WLAST),
+    .word_i        (word_taken),
+    .queue_i       (engine_queue),
+    .take_i        (engine_take),
+    .done_i        (engine_done),
+    .waits_i       (engine_waits),
+    .cycles_o      (perf_cycles),
+    .instrs_o      (perf_instrs),
+    .read_beats_o  (perf_read_beats),
+    .write_beats_o (perf_write_beats),
+    .stream_beats_o(perf_stream_beats),
+    .busy_o        (perf_busy),
+    .stall_o       (perf_stall)
   );
 
   // What the command port's own counters are held against

@@ -51,7 +51,7 @@ async def test_loop_turns(dut: Dut) -> None:
         execution = await bench.execute(program, pos=9, loop_left=turns, kv_cap=CAPACITY)
         finish = execution.finish
         assert finish.error is None, finish.error
-        assert finish.counters.instructions == (turns + 1) * (len(program) - 1) + 1
+        assert finish.counters.instrs == (turns + 1) * (len(program) - 1) + 1
         assert finish.generated.pos == 9 + turns
         assert finish.counters.read_beats <= (turns + 1) * len(program)
 
@@ -66,7 +66,7 @@ async def test_loop_long(dut: Dut) -> None:
             program = [*[Instruction(Opcode.NOP)] * length, loop(0), *words("NOP\nEND")]
             execution = await bench.execute(program, loop_left=5, kv_cap=CAPACITY)
             assert execution.finish.error is None, execution.finish.error
-            assert execution.finish.counters.instructions == 6 * (length + 1) + 2
+            assert execution.finish.counters.instrs == 6 * (length + 1) + 2
 
 
 @cocotb.test

@@ -117,7 +117,7 @@ async def test_machine_nothing_to_do(dut: Dut) -> None:
         program = words("\n".join([*lines, "BARRIER", "END"]))
         execution = await run(bench, program)
         assert execution.finish.error is None, execution.finish.error
-        assert execution.finish.counters.instructions == len(program)
+        assert execution.finish.counters.instrs == len(program)
     # A share that is not there is an error even if nobody wants it.
     program = words(f"{nothing['GEMM']}\nEND")
     execution = await bench.execute(program, bytes(1024))

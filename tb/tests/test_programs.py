@@ -42,7 +42,7 @@ async def test_program_end_only(dut: Dut) -> None:
     bench = await Bench.start(dut)
     for _ in range(3):
         execution = await bench.execute(words("END"))
-        assert execution.finish.counters.instructions == 1
+        assert execution.finish.counters.instrs == 1
 
 
 @cocotb.test

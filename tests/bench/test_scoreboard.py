@@ -37,7 +37,7 @@ def _log(*records: tuple[int, int, int, int]) -> Writes:
 def _model() -> Writes:
     two = np.stack([np.full(16, 7, np.uint8), np.full(16, 8, np.uint8)])
     writes = [SramWrite(0, 0x10, two), SramWrite(3, 0x20, two)]
-    return Writes.of_model(RunResult(None, writes, 4, [], 0))
+    return Writes.of_model(RunResult(None, writes, executed=4, macs=0, races=[], stream_offset=0))
 
 
 GOOD = ((5, 0, 0x10, 7), (6, 0, 0x11, 8), (9, 3, 0x21, 8), (10, 3, 0x20, 7))

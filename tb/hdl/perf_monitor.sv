@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Counts a second time what the chip's performance counters count, by their definitions on the page
+// of registers: beats on the memory bus by their owners, words that the dispatcher takes, commands
+// that enter an engine's queue, leave it and are finished, and what is refused at the engines' ports. The bench holds the
+// registers against these figures after every program; MACS follow from the program instead.
+
+module perf_monitor #(
+  parameter int unsigned NumEngines = 6
+) (
+  input logic clk_i,
+  input logic rst_ni,
+
+  // What begins and ends STATUS.BUSY, and what clears the counters
+  input logic start_i,       // a program starts
+  input logic soft_reset_i,
+  input logic core_rst_ni,   // its one cycle is the last one of a program
+  input logic clear_i,       // PERF_CTRL.CLEAR
+
+  // Memory bus; the top bit of an identifier tells the command port from programs
+  input logic                         rvalid_i,
+  input logic                         rready_i,
+  input logic [tb_pkg::AxiIdBits-1:0] rid_i,
+  input logic                         awvalid_i,
+  input logic                         awready_i,
+  input logic [tb_pkg::AxiIdBits-1:0] awid_i,
+  input logic                         wvalid_i,
+  input logic                         wready_i,
+  input logic                         wlast_i,
+
+  // Instructions
+  input logic                  word_i,   // the dispatcher takes one
+  input logic [NumEngines-1:0] queue_i,  // the engine's queue takes a command
+  input logic [NumEngines-1:0] take_i,   // the engine takes it out of the queue
+  input logic [NumEngines-1:0] done_i,   // the engine has finished one
+  input logic [NumEngines-1:0] waits_i,  // it does what STALL counts, if it has a command
+
+  output logic [          63:0]       cycles_o,
+  output logic [          31:0]       instrs_o,
+  output logic [          31:0]       read_beats_o,
+  output logic [          31:0]       write_beats_o,
+  output logic [          31:0]       stream_beats_o,
+  output logic [NumEngines-1:0][31:0] busy_o,
+  output logic [NumEngines-1:0][31:0] stall_o
+);
+
+  localparam logic [tb_pkg::AxiIdBits-1:0] StreamId = {1'b0, npu_isa_pkg::EngStream};
+
+  logic running_q;  // STATUS.BUSY
+  bit owners[$];  // of the write bursts whose data is not complete: 1 for the command port
+  int unsigned unfinished_q[NumEngines];  // instructions of the engines
+  int unsigned in_hand_q[NumEngines];  // of these, those that are out of the queue
+  logic taken, beat, written;
+
+  assign taken   = awvalid_i && awready_i;
+  assign beat    = rvalid_i && rready_i;
+  assign written = wvalid_i && wready_i;
+
+  always @(posedge clk_i) begin
+    if (running_q) begin
+      cycles_o       <= cycles_o + 64'd1;
+      instrs_o       <= instrs_o + 32'(word_i);
+      read_beats_o   <= read_beats_o + 32'(beat && !rid_i[$high(rid_i)]);
+      stream_beats_o <= stream_beats_o + 32'(beat && rid_i == StreamId);
+      if (written) write_beats_o <= write_beats_o + 32'(!owners[0]);
+      for (int unsigned e = 0; e < NumEngines; e++) begin
+        busy_o[e]  <= busy_o[e] + 32'(core_rst_ni && unfinished_q[e] != 0);
+        stall_o[e] <= stall_o[e] + 32'(core_rst_ni && in_hand_q[e] != 0 && waits_i[e]);
+      end
+    end
+    if (!rst_ni || start_i || clear_i) begin
+      cycles_o       <= '0;
+      instrs_o       <= '0;
+      read_beats_o   <= '0;
+      write_beats_o  <= '0;
+      stream_beats_o <= '0;
+      busy_o         <= '0;
+      stall_o        <= '0;
+    end
+
+    running_q <= running_q ? core_rst_ni : start_i || soft_reset_i;
+    if (written && wlast_i) void'(owners.pop_front());
+    if (taken) owners.push_back(awid_i[$high(awid_i)]);
+    for (int unsigned e = 0; e < NumEngines; e++) begin
+      unfinished_q[e] <= unfinished_q[e] + 32'(queue_i[e]) - 32'(done_i[e]);
+      in_hand_q[e]    <= in_hand_q[e] + 32'(take_i[e]) - 32'(done_i[e]);
+      if (!core_rst_ni) begin
+        unfinished_q[e] <= 0;
+        in_hand_q[e]    <= 0;
+      end
+    end
+    if (!rst_ni) begin
+      running_q <= 1'b0;
+      owners.delete();
+    end
+  end
+
+endmodule

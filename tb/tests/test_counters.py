@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Performance counters where no other test looks: cleared, odd shapes, after a soft reset.
+
+The bench compares the counters with its own figures after every program of every test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import cocotb
+from cocotb.triggers import ClockCycles
+
+from npu.regs.generated import CHIP_FIELDS, ChipReg
+from tb.counters import Counters
+from tb.dut import Dut
+from tb.environment import Bench
+from tb.recovery import command, load_every_engine, next_program_runs, program, wait_idle
+
+SHAPES = ((1, 1, 1), (3, 5, 7), (2, 17, 16), (5, 16, 33), (9, 47, 15), (4, 32, 64))
+"""(M, N, K) beside and on the edges of tiles."""
+FORMS = ("i8", "u8", "i16", "u16")
+
+
+async def _clear(bench: Bench) -> None:
+    await bench.host.write_chip(ChipReg.PERF_CTRL, CHIP_FIELDS["PERF_CTRL_CLEAR"].mask)
+
+
+def _all_zero(counters: Counters) -> bool:
+    return not any(counters.named().values())
+
+
+@cocotb.test
+async def test_counters_macs(dut: Dut) -> None:
+    """MACS is M*N*K, twice that with a 16-bit A; what pads a tile is not counted."""
+    bench = await Bench.start(dut)
+    for m, n, k in SHAPES:
+        for form in FORMS:
+            text = f"GEMM dst=0x8000 src0=0 src1=0x4000 M={m} N={n} K={k} A={form} out=i32\nEND"
+            counters = (await bench.execute(program(text))).finish.counters
+            passes = 2 if "16" in form else 1
+            assert counters.macs == m * n * k * passes, f"{m}x{n}x{k} {form}: {counters.macs}"
+
+
+@cocotb.test
+async def test_counters_clear(dut: Dut) -> None:
+    """CLEAR zeroes all of them, idle or while a program runs, which counts on from there."""
+    bench = await Bench.start(dut)
+    whole = (await next_program_runs(bench)).finish.counters
+    idle = [name for name, value in whole.named().items() if not value]
+    assert not idle, f"nothing counted: {idle}"
+    await ClockCycles(dut.clk, 100)
+    assert await bench.host.counters() == whole, "counters moved after the end"
+    await _clear(bench)
+    assert _all_zero(await bench.host.counters())
+    await bench.host.start_program(load_every_engine(bench))
+    await ClockCycles(dut.clk, whole.cycles // 2)
+    await _clear(bench)
+    await wait_idle(bench)
+    rest = await bench.host.counters()
+    assert 0 < rest.cycles < whole.cycles - whole.cycles // 2, f"{rest.cycles} of {whole.cycles}"
+    assert asdict(await _again(bench)) == asdict(whole), "the next program counts otherwise"
+
+
+async def _again(bench: Bench) -> Counters:
+    return (await next_program_runs(bench)).finish.counters
+
+
+@cocotb.test
+async def test_counters_soft_reset(dut: Dut) -> None:
+    """A soft reset keeps what an abandoned program has counted; its own cycles count, too."""
+    bench = await Bench.start(dut)
+    await bench.host.start_program(load_every_engine(bench))
+    await ClockCycles(dut.clk, 300)
+    await command(bench, "SOFT_RESET")
+    await wait_idle(bench)
+    before = await bench.host.counters()
+    assert before.cycles >= 300, before
+    await command(bench, "SOFT_RESET")
+    await wait_idle(bench)
+    after = await bench.host.counters()
+    assert 0 < after.cycles - before.cycles < 10, f"{before.cycles}, then {after.cycles} cycles"
+    assert after.busy == before.busy, "an idle engine is busy"
