@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares a run of the chip with the instruction-level model, byte for byte.
 
-Every SRAM write is compared with the model's write of the same instruction, so that values which
-later instructions overwrite count too; then the whole SRAM and the whole memory.
+Every SRAM write is compared with the model's write of the same instruction in the same turn of a
+loop, so that values which later instructions or turns overwrite count too; then the whole SRAM and
+the whole memory.
 """
 
 from __future__ import annotations
@@ -29,12 +30,19 @@ class MismatchError(AssertionError):
     """The chip and the model differ."""
 
 
+WORD_BITS, TURN_BITS = 16, 20
+"""Of a key: the word address, and above it how often the instruction wrote that word before."""
+
+
 @dataclass(frozen=True)
 class Writes:
-    """The last write of each instruction to each SRAM word, ordered by instruction and address.
+    """Every write to SRAM, ordered by instruction, turn and address.
+
+    An instruction writes each word of its output once; in a loop, once in every turn. So the n-th
+    write of an instruction to a word belongs to its n-th turn, whatever the order within a turn.
 
     Attributes:
-        keys: (n,) int64, instruction << 16 | word address.
+        keys: (n,) int64, unique: instruction, turn and word address, see `WORD_BITS`.
         data: (n, 16) uint8.
         cycle: (n,) int64, when it happened; -1 in the model.
     """
@@ -43,11 +51,21 @@ class Writes:
     data: npt.NDArray[np.uint8]
     cycle: npt.NDArray[np.int64]
 
+    @property
+    def instrs(self) -> npt.NDArray[np.int64]:
+        """Return the instruction of each write, (n,)."""
+        return self.keys >> (TURN_BITS + WORD_BITS)
+
+    @property
+    def words(self) -> npt.NDArray[np.int64]:
+        """Return the word address of each write, (n,)."""
+        return self.keys & ((1 << WORD_BITS) - 1)
+
     @classmethod
     def of_log(cls, records: Records) -> Writes:
         """From the bench's log of SRAM writes (`tb.logs.SRAM_WRITE`)."""
-        keys = records["instr"].astype(np.int64) << 16 | records["word"].astype(np.int64)
-        return cls._last(keys, records["data"], records["cycle"].astype(np.int64))
+        instrs, words = records["instr"].astype(np.int64), records["word"].astype(np.int64)
+        return cls._in_turns(instrs, words, records["data"], records["cycle"].astype(np.int64))
 
     @classmethod
     def of_model(cls, result: RunResult) -> Writes:
@@ -56,25 +74,28 @@ class Writes:
         if not parts:
             empty = np.zeros(0, np.int64)
             return cls(empty, np.zeros((0, WORD), np.uint8), empty)
-        keys = np.concatenate(
-            [
-                (part.instr << 16) + part.address + np.arange(len(part.data), dtype=np.int64)
-                for part in parts
-            ]
-        )
+        instrs = np.repeat([part.instr for part in parts], [len(part.data) for part in parts])
+        words = np.concatenate([part.address + np.arange(len(part.data)) for part in parts])
         data = np.concatenate([part.data for part in parts])
-        return cls._last(keys, data, np.full(keys.size, -1, np.int64))
+        return cls._in_turns(instrs.astype(np.int64), words, data, np.full(words.size, -1))
 
     @classmethod
-    def _last(
+    def _in_turns(
         cls,
-        keys: npt.NDArray[np.int64],
+        instrs: npt.NDArray[np.int64],
+        words: npt.NDArray[np.int64],
         data: npt.NDArray[np.uint8],
         cycle: npt.NDArray[np.int64],
     ) -> Writes:
-        unique, from_end = np.unique(keys[::-1], return_index=True)
-        at = keys.size - 1 - from_end
-        return cls(unique, data[at], cycle[at])
+        """Order writes that are given in order of time; equal ones are numbered by turns."""
+        keys = instrs << (TURN_BITS + WORD_BITS) | words
+        unique, where, counts = np.unique(keys, return_inverse=True, return_counts=True)
+        if unique.size < keys.size:
+            by_key = np.argsort(where, kind="stable")
+            turns = np.arange(keys.size) - np.repeat(np.cumsum(counts) - counts, counts)
+            keys[by_key] |= turns << WORD_BITS
+        order = np.argsort(keys)
+        return cls(keys[order], data[order], cycle[order])
 
 
 @dataclass(frozen=True)
@@ -126,10 +147,16 @@ def _first_difference(expected: Writes, actual: Writes) -> tuple[int, str] | Non
     return min(found) if found else None
 
 
+def _split(key: int) -> tuple[int, int, int]:
+    """Return instruction, turn and word address of a key."""
+    turn = key >> WORD_BITS & ((1 << TURN_BITS) - 1)
+    return key >> (TURN_BITS + WORD_BITS), turn, key & ((1 << WORD_BITS) - 1)
+
+
 def _explain(
     key: int, how: str, expected: Writes, actual: Writes, name: str, locate: Locate | None
 ) -> str:
-    instr, word = key >> 16, key & 0xFFFF
+    instr, turn, word = _split(key)
     at_expected = np.searchsorted(expected.keys, key)
     at_actual = np.searchsorted(actual.keys, key)
     byte = word * WORD
@@ -149,6 +176,8 @@ def _explain(
             f"at cycle {cycle}, {cycle * CLOCK_NS} ns"
         )
     place = f" {locate(instr, byte)}:" if locate is not None else ""
+    if turn:
+        place = f" turn {turn}:{place}"
     alone = int(np.setxor1d(expected.keys, actual.keys, assume_unique=True).size)
     common, left, right = np.intersect1d(
         expected.keys, actual.keys, assume_unique=True, return_indices=True
@@ -164,7 +193,7 @@ def compare_writes(
     program: Sequence[Instruction],
     locate: Locate | None = None,
 ) -> None:
-    """Compare every SRAM write of every instruction.
+    """Compare every SRAM write of every instruction, in a loop of every turn.
 
     Raises:
         MismatchError: naming the first difference in program order.
@@ -172,7 +201,7 @@ def compare_writes(
     first = _first_difference(expected, actual)
     if first is not None:
         key, how = first
-        name = describe(program, key >> 16)
+        name = describe(program, _split(key)[0])
         raise MismatchError(_explain(key, how, expected, actual, name, locate))
 
 

@@ -30,8 +30,8 @@ def _runs(writes: Writes) -> Iterator[_Write]:
     breaks = np.flatnonzero(np.diff(writes.keys) != 1) + 1
     for part in np.split(np.arange(writes.keys.size), breaks):
         if part.size:
-            key = int(writes.keys[part[0]])
-            yield _Write(key >> 16, key & 0xFFFF, writes.data[part])
+            first = part[0]
+            yield _Write(int(writes.instrs[first]), int(writes.words[first]), writes.data[part])
 
 
 def gather(

@@ -57,6 +57,23 @@ async def test_loop_turns(dut: Dut) -> None:
 
 
 @cocotb.test
+async def test_loop_same_words(dut: Dut) -> None:
+    """Turns that write the same words: each turn's are compared, other ones or the same again."""
+    bench = await Bench.start(dut)
+    body = """
+        VEC op=mul dst=0x1000 src0=0x2000 src1=0x2400 M=3 N=40 sh=4
+        VEC op=add dst=0x3000 src0=0x3000 src1=0x3400 M=3 N=40
+        GEMM dst=0x5000 src0=0x6000 src1=0x7000 M=5 N=20 K=30 q=imm mul=9000 sh=20
+        BARRIER
+    """
+    program = words(f"again:\n{body}\nLOOP to=again\nEND")
+    execution = await bench.execute(program, loop_left=4, kv_cap=CAPACITY)
+    assert execution.finish.error is None, execution.finish.error
+    once = np.unique(execution.writes.words)
+    assert execution.writes.words.size == 5 * once.size, "not every turn's words were compared"
+
+
+@cocotb.test
 async def test_loop_long(dut: Dut) -> None:
     """Bodies around the sizes of burst and queue of the fetch, short ones and long ones."""
     bench = await Bench.start(dut)

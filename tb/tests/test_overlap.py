@@ -129,7 +129,7 @@ async def _in_one_bank(bench: Bench, orders: Sequence[Order]) -> tuple[int, int]
             groups.append(order(random, space or Space(bench.random, words)))
         execution, indices = await _run(bench, groups)
         cycles.append(_occupied(execution, indices))
-        banks = bank_of(execution.writes.keys & 0xFFFF)
+        banks = bank_of(execution.writes.words)
         both = np.stack([execution.writes.cycle, banks])
         assert np.unique(both, axis=1).shape == both.shape, "a bank took two words in one cycle"
     return cycles[0], cycles[1]

@@ -44,8 +44,9 @@ GOOD = ((5, 0, 0x10, 7), (6, 0, 0x11, 8), (9, 3, 0x21, 8), (10, 3, 0x20, 7))
 
 
 def test_equal_logs_pass_in_any_order_within_an_instruction() -> None:
-    """Order within an instruction is the engine's own affair; the last write of a word counts."""
-    compare_writes(_model(), _log((1, 0, 0x10, 99), *GOOD), PROGRAM)
+    """Order within an instruction is the engine's own affair."""
+    compare_writes(_model(), _log(*GOOD), PROGRAM)
+    compare_writes(_model(), _log(*reversed(GOOD)), PROGRAM)
 
 
 def test_wrong_data_is_named_with_instruction_place_and_time() -> None:
@@ -65,6 +66,32 @@ def test_missing_and_unexpected_writes_are_named() -> None:
         compare_writes(_model(), _log(GOOD[0], *GOOD[2:]), PROGRAM)
     with pytest.raises(MismatchError, match=r"instruction 3 .*cp=0x40.*wrote SRAM word 0x220"):
         compare_writes(_model(), _log(*GOOD, (11, 3, 0x22, 0)), PROGRAM)
+
+
+def test_every_write_of_a_word_counts() -> None:
+    """A word that is written again later, by the same instruction, is compared each time."""
+    log = _log((1, 0, 0x10, 99), *GOOD)
+    with pytest.raises(MismatchError, match=r"instruction 0 .*0x100: expected 0x07, actual 0x63"):
+        compare_writes(_model(), log, PROGRAM)
+    log = _log(*GOOD, (11, 0, 0x10, 7))
+    with pytest.raises(MismatchError, match=r"turn 1: wrote SRAM word 0x100, which it must not"):
+        compare_writes(_model(), log, PROGRAM)
+
+
+def _turns(*fills: int) -> list[SramWrite]:
+    return [SramWrite(0, 0x10, np.full((2, 16), fill, np.uint8)) for fill in fills]
+
+
+def test_every_turn_of_a_loop_counts() -> None:
+    """A wrong word of an earlier turn is named, although the next turn writes it right."""
+    result = RunResult(None, _turns(1, 2, 3), executed=9, macs=0, races=[], stream_offset=0)
+    good = [(turn, 0, 0x10 + word, turn) for turn in (1, 2, 3) for word in (1, 0)]
+    compare_writes(Writes.of_model(result), _log(*good), PROGRAM)
+    wrong = [*good[:3], (2, 0, 0x10, 9), *good[4:]]
+    with pytest.raises(MismatchError, match=r"instruction 0 .* turn 1: SRAM byte 0x100: expected"):
+        compare_writes(Writes.of_model(result), _log(*wrong), PROGRAM)
+    with pytest.raises(MismatchError, match=r"instruction 0 .* turn 2: never wrote SRAM word"):
+        compare_writes(Writes.of_model(result), _log(*good[:-1]), PROGRAM)
 
 
 def test_a_write_of_another_instruction_is_noticed() -> None:
