@@ -4,6 +4,7 @@
 SIM ?= verilator
 TESTCASE ?=
 BLOCKS ?=
+RAISE ?=
 SEED ?= 1
 SEEDS ?= 1
 FULL ?=
@@ -56,9 +57,9 @@ bench: ## run the benchmarks: table, bench.json, roofline, timelines in build/re
 	@$(PYTHON) tb/bootstrap.py bench
 	@$(CLI) bench -j $(JOBS)
 
-bench-docs: ## put the figures of the last bench run into docs/performance.md
+bench-docs: ## put the last bench run into docs/performance.md and lower the bars (RAISE=names)
 	@$(PYTHON) tb/bootstrap.py bench
-	@$(CLI) bench-docs
+	@$(CLI) bench-docs --raise "$(RAISE)"
 
 oracles: ## run the checks against PyTorch and transformers (installs PyTorch)
 	@$(PYTHON) tb/bootstrap.py oracles

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a benchmark is: its work, what of it is timed, and its bar."""
+"""What a benchmark is: its work, and what of it is timed."""
 
 from __future__ import annotations
 
@@ -30,37 +30,6 @@ class Interval(Enum):
 
 
 @dataclass(frozen=True)
-class Bar:
-    """What a figure must reach.
-
-    Attributes:
-        limit: the figure itself may be equal.
-        least: True if the figure must not be smaller, False if it must not be larger.
-        cycles: True if the figure is the number of cycles, False if it is the ratio.
-        over: name of a benchmark: the figure is how many cycles more this one takes than that, or
-            their ratio.
-    """
-
-    limit: float
-    least: bool = False
-    cycles: bool = False
-    over: str | None = None
-
-    def met(self, ratio: float, cycles: int, others: Mapping[str, int]) -> bool:
-        """Whether a benchmark with these results is good enough; `others` are cycles by name."""
-        value: float = cycles if self.cycles else ratio
-        if self.over is not None:
-            value = cycles - others[self.over] if self.cycles else cycles / others[self.over]
-        return value >= self.limit if self.least else value <= self.limit
-
-    def __str__(self) -> str:
-        """As in a table: `<= 1.03`, `<= 5,000 cycles`, `<= +400 cycles`, `<= x 1.02`."""
-        sign = "" if self.over is None else "+" if self.cycles else "x "
-        unit = " cycles" if self.cycles else ""
-        return f"{'>=' if self.least else '<='} {sign}{self.limit:,}{unit}"
-
-
-@dataclass(frozen=True)
 class Case:
     """One benchmark.
 
@@ -70,10 +39,9 @@ class Case:
         work: what must be done within the timed interval.
         load: makes programs and data; None for a benchmark of the command port.
         counted: multiplications that the chip counts, if they are not those of `work`: it counts
-            both passes of a 16-bit operand, and what a whole tile of keys brings.
+            both passes of a 16-bit operand, and all keys of a GEMM, also those that no row sees.
         interval: what is timed.
         opcode: of the timed instruction where the interval is not the whole program.
-        bar: None for figures that are only shown.
         share: the ratio is ideal / cycles, the share of the bus, and not cycles / ideal.
         knobs: the memory.
         limit: cycles that it may take at all.
@@ -87,7 +55,6 @@ class Case:
     parameters: Mapping[str, int]
     work: Work
     load: Callable[[np.random.Generator], Load] | None = None
-    bar: Bar | None = None
     share: bool = False
     interval: Interval = Interval.PROGRAM
     opcode: Opcode = Opcode.END

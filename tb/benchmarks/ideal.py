@@ -7,7 +7,7 @@ are weights without padding, 8 bytes per output channel, 4 per norm channel, tab
 the stream's format, input and output; never microcode. Nothing here comes from a run.
 
 Of a whole model the K/V cache counts where it lies in memory: the positions that are looked at are
-read, the new ones written. Attention counts the full square of rows and keys, and P.V once.
+read, the new ones written. Of attention a row's visible keys count, in scores and P.V once each.
 """
 
 from __future__ import annotations
@@ -92,21 +92,27 @@ def norm(n: int) -> Work:
     return transfer(NORM_CHANNEL_BYTES * n)
 
 
+def visible_keys(rows: int, past: int, window: int = 0) -> int:
+    """Keys that `rows` positions behind `past` ones see, summed over the rows.
+
+    A position sees itself and those before it, with a `window` above 0 the last `window` of them.
+    """
+    seen = (position + 1 for position in range(past, past + rows))
+    return sum(min(keys, window) if window else keys for keys in seen)
+
+
 def block(rows: int, hidden: int, heads: int, ffn: int) -> Work:
     """One GPT-2 block on positions 0 to rows-1, int16 residuals in and out."""
-    head_dim = hidden // heads
     work = transfer(2 * rows * hidden, 2 * rows * hidden) + norm(hidden) + norm(hidden)
     work += linear(rows, 3 * hidden, hidden) + linear(rows, hidden, hidden)
     work += linear(rows, ffn, hidden, table=True) + linear(rows, hidden, ffn)
-    for _ in range(heads):
-        work += multiply(rows, rows, head_dim) + multiply(rows, head_dim, rows, wide=True)
-    return work
+    return work + Work(2 * visible_keys(rows, 0) * hidden)
 
 
 def attention(shape: Shape, rows: int, past: int) -> Work:
     """Scores and context of `rows` positions that follow `past` ones, K and V in SRAM."""
-    seen = min(past, shape.window - 1) if shape.window else past
-    return multiply(2 * rows, shape.heads * shape.head_dim, seen + rows)
+    keys = visible_keys(rows, past, shape.window)
+    return Work(2 * keys * shape.heads * shape.head_dim)
 
 
 def layer(shape: Shape, rows: int, past: int, *, in_memory: bool) -> Work:

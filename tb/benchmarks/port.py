@@ -14,7 +14,7 @@ import numpy as np
 from npu.asm import assemble
 from npu.regs import CmdOp
 from tb import logs
-from tb.benchmarks.case import Bar, Case, Interval
+from tb.benchmarks.case import Case, Interval
 from tb.benchmarks.ideal import Work
 from tb.command.session import Session
 from tb.command.words import SCALARS, Descriptor, Tile, launch
@@ -91,7 +91,7 @@ async def _programs(session: Session) -> None:
 
 
 def port_cases() -> Iterator[Case]:
-    """Yield the benchmarks of the command port; the bars are cycles."""
+    """Yield the benchmarks of the command port."""
     m, n, k = SHAPE
     elements = m * n * -(-k // LANES)
 
@@ -101,7 +101,6 @@ def port_cases() -> Iterator[Case]:
         work: Work,
         drive: Drive,
         interval: Interval,
-        limit: int,
     ) -> Case:
         return Case(
             name,
@@ -109,12 +108,11 @@ def port_cases() -> Iterator[Case]:
             work,
             drive=drive,
             interval=interval,
-            bar=Bar(limit, cycles=True),
             pictured=False,
         )
 
     yield case(
-        "cmd_scalar", {"operations": len(SCALARS)}, Work(cycles=1), _scalars, Interval.OPERATION, 3
+        "cmd_scalar", {"operations": len(SCALARS)}, Work(cycles=1), _scalars, Interval.OPERATION
     )
     yield case(
         "desc_scalar_7",
@@ -122,7 +120,6 @@ def port_cases() -> Iterator[Case]:
         Work(read_bytes=16 * COUNT),
         _descriptors,
         Interval.OPERATION,
-        14 * COUNT,
     )
     yield case(
         "cmd_gemm_2x3x7",
@@ -130,6 +127,5 @@ def port_cases() -> Iterator[Case]:
         Work(macs=m * n * k, cycles=elements),
         _tile,
         Interval.OPERATION,
-        16,
     )
-    yield case("ucode_launch", {"programs": 2}, Work(cycles=1), _programs, Interval.LAUNCH, 60)
+    yield case("ucode_launch", {"programs": 2}, Work(cycles=1), _programs, Interval.LAUNCH)

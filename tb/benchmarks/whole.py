@@ -11,7 +11,7 @@ import numpy as np
 from npu.compiler.shape import Shape
 from npu.isa import Opcode
 from tb.benchmarks import ideal, models
-from tb.benchmarks.case import Bar, Case, Interval
+from tb.benchmarks.case import Case, Interval
 from tb.benchmarks.ideal import Work
 from tb.benchmarks.load import Load
 from tb.knobs import Knobs
@@ -23,7 +23,7 @@ PICTURED = ("gpt2", 64)
 LOOP_FROM, TURNS = 60, 8
 """The first turn, which is not timed, and the turns that are."""
 SMALL_MEMORY = 256 << 20
-SMALL_POSITIONS = {100: 1.015, 1000: 1.02}
+SMALL_POSITIONS = (100, 1000)
 SMALL_ROWS, SMALL_CHUNK = 128, 48
 """Rows of the prompt, and how many of them have room in SRAM at a time."""
 SLOW_LATENCY = 200
@@ -73,7 +73,6 @@ def _step_case(family: str, pos: int, latency: int = 40, *, traced: bool = False
         {"position": pos, "latency": latency},
         ideal.forward(shape, 1, pos, in_memory=False),
         partial(_step, family, pos, 1),
-        Bar(400, cycles=True, over=name) if slow else Bar(1.04),
         knobs=_memory(latency),
         traced=traced,
         pictured=(family, pos) == PICTURED and not slow,
@@ -91,7 +90,6 @@ def _loop_case(family: str, latency: int = 40, *, traced: bool = False) -> Case:
         {"position": LOOP_FROM + 1, "turns": TURNS, "latency": latency},
         _passes(shape, steps[1:]),
         partial(_step, family, LOOP_FROM, 1 + TURNS),
-        Bar(1.02, over=name) if slow else Bar(1.02),
         interval=Interval.TURNS,
         opcode=Opcode.ARGMAX,
         knobs=_memory(latency),
@@ -101,7 +99,7 @@ def _loop_case(family: str, latency: int = 40, *, traced: bool = False) -> Case:
     )
 
 
-def _job_case(name: str, limit: int, *, cached: bool) -> Case:
+def _job_case(name: str, *, cached: bool) -> Case:
     shape = models.tiny_shape("gpt2")
     prompt, tokens = models.PROMPT, models.TOKENS
     if cached:
@@ -113,7 +111,6 @@ def _job_case(name: str, limit: int, *, cached: bool) -> Case:
         {"prompt": prompt, "tokens": tokens, "latency": 40},
         _passes(shape, passes),
         partial(models.job, cached=cached),
-        Bar(limit, cycles=True),
         pictured=not cached,
         counted=_counted(shape, passes),
     )
@@ -127,14 +124,13 @@ def _small_dimensions(shape: Shape) -> Mapping[str, int]:
     return {"hidden": shape.hidden, "layers": shape.layers, "heads": shape.heads, "latency": 40}
 
 
-def _small_case(pos: int, limit: float) -> Case:
+def _small_case(pos: int) -> Case:
     shape = models.small_shape()
     return Case(
         f"small_decode_{pos}",
         {"position": pos, **_small_dimensions(shape)},
         ideal.forward(shape, 1, pos, in_memory=True),
         partial(_small_step, pos),
-        Bar(limit),
         pictured=pos == max(SMALL_POSITIONS),
         limit=20_000_000,
         counted=counted(shape, 1, pos),
@@ -161,7 +157,6 @@ def _small_prompt_case() -> Case:
         {"rows": SMALL_ROWS, "chunk": SMALL_CHUNK, **_small_dimensions(shape)},
         ideal.layer(shape, SMALL_ROWS, 0, in_memory=True),
         _small_prompt,
-        Bar(1.05),
         limit=10_000_000,
         counted=linear + seen,
         memory_bytes=SMALL_MEMORY,
@@ -170,8 +165,8 @@ def _small_prompt_case() -> Case:
 
 def whole_cases() -> Iterator[Case]:
     """Yield all of them."""
-    yield _job_case("tiny_job_cached", 160_000, cached=True)
-    yield _job_case("tiny_job_recompute", 175_000, cached=False)
+    yield _job_case("tiny_job_cached", cached=True)
+    yield _job_case("tiny_job_recompute", cached=False)
     for family in FAMILIES:
         for pos in POSITIONS:
             yield _step_case(family, pos, traced=(family, pos) == PICTURED)
@@ -179,6 +174,6 @@ def whole_cases() -> Iterator[Case]:
     for family in ("gpt2", "llama"):
         yield _step_case(family, 64, SLOW_LATENCY)
         yield _loop_case(family, SLOW_LATENCY)
-    for pos, limit in SMALL_POSITIONS.items():
-        yield _small_case(pos, limit)
+    for pos in SMALL_POSITIONS:
+        yield _small_case(pos)
     yield _small_prompt_case()

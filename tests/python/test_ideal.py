@@ -44,7 +44,8 @@ def test_larger_of_array_and_bus(work: Work, cycles: int, bound: str) -> None:
             (12 * (7_139_584 + 153_600) + 3_072 + 38_999_432 + 3_072) // 16 + 1,
             "bus",
         ),
-        ("small_prefill_128", 128 * (7_077_888 + 2 * 128 * 768) // 256, "mac"),
+        ("small_prefill_128", (128 * 7_077_888 + 2 * 768 * 128 * 129 // 2) // 256, "mac"),
+        ("block_s128", (128 * 49_152 + 2 * 64 * 128 * 129 // 2) // 256, "mac"),
     ],
 )
 def test_benchmarks(name: str, cycles: int, bound: str) -> None:
@@ -83,11 +84,22 @@ def test_sizes_of_a_decode_step_in_memory() -> None:
     assert at.write_bytes == later.write_bytes == 12 * 2 * 768 + 4
 
 
+def test_visible_keys() -> None:
+    """A row sees itself and what is before it, as far as the window reaches."""
+    assert ideal.visible_keys(4, 0) == 1 + 2 + 3 + 4
+    assert ideal.visible_keys(2, 5) == 6 + 7
+    assert ideal.visible_keys(4, 0, window=3) == 1 + 2 + 3 + 3
+    assert ideal.visible_keys(1, 100, window=32) == 32
+    shape = models.tiny_shape("mistral")  # 64 wide, a window of 32
+    assert ideal.attention(shape, 2, 30).macs == 2 * 64 * (31 + 32)
+
+
 def test_counted_multiplications() -> None:
     """The chip counts 16-bit numerators twice and keys from a tile boundary on."""
     shape = models.tiny_shape("mistral")  # a window of 32
     assert whole.attention_macs(shape, 1, 64) == 4 * 3 * 64 * (65 - 32)
     assert whole.counted(shape, 1, 64) == 4 * (36_864 + 3 * 64 * 33) + 64 * 256
+    assert cases.CASES["block_s16"].counted == 16 * 49_152 + 3 * 64 * 16 * 16
 
 
 def test_wide_operands_count_twice() -> None:
