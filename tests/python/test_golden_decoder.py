@@ -161,12 +161,15 @@ def test_the_network_is_near_the_real_one(name: str, length: int) -> None:
     streams, logits = golden_float.forward(model, ids)
     residual = model.scales["residual"]
     limit = 0.15
-    for layer, (integer, real) in enumerate(zip(trace.residuals, streams, strict=True)):
+    for layer, (integer, real) in enumerate(
+        zip(decoder.residuals(model, ids), streams, strict=True)
+    ):
         error = np.sqrt(np.mean((integer * residual - real) ** 2)) / real.std()
         assert error < (limit if layer else 1e-9), (layer, error)
         assert layer == 0 or not np.array_equal(integer, trace.residuals[layer - 1])
     real = logits / model.scales["logits"]
     assert np.sqrt(np.mean((trace.logits - real) ** 2)) / real.std() < limit + 0.02
+    assert np.array_equal(trace.logits, decoder.forward_rows(model, np.array([ids]))[0])
     assert np.array_equal(trace.logits, decoder.forward(model, ids))
     assert trace.logits.dtype == np.int16
 

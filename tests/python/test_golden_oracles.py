@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every golden operation has an oracle outside of golden, and a test that holds them together.
+
+An operation is a public function of the integer references (`golden/*.py`), an opcode or vector
+operation of the instruction-level model, or an operation of the command port. A new one fails here
+until the table names its oracle, and the test in which the two meet.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from npu.isa import Opcode, VecOp
+from npu.regs import CmdOp
+from tests.python import sources
+from tests.python.sources import ROOT
+
+OUTSIDE = {
+    "integers": "exact Python integers, by the formulas of the specification",
+    "fractions": "exact fractions",
+    "math": "Python's math in float64",
+    "numpy": "numpy, in int64 or float64",
+    "ml_dtypes": "number formats of ml_dtypes",
+    "torch": "PyTorch in float64",
+    "transformers": "decoders of transformers in float64",
+}
+"""Oracles that golden has no part in; each but the first is the package that its test must use."""
+NO_OPERATIONS = {"golden.contribution": "judges data, and computes nothing that a chip does"}
+"""Modules of golden/*.py without an operation, and why."""
+ORACLES = {
+    ("fractions", "test_golden_fixed::test_rs_is_exhaustively_round_half_up"): "golden.fixed.rs",
+    ("integers", "test_golden_fixed::test_sat"): (
+        "golden.fixed.limits golden.fixed.sat golden.fixed.sat8 golden.fixed.sat16"
+    ),
+    ("integers", "test_golden_fixed::test_msb_is_floor_log2"): "golden.fixed.msb",
+    ("integers", "test_golden_fixed::test_multiply_is_exact_or_raises"): "golden.fixed.multiply",
+    ("integers", "test_golden_fixed::test_as_int64_refuses_what_does_not_fit"): (
+        "golden.fixed.as_int64"
+    ),
+    ("integers", "test_golden_fixed::test_wrap32"): "golden.fixed.wrap32",
+    ("math", "test_golden_gelu::test_gelu_by_integrating_the_normal_density"): "golden.gelu.gelu",
+    ("math", "test_golden_gelu::test_every_entry_against_erf"): "golden.gelu.gelu_table",
+    ("integers", "test_golden_gelu::test_the_table_is_indexed_by_the_bit_pattern"): (
+        "golden.gelu.apply_table"
+    ),
+    ("integers", "test_golden_gemm::test_sums_are_exact"): (
+        "golden.gemm.accumulate golden.gemm.combined"
+    ),
+    ("fractions", "test_golden_gemm::test_requantised_results"): (
+        "golden.gemm.gemm golden.gemm.postprocess golden.gemm.per_tensor golden.gemm.per_channel"
+    ),
+    ("numpy", "test_golden_gemm::test_row_factors_divide_by_the_sum"): "golden.gemm.per_row",
+    ("integers", "test_golden_gemm::test_argmax_over_pieces"): "golden.gemm.running_argmax",
+    ("math", "test_golden_layernorm::test_inverse_sqrt_over_every_value"): (
+        "golden.layernorm.inverse_sqrt"
+    ),
+    ("math", "test_golden_layernorm::test_rows_against_float64"): (
+        "golden.layernorm.normalized golden.layernorm.scaled golden.layernorm.norm8"
+        " golden.layernorm.norm16 golden.layernorm.output_bound"
+    ),
+    ("fractions", "test_golden_requantize::test_requantize_is_one_rounding_and_one_saturation"): (
+        "golden.requantize.requantize"
+    ),
+    ("integers", "test_golden_requantize::test_requantize_widths"): (
+        "golden.requantize.requantize8 golden.requantize.requantize16"
+    ),
+    ("math", "test_golden_requantize::test_factor_is_normalised_and_near"): (
+        "golden.requantize.factor"
+    ),
+    ("integers", "test_golden_rope::test_full_range_tables_by_the_formula"): "golden.rope.rotate",
+    ("numpy", "test_golden_softmax::test_numerator_over_every_distance"): (
+        "golden.softmax.numerator"
+    ),
+    ("numpy", "test_golden_softmax::test_reciprocal_over_every_sum"): "golden.softmax.reciprocal",
+    ("integers", "test_golden_softmax::test_visible_in_a_window"): "golden.softmax.visible",
+    ("numpy", "test_golden_softmax::test_rows_against_float64"): (
+        "golden.softmax.numerators8 golden.softmax.numerators16"
+    ),
+    ("numpy", "test_golden_softmax::test_probabilities_against_float64"): (
+        "golden.softmax.probabilities golden.softmax.probability_bound"
+    ),
+    ("fractions", "test_golden_tables::test_exp_table_is_the_nearest_integer"): (
+        "golden.tables.exp_table"
+    ),
+    ("fractions", "test_golden_tables::test_reciprocal_table_is_the_nearest_integer"): (
+        "golden.tables.reciprocal_table"
+    ),
+    ("fractions", "test_golden_tables::test_rsqrt_table_is_the_nearest_integer"): (
+        "golden.tables.rsqrt_table"
+    ),
+    ("integers", "test_golden_vec::test_add_and_sub_saturate"): "golden.vec.add golden.vec.sub",
+    ("fractions", "test_golden_vec::test_mul"): "golden.vec.mul",
+    ("fractions", "test_golden_vec::test_scale_shift"): "golden.vec.scale_shift",
+    ("integers", "test_golden_vec::test_clamp_relu_copy"): (
+        "golden.vec.clamp golden.vec.relu golden.vec.copy"
+    ),
+    ("numpy", "test_golden_decoder::test_every_stage_against_float64"): (
+        "golden.decoder.block golden.decoder.product golden.decoder.norm golden.decoder.linear8"
+        " golden.decoder.linear16 golden.decoder.residual_add golden.decoder.gated"
+        " golden.decoder.split_heads golden.decoder.rotated golden.decoder.attention_scores"
+        " golden.decoder.attention_weights golden.decoder.attention_context"
+    ),
+    ("numpy", "test_golden_decoder::test_embedding"): "golden.decoder.embed",
+    ("transformers", "oracles/test_golden_torch::test_whole_network"): (
+        "golden.decoder.run golden.decoder.forward_trace"
+    ),
+    ("numpy", "test_golden_decoder::test_the_network_is_near_the_real_one"): (
+        "golden.decoder.forward golden.decoder.forward_rows golden.decoder.residuals"
+    ),
+    ("numpy", "test_golden_session::test_lowest_token_of_equals"): "golden.session.greedy",
+    ("numpy", "test_golden_session::test_generation"): "golden.session.generate",
+    ("numpy", "test_golden_machine::test_dma_load"): "npu.isa.Opcode.DMA_LOAD",
+    ("numpy", "test_golden_machine::test_dma_store"): "npu.isa.Opcode.DMA_STORE",
+    ("numpy", "test_golden_machine_formulas::test_gemm"): "npu.isa.Opcode.GEMM",
+    ("numpy", "test_golden_machine_formulas::test_vec"): (
+        "npu.isa.Opcode.VEC npu.isa.VecOp.ADD npu.isa.VecOp.SUB npu.isa.VecOp.MUL"
+        " npu.isa.VecOp.SCALE_SHIFT npu.isa.VecOp.CLAMP npu.isa.VecOp.RELU npu.isa.VecOp.COPY2D"
+    ),
+    ("numpy", "test_golden_machine::test_table_lookup_in_place"): (
+        "npu.isa.VecOp.TABLE npu.isa.Opcode.GELU npu.isa.Opcode.SILU"
+    ),
+    ("numpy", "test_golden_machine_formulas::test_softmax"): "npu.isa.Opcode.SOFTMAX",
+    ("numpy", "test_golden_machine_formulas::test_norm"): (
+        "npu.isa.Opcode.LAYERNORM npu.isa.Opcode.RMSNORM"
+    ),
+    ("numpy", "test_golden_machine_formulas::test_rope"): "npu.isa.Opcode.ROPE",
+    ("numpy", "test_golden_machine_kv::test_append_places_every_byte"): "npu.isa.Opcode.KV_APPEND",
+    ("numpy", "test_golden_machine_kv::test_read_copies_rows_of_positions"): (
+        "npu.isa.Opcode.KV_READ"
+    ),
+    ("numpy", "test_golden_machine_loop::test_embed"): "npu.isa.Opcode.EMBED",
+    ("numpy", "test_golden_machine_loop::test_a_loop_goes_round_and_counts"): (
+        "npu.isa.Opcode.ARGMAX npu.isa.Opcode.LOOP"
+    ),
+    ("numpy", "test_golden_machine_control::test_bases_and_set"): "npu.isa.Opcode.SET",
+    ("integers", "test_golden_machine_control::test_ends"): "npu.isa.Opcode.END npu.isa.Opcode.NOP",
+    ("numpy", "test_golden_machine_control::test_a_prefix_serves_one_instruction"): (
+        "npu.isa.Opcode.PFX"
+    ),
+    ("integers", "test_golden_machine_races::test_a_barrier_leaves_the_youngest_n_open"): (
+        "npu.isa.Opcode.BARRIER"
+    ),
+    ("numpy", "test_golden_command_scalar::test_words"): (
+        "npu.regs.CmdOp.ADD npu.regs.CmdOp.SUB npu.regs.CmdOp.MUL_LO npu.regs.CmdOp.MAC_S16"
+        " npu.regs.CmdOp.DOT4_S8 npu.regs.CmdOp.MAX_U32 npu.regs.CmdOp.MIN_U32"
+        " npu.regs.CmdOp.DOT8_S4 npu.regs.CmdOp.RELU4_S8 npu.regs.CmdOp.DOT16_S2"
+    ),
+    ("ml_dtypes", "test_golden_command_scalar::test_fp8_sums"): "npu.regs.CmdOp.DOT4_FP8_E4M3",
+    ("math", "test_golden_command_scalar::test_exp2"): "npu.regs.CmdOp.EXP2_NEG_Q0_8",
+    ("numpy", "test_golden_command_scalar::test_sparse_metadata"): "npu.regs.CmdOp.SDOT4_S4_2_4",
+    ("numpy", "test_golden_command_tiles::test_gemm"): (
+        "npu.regs.CmdOp.GEMM_S8 npu.regs.CmdOp.GEMM_S4"
+    ),
+    ("numpy", "test_golden_command_tiles::test_vrelu"): "npu.regs.CmdOp.VRELU_S8",
+}
+"""Operations, separated by spaces, by their oracle and the test below tests/python/ (or tests/)."""
+
+
+def _table() -> dict[str, tuple[str, str]]:
+    """Return oracle and full name of the test of each operation."""
+    table = {}
+    for (by, test), operations in ORACLES.items():
+        place = test if "/" in test else f"python/{test}"
+        for operation in operations.split():
+            assert operation not in table, f"{operation} stands in the table twice"
+            table[operation] = (by, f"tests.{place.replace('/', '.').replace('::', '.')}")
+    return table
+
+
+TABLE = _table()
+
+
+def _operations() -> set[str]:
+    """Find all operations."""
+    modules = {f"golden.{path.stem}" for path in (ROOT / "golden").glob("[a-z]*.py")}
+    found = {name for module in modules - NO_OPERATIONS.keys() for name in sources.public(module)}
+    for enum, home in ((Opcode, "npu.isa"), (VecOp, "npu.isa"), (CmdOp, "npu.regs")):
+        found |= {f"{home}.{enum.__name__}.{member.name}" for member in enum}
+    return found
+
+
+def test_every_operation_names_its_oracle() -> None:
+    """The table has each operation once, and nothing else."""
+    found = _operations()
+    assert not found - TABLE.keys(), f"without an oracle: {sorted(found - TABLE.keys())}"
+    assert not TABLE.keys() - found, f"no operations: {sorted(TABLE.keys() - found)}"
+
+
+@pytest.mark.parametrize("operation", TABLE)
+def test_operation_meets_its_oracle(operation: str) -> None:
+    """The named test is there, and uses both the operation and the oracle.
+
+    Of an instruction or an operation of the command port it must not ask golden's functions.
+    """
+    by, test = TABLE[operation]
+    inside = operation.rpartition(".")[0]
+    used = sources.used_by(test, inside)
+    assert operation in used, f"{test} does not use {operation}"
+    assert by in OUTSIDE, f"given {by}, allowed {', '.join(OUTSIDE)}"
+    others = {name for name in used & TABLE.keys() if name.startswith("golden.")}
+    assert operation.startswith("golden.") or not others, f"{test} asks golden: {others}"
+    packages = {name.partition(".")[0] for name in used}
+    assert by == "integers" or by in packages, f"{test} does not use {by}"
+
+
+def test_what_a_test_uses() -> None:
+    """A helper of a test counts as the test does; what golden calls elsewhere does not."""
+    used = sources.used_by("tests.python.test_golden_vec.test_mul", "golden.vec")
+    assert {"golden.vec.mul", "fractions.Fraction"} <= used
+    assert "golden.vec.add" not in used
+    with pytest.raises(LookupError, match=r"test_golden_vec\.test_gone"):
+        sources.used_by("tests.python.test_golden_vec.test_gone", "golden.vec")
