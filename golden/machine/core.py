@@ -79,6 +79,7 @@ class _Run:
         self.start = start
         self.registers = Registers.at_start(start, config)
         self.writes: list[SramWrite] = []
+        self.dispatched: list[tuple[int, Operation]] = []
         self.executed = 0
         self.macs = 0
         self.index = 0
@@ -110,6 +111,7 @@ class _Run:
             token=registers[SetReg.TOKEN],
             out_count=registers[SetReg.OUTCNT],
             pos=registers[SetReg.POS],
+            dispatched=self.dispatched,
         )
 
     def _fetch(self) -> Instruction:
@@ -129,18 +131,18 @@ class _Run:
             self.index += 1
             word = self._fetch()
         operation = decode_word(word, prefix, self.config, self.registers)
-        self._dispatch(operation)
+        self.dispatched.append((self.index, self._dispatch(operation)))
         self.executed += 1
         self.index += 1
         if isinstance(operation, Loop) and operation.target is not None:
             self.index = operation.target
         return isinstance(operation, End)
 
-    def _dispatch(self, operation: Operation) -> None:
-        """Carry out a decoded operation."""
+    def _dispatch(self, operation: Operation) -> Operation:
+        """Carry out a decoded operation; return it with everything known that it touches."""
         match operation:
             case Nop() | End():
-                return
+                pass
             case Barrier():
                 if self.detector is not None:
                     self.detector.barrier(operation)
@@ -152,7 +154,8 @@ class _Run:
             case Dropped():
                 self._take(operation.share)
             case _:
-                self._engine(operation)
+                return self._engine(operation)
+        return operation
 
     def _turn(self) -> None:
         """Count a turn of a loop."""
@@ -160,7 +163,7 @@ class _Run:
         self.registers.set(SetReg.POS, 1, add=True)
         self.registers.set(SetReg.STREAM, 0)
 
-    def _engine(self, operation: EngineOperation) -> None:
+    def _engine(self, operation: EngineOperation) -> EngineOperation:
         """Take the share, execute, log the written words and look for races."""
         share = self._take(operation.share)
         if isinstance(operation, Gemm):
@@ -177,6 +180,7 @@ class _Run:
         self._log(operation)
         if self.detector is not None:
             self.detector.add(self.index, operation)
+        return operation
 
     def _take(self, size: int) -> Bytes:
         """Return the next `size` bytes of the stream, which are known to exist; not a copy.

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from npu.isa import Engine, ErrorCode
+
+if TYPE_CHECKING:
+    from golden.machine.decode import Operation
 
 WORD = 16
 """Bytes of an SRAM, memory or instruction word."""
@@ -194,6 +198,7 @@ class RunResult:
         races: see `Race`; empty when the detector is off.
         stream_offset: where the next share would be taken.
         token, out_count, pos: TOKEN, OUTCNT and POS at the end.
+        dispatched: index and decoded operation of every dispatched word, in order.
 
     """
 
@@ -206,6 +211,7 @@ class RunResult:
     token: int = 0
     out_count: int = 0
     pos: int = 0
+    dispatched: list[tuple[int, Operation]] = field(default_factory=list)
 
 
 class ProgramError(Exception):

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from npu.isa import OPCODES, PREFIX_FIELDS, Engine, Instruction, Opcode
 from npu.isa.legality import check
 from tb.environment import INPUT, PROGRAM, Bench, Execution
+from tb.memory import Memory
 from tb.stimulus.space import WORD, NoRoomError, Place, Space, up
 
 LARGEST_LOAD = 32 * 1024
@@ -88,8 +89,8 @@ def size(random: np.random.Generator, most: int) -> int:
     return min(max(value, 1), most)
 
 
-def _loads(
-    fills: Sequence[tuple[int, bytes]], bench: Bench, at: int
+def loads(
+    fills: Sequence[tuple[int, bytes]], memory: Memory, at: int
 ) -> tuple[list[Instruction], int]:
     """Stage fills in memory from `at` and return the loads that bring them to SRAM, and the end."""
     merged: list[tuple[int, bytearray]] = []
@@ -104,7 +105,7 @@ def _loads(
     for address, joined in merged:
         for start in range(0, len(joined), LARGEST_LOAD):
             data = bytes(joined[start : start + LARGEST_LOAD])
-            bench.memory.stage(at, data)
+            memory.stage(at, data)
             offset = at - INPUT
             words += instruction(
                 Opcode.DMA_LOAD,
@@ -148,11 +149,11 @@ def join(bench: Bench, groups: Iterable[Sequence[Case]]) -> tuple[list[Instructi
     stream = b""
     at = INPUT
     for cases in groups:
-        loads, at = _loads([fill for case in cases for fill in case.fills], bench, at)
+        filling, at = loads([fill for case in cases for fill in case.fills], bench.memory, at)
         if at > PROGRAM:
             raise ValueError(f"the cases need memory past {PROGRAM:#x} for fills")
-        program += loads
-        if loads:
+        program += filling
+        if filling:
             program.append(Instruction(Opcode.BARRIER, m=1 << Engine.LD))
         for case in cases:
             check_legal(case.words)

@@ -49,13 +49,24 @@ def _transfer(random: np.random.Generator) -> Extent:
     return (1, size(random, 9000)) if random.random() < 0.1 else _extent(random, 40, 300)
 
 
-def dma_load(random: np.random.Generator, space: Space, extent: Extent | None = None) -> Case:
-    """Return a random DMA_LOAD from the random bytes behind BASE1..BASE7 (all OUTPUT)."""
+def dma_load(
+    random: np.random.Generator,
+    space: Space,
+    extent: Extent | None = None,
+    memory: Memory | None = None,
+) -> Case:
+    """Return a random DMA_LOAD through BASE1..BASE7 (all OUTPUT).
+
+    It reads a piece of `memory`, without one the random bytes that no store writes.
+    """
     rows, count = extent or _transfer(random)
     place = space.matrix(rows, count)
     extra = int(random.choice([0, 0, 1, 3, 40]))
     pitch = up(count) // WORD + extra if extra or random.random() < 0.3 else 0
-    offset = int(random.integers(0, DMA_WINDOW // WORD // 2)) * WORD + DMA_WINDOW
+    if memory is not None:
+        offset = memory.take(rows * (up(count) + extra * WORD))
+    else:
+        offset = int(random.integers(0, DMA_WINDOW // WORD // 2)) * WORD + DMA_WINDOW
     words = instruction(
         Opcode.DMA_LOAD,
         dst=place.word,

@@ -186,6 +186,16 @@ def _in_sram(space: Space) -> Callable[[int], int]:
     return take
 
 
+def _in_memory(memory: Memory) -> Callable[[int], int]:
+    """Return how to place a cache in the window of memory; gives byte addresses."""
+    return lambda count: up(OUTPUT + memory.take(count + GRANULE), GRANULE)
+
+
+def _unwritten(random: np.random.Generator) -> Callable[[int], int]:
+    """Return how to place a cache where no store writes; gives byte addresses."""
+    return lambda _: OUTPUT + DMA_WINDOW + GRANULE * int(random.integers(0, 2048))
+
+
 def kv_append(
     memory: Memory | None,
     edge: int,
@@ -208,11 +218,7 @@ def kv_append(
     stage = bool(random.integers(2)) if stage is None else stage
     first = heads.pos + heads.base
     end = first + heads.positions
-    take = (
-        (lambda count: up(OUTPUT + memory.take(count + GRANULE), GRANULE))
-        if memory is not None
-        else _in_sram(space)
-    )
+    take = _in_memory(memory) if memory is not None else _in_sram(space)
     cache = Cache.around(random, heads, heads.tiles(edge, end), take)
     case = cache.case(end + int(random.choice([0, 0, 5])))
     rows = space.matrix(heads.positions, heads.count * up(heads.lanes))
@@ -244,18 +250,19 @@ def kv_read(
     random: np.random.Generator,
     space: Space,
     heads: Heads | None = None,
+    memory: Memory | None = None,
 ) -> Case:
-    """Return a random KV_READ from memory that nobody writes, or from SRAM as it is."""
+    """Return a random KV_READ from SRAM as it is, or from memory: a piece of `memory` or unwritten.
+
+    Without `memory` nobody writes where it reads.
+    """
     heads = heads or random_read(random, edge)
     end = heads.start(edge) + heads.base + heads.positions
-    cache = Cache.around(
-        random,
-        heads,
-        heads.tiles(edge, end),
-        (lambda _: OUTPUT + DMA_WINDOW + GRANULE * int(random.integers(0, 2048)))
-        if in_memory
-        else _in_sram(space),
-    )
+    if not in_memory:
+        take = _in_sram(space)
+    else:
+        take = _in_memory(memory) if memory is not None else _unwritten(random)
+    cache = Cache.around(random, heads, heads.tiles(edge, end), take)
     case = cache.case(end + int(random.choice([0, 0, 5])))
     place = space.matrix(heads.count, heads.tiles(edge, heads.cap or heads.positions))
     dynamic = DYNAMIC | heads.v << 11 | heads.cap // WORD
@@ -278,16 +285,22 @@ def embed(
     index: int | None = None,
     rows: int | None = None,
     row_bytes: int | None = None,
+    memory: Memory | None = None,
 ) -> Case:
-    """Return a random EMBED of a table at BASE1..BASE7 (all OUTPUT)."""
+    """Return a random EMBED of a table at BASE1..BASE7 (all OUTPUT).
+
+    It reads rows of a piece of `memory`, without one rows that no store writes.
+    """
     index = int(random.integers(3)) if index is None else index
     rows = (size(random, 40) if rows is None else rows) if index != BY_TOKEN else 1
     row_bytes = size(random, 300) if row_bytes is None else row_bytes
     natural = up(row_bytes) // WORD
     pitch = int(random.choice([0, 0, natural, natural + 1, natural + 6, 1]))
     step = (pitch or natural) * WORD
-    first = -(-DMA_WINDOW // step)
-    numbers = first + random.integers(0, TABLE_BYTES // step - rows, rows)
+    if memory is not None:
+        numbers = memory.take(rows * step) // step + random.permutation(rows)
+    else:
+        numbers = -(-DMA_WINDOW // step) + random.integers(0, TABLE_BYTES // step - rows, rows)
     case = Case([])
     source = 0
     if index == BY_TOKEN:

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random programs in which one instruction's result is the next one's operand.
+
+Only the barriers stand between the instructions, and they are the weakest that the model's race
+detector accepts, so a barrier that lets go too early shows as wrong bytes. The tests also look at
+what was drawn: hazards of each kind, barriers that leave work unfinished, results worth comparing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+
+import cocotb
+
+from npu.asm import assemble
+from npu.isa import Opcode
+from tb.dut import Dut
+from tb.environment import INPUT, Bench, full, reset
+from tb.host import HostError
+from tb.knobs import Knobs
+from tb.memory import Memory
+from tb.scoreboard import MismatchError
+from tb.stimulus.case import loads
+from tb.stimulus.dependent import BASES, Dependent, Surroundings, complete, draw
+from tb.stimulus.shrink import shrink
+
+PROGRAMS, FULL = 30, 500
+"""Programs of each test, and of its long form."""
+LIMIT = 100_000
+"""Cycles that a program may take."""
+
+
+async def _run(bench: Bench, program: Dependent) -> None:
+    """Run a program; it ends without an error and agrees in every byte."""
+    start = bench.load(
+        program.words,
+        program.stream,
+        bases=BASES,
+        pos=program.draft.pos,
+        **program.draft.registers,
+    )
+    execution = await bench.run(program.words, start, limit=LIMIT)
+    assert execution.finish.error is None, str(execution.finish.error)
+
+
+async def _failure(bench: Bench, program: Dependent) -> str | None:
+    """Run a program; return what was wrong with it."""
+    try:
+        await _run(bench, program)
+    except (MismatchError, HostError) as error:
+        if isinstance(error, HostError):
+            await reset(bench.dut)
+        return str(error)
+    return None
+
+
+async def _surroundings(bench: Bench) -> Surroundings:
+    """Return what the next program finds."""
+    return Surroundings(bench.config, Memory(bench.memory.snapshot()), await bench.sync())
+
+
+async def _put_back(bench: Bench, around: Surroundings) -> None:
+    """Give memory and SRAM the contents that a program found: a second run hides stale results."""
+    filling, _ = loads([(0, around.sram.tobytes())], bench.memory, INPUT)
+    start = bench.load([*filling, *assemble("END").instructions], bases=BASES)
+    await bench.host.run_program(start, LIMIT)
+    bench.memory.data[:] = around.memory.data
+
+
+async def _shortest(bench: Bench, program: Dependent, failure: str, around: Surroundings) -> str:
+    """Return the shortest program found that fails like this one does."""
+
+    async def fails(shorter: Dependent) -> str | None:
+        await _put_back(bench, around)
+        return await _failure(bench, shorter)
+
+    return await shrink(program, failure, partial(complete, around), fails)
+
+
+async def _run_all(dut: Dut, *, loop: bool) -> None:
+    """Run the programs of a test one after the other on what the last one has left."""
+    bench = await Bench.start(dut)
+    hazards: Counter[str] = Counter()
+    pairs, numbers, dull = set(), Counter[int](), 0.0
+    count = FULL if full() else PROGRAMS
+    for number in range(count):
+        latency, gap, together = bench.random.integers((1, 0, 0), (120, 50, 2)).tolist()
+        knobs = Knobs(
+            read_latency=latency, write_latency=latency, read_gap=gap, interleave=together
+        )
+        await bench.set_knobs(knobs)
+        around = await _surroundings(bench)
+        program = draw(bench.random, around, loop=loop)
+        bench.memory.data[:] = around.memory.data  # with what the program has staged
+        failure = await _failure(bench, program)
+        if failure is not None:
+            text = await _shortest(bench, program, failure, around)
+            raise AssertionError(f"program {number} of {count}: {text}\n{knobs}")
+        for (kind, older, younger), many in program.hazards.items():
+            hazards[kind] += many
+            pairs.add((older, younger))
+        numbers.update(word.n for word in program.barriers)
+        dull += program.dull / count
+        if loop:
+            assert Opcode.LOOP in {word.opcode for word in program.words}
+    dut._log.info(
+        "%d programs: hazards %s over %d pairs of engines, barriers by number %s, %.1f %% dull",
+        *(count, dict(hazards), len(pairs), dict(numbers), 100 * dull),
+    )
+    assert min(hazards[kind] for kind in ("RAW", "WAR", "WAW")) >= 5 * count, hazards
+    assert len(pairs) >= 30, f"hazards only between {sorted(pairs)}"
+    assert numbers.total() >= 8 * count, f"{numbers.total()} barriers"
+    assert sum(numbers[most] for most in (1, 2, 3, 4)) >= count // 2, f"unfinished: {numbers}"
+    assert dull <= 0.2, f"{100 * dull:.1f} % of the results are nearly constant"
+
+
+@cocotb.test
+async def test_dependent_straight(dut: Dut) -> None:
+    """Programs without LOOP."""
+    await _run_all(dut, loop=False)
+
+
+@cocotb.test
+async def test_dependent_loop(dut: Dut) -> None:
+    """Programs in which a LOOP goes over some of the instructions up to three times more."""
+    await _run_all(dut, loop=True)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of dependent instructions: no race, no barrier too many or too strong, and shrinking."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+
+from golden.machine import ChipConfig, Machine, RunResult, StartState
+from npu.isa import Instruction, Opcode
+from tb.environment import PROGRAM, STREAM
+from tb.memory import Memory
+from tb.stimulus.barriers import MOST
+from tb.stimulus.dependent import BASES, Dependent, Surroundings, complete, draw
+from tb.stimulus.shrink import shrink
+
+MEMORY_BYTES = 1 << 24
+
+
+def _drawn(seed: int, *, loop: bool) -> tuple[Dependent, Surroundings]:
+    """Return a program and what it was drawn for."""
+    random = np.random.default_rng(seed)
+    memory = Memory(random.integers(0, 256, MEMORY_BYTES, np.uint8))
+    sram = random.integers(0, 256, ChipConfig().sram_bytes, np.uint8)
+    around = Surroundings(ChipConfig(), memory, sram)
+    return draw(random, around, loop=loop), around
+
+
+def _run(around: Surroundings, program: Dependent, words: Sequence[Instruction]) -> RunResult:
+    """Run words on the model with its race detector, with all else as the program has it."""
+    image = Memory(around.memory.snapshot())
+    image.stage(PROGRAM, b"".join(word.encode() for word in words))
+    image.stage(STREAM, program.stream)
+    draft = program.draft
+    start = StartState(
+        PROGRAM, len(words), STREAM, len(program.stream), BASES, draft.pos, **draft.registers
+    )
+    return Machine(around.config, image.data, around.sram.copy()).run(start)
+
+
+def _weakened(words: Sequence[Instruction], at: int) -> list[Instruction]:
+    """Return the program with one barrier that waits for less; one that cannot is a NOP."""
+    barrier = words[at]
+    weaker = replace(barrier, n=barrier.n + 1) if barrier.n < MOST else Instruction(Opcode.NOP)
+    return [*words[:at], weaker, *words[at + 1 :]]
+
+
+@pytest.mark.parametrize("loop", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_barriers_are_the_weakest(seed: int, loop: bool) -> None:
+    """The program has no race, and has one as soon as any of its barriers waits for less."""
+    program, around = _drawn(seed, loop=loop)
+    result = _run(around, program, program.words)
+    assert (result.error, result.races) == (None, [])
+    places = [at for at, word in enumerate(program.words) if word.opcode == Opcode.BARRIER]
+    assert places
+    for at in places:
+        assert program.words[at].m.bit_count() == 1
+        for words in (
+            _weakened(program.words, at),
+            [*program.words[:at], Instruction(Opcode.NOP), *program.words[at + 1 :]],
+        ):
+            assert _run(around, program, words).races, f"barrier {at} may be weaker"
+
+
+def test_loops_go_round() -> None:
+    """A LOOP has words dispatched more than once."""
+    for seed in range(6):
+        program, around = _drawn(seed, loop=True)
+        indices = [index for index, _ in _run(around, program, program.words).dispatched]
+        assert len(set(indices)) < len(indices)
+
+
+def test_shrinking() -> None:
+    """What is left are the cases that the failure needs."""
+    program, around = _drawn(1, loop=False)
+    opcodes = {word.opcode for word in program.words}
+    assert {Opcode.GEMM, Opcode.VEC} <= opcodes
+
+    async def fails(candidate: Dependent) -> str | None:
+        left = {word.opcode for word in candidate.words}
+        return "both are there" if {Opcode.GEMM, Opcode.VEC} <= left else None
+
+    text = asyncio.run(shrink(program, "", partial(complete, around), fails))
+    assert text.startswith("both are there\nshrunk to 2 cases:\n")
