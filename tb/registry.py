@@ -4,7 +4,9 @@
 A test is an `async def` decorated with `@cocotb.test` in `tb/tests/test_*.py`. Its name is the
 function's name; a module's name stands for all tests of that module. A module whose tests need more
 memory behind the chip than usual says so by a line `MEMORY_MIB = <number>`; one whose tests need a
-certain command port by a line `SCRATCH_BYTES = (<number>, ...)`, 0 meaning a chip without one.
+certain command port by a line `SCRATCH_BYTES = (<number>, ...)`, 0 meaning a chip without one. One
+whose tests run from several power-up states says by a line `POWER_UPS = <number>` from how many
+random ones, beside all zeros and all ones.
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ class BenchTest:
         summary: first line of its docstring.
         memory_bytes: size of the memory behind the chip.
         scratch_bytes: sizes of the command port's scratchpad that the test is for; all if empty.
+        power_ups: random power-up states that it runs from, with all zeros and all ones before
+            them; 0: from one random state only.
     """
 
     module: str
@@ -42,6 +46,7 @@ class BenchTest:
     summary: str
     memory_bytes: int = MEMORY_MIB << 20
     scratch_bytes: tuple[int, ...] = ()
+    power_ups: int = 0
 
     def fits(self, scratch_bytes: int) -> bool:
         """Whether the test is for a chip with this scratchpad, 0 for no command port."""
@@ -63,12 +68,13 @@ def _is_cocotb_test(decorator: ast.expr) -> bool:
     )
 
 
-def _memory_mib(body: Iterable[ast.stmt]) -> int:
+def _number(body: Iterable[ast.stmt], name: str, default: int) -> int:
+    """Return the number that a module gives a name, or the default."""
     for node in body:
         match node:
-            case ast.Assign([ast.Name("MEMORY_MIB")], ast.Constant(int(size))):
-                return size
-    return MEMORY_MIB
+            case ast.Assign([ast.Name(target)], ast.Constant(int(value))) if target == name:
+                return value
+    return default
 
 
 def _scratch_bytes(body: Iterable[ast.stmt]) -> tuple[int, ...]:
@@ -81,14 +87,15 @@ def _scratch_bytes(body: Iterable[ast.stmt]) -> tuple[int, ...]:
 
 def _tests_in(path: Path) -> Iterable[BenchTest]:
     body = ast.parse(path.read_text(encoding="utf-8"), filename=str(path)).body
-    memory_bytes, scratch_bytes = _memory_mib(body) << 20, _scratch_bytes(body)
+    memory_bytes = _number(body, "MEMORY_MIB", MEMORY_MIB) << 20
+    scratch_bytes, power_ups = _scratch_bytes(body), _number(body, "POWER_UPS", 0)
     for node in body:
         if isinstance(node, ast.AsyncFunctionDef) and any(
             _is_cocotb_test(decorator) for decorator in node.decorator_list
         ):
             summary = (ast.get_docstring(node) or "").split("\n")[0]
             module = f"tb.tests.{path.stem}"
-            yield BenchTest(module, node.name, summary, memory_bytes, scratch_bytes)
+            yield BenchTest(module, node.name, summary, memory_bytes, scratch_bytes, power_ups)
 
 
 def discover(folder: Path = TESTS) -> list[BenchTest]:

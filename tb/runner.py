@@ -17,7 +17,8 @@ import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import IntEnum
 from pathlib import Path
 
 import cocotb_tools.config
@@ -32,6 +33,33 @@ LOG = "log.txt"
 """Name of the simulator's output in the run's folder."""
 TIME_LIMIT_S = 1800
 """Wall-clock limit of one run; every wait inside has a limit in cycles as well."""
+
+
+class Fill(IntEnum):
+    """What every bit of a register holds before the first reset, as Verilator numbers it."""
+
+    ZEROS = 0
+    ONES = 1
+    RANDOM = 2
+
+
+@dataclass(frozen=True)
+class PowerUp:
+    """The state of registers and SRAM before the first reset; `seed` is that of random bits."""
+
+    fill: Fill
+    seed: int = 1
+
+    @property
+    def arguments(self) -> list[str]:
+        """What tells the simulator."""
+        return [
+            f"+verilator+rand+reset+{self.fill.value}",
+            f"+verilator+seed+{self.seed % 0x7FFFFFFF or 1}",
+        ]
+
+    def __str__(self) -> str:
+        return f"random bits {self.seed}" if self.fill is Fill.RANDOM else f"all {self.fill.name}"
 
 
 @dataclass(frozen=True)
@@ -53,6 +81,16 @@ class Job:
     waves: Path | None = None
     place: Path | None = None
     full: bool = False
+
+    @property
+    def power_ups(self) -> list[PowerUp]:
+        """The states that it runs from, one after the other."""
+        if not self.test.power_ups:
+            return [PowerUp(Fill.RANDOM, self.seed)]
+        first = 1 + (self.seed - 1) * self.test.power_ups
+        seeds = range(first, first + self.test.power_ups)
+        random = [PowerUp(Fill.RANDOM, seed) for seed in seeds]
+        return [PowerUp(Fill.ZEROS), PowerUp(Fill.ONES), *random]
 
     @property
     def folder(self) -> Path:
@@ -152,16 +190,15 @@ def _simulator_error(log: Path) -> str:
     return ""
 
 
-def command(job: Job, binary: Path, folder: Path) -> list[str]:
-    """Return the command that simulates a job in `folder`, with the job's random reset state."""
+def command(job: Job, binary: Path, folder: Path, power_up: PowerUp | None = None) -> list[str]:
+    """Return the command that simulates a job in `folder`, by default from its first state."""
     return [
         str(binary),
         f"+run_dir={folder}",
         f"+array_dim={job.configuration.array_dim}",
         f"+scratch_bytes={job.configuration.scratch_bytes}",
         *(["+full=1"] if job.full else []),
-        "+verilator+rand+reset+2",
-        f"+verilator+seed+{job.seed % 0x7FFFFFFF or 1}",
+        *(power_up or job.power_ups[0]).arguments,
     ]
 
 
@@ -169,9 +206,9 @@ _LIVE: set[subprocess.Popen[bytes]] = set()
 """Simulators that run now: they do not hear Ctrl-C themselves."""
 
 
-def launch(job: Job) -> subprocess.Popen[bytes]:
+def launch(job: Job, power_up: PowerUp | None = None) -> subprocess.Popen[bytes]:
     """Start the simulator in a prepared folder, in a process group of its own."""
-    arguments = command(job, job.configuration.binary, job.folder)
+    arguments = command(job, job.configuration.binary, job.folder, power_up)
     if job.waves is not None:
         arguments += ["--trace", "--trace-file", str(job.waves)]
     with (job.folder / LOG).open("wb") as file:
@@ -214,10 +251,22 @@ def outcome(job: Job, status: int | str, seconds: float) -> Result:
 
 
 def run(job: Job) -> Result:
-    """Run one test and say how it ended."""
+    """Run one test, from each of its power-up states until one fails, and say how it ended."""
+    started = time.monotonic()
+    for power_up in job.power_ups:
+        result = _simulate(job, power_up)
+        if not result.passed:
+            break
+    seconds = time.monotonic() - started
+    told = f"from {power_up}: {result.message}" if job.test.power_ups else result.message
+    return replace(result, message="" if result.passed else told, seconds=seconds)
+
+
+def _simulate(job: Job, power_up: PowerUp) -> Result:
+    """Run one simulation and say how it ended."""
     prepare(job)
     started = time.monotonic()
-    process = launch(job)
+    process = launch(job, power_up)
     try:
         status: int | str = process.wait(TIME_LIMIT_S)
     except subprocess.TimeoutExpired:

@@ -66,7 +66,13 @@ class Session:
     ) -> Session:
         """Reset chip and model; with `sram` the model's SRAM holds what the chip's does."""
         knobs = knobs or Knobs()
-        bench = await Bench.start(dut, knobs)
+        return await cls.around(await Bench.start(dut, knobs), knobs, limit, sram=sram)
+
+    @classmethod
+    async def around(
+        cls, bench: Bench, knobs: Knobs, limit: int = LIMIT, *, sram: bool = False
+    ) -> Session:
+        """Put a model beside a chip that has been reset and not used yet; see `start`."""
         scratch_bytes = int(str(cocotb.plusargs["scratch_bytes"]))
         memory = ModelMemory(bench.memory.snapshot())
         memory.obey(knobs)

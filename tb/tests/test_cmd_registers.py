@@ -12,12 +12,11 @@ from tb.command.session import CLEAR, START, Session
 from tb.command.words import EMPTY
 from tb.dut import Dut
 from tb.environment import Bench, reset
+from tb.reset_values import assert_reset_values, reset_values
 
 SCRATCH_BYTES = (64, 128, 256)
 CHANGES_OTHERS = ("CTRL_STATUS", "PERF_ERRORS", "PERF_THERMAL_THROTTLE", "SCRATCH_PAGE")
 """Registers whose writes are seen elsewhere."""
-FIXED = {"DESC_STATUS": EMPTY, "CMD_CONFIG": 0}
-"""Read-only registers that do not reset to 0; CMD_CONFIG is the size of the scratchpad."""
 
 
 def _window() -> Window:
@@ -41,34 +40,18 @@ def _mask(register: Register, access: str) -> int:
     return sum(_bits(field) for field in register.fields if field.access == access)
 
 
-def _reset_value(register: Register) -> int:
-    if register.name == "CMD_CONFIG":
-        return _scratch_bytes()
-    if register.name in FIXED:
-        return FIXED[register.name]
-    readable = [field for field in register.fields if field.access.startswith("read")]
-    return sum((field.reset or 0) << field.lsb for field in readable)
-
-
-async def _assert_reset_values(bench: Bench) -> None:
-    for register in _window().registers:
-        value = await bench.host.read32(CMD_BASE + register.offset)
-        expected = _reset_value(register)
-        assert value == expected, f"{register.name}: {value:#010x}, documented {expected:#010x}"
-
-
 @cocotb.test
 async def test_cmd_registers_reset_values(dut: Dut) -> None:
     """After reset, and after another one, every register holds its documented value."""
     bench = await Bench.start(dut)
-    await _assert_reset_values(bench)
+    await assert_reset_values(bench.host, "cmd")
     for register in _window().registers:
         if register.name != "CTRL_STATUS":
             await bench.host.write32(CMD_BASE + register.offset, 0xFFFF_FFFF)
     await bench.host.write32(CMD_BASE + CmdReg.CTRL_STATUS, START)
     await ClockCycles(dut.clk, 20)
     await reset(dut)
-    await _assert_reset_values(bench)
+    await assert_reset_values(bench.host, "cmd")
 
 
 @cocotb.test
@@ -76,7 +59,7 @@ async def test_cmd_registers_access_kinds(dut: Dut) -> None:
     """Writes change exactly the writable bits, byte by byte; each register is its own."""
     bench = await Bench.start(dut)
     host = bench.host
-    values = {register.name: _reset_value(register) for register in _window().registers}
+    values = {one.name.removeprefix("cmd."): one.value for one in reset_values("cmd")}
     for _ in range(6):
         for register in _window().registers:
             if register.name in CHANGES_OTHERS:

@@ -10,10 +10,11 @@ import cocotb
 
 from npu.isa import ISA_VERSION
 from npu.regs.generated import CHIP_BASE, CHIP_FIELDS, CHIP_ID_VALUE, SEQ_BASE, ChipReg, SeqReg
-from npu.regs.source import Field, Register, Window, load_all
+from npu.regs.source import Register, Window, load_all
 from tb.dut import Dut
 from tb.environment import Bench, reset
 from tb.host import RegisterError
+from tb.reset_values import assert_reset_values
 
 ADDRESS_SPACE = 0x1000
 STARTS_SOMETHING = {("seq", "CTRL")}
@@ -35,23 +36,11 @@ def _mask(register: Register, *accesses: str) -> int:
     )
 
 
-def _reset_value(fields: tuple[Field, ...]) -> tuple[int, int]:
-    """Return (value, mask of the bits whose value is documented)."""
-    known = [field for field in fields if field.reset is not None and "write 1" not in field.access]
-    value = sum((field.reset or 0) << field.lsb for field in known)
-    return value, sum(((1 << field.width) - 1) << field.lsb for field in known)
-
-
 @cocotb.test
 async def test_registers_reset_values(dut: Dut) -> None:
     """After reset every register holds its documented value, and reserved bits read 0."""
     bench = await Bench.start(dut)
-    for window, register in _registers():
-        value = await bench.host.read32(window.base + register.offset)
-        expected, known = _reset_value(register.fields)
-        name = f"{window.key}.{register.name}"
-        assert value & known == expected, f"{name}: {value:#010x}, documented {expected:#010x}"
-        assert value & ~_mask(register) == 0, f"{name}: reserved bits read {value:#010x}"
+    await assert_reset_values(bench.host, "seq", "chip")
 
 
 @cocotb.test
@@ -194,7 +183,4 @@ async def test_registers_reset_clears(dut: Dut) -> None:
         if (window.key, register.name) not in STARTS_SOMETHING:
             await bench.host.write32(window.base + register.offset, 0xFFFF_FFFF)
     await reset(dut)
-    for window, register in _registers():
-        value = await bench.host.read32(window.base + register.offset)
-        expected, known = _reset_value(register.fields)
-        assert value & known == expected, f"{window.key}.{register.name}: {value:#010x}"
+    await assert_reset_values(bench.host, "seq", "chip")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from npu.isa.operands import ARRAY_DIMS
-from tb import registry
+from tb import registry, runner
 from tb.build import Configuration
 
 SOURCE = '''
@@ -49,6 +49,24 @@ def test_memory_that_a_module_asks_for(tmp_path: Path) -> None:
     folder = _folder(tmp_path, test_one=SOURCE, test_two="MEMORY_MIB = 48\n" + SECOND)
     sizes = {test.group: test.memory_bytes for test in registry.discover(folder)}
     assert sizes == {"test_one": registry.MEMORY_MIB << 20, "test_two": 48 << 20}
+
+
+def test_power_up_states_that_a_module_asks_for(tmp_path: Path) -> None:
+    """All zeros, all ones and as many random ones, others with each seed; else one random one."""
+    folder = _folder(tmp_path, test_one=SOURCE, test_two="POWER_UPS = 3\n" + SECOND)
+    for test in registry.discover(folder):
+        states = [
+            [str(state) for state in runner.Job(test, Configuration(), seed).power_ups]
+            for seed in (1, 2)
+        ]
+        if test.group == "test_one":
+            assert states == [["random bits 1"], ["random bits 2"]]
+            continue
+        both = ["all ZEROS", "all ONES"]
+        assert states == [
+            [*both, *(f"random bits {seed}" for seed in (1, 2, 3))],
+            [*both, *(f"random bits {seed}" for seed in (4, 5, 6))],
+        ]
 
 
 def test_command_port_that_a_module_asks_for(tmp_path: Path) -> None:
