@@ -17,13 +17,16 @@ class Knobs:
 
     The defaults are the conditions of all performance figures: 40 cycles from the address
     handshake to the first read beat and from the last write beat to the response, pipelined, one
-    beat per cycle. Gaps and stalls are percentages of cycles, 0..99. A silent memory neither
-    accepts nor answers; one that is silent only from `silent_first` to `silent_last` accepts
-    everything and withholds its answers there, and those that would have to come after them.
+    beat per cycle. With a spread each burst takes up to so many cycles more. Gaps and stalls are
+    percentages of cycles, 0..99. A silent memory neither accepts nor answers; one that is silent
+    only from `silent_first` to `silent_last` accepts everything and withholds its answers there,
+    and those that would have to come after them.
     """
 
     read_latency: int = 40
     write_latency: int = 40
+    read_spread: int = 0
+    write_spread: int = 0
     read_gap: int = 0
     write_gap: int = 0
     ar_stall: int = 0
@@ -46,6 +49,11 @@ class Knobs:
             if not 1 <= getattr(self, name) <= LATENCY_MAX:
                 raise ValueError(
                     f"{name}: given {getattr(self, name)}, allowed 1..{LATENCY_MAX} cycles"
+                )
+        for name in ("read_spread", "write_spread"):
+            if not 0 <= getattr(self, name) <= LATENCY_MAX:
+                raise ValueError(
+                    f"{name}: given {getattr(self, name)}, allowed 0..{LATENCY_MAX} cycles"
                 )
         for name in ("read_gap", "write_gap", "ar_stall", "aw_stall", "w_stall"):
             if not 0 <= getattr(self, name) <= 99:

@@ -69,6 +69,9 @@ class PythonMemory:
     def _happens(self, percent: int) -> bool:
         return percent > 0 and self._random.random() * 100 < percent
 
+    def _delay(self, latency: int, spread: int) -> int:
+        return latency + self._random.randint(0, spread)
+
     def _response(self, address: int, inject: int) -> int:
         if address + BEAT > self._memory.data.size:
             return DECERR
@@ -127,7 +130,7 @@ class PythonMemory:
                 ident=int(dut.M_AXI_ARID.value),
                 address=int(dut.M_AXI_ARADDR.value),
                 beats=int(dut.M_AXI_ARLEN.value) + 1,
-                ready_at=self._cycle + self.knobs.read_latency,
+                ready_at=self._cycle + self._delay(self.knobs.read_latency, self.knobs.read_spread),
             )
         )
 
@@ -145,7 +148,9 @@ class PythonMemory:
         write.response = write.response or response
         write.address = address
         if dut.M_AXI_WLAST.value:
-            write.ready_at = self._cycle + self.knobs.write_latency
+            write.ready_at = self._cycle + self._delay(
+                self.knobs.write_latency, self.knobs.write_spread
+            )
             self._replies.append(write)
             self._write = None
         else:

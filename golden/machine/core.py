@@ -18,6 +18,7 @@ from golden.machine.state import (
     Bytes,
     ChipConfig,
     ErrorReport,
+    MemoryWrite,
     ProgramError,
     RunResult,
     SramWrite,
@@ -79,6 +80,7 @@ class _Run:
         self.start = start
         self.registers = Registers.at_start(start, config)
         self.writes: list[SramWrite] = []
+        self.memory_writes: list[MemoryWrite] = []
         self.dispatched: list[tuple[int, Operation]] = []
         self.executed = 0
         self.macs = 0
@@ -112,6 +114,7 @@ class _Run:
             out_count=registers[SetReg.OUTCNT],
             pos=registers[SetReg.POS],
             dispatched=self.dispatched,
+            memory_writes=self.memory_writes,
         )
 
     def _fetch(self) -> Instruction:
@@ -178,6 +181,7 @@ class _Run:
         if compared is not None:
             self.registers.argmax = running_argmax(self.registers.argmax, compared)
         self._log(operation)
+        self._log_memory(operation)
         if self.detector is not None:
             self.detector.add(self.index, operation)
         return operation
@@ -205,3 +209,10 @@ class _Run:
         starts = words[np.concatenate([[0], breaks])].tolist()
         for first, run in zip(starts, np.split(data, breaks), strict=True):
             self.writes.append(SramWrite(self.index, first, run))
+
+    def _log_memory(self, operation: EngineOperation) -> None:
+        """Log the final contents of the words of memory that the operation has written to."""
+        for operand in operation.memory_writes:
+            words = operand.words()
+            data = self.memory.reshape(-1, WORD)[words]
+            self.memory_writes.append(MemoryWrite(self.index, words, data))

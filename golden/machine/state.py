@@ -157,6 +157,22 @@ class SramWrite:
     data: Bytes
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class MemoryWrite:
+    """Words of memory that one instruction has written to, in part or as a whole.
+
+    Attributes:
+        instr: index of the instruction word.
+        words: (n,) int64, addresses in words.
+        data: (n, 16) uint8, what they hold when it is done.
+
+    """
+
+    instr: int
+    words: npt.NDArray[np.int64]
+    data: Bytes
+
+
 @dataclass(frozen=True, slots=True)
 class Race:
     """Two accesses to one word whose order the program leaves open.
@@ -199,6 +215,7 @@ class RunResult:
         stream_offset: where the next share would be taken.
         token, out_count, pos: TOKEN, OUTCNT and POS at the end.
         dispatched: index and decoded operation of every dispatched word, in order.
+        memory_writes: what every instruction has left in the words of memory that it writes to.
 
     """
 
@@ -212,6 +229,7 @@ class RunResult:
     out_count: int = 0
     pos: int = 0
     dispatched: list[tuple[int, Operation]] = field(default_factory=list)
+    memory_writes: list[MemoryWrite] = field(default_factory=list)
 
 
 class ProgramError(Exception):

@@ -67,7 +67,7 @@ module axi_memory_read #(
 
       if (arvalid_i && arready_o) begin
         bursts[count] = '{
-            ready_at: cycle_i + 64'(knobs_i.latency),
+            ready_at: cycle_i + delay(knobs_i, random[23:8]),
             id: arid_i,
             address: araddr_i & ~32'hf,
             beats: 9'(arlen_i) + 9'd1

@@ -104,7 +104,7 @@ module axi_memory_write #(
         address = address + 32'd16;
         if (wlast_i) begin
           replies[PtrBits'(32'(reply_head)+32'(reply_count))] = '{
-              ready_at: cycle_i + 64'(knobs_i.latency),
+              ready_at: cycle_i + delay(knobs_i, random[23:8]),
               id: bursts[burst_head].id,
               resp: resp,
               beats: beats,

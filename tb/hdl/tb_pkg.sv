@@ -9,6 +9,7 @@ package tb_pkg;
 
   typedef struct packed {
     logic [15:0] latency;  // address handshake to first beat, or last write beat to response
+    logic [15:0] spread;  // up to so many cycles more, drawn for each burst
     logic [6:0] gap_percent;  // cycles in which no beat or response is offered
     logic [6:0] address_stall_percent;  // cycles in which no address is accepted
     logic [6:0] data_stall_percent;  // cycles in which no write beat is accepted
@@ -76,6 +77,13 @@ package tb_pkg;
   // True in about `percent` of all calls with fresh random bits.
   function automatic logic happens(logic [6:0] percent, logic [11:0] bits);
     return (percent != '0) && (32'(bits) * 32'd100 < 32'(percent) * 32'd4096);
+  endfunction
+
+  // Cycles until the memory answers a burst; fresh random bits
+  function automatic logic [63:0] delay(memory_knobs_t knobs, logic [15:0] bits);
+    logic [16:0] more;
+    more = {1'b0, bits} % ({1'b0, knobs.spread} + 17'd1);
+    return 64'(knobs.latency) + 64'(more);
   endfunction
 
   // Whether the memory withholds its answer to an access to the 16 bytes at `address`

@@ -29,6 +29,8 @@ module tb_top #(
   // -----------------------------------------------------------------------------------------------
   logic [15:0] knob_read_latency = 16'd40;
   logic [15:0] knob_write_latency = 16'd40;
+  logic [15:0] knob_read_spread = '0;
+  logic [15:0] knob_write_spread = '0;
   logic [6:0] knob_read_gap = '0;
   logic [6:0] knob_write_gap = '0;
   logic [6:0] knob_ar_stall = '0;
@@ -53,6 +55,7 @@ module tb_top #(
 
   assign read_knobs = '{
           latency: knob_read_latency,
+          spread: knob_read_spread,
           gap_percent: knob_read_gap,
           address_stall_percent: knob_ar_stall,
           data_stall_percent: '0,
@@ -67,6 +70,7 @@ module tb_top #(
       };
   assign write_knobs = '{
           latency: knob_write_latency,
+          spread: knob_write_spread,
           gap_percent: knob_write_gap,
           address_stall_percent: knob_aw_stall,
           data_stall_percent: knob_w_stall,

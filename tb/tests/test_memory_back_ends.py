@@ -77,7 +77,25 @@ async def _suite(bench: Bench) -> int:
     await _error(bench, Knobs(), outside, ErrorCode.READ_ERROR, Engine.LD)
     await bench.set_knobs(Knobs())
     await _withheld(bench)
+    await _spread(bench)
     return await _transfers(bench)
+
+
+async def _spread(bench: Bench) -> None:
+    """With a spread a burst takes up to so many cycles more, each another number of them."""
+    most = 20
+    for text, spread in (
+        ("END", Knobs(read_spread=most)),
+        ("DMA_STORE dst=0x0 M=1 N=16 b=1\nEND", Knobs(write_spread=most)),
+    ):
+        cycles = []
+        for knobs in (Knobs(), *[spread] * 24):
+            await bench.set_knobs(knobs)
+            execution = await bench.execute(assemble(text).instructions)
+            cycles.append(execution.finish.counters.cycles)
+        least, *others = cycles
+        assert least <= min(others) <= max(others) <= least + most, f"{text}: {cycles}"
+        assert len(set(others)) > most // 3, f"{text}: {cycles}"
 
 
 async def _withheld(bench: Bench) -> None:
