@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes  # noqa: F401  (tells numpy of bfloat16, for which safetensors asks it by name)
 import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
