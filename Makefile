@@ -8,6 +8,7 @@ RAISE ?=
 SEED ?= 1
 SEEDS ?= 1
 FULL ?=
+DEBUG ?=
 ARRAY_DIM ?= 16
 MODEL ?= weights/checkpoints/gpt2-tiny
 PROMPT ?= The parser accepts
@@ -18,7 +19,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 PYTHON ?= python3
 
 VENV := .venv/bin/python
-CLI := $(VENV) -m tb.cli
+CLI = $(VENV) -m tb.cli $(if $(DEBUG),--debug)
 RUN_OPTIONS = --sim "$(SIM)" --array-dim "$(ARRAY_DIM)" --seed "$(SEED)" -j "$(JOBS)"
 
 # A make above this one must not lend its flags to the makefiles that Verilator writes.
@@ -32,7 +33,7 @@ export MODEL PROMPT
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
-	@echo "variables: TESTCASE= SEED=1 SEEDS=1 FULL= ARRAY_DIM=16 (4, 8, 16, 32) JOBS=$(JOBS) PYTHON=python3"
+	@echo "variables: TESTCASE= SEED=1 SEEDS=1 FULL= ARRAY_DIM=16 (4, 8, 16, 32) JOBS=$(JOBS) DEBUG= PYTHON=python3"
 
 setup: ## check the system's tools and fill .venv (every other target does this by itself)
 	@command -v $(PYTHON) >/dev/null || \

@@ -7,6 +7,7 @@ the debug build makes everything visible and can record waveforms. Cycle counts 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -22,7 +23,7 @@ from typing import Literal
 
 import cocotb_tools.config
 
-from tb import sources, verilator
+from tb import room, sources, verilator
 from tb.paths import BUILD, GENERATED, HDL, ROOT, RTL
 
 Kind = Literal["fast", "debug"]
@@ -100,8 +101,18 @@ def _run(command: list[str], what: str, environment: dict[str, str]) -> str:
         check=False,
     )
     if run.returncode != 0:
-        raise BuildError(f"{what} failed:\n{run.stdout.strip()[-6000:]}")
+        raise BuildError(f"{what} failed:{_reason(run.stdout)}")
     return run.stdout
+
+
+def _reason(output: str) -> str:
+    """Return why a tool failed: one line where the reason is not in the sources, else its last."""
+    full = os.strerror(errno.ENOSPC)
+    if full in output or room.is_full():
+        return f" {BUILD}: {full}"
+    if "Traceback (most recent call last):" in output:
+        return f" {output.strip().splitlines()[-1]}"
+    return f"\n{output.strip()[-6000:]}"
 
 
 @cache

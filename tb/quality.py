@@ -29,6 +29,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from golden.decoder import forward_rows
+from tb.last_resort import Refusal, guarded
 from tb.paths import REPORTS, ROOT
 from weights.calibrate import calibration_tokens
 from weights.checkpoint import CheckpointError
@@ -121,7 +122,7 @@ def float_network(folder: Path) -> Callable[[Rows], Logits]:
         from transformers.utils import logging
     except ImportError as error:
         raise QualityError(
-            f"quality: {error.name} is missing, needed is the group oracles: make quality"
+            f"{error.name} is missing, needed is the group oracles: make quality"
         ) from error
     logging.set_verbosity_error()
     logging.disable_progress_bar()
@@ -185,7 +186,7 @@ def held_out_rows(context: int, tokens: int) -> Rows:
     count = -(-tokens // (context - 1))
     if count > len(table):
         raise QualityError(
-            f"quality: given {tokens} tokens, allowed at most {len(table) * (context - 1)}, what "
+            f"given {tokens} tokens, allowed at most {len(table) * (context - 1)}, what "
             f"the held-out text has in windows of {context}"
         )
     return table[np.linspace(0, len(table) - 1, count).astype(np.int64)]
@@ -200,7 +201,7 @@ def subjects(names: Sequence[str], scratch: Path) -> Iterator[Subject]:
     shipped = sorted(path.name for path in CHECKPOINTS.iterdir() if path.is_dir())
     unknown = sorted(set(names) - set(shipped))
     if unknown:
-        raise QualityError(f"quality: given {unknown[0]!r}, allowed {', '.join(shipped)}")
+        raise QualityError(f"given {unknown[0]!r}, allowed {', '.join(shipped)}")
     for name in names or shipped:
         yield Subject(name, CHECKPOINTS / name)
     if OUTLIERS_OF in (names or shipped):
@@ -222,7 +223,7 @@ def measure(names: Sequence[str], tokens: int, scratch: Path) -> list[Quality]:
             rows = held_out_rows(model.context, tokens)
             if int(rows.max()) >= model.vocab:
                 raise QualityError(
-                    f"quality: {subject.name}: given a vocabulary of {model.vocab}, "
+                    f"{subject.name}: given a vocabulary of {model.vocab}, "
                     "allowed 256 and more: a token is a byte"
                 )
             task = progress.add_task(subject.name, total=len(rows))
@@ -270,22 +271,27 @@ def conclude(found: Sequence[Quality]) -> int:
     return 1 if any(one.misses for one in found) else 0
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def _run(given: argparse.Namespace) -> int:
     """Measure, save, print; return the exit status."""
-    parser = argparse.ArgumentParser(prog="tb.quality", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--tokens", type=int, default=TOKENS, help="predicted tokens, at least")
-    parser.add_argument("models", nargs="*", help="names in weights/checkpoints; default all")
-    given = parser.parse_args(argv)
     try:
         if given.tokens < 1:
-            raise QualityError(f"quality: tokens: given {given.tokens}, allowed 1 and more")
+            raise QualityError(f"tokens: given {given.tokens}, allowed 1 and more")
         with tempfile.TemporaryDirectory() as scratch:
             found = measure(given.models, given.tokens, Path(scratch))
     except (QualityError, CheckpointError) as error:
-        print(error, file=sys.stderr)
-        return 2
+        raise Refusal(str(error)) from error
     save(found)
     return conclude(found)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit status."""
+    parser = argparse.ArgumentParser(prog="tb.quality", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--tokens", type=int, default=TOKENS, help="predicted tokens, at least")
+    parser.add_argument("--debug", action="store_true", help="show tracebacks")
+    parser.add_argument("models", nargs="*", help="names in weights/checkpoints; default all")
+    given = parser.parse_args(argv)
+    return guarded("quality", lambda: _run(given), debug=given.debug)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ bench, the simulator's output (`log.txt`), the result (`results.xml`) and what t
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import signal
@@ -24,6 +25,7 @@ from pathlib import Path
 import cocotb_tools.config
 import find_libpython
 
+from tb import room
 from tb.build import TOP, Configuration
 from tb.paths import BUILD, ROOT
 from tb.registry import BenchTest
@@ -152,12 +154,21 @@ def _environment(job: Job) -> dict[str, str]:
 
 
 def prepare(job: Job) -> None:
-    """Make the run's folder with an empty memory and SRAM in it."""
+    """Make the run's folder with an empty memory and SRAM in it.
+
+    Raises:
+        OSError: there is no room for them. Found here, for a mapped file without room kills whoever
+            writes to it.
+    """
     shutil.rmtree(job.folder, ignore_errors=True)
     job.folder.mkdir(parents=True)
     for name, size in (("memory.bin", job.test.memory_bytes), ("sram.bin", SRAM_BYTES)):
-        with (job.folder / name).open("wb") as file:
-            file.truncate(size)
+        path = job.folder / name
+        with path.open("wb") as file:
+            try:
+                os.posix_fallocate(file.fileno(), 0, size)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def _outcome(results: Path) -> tuple[int, str]:
@@ -234,7 +245,11 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def outcome(job: Job, status: int | str, seconds: float) -> Result:
-    """Say how a run has ended whose simulator ended with `status`."""
+    """Say how a run has ended whose simulator ended with `status`.
+
+    Raises:
+        OSError: it failed, and its folder has no room left, which is reason enough.
+    """
     log = job.folder / LOG
     ran, failure = _outcome(job.folder / "results.xml")
     message = failure
@@ -245,6 +260,8 @@ def outcome(job: Job, status: int | str, seconds: float) -> Result:
         message = f"the simulator ended ({status}) before any test had run:\n{_tail(log)}"
     elif not failure and status != 0:
         message = f"the test passed but the simulator ended with {status}:\n{_tail(log)}"
+    if message and room.is_full():
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(job.folder))
     printed = job.folder / "report.txt"
     output = printed.read_text(encoding="utf-8") if printed.exists() else ""
     return Result(job, not message, message, output, seconds)

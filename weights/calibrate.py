@@ -187,7 +187,7 @@ def calibration_tokens(checkpoint: Checkpoint) -> npt.NDArray[np.int64]:
     A vocabulary of 256 is read as bytes; any other needs tokenizer.json beside the checkpoint.
 
     Raises:
-        ScalesError: there is no tokenizer.
+        ScalesError: there is no tokenizer, or it has tokens that the checkpoint has not.
     """
     text = read_corpus().train
     context = min(checkpoint.shape.context, LONGEST)
@@ -200,15 +200,30 @@ def calibration_tokens(checkpoint: Checkpoint) -> npt.NDArray[np.int64]:
             "tokenizer.json, allowed a vocabulary of 256 (bytes), a tokenizer.json, or "
             f"{SCALES_FILE} beside the checkpoint"
         )
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(path))
-    pieces = windows(text, PIECE, TOKENS * 4 // PIECE)
-    texts = [bytes(piece.astype(np.uint8)).decode("utf-8", "replace") for piece in pieces]
-    flat = np.concatenate([np.array(tokenizer.encode(one).ids, np.int64) for one in texts])
+    flat = _ids(path, windows(text, PIECE, TOKENS * 4 // PIECE))
+    if not flat.size:
+        raise ScalesError(f"{path}: given no tokens for the calibration text, allowed 1 and more")
+    highest = int(flat.max())
+    if highest >= checkpoint.shape.vocab:
+        raise ScalesError(
+            f"{path}: given token id {highest}, allowed 0 to {checkpoint.shape.vocab - 1}, the "
+            "vocabulary of the checkpoint"
+        )
     length = min(context, flat.size)
     rows = min(flat.size, max(TOKENS, length)) // length
     return flat[: rows * length].reshape(rows, length)
+
+
+def _ids(path: Path, pieces: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the ids of pieces of text, (n, bytes), one after the other, by a tokenizer.json."""
+    from tokenizers import Tokenizer
+
+    texts = [bytes(piece.astype(np.uint8)).decode("utf-8", "replace") for piece in pieces]
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+        return np.concatenate([np.array(tokenizer.encode(one).ids, np.int64) for one in texts])
+    except Exception as error:  # its only type, for whatever is wrong
+        raise ScalesError(f"{path}: cannot be used as a tokenizer: {error}") from error
 
 
 def save_scales(scales: ActivationScales, path: Path) -> None:
@@ -294,13 +309,21 @@ def scales_for(checkpoint: Checkpoint) -> ActivationScales:
             scales = load_scales(path)
             check_owner(checkpoint, scales, str(path))
             return scales
+    place = cached if beside is None or not os.access(beside.parent, os.W_OK) else beside
+    _check_place(place)
     scales = calibrate_on_text(checkpoint)
-    if beside is not None and os.access(beside.parent, os.W_OK):
-        save_scales(scales, beside)
-    else:
-        cached.parent.mkdir(parents=True, exist_ok=True)
-        save_scales(scales, cached)
+    save_scales(scales, place)
     return scales
+
+
+def _check_place(path: Path) -> None:
+    """Make the folder of a scale file, before the measurement; ScalesError if it cannot be kept."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ScalesError(f"{path.parent}: cannot be made: {error.strerror}") from error
+    if path.exists() or not os.access(path.parent, os.W_OK):
+        raise ScalesError(f"{path}: cannot be written, allowed is a file in a folder that can be")
 
 
 def check_owner(checkpoint: Checkpoint, scales: ActivationScales, where: str) -> None:

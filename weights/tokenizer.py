@@ -55,6 +55,11 @@ class Tokenizer(Protocol):
         """Return the text of ids; bytes that are no UTF-8 become U+FFFD."""
 
 
+def _said(error: Exception) -> str:
+    """Return in one line what a library said."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 class ByteTokenizer:
     """Ids are the bytes of UTF-8."""
 
@@ -85,8 +90,10 @@ class FolderTokenizer:
 
         try:
             self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        except (OSError, ValueError, KeyError, ImportError) as error:
-            raise TokenizerError(f"{folder}: the tokenizer cannot be read: {error}") from error
+        except Exception as error:  # whatever transformers makes of the user's files
+            raise TokenizerError(
+                f"{folder}: the tokenizer cannot be read: {_said(error)}"
+            ) from error
         self.name = type(self._tokenizer).__name__
 
     @property
@@ -97,7 +104,10 @@ class FolderTokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a prompt, with whatever the tokenizer puts in front of one."""
-        ids = [int(i) for i in self._tokenizer.encode(text)]
+        try:
+            ids = [int(i) for i in self._tokenizer.encode(text)]
+        except Exception as error:  # bytes that are no UTF-8, words that it does not know
+            raise TokenizerError(f"prompt: given {text!r}: {_said(error)}") from error
         if not ids:
             raise TokenizerError(f"prompt: given {text!r}, which has no tokens")
         return ids

@@ -66,16 +66,21 @@ class Plan:
         return cls(**(content | launches))
 
     def check_count(self, count: int) -> None:
-        """Raise PromptError unless `count` more tokens fit.
+        """Raise PromptError unless `count` more tokens fit."""
+        check_count(count, self.prompt_length, self.context)
 
-        The last token is not fed back, so that it needs no position.
-        """
-        most = self.context - self.prompt_length + 1
-        if not 1 <= count <= most:
-            raise PromptError(
-                f"tokens: given {count} after a prompt of {self.prompt_length}, allowed 1 to "
-                f"{most} (the context has {self.context} positions)"
-            )
+
+def check_count(count: int, prompt: int, context: int) -> None:
+    """Raise PromptError unless `count` tokens fit a context behind a prompt of so many.
+
+    The last token is not fed back, so that it needs no position.
+    """
+    most = context - prompt + 1
+    if not 1 <= count <= most:
+        raise PromptError(
+            f"tokens: given {count} after a prompt of {prompt}, allowed 1 to {most} (the context "
+            f"has {context} positions)"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,10 @@ HEAD = """\
 """
 
 
+class RaiseError(ValueError):
+    """A bar that is to rise and does not exist."""
+
+
 @dataclass(frozen=True)
 class Bar:
     """What a figure must reach.
@@ -78,13 +82,13 @@ def ratchet(
         raised: names whose figure may become higher.
 
     Raises:
-        ValueError: `raised` names no benchmark of the run.
+        RaiseError: `raised` names no benchmark of the run.
     """
     cycles = {entry["name"]: int(entry["cycles"]) for entry in entries}
     cycles = {name: value for name, value in cycles.items() if name not in BENCH}
     unknown = sorted(set(raised) - cycles.keys())
     if unknown:
-        raise ValueError(f"no benchmark of the last run is called {', '.join(unknown)}")
+        raise RaiseError(f"no benchmark of the last run is called {', '.join(unknown)}")
     return {
         name: value if name in raised else min(value, figures.get(name, value))
         for name, value in cycles.items()

@@ -10,7 +10,7 @@ from typing import Any
 
 from tb.benchmarks import bars
 from tb.benchmarks.suite import JSON, ROOFLINE, STREAM
-from tb.paths import DOCS, REPORTS
+from tb.paths import DOCS, REPORTS, ROOT
 
 PAGE, IMAGES = DOCS / "performance.md", DOCS / "images"
 BEGIN, END = "<!-- figures: begin, written by make bench-docs -->", "<!-- figures: end -->"
@@ -19,6 +19,10 @@ PICTURES = (
     REPORTS / "timeline-block_s16.png",
     REPORTS / "timeline-tiny_decode_gpt2_p64.png",
 )
+
+
+class PublishError(RuntimeError):
+    """There is nothing to publish."""
 
 
 def _line(entry: dict[str, Any], limits: dict[str, bars.Bar]) -> str:
@@ -68,8 +72,12 @@ def run(raised: Collection[str] = ()) -> None:
         raised: benchmarks that may take more cycles from now on.
 
     Raises:
-        ValueError: `raised` names no benchmark of the last run.
+        PublishError: there was no bench run.
+        bars.RaiseError: `raised` names no benchmark of the last run.
     """
+    missing = [path for path in (JSON, STREAM, *PICTURES) if not path.is_file()]
+    if missing:
+        raise PublishError(f"{missing[0].relative_to(ROOT)} is missing: run make bench first")
     entries = json.loads(JSON.read_text(encoding="utf-8"))
     stream = json.loads(STREAM.read_text(encoding="utf-8"))
     landed = bars.ratchet(bars.landed(), entries, raised)

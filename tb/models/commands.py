@@ -44,8 +44,6 @@ BAD_INPUT = (
     profile.PictureError,
 )
 """What a user can cause; each says in one line what was given and what is allowed."""
-INTERRUPTED = 130
-"""Exit status after Ctrl-C, as shells have it."""
 PLACES: tuple[Place, ...] = ("auto", "sram", "memory")
 WIDTH = 100
 """Columns of a table where there is no terminal."""
@@ -173,8 +171,10 @@ def _generate(arguments: argparse.Namespace) -> int:
         latency=arguments.latency,
         cache=arguments.cache,
     )
+    generate.check_sampling(request)
     limits = Limits(array_dim=arguments.array_dim)
-    loaded = load(arguments.model, limits, request.cache, console)
+    text = request.prompt, request.tokens
+    loaded = load(arguments.model, limits, request.cache, console, text)
     generate.check_request(loaded, request)
     configuration = _built(arguments.array_dim, console)
     report = generate.run(loaded, request, configuration, console)
@@ -198,9 +198,10 @@ def _add_profile(parser: argparse.ArgumentParser) -> None:
 def _profile(arguments: argparse.Namespace) -> int:
     """Show where the cycles of a decode step go."""
     console = _watched()
-    loaded = load(arguments.model, Limits(), arguments.cache, console)
-    profile.check_request(loaded, arguments.prompt, arguments.tokens)
     profile.require_pictures()
+    text = arguments.prompt, arguments.tokens
+    loaded = load(arguments.model, Limits(), arguments.cache, console, text)
+    profile.check_request(loaded, arguments.prompt, arguments.tokens)
     configuration = _built(Limits().array_dim, console)
     latency = arguments.latency
     found = profile.run(loaded, arguments.prompt, arguments.tokens, latency, configuration, console)
@@ -233,6 +234,7 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
 
 def _compile(arguments: argparse.Namespace) -> int:
     """Compile a model into a packed file and program texts."""
+    files.check_output(arguments.output)
     limits = Limits(array_dim=arguments.array_dim)
     loaded = load(arguments.model, limits, arguments.cache, _watched())
     written = compiled.write(loaded.compiled, arguments.output, arguments.rows)

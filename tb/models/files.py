@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 
@@ -35,6 +37,16 @@ def read_text(path: Path) -> str:
     if text is None:
         raise FileError(f"{path}: given {len(data)} bytes that are no text, allowed is UTF-8 text")
     return text
+
+
+def check_output(path: Path) -> None:
+    """Raise FileError if it is plain before the work that a file cannot be written."""
+    if path.is_dir():
+        raise FileError(f"{path}: cannot be written: {os.strerror(errno.EISDIR)}")
+    if not path.parent.is_dir():
+        raise FileError(f"{path}: cannot be written: {os.strerror(errno.ENOENT)}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise FileError(f"{path}: cannot be written: no right to, or a read-only file system")
 
 
 def write(path: Path, content: bytes | str) -> None:

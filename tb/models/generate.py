@@ -85,6 +85,11 @@ def _sampling(loaded: Loaded, request: Request) -> dict[str, float | int] | None
     return settings
 
 
+def check_sampling(request: Request) -> None:
+    """Raise SamplingError for settings that make no sense with any model."""
+    Sampler(1.0, request.temperature, request.top_k, request.seed)
+
+
 def check_request(loaded: Loaded, request: Request) -> None:
     """Raise what `run` would raise for a request that makes no sense, before anything is built."""
     _prepared(loaded, request)

@@ -10,6 +10,8 @@ from rich.markup import escape
 
 from npu.compiler import CacheLayout, CompiledModel, Shape, compile_model
 from npu.compiler.model import Place, plan_model
+from npu.driver.generate import check_count
+from npu.driver.placement import check_prompt
 from npu.isa.operands import Limits
 from weights.calibrate import scales_for
 from weights.checkpoint import Shape as CheckpointShape
@@ -90,7 +92,20 @@ def cache_text(cache: CacheLayout) -> str:
     return f"{cache.bytes:,} bytes in {'memory' if cache.in_memory else 'the SRAM'}"
 
 
-def load(name: str, limits: Limits, place: Place, console: Console) -> Loaded:
+def check_text(tokenizer: Tokenizer, shape: CheckpointShape, prompt: str, count: int) -> None:
+    """Raise PromptError or TokenizerError unless a model can go on with a prompt for so long."""
+    ids = tokenizer.encode(prompt)
+    check_prompt(ids, shape.vocab, shape.context)
+    check_count(count, len(ids), shape.context)
+
+
+def load(
+    name: str,
+    limits: Limits,
+    place: Place,
+    console: Console,
+    text: tuple[str, int] | None = None,
+) -> Loaded:
     """Read, quantise and compile a model.
 
     Args:
@@ -98,16 +113,20 @@ def load(name: str, limits: Limits, place: Place, console: Console) -> Loaded:
         limits: the chip.
         place: of the K/V cache.
         console: where the progress is shown.
+        text: a prompt and a number of tokens that the model shall go on with.
 
     Raises:
-        CheckpointError, ScalesError, TokenizerError, CompileError: as the parts raise them.
+        CheckpointError, ScalesError, TokenizerError, PromptError, CompileError: as the parts raise
+            them; what is known without the activations, before they are measured.
     """
     with console.status(escape(f"reading {name}")):
         checkpoint = load_checkpoint(name)
         vocab = checkpoint.shape.vocab
         tokenizer = load_tokenizer(checkpoint.folder, vocab)
         ends = end_tokens(checkpoint.folder, tokenizer, vocab)
-    plan_model(planned(checkpoint.shape), limits, place)  # before the work, to be refused at once
+    plan_model(planned(checkpoint.shape), limits, place)
+    if text is not None:
+        check_text(tokenizer, checkpoint.shape, *text)
     with console.status("measuring activations and quantising"):
         model = quantize(checkpoint, scales_for(checkpoint))
     with console.status("compiling"):

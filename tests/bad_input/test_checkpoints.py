@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -766,6 +767,28 @@ def test_scale_file_is_written_whole_or_not_at_all(
     with pytest.raises(OSError, match="no space left"):
         save_scales(replace(SCALES, digest="0"), folder / SCALES_FILE)
     assert contents(folder) == before
+
+
+def test_scales_that_cannot_be_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder and a cache that cannot be written are found before the measurement."""
+
+    def fail(*arguments: object) -> None:
+        raise AssertionError(f"measured {arguments}")
+
+    monkeypatch.setattr(calibration, "calibrate_on_text", fail)
+    (folder / SCALES_FILE).unlink()
+    (folder / SCALES_FILE).mkdir()
+    with pytest.raises(ScalesError, match=rf"{SCALES_FILE}: cannot be written, allowed is"):
+        scales_for(load_checkpoint(folder))
+    (folder / SCALES_FILE).rmdir()
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    (folder.parent / "cache").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder.parent / "cache"))
+    with pytest.raises(ScalesError, match=r"cache/tessera: cannot be made: Not a directory"):
+        scales_for(load_checkpoint(folder))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder.parent / "other"))
+    with pytest.raises(ScalesError, match=r"other/tessera/\w+\.json: cannot be written"):
+        scales_for(load_checkpoint(folder))
 
 
 def test_damaged_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,9 @@ from transformers import PreTrainedTokenizerFast
 from tb import build, cli
 from tb.models import generate, load
 from tb.paths import ROOT
-from weights.calibrate import ActivationScales, calibrate
+from weights.calibrate import ActivationScales, ScalesError, calibrate, calibration_tokens
 from weights.checkpoint import Checkpoint
+from weights.importer import load_checkpoint
 from weights.synthetic import random_checkpoint, random_tokens, shape_of, write_checkpoint
 
 MODEL = str(ROOT / "weights" / "checkpoints" / "gpt2-tiny")
@@ -103,14 +104,114 @@ def test_no_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "which is a file" in line
 
 
+@pytest.fixture
+def no_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the measurement of activations, which may take minutes, an error."""
+
+    def fail(*arguments: object) -> None:
+        raise AssertionError(f"measured {arguments}")
+
+    monkeypatch.setattr(load, "scales_for", fail)
+
+
+def model_with_words(folder: Path, vocab: int, words: int) -> None:
+    """Write a small model, and a tokenizer of the words w0, w1 and so on."""
+    write_checkpoint(random_checkpoint(shape_of("llama", vocab=vocab, context=16), 1), folder)
+    known = {f"w{index}": index for index in range(words)}
+    tokenizer = Tokenizer(models.WordLevel(known, unk_token=f"w{words - 1}"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder)
+
+
+@pytest.mark.usefixtures("no_measurement")
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        (["--prompt", ""], "npu: prompt: given '', which has no tokens"),
+        (["--prompt", "w1 w20"], "npu: prompt: given token id 20 at index 1, allowed 0 to 19"),
+        (["--prompt", "w1 " * 17], "npu: prompt: given 17 tokens, allowed 1 to 16 (context)"),
+        (["--prompt", "w1", "--tokens", "17"], "npu: tokens: given 17 after a prompt of 1, allow"),
+        (["--prompt", "w1", "--temperature", "nan"], "npu: Sampler.temperature: given nan, allow"),
+        (["--prompt", "w\udcff"], "npu: prompt: given 'w\\udcff': "),
+    ],
+)
+def test_refused_before_the_measurement(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], line: str
+) -> None:
+    """What the prompt alone shows is not found out after minutes."""
+    model_with_words(tmp_path, vocab=20, words=30)
+    assert refused([str(tmp_path), *more], capsys).startswith(line)
+
+
+def test_a_tokenizer_beyond_the_vocabulary(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its ids for the calibration text are none of the model's, whatever the prompt is."""
+    model_with_words(tmp_path, vocab=20, words=30)
+    line = refused([str(tmp_path), "--prompt", "w1", "--tokens", "1"], capsys)
+    assert line == (
+        f"npu: {tmp_path}/tokenizer.json: given token id 29, allowed 0 to 19, the vocabulary of "
+        "the checkpoint"
+    )
+    assert not (tmp_path / "activation_scales.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *(("tokenizer.json", text) for text in ("{}", '{"model": {"type": "BPE"}}')),
+        ("tokenizer_config.json", '{"tokenizer_class": 3}'),
+        *(
+            (name, text)
+            for name in ("tokenizer.json", "tokenizer_config.json")
+            for text in ("", "{", "[]", "null", "3", "\xff")
+        ),
+    ],
+)
+def test_damaged_tokenizers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str
+) -> None:
+    """Whatever the libraries make of them, it is one line."""
+    model_with_words(tmp_path, vocab=30, words=30)
+    (tmp_path / name).write_bytes(text.encode("latin-1"))
+    line = refused([str(tmp_path), "--prompt", "w1"], capsys)
+    assert line.startswith(f"npu: {tmp_path}: the tokenizer cannot be read: "), line
+
+
+def test_calibration_texts(tmp_path: Path) -> None:
+    """Tokenizers that make nothing of the calibration text, do not know its words, or are none."""
+    write_checkpoint(random_checkpoint(shape_of("llama", vocab=20, context=16), 1), tmp_path)
+    checkpoint, path = load_checkpoint(tmp_path), tmp_path / "tokenizer.json"
+    Tokenizer(models.BPE()).save(str(path))
+    with pytest.raises(ScalesError, match=r"given no tokens for the calibration text, allowed 1"):
+        calibration_tokens(checkpoint)
+    Tokenizer(models.WordLevel({}, unk_token="none")).save(str(path))
+    with pytest.raises(ScalesError, match=r"cannot be used as a tokenizer: WordLevel error"):
+        calibration_tokens(checkpoint)
+    path.write_text("{}")
+    with pytest.raises(ScalesError, match=r"tokenizer\.json: cannot be used as a tokenizer"):
+        calibration_tokens(checkpoint)
+
+
+@pytest.mark.usefixtures("no_measurement")
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [(".", "Is a directory"), ("none/x.tsr", "No such file or directory"), ("file/x", "No such")],
+)
+def test_output_of_compile(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], output: str, reason: str
+) -> None:
+    """A file that cannot be written is refused before the model is read."""
+    (tmp_path / "file").touch()
+    assert cli.main(["compile", MODEL, "-o", str(tmp_path / output)]) == 2
+    line = capsys.readouterr().err
+    assert line.startswith(f"npu: {tmp_path / output}: cannot be written: {reason}"), line
+
+
 @pytest.mark.usefixtures("quick_scales")
 def test_ids_outside_the_vocabulary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A tokenizer that knows more tokens than the model has."""
-    write_checkpoint(random_checkpoint(shape_of("llama", vocab=20, context=16), 1), tmp_path)
-    words = {f"w{index}": index for index in range(30)}
-    tokenizer = Tokenizer(models.WordLevel(words, unk_token="w0"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(tmp_path)
+    model_with_words(tmp_path, vocab=20, words=30)
     line = refused([str(tmp_path), "--prompt", "w3 w19 w20"], capsys)
     assert re.search(r"given token id 20 at index 2, allowed 0 to 19", line), line
 
