@@ -18,6 +18,8 @@ import sysconfig
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VENV = os.path.join(ROOT, ".venv")
 OLDEST = (3, 11)
+HARD = "\"#$%&'()*:;<=>?[\\]^`{|}"
+"""What make or the shell reads in its own way, and so cannot be in the name of a folder."""
 TOOLS = (("g++", "g++"), ("make", "make"), ("perl", "perl"), ("git", "git"))
 
 
@@ -26,6 +28,22 @@ def fail(message):
     """Print one line and leave."""
     sys.stderr.write("setup: " + message + "\n")
     sys.exit(2)
+
+
+def hard_name(path):
+    # type: (str) -> str | None
+    """Return why nothing can be built in a folder, None if its name is fine.
+
+    The makefiles that Verilator writes hold the path as it is, so that make splits it at blanks.
+    """
+    for char in path:
+        if char.isspace() or char in HARD or not char.isprintable():
+            what = "a blank" if char == " " else repr(char)
+            return "%s: given a path with %s, which make cannot take: move it" % (
+                path,
+                what,
+            )
+    return None
 
 
 def newer_python():
@@ -56,7 +74,13 @@ def has_shared_library():
 
 def check_system():
     # type: () -> None
-    """Leave with one line per missing tool, each with the Debian package that has it."""
+    """Leave with one line per missing tool, each with the Debian package that has it.
+
+    Or with one line about a place where nothing can be built.
+    """
+    hard = hard_name(ROOT)
+    if hard is not None:
+        fail(hard)
     missing = [
         "%s is missing: install the Debian package %s" % (tool, package)
         for tool, package in TOOLS
@@ -129,7 +153,7 @@ def install(extras):
         file.write(wanted)
 
 
-def main():
+def run():
     # type: () -> None
     """Check, install, and leave; silent when nothing is to be done."""
     if sys.version_info < OLDEST:
@@ -143,6 +167,20 @@ def main():
             os.execv(other, [other, *sys.argv])
     check_system()
     install(sorted(sys.argv[1:]))
+
+
+def main():
+    # type: () -> None
+    """Run; say in one line what went wrong."""
+    try:
+        run()
+    except KeyboardInterrupt:
+        sys.stderr.write("setup: interrupted\n")
+        sys.exit(130)
+    except subprocess.CalledProcessError as error:
+        fail("%s ended with %d (see above)" % (" ".join(error.cmd), error.returncode))
+    except OSError as error:
+        fail("%s: %s" % (error.filename or ROOT, error.strerror or error))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 
+from tb import bootstrap
 from tb.paths import BUILD
 
 MIB = 1 << 20
@@ -21,8 +22,12 @@ def require() -> None:
     """Make the folder build/, unless it is there.
 
     Raises:
-        RoomError: it is no folder, cannot be written, or its file system is full.
+        RoomError: nothing can be built in a folder of its name; it is no folder, cannot be written,
+            or its file system is full.
     """
+    hard = bootstrap.hard_name(str(BUILD))
+    if hard is not None:
+        raise RoomError(hard)
     try:
         BUILD.mkdir(exist_ok=True)
     except FileExistsError:
