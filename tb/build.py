@@ -23,7 +23,7 @@ from typing import Literal
 
 import cocotb_tools.config
 
-from tb import room, sources, verilator
+from tb import progress, room, sources, verilator
 from tb.paths import BUILD, GENERATED, HDL, ROOT, RTL
 
 Kind = Literal["fast", "debug"]
@@ -201,7 +201,8 @@ def _locked(folder: Path) -> Iterator[None]:
     """Hold the folder's lock: two commands may build the same configuration at once."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_name(folder.name + ".lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        with progress.step(f"waiting for another command that builds {folder.name}"):
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
@@ -238,6 +239,12 @@ def _relative(paths: Iterable[Path]) -> list[str]:
     return [os.path.relpath(path, ROOT) for path in paths]
 
 
+def _compiled(folder: Path, begun: float) -> str:
+    """Return how many files have been compiled since a time."""
+    done = sum(path.stat().st_mtime >= begun for path in folder.glob("*.o"))
+    return f"{done} of at most {len(list(folder.glob('*.cpp')))} files"
+
+
 def _build_locked(configuration: Configuration, tool: verilator.Verilator) -> None:
     folder = configuration.folder
     main = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
@@ -253,10 +260,16 @@ def _build_locked(configuration: Configuration, tool: verilator.Verilator) -> No
     variables = _make_variables(configuration, tool)
     recipe = "\n".join([tool.version, *_verilator_arguments(configuration), *variables])
     _start_afresh_if_changed(folder, recipe)
-    _run(command, "verilator", tool.environment)
+    doing = f"building {folder.name} (1 to 3 minutes)"
+    if configuration.binary.exists():
+        doing = f"building {folder.name}, what has changed of it"
+    with progress.step(f"{doing}: Verilator reads the design"):
+        _run(command, "verilator", tool.environment)
     jobs = len(os.sched_getaffinity(0))
     make = ["-f", "Vtop.mk", f"-j{jobs}", *variables]
-    log = _make(folder, make, "compiling the model", tool)
+    begun = time.time() - 1.0  # file systems have coarser clocks
+    with progress.step(f"{doing}: compiling", lambda: _compiled(folder, begun)):
+        log = _make(folder, make, "compiling the model", tool)
     seconds = time.monotonic() - started
     if "g++" in log:
         print(f"built {folder.relative_to(BUILD.parent)} in {seconds:.0f} s ({tool.version})")

@@ -24,6 +24,7 @@ from tb.models import compiled, files, generate, inspect, profile, programs
 from tb.models.load import load
 from tb.models.simulate import SimulationError
 from tb.paths import REPORTS, ROOT
+from tb.progress import step
 from weights.calibrate import ScalesError
 from weights.checkpoint import CheckpointError
 from weights.model import ModelError
@@ -176,7 +177,7 @@ def _generate(arguments: argparse.Namespace) -> int:
     text = request.prompt, request.tokens
     loaded = load(arguments.model, limits, request.cache, console, text)
     generate.check_request(loaded, request)
-    configuration = _built(arguments.array_dim, console)
+    configuration = _built(arguments.array_dim)
     report = generate.run(loaded, request, configuration, console)
     console.print(generate.table(loaded, report))
     _save(REPORTS / "generate.json", generate.record(loaded, request, report), console)
@@ -202,14 +203,14 @@ def _profile(arguments: argparse.Namespace) -> int:
     text = arguments.prompt, arguments.tokens
     loaded = load(arguments.model, Limits(), arguments.cache, console, text)
     profile.check_request(loaded, arguments.prompt, arguments.tokens)
-    configuration = _built(Limits().array_dim, console)
+    configuration = _built(Limits().array_dim)
     latency = arguments.latency
     found = profile.run(loaded, arguments.prompt, arguments.tokens, latency, configuration, console)
     last = found.passes[-1]
     console.print(profile.passes_table(found.passes))
     console.print(profile.parts_table(loaded, last))
     console.print(profile.engines_table(last))
-    with console.status("drawing"):
+    with step("drawing", console=console):
         written = profile.write(loaded, found, latency)
     console.print(f"RTL = golden: {found.mismatch or 'yes, every token'}", highlight=False)
     for path in written:
@@ -319,11 +320,10 @@ def _printed() -> Console:
     return Console(width=None if sys.stdout.isatty() else WIDTH)
 
 
-def _built(array_dim: int, console: Console) -> build.Configuration:
+def _built(array_dim: int) -> build.Configuration:
     configuration = build.Configuration(array_dim=array_dim)
-    with console.status("building the simulator (minutes, once)"):
-        build.generate()
-        build.build(configuration)
+    build.generate()
+    build.build(configuration)
     return configuration
 
 

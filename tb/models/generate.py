@@ -23,6 +23,7 @@ from tb.knobs import Knobs
 from tb.models.display import display
 from tb.models.load import Loaded, cache_text, shape_text, text_room
 from tb.models.simulate import Simulated, simulate
+from tb.progress import step
 from weights.tokenizer import TextStream, text_after
 
 SLACK = 4
@@ -133,7 +134,7 @@ def run(
             knobs=Knobs(read_latency=request.latency, write_latency=request.latency, log=0),
             on_tokens=shown.push,
         )
-    with console.status("checking against golden"):
+    with step("checking against golden", console=console):
         mismatch = check(loaded, ids, simulated, request.tokens, sampling)
     if not mismatch:  # memory and logs are of use only to find out what went wrong
         shutil.rmtree(simulated.folder, ignore_errors=True)

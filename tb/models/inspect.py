@@ -21,6 +21,7 @@ from npu.isa.operands import Limits
 from tb.models import compiled, files, programs
 from tb.models.files import FileError
 from tb.models.load import cache_text, planned
+from tb.progress import step
 from weights.calibrate import SCALES_FILE, cache_path, scales_for
 from weights.checkpoint import Checkpoint
 from weights.importer import load_checkpoint
@@ -101,7 +102,7 @@ def _sections(pack: Pack) -> Table:
 
 
 def _show_checkpoint(name: str, limits: Limits, console: Console) -> None:
-    with console.status(escape(f"reading {name}")):
+    with step(f"reading {name}"):
         checkpoint = load_checkpoint(name)
     _say(console, f"{name}: a checkpoint")
     table = Table(show_header=False, box=None, pad_edge=False)
@@ -122,7 +123,7 @@ def _show_checkpoint(name: str, limits: Limits, console: Console) -> None:
     if not beside and not cache_path(checkpoint).is_file():
         _say(console, "activation scales: not measured yet; npu compile measures and keeps them")
         return
-    with console.status("quantising"):
+    with step("quantising"):
         model = quantize(checkpoint, scales_for(checkpoint))
     console.print(_scales(model.scales))
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rich.console import Console
-from rich.markup import escape
 
 from npu.compiler import CacheLayout, CompiledModel, Shape, compile_model
 from npu.compiler.model import Place, plan_model
 from npu.driver.generate import check_count
 from npu.driver.placement import check_prompt
 from npu.isa.operands import Limits
+from tb.progress import step
 from weights.calibrate import scales_for
 from weights.checkpoint import Shape as CheckpointShape
 from weights.importer import load_checkpoint
@@ -119,7 +119,7 @@ def load(
         CheckpointError, ScalesError, TokenizerError, PromptError, CompileError: as the parts raise
             them; what is known without the activations, before they are measured.
     """
-    with console.status(escape(f"reading {name}")):
+    with step(f"reading {name}", console=console):
         checkpoint = load_checkpoint(name)
         vocab = checkpoint.shape.vocab
         tokenizer = load_tokenizer(checkpoint.folder, vocab)
@@ -127,8 +127,8 @@ def load(
     plan_model(planned(checkpoint.shape), limits, place)
     if text is not None:
         check_text(tokenizer, checkpoint.shape, *text)
-    with console.status("measuring activations and quantising"):
+    with step("measuring activations and quantising", console=console):
         model = quantize(checkpoint, scales_for(checkpoint))
-    with console.status("compiling"):
+    with step("compiling the model for the chip", console=console):
         compiled = compile_model(model, limits, cache=place)
     return Loaded(name, model, compiled, tokenizer, tuple(ends))

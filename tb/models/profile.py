@@ -33,6 +33,7 @@ from tb.models.display import display
 from tb.models.load import Loaded
 from tb.models.simulate import Simulated, simulate
 from tb.paths import REPORTS
+from tb.progress import step
 from weights.tokenizer import TextStream
 
 FOLDER = REPORTS / "profile"
@@ -141,9 +142,9 @@ def run(
             knobs=Knobs(read_latency=latency, write_latency=latency, trace=1),
             on_tokens=shown.push,
         )
-    with console.status("checking against golden"):
+    with step("checking against golden", console=console):
         mismatch = generate.check(loaded, ids, simulated, count)
-    with console.status("reading the logs"):
+    with step("reading the logs", console=console):
         passes = tuple(_passes(loaded, len(ids), programs, simulated.folder))
     return Profile(passes, simulated, mismatch)
 
