@@ -99,8 +99,9 @@ def _synth(arguments: argparse.Namespace) -> int:
 
 def _quality(arguments: argparse.Namespace) -> int:
     """Compare the integer networks with float32 on held-out text; build/reports/quality.json."""
-    command = [sys.executable, "-m", "tb.quality", "--tokens", str(arguments.tokens)]
-    command += ["--debug"] if arguments.debug else []
+    command = [sys.executable, "-m", "tb.quality"]
+    command += [f"--{name}" for name in ("debug", "publish") if vars(arguments)[name]]
+    command += ["--tokens", str(arguments.tokens)] if arguments.tokens else []
     # Products this small are slower when they are spread over threads.
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     command += names_in(arguments.models)
@@ -156,7 +157,8 @@ def _parser() -> argparse.ArgumentParser:
 
     measured = command("quality", _quality)
     measured.add_argument("models", nargs="?", default="", help="names, comma list; default all")
-    measured.add_argument("--tokens", type=positive, default=1 << 16, help="tokens, at least")
+    measured.add_argument("--tokens", type=positive, help="tokens, at least; default all")
+    measured.add_argument("--publish", action="store_true", help="write the figures of README")
     command("lint", _lint)
     command("format", _format)
     command("gen", _gen)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The integer network against the float32 one of transformers, on text that no training saw.
+"""The integer network against the float32 one of transformers, on the held-out text.
 
-    python -m tb.quality [--tokens N] [MODEL ...]
+    python -m tb.quality [--tokens N] [--publish] [MODEL ...]
 
-Every checkpoint of weights/checkpoints is run on windows of the held-out text, both as transformers
-runs it (float32) and as the integer network `golden.decoder`: bits per byte of both, and how often
-the most likely next byte is the same. GPT-2 is measured a second time with outlier channels. The
-figures go to build/reports/quality.json; a missed bar is an error. Needs the group `oracles`.
+Every checkpoint of weights/checkpoints is run on all windows of the held-out text, or on some, both
+as transformers runs it (float32) and as the integer network `golden.decoder`: bits per byte of
+both, and how often the most likely next byte is the same. GPT-2 is measured a second time with
+outlier channels. The figures go to build/reports/quality.json; a missed bar is an error, and so is
+a difference from the published figures (tb.quality_pages). Needs the group `oracles`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +32,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from golden.decoder import forward_rows
+from tb import quality_pages as pages
 from tb.last_resort import Refusal, guarded
 from tb.paths import REPORTS, ROOT
+from tb.progress import step
 from weights.calibrate import calibration_tokens
 from weights.checkpoint import CheckpointError
 from weights.corpus import read_corpus, windows
+from weights.figures import Figures
 from weights.importer import load_checkpoint
 from weights.model import QuantizedModel
 from weights.outliers import with_outliers
@@ -46,8 +52,6 @@ Logits = npt.NDArray[Any]
 
 CHECKPOINTS = ROOT / "weights" / "checkpoints"
 REPORT = REPORTS / "quality.json"
-TOKENS = 1 << 16
-"""Predicted tokens of a measurement, at least."""
 MAX_LOSS, MIN_AGREEMENT = 0.006, 0.94
 """Bars: bits per byte above float32, and share of equal top-1 tokens."""
 OUTLIERS_OF, OUTLIER_MAX_LOSS = "gpt2-tiny", 0.04
@@ -69,6 +73,7 @@ class Quality:
     Attributes:
         model: the checkpoint's name.
         family: its architecture.
+        windows: of text.
         tokens: how many predictions the figures are of.
         float_bits, integer_bits: bits per byte.
         agreement: share of positions with the same top-1 token.
@@ -80,6 +85,7 @@ class Quality:
 
     model: str
     family: str
+    windows: int
     tokens: int
     float_bits: float
     integer_bits: float
@@ -92,6 +98,18 @@ class Quality:
     def loss(self) -> float:
         """The relative increase of the bits per byte."""
         return self.integer_bits / self.float_bits - 1.0
+
+    @property
+    def figures(self) -> Figures:
+        """What is published of it."""
+        return Figures(
+            model=self.model,
+            windows=self.windows,
+            tokens=self.tokens,
+            float_bits=round(self.float_bits, 6),
+            integer_bits=round(self.integer_bits, 6),
+            agreement=round(self.agreement, 6),
+        )
 
     @property
     def misses(self) -> list[str]:
@@ -166,6 +184,7 @@ def compare(
     return Quality(
         model=subject.name,
         family=family,
+        windows=len(rows),
         tokens=len(rows) * (rows.shape[1] - 1),
         float_bits=float(bits[0]) / len(rows),
         integer_bits=float(bits[1]) / len(rows),
@@ -176,18 +195,24 @@ def compare(
     )
 
 
-def held_out_rows(context: int, tokens: int) -> Rows:
-    """Return windows (R, context) of held-out text, evenly spread, that predict `tokens` or more.
+def held_out_rows(context: int, tokens: int | None = None) -> Rows:
+    """Return windows (R, context) of held-out text, all or evenly spread.
+
+    Args:
+        context: of the model.
+        tokens: windows for so many predictions are enough; None for all windows.
 
     Raises:
         QualityError: the text is too short.
     """
     table = windows(read_corpus().held_out, context)
+    if tokens is None:
+        return table
     count = -(-tokens // (context - 1))
     if count > len(table):
         raise QualityError(
-            f"given {tokens} tokens, allowed at most {len(table) * (context - 1)}, what "
-            f"the held-out text has in windows of {context}"
+            f"given {tokens} tokens, allowed at most {len(table) * (context - 1)}, what the "
+            f"held-out text has in windows of {context}"
         )
     return table[np.linspace(0, len(table) - 1, count).astype(np.int64)]
 
@@ -213,22 +238,34 @@ def subjects(names: Sequence[str], scratch: Path) -> Iterator[Subject]:
         yield Subject(name, folder, OUTLIER_MAX_LOSS, 0.0)
 
 
-def measure(names: Sequence[str], tokens: int, scratch: Path) -> list[Quality]:
-    """Measure the models of the given names, all if there are none, with a progress bar."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+@contextmanager
+def _counted(name: str, total: int) -> Iterator[Callable[[int], object]]:
+    """Show how many of `total` windows are done; yield what is to be told of each piece."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
+            task = progress.add_task(name, total=total)
+            yield partial(progress.advance, task)
+        return
+    counts: list[int] = []
+    with step(f"measuring {name}", lambda: f"{sum(counts)} of {total} windows", console):
+        yield counts.append
+
+
+def measure(names: Sequence[str], tokens: int | None, scratch: Path) -> list[Quality]:
+    """Measure the models of the given names, all if there are none, and show the progress."""
     found = []
-    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as progress:
-        for subject in subjects(names, scratch):
-            model = quantize_checkpoint(str(subject.folder))
-            rows = held_out_rows(model.context, tokens)
-            if int(rows.max()) >= model.vocab:
-                raise QualityError(
-                    f"{subject.name}: given a vocabulary of {model.vocab}, "
-                    "allowed 256 and more: a token is a byte"
-                )
-            task = progress.add_task(subject.name, total=len(rows))
-            networks = float_network(subject.folder), integer_network(model)
-            advance = lambda count, task=task: progress.advance(task, count)  # noqa: E731
+    for subject in subjects(names, scratch):
+        model = quantize_checkpoint(str(subject.folder))
+        rows = held_out_rows(model.context, tokens)
+        if int(rows.max()) >= model.vocab:
+            raise QualityError(
+                f"{subject.name}: given a vocabulary of {model.vocab}, allowed 256 and more: a "
+                "token is a byte"
+            )
+        networks = float_network(subject.folder), integer_network(model)
+        with _counted(subject.name, len(rows)) as advance:
             found.append(compare(subject, model.family, rows, networks, advance))
     return found
 
@@ -272,22 +309,35 @@ def conclude(found: Sequence[Quality]) -> int:
 
 
 def _run(given: argparse.Namespace) -> int:
-    """Measure, save, print; return the exit status."""
+    """Measure, save, print, publish; return the exit status."""
+    whole = given.tokens is None and not given.models
     try:
-        if given.tokens < 1:
+        if given.tokens is not None and given.tokens < 1:
             raise QualityError(f"tokens: given {given.tokens}, allowed 1 and more")
+        if given.publish and not whole:
+            raise QualityError("--publish: given a part, allowed all models on all of the text")
         with tempfile.TemporaryDirectory() as scratch:
             found = measure(given.models, given.tokens, Path(scratch))
     except (QualityError, CheckpointError) as error:
         raise Refusal(str(error)) from error
     save(found)
-    return conclude(found)
+    status = conclude(found)
+    figures = [one.figures for one in found]
+    if given.publish and not status:
+        for path in pages.publish(figures):
+            print(f"written: {path.relative_to(ROOT)}")
+    elif whole:
+        stale = pages.stale(figures)
+        print("\n".join(stale) or "README and model cards publish these figures")
+        status |= bool(stale)
+    return status
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status."""
     parser = argparse.ArgumentParser(prog="tb.quality", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--tokens", type=int, default=TOKENS, help="predicted tokens, at least")
+    parser.add_argument("--tokens", type=int, help="predicted tokens, at least; default all")
+    parser.add_argument("--publish", action="store_true", help="write README, cards, quality.json")
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
     parser.add_argument("models", nargs="*", help="names in weights/checkpoints; default all")
     given = parser.parse_args(argv)

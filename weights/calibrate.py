@@ -182,14 +182,14 @@ def calibrate(
 
 
 def calibration_tokens(checkpoint: Checkpoint) -> npt.NDArray[np.int64]:
-    """Return (R, T) ids of the training documentation, T the context, at most LONGEST.
+    """Return (R, T) ids of the documentation that is not held out, T the context, at most LONGEST.
 
     A vocabulary of 256 is read as bytes; any other needs tokenizer.json beside the checkpoint.
 
     Raises:
         ScalesError: there is no tokenizer, or it has tokens that the checkpoint has not.
     """
-    text = read_corpus().train
+    text = read_corpus().development
     context = min(checkpoint.shape.context, LONGEST)
     if checkpoint.shape.vocab == 256:
         return windows(text, context, TOKENS // context)

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from weights.figures import Figures, read_figures
+
 CURVE_JSON = "learning_curve.json"
 CURVE_PNG = "learning_curve.png"
 CARD = "README.md"
@@ -16,22 +18,33 @@ CARD = "README.md"
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """One evaluation: training loss is the mean since the last one; both in bits per byte."""
+    """One evaluation, in bits per byte.
+
+    Attributes:
+        step, learning_rate: where the training was.
+        train_bits: the training loss, mean since the last evaluation.
+        judged_bits: on the text by which the weights were chosen (`TrainingRecord.judge`).
+    """
 
     step: int
     learning_rate: float
     train_bits: float
-    held_out_bits: float
+    judged_bits: float
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingRecord:
-    """What a training run was given and what came out."""
+    """What a training run was given and what came out.
+
+    Without validation text the weights were chosen by the held-out text.
+    """
 
     recipe: dict[str, Any]
     train_bytes: int
+    validation_bytes: int
     held_out_bytes: int
     train_files: int
+    validation_files: int
     held_out_files: int
     curve: tuple[CurvePoint, ...]
     best_bits_per_byte: float
@@ -40,6 +53,11 @@ class TrainingRecord:
     torch: str
     patience: int
     min_improvement: float
+
+    @property
+    def judge(self) -> str:
+        """The text by which the weights were chosen."""
+        return "validation" if self.validation_bytes else "held-out"
 
 
 def write_curve(folder: Path, record: TrainingRecord) -> None:
@@ -56,7 +74,7 @@ def plot_curve(folder: Path, record: TrainingRecord) -> None:
     axes = figure.subplots()
     steps = [point.step for point in record.curve]
     axes.plot(steps, [point.train_bits for point in record.curve], label="training")
-    axes.plot(steps, [point.held_out_bits for point in record.curve], label="held out")
+    axes.plot(steps, [point.judged_bits for point in record.curve], label=record.judge)
     axes.set_xlabel("step")
     axes.set_ylabel("bits per byte")
     axes.grid(visible=True, alpha=0.3)
@@ -68,11 +86,20 @@ def write_card(folder: Path, record: TrainingRecord) -> None:
     """Write the record, the plot and the model card README.md."""
     write_curve(folder, record)
     plot_curve(folder, record)
-    (folder / CARD).write_text(card_text(folder.name, record), encoding="utf-8")
+    write_page(folder, record)
 
 
-def card_text(name: str, record: TrainingRecord) -> str:
-    """Return the model card of the checkpoint `name`, from the record alone."""
+def write_page(folder: Path, record: TrainingRecord) -> None:
+    """Write the model card alone."""
+    text = card_text(folder.name, record, read_figures().get(folder.name))
+    (folder / CARD).write_text(text, encoding="utf-8")
+
+
+def card_text(name: str, record: TrainingRecord, figures: Figures | None) -> str:
+    """Return the model card of the checkpoint `name`: from its record, and the published figures.
+
+    `figures` None: it has not been measured yet.
+    """
     recipe = record.recipe
     last = record.curve[-1]
     return f"""\
@@ -103,8 +130,7 @@ repeated texts are kept once.
 
 | part | source files | bytes |
 |---|---|---|
-| training | {record.train_files} | {record.train_bytes} |
-| held out, by hash of the file's path | {record.held_out_files} | {record.held_out_bytes} |
+{_parts(record)}
 
 That documentation belongs to the Python Software Foundation under the PSF licence. None of it is \
 included here; the
@@ -114,10 +140,12 @@ weights are published under Apache-2.0.
 
 | | |
 |---|---|
-| held-out bits per byte, windows of {recipe["context"]} | {record.best_bits_per_byte:.4f} |
+{_measured(recipe, figures)}
 | training bits per byte at the end | {last.train_bits:.4f} |
 | steps of {recipe["batch"]} x {recipe["context"]} bytes | {last.step} |
 | wall time, {recipe["threads"]} thread(s) of a shared machine | {record.seconds / 60:.0f} minutes |
+
+{_chosen(record)}
 
 ![learning curve]({CURVE_PNG})
 
@@ -126,14 +154,12 @@ weights are published under Apache-2.0.
 AdamW (betas 0.9, 0.95; weight decay {recipe["weight_decay"]} on matrices; gradients clipped at \
 {recipe["clip"]}), no dropout, learning rate
 {recipe["peak_rate"]:g} after {recipe["warmup"]} steps of warm-up, cosine to \
-{recipe["floor_rate"]:g} at step {recipe["steps"]}, then constant until the held-out loss
+{recipe["floor_rate"]:g} at step {recipe["steps"]}, then constant until the {record.judge} loss
 has not improved by {record.min_improvement} bits for {record.patience} evaluations \
 ({recipe["evaluate_every"]} steps apart){_cut(recipe)}. Seed {recipe["seed"]},
 torch {record.torch}. All of it, with the curve, is in `{CURVE_JSON}`.
 
-To reproduce (torch, transformers and matplotlib installed; equal weights need the same Python, \
-torch,
-thread count and processor type):
+{_again(record)}
 
 ```
 python -m weights.train --model {recipe["model"]}
@@ -142,7 +168,7 @@ python -m weights.train --model {recipe["model"]}
 `activation_scales.json` holds the activation scales of the integer model, made by
 `python -m weights.calibrate weights/checkpoints/{name}`. `python -m weights.card \
 weights/checkpoints/{name}`
-writes this page anew from the record.
+writes this page anew from the record and the figures.
 """
 
 
@@ -162,6 +188,57 @@ def _dimensions(recipe: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
+def _parts(record: TrainingRecord) -> str:
+    """Return the rows of the parts of the text."""
+    rows = [("training", record.train_files, record.train_bytes)]
+    if record.validation_bytes:
+        name = "validation, by hash of the file's path"
+        rows.append((name, record.validation_files, record.validation_bytes))
+    rows.append(
+        ("held out, by hash of the file's path", record.held_out_files, record.held_out_bytes)
+    )
+    return "\n".join(f"| {name} | {files} | {size} |" for name, files, size in rows)
+
+
+def _measured(recipe: dict[str, Any], figures: Figures | None) -> str:
+    """Return the rows of what `make quality` has measured."""
+    if figures is None:
+        return "| held-out bits per byte | not measured yet: `npu quality --publish` |"
+    where = f"all {figures.windows} windows of {recipe['context']}"
+    return f"""\
+| held-out bits per byte, {where}, float32 | {figures.float_bits:.4f} |
+| the same of the integer network | {figures.integer_bits:.4f} ({figures.loss:+.2%}) |
+| most likely next byte the same in both | {figures.agreement:.2%} |"""
+
+
+def _chosen(record: TrainingRecord) -> str:
+    """Say how the weights were chosen, and what that means for the figures."""
+    every = record.recipe["evaluate_every"]
+    if record.validation_bytes:
+        return (
+            f"Of the weights after every {every} steps those were kept that predict the validation "
+            "text best. The\nheld-out text was not looked at during the training."
+        )
+    return (
+        f"Of the weights after every {every} steps those were kept that predict the held-out text "
+        "best. So no training\nstep saw a byte of it, but it chose the weights and the end of the "
+        "training: the held-out figures are\nslightly optimistic."
+    )
+
+
+def _again(record: TrainingRecord) -> str:
+    """Return the words before the command that trains."""
+    if record.validation_bytes:
+        return (
+            "To reproduce (torch, transformers and matplotlib installed; equal weights need the "
+            "same Python, torch,\nthread count and processor type):"
+        )
+    return (
+        "To train another one (torch, transformers and matplotlib installed). It will have other "
+        "weights:\n`weights.train` sets a part of the training text aside and chooses them by it."
+    )
+
+
 def _cut(recipe: dict[str, Any]) -> str:
     """Return the other reason for which the training may have ended."""
     last = recipe["last_step"]
@@ -176,4 +253,4 @@ def read_record(folder: Path) -> TrainingRecord:
 
 
 if __name__ == "__main__":
-    write_card(Path(sys.argv[1]), read_record(Path(sys.argv[1])))
+    write_page(Path(sys.argv[1]), read_record(Path(sys.argv[1])))

@@ -15,9 +15,11 @@ import ast
 import hashlib
 import inspect
 import sysconfig
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -28,35 +30,49 @@ EXCLUDED_FOLDERS = frozenset(
 """Folders below the standard library that hold other packages or tests."""
 TOPICS_FILE = "pydoc_data/topics.py"
 """The help topics of pydoc, one dictionary of strings."""
-HELD_OUT_PERCENT = 6
-"""A file is held out if the hash of its path modulo 100 is below this number."""
+HELD_OUT_PERCENT = VALIDATION_PERCENT = 6
+"""A file is held out if the hash of its path modulo 100 is below the first number, and is for
+validation if it is among the next ones."""
 SEPARATOR = b"\n\n"
+
+
+Part = Literal["train", "validation", "held_out"]
+PARTS: tuple[Part, ...] = get_args(Part)
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
     """The documentation text, split by source file.
 
+    Training learns from `train` and chooses by `validation`; only the finished model is measured on
+    `held_out`. The shipped checkpoints were made before there was a validation part: they learned
+    from `development`, which is also what activations are measured on.
+
     Attributes:
-        train, held_out: (n,) uint8 tokens.
-        train_files, held_out_files: the number of source files in each part.
+        train, validation, held_out: (n,) uint8 tokens.
+        development: (n,) uint8, train and validation in the order of the files.
+        files: the number of source files in each part.
     """
 
     train: npt.NDArray[np.uint8]
+    validation: npt.NDArray[np.uint8]
     held_out: npt.NDArray[np.uint8]
-    train_files: int
-    held_out_files: int
+    development: npt.NDArray[np.uint8]
+    files: dict[Part, int]
 
 
-def is_held_out(relative_path: str) -> bool:
-    """Return whether the file belongs to the held-out part; stable over machines and versions.
+def part_of(relative_path: str) -> Part:
+    """Return the part that a file belongs to; stable over machines and versions.
 
-    The help topics quote one another and stay on the training side.
+    The help topics quote one another and stay in the training part.
     """
     if relative_path == TOPICS_FILE:
-        return False
+        return "train"
     digest = hashlib.sha256(relative_path.encode()).digest()
-    return int.from_bytes(digest[:4], "little") % 100 < HELD_OUT_PERCENT
+    number = int.from_bytes(digest[:4], "little") % 100
+    if number < HELD_OUT_PERCENT:
+        return "held_out"
+    return "validation" if number < HELD_OUT_PERCENT + VALIDATION_PERCENT else "train"
 
 
 def docstrings(source: bytes) -> Iterator[str]:
@@ -91,17 +107,16 @@ def _sources(root: Path) -> Iterator[tuple[str, bytes]]:
 def read_corpus(root: Path | None = None) -> Corpus:
     """Read the documentation of the standard library under `root` (default: the running Python's).
 
-    A text that occurs more than once is kept once, and on the training side if it occurs there.
+    A text that occurs more than once is kept once, and not in the held-out part if it occurs in
+    another.
 
     Raises:
         FileNotFoundError: no documentation was found under `root`.
     """
     where = Path(sysconfig.get_paths()["stdlib"]) if root is None else root
-    parts: dict[bool, list[bytes]] = {False: [], True: []}
-    files = {False: 0, True: 0}
+    found: list[tuple[Part, bytes]] = []
     seen: set[str] = set()
-    sources = sorted(_sources(where), key=lambda item: is_held_out(item[0]))
-    for relative, source in sources:
+    for relative, source in sorted(_sources(where), key=lambda it: part_of(it[0]) == "held_out"):
         try:
             texts = list(topics(source) if relative == TOPICS_FILE else docstrings(source))
         except SyntaxError:
@@ -109,19 +124,24 @@ def read_corpus(root: Path | None = None) -> Corpus:
         fresh = [text for text in dict.fromkeys(texts) if text not in seen]
         if fresh:
             seen.update(fresh)
-            side = is_held_out(relative)
-            files[side] += 1
-            parts[side].extend(text.encode("utf-8", "replace") + SEPARATOR for text in fresh)
-    if not parts[False] or not parts[True]:
+            text = b"".join(text.encode("utf-8", "replace") + SEPARATOR for text in fresh)
+            found.append((part_of(relative), text))
+    files = Counter(part for part, _ in found)
+    if not all(files[part] for part in PARTS):
         raise FileNotFoundError(
             f"read_corpus: no standard library documentation under {where}; "
             "allowed is a folder with the .py sources of the standard library"
         )
+
+    def tokens(*parts: Part) -> npt.NDArray[np.uint8]:
+        return np.frombuffer(b"".join(text for part, text in found if part in parts), np.uint8)
+
     return Corpus(
-        train=np.frombuffer(b"".join(parts[False]), np.uint8),
-        held_out=np.frombuffer(b"".join(parts[True]), np.uint8),
-        train_files=files[False],
-        held_out_files=files[True],
+        train=tokens("train"),
+        validation=tokens("validation"),
+        held_out=tokens("held_out"),
+        development=tokens("train", "validation"),
+        files={part: files[part] for part in PARTS},
     )
 
 

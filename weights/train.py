@@ -6,8 +6,9 @@
 This is the only module of the package that needs torch and transformers (and matplotlib for the
 curve); weights.recipe says what is trained. The text is the documentation of the running Python's
 standard library (weights.corpus). The learning rate follows warm-up, cosine and a floor; at the
-floor the training goes on until the held-out loss has not improved for three evaluations, or to
-the recipe's last step. The best weights so far are always on disk.
+floor the training goes on until the validation loss has not improved for three evaluations, or to
+the recipe's last step. The weights that predict the validation text best so far are always on disk.
+The held-out text is not looked at: `npu quality --publish` measures the finished model on it.
 
 Equal seeds, Python, torch, thread count and machine give equal weights.
 """
@@ -105,7 +106,7 @@ def loss_of(model: PreTrainedModel, tokens: torch.Tensor) -> torch.Tensor:
 
 
 def evaluate(model: PreTrainedModel, rows: npt.NDArray[np.int64]) -> float:
-    """Return bits per byte over (R, T) rows of held-out tokens, each row from position 0."""
+    """Return bits per byte over (R, T) rows of tokens, each row from position 0."""
     total = 0.0
     with torch.inference_mode():
         for start in range(0, len(rows), 64):
@@ -128,7 +129,7 @@ def train(recipe: Recipe, corpus: Corpus, output: Path) -> TrainingRecord:
     optimizer = build_optimizer(model, recipe)
     generator = np.random.default_rng(recipe.seed)
     offsets = np.arange(recipe.context)
-    held_out = windows(corpus.held_out, recipe.context)
+    judge = windows(corpus.validation, recipe.context)
     curve: list[CurvePoint] = []
     best, since_best, step, started = math.inf, 0, 0, time.monotonic()
     recent: list[float] = []
@@ -147,7 +148,7 @@ def train(recipe: Recipe, corpus: Corpus, output: Path) -> TrainingRecord:
         step += 1
         if step % recipe.evaluate_every:
             continue
-        bits = evaluate(model, held_out)
+        bits = evaluate(model, judge)
         train_bits = sum(recent) / len(recent) / math.log(2.0)
         recent.clear()
         curve.append(CurvePoint(step, rate, train_bits, bits))
@@ -158,7 +159,8 @@ def train(recipe: Recipe, corpus: Corpus, output: Path) -> TrainingRecord:
         since_best = 0 if improved or step <= recipe.steps else since_best + 1
         seconds = time.monotonic() - started
         print(
-            f"{step:6d} {seconds:6.0f} s rate {rate:.2e} train {train_bits:.4f} held {bits:.4f}",
+            f"{step:6d} {seconds:6.0f} s rate {rate:.2e} train {train_bits:.4f} "
+            f"validation {bits:.4f}",
             flush=True,
         )
         record = _record(recipe, corpus, curve, best, seconds)
@@ -173,9 +175,11 @@ def _record(
     return TrainingRecord(
         recipe=asdict(recipe),
         train_bytes=int(corpus.train.size),
+        validation_bytes=int(corpus.validation.size),
         held_out_bytes=int(corpus.held_out.size),
-        train_files=corpus.train_files,
-        held_out_files=corpus.held_out_files,
+        train_files=corpus.files["train"],
+        validation_files=corpus.files["validation"],
+        held_out_files=corpus.files["held_out"],
         curve=tuple(curve),
         best_bits_per_byte=best,
         seconds=seconds,

@@ -822,7 +822,7 @@ def test_calibrate_command(
 ) -> None:
     """The command gives one line and status 2, and writes nothing."""
     text = np.zeros(4000, np.uint8)
-    monkeypatch.setattr(calibration, "read_corpus", lambda: Corpus(text, text, 1, 1))
+    monkeypatch.setattr(calibration, "read_corpus", lambda: Corpus(text, text, text, text, {}))
     before = contents(folder)
     given = [argument.format(folder=folder) for argument in arguments]
     assert calibration.main(given) == 2

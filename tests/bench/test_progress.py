@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tb import build, progress
+from tb import build, progress, quality
 
 
 @pytest.fixture(autouse=True)
@@ -93,3 +93,14 @@ def test_build(
     assert first == f"{what}: Verilator reads the design ..."
     assert second == f"{what}: compiling ..."
     assert third.startswith(f"{what}: compiling ... (1 of at most 2 files, ")
+
+
+def test_quality(capsys: pytest.CaptureFixture[str]) -> None:
+    """A measurement says how many windows are done."""
+    with quality._counted("tiny", 9) as advance:
+        advance(4)
+        advance(1)
+        time.sleep(0.5)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "measuring tiny ..."
+    assert lines[1].startswith("measuring tiny ... (5 of 9 windows, ")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +15,12 @@ import numpy.typing as npt
 import pytest
 
 from tb import quality
+from tb import quality_pages as pages
 from tb.quality import Quality, QualityError, Rows, Subject
-from weights.corpus import Corpus, read_corpus
+from weights.corpus import read_corpus
+from weights.figures import read_figures, read_text, write_figures
 
-FINE = Quality("tiny", "gpt2", 1000, 2.0, 2.0119, 0.94, 0.006, 0.94, 1.0)
+FINE = Quality("tiny", "gpt2", 10, 1000, 2.0, 2.0119, 0.94, 0.006, 0.94, 1.0)
 SUBJECT = Subject("tiny", Path("nowhere"))
 
 
@@ -87,14 +90,11 @@ def test_held_out_rows() -> None:
     text = read_corpus().held_out.tobytes()
     assert all(bytes(row.astype(np.uint8).tolist()) in text for row in table)
     assert bytes(table[-1].astype(np.uint8).tolist()) in text[-256:]
+    whole = quality.held_out_rows(128)
+    assert whole.shape == (len(text) // 128, 128)
+    assert bytes(whole.astype(np.uint8)) == text[: whole.size]
     with pytest.raises(QualityError, match=r"given 99999999 tokens, allowed at most \d+, what"):
         quality.held_out_rows(128, 99_999_999)
-
-
-def test_the_text_is_long_enough() -> None:
-    """The default number of tokens exists for every context of the shipped checkpoints."""
-    corpus: Corpus = read_corpus()
-    assert corpus.held_out.size * 127 // 128 - 127 > quality.TOKENS
 
 
 def test_subjects(tmp_path: Path) -> None:
@@ -118,6 +118,59 @@ def test_command(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, message in (
         (["gpt3"], "quality: given 'gpt3', allowed "),
         (["--tokens", "0"], "quality: tokens: given 0, allowed 1 and more"),
+        (["--publish", "gpt2-tiny"], "quality: --publish: given a part, allowed all models on all"),
+        (["--publish", "--tokens", "9"], "quality: --publish: given a part, allowed all models"),
     ):
         assert quality.main(arguments) == 2
         assert capsys.readouterr().err.strip().startswith(message)
+
+
+def test_published_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """README is what the published figures make of it, and publishing changes what it must."""
+    page = pages.README.read_text(encoding="utf-8")
+    assert pages.readme(page) == page
+    shipped = {path.name for path in quality.CHECKPOINTS.iterdir()}
+    figures = read_figures()
+    assert figures.keys() == {*shipped, "gpt2-tiny, outlier channels"}
+    copies = {"README": tmp_path / "README.md", "CHECKPOINTS": tmp_path / "checkpoints"}
+    shutil.copytree(quality.CHECKPOINTS, copies["CHECKPOINTS"])
+    copies["README"].write_text(page, encoding="utf-8")
+    for name, path in copies.items():
+        monkeypatch.setattr(pages, name, path)
+    monkeypatch.setattr(pages, "write_figures", lambda text, found: None)
+    pages.publish(list(figures.values()))
+    assert copies["README"].read_text(encoding="utf-8") == page
+    for name in shipped:
+        card = copies["CHECKPOINTS"] / name / "README.md"
+        assert card.read_bytes() == (quality.CHECKPOINTS / name / "README.md").read_bytes()
+    with pytest.raises(ValueError, match=r"README.md needs one line"):
+        pages.readme(page.replace(pages.END, ""))
+
+
+def test_stale_pages(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A measurement that differs from what is published is named; another text is no measure."""
+    monkeypatch.setattr(pages, "text_here", read_text)
+    found = list(read_figures().values())
+    assert pages.stale(found) == []
+    close = replace(found[0], float_bits=found[0].float_bits + 1e-4)
+    assert pages.stale([close, *found[1:]]) == []
+    worse = replace(found[0], integer_bits=found[0].integer_bits + 1e-3, windows=5)
+    lines = pages.stale([worse, *found[2:]])
+    assert [line.partition(";")[0] for line in lines] == [
+        f"quality: {worse.model}: integer_bits: published {found[0].integer_bits}, measured "
+        f"{worse.integer_bits}",
+        f"quality: {worse.model}: windows: published {found[0].windows}, measured 5",
+        f"quality: {found[1].model}: published only",
+    ]
+    monkeypatch.setattr(pages, "text_here", lambda: replace(read_text(), sha256="0"))
+    assert pages.stale([worse]) == []
+    assert "cannot be compared" in capsys.readouterr().out
+
+
+def test_figures_file(tmp_path: Path) -> None:
+    """What is written is read."""
+    path = tmp_path / "quality.json"
+    write_figures(read_text(), [FINE.figures], path)
+    assert read_figures(path) == {"tiny": FINE.figures}
+    assert read_text(path) == read_text()
+    assert FINE.figures.integer_bits == 2.0119

@@ -38,7 +38,7 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkpoint:
     """Return a checkpoint in a folder, with the cache and the corpus out of the way."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     text = np.random.default_rng(3).integers(32, 127, 4000, np.uint8)
-    monkeypatch.setattr(module, "read_corpus", lambda: Corpus(text, text, 1, 1))
+    monkeypatch.setattr(module, "read_corpus", lambda: Corpus(text, text, text, text, {}))
     write_checkpoint(random_checkpoint(SHAPE, 4), tmp_path / "model")
     return load_checkpoint(tmp_path / "model")
 

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from weights.calibrate import SCALES_FILE, check_owner, load_scales
 from weights.card import card_text, read_record
 from weights.checkpoint import Checkpoint
 from weights.corpus import read_corpus, windows
+from weights.figures import read_figures, read_text
 from weights.importer import load_checkpoint
 from weights.model import QuantizedModel
 from weights.quantize import quantize
@@ -53,7 +54,7 @@ def model(checkpoint: Checkpoint) -> QuantizedModel:
 
 @pytest.fixture(scope="module")
 def held_out() -> npt.NDArray[np.int64]:
-    """Return (ROWS, 128) tokens that no checkpoint was trained on."""
+    """Return (ROWS, 128) tokens that no training step saw."""
     return windows(read_corpus().held_out, 128, ROWS)
 
 
@@ -91,10 +92,14 @@ def test_card(name: str) -> None:
     """The card is what its record says, and says where the weights come from."""
     record = read_record(FOLDERS[name])
     card = (FOLDERS[name] / "README.md").read_text(encoding="utf-8")
-    assert card == card_text(name, record)
+    figures = read_figures()[name]
+    assert card == card_text(name, record, figures)
     assert asdict(RECIPES[name.removesuffix("-tiny")]) == record.recipe
     for needed in (
-        f"{record.best_bits_per_byte:.4f}",
+        f"{figures.float_bits:.4f}",
+        f"{figures.integer_bits:.4f}",
+        f"{figures.agreement:.2%}",
+        "The held-out text was not looked at" if record.validation_bytes else "slightly optimistic",
         f"CPython {record.python}",
         str(record.train_bytes),
         "PSF licence",
@@ -102,14 +107,40 @@ def test_card(name: str) -> None:
         f"python -m weights.train --model {name.removesuffix('-tiny')}\n",
         "learning_curve.png",
     ):
-        assert needed in card
+        assert needed in card.replace("\n", " ") or needed in card
+
+
+@EVERY
+def test_published_figures(name: str) -> None:
+    """They are of all windows of one text; a training judged by that text says the same."""
+    record, figures, text = read_record(FOLDERS[name]), read_figures()[name], read_text()
+    context = record.recipe["context"]
+    assert figures.windows == text.bytes // context
+    assert figures.tokens == figures.windows * (context - 1)
+    assert 0 < figures.loss < MAX_LOSS
+    assert MIN_AGREEMENT < figures.agreement < 1
+    if record.judge == "held-out" and record.python == text.python:
+        assert text.bytes == record.held_out_bytes
+        assert figures.float_bits == pytest.approx(record.best_bits_per_byte, abs=1e-4)
+
+
+def test_card_of_a_new_training() -> None:
+    """One that was judged by validation text says so; its held-out figures come afterwards."""
+    old = read_record(FOLDER)
+    record = replace(old, validation_bytes=1234, validation_files=5)
+    card = card_text("new", record, None).replace("\n", " ")
+    assert "those were kept that predict the validation text best" in card
+    assert "The held-out text was not looked at during the training." in card
+    assert "| validation, by hash of the file's path | 5 | 1234 |" in card
+    assert "not measured yet: `npu quality --publish`" in card
+    assert "until the validation loss" in card
 
 
 @EVERY
 def test_learning_curve(name: str) -> None:
     """Training ended at the floor of the learning rate, not improving or at its last step."""
     record = read_record(FOLDERS[name])
-    bits = [point.held_out_bits for point in record.curve]
+    bits = [point.judged_bits for point in record.curve]
     assert record.best_bits_per_byte == min(bits)
     assert record.curve[-1].learning_rate == record.recipe["floor_rate"]
     before, last = bits[: -record.patience], bits[-record.patience :]

@@ -3,12 +3,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from weights.corpus import docstrings, is_held_out, read_corpus, topics, windows
+from weights.corpus import (
+    PARTS,
+    TOPICS_FILE,
+    Part,
+    docstrings,
+    part_of,
+    read_corpus,
+    topics,
+    windows,
+)
 
 
 def library(root: Path) -> list[str]:
@@ -45,30 +55,42 @@ def h(): return 1
 
 
 def test_split_by_file(tmp_path: Path) -> None:
-    """Whole files are held out, by the hash of their path; tests and packages are left out."""
+    """Whole files make up the parts, by the hash of their path; tests and packages are left out."""
     names = library(tmp_path)
     corpus = read_corpus(tmp_path)
-    train, held_out = bytes(corpus.train).decode(), bytes(corpus.held_out).decode()
+    parts = {part: bytes(getattr(corpus, part)).decode() for part in PARTS}
     for i, name in enumerate(names):
-        inside, outside = (held_out, train) if is_held_out(name) else (train, held_out)
-        assert f"Text {i}.\n" in inside
-        assert f"Text {i}.\n" not in outside
-    assert corpus.held_out_files == sum(map(is_held_out, names))
-    assert 3 <= corpus.held_out_files <= 30
-    assert corpus.train_files == 201 - corpus.held_out_files
-    assert "A topic." in train
-    assert not {"Foreign", "not documentation"} & set(train + held_out)
-    assert "Foreign" not in train + held_out
+        where = [part for part, text in parts.items() if f"Text {i}.\n" in text]
+        assert where == [part_of(name)]
+    assert corpus.files == Counter(map(part_of, [*names, TOPICS_FILE]))
+    assert all(3 <= corpus.files[part] <= 30 for part in ("held_out", "validation"))
+    assert "A topic." in parts["train"]
+    everything = "".join(parts.values())
+    assert "not documentation" not in everything
+    assert "Foreign" not in everything
 
 
-def test_repeated_text_stays_out_of_the_held_out_part(tmp_path: Path) -> None:
-    """What training has seen is no measure."""
+def test_development_part(tmp_path: Path) -> None:
+    """Everything that is not held out, in the order of the files."""
     names = library(tmp_path)
-    held = next(name for name in names if is_held_out(name))
-    seen = next(name for name in names if not is_held_out(name))
-    (tmp_path / held).write_text((tmp_path / seen).read_text())
     corpus = read_corpus(tmp_path)
-    assert corpus.held_out_files == sum(map(is_held_out, names)) - 1
+    text = bytes(corpus.development).decode()
+    assert corpus.development.size == corpus.train.size + corpus.validation.size
+    order = [f"Text {names.index(name)}.\n" for name in sorted(names)]
+    places = [text.find(one) for one in order if one in text]
+    assert places == sorted(places)
+    assert len(places) == len(names) - corpus.files["held_out"]
+
+
+@pytest.mark.parametrize("other", ["train", "validation"])
+def test_repeated_text_stays_out_of_the_held_out_part(tmp_path: Path, other: Part) -> None:
+    """What training has seen, or chosen by, is no measure."""
+    names = library(tmp_path)
+    held = next(name for name in names if part_of(name) == "held_out")
+    seen = next(name for name in names if part_of(name) == other)
+    before = read_corpus(tmp_path).files
+    (tmp_path / held).write_text((tmp_path / seen).read_text())
+    assert read_corpus(tmp_path).files == before | {"held_out": before["held_out"] - 1}
 
 
 def test_no_library(tmp_path: Path) -> None:
