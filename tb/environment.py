@@ -30,6 +30,7 @@ from tb.scoreboard import (
     Compared,
     Locate,
     MismatchError,
+    RunMismatchError,
     Writes,
     compare_errors,
     compare_images,
@@ -220,18 +221,23 @@ class Bench:
         writes = Writes.of_log(self._writes.take())
         events = self._events.take()
         trace = self._trace.take()
-        compare_writes(Writes.of_model(model), writes, program, locate)
-        compare_errors(model.error, finish.error)
-        generated = Generated(model.out_count, model.token, model.pos)
-        if finish.generated != generated:
-            raise MismatchError(f"registers: expected {generated}, actual {finish.generated}")
-        compare_images(sram, actual_sram, "SRAM")
-        compare_images(memory, self.memory.data, "memory")
-        compare_counters({"INSTRS": model.executed, "MACS": model.macs}, finish.counters)
+        expected = Writes.of_model(model)
+        compared = Compared.of(
+            (expected, writes), (sram, actual_sram), (memory, self.memory.data), model.stored
+        )
+        execution = Execution(finish, model, writes, events, trace, compared)
+        try:
+            compare_writes(expected, writes, program, locate)
+            compare_errors(model.error, finish.error)
+            _compare_registers(model, finish)
+            compare_images(sram, actual_sram, "SRAM")
+            compare_images(memory, self.memory.data, "memory")
+            compare_counters({"INSTRS": model.executed, "MACS": model.macs}, finish.counters)
+        except MismatchError as error:
+            raise RunMismatchError(str(error), execution) from None
         self.hits.add(program, events)
         self._save_hits()
-        compared = Compared(writes.data.size, sram.size, memory.size)
-        return Execution(finish, model, writes, events, trace, compared)
+        return execution
 
     async def execute(
         self,
@@ -260,6 +266,13 @@ class Bench:
 def full() -> bool:
     """Return whether a test with a long form is to run it: under `make regress` or with FULL=1."""
     return "full" in cocotb.plusargs
+
+
+def _compare_registers(model: RunResult, finish: Finish) -> None:
+    """Compare what the program left in registers."""
+    generated = Generated(model.out_count, model.token, model.pos)
+    if finish.generated != generated:
+        raise MismatchError(f"registers: expected {generated}, actual {finish.generated}")
 
 
 async def reset(dut: Dut, cycles: int = 5) -> None:

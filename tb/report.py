@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tb.counters import Counters
+from tb.scoreboard import Compared, Count
 
 BEAT = 16
 """Bytes of a beat of the memory bus."""
@@ -26,7 +27,9 @@ class Line:
         name: what ran.
         programs: number of programs.
         words: instruction words.
-        compared, mismatches: bytes compared and bytes that differ.
+        written, untouched: bytes that the programs wrote and did not, compared with the
+            instruction-level model.
+        tensors: bytes compared with the plain network.
         cycles, macs, read_beats, write_beats: sums of the counters.
         read_needed, write_needed: bytes that no implementation could avoid: stream, input, output.
         seconds: processor time of the simulation.
@@ -35,8 +38,9 @@ class Line:
     name: str
     programs: int
     words: int
-    compared: int
-    mismatches: int
+    written: Count
+    untouched: Count
+    tensors: Count
     cycles: int
     macs: int
     read_beats: int
@@ -50,18 +54,20 @@ class Line:
         cls,
         name: str,
         words: int,
-        compared: int,
+        compared: Compared,
+        tensors: Count,
         counters: Counters,
         needed: tuple[int, int],
         seconds: float,
     ) -> Line:
-        """One program that agreed in every byte; `needed` is (read, written) bytes."""
+        """One program; `needed` is (read, written) bytes."""
         return cls(
             name=name,
             programs=1,
             words=words,
-            compared=compared,
-            mismatches=0,
+            written=compared.written,
+            untouched=compared.untouched,
+            tensors=tensors,
             cycles=counters.cycles,
             macs=counters.macs,
             read_beats=counters.read_beats,
@@ -78,8 +84,9 @@ def total(name: str, lines: Sequence[Line]) -> Line:
         name=name,
         programs=sum(line.programs for line in lines),
         words=sum(line.words for line in lines),
-        compared=sum(line.compared for line in lines),
-        mismatches=sum(line.mismatches for line in lines),
+        written=sum((line.written for line in lines), Count()),
+        untouched=sum((line.untouched for line in lines), Count()),
+        tensors=sum((line.tensors for line in lines), Count()),
         cycles=sum(line.cycles for line in lines),
         macs=sum(line.macs for line in lines),
         read_beats=sum(line.read_beats for line in lines),
@@ -93,12 +100,15 @@ def total(name: str, lines: Sequence[Line]) -> Line:
 def render(title: str, lines: Sequence[Line], macs_per_cycle: int) -> str:
     """Return the table as text.
 
+    "written" and "untouched" are bytes that differ from the instruction-level model, of those that
+    the programs wrote and of all others; "tensors" are those that differ from the plain network.
     MAC use is useful 8-bit multiplications per cycle against `macs_per_cycle`; the bus share is the
     cycles that the unavoidable bytes take at one beat per cycle, against the cycles that it took.
     """
     table = Table(title=title, title_justify="left")
-    heads = ("", "programs", "words", "mismatches", "cycles", "read", "written")
-    for head in (*heads, "MAC use", "bus share", "kcycles/s"):
+    compared = ("written", "untouched", "tensors")
+    bus = ("bus read", "bus written", "MAC use", "bus share")
+    for head in ("", "programs", "words", *compared, "cycles", *bus, "kcycles/s"):
         table.add_column(head, justify="left" if not head else "right", no_wrap=True)
     for line in lines:
         needed = max(line.read_needed, line.write_needed) / BEAT
@@ -106,7 +116,7 @@ def render(title: str, lines: Sequence[Line], macs_per_cycle: int) -> str:
             line.name,
             f"{line.programs}",
             f"{line.words:,}",
-            f"{line.mismatches} of {line.compared:,} bytes",
+            *(str(count) for count in (line.written, line.untouched, line.tensors)),
             f"{line.cycles:,}",
             f"{line.read_beats * BEAT:,} B",
             f"{line.write_beats * BEAT:,} B",
@@ -114,7 +124,7 @@ def render(title: str, lines: Sequence[Line], macs_per_cycle: int) -> str:
             f"{100 * needed / line.cycles:.1f} %",
             f"{line.cycles / max(line.seconds, 1e-9) / 1000:.0f}",
         )
-    console = Console(width=160, force_terminal=False, color_system=None)
+    console = Console(width=200, force_terminal=False, color_system=None)
     with console.capture() as capture:
         console.print(table)
     return "\n".join(row.rstrip() for row in capture.get().splitlines()) + "\n"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,18 @@ class MismatchError(AssertionError):
 
 WORD_BITS, TURN_BITS = 16, 20
 """Of a key: the word address, and above it how often the instruction wrote that word before."""
+
+
+class RunMismatchError(MismatchError):
+    """A run differs from the model's; says the first difference and keeps what has happened.
+
+    Attributes:
+        execution: the whole run (`tb.environment.Execution`), its count of differences included.
+    """
+
+    def __init__(self, text: str, execution: object) -> None:
+        super().__init__(text)
+        self.execution = execution
 
 
 @dataclass(frozen=True)
@@ -99,22 +112,85 @@ class Writes:
 
 
 @dataclass(frozen=True)
+class Count:
+    """Bytes that were compared, and how many of them differ."""
+
+    compared: int = 0
+    wrong: int = 0
+
+    def __add__(self, other: Count) -> Count:
+        """Return both together."""
+        return Count(self.compared + other.compared, self.wrong + other.wrong)
+
+    def __str__(self) -> str:
+        """Return "3 of 1,000"."""
+        return f"{self.wrong:,} of {self.compared:,}"
+
+
+Image = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
 class Compared:
-    """What was compared and found equal.
+    """How much of a run was compared with the model.
 
     Attributes:
-        sram_write_bytes: bytes of logged SRAM writes.
-        sram_bytes, memory_bytes: whole images.
+        written: bytes that instructions wrote: each logged write of an SRAM word, and the words of
+            memory that were stored to. A word that only one of the two wrote is wrong as a whole.
+        untouched: all other bytes of SRAM and memory.
     """
 
-    sram_write_bytes: int
-    sram_bytes: int
-    memory_bytes: int
+    written: Count
+    untouched: Count
 
-    @property
-    def total(self) -> int:
-        """All compared bytes."""
-        return self.sram_write_bytes + self.sram_bytes + self.memory_bytes
+    @classmethod
+    def of(
+        cls,
+        writes: tuple[Writes, Writes],
+        sram: tuple[Image, Image],
+        memory: tuple[Image, Image],
+        stored: npt.NDArray[np.int64],
+    ) -> Compared:
+        """Count, without stopping at a difference: what is expected, and what the chip did.
+
+        `stored` are the words of memory that the model wrote to.
+        """
+        log = count_writes(*writes)
+        keys = np.concatenate([part.keys for part in writes])
+        in_sram, sram_rest = _count_image(*sram, np.unique(keys & 0xFFFF))
+        in_memory, memory_rest = _count_image(*memory, stored)
+        # The SRAM holds what has been compared as a write already, unless it has changed since.
+        changed = Count(0, 0 if log.wrong else in_sram.wrong)
+        return cls(log + changed + in_memory, sram_rest + memory_rest)
+
+
+def count_bytes(expected: npt.NDArray[Any], actual: npt.NDArray[Any]) -> Count:
+    """Count the bytes of a tensor; of another shape or type it is wrong as a whole."""
+    size = int(expected.nbytes)
+    if expected.shape != actual.shape or expected.dtype != actual.dtype:
+        return Count(size, size)
+    left, right = (np.ascontiguousarray(one).view(np.uint8) for one in (expected, actual))
+    return Count(size, int(np.count_nonzero(left != right)))
+
+
+def count_writes(expected: Writes, actual: Writes) -> Count:
+    """Count the bytes of all writes."""
+    common, left, right = np.intersect1d(
+        expected.keys, actual.keys, assume_unique=True, return_indices=True
+    )
+    alone = expected.keys.size + actual.keys.size - 2 * common.size
+    wrong = int(np.count_nonzero(expected.data[left] != actual.data[right]))
+    return Count(WORD * (common.size + alone), wrong + WORD * alone)
+
+
+def _count_image(
+    expected: Image, actual: Image, words: npt.NDArray[np.int64]
+) -> tuple[Count, Count]:
+    """Count the bytes of an image that are in `words`, and those that are not."""
+    wrong = np.count_nonzero((expected != actual).reshape(-1, WORD), axis=1)
+    inside = Count(WORD * words.size, int(wrong[words].sum()))
+    whole = Count(expected.size, int(wrong.sum()))
+    return inside, Count(whole.compared - inside.compared, whole.wrong - inside.wrong)
 
 
 def describe(program: Sequence[Instruction], instr: int) -> str:

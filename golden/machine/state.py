@@ -231,6 +231,12 @@ class RunResult:
     dispatched: list[tuple[int, Operation]] = field(default_factory=list)
     memory_writes: list[MemoryWrite] = field(default_factory=list)
 
+    @property
+    def stored(self) -> npt.NDArray[np.int64]:
+        """The words of memory that it wrote to: (n,) int64 addresses, in words, ascending."""
+        words = [write.words for write in self.memory_writes]
+        return np.unique(np.concatenate([np.zeros(0, np.int64), *words]))
+
 
 class ProgramError(Exception):
     """An instruction that is refused or a bus access that fails."""

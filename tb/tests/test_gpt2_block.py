@@ -9,6 +9,7 @@ whole memory and SRAM with the instruction-level model. Tolerance is zero.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import cocotb
@@ -23,6 +24,7 @@ from tb import report
 from tb.dut import Dut
 from tb.environment import INPUT, OUTPUT, Bench, Execution
 from tb.sample import CHECKPOINT, TEXT
+from tb.scoreboard import Count, MismatchError, RunMismatchError, count_bytes
 from tb.tensors import compare_tensor, gather, locator
 from weights.model import QuantizedModel
 from weights.quantize import quantize_checkpoint
@@ -58,45 +60,71 @@ async def _run_block(
     )
 
 
+@dataclass
+class _Differences:
+    """What differs, over all programs: the test goes on and fails at its end."""
+
+    first: MismatchError | None = None
+
+    def add(self, error: MismatchError) -> None:
+        """Keep the first difference."""
+        self.first = self.first or error
+
+
 def _compare(
     bench: Bench,
     block: CompiledBlock,
     execution: Execution,
     layer: int,
     expected: dict[str, npt.NDArray[Any]],
-) -> tuple[int, set[str]]:
-    """Compare all tensors of one run with the network; return (bytes compared, their names)."""
+    differences: _Differences,
+) -> tuple[Count, set[str]]:
+    """Compare all tensors of one run with the network; return the bytes and their names."""
     program = block.program.instructions
-    writers = {ref.name: ref.instr for ref in block.tensors}
+    writers = {ref.name: ref.instr for ref in block.tensors} | {"output": len(program) - 2}
     actual = gather(block.tensors, execution.writes, bench.config.sram_bytes)
-    compared = 0
-    for name, tensor in actual.items():
-        instr = writers[name]
-        compared += compare_tensor(name, layer, expected[name], tensor, instr, program)
+    names = set(actual)
     out = expected["resid2"]
-    stored = bench.memory.array(OUTPUT, out.shape, out.dtype)
-    return compared + compare_tensor("output", layer, out, stored, len(program) - 2, program), set(
-        actual
-    )
+    actual["output"] = bench.memory.array(OUTPUT, out.shape, out.dtype)
+    count = Count()
+    for name, tensor in actual.items():
+        wanted = out if name == "output" else expected[name]
+        count += count_bytes(wanted, tensor)
+        try:
+            compare_tensor(name, layer, wanted, tensor, writers[name], program)
+        except MismatchError as error:
+            differences.add(error)
+    return count, names
 
 
 async def _one(
-    bench: Bench, model: QuantizedModel, layer: int, x: npt.NDArray[np.int16], fused: bool
+    bench: Bench,
+    model: QuantizedModel,
+    layer: int,
+    x: npt.NDArray[np.int16],
+    fused: bool,
+    differences: _Differences,
 ) -> tuple[report.Line, set[str]]:
     """Run one block in one form on one input and compare everything."""
     rows = x.shape[0]
     block = compile_block(model, layer, rows, fused=fused, limits=bench.limits)
-    execution = await _run_block(bench, block, x, rows)
-    assert execution.finish.error is None, str(execution.finish.error)
+    try:
+        execution = await _run_block(bench, block, x, rows)
+    except RunMismatchError as error:
+        differences.add(error)
+        assert isinstance(error.execution, Execution)
+        execution = error.execution
+    assert execution.finish.error is None, str(differences.first or execution.finish.error)
     woken = execution.finish.python_entries
     assert woken <= 2, f"Python woke {woken} times while the chip ran"
     expected = _expected(decoder.block(model, layer, x))
-    compared, names = _compare(bench, block, execution, layer, expected)
+    tensors, names = _compare(bench, block, execution, layer, expected, differences)
     assert not np.array_equal(expected["resid2"], x), f"layer {layer} changes nothing"
     line = report.Line.of(
         f"S={rows} {'fused' if fused else 'unfused'}",
         len(block.program.instructions),
-        compared + execution.compared.total,
+        execution.compared,
+        tensors,
         execution.finish.counters,
         (len(block.stream) + block.input_bytes, block.output_bytes),
         execution.finish.seconds,
@@ -110,6 +138,7 @@ async def test_gpt2_block(dut: Dut) -> None:
     model = quantize_checkpoint(str(CHECKPOINT))
     bench = await Bench.start(dut)
     lines: list[report.Line] = []
+    differences = _Differences()
     for rows in LENGTHS:
         whole = decoder.forward_trace(model, list(TEXT.encode()[:rows]))
         inputs, every = whole.residuals, set(whole.blocks[0].tensors())
@@ -119,7 +148,7 @@ async def test_gpt2_block(dut: Dut) -> None:
             for layer in range(model.layers):
                 findings = check_block(model, layer, inputs[layer]) if fused else []
                 assert not findings, f"layer {layer}, {rows} rows: {'; '.join(map(str, findings))}"
-                line, names = await _one(bench, model, layer, inputs[layer], fused)
+                line, names = await _one(bench, model, layer, inputs[layer], fused, differences)
                 group.append(line)
                 seen |= {name.split("_h")[0] for name in names}
             lines.append(report.total(group[0].name, group))
@@ -130,3 +159,5 @@ async def test_gpt2_block(dut: Dut) -> None:
         f"{model.head_dim}, FFN {model.ffn}; memory latency 40"
     )
     report.save(bench.run_dir, report.render(title, lines, bench.config.array_dim**2))
+    if differences.first is not None:
+        raise differences.first

@@ -9,13 +9,19 @@ import pytest
 from golden.machine import ErrorReport, RunResult, SramWrite
 from npu.asm import assemble
 from npu.isa import Engine, ErrorCode
+from tb.host import Counters
 from tb.logs import SRAM_WRITE
+from tb.report import Line, render, total
 from tb.scoreboard import (
+    Compared,
+    Count,
+    Image,
     MismatchError,
     Writes,
     compare_errors,
     compare_images,
     compare_writes,
+    count_bytes,
 )
 
 PROGRAM = assemble("""
@@ -112,3 +118,51 @@ def test_images_and_errors() -> None:
     compare_errors(report, ErrorReport(ErrorCode.SRAM_RANGE, Engine.SEQ, 5, 0x40))
     with pytest.raises(MismatchError, match="expected None"):
         compare_errors(None, report)
+
+
+def test_counts() -> None:
+    """Every byte that differs counts once, among those that were written or the untouched ones."""
+    model, sram, memory = _model(), np.zeros(1024, np.uint8), np.zeros(256, np.uint8)
+    sram[0x100:0x110], sram[0x110:0x120] = 7, 8
+    sram[0x200:0x210], sram[0x210:0x220] = 7, 8
+    stored = np.array([2, 3])
+
+    def compared(log: Writes, sram_: Image, memory_: Image) -> Compared:
+        return Compared.of((model, log), (sram, sram_), (memory, memory_), stored)
+
+    good = compared(_log(*GOOD), sram, memory)
+    assert good == Compared(Count(64 + 32), Count(1024 - 64 + 256 - 32))
+    wrong = _log(GOOD[0], (6, 0, 0x11, 9), *GOOD[2:], (11, 3, 0x22, 0))
+    after, stores = sram.copy(), memory.copy()
+    after[0x110:0x120] = 9  # the wrong write again: it has been counted
+    after[[0x300, 0x3FF]] = 1
+    stores[[0, 0x20, 0x21, 0x3F]] = 5
+    found = compared(wrong, after, stores)
+    assert found.written == Count(5 * 16 + 32, 2 * 16 + 3)
+    assert found.untouched == Count(1024 - 80 + 256 - 32, 2 + 1)
+    late = sram.copy()
+    late[0x101] = 1
+    assert compared(_log(*GOOD), late, memory).written.wrong == 1
+    missing = compared(_log(*GOOD[:3]), sram, memory)
+    assert missing.written == Count(64 + 32, 16)
+    assert str(found.written) == "35 of 112"
+
+
+def test_tensors_are_counted() -> None:
+    """In bytes; one of another shape is wrong as a whole."""
+    tensor = np.array([[1, 256], [3, 4]], np.int16)
+    assert count_bytes(tensor, tensor.T.copy().T) == Count(8, 0)
+    assert count_bytes(tensor, tensor + np.array([[0, 1], [257, 0]], np.int16)) == Count(8, 3)
+    assert count_bytes(tensor, tensor[:1]) == Count(8, 8)
+
+
+def test_report() -> None:
+    """The table tells written, untouched and tensors apart, and sums them."""
+    counters = Counters(16, 16, 9, 1, 1, 1, (), ())
+    one = Compared(Count(1000, 3), Count(5000, 1))
+    line = Line.of("S=1", 9, one, Count(70, 2), counters, (16, 16), 1.0)
+    text = render("blocks", [line, total("all", [line, line])], 256)
+    assert "3 of 1,000" in text
+    assert "1 of 5,000" in text
+    assert "2 of 70" in text
+    assert all(part in text for part in ("6 of 2,000", "2 of 10,000", "4 of 140"))
