@@ -240,9 +240,9 @@ def _relative(paths: Iterable[Path]) -> list[str]:
 
 
 def _compiled(folder: Path, begun: float) -> str:
-    """Return how many files have been compiled since a time."""
-    done = sum(path.stat().st_mtime >= begun for path in folder.glob("*.o"))
-    return f"{done} of at most {len(list(folder.glob('*.cpp')))} files"
+    """Return how many files of the design have been compiled since a time."""
+    done = sum(path.stat().st_mtime >= begun for path in folder.glob("Vtop*.o"))
+    return f"{done} of {len(list(folder.glob('Vtop*.cpp')))} files"
 
 
 def _build_locked(configuration: Configuration, tool: verilator.Verilator) -> None:

@@ -70,14 +70,15 @@ def test_build(
 
     def verilate(*_: object) -> str:
         for name in ("a", "b"):
-            (folder / f"{name}.cpp").touch()
-        (folder / "old.o").touch()
-        os.utime(folder / "old.o", (0, 0))
+            (folder / f"Vtop__{name}.cpp").touch()
+        (folder / "Vtop__old.o").touch()
+        os.utime(folder / "Vtop__old.o", (0, 0))
         time.sleep(0.15)
         return ""
 
     def compile_model(*_: object) -> str:
-        (folder / "a.o").touch()
+        (folder / "Vtop__a.o").touch()
+        (folder / "verilated.o").touch()
         time.sleep(0.5)
         return ""
 
@@ -92,7 +93,7 @@ def test_build(
     first, second, third, *_ = capsys.readouterr().err.splitlines()
     assert first == f"{what}: Verilator reads the design ..."
     assert second == f"{what}: compiling ..."
-    assert third.startswith(f"{what}: compiling ... (1 of at most 2 files, ")
+    assert third.startswith(f"{what}: compiling ... (1 of 2 files, ")
 
 
 def test_quality(capsys: pytest.CaptureFixture[str]) -> None:
