@@ -7,18 +7,20 @@ The runner starts the simulator anew for each state before the reset: all zeros,
 from __future__ import annotations
 
 import cocotb
+from cocotb.triggers import ClockCycles
 
-from npu.regs import CmdOp, CmdReg
-from tb.command.session import CLEAR, Session
+from npu.regs import CMD_BASE, CmdOp, CmdReg
+from tb.command.session import CLEAR, START, Session
 from tb.command.words import Descriptor, Extension, launch
 from tb.command.work import AREA, SOURCE, TARGET, legal_tile
 from tb.dut import Dut
-from tb.environment import INPUT, OUTPUT, PROGRAM, Bench
+from tb.environment import INPUT, OUTPUT, PROGRAM, Bench, reset
 from tb.knobs import Knobs
 from tb.recovery import next_program_runs, program
 from tb.reset_values import assert_reset_values
 
 SCRATCH_BYTES = (64, 128, 256)
+MEMORY_MIB = 9
 POWER_UPS = 16
 COPY = "DMA_LOAD dst=0x0 M=1 N=96 b=0\nBARRIER ld\nDMA_STORE dst=0x0 M=1 N=96 b=1\nEND"
 
@@ -43,10 +45,14 @@ async def _command_port_works(session: Session) -> None:
 
 @cocotb.test
 async def test_power_up(dut: Dut) -> None:
-    """Registers read their reset values; command port, ring and every engine work at once."""
+    """Reset values, then command port, ring and every engine work; reset values after a second."""
     bench = await Bench.start(dut)
     await assert_reset_values(bench.host)
     session = await Session.around(bench, Knobs(), sram=True)
     session.data(SOURCE, AREA)
     await _command_port_works(session)
     await next_program_runs(bench)
+    await bench.host.write32(CMD_BASE + CmdReg.CTRL_STATUS, START)  # it is done again
+    await ClockCycles(dut.clk, 50)
+    await reset(dut)
+    await assert_reset_values(bench.host)
