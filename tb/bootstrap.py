@@ -18,7 +18,7 @@ import sysconfig
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VENV = os.path.join(ROOT, ".venv")
 OLDEST = (3, 11)
-HARD = "\"#$%&'()*:;<=>?[\\]^`{|}"
+HARD = "\"#$&'()*:;<=>?[\\]`|"
 """What make or the shell reads in its own way, and so cannot be in the name of a folder."""
 TOOLS = (("g++", "g++"), ("make", "make"), ("perl", "perl"), ("git", "git"))
 
@@ -34,10 +34,11 @@ def hard_name(path):
     # type: (str) -> str | None
     """Return why nothing can be built in a folder, None if its name is fine.
 
-    The makefiles that Verilator writes hold the path as it is, so that make splits it at blanks.
+    The makefiles that Verilator writes hold the path as it is, so that make splits it at blanks;
+    letters that are not ASCII they hold in another form.
     """
     for char in path:
-        if char.isspace() or char in HARD or not char.isprintable():
+        if char.isspace() or char in HARD or not 32 < ord(char) < 127:
             what = "a blank" if char == " " else repr(char)
             return "%s: given a path with %s, which make cannot take: move it" % (
                 path,

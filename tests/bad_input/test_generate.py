@@ -10,7 +10,7 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from tb import build, cli
+from tb import build, cli, progress
 from tb.models import generate, load
 from tb.paths import ROOT
 from weights.calibrate import ActivationScales, ScalesError, calibrate, calibration_tokens
@@ -30,6 +30,7 @@ def nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(build, "build", fail)
     monkeypatch.setattr(build, "generate", fail)
+    monkeypatch.setattr(progress, "PATIENCE_S", 3600.0)  # lines about slow steps are no refusals
     monkeypatch.setattr(generate, "run", fail)
 
 

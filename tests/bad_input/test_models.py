@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tb import build, cli
+from tb import build, cli, progress
 from tb.models import profile
 from tb.paths import ROOT
 from weights.checkpoint import Shape
@@ -28,6 +28,7 @@ def no_build(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(build, "build", fail)
     monkeypatch.setattr(build, "generate", fail)
+    monkeypatch.setattr(progress, "PATIENCE_S", 3600.0)  # lines about slow steps are no refusals
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
