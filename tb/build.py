@@ -260,7 +260,7 @@ def _build_locked(configuration: Configuration, tool: verilator.Verilator) -> No
     variables = _make_variables(configuration, tool)
     recipe = "\n".join([tool.version, *_verilator_arguments(configuration), *variables])
     _start_afresh_if_changed(folder, recipe)
-    doing = f"building {folder.name} (1 to 3 minutes)"
+    doing = f"building {folder.name} (1 to 2 minutes)"
     if configuration.binary.exists():
         doing = f"building {folder.name}, what has changed of it"
     with progress.step(f"{doing}: Verilator reads the design"):

@@ -89,7 +89,7 @@ def test_build(
     if again:
         (folder / build.TOP).touch()
     build.build(build.Configuration(array_dim=4))
-    what = "building fast-a4" + (", what has changed of it" if again else " (1 to 3 minutes)")
+    what = "building fast-a4" + (", what has changed of it" if again else " (1 to 2 minutes)")
     first, second, third, *_ = capsys.readouterr().err.splitlines()
     assert first == f"{what}: Verilator reads the design ..."
     assert second == f"{what}: compiling ..."

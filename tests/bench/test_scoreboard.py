@@ -9,7 +9,7 @@ import pytest
 from golden.machine import ErrorReport, RunResult, SramWrite
 from npu.asm import assemble
 from npu.isa import Engine, ErrorCode
-from tb.host import Counters
+from tb.counters import Counters
 from tb.logs import SRAM_WRITE
 from tb.report import Line, render, total
 from tb.scoreboard import (
