@@ -10,6 +10,7 @@ import cocotb
 from npu.asm import assemble
 from tb.dut import Dut
 from tb.environment import Bench
+from tb.knobs import Knobs
 from tb.stimulus import build_program, draw
 from tb.stimulus.simple import DMA_BASES, Memory, dma_load, dma_store
 
@@ -53,3 +54,19 @@ async def test_dma_large(dut: Dut) -> None:
         END
     """
     await bench.execute(assemble(text).instructions)
+
+
+@cocotb.test
+async def test_dma_through_memory(dut: Dut) -> None:
+    """A load behind a barrier finds what the stores before it have left in memory.
+
+    The memory reads at once and takes its time to write, so a store that counts as done before
+    its last burst is answered shows as old bytes.
+    """
+    bench = await Bench.start(dut, Knobs(read_latency=1, write_latency=200))
+    text = ""
+    for turn, (rows, length) in enumerate(((1, 1), (1, 16), (3, 100), (16, 512), (2, 4095))):
+        place = f"M={rows} N={length} b=1 off={0x10000 * turn:#x}"
+        text += f"DMA_STORE dst={0x2000 * turn:#x} {place}\nBARRIER st\n"
+        text += f"DMA_LOAD dst={0x20000 + 0x2000 * turn:#x} {place}\n"
+    await bench.execute(assemble(text + "END").instructions)

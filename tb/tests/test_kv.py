@@ -38,11 +38,15 @@ async def run(
 
 
 async def run_program(
-    bench: Bench, program: Sequence[Instruction], in_memory: bool, stream: bytes = b""
+    bench: Bench,
+    program: Sequence[Instruction],
+    in_memory: bool,
+    stream: bytes = b"",
+    limit: int = 4_000_000,
 ) -> Execution:
-    """Run a program that must not be refused."""
+    """Run a program that must not be refused and ends within `limit` cycles."""
     start = bench.load(program, stream, bases=DMA_BASES, kv_in_memory=in_memory)
-    execution = await bench.run(program, start, limit=4_000_000)
+    execution = await bench.run(program, start, limit=limit)
     assert execution.finish.error is None, str(execution.finish.error)
     return execution
 
@@ -72,6 +76,27 @@ async def test_kv_hostile_memory(dut: Dut) -> None:
         for in_memory in (True, False):
             generators = transfers(bench, in_memory, Memory())
             await run(bench, draw(bench.random, generators, 16), in_memory)
+
+
+@cocotb.test
+async def test_kv_append_during_loads(dut: Dut) -> None:
+    """Appends whose words for memory and for the staging tile are taken in different cycles.
+
+    A load writes to every bank in turn, one word in a cycle, so a staging tile often has to wait
+    for its bank; a memory that stalls makes it the other way round.
+    """
+    bench = await Bench.start(dut)
+    edge = bench.config.tile
+    tiles = 4 * edge * edge
+    for stall in (0, 60):
+        await bench.set_knobs(Knobs(read_latency=1, write_latency=1, w_stall=stall))
+        text = f"SET KVBASE v={DMA_BASES[1]}\nSET KVHEAD v={tiles}\nSET KVCAP v={4 * edge}\n"
+        text += "DMA_LOAD dst=0x20000 M=64 N=1024 b=0\n"
+        for turn in range(4):
+            text += f"SET POS v={edge * turn}\n"
+            text += f"KV_APPEND dst={0x10000 + 0x1000 * turn:#x} src0={0x2000 * turn:#x} hp={tiles}"
+            text += f" layer=0 N={edge} K={edge} heads=0..3 stage\n"
+        await run_program(bench, assemble(text + "END").instructions, True, limit=50_000)
 
 
 @cocotb.test
