@@ -73,7 +73,7 @@ quality: ## bits per byte and top-1 of the integer networks against float32 (ins
 regress: setup ## run all tests on the RTL in full with SEEDS seeds; table of opcode, flags, tests, seeds
 	@$(CLI) regress $(RUN_OPTIONS) --seeds "$(SEEDS)"
 
-faults: setup ## plant each fault of faults/ in the RTL; its test must notice
+faults: setup ## plant all faults of faults/ in one model; each must turn its test red
 	@$(CLI) faults $(RUN_OPTIONS)
 
 waves: setup ## record the waveform of TESTCASE: build/waves/NAME.fst and NAME.gtkw

@@ -7,6 +7,7 @@ import argparse
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 
 from npu.isa.operands import ARRAY_DIMS
@@ -161,16 +162,19 @@ def _faults(arguments: argparse.Namespace) -> int:
         chosen = [fault for fault in chosen if fault.name in names]
     build.generate()
 
-    def show(verdict: faults.Verdict) -> None:
-        word = "noticed" if verdict.noticed else "MISSED "
-        lines = verdict.reason.splitlines() or [""]
-        print(f"{word} {verdict.fault.name} by {verdict.fault.test.name}", flush=True)
-        print(f"        {verdict.fault.summary}", flush=True)
-        print(f"        {lines[0][:160]}", flush=True)
-
-    verdicts = faults.run_all(chosen, arguments.array_dim, arguments.seed, show)
-    missed = sum(not verdict.noticed for verdict in verdicts)
-    print(f"{len(verdicts) - missed} of {len(verdicts)} faults noticed")
+    started = time.monotonic()
+    verdicts = faults.run_all(
+        chosen,
+        arguments.array_dim,
+        arguments.seed,
+        arguments.jobs,
+        lambda line: print(line, flush=True),
+    )
+    missed = [verdict for verdict in verdicts if not verdict.noticed]
+    for verdict in missed:
+        print(verdict)
+    minutes = (time.monotonic() - started) / 60
+    print(f"{len(verdicts) - len(missed)} of {len(verdicts)} faults noticed in {minutes:.1f} min")
     return 1 if missed else 0
 
 

@@ -75,6 +75,7 @@ class Job:
         waves: waveform file to write; needs the debug build.
         place: folder of the run, by default one in build/runs.
         full: whether tests with a long form run it (`make regress` does).
+        plusargs: more arguments of the simulation, without the plus sign.
     """
 
     test: BenchTest
@@ -83,6 +84,7 @@ class Job:
     waves: Path | None = None
     place: Path | None = None
     full: bool = False
+    plusargs: tuple[str, ...] = ()
 
     @property
     def power_ups(self) -> list[PowerUp]:
@@ -210,6 +212,7 @@ def command(job: Job, binary: Path, folder: Path, power_up: PowerUp | None = Non
         f"+scratch_bytes={job.configuration.scratch_bytes}",
         *(["+full=1"] if job.full else []),
         *(power_up or job.power_ups[0]).arguments,
+        *(f"+{argument}" for argument in job.plusargs),
     ]
 
 

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults become choices at run time, many in one file; those that cannot be chosen are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tb import fault_merge, faults
+from tb.sv_source import Source, constant_functions
+
+MODULE = """
+module m (
+  input logic clk_i,
+  input logic [7:0] a_i,
+  output logic [7:0] y_o
+);
+  localparam int unsigned Width = 8;
+  logic [7:0] q;
+  logic en;
+  function automatic logic [7:0] half(logic [7:0] x);
+    if (x == '0) return 8'd1;
+    return x >> 1;
+  endfunction
+  assign y_o = q + a_i;  // the sum
+  always_ff @(posedge clk_i) begin
+    if (en) q <= a_i;
+    else if (a_i[0]) q <= half(a_i);
+    else q <= '0;
+  end
+  n u_n (
+    .clk_i,
+    .en_i(en),
+    .y_o ()
+  );
+endmodule
+"""
+
+
+def _merged(*changes: tuple[str, str], text: str = MODULE) -> str | None:
+    """Return the merged text, blanks reduced; fault n replaces its first text by the second."""
+    original = Source(text)
+    constant = constant_functions([original])
+    edits = []
+    for number, (old, new) in enumerate(changes, 1):
+        assert text.count(old) == 1
+        changed = Source(text.replace(old, new))
+        found = fault_merge.differences(original, changed, number, constant)
+        if found is None:
+            return None
+        edits += found
+    merged = original.edited(edits)
+    assert not Source(merged).is_broken
+    return " ".join(merged.split())
+
+
+def _contains(merged: str | None, part: str) -> bool:
+    return merged is not None and " ".join(part.split()) in merged
+
+
+def test_nothing_changed() -> None:
+    """Comments and blanks are no difference; connections by name only are written out."""
+    merged = _merged(("  // the sum", ""), ("y_o = q", "y_o  =  q"))
+    assert merged == " ".join(MODULE.replace(".clk_i,\n    .en", ".clk_i(clk_i),\n    .en").split())
+
+
+def test_an_assignment_is_chosen_whole() -> None:
+    """Neither side gives the other its width or sign, as the operands of `?:` would."""
+    assert _contains(
+        _merged(("q + a_i", "32'(q) >>> 1")),
+        """
+        always_comb /* assign */ begin if (npu_fault_pkg::fault == 1) begin
+        y_o = 32'(q) >>> 1; end else begin y_o = q + a_i; end end // the sum
+        """,
+    )
+
+
+def test_a_statement_keeps_its_else() -> None:
+    """The `else` behind a choice is still that of the `if` in front of it."""
+    assert _contains(
+        _merged(("q <= a_i", "q <= ~a_i")),
+        """
+        if (en) begin if (npu_fault_pkg::fault == 1) begin q <= ~a_i; end
+        else begin q <= a_i; end end
+        else if (a_i[0])
+        """,
+    )
+
+
+def test_a_dropped_branch() -> None:
+    """What stands behind the `else` in front of it is another statement."""
+    assert _contains(
+        _merged(("else if (a_i[0]) q <= half(a_i);", "")),
+        """
+        if (en) q <= a_i;
+        else begin if (npu_fault_pkg::fault == 1) begin q <= '0; end
+        else begin if (a_i[0]) q <= half(a_i); else q <= '0; end end
+        """,
+    )
+
+
+def test_a_dropped_statement() -> None:
+    """In a function too, which goes on with the next one."""
+    assert _contains(
+        _merged(("if (x == '0) return 8'd1;", "")),
+        """
+        begin if (npu_fault_pkg::fault == 1) begin end
+        else begin if (x == '0) return 8'd1; end end return x >> 1;
+        """,
+    )
+
+
+def test_an_added_statement() -> None:
+    """It comes behind the one that it stands behind."""
+    assert _contains(
+        _merged(("    else q <= '0;\n", "    else q <= '0;\n    en <= 1'b1;\n")),
+        "else q <= '0; if (npu_fault_pkg::fault == 1) begin en <= 1'b1; end end",
+    )
+
+
+def test_an_added_register() -> None:
+    """Declaration and process are just added; what they are used for is chosen."""
+    process = "logic [7:0] last_q;\n  always_ff @(posedge clk_i) last_q <= a_i;\n"
+    merged = _merged(("  assign y_o = q + a_i;", f"  {process}  assign y_o = last_q;"))
+    assert _contains(merged, " ".join(process.split()))
+    assert _contains(merged, "begin y_o = last_q; end else begin y_o = q + a_i; end")
+
+
+def test_a_dropped_process() -> None:
+    """Its body does nothing."""
+    text = MODULE.replace("endmodule", "  always_comb begin\n    en = a_i[1];\n  end\nendmodule")
+    assert _contains(
+        _merged(("  always_comb begin\n    en = a_i[1];\n  end\n", ""), text=text),
+        "always_comb begin if (npu_fault_pkg::fault == 1) begin end else begin begin en",
+    )
+
+
+def test_two_faults_of_one_line() -> None:
+    """The original of one is the choice between the original and the other."""
+    assert _contains(
+        _merged(("q + a_i", "q"), ("q + a_i", "a_i")),
+        """
+        always_comb /* assign */ begin if (npu_fault_pkg::fault == 1) begin y_o = q; end else begin
+        begin if (npu_fault_pkg::fault == 2) begin y_o = a_i; end else begin y_o = q + a_i; end end
+        end end
+        """,
+    )
+
+
+def test_a_fault_inside_of_another_ones_statement() -> None:
+    """A choice in one branch of a statement that is chosen as a whole."""
+    assert _contains(
+        _merged(("if (en) q", "if (!en) q"), ("half(a_i);", "a_i;")),
+        """
+        end else begin if (en) q <= a_i; else if (a_i[0])
+        begin if (npu_fault_pkg::fault == 2) begin q <= a_i; end else begin q <= half(a_i); end end
+        else q <= '0; end end
+        """,
+    )
+
+
+def test_the_connection_of_an_input() -> None:
+    """By its name or by name only; the choice stands in the parentheses."""
+    assert _contains(
+        _merged(
+            (".clk_i,\n    .en", ".clk_i(clk_i && en),\n    .en"), (".en_i(en)", ".en_i(1'b0)")
+        ),
+        """
+        .clk_i(((npu_fault_pkg::fault == 1) ? (clk_i && en) : (clk_i))),
+        .en_i(((npu_fault_pkg::fault == 2) ? (1'b0) : (en))),
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("Width = 8", "Width = 9"),
+        ("logic [7:0] q;", "logic [6:0] q;"),
+        ("output logic [7:0] y_o", "output logic [6:0] y_o"),
+        ("posedge clk_i", "negedge clk_i"),
+        (".y_o ()", ".y_o (q)"),
+        ("assign y_o = ", "assign q = "),
+        ("n u_n", "o u_n"),
+        ("  n u_n", "  always_comb en = a_i[3];\n  n u_n"),
+        ("  n u_n", "  o u_o (.en_o(en));\n  n u_n"),
+        ("y_o = q + a_i;", "y_o = q + ;"),
+    ],
+    ids=lambda change: change[1].strip(),
+)
+def test_refused(change: tuple[str, str]) -> None:
+    """What is decided before the simulation runs, a second driver, what is no SystemVerilog."""
+    assert _merged(change) is None
+
+
+def test_a_function_of_a_parameter_is_refused() -> None:
+    """Also one that such a function calls: it must not depend on a variable."""
+    text = MODULE.replace("Width = 8", "Width = twice(4)").replace(
+        "  assign",
+        "  function automatic int twice(int x);\n    return half(x);\n  endfunction\n  assign",
+    )
+    assert _merged(("return x >> 1", "return x"), text=text) is None
+    assert _merged(("return x >> 1", "return x")) is not None
+
+
+def test_every_fault_can_be_planted(tmp_path: Path) -> None:
+    """Every patch applies, and almost all of them share one model."""
+    chosen = faults.discover()
+    planted = faults.plant(chosen, tmp_path)
+    assert planted.errors == {}
+    assert len(planted.alone) < len(chosen) / 10
+    merged = [*(tmp_path / faults.MERGED).rglob("*.sv")]
+    assert [path for path in merged if Source(path.read_text(encoding="utf-8")).is_broken] == []
+    used = "".join(path.read_text(encoding="utf-8") for path in merged)
+    for fault, number in planted.numbers.items():
+        assert f"npu_fault_pkg::fault == {number})" in used
+        assert f"// {number}: {fault.name}\n" in used
+
+
+def _write(folder: Path, text: str) -> None:
+    (folder / "01-wrong.patch").write_text(text, encoding="utf-8")
+
+
+def test_a_stale_patch_is_named(tmp_path: Path) -> None:
+    """The others are planted all the same."""
+    _write(
+        tmp_path,
+        "Fault: Is not there.\nTest: test_gemm_random\n\n--- a/rtl/npu_pkg.sv\n"
+        "+++ b/rtl/npu_pkg.sv\n@@ -1,1 +1,1 @@\n-nothing of the kind\n+something\n",
+    )
+    chosen = [*faults.discover(tmp_path), *faults.discover()[:2]]
+    planted = faults.plant(chosen, tmp_path / "planted")
+    (error,) = planted.errors.values()
+    assert error.startswith("the patch does not apply: error: patch failed: ")
+    assert list(planted.numbers) == chosen[1:]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("Test: test_gemm_random\n", "the first lines must be `Fault: ...` and `Test: ...`"),
+        ("Fault: A fault.\nTest:\n", "the first lines must be `Fault: ...` and `Test: ...`"),
+        ("Fault: A fault.\nTest: test_nothing\n", "there is no test test_nothing"),
+    ],
+)
+def test_a_bad_header_is_named(tmp_path: Path, text: str, line: str) -> None:
+    """Before anything is built."""
+    _write(tmp_path, text)
+    with pytest.raises(faults.FaultError, match=r"01-wrong\.patch: ") as caught:
+        faults.discover(tmp_path)
+    assert str(caught.value).endswith(line)
