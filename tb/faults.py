@@ -136,7 +136,7 @@ class Planted:
     errors: dict[Fault, str]
 
 
-def plant(faults: Sequence[Fault], folder: Path = PLANTED) -> Planted:
+def plant(faults: Sequence[Fault], folder: Path) -> Planted:
     """Patch copies of `rtl/` in `folder`, which is emptied, and merge what can be merged."""
     shutil.rmtree(folder, ignore_errors=True)
     merger = fault_merge.Merger(RTL)
@@ -282,7 +282,7 @@ def run_all(
     Raises:
         build.BuildError: the model that has all faults cannot be built.
     """
-    planted = plant(faults)
+    planted = plant(faults, PLANTED)
     campaign = _Campaign(faults, planted, array_dim, seed, workers, say)
     campaign.refuse()
     say(f"{len(planted.numbers)} faults in one model, {len(planted.alone)} built alone")

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from difflib import unified_diff
 from pathlib import Path
 
 import pytest
 
-from tb import fault_merge, faults
+from tb import build, fault_merge, faults, runner
+from tb.paths import RTL
 from tb.sv_source import Source, constant_functions
 
 MODULE = """
@@ -250,3 +252,79 @@ def test_a_bad_header_is_named(tmp_path: Path, text: str, line: str) -> None:
     with pytest.raises(faults.FaultError, match=r"01-wrong\.patch: ") as caught:
         faults.discover(tmp_path)
     assert str(caught.value).endswith(line)
+
+
+def _patch_of(old: str, new: str) -> str:
+    """Return the patch that replaces a text of `npu_pkg.sv`, which is there once."""
+    text = (RTL / "npu_pkg.sv").read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    before, after = (part.splitlines(keepends=True) for part in (text, text.replace(old, new)))
+    return "".join(unified_diff(before, after, "a/rtl/npu_pkg.sv", "b/rtl/npu_pkg.sv"))
+
+
+MESSAGES = {"fault=1": "MismatchError", "fault=2": "", "fault=3": "the simulator ended (1)"}
+"""How the runs end with their faults."""
+
+
+def test_verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noticed is what fails by a check, in a test that passes without the fault.
+
+    Models and runs are made up: of the seven faults two are built alone, and the second of these
+    does not build.
+    """
+    sums = "y = $signed({x, 1'b0}) >>> shift;"
+    for number, (change, test) in enumerate(
+        [
+            ((sums, "y = $signed({x, 1'b0}) << shift;"), "test_gemm_random"),
+            ((sums, "y = $signed({x, 1'b1}) >>> shift;"), "test_gemm_random"),
+            ((sums, "y = {x, 1'b0};"), "test_gemm_random"),
+            ((sums, "y = '1;"), "test_dma_random"),
+            (("MaxBurst = 32;", "MaxBurst = 16;"), "test_dma_boundaries"),
+            (("MaxBurst = 32;", "MaxBurst = 8;"), "test_dma_boundaries"),
+            ((sums, "y = '0;"), "test_cmd_absent"),
+        ]
+    ):
+        header = f"Fault: Number {number}.\nTest: {test}\n\n"
+        (tmp_path / f"{number}.patch").write_text(header + _patch_of(*change), encoding="utf-8")
+    built: list[str] = []
+    ran: list[tuple[str, str, tuple[str, ...]]] = []
+
+    def built_model(configuration: build.Configuration) -> Path:
+        built.append(configuration.label)
+        if configuration.label == "fault-5":
+            raise build.BuildError("no such size")
+        return configuration.binary
+
+    def ended(job: runner.Job) -> runner.Result:
+        ran.append((job.test.name, job.configuration.label, job.plusargs))
+        message = MESSAGES.get(job.plusargs[0], "MismatchError") if job.plusargs else ""
+        if job.test.name == "test_dma_random":
+            message = "it never works"
+        return runner.Result(job, not message, message, "", 1.0)
+
+    monkeypatch.setattr(build, "build", built_model)
+    monkeypatch.setattr(runner, "run", ended)
+    monkeypatch.setattr(faults, "PLANTED", tmp_path / "planted")
+    said: list[str] = []
+    verdicts = faults.run_all(faults.discover(tmp_path), 16, 1, 1, said.append)
+    assert [(verdict.noticed, verdict.reason) for verdict in verdicts] == [
+        (True, "MismatchError"),
+        (False, "test_gemm_random passes"),
+        (False, "the simulator ended (1)"),
+        (False, "test_dma_random fails without it: it never works"),
+        (True, "MismatchError"),
+        (False, "no such size"),
+        (False, "test_cmd_absent is for another command port than ARRAY_DIM has"),
+    ]
+    assert built == ["fault-merged", "fault-4", "fault-5"]
+    assert ran == [
+        ("test_gemm_random", "fault-merged", ()),
+        ("test_dma_random", "fault-merged", ()),
+        ("test_dma_boundaries", "fault-merged", ()),
+        ("test_gemm_random", "fault-merged", ("fault=1",)),
+        ("test_gemm_random", "fault-merged", ("fault=2",)),
+        ("test_gemm_random", "fault-merged", ("fault=3",)),
+        ("test_dma_boundaries", "fault-4", ("fault=0",)),
+    ]
+    assert "5 faults in one model, 2 built alone" in said
+    assert sum("[7/7]" in line for line in said) == 1
