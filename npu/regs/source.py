@@ -2,6 +2,7 @@
 """Compiles the SystemRDL files and flattens them for the generators."""
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from peakrdl_regblock.udps import ALL_UDPS
@@ -139,6 +140,7 @@ def load(key: str, module: str, base: int) -> Window:
     )
 
 
+@cache
 def load_all() -> tuple[Window, ...]:
     """All windows in address order."""
     return tuple(load(*window) for window in WINDOWS)

@@ -16,6 +16,7 @@ import cocotb
 
 from tb.dut import Dut
 from tb.environment import Bench, full
+from tb.host import HostError
 from tb.hostile import FAULTS, STOPS, Run, Scene, plan
 from tb.memory import Memory
 from tb.recovery import next_program_runs
@@ -41,7 +42,7 @@ async def _run_all(dut: Dut, first: Sequence[str]) -> None:
         try:
             hits[await Run(bench, scene, drawn).run()] += 1
             await next_program_runs(bench)
-        except AssertionError as error:
+        except (AssertionError, HostError) as error:
             raise AssertionError(f"run {runs}: {error}\n{drawn}\n{program.text()}") from error
         runs += 1
     dut._log.info("%d runs, hits: %s", runs, dict(hits))
