@@ -47,6 +47,11 @@ class _Reply:
     data: list[tuple[int, int, int]]
 
 
+def _meets(address: int, first: int, last: int) -> bool:
+    """Whether one of the 16 bytes at `address` lies in the range."""
+    return first <= address + BEAT - 1 and address <= last
+
+
 class PythonMemory:
     """Answers on the `M_AXI_*` signals of `tb_top`, in place of the slave there."""
 
@@ -75,13 +80,14 @@ class PythonMemory:
     def _response(self, address: int, inject: int) -> int:
         if address + BEAT > self._memory.data.size:
             return DECERR
-        if inject and self.knobs.error_first <= address <= self.knobs.error_last:
+        knobs = self.knobs
+        if inject and _meets(address, knobs.error_first, knobs.error_last):
             return SLVERR
         return OKAY
 
     def _withholds(self, silent: int, address: int) -> bool:
         knobs = self.knobs
-        return bool(silent) and knobs.silent_first <= address + 15 and address <= knobs.silent_last
+        return bool(silent) and _meets(address, knobs.silent_first, knobs.silent_last)
 
     def _is_deaf(self, silent: int) -> bool:
         """Whether the memory accepts nothing on the channels whose knob is `silent`."""

@@ -86,9 +86,14 @@ package tb_pkg;
     return 64'(knobs.latency) + 64'(more);
   endfunction
 
+  // Whether one of the 16 bytes at `address` lies in the range
+  function automatic logic meets(logic [31:0] address, logic [31:0] first, logic [31:0] last);
+    return (address | 32'hf) >= first && address <= last;
+  endfunction
+
   // Whether the memory withholds its answer to an access to the 16 bytes at `address`
   function automatic logic withholds(memory_knobs_t knobs, logic [31:0] address);
-    return knobs.silent && (address | 32'hf) >= knobs.silent_first && address <= knobs.silent_last;
+    return knobs.silent && meets(address, knobs.silent_first, knobs.silent_last);
   endfunction
 
   // Whether the memory accepts nothing
@@ -99,7 +104,7 @@ package tb_pkg;
   // How the memory answers an access to the 16 bytes at `address`.
   function automatic logic [1:0] response(memory_knobs_t knobs, logic [31:0] address);
     if (!tb_memory_has(address)) return RespDecErr;
-    if (knobs.error_enable && address >= knobs.error_first && address <= knobs.error_last)
+    if (knobs.error_enable && meets(address, knobs.error_first, knobs.error_last))
       return RespSlvErr;
     return RespOkay;
   endfunction

@@ -38,6 +38,8 @@ HOSTILE = Knobs(
 )
 LOAD, STORE, UCODE = Engine.LD, Engine.ST, Engine.SEQ
 """Identifiers on the bus: the numbers of the engines."""
+RANGES = ((64, 64), (32, 47), (40, 40), (95, 120), (63, 64), (255, 255))
+"""First and last byte of errors: a word fails if any of its bytes lies in the range."""
 
 
 async def _transfers(bench: Bench) -> int:
@@ -51,13 +53,14 @@ async def _transfers(bench: Bench) -> int:
     return execution.finish.counters.cycles
 
 
-async def _error(bench: Bench, knobs: Knobs, text: str, code: ErrorCode, engine: Engine) -> None:
-    """An error answer at one address ends the program with its name and place."""
+async def _error(bench: Bench, knobs: Knobs, text: str, code: ErrorCode, engine: Engine) -> int:
+    """An error answer ends the program with its name and place."""
     await bench.set_knobs(knobs)
     start = bench.load(assemble(text).instructions)
     finish = await bench.host.run_program(start, 20_000)
     assert finish.error is not None, "the error answer went unnoticed"
     assert (finish.error.code, finish.error.engine) == (code, engine), str(finish.error)
+    return finish.error.address
 
 
 async def _suite(bench: Bench) -> int:
@@ -65,14 +68,18 @@ async def _suite(bench: Bench) -> int:
     cycles = await _transfers(bench)
     await bench.set_knobs(HOSTILE)
     assert await _transfers(bench) > cycles
-    read_error = Knobs(read_error=1, error_first=INPUT + 64, error_last=INPUT + 64)
     text = "DMA_LOAD dst=0x0 M=1 N=256 b=0\nEND"
-    await _error(bench, read_error, text, ErrorCode.READ_ERROR, Engine.LD)
-    write_error = Knobs(write_error=1, error_first=OUTPUT + 32, error_last=OUTPUT + 47)
-    before = bench.memory.read(OUTPUT + 32, 16)
+    for first, last in RANGES:
+        knobs = Knobs(read_error=1, error_first=INPUT + first, error_last=INPUT + last)
+        at = await _error(bench, knobs, text, ErrorCode.READ_ERROR, Engine.LD)
+        assert at == INPUT + first // 16 * 16, f"the range from {first}: an error at {at:#x}"
     text = "DMA_STORE dst=0x0 M=1 N=256 b=1\nEND"
-    await _error(bench, write_error, text, ErrorCode.WRITE_ERROR, Engine.ST)
-    assert bench.memory.read(OUTPUT + 32, 16) == before, "a refused beat was written"
+    for first, last in RANGES:
+        word = OUTPUT + first // 16 * 16
+        before = bench.memory.read(word, 16)
+        knobs = Knobs(write_error=1, error_first=OUTPUT + first, error_last=OUTPUT + last)
+        await _error(bench, knobs, text, ErrorCode.WRITE_ERROR, Engine.ST)
+        assert bench.memory.read(word, 16) == before, f"from {first}: a refused beat was written"
     outside = f"SET BASE2 v={bench.memory.data.size}\nDMA_LOAD dst=0x0 M=1 N=64 b=2\nEND"
     await _error(bench, Knobs(), outside, ErrorCode.READ_ERROR, Engine.LD)
     await bench.set_knobs(Knobs())
