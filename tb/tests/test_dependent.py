@@ -12,6 +12,7 @@ from collections import Counter
 from functools import partial
 
 import cocotb
+import numpy as np
 
 from npu.asm import assemble
 from npu.isa import Opcode
@@ -78,6 +79,20 @@ async def _shortest(bench: Bench, program: Dependent, failure: str, around: Surr
     return await shrink(program, failure, partial(complete, around), fails)
 
 
+def _memory(random: np.random.Generator) -> Knobs:
+    """Return a memory that may be quick to read and slow to write, or the other way round."""
+    read, write = random.choice((1, 10, 40, 150), 2).tolist()
+    gap, stall, together = random.integers((0, 0, 0), (50, 50, 2)).tolist()
+    return Knobs(
+        read_latency=read,
+        write_latency=write,
+        read_spread=20,
+        read_gap=gap,
+        w_stall=stall,
+        interleave=together,
+    )
+
+
 async def _run_all(dut: Dut, *, loop: bool) -> None:
     """Run the programs of a test one after the other on what the last one has left."""
     bench = await Bench.start(dut)
@@ -85,10 +100,7 @@ async def _run_all(dut: Dut, *, loop: bool) -> None:
     pairs, numbers, dull = set(), Counter[int](), 0.0
     count = FULL if full() else PROGRAMS
     for number in range(count):
-        latency, gap, together = bench.random.integers((1, 0, 0), (120, 50, 2)).tolist()
-        knobs = Knobs(
-            read_latency=latency, write_latency=latency, read_gap=gap, interleave=together
-        )
+        knobs = _memory(bench.random)
         await bench.set_knobs(knobs)
         around = await _surroundings(bench)
         program = draw(bench.random, around, loop=loop)
