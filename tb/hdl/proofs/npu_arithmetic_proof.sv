@@ -21,7 +21,7 @@ module npu_arithmetic_proof
   input logic [31:0] partial_high_i,
   input logic [31:0] partial_low_i,
   input logic [31:0] bias_i,
-  input logic signed [15:0] value_i,   // requantised
+  input logic signed [15:0] value_i,  // requantised
   input logic signed [15:0] second_i,
   output logic total_o,
   output logic product_o,
@@ -55,10 +55,13 @@ module npu_arithmetic_proof
   // Rounding
   // ---------------------------------------------------------------------------------------------
   plain_t rounded;
-  assign rounded          = plain_shift(plain_t'(x_i), shift_i);
-  assign round_shift_o    = plain_t'(round_shift(x_i, shift_i)) == rounded;
-  assign round_saturate_o = plain_t'(round_saturate(x_i, shift_i, is_16_i)) ==
-      plain_saturate(rounded, is_16_i);
+  assign rounded = plain_shift(plain_t'(x_i), shift_i);
+  assign round_shift_o = plain_t'(round_shift(x_i, shift_i)) == rounded;
+  assign round_saturate_o = plain_t'(round_saturate(
+      x_i, shift_i, is_16_i
+  )) == plain_saturate(
+      rounded, is_16_i
+  );
 
   // ---------------------------------------------------------------------------------------------
   // Post-processing
@@ -73,8 +76,9 @@ module npu_arithmetic_proof
     total_plain = total_plain + plain_t'($signed(bias_i));
   end
 
-  assign total_o = total_plain == plain_t'(
-      total(ctrl_i, high_i, low_i, partial_high_i, partial_low_i, bias_i));
+  assign total_o = total_plain == plain_t'(total(
+      ctrl_i, high_i, low_i, partial_high_i, partial_low_i, bias_i
+  ));
 
   // A product is exact if the largest ones are.
   localparam plain_t MostTotal = (64'sd1 <<< (SumBits - 1)) - 64'sd1;
@@ -97,14 +101,19 @@ module npu_arithmetic_proof
 
   assign add_o = plain_t'($signed(
       elementwise(adds, 32'(value_i), element_factor(adds, second_i))
-  )) == plain_saturate(plain_t'(value_i) + plain_t'(second_i), is_out16(ctrl_i.out));
+  )) == plain_saturate(
+      plain_t'(value_i) + plain_t'(second_i), is_out16(ctrl_i.out)
+  );
 
   function automatic logic multiply_is_plain(row_ctrl_t ctrl, logic signed [7:0] value,
                                              logic signed [7:0] second);
     plain_t product;
     product = plain_t'(value) * plain_t'(second) * $signed({48'd0, ctrl.mul});
-    return plain_t'($signed(elementwise(ctrl, 32'(value), element_factor(ctrl, 16'(second))))) ==
-        plain_saturate(plain_shift(product, ctrl.mul_shift), 1'b0);
+    return plain_t'($signed(
+        elementwise(ctrl, 32'(value), element_factor(ctrl, 16'(second)))
+    )) == plain_saturate(
+        plain_shift(product, ctrl.mul_shift), 1'b0
+    );
   endfunction
 
   assign multiply_o[0] = multiply_is_plain(multiplies, value_i[7:0], 8'sd1);
@@ -130,8 +139,11 @@ module npu_arithmetic_proof
   endfunction
 
   for (genvar op = 0; op < 8; op++) begin : gen_operation
-    assign exact_o[op] = exact(vec_op_e'(op), a_i, b_i, lo_i, hi_i) ==
-        plain_exact(vec_op_e'(op), a_i, b_i, lo_i, hi_i);
+    assign exact_o[op] = exact(
+        vec_op_e'(op), a_i, b_i, lo_i, hi_i
+    ) == plain_exact(
+        vec_op_e'(op), a_i, b_i, lo_i, hi_i
+    );
   end
 
 endmodule
