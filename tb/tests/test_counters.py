@@ -56,7 +56,7 @@ async def test_counters_clear(dut: Dut) -> None:
     await bench.host.start_program(load_every_engine(bench))
     await ClockCycles(dut.clk, whole.cycles // 2)
     await _clear(bench)
-    await wait_idle(bench)
+    await wait_idle(bench, whole.cycles)
     rest = await bench.host.counters()
     assert 0 < rest.cycles < whole.cycles - whole.cycles // 2, f"{rest.cycles} of {whole.cycles}"
     assert asdict(await _again(bench)) == asdict(whole), "the next program counts otherwise"
