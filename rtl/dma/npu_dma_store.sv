@@ -247,8 +247,8 @@ module npu_dma_store
     end
   end
 
-  assign busy_o       = job_valid[Finish];
-  assign instr_o      = job[Finish].cmd.instr;
+  assign busy_o = job_valid[Finish];
+  assign instr_o = job[Finish].cmd.instr;
   assign token_done_o = done_o && job[Finish].cmd.op == StoreToken;
 
   // No word goes out
