@@ -139,8 +139,11 @@ def _environment(job: Job) -> dict[str, str]:
         raise RuntimeError(
             "cocotb needs Python's shared library: install the Debian package libpython3-dev"
         )
+    # Each simulation imports the bench anew, with assertions rewritten by pytest: a second of work
+    # unless Python may keep the result.
+    inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     return {
-        **os.environ,
+        **inherited,
         "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]),
         "PYGPI_PYTHON_BIN": sys.executable,
         "GPI_USERS": f"{libpython};{cocotb_tools.config.pygpi_entry_point()}",
