@@ -1,32 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host CPU: programs the registers over AXI4-Lite and sleeps until the interrupt."""
+"""The host CPU: accesses the registers over AXI4-Lite and sleeps until the interrupt."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from pathlib import Path
 
-from cocotb.triggers import (
-    ClockCycles,
-    First,
-    ReadOnly,
-    RisingEdge,
-    SimTimeoutError,
-    Timer,
-    with_timeout,
-)
-from cocotb_bus.drivers.amba import AXI4LiteMaster, AXIBurst, AXIProtocolError
+import cocotb
+import numpy as np
+from cocotb.triggers import First, Lock, RisingEdge, Timer, ValueChange
 
 from golden.machine import ErrorReport, StartState
 from npu.isa import Engine, ErrorCode
 from npu.regs.generated import CHIP_BASE, CHIP_FIELDS, SEQ_BASE, SEQ_FIELDS, ChipReg, SeqReg
-from tb import callbacks
+from tb import accesses, callbacks
+from tb.accesses import Access
 from tb.counters import REGISTERS, Counters, compare_counters, monitored
 from tb.dut import CLOCK_NS, Dut
-
-T = TypeVar("T")
 
 ACCESS_LIMIT = 100
 """Cycles within which a register access must be answered."""
@@ -74,41 +66,6 @@ class Finish:
     python_entries: int
 
 
-class _Master(AXI4LiteMaster):  # type: ignore[misc]
-    """AXI4-Lite master that samples WREADY before the clock edge, as it does AWREADY.
-
-    The library's own looks after the edge, when a slave that accepted the word has already lowered
-    WREADY again.
-    """
-
-    async def _send_write_data(
-        self,
-        address: int,
-        data: Sequence[int],
-        burst: AXIBurst,
-        size: int,
-        delay: int,
-        byte_enable: Sequence[int | None],
-        sync: bool,
-    ) -> None:
-        del address, burst, size
-        async with self.write_data_busy:
-            if sync:
-                await RisingEdge(self.clock)
-            await ClockCycles(self.clock, delay)
-            strobe = byte_enable[0]
-            self.bus.WVALID.value = 1
-            self.bus.WDATA.value = data[0]
-            self.bus.WSTRB.value = 0xF if strobe is None else strobe
-            while True:
-                await ReadOnly()
-                accepted = bool(self.bus.WREADY.value)
-                await RisingEdge(self.clock)
-                if accepted:
-                    break
-            self.bus.WVALID.value = 0
-
-
 def start_writes(start: StartState) -> list[tuple[int, int]]:
     """Return the (address, value) of the register writes that start a program, in order."""
     values = {
@@ -142,7 +99,40 @@ class Host:
 
     def __init__(self, dut: Dut) -> None:
         self._dut = dut
-        self._bus = _Master(dut, "S_AXIL", dut.clk)
+        path = Path(str(cocotb.plusargs["run_dir"])) / accesses.FILE
+        self._list = np.memmap(path, dtype=accesses.RECORD, mode="r+")
+        self._port = Lock()
+
+    async def access(self, several: Sequence[Access]) -> list[int]:
+        """Make accesses one after the other, without Python between them; the first error ends it.
+
+        Returns:
+            the value of the register at each read, the given one at each write.
+
+        Raises:
+            RegisterError: the port answered with an error.
+            HostError: no answer, or a reset while it was under way.
+        """
+        async with self._port:
+            await self._play(several)
+            for one, answer in zip(several, self._list[: len(several)], strict=True):
+                resp = int(answer["resp"])
+                if resp == accesses.NO_ANSWER:
+                    raise HostError(f"{one}: a reset came before the answer")
+                if resp:
+                    raise RegisterError(f"{one}: {accesses.RESP[resp]}")
+            return [int(value) for value in self._list["data"][: len(several)]]
+
+    async def _play(self, several: Sequence[Access]) -> None:
+        dut, count = self._dut, len(several)
+        self._list[:count] = accesses.records(several)
+        played = dut.access_played
+        dut.access_count.value = count
+        dut.access_play.value = 1 - int(played.value)
+        patience = Timer(count * ACCESS_LIMIT * CLOCK_NS, "ns")
+        if await First(ValueChange(played), patience) is patience:
+            stuck = several[int(dut.access_index.value)]
+            raise HostError(f"{stuck}: no answer within {count * ACCESS_LIMIT} cycles")
 
     async def read32(self, address: int) -> int:
         """Return the register at byte `address`.
@@ -150,7 +140,8 @@ class Host:
         Raises:
             RegisterError: the port answered with an error.
         """
-        return int(await self._access(self._bus.read(address), f"read of register {address:#05x}"))
+        (value,) = await self.access([Access(address)])
+        return value
 
     async def write32(self, address: int, value: int, strobe: int = 0xF) -> None:
         """Write `value` to the register at byte `address`; `strobe` has one bit per byte.
@@ -158,16 +149,7 @@ class Host:
         Raises:
             RegisterError: the port answered with an error.
         """
-        access = self._bus.write(address, value, byte_enable=strobe)
-        await self._access(access, f"write of register {address:#05x}")
-
-    async def _access(self, access: Coroutine[Any, Any, T], what: str) -> T:
-        try:
-            return await with_timeout(access, ACCESS_LIMIT * CLOCK_NS, "ns")
-        except AXIProtocolError as error:
-            raise RegisterError(f"{what}: {error.xresp.name}") from error
-        except SimTimeoutError as error:
-            raise HostError(f"{what}: no answer within {ACCESS_LIMIT} cycles") from error
+        await self.access([Access(address, value, strobe)])
 
     async def read_seq(self, register: SeqReg) -> int:
         """Return a register of the sequencer's window."""
@@ -187,8 +169,7 @@ class Host:
 
     async def start_program(self, start: StartState) -> None:
         """Write what a program needs, clear and enable the interrupt, and start."""
-        for address, value in start_writes(start):
-            await self.write32(address, value)
+        await self.access([Access(address, value) for address, value in start_writes(start)])
 
     async def wait_interrupt(self, limit_cycles: int) -> tuple[float, int]:
         """Sleep until the interrupt.
@@ -255,7 +236,7 @@ class Host:
     async def generated(self) -> Generated:
         """Return what the current or last program left in its registers."""
         registers = (SeqReg.OUTCNT, SeqReg.LAST_TOKEN, SeqReg.LAST_POS)
-        return Generated(*[await self.read_seq(register) for register in registers])
+        return Generated(*await self.access([Access(SEQ_BASE + one) for one in registers]))
 
     async def counters(self) -> Counters:
         """Return the performance counters; the chip must be idle.
@@ -263,8 +244,8 @@ class Host:
         Raises:
             MismatchError: they are not what the bench has counted itself.
         """
-        values = {register: await self.read_chip(register) for register in REGISTERS}
-        counters = Counters.of_registers(values)
+        values = await self.access([Access(CHIP_BASE + register) for register in REGISTERS])
+        counters = Counters.of_registers(dict(zip(REGISTERS, values, strict=True)))
         compare_counters(monitored(self._dut), counters)
         return counters
 

@@ -134,7 +134,7 @@ class Scene:
 # What is to happen
 # --------------------------------------------------------------------------------------------------
 def _temper(random: np.random.Generator) -> Knobs:
-    """Return a memory with latency, back-pressure on every channel and interleaving."""
+    """Return latency, back-pressure on every channel of both ports, and interleaving."""
 
     def percent(most: int) -> int:
         return int(random.integers(most)) if random.random() < 0.7 else 0
@@ -149,6 +149,7 @@ def _temper(random: np.random.Generator) -> Knobs:
         ar_stall=percent(80),
         aw_stall=percent(80),
         w_stall=percent(60),
+        host_stall=percent(60),
         interleave=int(random.integers(2)),
     )
 
@@ -201,8 +202,8 @@ _OPERATIONS = (CmdOp.ADD, CmdOp.SUB, CmdOp.MUL_LO, CmdOp.MAC_S16, CmdOp.DOT4_S8,
 class Meddler:
     """A host that accesses registers while a program runs, without a change to what it does.
 
-    It reads every register, writes those that count at a start only, has the command port compute,
-    and takes its time to accept answers.
+    It reads every register, writes those that count at a start only, and has the command port
+    compute.
 
     Attributes:
         accesses: what it has done so far.
@@ -220,13 +221,11 @@ class Meddler:
         self._going = True
         self.accesses = 0
         self._access = cocotb.start_soon(self._work())
-        self._stall = cocotb.start_soon(self._hesitate())
 
     async def stop(self) -> None:
         """Finish the access under way and make no more."""
         self._going = False
         await self._access
-        await self._stall
 
     async def _work(self) -> None:
         random, host = self._bench.random, self._bench.host
@@ -257,14 +256,6 @@ class Meddler:
         await host.write32(CMD_BASE + CmdReg.CTRL_STATUS, CMD_FIELDS["CTRL_STATUS_CLEAR"].mask)
         if result != compute(op, a, b, acc)[0]:
             raise MismatchError(f"{op.name} of {a:#x}, {b:#x} and {acc:#x} gave {result:#x}")
-
-    async def _hesitate(self) -> None:
-        dut, random = self._bench.dut, self._bench.random
-        while self._going:
-            dut.S_AXIL_RREADY.value = int(random.integers(2))
-            dut.S_AXIL_BREADY.value = int(random.integers(2))
-            await ClockCycles(dut.clk, int(random.integers(1, 6)))
-        dut.S_AXIL_RREADY.value = dut.S_AXIL_BREADY.value = 1
 
 
 async def _ends_within(bench: Bench, cycles: int) -> bool:

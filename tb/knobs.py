@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the simulated memory behaves: latency, gaps, back-pressure, order, injected errors."""
+"""How memory and host behave: latency, gaps, back-pressure, order, injected errors."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ LATENCY_MAX = 0xFFFF
 
 @dataclass(frozen=True)
 class Knobs:
-    """Settings of the memory; each is the signal `knob_<name>` of `tb_top`.
+    """Settings of the memory and the host; each is the signal `knob_<name>` of `tb_top`.
 
     The defaults are the conditions of all performance figures: 40 cycles from the address
     handshake to the first read beat and from the last write beat to the response, pipelined, one
     beat per cycle. With a spread each burst takes up to so many cycles more. Gaps and stalls are
-    percentages of cycles, 0..99. A silent memory neither accepts nor answers; one that is silent
-    only from `silent_first` to `silent_last` accepts everything and withholds its answers there,
-    and those that would have to come after them.
+    percentages of cycles, 0..99; with `host_stall` it is the host who is slow to offer and to
+    accept what makes a register access. A silent memory neither accepts nor answers; one that is
+    silent only from `silent_first` to `silent_last` accepts everything and withholds its answers
+    there, and those that would have to come after them.
     """
 
     read_latency: int = 40
@@ -32,6 +33,7 @@ class Knobs:
     ar_stall: int = 0
     aw_stall: int = 0
     w_stall: int = 0
+    host_stall: int = 0
     interleave: int = 0
     read_silent: int = 0
     write_silent: int = 0
@@ -55,7 +57,7 @@ class Knobs:
                 raise ValueError(
                     f"{name}: given {getattr(self, name)}, allowed 0..{LATENCY_MAX} cycles"
                 )
-        for name in ("read_gap", "write_gap", "ar_stall", "aw_stall", "w_stall"):
+        for name in ("read_gap", "write_gap", "ar_stall", "aw_stall", "w_stall", "host_stall"):
             if not 0 <= getattr(self, name) <= 99:
                 raise ValueError(f"{name}: given {getattr(self, name)}, allowed 0..99 percent")
 

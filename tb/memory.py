@@ -29,6 +29,13 @@ def as_bytes(data: bytes | npt.NDArray[Any]) -> Bytes:
     return array.astype(array.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8)
 
 
+def equal(left: Bytes, right: Bytes) -> bool:
+    """Whether two images are equal, compared eight bytes at a time; their size divides by eight."""
+    if left.size != right.size:
+        return False
+    return bool((left.view(np.uint64) == right.view(np.uint64)).all())
+
+
 @dataclass(frozen=True)
 class Memory:
     """Memory from address 0.
@@ -83,7 +90,7 @@ class Memory:
         Raises:
             MemoryMismatchError: naming the first difference and the number of them.
         """
-        if np.array_equal(self.data, expected):
+        if equal(self.data, expected):
             return
         wrong = np.flatnonzero(self.data != expected)
         first = int(wrong[0])

@@ -25,7 +25,7 @@ from pathlib import Path
 import cocotb_tools.config
 import find_libpython
 
-from tb import room
+from tb import accesses, room
 from tb.build import TOP, Configuration
 from tb.paths import BUILD, ROOT
 from tb.registry import BenchTest
@@ -167,7 +167,11 @@ def prepare(job: Job) -> None:
     """
     shutil.rmtree(job.folder, ignore_errors=True)
     job.folder.mkdir(parents=True)
-    for name, size in (("memory.bin", job.test.memory_bytes), ("sram.bin", SRAM_BYTES)):
+    for name, size in (
+        ("memory.bin", job.test.memory_bytes),
+        ("sram.bin", SRAM_BYTES),
+        (accesses.FILE, accesses.MOST * accesses.RECORD.itemsize),
+    ):
         path = job.folder / name
         with path.open("wb") as file:
             try:

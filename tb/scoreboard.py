@@ -20,6 +20,7 @@ from npu.asm import disassemble
 from npu.isa import Instruction, Opcode
 from tb.dut import CLOCK_NS
 from tb.logs import Records
+from tb.memory import equal
 
 WORD = 16
 
@@ -188,7 +189,7 @@ def _count_image(
 ) -> tuple[Count, Count]:
     """Count the bytes of an image that are in `words`, and those that are not."""
     size = WORD * words.size
-    if np.array_equal(expected, actual):  # as always; counting takes many times as long
+    if equal(expected, actual):  # as always; counting takes many times as long
         return Count(size), Count(expected.size - size)
     wrong = np.count_nonzero((expected != actual).reshape(-1, WORD), axis=1)
     inside = Count(size, int(wrong[words].sum()))
@@ -292,7 +293,7 @@ def compare_images(
     Raises:
         MismatchError: naming the first address that differs.
     """
-    if np.array_equal(expected, actual):
+    if equal(expected, actual):
         return
     wrong = np.flatnonzero(expected != actual)
     first = int(wrong[0])

@@ -15,14 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-from npu.regs.generated import CHIP_BASE, ChipReg
-from tb import build, logs, runner
+from tb import accesses, build, logs, runner
+from tb.accesses import Access
 from tb.benchmarks.measure import START_MEMORY, START_WRITES
 
 HOST = Path(__file__).with_name("host.cpp")
 MAKEFILE = Path(__file__).with_name("host.mk")
-LIMIT = 1_000_000
-"""Cycles that the host waits for the interrupt."""
 
 
 class PlainHostError(RuntimeError):
@@ -78,11 +76,9 @@ def run(host: Path, job: runner.Job, place: Path) -> PlainRun:
     with (place / "sram.bin").open("wb") as file:
         file.truncate(runner.SRAM_BYTES)
     writes = json.loads((job.folder / START_WRITES).read_text(encoding="utf-8"))
-    lines = [f"write {address} {value}" for address, value in writes]
-    lines.append(f"interrupt {LIMIT}")
-    lines += [f"read {CHIP_BASE + register}" for register in (ChipReg.CYCLES_LO, ChipReg.CYCLES_HI)]
-    (place / "accesses.txt").write_text("\n".join(lines), encoding="utf-8")
-    command = [*runner.command(job, host, place), f"+accesses={place / 'accesses.txt'}"]
+    start = accesses.records([Access(address, value) for address, value in writes])
+    (place / accesses.FILE).write_bytes(start.tobytes())
+    command = [*runner.command(job, host, place), f"+accesses={start.size}"]
     done = subprocess.run(
         command,
         cwd=place,
@@ -94,5 +90,5 @@ def run(host: Path, job: runner.Job, place: Path) -> PlainRun:
     if done.returncode != 0:
         raise PlainHostError(f"the plain host ended with {done.returncode}: {done.stderr.strip()}")
     _check_equal(job.folder, place)
-    seconds, low, high = done.stdout.split()
-    return PlainRun(int(high) << 32 | int(low), float(seconds))
+    cycles, seconds = done.stdout.split()
+    return PlainRun(int(cycles), float(seconds))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C++ side of the bench: maps the files that Python shares (memory.bin, sram.bin) and appends
-// the logs of SRAM writes, engine events and the trace (sram_writes.bin, events.bin, trace.bin), all
+// The C++ side of the bench: maps the files that Python shares (memory.bin, sram.bin, and the list
+// of register accesses in accesses.bin) and appends the logs of SRAM writes, engine events and the trace (sram_writes.bin, events.bin, trace.bin), all
 // in the run's folder.
 // Write data is held until the response is sent, so that nobody sees it early.
 
@@ -72,6 +72,16 @@ struct EventRecord {
 };
 static_assert(sizeof(EventRecord) == 32, "tb/logs.py reads 32-byte records");
 
+struct AccessRecord {
+  uint32_t address;
+  uint32_t data;
+  uint8_t strobe;
+  uint8_t writes;
+  uint8_t with_next;
+  uint8_t resp;
+};
+static_assert(sizeof(AccessRecord) == 12, "tb/accesses.py writes 12-byte records");
+
 struct HeldBeat {
   uint32_t address;
   uint16_t strobe;
@@ -81,6 +91,7 @@ struct HeldBeat {
 struct Bench {
   Mapping memory;
   Mapping sram;
+  Mapping accesses;
   FILE* writes = nullptr;
   FILE* events = nullptr;
   FILE* trace = nullptr;
@@ -90,6 +101,13 @@ struct Bench {
 Bench& bench() {
   static Bench instance;
   return instance;
+}
+
+AccessRecord& access_at(unsigned int index) {
+  if ((index + size_t{1}) * sizeof(AccessRecord) > bench().accesses.size) {
+    die("a list of register accesses is longer than accesses.bin");
+  }
+  return reinterpret_cast<AccessRecord*>(bench().accesses.bytes)[index];
 }
 
 void log_event(FILE* file, uint64_t cycle, unsigned int kind, unsigned int engine,
@@ -108,6 +126,7 @@ void tb_open(const char* run_dir, unsigned int sram_bytes) {
   bench().memory = map_file(folder + "memory.bin");
   bench().sram = map_file(folder + "sram.bin");
   if (bench().sram.size != sram_bytes) die("sram.bin has another size than the SRAM of the design");
+  bench().accesses = map_file(folder + "accesses.bin");
   bench().writes = create_log(folder + "sram_writes.bin");
   bench().events = create_log(folder + "events.bin");
   bench().trace = create_log(folder + "trace.bin");
@@ -143,6 +162,22 @@ void tb_memory_forget() { bench().held.clear(); }
 
 void tb_sram_store(unsigned int word, const svBitVecVal* data) {
   std::memcpy(bench().sram.bytes + word * kBeatBytes, data, kBeatBytes);
+}
+
+void tb_access_get(unsigned int index, svBitVecVal* address, svBitVecVal* data,
+                   svBitVecVal* strobe, svBit* writes, svBit* with_next) {
+  const AccessRecord& access = access_at(index);
+  *address = access.address;
+  *data = access.data;
+  *strobe = access.strobe;
+  *writes = access.writes;
+  *with_next = access.with_next;
+}
+
+void tb_access_answer(unsigned int index, const svBitVecVal* data, const svBitVecVal* resp) {
+  AccessRecord& access = access_at(index);
+  if (!access.writes) access.data = *data;
+  access.resp = static_cast<uint8_t>(*resp);
 }
 
 void tb_log_write(uint64_t cycle, unsigned int instr, unsigned int port, unsigned int word,

@@ -151,6 +151,19 @@ package tb_pkg;
     input int unsigned instr,
     input bit [127:0] word
   );
+  import "DPI-C" function void tb_access_get(
+    input int unsigned index,
+    output bit [31:0] address,
+    output bit [31:0] data,
+    output bit [3:0] strobe,
+    output bit writes,
+    output bit with_next
+  );
+  import "DPI-C" function void tb_access_answer(
+    input int unsigned index,
+    input bit [31:0] data,
+    input bit [1:0] resp
+  );
   import "DPI-C" function void tb_flush();
 
 endpackage

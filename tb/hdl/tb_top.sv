@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bench: the one real top `npu_top` between a register port that Python drives, a behavioural
-// memory whose bytes Python shares, and passive monitors. The clock lives here, so that Python
-// sleeps while the chip runs. Only this module's signals are visible to Python in the fast build.
+// The bench: the one real top `npu_top` between a player of register accesses, a behavioural memory
+// whose bytes Python shares, and passive monitors. The clock lives here, so that Python sleeps while
+// the chip runs. Only this module's signals are visible to Python in the fast build.
 
 module tb_top #(
   parameter int unsigned ArrayDim = 16,
@@ -36,6 +36,7 @@ module tb_top #(
   logic [6:0] knob_ar_stall = '0;
   logic [6:0] knob_aw_stall = '0;
   logic [6:0] knob_w_stall = '0;
+  logic [6:0] knob_host_stall = '0;
   logic knob_interleave = 1'b0;
   logic knob_read_silent = 1'b0;
   logic knob_write_silent = 1'b0;
@@ -85,25 +86,58 @@ module tb_top #(
       };
 
   // -----------------------------------------------------------------------------------------------
-  // Register port: upper-case names, as cocotb-bus wants them
+  // Register port: Python leaves a list of accesses and has it played
   // -----------------------------------------------------------------------------------------------
-  logic S_AXIL_AWVALID = 1'b0;
-  logic S_AXIL_AWREADY;
-  logic [11:0] S_AXIL_AWADDR = '0;
-  logic S_AXIL_WVALID = 1'b0;
-  logic S_AXIL_WREADY;
-  logic [31:0] S_AXIL_WDATA = '0;
-  logic [3:0] S_AXIL_WSTRB = '0;
-  logic S_AXIL_BVALID;
-  logic S_AXIL_BREADY = 1'b0;
-  logic [1:0] S_AXIL_BRESP;
-  logic S_AXIL_ARVALID = 1'b0;
-  logic S_AXIL_ARREADY;
-  logic [11:0] S_AXIL_ARADDR = '0;
-  logic S_AXIL_RVALID;
-  logic S_AXIL_RREADY = 1'b0;
-  logic [31:0] S_AXIL_RDATA;
-  logic [1:0] S_AXIL_RRESP;
+  logic access_play = 1'b0;
+  logic [15:0] access_count = '0;
+  logic access_played;
+  logic [15:0] access_index;
+
+  logic axil_awvalid;
+  logic axil_awready;
+  logic [11:0] axil_awaddr;
+  logic axil_wvalid;
+  logic axil_wready;
+  logic [31:0] axil_wdata;
+  logic [3:0] axil_wstrb;
+  logic axil_bvalid;
+  logic axil_bready;
+  logic [1:0] axil_bresp;
+  logic axil_arvalid;
+  logic axil_arready;
+  logic [11:0] axil_araddr;
+  logic axil_rvalid;
+  logic axil_rready;
+  logic [31:0] axil_rdata;
+  logic [1:0] axil_rresp;
+
+  register_player u_register_player (
+    .clk_i          (clk),
+    .rst_ni         (rst_n),
+    .stall_percent_i(knob_host_stall),
+    .seed_i         (knob_seed),
+    .play_i         (access_play),
+    .count_i        (access_count),
+    .played_o       (access_played),
+    .index_o        (access_index),
+    .awvalid_o      (axil_awvalid),
+    .awready_i      (axil_awready),
+    .awaddr_o       (axil_awaddr),
+    .wvalid_o       (axil_wvalid),
+    .wready_i       (axil_wready),
+    .wdata_o        (axil_wdata),
+    .wstrb_o        (axil_wstrb),
+    .bvalid_i       (axil_bvalid),
+    .bready_o       (axil_bready),
+    .bresp_i        (axil_bresp),
+    .arvalid_o      (axil_arvalid),
+    .arready_i      (axil_arready),
+    .araddr_o       (axil_araddr),
+    .rvalid_i       (axil_rvalid),
+    .rready_o       (axil_rready),
+    .rdata_i        (axil_rdata),
+    .rresp_i        (axil_rresp)
+  );
 
   // -----------------------------------------------------------------------------------------------
   // Memory port: the chip, the memory here (mem_*), and what Python drives when it is the memory
@@ -218,23 +252,23 @@ module tb_top #(
     .clk_i           (clk),
     .rst_ni          (rst_n),
     .irq_o           (irq),
-    .s_axil_awvalid_i(S_AXIL_AWVALID),
-    .s_axil_awready_o(S_AXIL_AWREADY),
-    .s_axil_awaddr_i (S_AXIL_AWADDR),
-    .s_axil_wvalid_i (S_AXIL_WVALID),
-    .s_axil_wready_o (S_AXIL_WREADY),
-    .s_axil_wdata_i  (S_AXIL_WDATA),
-    .s_axil_wstrb_i  (S_AXIL_WSTRB),
-    .s_axil_bvalid_o (S_AXIL_BVALID),
-    .s_axil_bready_i (S_AXIL_BREADY),
-    .s_axil_bresp_o  (S_AXIL_BRESP),
-    .s_axil_arvalid_i(S_AXIL_ARVALID),
-    .s_axil_arready_o(S_AXIL_ARREADY),
-    .s_axil_araddr_i (S_AXIL_ARADDR),
-    .s_axil_rvalid_o (S_AXIL_RVALID),
-    .s_axil_rready_i (S_AXIL_RREADY),
-    .s_axil_rdata_o  (S_AXIL_RDATA),
-    .s_axil_rresp_o  (S_AXIL_RRESP),
+    .s_axil_awvalid_i(axil_awvalid),
+    .s_axil_awready_o(axil_awready),
+    .s_axil_awaddr_i (axil_awaddr),
+    .s_axil_wvalid_i (axil_wvalid),
+    .s_axil_wready_o (axil_wready),
+    .s_axil_wdata_i  (axil_wdata),
+    .s_axil_wstrb_i  (axil_wstrb),
+    .s_axil_bvalid_o (axil_bvalid),
+    .s_axil_bready_i (axil_bready),
+    .s_axil_bresp_o  (axil_bresp),
+    .s_axil_arvalid_i(axil_arvalid),
+    .s_axil_arready_o(axil_arready),
+    .s_axil_araddr_i (axil_araddr),
+    .s_axil_rvalid_o (axil_rvalid),
+    .s_axil_rready_i (axil_rready),
+    .s_axil_rdata_o  (axil_rdata),
+    .s_axil_rresp_o  (axil_rresp),
     .m_axi_arvalid_o (M_AXI_ARVALID),
     .m_axi_arready_i (arready),
     .m_axi_arid_o    (M_AXI_ARID),
@@ -308,23 +342,23 @@ module tb_top #(
   axil_monitor u_axil_monitor (
     .clk_i       (clk),
     .rst_ni      (rst_n),
-    .awvalid_i   (S_AXIL_AWVALID),
-    .awready_i   (S_AXIL_AWREADY),
-    .awaddr_i    (S_AXIL_AWADDR),
-    .wvalid_i    (S_AXIL_WVALID),
-    .wready_i    (S_AXIL_WREADY),
-    .wdata_i     (S_AXIL_WDATA),
-    .wstrb_i     (S_AXIL_WSTRB),
-    .bvalid_i    (S_AXIL_BVALID),
-    .bready_i    (S_AXIL_BREADY),
-    .bresp_i     (S_AXIL_BRESP),
-    .arvalid_i   (S_AXIL_ARVALID),
-    .arready_i   (S_AXIL_ARREADY),
-    .araddr_i    (S_AXIL_ARADDR),
-    .rvalid_i    (S_AXIL_RVALID),
-    .rready_i    (S_AXIL_RREADY),
-    .rdata_i     (S_AXIL_RDATA),
-    .rresp_i     (S_AXIL_RRESP),
+    .awvalid_i   (axil_awvalid),
+    .awready_i   (axil_awready),
+    .awaddr_i    (axil_awaddr),
+    .wvalid_i    (axil_wvalid),
+    .wready_i    (axil_wready),
+    .wdata_i     (axil_wdata),
+    .wstrb_i     (axil_wstrb),
+    .bvalid_i    (axil_bvalid),
+    .bready_i    (axil_bready),
+    .bresp_i     (axil_bresp),
+    .arvalid_i   (axil_arvalid),
+    .arready_i   (axil_arready),
+    .araddr_i    (axil_araddr),
+    .rvalid_i    (axil_rvalid),
+    .rready_i    (axil_rready),
+    .rdata_i     (axil_rdata),
+    .rresp_i     (axil_rresp),
     .handshakes_o(axil_handshakes)
   );
 

@@ -6,14 +6,18 @@ The window of the command port has tests of its own (`test_cmd_registers`).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import cocotb
 
 from npu.isa import ISA_VERSION
 from npu.regs.generated import CHIP_BASE, CHIP_FIELDS, CHIP_ID_VALUE, SEQ_BASE, ChipReg, SeqReg
 from npu.regs.source import Register, Window, load_all
+from tb.accesses import Access
 from tb.dut import Dut
 from tb.environment import Bench, reset
 from tb.host import RegisterError
+from tb.knobs import Knobs
 from tb.reset_values import assert_reset_values
 
 ADDRESS_SPACE = 0x1000
@@ -173,6 +177,32 @@ async def test_registers_unmapped(dut: Dut) -> None:
             else:
                 raise AssertionError(f"unaligned access at offset {offset} was answered OKAY")
     assert await host.read_seq(SeqReg.POS) == 0x1234_5678
+
+
+@cocotb.test
+async def test_registers_side_by_side(dut: Dut) -> None:
+    """A read and a write at once are both answered and do their own, however slow the host is."""
+    bench = await Bench.start(dut)
+    random = bench.random
+    values = dict.fromkeys((SEQ_BASE + SeqReg[f"BASE{index}"] for index in range(2, 8)), 0)
+    await bench.host.access([Access(address, 0) for address in values])
+    for stall in (0, 30, 80):
+        await bench.set_knobs(Knobs(host_stall=stall))
+        several: list[Access] = []
+        allowed: list[tuple[int, int]] = []
+        for _ in range(100):
+            written, was_read = random.choice(list(values), 2).tolist()
+            write, read = Access(written, int(random.integers(1 << 32))), Access(was_read)
+            before = values[was_read]
+            values[written] = write.value or 0
+            allowed.append((before, values[was_read]))
+            first, second = (write, read) if random.integers(2) else (read, write)
+            several += [replace(first, with_next=True), second]
+        answers = zip(several, await bench.host.access(several), strict=True)
+        found = [value for one, value in answers if one.value is None]
+        for value, both in zip(found, allowed, strict=True):
+            assert value in both, f"read {value:#x}, allowed {both[0]:#x} and {both[1]:#x}"
+        assert await bench.host.access([*map(Access, values)]) == list(values.values())
 
 
 @cocotb.test

@@ -56,7 +56,7 @@ def test_all_knobs_are_drawn(scene: Scene) -> None:
     for name in ("latency", "spread", "gap", "silent"):
         for side in ("read", "write"):
             assert len({getattr(one.knobs, f"{side}_{name}") for one in plans}) > 1
-    for name in ("ar_stall", "aw_stall", "w_stall", "interleave"):
+    for name in ("ar_stall", "aw_stall", "w_stall", "host_stall", "interleave"):
         assert len({getattr(one.knobs, name) for one in plans}) > 1
     assert len({bool(one.silence) for one in plans}) == 2
 

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Register accesses as Python leaves them for the bench to play, in a file of the run's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FILE = "accesses.bin"
+MOST = 256
+"""So many accesses are in a list at most."""
+RECORD: np.dtype[Any] = np.dtype(
+    [
+        *(("address", "<u4"), ("data", "<u4")),
+        *(("strobe", "u1"), ("writes", "u1"), ("with_next", "u1"), ("resp", "u1")),
+    ]
+)
+"""An access as `memory_dpi.cpp` knows it; `resp`, and `data` of a read, is the answer."""
+NO_ANSWER = 0xFF
+"""`resp` before the answer."""
+RESP = {0: "OKAY", 1: "EXOKAY", 2: "SLVERR", 3: "DECERR"}
+
+
+@dataclass(frozen=True)
+class Access:
+    """One access of the register port.
+
+    Attributes:
+        address: byte address.
+        value: what is written, None for a read.
+        strobe: one bit per byte of a write.
+        with_next: it is made side by side with the next in the list, which is of the other kind.
+    """
+
+    address: int
+    value: int | None = None
+    strobe: int = 0xF
+    with_next: bool = False
+
+    def __str__(self) -> str:
+        """Return "read of register 0x104"."""
+        kind = "read" if self.value is None else "write"
+        return f"{kind} of register {self.address:#05x}"
+
+
+def records(accesses: Sequence[Access]) -> npt.NDArray[np.void]:
+    """Return accesses as the file holds them, (accesses,) of RECORD.
+
+    Raises:
+        ValueError: they are too many, or cannot go side by side.
+    """
+    if not 1 <= len(accesses) <= MOST:
+        raise ValueError(f"register accesses: given {len(accesses)}, allowed 1..{MOST} in a list")
+    for first, second in zip(accesses, [*accesses[1:], None], strict=True):
+        if first.with_next and (
+            second is None or second.with_next or (first.value is None) == (second.value is None)
+        ):
+            raise ValueError(f"{first} side by side with {second}, allowed a read and a write")
+    rows = [
+        (one.address, one.value or 0, one.strobe, one.value is not None, one.with_next, NO_ANSWER)
+        for one in accesses
+    ]
+    return np.array(rows, RECORD)
