@@ -144,6 +144,11 @@ class Compared:
     written: Count
     untouched: Count
 
+    @property
+    def differs(self) -> bool:
+        """Whether any byte was wrong."""
+        return self.written.wrong + self.untouched.wrong > 0
+
     @classmethod
     def of(
         cls,

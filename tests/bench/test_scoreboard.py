@@ -132,6 +132,7 @@ def test_counts() -> None:
 
     good = compared(_log(*GOOD), sram, memory)
     assert good == Compared(Count(64 + 32), Count(1024 - 64 + 256 - 32))
+    assert not good.differs
     wrong = _log(GOOD[0], (6, 0, 0x11, 9), *GOOD[2:], (11, 3, 0x22, 0))
     after, stores = sram.copy(), memory.copy()
     after[0x110:0x120] = 9  # the wrong write again: it has been counted
@@ -143,6 +144,10 @@ def test_counts() -> None:
     late = sram.copy()
     late[0x101] = 1
     assert compared(_log(*GOOD), late, memory).written.wrong == 1
+    for address in (0, 0x101, 0x205, 0x3FF):
+        assert compared(_log(*GOOD), sram ^ (np.arange(1024) == address), memory).differs
+    for address in (0, 0x20, 0xFF):
+        assert compared(_log(*GOOD), sram, memory ^ (np.arange(256) == address)).differs
     missing = compared(_log(*GOOD[:3]), sram, memory)
     assert missing.written == Count(64 + 32, 16)
     assert str(found.written) == "35 of 112"
