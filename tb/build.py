@@ -162,7 +162,7 @@ def _verilator_arguments(configuration: Configuration) -> list[str]:
         f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator",
     ]
     if configuration.kind == "debug":
-        arguments.append("--public-flat-rw")
+        arguments += _relative([HDL / "fast.vlt", HDL / "debug.vlt"])
         if traces(configuration):
             arguments += ["--trace-fst", "--trace-structs"]
     else:

@@ -13,7 +13,7 @@ from collections import deque
 from dataclasses import dataclass
 
 import cocotb
-from cocotb.triggers import ReadOnly, RisingEdge
+from cocotb.triggers import FallingEdge, ReadOnly, Timer
 
 from tb.dut import Dut
 from tb.knobs import Knobs
@@ -97,6 +97,7 @@ class PythonMemory:
     async def _serve(self) -> None:
         dut = self._dut
         while True:
+            await FallingEdge(dut.clk)
             await ReadOnly()
             running = bool(dut.rst_n.value)
             read_taken = bool(dut.M_AXI_ARVALID.value) and bool(dut.M_AXI_ARREADY.value)
@@ -110,7 +111,7 @@ class PythonMemory:
                 self._addresses.append((int(dut.M_AXI_AWID.value), int(dut.M_AXI_AWADDR.value)))
             if running and data_taken:
                 self._take_data()
-            await RisingEdge(dut.clk)
+            await Timer(1, "ns")  # what is set here reaches the chip at the rising edge
             self._cycle += 1
             if not running:
                 self._forget()

@@ -196,17 +196,45 @@ module tb_top #(
   logic [3:0] mem_bid;
   logic [1:0] mem_bresp;
 
-  assign arready = knob_python_memory ? M_AXI_ARREADY : mem_arready;
-  assign rvalid = knob_python_memory ? M_AXI_RVALID : mem_rvalid;
-  assign rid = knob_python_memory ? M_AXI_RID : mem_rid;
-  assign rdata = knob_python_memory ? M_AXI_RDATA : mem_rdata;
-  assign rresp = knob_python_memory ? M_AXI_RRESP : mem_rresp;
-  assign rlast = knob_python_memory ? M_AXI_RLAST : mem_rlast;
-  assign awready = knob_python_memory ? M_AXI_AWREADY : mem_awready;
-  assign wready = knob_python_memory ? M_AXI_WREADY : mem_wready;
-  assign bvalid = knob_python_memory ? M_AXI_BVALID : mem_bvalid;
-  assign bid = knob_python_memory ? M_AXI_BID : mem_bid;
-  assign bresp = knob_python_memory ? M_AXI_BRESP : mem_bresp;
+  // What Python drives reaches the chip at the rising edge: if it did so at once, the simulator would
+  // have to look at all that depends on it each time that Python may have been at work.
+  axi_answers_t mem_answers;
+  axi_answers_t python_answers = '0;
+  logic python_memory = 1'b0;
+
+  assign mem_answers = '{
+          arready: mem_arready,
+          rvalid: mem_rvalid,
+          rid: mem_rid,
+          rdata: mem_rdata,
+          rresp: mem_rresp,
+          rlast: mem_rlast,
+          awready: mem_awready,
+          wready: mem_wready,
+          bvalid: mem_bvalid,
+          bid: mem_bid,
+          bresp: mem_bresp
+      };
+
+  always_ff @(posedge clk) begin
+    python_memory <= knob_python_memory;
+    python_answers <= '{
+        arready: M_AXI_ARREADY,
+        rvalid: M_AXI_RVALID,
+        rid: M_AXI_RID,
+        rdata: M_AXI_RDATA,
+        rresp: M_AXI_RRESP,
+        rlast: M_AXI_RLAST,
+        awready: M_AXI_AWREADY,
+        wready: M_AXI_WREADY,
+        bvalid: M_AXI_BVALID,
+        bid: M_AXI_BID,
+        bresp: M_AXI_BRESP
+    };
+  end
+
+  assign {arready, rvalid, rid, rdata, rresp, rlast, awready, wready, bvalid, bid, bresp} =
+      python_memory ? python_answers : mem_answers;
 
   axi_memory u_memory (
     .clk_i        (clk),
@@ -214,7 +242,7 @@ module tb_top #(
     .cycle_i      (cycle),
     .read_knobs_i (read_knobs),
     .write_knobs_i(write_knobs),
-    .arvalid_i    (M_AXI_ARVALID && !knob_python_memory),
+    .arvalid_i    (M_AXI_ARVALID && !python_memory),
     .arready_o    (mem_arready),
     .arid_i       (M_AXI_ARID),
     .araddr_i     (M_AXI_ARADDR),
@@ -225,11 +253,11 @@ module tb_top #(
     .rdata_o      (mem_rdata),
     .rresp_o      (mem_rresp),
     .rlast_o      (mem_rlast),
-    .awvalid_i    (M_AXI_AWVALID && !knob_python_memory),
+    .awvalid_i    (M_AXI_AWVALID && !python_memory),
     .awready_o    (mem_awready),
     .awid_i       (M_AXI_AWID),
     .awaddr_i     (M_AXI_AWADDR),
-    .wvalid_i     (M_AXI_WVALID && !knob_python_memory),
+    .wvalid_i     (M_AXI_WVALID && !python_memory),
     .wready_o     (mem_wready),
     .wdata_i      (M_AXI_WDATA),
     .wstrb_i      (M_AXI_WSTRB),
