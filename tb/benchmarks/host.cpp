@@ -89,6 +89,7 @@ int main(int argc, char** argv) {
 
   play(static_cast<uint16_t>(std::stoul(count.substr(count.find('=') + 1))));
   const double seconds = wait_interrupt();
+  for (int cycle = 0; cycle < 5; ++cycle) step();  // until the monitors have seen it, too
   std::printf("%llu %.9f\n", static_cast<unsigned long long>(top->rootp->tb_top__DOT__perf_cycles),
               seconds);
   top->rootp->tb_top__DOT__sync = 1;
