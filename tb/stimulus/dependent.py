@@ -430,6 +430,21 @@ def complete(around: Surroundings, draft: Draft) -> Dependent:
     return Dependent(draft, words, draft.join()[2], hazards(recorded), _dull(recorded))
 
 
+def _under_loop(random: np.random.Generator, cases: int) -> tuple[int, int]:
+    """Return the cases (first, past the last) that a LOOP goes over, eight at most."""
+    first = int(random.integers(cases - 1))
+    return first, int(random.integers(first + 1, min(first + 9, cases) + 1))
+
+
+def looped(random: np.random.Generator, around: Surroundings, draft: Draft) -> Dependent:
+    """Return the program of a draft with a LOOP: elsewhere if all that was under it is refused."""
+    found = complete(around, draft)
+    while found.draft.loop is None:
+        loop = _under_loop(random, len(found.draft.cases))
+        found = complete(around, replace(found.draft, loop=loop))
+    return found
+
+
 def draw(
     random: np.random.Generator, around: Surroundings, *, loop: bool, cases: int = 24
 ) -> Dependent:
@@ -442,13 +457,11 @@ def draw(
     in_memory = bool(random.integers(2))
     makers = _makers(random, memory, around.config.tile, in_memory)
     made = tuple(_cases(random, makers, space, around.memory, cases))
-    over = None
-    if loop:
-        first = int(random.integers(cases - 1))
-        over = (first, int(random.integers(first + 1, min(first + 9, cases) + 1)))
+    over = _under_loop(random, cases) if loop else None
     registers: Registers = {
         "kv_in_memory": in_memory,
         "loop_left": int(random.integers(1, 4)),
         "kv_cap": CAPACITY,
     }
-    return complete(around, Draft(made, over, registers, int(random.integers(0, 60))))
+    draft = Draft(made, over, registers, int(random.integers(0, 60)))
+    return looped(random, around, draft) if loop else complete(around, draft)

@@ -16,7 +16,8 @@ from npu.isa import Instruction, Opcode
 from tb.environment import PROGRAM, STREAM
 from tb.memory import Memory
 from tb.stimulus.barriers import MOST
-from tb.stimulus.dependent import BASES, Dependent, Surroundings, complete, draw
+from tb.stimulus.case import Case
+from tb.stimulus.dependent import BASES, Dependent, Surroundings, complete, draw, looped
 from tb.stimulus.shrink import shrink
 
 MEMORY_BYTES = 1 << 24
@@ -74,6 +75,18 @@ def test_loops_go_round() -> None:
         program, around = _drawn(seed, loop=True)
         indices = [index for index, _ in _run(around, program, program.words).dispatched]
         assert len(set(indices)) < len(indices)
+
+
+def test_a_loop_over_nothing_but_refused_words_goes_elsewhere() -> None:
+    """A program that was asked for with a LOOP has one."""
+    program, around = _drawn(2, loop=True)
+    refused = Case([Instruction(200)])
+    draft = replace(program.draft, cases=(refused, *program.draft.cases), loop=(0, 1))
+    assert complete(around, draft).draft.loop is None
+    found = looped(np.random.default_rng(1), around, draft)
+    assert refused not in found.draft.cases
+    indices = [index for index, _ in _run(around, found, found.words).dispatched]
+    assert len(set(indices)) < len(indices)
 
 
 def test_shrinking() -> None:
