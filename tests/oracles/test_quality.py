@@ -22,13 +22,23 @@ def test_float_network() -> None:
 
 
 def test_measurement(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """All shipped models hold their bars on a few tokens, and a tighter bar is missed."""
+    """All shipped models hold twice their bars on a few tokens, and a tighter bar is missed.
+
+    The text is that of the Python that runs this, and so little of it scatters: 0.65 % where all of
+    it has 0.33 %. `make quality` holds the bars themselves on all of the text.
+    """
     saved: list[quality.Quality] = []
+    subject = quality.Subject
+    monkeypatch.setattr(
+        quality,
+        "Subject",
+        lambda name, folder, loss=quality.MAX_LOSS, *rest: subject(name, folder, 2 * loss, *rest),
+    )
     monkeypatch.setattr(quality, "save", saved.extend)
     assert quality.main(["--tokens", "3000"]) == 0, capsys.readouterr().out
     assert [one.misses for one in saved] == [[]] * len(saved)
     assert len(saved) == 1 + len(list(quality.CHECKPOINTS.iterdir()))
-    tight = partial(quality.Subject, max_loss=0.0, min_agreement=1.0)
+    tight = partial(subject, max_loss=0.0, min_agreement=1.0)
     monkeypatch.setattr(quality, "Subject", lambda name, folder, *_: tight(name, folder))
     assert quality.main(["--tokens", "300", quality.OUTLIERS_OF]) == 1
     assert "MISSED" in capsys.readouterr().out
