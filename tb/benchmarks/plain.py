@@ -89,6 +89,10 @@ def run(host: Path, job: runner.Job, place: Path) -> PlainRun:
     )
     if done.returncode != 0:
         raise PlainHostError(f"the plain host ended with {done.returncode}: {done.stderr.strip()}")
+    answers = np.fromfile(place / accesses.FILE, accesses.RECORD)["resp"]
+    if answers.any():
+        first = int(answers.nonzero()[0][0])
+        raise PlainHostError(f"write of register {writes[first][0]:#05x}: {answers[first]:#x}")
     _check_equal(job.folder, place)
     cycles, seconds = done.stdout.split()
     return PlainRun(int(cycles), float(seconds))

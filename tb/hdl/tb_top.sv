@@ -140,7 +140,7 @@ module tb_top #(
   );
 
   // -----------------------------------------------------------------------------------------------
-  // Memory port: the chip, the memory here (mem_*), and what Python drives when it is the memory
+  // Memory port: the chip, the memory here (mem_answers), and what Python drives when it is the memory
   // -----------------------------------------------------------------------------------------------
   logic M_AXI_ARVALID;
   logic arready;
@@ -184,37 +184,11 @@ module tb_top #(
   logic [3:0] M_AXI_BID = '0;
   logic [1:0] M_AXI_BRESP = '0;
 
-  logic mem_arready;
-  logic mem_rvalid;
-  logic [3:0] mem_rid;
-  logic [127:0] mem_rdata;
-  logic [1:0] mem_rresp;
-  logic mem_rlast;
-  logic mem_awready;
-  logic mem_wready;
-  logic mem_bvalid;
-  logic [3:0] mem_bid;
-  logic [1:0] mem_bresp;
-
   // What Python drives reaches the chip at the rising edge: if it did so at once, the simulator would
   // have to look at all that depends on it each time that Python may have been at work.
   axi_answers_t mem_answers;
   axi_answers_t python_answers = '0;
   logic python_memory = 1'b0;
-
-  assign mem_answers = '{
-          arready: mem_arready,
-          rvalid: mem_rvalid,
-          rid: mem_rid,
-          rdata: mem_rdata,
-          rresp: mem_rresp,
-          rlast: mem_rlast,
-          awready: mem_awready,
-          wready: mem_wready,
-          bvalid: mem_bvalid,
-          bid: mem_bid,
-          bresp: mem_bresp
-      };
 
   always_ff @(posedge clk) begin
     python_memory <= knob_python_memory;
@@ -243,29 +217,29 @@ module tb_top #(
     .read_knobs_i (read_knobs),
     .write_knobs_i(write_knobs),
     .arvalid_i    (M_AXI_ARVALID && !python_memory),
-    .arready_o    (mem_arready),
+    .arready_o    (mem_answers.arready),
     .arid_i       (M_AXI_ARID),
     .araddr_i     (M_AXI_ARADDR),
     .arlen_i      (M_AXI_ARLEN),
-    .rvalid_o     (mem_rvalid),
+    .rvalid_o     (mem_answers.rvalid),
     .rready_i     (M_AXI_RREADY),
-    .rid_o        (mem_rid),
-    .rdata_o      (mem_rdata),
-    .rresp_o      (mem_rresp),
-    .rlast_o      (mem_rlast),
+    .rid_o        (mem_answers.rid),
+    .rdata_o      (mem_answers.rdata),
+    .rresp_o      (mem_answers.rresp),
+    .rlast_o      (mem_answers.rlast),
     .awvalid_i    (M_AXI_AWVALID && !python_memory),
-    .awready_o    (mem_awready),
+    .awready_o    (mem_answers.awready),
     .awid_i       (M_AXI_AWID),
     .awaddr_i     (M_AXI_AWADDR),
     .wvalid_i     (M_AXI_WVALID && !python_memory),
-    .wready_o     (mem_wready),
+    .wready_o     (mem_answers.wready),
     .wdata_i      (M_AXI_WDATA),
     .wstrb_i      (M_AXI_WSTRB),
     .wlast_i      (M_AXI_WLAST),
-    .bvalid_o     (mem_bvalid),
+    .bvalid_o     (mem_answers.bvalid),
     .bready_i     (M_AXI_BREADY),
-    .bid_o        (mem_bid),
-    .bresp_o      (mem_bresp)
+    .bid_o        (mem_answers.bid),
+    .bresp_o      (mem_answers.bresp)
   );
 
   // -----------------------------------------------------------------------------------------------
