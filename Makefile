@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# Everything sets itself up: see tb/bootstrap.py (environment) and tb/cli.py (commands).
+# Everything sets itself up: see dev/bootstrap.py (environment) and npu/cli (commands).
 
 SIM ?= verilator
 TESTCASE ?=
+BLOCK ?=
 BLOCKS ?=
 RAISE ?=
 SEED ?= 1
@@ -19,7 +20,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 PYTHON ?= python3
 
 VENV := .venv/bin/python
-CLI = $(VENV) -m tb.cli $(if $(DEBUG),--debug)
+CLI = $(VENV) -m npu.cli $(if $(DEBUG),--debug)
 RUN_OPTIONS = --sim "$(SIM)" --array-dim "$(ARRAY_DIM)" --seed "$(SEED)" -j "$(JOBS)"
 
 # A make above this one must not lend its flags to the makefiles that Verilator writes.
@@ -28,7 +29,7 @@ unexport MAKEFLAGS MAKELEVEL
 export MODEL PROMPT
 
 .DEFAULT_GOAL := $(if $(TESTCASE),run,help)
-.PHONY: help setup run test generate profile bench bench-docs synth oracles quality regress faults waves lint format gen list clean
+.PHONY: help setup run unit test generate profile bench bench-docs synth oracles quality regress faults waves lint format gen list clean
 
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
@@ -38,10 +39,13 @@ help: ## show this list
 setup: ## check the system's tools and fill .venv (every other target does this by itself)
 	@command -v $(PYTHON) >/dev/null || \
 	  { echo "setup: python3 is missing: install the Debian package python3" >&2; exit 2; }
-	@$(PYTHON) tb/bootstrap.py
+	@$(PYTHON) dev/bootstrap.py
 
 run: setup ## run the tests named by TESTCASE (exact names, comma list)
 	@$(CLI) run $(RUN_OPTIONS) --seeds "$(SEEDS)" $(if $(FULL),--full) "$(TESTCASE)"
+
+unit: setup ## run the benches of single blocks: BLOCK= (names, comma list; default all) [TESTCASE=]
+	@$(CLI) unit $(RUN_OPTIONS) --seeds "$(SEEDS)" --tests "$(TESTCASE)" "$(BLOCK)"
 
 test: setup ## run all tests: simulator-free ones and those on the RTL
 	@$(CLI) test $(RUN_OPTIONS)
@@ -51,23 +55,23 @@ generate: setup ## let a model write: MODEL= (folder or hub id) PROMPT= [TOKENS=
 	  --temperature "$(TEMPERATURE)" --top-k "$(TOP_K)" --seed "$(SEED)" --array-dim "$(ARRAY_DIM)"
 
 profile: ## where the cycles of a decode step go: MODEL= PROMPT=; build/reports/profile
-	@$(PYTHON) tb/bootstrap.py bench
+	@$(PYTHON) dev/bootstrap.py bench
 	@$(CLI) profile "$$MODEL" --prompt "$$PROMPT"
 
 bench: ## run the benchmarks: table, bench.json, roofline, timelines in build/reports
-	@$(PYTHON) tb/bootstrap.py bench
+	@$(PYTHON) dev/bootstrap.py bench
 	@$(CLI) bench -j $(JOBS)
 
 bench-docs: ## put the last bench run into docs/performance.md and lower the bars (RAISE=names)
-	@$(PYTHON) tb/bootstrap.py bench
+	@$(PYTHON) dev/bootstrap.py bench
 	@$(CLI) bench-docs --raise "$(RAISE)"
 
 oracles: ## run the checks against PyTorch and transformers (installs PyTorch)
-	@$(PYTHON) tb/bootstrap.py oracles
+	@$(PYTHON) dev/bootstrap.py oracles
 	@$(VENV) -m pytest -o addopts=--import-mode=importlib -q tests/oracles
 
 quality: ## bits per byte and top-1 of the integer networks against float32 (installs PyTorch)
-	@$(PYTHON) tb/bootstrap.py oracles
+	@$(PYTHON) dev/bootstrap.py oracles
 	@$(CLI) quality
 
 regress: setup ## run all tests on the RTL in full with SEEDS seeds; table of opcode, flags, tests, seeds
@@ -80,15 +84,15 @@ waves: setup ## record the waveform of TESTCASE: build/waves/NAME.fst and NAME.g
 	@$(CLI) waves $(RUN_OPTIONS) "$(TESTCASE)"
 
 synth: ## synthesise every block with yosys; LUT, FF, DSP, memory bits (BLOCKS= names, comma list)
-	@$(PYTHON) tb/bootstrap.py synth
+	@$(PYTHON) dev/bootstrap.py synth
 	@$(CLI) synth -j "$(JOBS)" "$(BLOCKS)"
 
 lint: ## check style and types of SystemVerilog and Python, import rules, generated files
-	@$(PYTHON) tb/bootstrap.py lint
+	@$(PYTHON) dev/bootstrap.py lint
 	@$(CLI) lint
 
 format: ## format SystemVerilog and Python in place
-	@$(PYTHON) tb/bootstrap.py lint
+	@$(PYTHON) dev/bootstrap.py lint
 	@$(CLI) format
 
 gen: setup ## make the generated files

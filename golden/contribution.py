@@ -151,7 +151,11 @@ def stages(model: QuantizedModel, layer: int) -> list[Stage]:
             name, ("scores",), lambda t: decoder.attention_weights(model, t["scores"])[index]
         )
 
-    turned = [] if model.rope is None else [("q_rope", model.heads), ("k_rope", model.kv_heads)]
+    turned = (
+        []
+        if model.rope is None
+        else [("q_rope", model.shape.heads), ("k_rope", model.shape.kv_heads)]
+    )
     q, k = ("q_rope", "k_rope") if turned else ("q", "k")
     if params.gate is None:
         inner = [linear("up", "norm2"), table("act", "up")]
@@ -186,7 +190,10 @@ def stages(model: QuantizedModel, layer: int) -> list[Stage]:
 def _linears(model: QuantizedModel, layer: int) -> dict[str, tuple[Linear, slice]]:
     """Return the layers by the names of their outputs, each as columns of what the model stores."""
     params = model.blocks[layer]
-    queries, keys = model.heads * model.head_dim, model.kv_heads * model.head_dim
+    queries, keys = (
+        model.shape.q_columns,
+        model.shape.kv_columns,
+    )
     found = {
         "q": (params.qkv, slice(queries)),
         "k": (params.qkv, slice(queries, queries + keys)),
@@ -249,7 +256,7 @@ def check_block(
     parameters, steps = _parameters(model, layer, x.shape[0])
     tensors: dict[str, Tensor] = {"x": x, **parameters, **found}
     rng = np.random.default_rng(seed)
-    mask = visible(x.shape[0], x.shape[0], causal=True, window=model.window)
+    mask = visible(x.shape[0], x.shape[0], causal=True, window=model.shape.window)
     findings = _values({"x": x, **found}, mask)
     alone = int(mask.sum()) == x.shape[0]
     for stage in stages(model, layer):

@@ -169,7 +169,7 @@ def product(a: IntArray, b: IntArray) -> Int64Array:
 
 def norm(model: QuantizedModel, x: Int16Array, params: Norm) -> Int8Array:
     """Return the norm of (..., H) int16 rows as int8."""
-    rms = model.norm == "rmsnorm"
+    rms = model.shape.norm == "rmsnorm"
     rows = x.reshape(-1, x.shape[-1])
     y = norm8(rows, params.eps_term, params.gain, params.shift, params.bias, rms=rms)
     return y.reshape(x.shape)
@@ -211,8 +211,8 @@ def attention_scores(
     model: QuantizedModel, q: Int8Array, k: Int8Array, params: Block
 ) -> Int16Array:
     """Return (..., heads, S, T) int16 scores of (..., S, Q) queries and (..., T, G) keys."""
-    queries = split_heads(q, model.heads)
-    keys = np.repeat(split_heads(k, model.kv_heads), model.group, axis=-3)
+    queries = split_heads(q, model.shape.heads)
+    keys = np.repeat(split_heads(k, model.shape.kv_heads), model.shape.group, axis=-3)
     dots = product(queries, keys.swapaxes(-1, -2))
     return requantize16(dots, params.score_mult, params.score_shift)
 
@@ -230,7 +230,7 @@ def attention_weights(
         causal=True,
         pos=columns - rows,
         rows_per_head=rows,
-        window=model.window,
+        window=model.shape.window,
     )
     return numer.reshape(scores.shape), sums.reshape(scores.shape[:-1])
 
@@ -242,7 +242,7 @@ def attention_context(
     v: Int8Array,
 ) -> Int8Array:
     """Return the context (..., S, Q) int8 of numerators, sums and values (..., T, G)."""
-    values = np.repeat(split_heads(v, model.kv_heads), model.group, axis=-3)
+    values = np.repeat(split_heads(v, model.shape.kv_heads), model.shape.group, axis=-3)
     factor = reciprocal(sums)
     mixed = requantize8(
         product(numer, values), factor.value[..., None], factor.shift[..., None]
@@ -258,24 +258,24 @@ def _checked(
         tokens = np.asarray(ids)
     except ValueError:  # rows of different lengths
         tokens = np.empty((0, 0))
-    fine = isinstance(pos, int) and not isinstance(pos, bool) and 0 <= pos < model.context
+    fine = isinstance(pos, int) and not isinstance(pos, bool) and 0 <= pos < model.shape.context
     if tokens.ndim != dimensions or not tokens.size or not fine:
         what = "1 or more ids" if dimensions == 1 else "rows of 1 or more ids"
         raise ValueError(
             f"{where}: given ids of shape {tokens.shape} at position {pos!r}, allowed {what} "
-            f"in positions 0..{model.context - 1}"
+            f"in positions 0..{model.shape.context - 1}"
         )
     if tokens.dtype.kind not in "iu":
         raise ValueError(f"{where}: given ids of dtype {tokens.dtype}, allowed integers")
-    if pos + tokens.shape[-1] > model.context:
+    if pos + tokens.shape[-1] > model.shape.context:
         raise ContextFullError(
             f"{where}: context full: given {tokens.shape[-1]} ids at position {pos}, "
-            f"allowed at most {model.context - pos} of {model.context} positions"
+            f"allowed at most {model.shape.context - pos} of {model.shape.context} positions"
         )
-    if int(tokens.min()) < 0 or int(tokens.max()) >= model.vocab:
+    if int(tokens.min()) < 0 or int(tokens.max()) >= model.shape.vocab:
         raise ValueError(
             f"{where}: given ids {int(tokens.min())}..{int(tokens.max())}, "
-            f"allowed 0..{model.vocab - 1}"
+            f"allowed 0..{model.shape.vocab - 1}"
         )
     return tokens
 
@@ -303,13 +303,16 @@ def _block(model: QuantizedModel, layer: int, x: Int16Array, past: KeyValues | N
     """Run one block on (..., S, H); only without a past there may be leading axes."""
     params = model.blocks[layer]
     norm1 = norm(model, x, params.norm1)
-    queries, keys = model.heads * model.head_dim, model.kv_heads * model.head_dim
+    queries, keys = (
+        model.shape.q_columns,
+        model.shape.kv_columns,
+    )
     q, k, v = np.split(linear8(norm1, params.qkv), [queries, queries + keys], axis=-1)
     q_rope = k_rope = None
     if model.rope is not None:
         pos = 0 if past is None else past.k.shape[0]
         rows = model.rope[pos : pos + x.shape[-2]]
-        q_rope, k_rope = rotated(q, rows, model.heads), rotated(k, rows, model.kv_heads)
+        q_rope, k_rope = rotated(q, rows, model.shape.heads), rotated(k, rows, model.shape.kv_heads)
     own = KeyValues(k if k_rope is None else k_rope, v)
     seen = own if past is None else past.followed_by(own.k, own.v)
     scores = attention_scores(model, q if q_rope is None else q_rope, seen.k, params)
@@ -370,17 +373,17 @@ def block(
         raise ValueError(f"block: layer: given {layer!r}, allowed 0..{len(model.blocks) - 1}")
     shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", type(x).__name__)
     before = 0 if past is None else _positions(model, past)
-    allowed = f"(1..{model.context - before}, {model.hidden}) int16"
-    if dtype != np.int16 or shape is None or len(shape) != 2 or shape[1] != model.hidden:
+    allowed = f"(1..{model.shape.context - before}, {model.shape.hidden}) int16"
+    if dtype != np.int16 or shape is None or len(shape) != 2 or shape[1] != model.shape.hidden:
         raise ValueError(f"block: x: given {shape} {dtype}, allowed {allowed}")
-    if not 1 <= shape[0] <= model.context - before:
+    if not 1 <= shape[0] <= model.shape.context - before:
         raise ValueError(f"block: x: given {shape[0]} rows, allowed {allowed}")
     return _block(model, layer, x, past)
 
 
 def _positions(model: QuantizedModel, past: KeyValues) -> int:
     """Return P of a well-formed past."""
-    columns = model.kv_heads * model.head_dim
+    columns = model.shape.kv_columns
     for name, value in (("k", past.k), ("v", past.v)):
         if value.dtype != np.int8 or value.shape != (past.k.shape[0], columns):
             raise ValueError(
@@ -399,7 +402,7 @@ def run(
     """
     blocks: list[BlockTrace] = []
     x = embedding
-    for layer in range(model.layers):
+    for layer in range(model.shape.layers):
         blocks.append(_block(model, layer, x, None if past is None else past[layer]))
         x = blocks[-1].resid2
     final = norm(model, x, model.final_norm)

@@ -18,7 +18,6 @@ plane. In this order, rounding only where written (section 3 of the ISA):
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import IntEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +26,7 @@ from golden.fixed import Int64Array, IntArray, as_int64, multiply, rs, sat, wrap
 from golden.gelu import apply_table
 from golden.requantize import requantize
 from golden.softmax import reciprocal
+from npu.isa import GemmOp
 
 GEMM_MAX_ERROR = 0.5
 """Largest |C - clip((A*B + bias) * m / 2^s)| in units of C, requantised without table or second
@@ -39,14 +39,6 @@ EXACT_INNER = 512
 
 Planes = npt.NDArray[np.int32]
 """(P, M, N) int32: P = 1 plain sums, P = 2 high sums then low sums of a 16-bit A."""
-
-
-class Combine(IntEnum):
-    """The elementwise second operand of step 7."""
-
-    NONE = 0
-    ADD = 1
-    MUL = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,7 +91,7 @@ class Post:
     out_bits: int = 8
     relu: bool = False
     table: npt.NDArray[np.int8] | None = None
-    combine: Combine = Combine.NONE
+    combine: GemmOp = GemmOp.NONE
     d: IntArray | None = None
     mul: int = 0
     sh: int = 0
@@ -108,9 +100,9 @@ class Post:
         """Refuse combinations that the instruction cannot say."""
         if self.out_bits not in (8, 16):
             raise ValueError(f"Post.out_bits: given {self.out_bits}, allowed 8 and 16")
-        if self.out_bits != 8 and (self.table is not None or self.combine is Combine.MUL):
+        if self.out_bits != 8 and (self.table is not None or self.combine is GemmOp.MUL):
             raise ValueError("Post: given 16-bit output with a table or MUL, allowed 8-bit output")
-        if (self.d is None) != (self.combine is Combine.NONE):
+        if (self.d is None) != (self.combine is GemmOp.NONE):
             raise ValueError(f"Post: given combine {self.combine.name}, d must come with ADD, MUL")
 
 
@@ -180,9 +172,9 @@ def postprocess(v: Int64Array, requant: Requant, post: Post) -> IntArray:
         y = np.maximum(y, 0)
     if post.table is not None:
         y = as_int64(apply_table(y.astype(np.int8), post.table))
-    if post.combine is Combine.ADD and post.d is not None:
+    if post.combine is GemmOp.ADD and post.d is not None:
         y = sat(y + as_int64(post.d), post.out_bits)
-    elif post.combine is Combine.MUL and post.d is not None:
+    elif post.combine is GemmOp.MUL and post.d is not None:
         y = sat(rs(multiply(y * as_int64(post.d), post.mul), post.sh), 8)
     return y.astype(np.int8 if post.out_bits == 8 else np.int16)
 

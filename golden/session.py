@@ -29,9 +29,9 @@ class Session:
     """
 
     def __init__(self, model: QuantizedModel) -> None:
-        nothing = np.empty((0, model.kv_heads * model.head_dim), np.int8)
+        nothing = np.empty((0, model.shape.kv_columns), np.int8)
         self.model = model
-        self.cache = [KeyValues(nothing, nothing) for _ in range(model.layers)]
+        self.cache = [KeyValues(nothing, nothing) for _ in range(model.shape.layers)]
 
     @property
     def length(self) -> int:
@@ -46,9 +46,9 @@ class Session:
             ValueError: no ids, no integers, or ids outside the vocabulary.
 
         """
-        if self.length == self.model.context:
+        if self.length == self.model.shape.context:
             raise ContextFullError(
-                f"session: context full: all {self.model.context} positions are taken"
+                f"session: context full: all {self.model.shape.context} positions are taken"
             )
         trace = run(self.model, embed(self.model, ids, self.length), self.cache)
         self.cache = [
@@ -94,11 +94,11 @@ def generate(
     session = Session(model)
     produced = [greedy(session.prefill(ids)[-1])]
     while len(produced) < count and produced[-1] != eos:
-        if session.length == model.context:
+        if session.length == model.shape.context:
             raise ContextFullError(
                 f"generate: context full: given a prompt of {len(ids)} and {count} tokens to "
-                f"produce, allowed at most {model.context - len(ids) + 1} with a context of "
-                f"{model.context}",
+                f"produce, allowed at most {model.shape.context - len(ids) + 1} with a context of "
+                f"{model.shape.context}",
                 produced,
             )
         produced.append(greedy(session.step(produced[-1])))

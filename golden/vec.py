@@ -1,19 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The eight elementwise operations on int8 and int16 matrices.
+"""The elementwise operations on int8 and int16 matrices.
 
 ADD, SUB sat(a +- b); MUL sat(rs(a*b, sh)); SCALE_SHIFT sat(rs(a*k, sh)) with signed k; CLAMP
-sat(min(max(a, lo), hi)); RELU max(a, 0); COPY a; TABLE table[a mod 256] (see `golden.gelu`).
-Inputs keep their dtype; every function is elementwise over any shape.
+sat(min(max(a, lo), hi)); RELU max(a, 0); COPY a; TABLE table[a mod 256] (see `golden.gelu`); MAX,
+MIN the larger and the smaller of a and b.
+Inputs keep their dtype; every function is elementwise over any shape. `OPERATIONS` says which of
+them an operation of VEC is, and what its instruction may name.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
+import numpy.typing as npt
 
 from golden.fixed import IntArray, as_int64, multiply, rs, sat8, sat16
+from golden.gelu import apply_table
+from npu.isa import VecOp
 
 EXACT_MAX_ERROR = 0.0
-"""ADD, SUB, CLAMP, RELU, COPY and TABLE against the saturated exact result."""
+"""ADD, SUB, CLAMP, RELU, COPY, TABLE, MAX and MIN against the saturated exact result."""
 ROUNDED_MAX_ERROR = 0.5
 """MUL and SCALE_SHIFT against the saturated exact quotient, in units of the result."""
 
@@ -48,6 +56,16 @@ def add(a: IntArray, b: IntArray) -> IntArray:
 def sub(a: IntArray, b: IntArray) -> IntArray:
     """Return sat(a - b), int8 or int16 as a and b; error EXACT_MAX_ERROR."""
     return _out(as_int64(a) - as_int64(b), _same(a, b, "sub"))
+
+
+def maximum(a: IntArray, b: IntArray) -> IntArray:
+    """Return the larger of a and b, int8 or int16 as a and b; error EXACT_MAX_ERROR."""
+    return _out(np.maximum(as_int64(a), as_int64(b)), _same(a, b, "maximum"))
+
+
+def minimum(a: IntArray, b: IntArray) -> IntArray:
+    """Return the smaller of a and b, int8 or int16 as a and b; error EXACT_MAX_ERROR."""
+    return _out(np.minimum(as_int64(a), as_int64(b)), _same(a, b, "minimum"))
 
 
 def mul(a: IntArray, b: IntArray, shift: int) -> IntArray:
@@ -85,3 +103,72 @@ def relu(a: IntArray) -> IntArray:
 def copy(a: IntArray) -> IntArray:
     """Return a copy of a, int8 or int16."""
     return _out(as_int64(a), _width(a, "copy"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inputs:
+    """What an instruction hands to an operation: A, and the rest as far as the operation uses it.
+
+    Attributes:
+        a: int8 or int16.
+        b: the second matrix, like a.
+        low: src1 as a signed number.
+        k: K as a signed number.
+        shift: 0..63.
+        out_bits: 8 or 16, the width of the result.
+        table: (256,) int8.
+
+    """
+
+    a: IntArray
+    b: IntArray
+    low: int
+    k: int
+    shift: int
+    out_bits: int
+    table: npt.NDArray[np.int8]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation of VEC: its result, and what its instruction may name beside A and C.
+
+    Attributes:
+        result: from the inputs to int8 or int16.
+        two: a second matrix at src1.
+        low: a signed number in src1.
+        table: a table at src1 or in the stream.
+        k: a signed number in K.
+        shift: a shift.
+        converts: A and C of different types.
+        wide: int16.
+
+    """
+
+    result: Callable[[Inputs], IntArray]
+    two: bool = False
+    low: bool = False
+    table: bool = False
+    k: bool = False
+    shift: bool = False
+    converts: bool = False
+    wide: bool = True
+
+
+OPERATIONS: dict[VecOp, Operation] = {
+    VecOp.ADD: Operation(lambda x: add(x.a, x.b), two=True),
+    VecOp.SUB: Operation(lambda x: sub(x.a, x.b), two=True),
+    VecOp.MUL: Operation(lambda x: mul(x.a, x.b, x.shift), two=True, shift=True),
+    VecOp.SCALE_SHIFT: Operation(
+        lambda x: scale_shift(x.a, x.k, x.shift, x.out_bits), k=True, shift=True, converts=True
+    ),
+    VecOp.CLAMP: Operation(lambda x: clamp(x.a, x.low, x.k), low=True, k=True),
+    VecOp.RELU: Operation(lambda x: relu(x.a)),
+    VecOp.COPY2D: Operation(lambda x: copy(x.a)),
+    VecOp.TABLE: Operation(
+        lambda x: apply_table(x.a.view(np.int8), x.table), table=True, wide=False
+    ),
+    VecOp.MAX: Operation(lambda x: maximum(x.a, x.b), two=True),
+    VecOp.MIN: Operation(lambda x: minimum(x.a, x.b), two=True),
+}
+"""The operations of VEC; an instruction with another number is refused."""

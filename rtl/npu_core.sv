@@ -6,56 +6,49 @@
 
 module npu_core
   import npu_pkg::*;
+  import npu_start_pkg::*;
   import npu_isa_pkg::*;
+  import npu_host_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16,
-  parameter int unsigned SramKiB  = 256,
+  parameter int unsigned ArrayDim = 16,   // rows and columns of the systolic array: 4, 8, 16 or 32
+  parameter int unsigned SramKiB  = 256,  // KiB of SRAM, a power of two from 4 to 1024
+  // Rows of an accumulator bank, a power of two of at least 4
   parameter int unsigned AccRows  = 128,
-  parameter int unsigned FifoKiB  = 32,
+  parameter int unsigned FifoKiB  = 32,   // KiB of the parameter FIFO, a power of two of at least 4
+  // Longest norm row in columns, a multiple of 16 from 32 to 8192
   parameter int unsigned NormMax  = 8192
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
   // Control
-  input  logic              start_i,
-  input  logic              abort_i,
-  input  logic              soft_reset_i,
-  input  mem_addr_t         ucode_base_i,
-  input  logic       [31:0] ucode_length_i,
-  input  mem_addr_t         stream_base_i,
-  input  logic       [31:0] stream_length_i,
-  input  logic       [ 4:0] stream_limit_i,
-  input  machine_t          start_regs_i,
-  input  region_t           regions_i      [NumRegions],
-  input  logic       [23:0] timeout_i,
-  output logic              started_o,
-  output logic              busy_o,
-  output logic              done_o,
-  output logic              finish_o,
-  output logic              failed_o,
-  output fault_t            error_o,
-  output generated_t        generated_o,
+  // Pulses; start is lost while busy or with soft_reset
+  input  control_t            control_i,
+  // With control_i.start; launches use the rest of it
+  input  start_state_t        start_state_i,
+  input  logic          [4:0] stream_limit_i,  // bursts; 0 = found from the memory's latency
+  input  mem_settings_t       memory_i,        // regions and time limit, levels
+  // How the program stands; the fields say when they hold
+  output run_status_t         status_o,
+  output generated_t          generated_o,     // of the program that runs or ran last, a level
 
-  // The parameter stream in use, for its protection; of length 0 while there is none
-  output mem_addr_t        stream_base_o,
-  output logic      [31:0] stream_length_o,
+  // The parameter stream in use, for its protection
+  output stream_range_t stream_o,  // bytes; from the cycle after a start until the end
 
   // Programs of the command port
-  input  logic                 launch_valid_i,
-  output logic                 launch_ready_o,
-  input  npu_cmd_pkg::launch_t launch_i,
-  output logic                 launch_end_o,
+  input  logic                        launch_valid_i,  // a program; stays until ready, data stable
+  output logic                        launch_ready_o,  // it starts; only with launch_valid_i
+  // Program and first registers, with launch_valid_i
+  input  npu_desc_pkg::desc_program_t launch_i,
+  // Pulse: the program that it launched has ended
+  output logic                        launch_end_o,
 
-  // Events to count
-  output logic [          11:0] macs_o,
-  output logic                  instr_o,
-  output logic                  stream_beat_o,
-  output logic [NumEngines-1:0] engine_busy_o,
-  output logic [NumEngines-1:0] engine_stall_o,
+  output events_t events_o,  // of this cycle, for the counters
 
   // Memory port
+  // AR, AW and W stay stable until ready; R and B are always taken
   output npu_axi_pkg::axi_req_t axi_req_o,
+  // Every ready may depend on its valid; words of an ID in order
   input  npu_axi_pkg::axi_rsp_t axi_rsp_i
 );
 
@@ -73,12 +66,12 @@ module npu_core
   // Memory port
   // ---------------------------------------------------------------------------------------------
   mem_req_t rd_req[NumRd], wr_req[1];
-  logic rd_ready[NumRd], r_valid[NumRd], wr_ready[1], w_ready[1], b_valid[1];
-  word_t            r_data;
-  mem_wdata_t       w           [1];
-  fault_t           port_fault;
-  logic       [8:0] mem_latency;
-  logic             mem_word;
+  mem_rd_rsp_t       rd_rsp      [NumRd];
+  mem_wdata_t        w           [    1];
+  mem_wr_rsp_t       wr_rsp      [    1];
+  fault_t            port_fault;
+  logic        [8:0] mem_latency;
+  logic              mem_word;
 
   npu_mem_port #(
     .NumRd    (NumRd),
@@ -88,58 +81,45 @@ module npu_core
   ) u_mem_port (
     .clk_i,
     .rst_ni,
-    .rd_req_i       (rd_req),
-    .rd_ready_o     (rd_ready),
-    .r_valid_o      (r_valid),
-    .r_data_o       (r_data),
-    .wr_req_i       (wr_req),
-    .wr_ready_o     (wr_ready),
-    .w_i            (w),
-    .w_ready_o      (w_ready),
-    .b_valid_o      (b_valid),
-    .regions_i,
-    .stream_base_i  (stream_base_o),
-    .stream_length_i(stream_length_o),
-    .timeout_i,
-    .drain_i        (drain),
-    .idle_o         (bus_idle),
-    .stuck_o        (bus_stuck),
-    .fault_o        (port_fault),
-    .latency_o      (mem_latency),
-    .word_o         (mem_word),
+    .rd_req_i  (rd_req),
+    .rd_rsp_o  (rd_rsp),
+    .wr_req_i  (wr_req),
+    .w_i       (w),
+    .wr_rsp_o  (wr_rsp),
+    .settings_i(memory_i),
+    .stream_i  (stream_o),
+    .drain_i   (drain),
+    .idle_o    (bus_idle),
+    .stuck_o   (bus_stuck),
+    .fault_o   (port_fault),
+    .latency_o (mem_latency),
+    .word_o    (mem_word),
     .axi_req_o,
     .axi_rsp_i
   );
 
-  assign stream_beat_o = axi_rsp_i.rvalid && axi_rsp_i.rid == {1'b0, EngStream};
+  assign events_o.read_beat   = axi_rsp_i.rd.rvalid && axi_req_o.rd.rready;
+  assign events_o.write_beat  = axi_req_o.wr.wvalid && axi_rsp_i.wr.wready;
+  assign events_o.stream_beat = axi_rsp_i.rd.rvalid && axi_rsp_i.rd.rid == {1'b0, EngStream};
 
   // ---------------------------------------------------------------------------------------------
   // Program control
   // ---------------------------------------------------------------------------------------------
   logic seq_end;
   fault_t seq_fault, engine_fault;
-  instr_idx_t        last_instr;
-  mem_addr_t         ucode_base;
-  logic       [31:0] ucode_length;
-  machine_t          start_regs;
+  instr_idx_t   last_instr;
+  start_state_t start_state;
 
   npu_program u_program (
     .clk_i,
     .rst_ni,
-    .start_i,
-    .abort_i,
-    .soft_reset_i,
-    .ucode_base_i,
-    .ucode_length_i,
-    .start_regs_i,
+    .control_i,
+    .start_state_i,
     .launch_valid_i,
     .launch_ready_o,
     .launch_i,
     .launch_end_o,
-    .start_o       (start),
-    .ucode_base_o  (ucode_base),
-    .ucode_length_o(ucode_length),
-    .start_regs_o  (start_regs),
+    .start_state_o (start_state),
     .end_i         (seq_end),
     .end_fault_i   (seq_fault),
     .port_fault_i  (port_fault),
@@ -149,18 +129,15 @@ module npu_core
     .bus_idle_i    (bus_idle),
     .bus_stuck_i   (bus_stuck),
     .core_rst_no   (core_rst_n),
-    .busy_o,
-    .done_o,
-    .finish_o,
-    .failed_o,
-    .error_o
+    .status_o
   );
-  assign started_o = start;
+  assign start = status_o.started;
 
   // ---------------------------------------------------------------------------------------------
   // Sequencer and streamer
   // ---------------------------------------------------------------------------------------------
-  logic [NumEngines-1:0] cmd_valid, cmd_ready, engine_done, unit_busy, unit_stall, scoreboard_busy;
+  logic [NumEngines-1:0] cmd_valid, cmd_ready, engine_done, scoreboard_busy;
+  engine_status_t engine_status[NumEngines];
   load_cmd_t load_cmd;
   store_cmd_t store_cmd;
   gemm_cmd_t gemm_cmd;
@@ -182,15 +159,10 @@ module npu_core
     .clk_i,
     .rst_ni        (core_rst_n),
     .start_i       (start),
-    .stop_i        (drain || abort_i),
-    .ucode_base_i  (ucode_base),
-    .ucode_length_i(ucode_length),
-    .stream_length_i,
-    .start_regs_i  (start_regs),
+    .stop_i        (drain || control_i.abort_program),
+    .start_state_i (start_state),
     .rd_req_o      (rd_req[RdUcode]),
-    .rd_ready_i    (rd_ready[RdUcode]),
-    .r_valid_i     (r_valid[RdUcode]),
-    .r_data_i      (r_data),
+    .rd_rsp_i      (rd_rsp[RdUcode]),
     .regs_o        (regs),
     .argmax_i      (argmax),
     .argmax_clear_o(argmax_clear),
@@ -209,7 +181,7 @@ module npu_core
     .end_o         (seq_end),
     .fault_o       (seq_fault),
     .last_instr_o  (last_instr),
-    .fire_o        (instr_o),
+    .fire_o        (events_o.instr),
     .busy_o        (scoreboard_busy)
   );
 
@@ -219,15 +191,18 @@ module npu_core
     .clk_i,
     .rst_ni,
     .start_i       (start),
-    .run_i         (busy_o && !drain),
+    .run_i         (status_o.busy && !drain),
     .regs_i        (regs),
     .token_sent_i  (argmax_clear),
     .token_stored_i(token_done),
     .generated_o
   );
 
-  assign engine_busy_o  = scoreboard_busy;
-  assign engine_stall_o = unit_stall & unit_busy;
+  for (genvar e = 0; e < int'(NumEngines); e++) begin : gen_engine
+    assign engine_done[e] = engine_status[e].done;
+    assign events_o.engine_busy[e] = scoreboard_busy[e];
+    assign events_o.engine_stall[e] = engine_status[e].stall && engine_status[e].busy;
+  end
 
   logic [NumEngines-1:0] beat_valid, beat_ready, beat_last;
   beat_t beat_data;
@@ -242,11 +217,15 @@ module npu_core
     .latency_i(mem_latency),
     .wants_i  (stream_wants),
     .held_i   (stream_held),
-    .mine_i   (r_valid[RdStream]),
+    .mine_i   (rd_rsp[RdStream].valid),
     .word_i   (mem_word),
     .load_i   (scoreboard_busy[EngLd]),
     .limit_o  (stream_limit)
   );
+
+  stream_range_t stream_range;
+  assign stream_range.base   = start_state.image.stream_base;
+  assign stream_range.length = start_state.image.stream_len;
 
   npu_streamer #(
     .FifoWords(FifoKiB * 1024 / WordBytes)
@@ -254,25 +233,21 @@ module npu_core
     .clk_i,
     .rst_ni        (core_rst_n),
     .start_i       (start),
-    .base_i        (stream_base_i),
-    .length_i      (stream_length_i),
+    .stream_i      (stream_range),
     .limit_i       (stream_limit),
     .wants_o       (stream_wants),
     .held_o        (stream_held),
-    .base_o        (stream_base_o),
-    .length_o      (stream_length_o),
+    .stream_o,
     .ticket_valid_i(ticket_valid),
     .ticket_ready_o(ticket_ready),
     .ticket_i      (ticket),
-    .loop_i        (regs.loopleft != '0),
+    .loop_i        (regs.loop_left != '0),
     .beat_valid_o  (beat_valid),
     .beat_data_o   (beat_data),
     .beat_ready_i  (beat_ready),
     .beat_last_i   (beat_last),
     .rd_req_o      (rd_req[RdStream]),
-    .rd_ready_i    (rd_ready[RdStream]),
-    .r_valid_i     (r_valid[RdStream]),
-    .r_data_i      (r_data)
+    .rd_rsp_i      (rd_rsp[RdStream])
   );
 
   npu_engines #(
@@ -291,11 +266,8 @@ module npu_core
     .smx_cmd_i     (smx_cmd),
     .nrm_cmd_i     (nrm_cmd),
     .vec_cmd_i     (vec_cmd),
-    .done_o        (engine_done),
-    .busy_o        (unit_busy),
-    .stall_o       (unit_stall),
-    .instr_o       (),
-    .macs_o,
+    .status_o      (engine_status),
+    .macs_o        (events_o.macs),
     .fault_o       (engine_fault),
     .token_done_o  (token_done),
     .argmax_o      (argmax),
@@ -305,14 +277,10 @@ module npu_core
     .beat_ready_o  (beat_ready),
     .beat_last_o   (beat_last),
     .mem_rd_req_o  (rd_req[RdLoad]),
-    .mem_rd_ready_i(rd_ready[RdLoad]),
-    .mem_r_valid_i (r_valid[RdLoad]),
-    .mem_r_data_i  (r_data),
+    .mem_rd_rsp_i  (rd_rsp[RdLoad]),
     .mem_wr_req_o  (wr_req[0]),
-    .mem_wr_ready_i(wr_ready[0]),
     .mem_w_o       (w[0]),
-    .mem_w_ready_i (w_ready[0]),
-    .mem_b_valid_i (b_valid[0])
+    .mem_wr_rsp_i  (wr_rsp[0])
   );
 
 endmodule

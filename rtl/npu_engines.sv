@@ -1,57 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engines around their SRAM. Each takes decoded commands over valid/ready, works on SRAM through
+// The engines around their SRAM. Each takes operations over valid/ready, works on SRAM through
 // ports of its own, and answers done; none knows of the others.
 
 module npu_engines
   import npu_pkg::*;
   import npu_isa_pkg::*;
 #(
+  // Rows and columns of the systolic array: 4, 8, 16 or 32
   parameter int unsigned ArrayDim  = 16,
+  // Words of the SRAM: a power of two from 256 to 65536
   parameter int unsigned SramWords = 16384,
+  // Rows of an accumulator bank, a power of two of at least 4
   parameter int unsigned AccRows   = 128,
+  // Longest norm row in columns, a multiple of 16 from 32 to 8192
   parameter int unsigned NormMax   = 8192
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  // Commands, by engine
-  input  logic       [NumEngines-1:0] cmd_valid_i,
-  output logic       [NumEngines-1:0] cmd_ready_o,
-  input  load_cmd_t                   load_cmd_i,
-  input  store_cmd_t                  store_cmd_i,
-  input  gemm_cmd_t                   gemm_cmd_i,
-  input  smx_cmd_t                    smx_cmd_i,
-  input  nrm_cmd_t                    nrm_cmd_i,
-  input  vec_cmd_t                    vec_cmd_i,
-  output logic       [NumEngines-1:0] done_o,
-  output logic       [NumEngines-1:0] busy_o,
-  output logic       [NumEngines-1:0] stall_o,
-  output instr_idx_t                  instr_o     [NumEngines],
-  output logic       [          11:0] macs_o,
-  output fault_t                      fault_o,
-  output logic                        token_done_o,              // a token of ARGMAX is in memory
+  // Operations, by engine
+  input logic [NumEngines-1:0] cmd_valid_i,  // an operation; stays until ready, data stable
+  output logic [NumEngines-1:0] cmd_ready_o,  // taken; independent of cmd_valid_i
+  input load_cmd_t load_cmd_i,  // with cmd_valid_i[EngLd]
+  input store_cmd_t store_cmd_i,  // with cmd_valid_i[EngSt]
+  input gemm_cmd_t gemm_cmd_i,  // with cmd_valid_i[EngGemm]
+  input smx_cmd_t smx_cmd_i,  // with cmd_valid_i[EngSmx]
+  input nrm_cmd_t nrm_cmd_i,  // with cmd_valid_i[EngNrm]
+  input vec_cmd_t vec_cmd_i,  // with cmd_valid_i[EngVec]
+  output engine_status_t status_o[NumEngines],  // by engine; done: its oldest operation is finished
+  output logic [11:0] macs_o,  // multiplications of GEMM in this cycle, for the counters
+  output fault_t fault_o,  // of the load engine: a level until reset
+  output logic token_done_o,  // pulse: a token of ARGMAX is in memory
 
   // Running argmax of GEMM
-  output argmax_t argmax_o,
-  input  logic    argmax_clear_i,
+  output argmax_t argmax_o,       // counts an operation from the cycle after its done on
+  input  logic    argmax_clear_i, // pulse: no value yet; not while GEMM works on one with argmax
 
   // Shares of the parameter stream, by engine
+  // A line; stays until ready, data stable; for one engine at most
   input  logic  [NumEngines-1:0] beat_valid_i,
-  input  beat_t                  beat_data_i,
-  output logic  [NumEngines-1:0] beat_ready_o,
-  output logic  [NumEngines-1:0] beat_last_o,
+  input  beat_t                  beat_data_i,   // the line, first byte lowest, with beat_valid_i
+  output logic  [NumEngines-1:0] beat_ready_o,  // taken; a level, independent of beat_valid_i
+  output logic  [NumEngines-1:0] beat_last_o,   // with beat_ready_o: the line is the share's last
 
   // Memory
-  output mem_req_t   mem_rd_req_o,
-  input  logic       mem_rd_ready_i,
-  input  logic       mem_r_valid_i,
-  input  word_t      mem_r_data_i,
-  output mem_req_t   mem_wr_req_o,
-  input  logic       mem_wr_ready_i,
-  output mem_wdata_t mem_w_o,
-  input  logic       mem_w_ready_i,
-  input  logic       mem_b_valid_i
+  output mem_req_t    mem_rd_req_o,  // of the load engine; stays until ready, all stable
+  // Ready may depend on mem_rd_req_o.valid; words in order, never refused
+  input  mem_rd_rsp_t mem_rd_rsp_i,
+  output mem_req_t    mem_wr_req_o,  // of the store engine; stays until ready, all stable
+  // Words of its bursts, in order; stays until word_ready, all stable
+  output mem_wdata_t  mem_w_o,
+  // Ready may depend on mem_wr_req_o.valid; done: one pulse for every burst
+  input  mem_wr_rsp_t mem_wr_rsp_i
 );
 
   // SRAM ports
@@ -108,15 +109,10 @@ module npu_engines
     .cmd_valid_i    (cmd_valid_i[EngLd]),
     .cmd_ready_o    (cmd_ready_o[EngLd]),
     .cmd_i          (load_cmd_i),
-    .done_o         (done_o[EngLd]),
-    .busy_o         (busy_o[EngLd]),
-    .stall_o        (stall_o[EngLd]),
-    .instr_o        (instr_o[EngLd]),
+    .status_o       (status_o[EngLd]),
     .fault_o,
     .rd_req_o       (mem_rd_req_o),
-    .rd_ready_i     (mem_rd_ready_i),
-    .r_valid_i      (mem_r_valid_i),
-    .r_data_i       (mem_r_data_i),
+    .rd_rsp_i       (mem_rd_rsp_i),
     .sram_rd_req_o  (rd_req[RdLoad]),
     .sram_rd_ready_i(rd_ready[RdLoad]),
     .sram_rd_rsp_i  (rd_rsp[RdLoad]),
@@ -132,19 +128,14 @@ module npu_engines
     .cmd_valid_i    (cmd_valid_i[EngSt]),
     .cmd_ready_o    (cmd_ready_o[EngSt]),
     .cmd_i          (store_cmd_i),
-    .done_o         (done_o[EngSt]),
-    .busy_o         (busy_o[EngSt]),
-    .stall_o        (stall_o[EngSt]),
-    .instr_o        (instr_o[EngSt]),
+    .status_o       (status_o[EngSt]),
     .token_done_o,
     .rd_req_o       (rd_req[RdStore]),
     .rd_ready_i     (rd_ready[RdStore]),
     .rd_rsp_i       (rd_rsp[RdStore]),
     .wr_req_o       (mem_wr_req_o),
-    .wr_ready_i     (mem_wr_ready_i),
     .w_o            (mem_w_o),
-    .w_ready_i      (mem_w_ready_i),
-    .b_valid_i      (mem_b_valid_i),
+    .wr_rsp_i       (mem_wr_rsp_i),
     .sram_wr_req_o  (wr_req[WrStore]),
     .sram_wr_ready_i(wr_ready[WrStore])
   );
@@ -158,10 +149,7 @@ module npu_engines
     .cmd_valid_i   (cmd_valid_i[EngGemm]),
     .cmd_ready_o   (cmd_ready_o[EngGemm]),
     .cmd_i         (gemm_cmd_i),
-    .done_o        (done_o[EngGemm]),
-    .busy_o        (busy_o[EngGemm]),
-    .stall_o       (stall_o[EngGemm]),
-    .instr_o       (instr_o[EngGemm]),
+    .status_o      (status_o[EngGemm]),
     .stream_valid_i(beat_valid_i[EngGemm]),
     .stream_data_i (beat_data_i),
     .stream_ready_o(beat_ready_o[EngGemm]),
@@ -182,10 +170,7 @@ module npu_engines
     .cmd_valid_i(cmd_valid_i[EngSmx]),
     .cmd_ready_o(cmd_ready_o[EngSmx]),
     .cmd_i      (smx_cmd_i),
-    .done_o     (done_o[EngSmx]),
-    .busy_o     (busy_o[EngSmx]),
-    .stall_o    (stall_o[EngSmx]),
-    .instr_o    (instr_o[EngSmx]),
+    .status_o   (status_o[EngSmx]),
     .rd_req_o   (rd_req[RdSmx]),
     .rd_ready_i (rd_ready[RdSmx]),
     .rd_rsp_i   (rd_rsp[RdSmx]),
@@ -201,10 +186,7 @@ module npu_engines
     .cmd_valid_i   (cmd_valid_i[EngNrm]),
     .cmd_ready_o   (cmd_ready_o[EngNrm]),
     .cmd_i         (nrm_cmd_i),
-    .done_o        (done_o[EngNrm]),
-    .busy_o        (busy_o[EngNrm]),
-    .stall_o       (stall_o[EngNrm]),
-    .instr_o       (instr_o[EngNrm]),
+    .status_o      (status_o[EngNrm]),
     .rd_req_o      (rd_req[RdNrm]),
     .rd_ready_i    (rd_ready[RdNrm]),
     .rd_rsp_i      (rd_rsp[RdNrm]),
@@ -222,10 +204,7 @@ module npu_engines
     .cmd_valid_i   (cmd_valid_i[EngVec]),
     .cmd_ready_o   (cmd_ready_o[EngVec]),
     .cmd_i         (vec_cmd_i),
-    .done_o        (done_o[EngVec]),
-    .busy_o        (busy_o[EngVec]),
-    .stall_o       (stall_o[EngVec]),
-    .instr_o       (instr_o[EngVec]),
+    .status_o      (status_o[EngVec]),
     .rd_req_o      (rd_req[RdVec]),
     .rd_ready_i    (rd_ready[RdVec]),
     .rd_rsp_i      (rd_rsp[RdVec]),

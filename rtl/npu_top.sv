@@ -5,98 +5,109 @@
 
 module npu_top
   import npu_pkg::*;
+  import npu_start_pkg::*;
+  import npu_host_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16,  // rows and columns of the systolic array
-  parameter int unsigned SramKiB = 256,
-  parameter int unsigned AccRows = 128,  // rows of an accumulator bank
-  parameter int unsigned FifoKiB = 32,  // parameter stream FIFO
-  parameter int unsigned NormMax = 8192,  // longest row of a norm
-  parameter bit EnableCmd = 1'b1,  // the command port
-  parameter int unsigned CmdScratchBytes = 64  // its scratchpad: 64, 128 or 256
+  parameter int unsigned ArrayDim = 16,  // rows and columns of the systolic array: 4, 8, 16 or 32
+  parameter int unsigned SramKiB = 256,  // KiB of SRAM, a power of two from 4 to 1024
+  // Rows of an accumulator bank, a power of two of at least 4
+  parameter int unsigned AccRows = 128,
+  parameter int unsigned FifoKiB = 32,  // KiB of the parameter FIFO, a power of two of at least 4
+  // Longest norm row in columns, a multiple of 16 from 32 to 8192
+  parameter int unsigned NormMax = 8192,
+  parameter bit EnableCmd = 1'b1,  // with the command port
+  parameter int unsigned CmdScratchBytes = 64  // bytes of its scratchpad: 64, 128 or 256
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
-  output logic irq_o,
+  input  logic clk_i,   // clock
+  input  logic rst_ni,  // reset, active low
+  output logic irq_o,   // a level, while an enabled cause stands in IRQ_STATUS
 
   // Host: AXI4-Lite slave
-  input  logic        s_axil_awvalid_i,
+  input  logic        s_axil_awvalid_i,  // a write; stays until ready, address stable
+  // Only with both awvalid and wvalid, which are taken together
   output logic        s_axil_awready_o,
-  input  logic [11:0] s_axil_awaddr_i,
-  input  logic        s_axil_wvalid_i,
-  output logic        s_axil_wready_o,
-  input  logic [31:0] s_axil_wdata_i,
-  input  logic [ 3:0] s_axil_wstrb_i,
+  input  logic [11:0] s_axil_awaddr_i,   // bytes; not a multiple of 4: SLVERR, nothing is written
+  input  logic        s_axil_wvalid_i,   // its data; stays until ready, all stable
+  output logic        s_axil_wready_o,   // the same as awready
+  input  logic [31:0] s_axil_wdata_i,    // four bytes, with wvalid
+  input  logic [ 3:0] s_axil_wstrb_i,    // which of them are written, with wvalid
+  // Two cycles after the write was taken or later; stays until ready
   output logic        s_axil_bvalid_o,
-  input  logic        s_axil_bready_i,
-  output logic [ 1:0] s_axil_bresp_o,
-  input  logic        s_axil_arvalid_i,
+  input  logic        s_axil_bready_i,   // may depend on bvalid
+  output logic [ 1:0] s_axil_bresp_o,    // OKAY or SLVERR, stable while bvalid
+  input  logic        s_axil_arvalid_i,  // a read; stays until ready, address stable
+  // Only with arvalid; where both wait, writes and reads take turns
   output logic        s_axil_arready_o,
-  input  logic [11:0] s_axil_araddr_i,
+  input  logic [11:0] s_axil_araddr_i,   // bytes; not a multiple of 4: SLVERR, zero is read
+  // Two cycles after the read was taken or later; stays until ready
   output logic        s_axil_rvalid_o,
-  input  logic        s_axil_rready_i,
-  output logic [31:0] s_axil_rdata_o,
-  output logic [ 1:0] s_axil_rresp_o,
+  input  logic        s_axil_rready_i,   // may depend on rvalid
+  output logic [31:0] s_axil_rdata_o,    // four bytes, stable while rvalid
+  output logic [ 1:0] s_axil_rresp_o,    // OKAY or SLVERR, stable while rvalid
 
   // Memory: AXI4 master, INCR bursts of 16-byte beats
-  output logic         m_axi_arvalid_o,
-  input  logic         m_axi_arready_i,
+  output logic         m_axi_arvalid_o,  // a read burst; stays until ready, all stable
+  input  logic         m_axi_arready_i,  // may depend on arvalid
+  // Number of the client's engine; command port: 8 descriptors, 9 stream
   output logic [  3:0] m_axi_arid_o,
+  // Bytes, a multiple of 16; the burst stays in its 4 KiB page
   output logic [ 31:0] m_axi_araddr_o,
-  output logic [  7:0] m_axi_arlen_o,
-  output logic [  2:0] m_axi_arsize_o,
-  output logic [  1:0] m_axi_arburst_o,
-  input  logic         m_axi_rvalid_i,
-  output logic         m_axi_rready_o,
+  output logic [  7:0] m_axi_arlen_o,    // beats - 1, 0 to 31
+  output logic [  2:0] m_axi_arsize_o,   // always 4: 16 bytes
+  output logic [  1:0] m_axi_arburst_o,  // always 1: INCR
+  input  logic         m_axi_rvalid_i,   // a beat; taken at once
+  output logic         m_axi_rready_o,   // always 1
+  // Of its burst; in order within an ID, beats of IDs may mix
   input  logic [  3:0] m_axi_rid_i,
-  input  logic [127:0] m_axi_rdata_i,
-  input  logic [  1:0] m_axi_rresp_i,
-  input  logic         m_axi_rlast_i,
-  output logic         m_axi_awvalid_o,
-  input  logic         m_axi_awready_i,
-  output logic [  3:0] m_axi_awid_o,
+  input  logic [127:0] m_axi_rdata_i,    // a word, with rvalid
+  input  logic [  1:0] m_axi_rresp_i,    // bit 1: an error, with rvalid
+  input  logic         m_axi_rlast_i,    // the last beat of its burst, with rvalid
+  output logic         m_axi_awvalid_o,  // a write burst; stays until ready, all stable
+  input  logic         m_axi_awready_i,  // may depend on awvalid; the data may be taken first
+  output logic [  3:0] m_axi_awid_o,     // 1 (store engine) or 8 (command port)
+  // Bytes, a multiple of 16; the burst stays in its 4 KiB page
   output logic [ 31:0] m_axi_awaddr_o,
-  output logic [  7:0] m_axi_awlen_o,
-  output logic [  2:0] m_axi_awsize_o,
-  output logic [  1:0] m_axi_awburst_o,
-  output logic         m_axi_wvalid_o,
-  input  logic         m_axi_wready_i,
-  output logic [127:0] m_axi_wdata_o,
-  output logic [ 15:0] m_axi_wstrb_o,
-  output logic         m_axi_wlast_o,
-  input  logic         m_axi_bvalid_i,
-  output logic         m_axi_bready_o,
-  input  logic [  3:0] m_axi_bid_i,
-  input  logic [  1:0] m_axi_bresp_i
+  output logic [  7:0] m_axi_awlen_o,    // beats - 1, 0 to 31
+  output logic [  2:0] m_axi_awsize_o,   // always 4: 16 bytes
+  output logic [  1:0] m_axi_awburst_o,  // always 1: INCR
+  output logic         m_axi_wvalid_o,   // later than its awvalid; stays until ready, all stable
+  input  logic         m_axi_wready_i,   // may depend on wvalid
+  output logic [127:0] m_axi_wdata_o,    // a word, with wvalid
+  output logic [ 15:0] m_axi_wstrb_o,    // which bytes to write, maybe none; with wvalid
+  output logic         m_axi_wlast_o,    // the last beat of its burst, with wvalid
+  input  logic         m_axi_bvalid_i,   // the answer to a burst; taken at once
+  output logic         m_axi_bready_o,   // always 1
+  input  logic [  3:0] m_axi_bid_i,      // of its burst, with bvalid; those of one ID in order
+  input  logic [  1:0] m_axi_bresp_i     // bit 1: an error, with bvalid
 );
 
   localparam logic [2:0] SizeWord = 3'd4;
   localparam logic [1:0] BurstIncr = 2'b01;
 
-  logic start, abort, soft_reset, started, busy, done, finish, failed;
-  mem_addr_t ucode_base, stream_base;
-  logic [31:0] ucode_length, stream_length;
+  // Host
+  npu_axi_pkg::axil_req_t axil_req;
+  npu_axi_pkg::axil_rsp_t axil_rsp;
+
+  // What is set for the core, and what it says
+  control_t control;
+  start_state_t start_state;
+  stream_range_t used_stream;
   logic [4:0] stream_limit;
-  logic [23:0] timeout;
-  machine_t start_regs;
+  mem_settings_t memory;
+  run_status_t status;
   generated_t generated;
-  region_t regions[NumRegions];
-  fault_t error;
-  logic [11:0] macs;
-  logic instr, stream_beat;
-  logic [NumEngines-1:0] engine_busy, engine_stall;
+  events_t events;
 
   // Memory: of the core, of the chip
   npu_axi_pkg::axi_req_t core_req, bus_req;
   npu_axi_pkg::axi_rsp_t core_rsp, bus_rsp;
 
   // Command port
-  logic cmd_req, cmd_write, cmd_ack, cmd_irq;
-  logic [7:0] cmd_addr;
-  logic [31:0] cmd_wdata, cmd_wmask, cmd_rdata;
+  window_req_t cmd_req;
+  window_rsp_t cmd_rsp;
+  logic cmd_irq;
   logic launch_valid, launch_ready, launch_end;
-  npu_cmd_pkg::launch_t        launch;
-  mem_addr_t                   used_base;
-  logic                 [31:0] used_length;
+  npu_desc_pkg::desc_program_t launch;
 
   npu_host #(
     .ArrayDim(ArrayDim),
@@ -107,58 +118,40 @@ module npu_top
   ) u_host (
     .clk_i,
     .rst_ni,
-    .s_axil_awvalid_i,
-    .s_axil_awready_o,
-    .s_axil_awaddr_i,
-    .s_axil_wvalid_i,
-    .s_axil_wready_o,
-    .s_axil_wdata_i,
-    .s_axil_wstrb_i,
-    .s_axil_bvalid_o,
-    .s_axil_bready_i,
-    .s_axil_bresp_o,
-    .s_axil_arvalid_i,
-    .s_axil_arready_o,
-    .s_axil_araddr_i,
-    .s_axil_rvalid_o,
-    .s_axil_rready_i,
-    .s_axil_rdata_o,
-    .s_axil_rresp_o,
+    .axil_req_i    (axil_req),
+    .axil_rsp_o    (axil_rsp),
     .irq_o,
-    .cmd_req_o      (cmd_req),
-    .cmd_write_o    (cmd_write),
-    .cmd_addr_o     (cmd_addr),
-    .cmd_wdata_o    (cmd_wdata),
-    .cmd_wmask_o    (cmd_wmask),
-    .cmd_ack_i      (cmd_ack),
-    .cmd_rdata_i    (cmd_rdata),
-    .cmd_irq_i      (cmd_irq),
-    .start_o        (start),
-    .abort_o        (abort),
-    .soft_reset_o   (soft_reset),
-    .ucode_base_o   (ucode_base),
-    .ucode_length_o (ucode_length),
-    .stream_base_o  (stream_base),
-    .stream_length_o(stream_length),
-    .stream_limit_o (stream_limit),
-    .start_regs_o   (start_regs),
-    .regions_o      (regions),
-    .timeout_o      (timeout),
-    .started_i      (started),
-    .busy_i         (busy),
-    .done_i         (done),
-    .finish_i       (finish),
-    .failed_i       (failed),
-    .error_i        (error),
-    .generated_i    (generated),
-    .macs_i         (macs),
-    .instr_i        (instr),
-    .read_beat_i    (core_rsp.rvalid && core_req.rready),
-    .write_beat_i   (core_req.wvalid && core_rsp.wready),
-    .stream_beat_i  (stream_beat),
-    .engine_busy_i  (engine_busy),
-    .engine_stall_i (engine_stall)
+    .cmd_req_o     (cmd_req),
+    .cmd_rsp_i     (cmd_rsp),
+    .cmd_irq_i     (cmd_irq),
+    .control_o     (control),
+    .start_state_o (start_state),
+    .stream_limit_o(stream_limit),
+    .memory_o      (memory),
+    .status_i      (status),
+    .generated_i   (generated),
+    .events_i      (events)
   );
+
+  assign axil_req = '{
+          awvalid: s_axil_awvalid_i,
+          awaddr: s_axil_awaddr_i,
+          wvalid: s_axil_wvalid_i,
+          wdata: s_axil_wdata_i,
+          wstrb: s_axil_wstrb_i,
+          bready: s_axil_bready_i,
+          arvalid: s_axil_arvalid_i,
+          araddr: s_axil_araddr_i,
+          rready: s_axil_rready_i
+      };
+  assign s_axil_awready_o = axil_rsp.awready;
+  assign s_axil_wready_o = axil_rsp.wready;
+  assign s_axil_bvalid_o = axil_rsp.bvalid;
+  assign s_axil_bresp_o = axil_rsp.bresp;
+  assign s_axil_arready_o = axil_rsp.arready;
+  assign s_axil_rvalid_o = axil_rsp.rvalid;
+  assign s_axil_rdata_o = axil_rsp.rdata;
+  assign s_axil_rresp_o = axil_rsp.rresp;
 
   npu_core #(
     .ArrayDim(ArrayDim),
@@ -169,37 +162,20 @@ module npu_top
   ) u_core (
     .clk_i,
     .rst_ni,
-    .start_i        (start),
-    .abort_i        (abort),
-    .soft_reset_i   (soft_reset),
-    .ucode_base_i   (ucode_base),
-    .ucode_length_i (ucode_length),
-    .stream_base_i  (stream_base),
-    .stream_length_i(stream_length),
-    .stream_limit_i (stream_limit),
-    .start_regs_i   (start_regs),
-    .regions_i      (regions),
-    .timeout_i      (timeout),
-    .stream_base_o  (used_base),
-    .stream_length_o(used_length),
-    .started_o      (started),
-    .busy_o         (busy),
-    .done_o         (done),
-    .finish_o       (finish),
-    .failed_o       (failed),
-    .error_o        (error),
-    .generated_o    (generated),
-    .launch_valid_i (launch_valid),
-    .launch_ready_o (launch_ready),
-    .launch_i       (launch),
-    .launch_end_o   (launch_end),
-    .macs_o         (macs),
-    .instr_o        (instr),
-    .stream_beat_o  (stream_beat),
-    .engine_busy_o  (engine_busy),
-    .engine_stall_o (engine_stall),
-    .axi_req_o      (core_req),
-    .axi_rsp_i      (core_rsp)
+    .control_i     (control),
+    .start_state_i (start_state),
+    .stream_limit_i(stream_limit),
+    .memory_i      (memory),
+    .status_o      (status),
+    .generated_o   (generated),
+    .stream_o      (used_stream),
+    .launch_valid_i(launch_valid),
+    .launch_ready_o(launch_ready),
+    .launch_i      (launch),
+    .launch_end_o  (launch_end),
+    .events_o      (events),
+    .axi_req_o     (core_req),
+    .axi_rsp_i     (core_rsp)
   );
 
   // ---------------------------------------------------------------------------------------------
@@ -214,26 +190,20 @@ module npu_top
     ) u_cmd (
       .clk_i,
       .rst_ni,
-      .req_i          (cmd_req),
-      .req_write_i    (cmd_write),
-      .req_addr_i     (cmd_addr),
-      .req_wdata_i    (cmd_wdata),
-      .req_wmask_i    (cmd_wmask),
-      .ack_o          (cmd_ack),
-      .rdata_o        (cmd_rdata),
-      .irq_o          (cmd_irq),
-      .soft_reset_i   (soft_reset),
-      .regions_i      (regions),
-      .stream_base_i  (used_base),
-      .stream_length_i(used_length),
-      .launch_valid_o (launch_valid),
-      .launch_ready_i (launch_ready),
-      .launch_o       (launch),
-      .launch_end_i   (launch_end),
-      .launch_error_i (error),
-      .launch_count_i (generated.outcnt),
-      .axi_req_o      (port_req),
-      .axi_rsp_i      (port_rsp)
+      .req_i         (cmd_req),
+      .rsp_o         (cmd_rsp),
+      .irq_o         (cmd_irq),
+      .soft_reset_i  (control.soft_reset),
+      .regions_i     (memory.regions),
+      .stream_i      (used_stream),
+      .launch_valid_o(launch_valid),
+      .launch_ready_i(launch_ready),
+      .launch_o      (launch),
+      .launch_end_i  (launch_end),
+      .launch_error_i(status.error),
+      .launch_count_i(generated.outcnt),
+      .axi_req_o     (port_req),
+      .axi_rsp_i     (port_rsp)
     );
 
     npu_axi_mux u_mux (
@@ -247,8 +217,7 @@ module npu_top
       .bus_rsp_i (bus_rsp)
     );
   end else begin : gen_no_cmd
-    assign cmd_ack      = 1'b1;
-    assign cmd_rdata    = '0;
+    assign cmd_rsp      = '{ack: 1'b1, rdata: '0};
     assign cmd_irq      = 1'b0;
     assign launch_valid = 1'b0;
     assign launch       = '0;
@@ -259,35 +228,35 @@ module npu_top
   // ---------------------------------------------------------------------------------------------
   // Memory
   // ---------------------------------------------------------------------------------------------
-  assign m_axi_arvalid_o = bus_req.arvalid;
-  assign m_axi_arid_o = bus_req.arid;
-  assign m_axi_araddr_o = bus_req.araddr;
-  assign m_axi_arlen_o = bus_req.arlen;
-  assign m_axi_rready_o = bus_req.rready;
-  assign m_axi_awvalid_o = bus_req.awvalid;
-  assign m_axi_awid_o = bus_req.awid;
-  assign m_axi_awaddr_o = bus_req.awaddr;
-  assign m_axi_awlen_o = bus_req.awlen;
-  assign m_axi_wvalid_o = bus_req.wvalid;
-  assign m_axi_wdata_o = bus_req.wdata;
-  assign m_axi_wstrb_o = bus_req.wstrb;
-  assign m_axi_wlast_o = bus_req.wlast;
-  assign m_axi_bready_o = bus_req.bready;
+  assign m_axi_arvalid_o = bus_req.rd.arvalid;
+  assign m_axi_arid_o = bus_req.rd.arid;
+  assign m_axi_araddr_o = bus_req.rd.araddr;
+  assign m_axi_arlen_o = bus_req.rd.arlen;
+  assign m_axi_rready_o = bus_req.rd.rready;
+  assign m_axi_awvalid_o = bus_req.wr.awvalid;
+  assign m_axi_awid_o = bus_req.wr.awid;
+  assign m_axi_awaddr_o = bus_req.wr.awaddr;
+  assign m_axi_awlen_o = bus_req.wr.awlen;
+  assign m_axi_wvalid_o = bus_req.wr.wvalid;
+  assign m_axi_wdata_o = bus_req.wr.wdata;
+  assign m_axi_wstrb_o = bus_req.wr.wstrb;
+  assign m_axi_wlast_o = bus_req.wr.wlast;
+  assign m_axi_bready_o = bus_req.wr.bready;
   assign m_axi_arsize_o = SizeWord;
   assign m_axi_arburst_o = BurstIncr;
   assign m_axi_awsize_o = SizeWord;
   assign m_axi_awburst_o = BurstIncr;
 
-  assign bus_rsp.arready = m_axi_arready_i;
-  assign bus_rsp.rvalid = m_axi_rvalid_i;
-  assign bus_rsp.rid = m_axi_rid_i;
-  assign bus_rsp.rdata = m_axi_rdata_i;
-  assign bus_rsp.rresp = m_axi_rresp_i;
-  assign bus_rsp.rlast = m_axi_rlast_i;
-  assign bus_rsp.awready = m_axi_awready_i;
-  assign bus_rsp.wready = m_axi_wready_i;
-  assign bus_rsp.bvalid = m_axi_bvalid_i;
-  assign bus_rsp.bid = m_axi_bid_i;
-  assign bus_rsp.bresp = m_axi_bresp_i;
+  assign bus_rsp.rd.arready = m_axi_arready_i;
+  assign bus_rsp.rd.rvalid = m_axi_rvalid_i;
+  assign bus_rsp.rd.rid = m_axi_rid_i;
+  assign bus_rsp.rd.rdata = m_axi_rdata_i;
+  assign bus_rsp.rd.rresp = m_axi_rresp_i;
+  assign bus_rsp.rd.rlast = m_axi_rlast_i;
+  assign bus_rsp.wr.awready = m_axi_awready_i;
+  assign bus_rsp.wr.wready = m_axi_wready_i;
+  assign bus_rsp.wr.bvalid = m_axi_bvalid_i;
+  assign bus_rsp.wr.bid = m_axi_bid_i;
+  assign bus_rsp.wr.bresp = m_axi_bresp_i;
 
 endmodule

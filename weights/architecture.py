@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from weights.checkpoint import CheckpointError, Shape, expected_tensors
+from weights.checkpoint import CheckpointError, CheckpointShape, expected_tensors
 
 MAX_SIZE = 1 << 24
 """The largest dimension of a config; what a chip takes is less and is the compiler's business."""
@@ -190,8 +190,8 @@ class Architecture:
         prefix: of stored names; files of the model without head leave it out.
         buffers: stored names, without prefix, that are no parameters.
         layers_field: the field of config.json with the number of layers, for messages.
-        parse: config.json to Shape; refuses what the pipeline does not compute.
-        write: Shape to config.json, without model_type and architectures.
+        parse: config.json to CheckpointShape; refuses what the pipeline does not compute.
+        write: CheckpointShape to config.json, without model_type and architectures.
         stored: every tensor of a file but the head, whose name is `head`, (V, H).
     """
 
@@ -200,12 +200,12 @@ class Architecture:
     prefix: str
     buffers: re.Pattern[str]
     layers_field: str
-    parse: Callable[[Config], Shape]
-    write: Callable[[Shape], dict[str, object]]
-    stored: Callable[[Shape], list[Stored]]
+    parse: Callable[[Config], CheckpointShape]
+    write: Callable[[CheckpointShape], dict[str, object]]
+    stored: Callable[[CheckpointShape], list[Stored]]
     head: str = "lm_head.weight"
 
-    def shape(self, config: Config) -> Shape:
+    def shape(self, config: Config) -> CheckpointShape:
         """Return the dimensions that config.json gives.
 
         Raises:
@@ -218,12 +218,12 @@ class Architecture:
             config.fixed(field, *allowed)
         return self.parse(config)
 
-    def layout(self, shape: Shape) -> list[Stored]:
+    def layout(self, shape: CheckpointShape) -> list[Stored]:
         """Return every tensor of a file, a head of its own included."""
         head = [] if shape.tied else [Stored(self.head, ("head",), transposed=True)]
         return self.stored(shape) + head
 
-    def sizes(self, shape: Shape) -> dict[str, tuple[int, ...]]:
+    def sizes(self, shape: CheckpointShape) -> dict[str, tuple[int, ...]]:
         """Return name, without prefix, and shape of every tensor of a file."""
         expected = expected_tensors(shape)
         return {one.name: one.size(expected) for one in self.layout(shape)}

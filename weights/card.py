@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from weights.figures import Figures, read_figures
+from weights.figures import QualityFigures, read_figures
 
 CURVE_JSON = "learning_curve.json"
 CURVE_PNG = "learning_curve.png"
@@ -95,7 +95,7 @@ def write_page(folder: Path, record: TrainingRecord) -> None:
     (folder / CARD).write_text(text, encoding="utf-8")
 
 
-def card_text(name: str, record: TrainingRecord, figures: Figures | None) -> str:
+def card_text(name: str, record: TrainingRecord, figures: QualityFigures | None) -> str:
     """Return the model card of the checkpoint `name`: from its record, and the published figures.
 
     `figures` None: it has not been measured yet.
@@ -200,7 +200,7 @@ def _parts(record: TrainingRecord) -> str:
     return "\n".join(f"| {name} | {files} | {size} |" for name, files, size in rows)
 
 
-def _measured(recipe: dict[str, Any], figures: Figures | None) -> str:
+def _measured(recipe: dict[str, Any], figures: QualityFigures | None) -> str:
     """Return the rows of what `make quality` has measured."""
     if figures is None:
         return "| held-out bits per byte | not measured yet: `npu quality --publish` |"

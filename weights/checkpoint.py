@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from weights.model import NormKind
+from weights.shape import Shape
 
 Float32 = npt.NDArray[np.float32]
 Tensors = dict[str, Float32]
@@ -24,41 +24,23 @@ class CheckpointError(ValueError):
     """A checkpoint is not found, incomplete, of another kind or damaged."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """The dimensions and constants of a decoder.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointShape(Shape):
+    """The shape of a float decoder, with the constants that computing in floats needs.
 
     Attributes:
-        family: the architecture's name, as config.json has it in model_type.
-        norm: the kind of all norms; a LayerNorm has a bias.
-        hidden, layers, heads, kv_heads, head_dim, ffn, vocab, context: dimensions; heads is a
-            multiple of kv_heads, and query head h reads K/V head h // (heads // kv_heads).
-        epsilon: of the norms.
+        epsilon: of the norms; a LayerNorm has a bias.
         activation: a name that weights.reference.activation knows.
-        gated: the feed-forward is down(activation(gate(x)) * up(x)), else down(activation(up(x))).
         biases: the layers of a block that have a bias, of q, k, v, o, gate, up and down.
-        rope_theta: the base of the rotary embedding of q and k, lanes t and t + head_dim / 2 being
-            a pair; None where positions are learned vectors.
-        window: a position sees itself and the window - 1 positions before it; 0 = all of them.
+        rope_theta: with `rope` the base of the rotary embedding of q and k, lanes t and
+            t + head_dim / 2 being a pair.
         tied: the head is the transposed token table.
     """
 
-    family: str
-    norm: NormKind
-    hidden: int
-    layers: int
-    heads: int
-    kv_heads: int
-    head_dim: int
-    ffn: int
-    vocab: int
-    context: int
     epsilon: float
     activation: str
-    gated: bool = False
     biases: tuple[str, ...] = ()
-    rope_theta: float | None = None
-    window: int = 0
+    rope_theta: float = 0.0
     tied: bool = False
 
     def __post_init__(self) -> None:
@@ -68,15 +50,10 @@ class Shape:
                 f"Shape: heads: given {self.heads}, "
                 f"allowed a multiple of kv_heads = {self.kv_heads}"
             )
-        if self.rope_theta is not None and self.head_dim % 2:
+        if self.rope and self.head_dim % 2:
             raise CheckpointError(
                 f"Shape: head_dim: given {self.head_dim}, allowed an even number (rotary pairs)"
             )
-
-    @property
-    def group(self) -> int:
-        """Query heads per K/V head."""
-        return self.heads // self.kv_heads
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +67,7 @@ class Checkpoint:
         folder: the folder that was read, None for a model built in memory.
     """
 
-    shape: Shape
+    shape: CheckpointShape
     tensors: Tensors
     source: str
     folder: Path | None = None
@@ -120,15 +97,15 @@ class Checkpoint:
         return self.tensors["embed"].T if self.shape.tied else self.tensors["head"]
 
 
-def expected_tensors(shape: Shape) -> dict[str, tuple[int, ...]]:
+def expected_tensors(shape: CheckpointShape) -> dict[str, tuple[int, ...]]:
     """Return name and shape of every tensor of a model.
 
     "embed" (V, H); "positions" (C, H) where positions are learned; per block l "h.{l}." with the
     norms "norm1" and "norm2" and the layers "q", "k", "v", "o", "gate" (if gated), "up", "down",
     each with ".weight" and, if it has one, ".bias"; the last norm "norm"; "head" (H, V) if untied.
     """
-    hidden, queries = shape.hidden, shape.heads * shape.head_dim
-    keys = shape.kv_heads * shape.head_dim
+    hidden, queries = shape.hidden, shape.q_columns
+    keys = shape.kv_columns
     layers = {
         "q": (hidden, queries),
         "k": (hidden, keys),
@@ -149,7 +126,7 @@ def expected_tensors(shape: Shape) -> dict[str, tuple[int, ...]]:
     if shape.norm == "layernorm":
         norm["bias"] = (hidden,)
     tensors: dict[str, tuple[int, ...]] = {"embed": (shape.vocab, hidden)}
-    if shape.rope_theta is None:
+    if shape.positions:
         tensors["positions"] = (shape.context, hidden)
     for layer in range(shape.layers):
         for name in ("norm1", "norm2"):

@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from weights.checkpoint import Checkpoint, Shape
+from weights.checkpoint import Checkpoint, CheckpointShape
 
 Reals = npt.NDArray[np.float64]
 
@@ -66,9 +66,9 @@ def _spread(checkpoint: Checkpoint, layer: int, norm: str, name: str) -> Reals:
     return spread
 
 
-def _rows_of_values(shape: Shape) -> npt.NDArray[np.int64]:
+def _rows_of_values(shape: CheckpointShape) -> npt.NDArray[np.int64]:
     """Return (group, K/V heads * D): the rows of W_o that read each value channel."""
-    rows = np.arange(shape.heads * shape.head_dim)
+    rows = np.arange(shape.q_columns)
     by_group = rows.reshape(shape.kv_heads, shape.group, shape.head_dim).swapaxes(0, 1)
     return by_group.reshape(shape.group, -1)
 
@@ -78,7 +78,7 @@ def equalize(checkpoint: Checkpoint) -> Checkpoint:
     shape, tensors = checkpoint.shape, dict(checkpoint.tensors)
     for layer in range(shape.layers):
         values = value_factors(checkpoint, layer)
-        by_row = np.empty(shape.heads * shape.head_dim, np.float32)
+        by_row = np.empty(shape.q_columns, np.float32)
         by_row[_rows_of_values(shape)] = values
         pairs = [("v", values, "o", by_row)]
         if shape.gated:

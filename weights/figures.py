@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The published quality of the shipped checkpoints: one file, from which README and cards are made.
 
-weights/quality.json is written by `npu quality --publish` (tb.quality, which measures) and read
+weights/quality.json is written by `npu quality --publish` (dev.quality, which measures) and read
 here. It holds for one text: other Pythons have other documentation (weights.corpus).
 """
 
@@ -15,7 +15,7 @@ FILE = Path(__file__).parent / "quality.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class QualityFigures:
     """The float32 and the integer network of one model on all windows of the held-out text.
 
     Attributes:
@@ -52,13 +52,13 @@ def read_text(path: Path = FILE) -> Text:
     return Text(**json.loads(path.read_text(encoding="utf-8"))["text"])
 
 
-def read_figures(path: Path = FILE) -> dict[str, Figures]:
+def read_figures(path: Path = FILE) -> dict[str, QualityFigures]:
     """Return the published figures by model."""
     entries = json.loads(path.read_text(encoding="utf-8"))["models"]
-    return {entry["model"]: Figures(**entry) for entry in entries}
+    return {entry["model"]: QualityFigures(**entry) for entry in entries}
 
 
-def write_figures(text: Text, figures: list[Figures], path: Path = FILE) -> None:
+def write_figures(text: Text, figures: list[QualityFigures], path: Path = FILE) -> None:
     """Publish figures."""
     content = {"text": asdict(text), "models": [asdict(one) for one in figures]}
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

@@ -24,7 +24,7 @@ from weights.architectures import ARCHITECTURES
 from weights.checkpoint import (
     Checkpoint,
     CheckpointError,
-    Shape,
+    CheckpointShape,
     Tensors,
     check_tensors,
     expected_tensors,
@@ -71,7 +71,7 @@ def load_checkpoint(source: str | Path, *, revision: str | None = None) -> Check
     return Checkpoint(shape, _canonical(architecture, shape, tensors, name), name, folder)
 
 
-def parse_config(config: dict[str, Any], source: str) -> tuple[Architecture, Shape]:
+def parse_config(config: dict[str, Any], source: str) -> tuple[Architecture, CheckpointShape]:
     """Return the architecture and the dimensions that config.json gives.
 
     Raises:
@@ -85,7 +85,9 @@ def parse_config(config: dict[str, Any], source: str) -> tuple[Architecture, Sha
     return ARCHITECTURES[family], ARCHITECTURES[family].shape(Config(config, source))
 
 
-def _canonical(architecture: Architecture, shape: Shape, tensors: Tensors, source: str) -> Tensors:
+def _canonical(
+    architecture: Architecture, shape: CheckpointShape, tensors: Tensors, source: str
+) -> Tensors:
     """Return the tensors of a file, by name without prefix, under the names of a Checkpoint."""
     if shape.layers > len(tensors):  # before a table of that many layers is made
         raise CheckpointError(

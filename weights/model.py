@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
+
+from weights.shape import NormKind, Shape
 
 WEIGHT_MAX = 127
 """Weights are symmetric: -128 is not used."""
@@ -215,23 +217,15 @@ def _check_size(where: str, given: tuple[int, ...], allowed: tuple[int, ...]) ->
         raise ModelError(f"{where}: given size {given}, allowed {allowed}")
 
 
-NormKind = Literal["layernorm", "rmsnorm"]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class QuantizedModel:
     """A whole decoder in integers.
 
     Attributes:
-        family: the architecture's name, "gpt2", "llama", "mistral", "qwen2", ...; informative, the
-            other attributes say all that computing needs.
-        norm: the kind of all norms.
-        hidden, layers, heads, kv_heads, head_dim, ffn, vocab, context: dimensions; heads is a
-            multiple of kv_heads, and query head h reads K/V head h // (heads // kv_heads).
-        window: a position sees itself and the window - 1 positions before it; 0 = all of them.
+        shape: its dimensions, V, H, C and D below.
         wte: (V, H) int16 token embeddings at the residual scale.
         wpe: (C, H) int16 position embeddings at the residual scale, x = sat16(wte + wpe); None
-            where positions enter by `rope`, then x = wte.
+            with `shape.rope`, then x = wte.
         rope: (C, D/2, 2) int16 cosine and sine of every position and pair in Q1.14, for lanes t
             and t + D/2 of every head of q and k; None without.
         blocks: `layers` blocks.
@@ -242,17 +236,7 @@ class QuantizedModel:
             gate, "gate" and "silu" (table[gate]).
     """
 
-    family: str
-    norm: NormKind
-    hidden: int
-    layers: int
-    heads: int
-    kv_heads: int
-    head_dim: int
-    ffn: int
-    vocab: int
-    context: int
-    window: int
+    shape: Shape
     wte: npt.NDArray[np.int16]
     wpe: npt.NDArray[np.int16] | None
     rope: npt.NDArray[np.int16] | None
@@ -261,49 +245,66 @@ class QuantizedModel:
     head: Linear
     scales: dict[str, float]
 
-    @property
-    def group(self) -> int:
-        """Query heads per K/V head."""
-        return self.heads // self.kv_heads
-
     def __post_init__(self) -> None:
         """Check the parts, and that they fit together."""
-        if self.norm not in get_args(NormKind):
+        self._check_shape()
+        self._check_tables()
+        shape = self.shape
+        if len(self.blocks) != shape.layers:
             raise ModelError(
-                f"QuantizedModel.norm: given {self.norm!r}, allowed {get_args(NormKind)}"
+                f"QuantizedModel.blocks: given {len(self.blocks)} blocks, allowed {shape.layers}"
             )
-        for name in ("hidden", "layers", "heads", "kv_heads", "head_dim", "ffn", "vocab"):
-            _check_int(f"QuantizedModel.{name}", getattr(self, name), 1, INT32_MAX)
-        _check_int("QuantizedModel.context", self.context, 1, INT32_MAX)
-        _check_int("QuantizedModel.window", self.window, 0, INT32_MAX)
-        if self.heads % self.kv_heads:
-            raise ModelError(
-                f"QuantizedModel.heads: given {self.heads}, allowed multiples of kv_heads = "
-                f"{self.kv_heads}"
-            )
-        _check_array("QuantizedModel.wte", self.wte, np.int16, (self.vocab, self.hidden))
-        if self.wpe is not None:
-            _check_array("QuantizedModel.wpe", self.wpe, np.int16, (self.context, self.hidden))
-        if self.rope is not None:
-            _check_size("QuantizedModel.head_dim with rope", (self.head_dim % 2,), (0,))
-            pairs = (self.context, self.head_dim // 2, 2)
-            _check_array("QuantizedModel.rope", self.rope, np.int16, pairs)
-            _check_range("QuantizedModel.rope", self.rope, -(1 << 14), 1 << 14)
-        if len(self.blocks) != self.layers:
-            raise ModelError(
-                f"QuantizedModel.blocks: given {len(self.blocks)} blocks, allowed {self.layers}"
-            )
-        queries, keys = self.heads * self.head_dim, self.kv_heads * self.head_dim
         for index, block in enumerate(self.blocks):
-            where = f"QuantizedModel.blocks[{index}]"
-            _check_size(f"{where}.up", block.up.weight.shape, (self.hidden, self.ffn))
-            columns = queries + 2 * keys
-            _check_size(f"{where}.qkv", block.qkv.weight.shape, (self.hidden, columns))
-            _check_size(f"{where}.proj", block.proj.weight.shape, (queries, self.hidden))
-        _check_size("QuantizedModel.final_norm", (self.final_norm.size,), (self.hidden,))
-        _check_size("QuantizedModel.head", self.head.weight.shape, (self.hidden, self.vocab))
+            self._check_block(f"QuantizedModel.blocks[{index}]", block)
+        _check_size("QuantizedModel.final_norm", (self.final_norm.size,), (shape.hidden,))
+        _check_size("QuantizedModel.head", self.head.weight.shape, (shape.hidden, shape.vocab))
         for name, scale in self.scales.items():
             if not (math.isfinite(scale) and scale > 0):
                 raise ModelError(
                     f"QuantizedModel.scales[{name!r}]: given {scale}, allowed finite and > 0"
                 )
+
+    def _check_shape(self) -> None:
+        shape = self.shape
+        if shape.norm not in get_args(NormKind):
+            raise ModelError(
+                f"QuantizedModel.norm: given {shape.norm!r}, allowed {get_args(NormKind)}"
+            )
+        for name in ("hidden", "layers", "heads", "kv_heads", "head_dim", "ffn", "vocab"):
+            _check_int(f"QuantizedModel.{name}", getattr(shape, name), 1, INT32_MAX)
+        _check_int("QuantizedModel.context", shape.context, 1, INT32_MAX)
+        _check_int("QuantizedModel.window", shape.window, 0, INT32_MAX)
+        if shape.heads % shape.kv_heads:
+            raise ModelError(
+                f"QuantizedModel.heads: given {shape.heads}, allowed multiples of kv_heads = "
+                f"{shape.kv_heads}"
+            )
+
+    def _check_tables(self) -> None:
+        shape = self.shape
+        _check_array("QuantizedModel.wte", self.wte, np.int16, (shape.vocab, shape.hidden))
+        _check_presence("QuantizedModel.wpe", self.wpe, shape.positions)
+        _check_presence("QuantizedModel.rope", self.rope, shape.rope)
+        if self.wpe is not None:
+            _check_array("QuantizedModel.wpe", self.wpe, np.int16, (shape.context, shape.hidden))
+        if self.rope is not None:
+            _check_size("QuantizedModel.head_dim with rope", (shape.head_dim % 2,), (0,))
+            pairs = (shape.context, shape.head_dim // 2, 2)
+            _check_array("QuantizedModel.rope", self.rope, np.int16, pairs)
+            _check_range("QuantizedModel.rope", self.rope, -(1 << 14), 1 << 14)
+
+    def _check_block(self, where: str, block: Block) -> None:
+        shape = self.shape
+        queries, keys = shape.q_columns, shape.kv_columns
+        _check_presence(f"{where}.gate", block.gate, shape.gated)
+        _check_size(f"{where}.up", block.up.weight.shape, (shape.hidden, shape.ffn))
+        columns = queries + 2 * keys
+        _check_size(f"{where}.qkv", block.qkv.weight.shape, (shape.hidden, columns))
+        _check_size(f"{where}.proj", block.proj.weight.shape, (queries, shape.hidden))
+
+
+def _check_presence(where: str, value: object, wanted: bool) -> None:
+    """Raise ModelError unless a part is there just where the shape has one."""
+    if (value is not None) != wanted:
+        given = "none" if value is None else "one"
+        raise ModelError(f"{where}: given {given}, allowed {'one' if wanted else 'none'}")

@@ -34,10 +34,10 @@ def with_outliers(checkpoint: Checkpoint, tokens: npt.NDArray[np.int64]) -> Chec
         ValueError: the model has no LayerNorm with a bias, or no learned positions to carry c.
     """
     shape = checkpoint.shape
-    if shape.norm != "layernorm" or shape.rope_theta is not None:
+    if shape.norm != "layernorm" or shape.rope:
         raise ValueError(
             f"with_outliers: {checkpoint.source}: given {shape.norm} and "
-            f"{'rotary' if shape.rope_theta else 'learned'} positions, "
+            f"{'rotary' if shape.rope else 'learned'} positions, "
             "allowed layernorm and learned positions"
         )
     streams: list[Reals] = []

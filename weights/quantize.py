@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weights.calibrate import ActivationScales, ScalesError, check_owner, scales_for
-from weights.checkpoint import Checkpoint, Shape
+from weights.checkpoint import Checkpoint, CheckpointShape
 from weights.equalize import equalize
 from weights.fixed_point import MAX_FACTOR, MIN_FACTOR, multiplier, multipliers, to_int
 from weights.importer import load_checkpoint
@@ -62,20 +62,10 @@ def quantize(checkpoint: Checkpoint, scales: ActivationScales) -> QuantizedModel
     head = (model.head.astype(np.float64), np.zeros(shape.vocab), named["logits"])
     final_norm, (logits,) = _norm_and_linears(model, scales, "norm", [head], residual)
     return QuantizedModel(
-        family=shape.family,
-        norm=shape.norm,
-        hidden=shape.hidden,
-        layers=shape.layers,
-        heads=shape.heads,
-        kv_heads=shape.kv_heads,
-        head_dim=shape.head_dim,
-        ffn=shape.ffn,
-        vocab=shape.vocab,
-        context=shape.context,
-        window=shape.window,
+        shape=shape.plain(),
         wte=embeddings[0],
         wpe=embeddings[1] if len(embeddings) > 1 else None,
-        rope=None if shape.rope_theta is None else integer_rope(shape),
+        rope=integer_rope(shape) if shape.rope else None,
         blocks=blocks,
         final_norm=final_norm,
         head=logits,
@@ -83,7 +73,7 @@ def quantize(checkpoint: Checkpoint, scales: ActivationScales) -> QuantizedModel
     )
 
 
-def integer_rope(shape: Shape) -> npt.NDArray[np.int16]:
+def integer_rope(shape: CheckpointShape) -> npt.NDArray[np.int16]:
     """Return (C, D / 2, 2) int16 cosine and sine in Q1.14."""
     table: npt.NDArray[np.int16] = to_int(
         rope_table(shape, shape.context) * ROPE_ONE, np.int16, -ROPE_ONE, ROPE_ONE

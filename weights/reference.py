@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weights.checkpoint import Checkpoint, Shape
-from weights.model import NormKind
+from weights.checkpoint import Checkpoint, CheckpointShape
+from weights.shape import NormKind
 
 Floats = npt.NDArray[np.floating[Any]]
 Observer = Callable[[str, Floats], None]
@@ -56,12 +56,12 @@ def normalise(x: Floats, kind: NormKind, epsilon: float) -> Floats:
     return result
 
 
-def rope_table(shape: Shape, positions: int) -> npt.NDArray[np.float64]:
+def rope_table(shape: CheckpointShape, positions: int) -> npt.NDArray[np.float64]:
     """Return (positions, D / 2, 2) cosine and sine of position * theta^(-2 i / D).
 
     Su et al., "RoFormer: Enhanced Transformer with Rotary Position Embedding" (2021).
     """
-    assert shape.rope_theta is not None
+    assert shape.rope
     half = shape.head_dim // 2
     table = np.empty((positions, half, 2))
     for pair in range(half):  # not at once: a long context would take gigabytes of angles
@@ -120,7 +120,7 @@ def forward(
     check_tokens("forward", checkpoint, tokens)
     length = tokens.shape[1]
     x: Floats = tensors["embed"][tokens]
-    if shape.rope_theta is None:
+    if shape.positions:
         x = x + tensors["positions"][:length]
     observe("residual", x)
     for layer in range(shape.layers):
@@ -153,7 +153,7 @@ def _attention(checkpoint: Checkpoint, layer: int, x: Floats, observe: Observer)
         values = h @ weight + bias
         observe(f"{at}.{name}", values)
         heads[name] = values.reshape(rows, length, count, shape.head_dim).transpose(0, 2, 1, 3)
-    if shape.rope_theta is not None:
+    if shape.rope:
         table = rope_table(shape, length)
         for name in ("q", "k"):
             heads[name] = rotate(heads[name], table)
@@ -165,7 +165,7 @@ def _attention(checkpoint: Checkpoint, layer: int, x: Floats, observe: Observer)
     observe(f"{at}.scores", scores[..., seen].reshape(rows, shape.heads, -1))
     mixed = softmax(np.where(seen, scores, np.float32(-np.inf))) @ v
     by_head = mixed.reshape(rows, shape.heads, length, shape.head_dim)
-    context = by_head.transpose(0, 2, 1, 3).reshape(rows, length, shape.heads * shape.head_dim)
+    context = by_head.transpose(0, 2, 1, 3).reshape(rows, length, shape.q_columns)
     observe(f"{at}.ctx", context)
     weight, bias = checkpoint.linear(layer, "o")
     result: Floats = context @ weight + bias

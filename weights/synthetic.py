@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from weights.architectures import ARCHITECTURES
 from weights.calibrate import calibrate
-from weights.checkpoint import Checkpoint, Shape, Tensors, expected_tensors
+from weights.checkpoint import Checkpoint, CheckpointShape, Tensors, expected_tensors
 from weights.fixed_point import multiplier, multipliers
 from weights.importer import CONFIG, WEIGHTS, parse_config
 from weights.model import WEIGHT_MAX, Block, Linear, Norm, QuantizedModel
@@ -45,11 +45,11 @@ def shape_of(
     context: int = 24,
     window: int = 0,
     **others: object,
-) -> Shape:
+) -> CheckpointShape:
     """Return a shape of a family: these dimensions, and all else as in its default config.
 
     `kv_heads` None is as many as heads, `head_dim` None is hidden / heads, `window` 0 is none;
-    `others` are further fields of `Shape`.
+    `others` are further fields of `CheckpointShape`.
     """
     _, usual = parse_config({"model_type": family}, "shape_of")
     return replace(
@@ -67,7 +67,7 @@ def shape_of(
     )
 
 
-def random_checkpoint(shape: Shape, seed: int) -> Checkpoint:
+def random_checkpoint(shape: CheckpointShape, seed: int) -> Checkpoint:
     """Return a float model with weights of variance 1 / inputs; equal seeds give equal models."""
     rng = np.random.default_rng(seed)
     tensors: Tensors = {}
@@ -84,19 +84,19 @@ def random_checkpoint(shape: Shape, seed: int) -> Checkpoint:
     return Checkpoint(shape, tensors, f"random model, seed {seed}")
 
 
-def random_tokens(shape: Shape, rows: int, seed: int) -> npt.NDArray[np.int64]:
+def random_tokens(shape: CheckpointShape, rows: int, seed: int) -> npt.NDArray[np.int64]:
     """Return (rows, context) ids, uniform."""
     rng = np.random.default_rng(seed)
     return rng.integers(0, shape.vocab, (rows, shape.context), np.int64)
 
 
-def random_model(shape: Shape, seed: int) -> QuantizedModel:
+def random_model(shape: CheckpointShape, seed: int) -> QuantizedModel:
     """Return the integer model of `random_checkpoint`, calibrated on random tokens."""
     checkpoint = random_checkpoint(shape, seed)
     return quantize(checkpoint, calibrate(checkpoint, random_tokens(shape, 8, seed + 1)))
 
 
-def random_gpt2(shape: Shape, seed: int) -> QuantizedModel:
+def random_gpt2(shape: CheckpointShape, seed: int) -> QuantizedModel:
     """Return a GPT-2 whose integers are drawn directly: seconds where `random_model` takes minutes.
 
     The requantisation follows from what each layer's input varies by, so that every stage is well
@@ -122,17 +122,7 @@ def random_gpt2(shape: Shape, seed: int) -> QuantizedModel:
         for _ in range(shape.layers)
     )
     return QuantizedModel(
-        family="gpt2",
-        norm="layernorm",
-        hidden=hidden,
-        layers=shape.layers,
-        heads=shape.heads,
-        kv_heads=shape.heads,
-        head_dim=shape.head_dim,
-        ffn=shape.ffn,
-        vocab=shape.vocab,
-        context=shape.context,
-        window=0,
+        shape=shape.plain(),
         wte=rng.integers(-8000, 8001, (shape.vocab, hidden), np.int16),
         wpe=rng.integers(-3000, 3001, (shape.context, hidden), np.int16),
         rope=None,
@@ -161,7 +151,7 @@ def _random_linear(
     return Linear(weight, bias, *multipliers("random", factors))
 
 
-def config_of(shape: Shape) -> dict[str, object]:
+def config_of(shape: CheckpointShape) -> dict[str, object]:
     """Return the content of config.json for a shape."""
     architecture = ARCHITECTURES[shape.family]
     kind = {"model_type": shape.family, "architectures": [architecture.classes[0]]}

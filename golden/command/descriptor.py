@@ -4,47 +4,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 
 from golden.command import tiles
 from golden.command.scalar import WORD_MASK
 from golden.command.tiles import GEMMS, NARROW_BYTES, field_mask
-from npu.regs import CmdOp, CmdReg
+from npu.regs import DESC_ENTRY, DESC_EXTENSION, DESC_PROGRAM, CmdOp, CmdReg, RingStatus
 
-ENTRY_BYTES = 16
-OWNER, WRITEBACK, STREAM, LAUNCH, EXTENDED = (1 << bit for bit in (31, 30, 8, 5, 4))
-STREAM_BYTES = 0x3F << 24
-TAG = 0xFF << 24
+ENTRY_BYTES = DESC_ENTRY.size
 MOST_STREAM_BYTES = 60
-
-
-class DescCode(IntEnum):
-    """How a descriptor, and with it the ring, ends: DESC_STATUS[7:0]."""
-
-    EMPTY = 0x01
-    DONE = 0x02
-    MISALIGNED = 0x04
-    FAILED = 0x06
-    TIMEOUT = 0x0C
-    FETCH = 0x14
-    STREAM_CONFIG = 0x24
-    STREAM_READ = 0x34
-    OWNER = 0x44
-    WRITEBACK_CONFIG = 0x84
-    WRITE = 0x94
+NARROW_OFFSET = 0x3F
+"""Scratchpad offsets of a stream in a chip with 64 bytes of scratchpad."""
+_FIRST = {
+    name: DESC_ENTRY.mask(0, name)
+    for name, field in DESC_ENTRY.fields.items()
+    if not field.register
+}
+"""The fields of word 0 in place."""
+_TAG = DESC_EXTENSION.mask(7, "tag")
 
 
 class DescriptorError(Exception):
     """A descriptor that ends the run."""
 
-    def __init__(self, code: DescCode, reason: str) -> None:
+    def __init__(self, code: RingStatus, reason: str) -> None:
         """Keep the code that the status will show."""
         super().__init__(f"{code.name}: {reason}")
         self.code = code
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class LaunchWords:
     """A program that a descriptor launches.
 
     Attributes:
@@ -80,51 +69,56 @@ class Descriptor:
         words = (int.from_bytes(data[at : at + 4], "little") for at in range(0, len(data), 4))
         return cls(tuple(words), scratch_bytes)
 
+    def _first(self, name: str) -> int:
+        """Return a field of word 0."""
+        return DESC_ENTRY.fields[name].get(self.words[0])
+
     @property
     def op(self) -> CmdOp:
         """The operation; meaningless for a program."""
-        return CmdOp(self.words[0] & 0xF)
+        return CmdOp(self._first("opcode"))
 
     @property
     def is_owned(self) -> bool:
         """Whether the entry is the port's."""
-        return bool(self.words[0] & OWNER)
+        return bool(self._first("owner"))
 
     @property
     def is_extended(self) -> bool:
         """Whether the next ring entry belongs to this one."""
-        return bool(self.words[0] & EXTENDED)
+        return bool(self._first("extended"))
 
     @property
     def is_program(self) -> bool:
         """Whether a program is launched."""
-        return self.is_extended and bool(self.words[0] & LAUNCH)
+        return self.is_extended and bool(self._first("launch"))
 
     @property
     def has_stream(self) -> bool:
         """Whether bytes are copied into the scratchpad first."""
-        return bool(self.words[0] & STREAM)
+        return bool(self._first("stream"))
 
     @property
     def has_writeback(self) -> bool:
         """Whether the result goes to memory."""
-        return bool(self.words[0] & WRITEBACK)
+        return bool(self._first("writeback"))
 
     @property
     def tag(self) -> int:
         """The tag; 0 without a second entry."""
-        return self.words[7] >> 24 if len(self.words) == 8 else 0
+        return DESC_EXTENSION.fields["tag"].get(self.words[7]) if len(self.words) == 8 else 0
 
     @property
     def offset_field(self) -> int:
         """The bits of word 0 that hold the scratchpad offset."""
-        return (0xFF if self.scratch_bytes > NARROW_BYTES else 0x3F) << 16
+        wide = self.scratch_bytes > NARROW_BYTES
+        return _FIRST["offset"] if wide else DESC_ENTRY.fields["offset"].put(NARROW_OFFSET)
 
     @property
     def stream(self) -> tuple[int, int, int]:
         """Return (source address, scratchpad offset, bytes) of the stream."""
-        first = self.words[0]
-        return self.words[1], (first & self.offset_field) >> 16, (first & STREAM_BYTES) >> 24
+        offset = DESC_ENTRY.fields["offset"].get(self.words[0] & self.offset_field)
+        return self.words[1], offset, self._first("bytes")
 
     @property
     def destination(self) -> int:
@@ -132,10 +126,10 @@ class Descriptor:
         return self.words[4] if self.is_extended else self.words[2]
 
     @property
-    def program(self) -> Program:
+    def program(self) -> LaunchWords:
         """The program of a descriptor that launches one."""
-        _, token, base0, base1, address, length, pos, _ = self.words
-        return Program(address, length, pos, token, base0, base1)
+        found = {name: self.words[it.register] for name, it in DESC_PROGRAM.fields.items()}
+        return LaunchWords(**found)
 
     def check_extension(self) -> None:
         """Check reserved bits and program fields of an extended descriptor.
@@ -145,17 +139,19 @@ class Descriptor:
 
         """
         if self.is_program:
-            allowed = (OWNER | LAUNCH | EXTENDED, ~0xF, WORD_MASK, WORD_MASK, TAG)
+            first = _FIRST["owner"] | _FIRST["launch"] | _FIRST["extended"]
+            allowed = (first, ~0xF, WORD_MASK, WORD_MASK, _TAG)
         else:
-            known = OWNER | WRITEBACK | STREAM_BYTES | self.offset_field | STREAM | EXTENDED | 0xF
+            names = ("owner", "writeback", "bytes", "stream", "extended", "opcode")
+            known = self.offset_field | sum(_FIRST[name] for name in names)
             shape = field_mask(CmdReg.GEMM_CFG, self.scratch_bytes)
             places = field_mask(CmdReg.GEMM_BASE, self.scratch_bytes)
-            strides = field_mask(CmdReg.GEMM_STRIDE, self.scratch_bytes) | TAG
+            strides = field_mask(CmdReg.GEMM_STRIDE, self.scratch_bytes) | _TAG
             allowed = (known, WORD_MASK, shape, places, strides)
         for index, mask in zip((0, 4, 5, 6, 7), allowed, strict=True):
             if self.words[index] & ~mask:
                 word = self.words[index]
-                raise DescriptorError(DescCode.FAILED, f"word {index} is {word:#010x}")
+                raise DescriptorError(RingStatus.OPERATION, f"word {index} is {word:#010x}")
 
     def check_stream(self) -> None:
         """Check places and size of the stream.
@@ -168,9 +164,9 @@ class Descriptor:
         fits = 4 <= size <= MOST_STREAM_BYTES and offset + size <= self.scratch_bytes
         if (source | offset | size) % 4 or not fits:
             reason = f"{size} bytes from {source:#x} to {offset}"
-            raise DescriptorError(DescCode.STREAM_CONFIG, reason)
+            raise DescriptorError(RingStatus.STREAM_CONFIG, reason)
 
-    def check_writeback(self, tile: tiles.Tile) -> None:
+    def check_writeback(self, tile: tiles.ScratchTile) -> None:
         """Check destination and kind of the writeback.
 
         Args:
@@ -189,4 +185,4 @@ class Descriptor:
             fine = self.is_extended
         if self.destination % 4 or not fine:
             reason = f"{self.op.name} to {self.destination:#x}"
-            raise DescriptorError(DescCode.WRITEBACK_CONFIG, reason)
+            raise DescriptorError(RingStatus.WRITEBACK_CONFIG, reason)

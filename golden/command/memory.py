@@ -23,7 +23,7 @@ class MemorySilenceError(Exception):
     """The memory does not answer."""
 
 
-class Memory(Protocol):
+class PortMemory(Protocol):
     """What the port asks of its memory. Addresses wrap modulo 2^32."""
 
     def read(self, address: int, size: int) -> bytes:
@@ -36,7 +36,7 @@ class Memory(Protocol):
         """Return when no answer is owed any more; raises MemorySilenceError."""
 
 
-class Region(NamedTuple):
+class GuardedRange(NamedTuple):
     """What the chip may do from the first to the last byte, itself included."""
 
     first: int
@@ -45,7 +45,7 @@ class Region(NamedTuple):
     write: bool
 
 
-OPEN = Region(0, ADDRESS_LIMIT - 1, True, True)
+OPEN = GuardedRange(0, ADDRESS_LIMIT - 1, True, True)
 
 
 def pieces(address: int, size: int) -> Iterator[tuple[int, int]]:
@@ -82,7 +82,7 @@ class FaultyMemory:
     silent_reads: bool = False
     silent_writes: bool = False
     silent: list[tuple[int, int]] = field(default_factory=list)
-    regions: Sequence[Region] = (OPEN,)
+    regions: Sequence[GuardedRange] = (OPEN,)
     stream: tuple[int, int] | None = None
     _owed: list[tuple[int, bool]] = field(default_factory=list)
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from golden.command.memory import FaultyMemory, Region
-from golden.command.port import CommandPort
+from golden.command.memory import FaultyMemory, GuardedRange
+from golden.command.port import PortModel
 from golden.command.sequencer import Sequencer
 from golden.command.state import CYCLE_REGISTERS
 from golden.machine import ChipConfig
@@ -48,6 +48,7 @@ class ModelBus:
         scratch_bytes: size of the command port's scratchpad.
         fifo_bytes: size of the stream buffer, as CONFIG1 tells it.
         faults: the same memory as the command port shall see it; by default one without faults.
+        races: a program with races, whose result on a chip is open, raises ValueError.
 
     Attributes:
         faults: the memory as the command port sees it, where faults can be placed.
@@ -64,6 +65,7 @@ class ModelBus:
         scratch_bytes: int = 64,
         fifo_bytes: int = 32768,
         faults: FaultyMemory | None = None,
+        races: bool = False,
     ) -> None:
         """Begin as after a reset."""
         self._config = config or ChipConfig()
@@ -71,9 +73,9 @@ class ModelBus:
         self._fifo_bytes = fifo_bytes
         if sram is None:
             sram = np.zeros(self._config.sram_bytes, np.uint8)
-        self._sequencer = Sequencer(self._config, memory, sram)
+        self._sequencer = Sequencer(self._config, memory, sram, races=races)
         self.faults = FaultyMemory(memory) if faults is None else faults
-        self.port = CommandPort(
+        self.port = PortModel(
             self.faults, scratch_bytes=scratch_bytes, launch=self._sequencer.launch
         )
         self._chip = {
@@ -197,13 +199,13 @@ class ModelBus:
             self._chip[offset] = value & mask
             self.faults.regions = [self._region(index) for index in range(REGIONS)]
 
-    def _region(self, index: int) -> Region:
+    def _region(self, index: int) -> GuardedRange:
         """Return a region as the registers describe it."""
         base = ChipReg.REGION0_BASE + REGION_STEP * index
         first, last, control = (self._chip[base + at] for at in (0, 4, 8))
         readable = bool(control & CHIP_FIELDS["REGION0_CTRL_READ"].mask)
         writable = bool(control & CHIP_FIELDS["REGION0_CTRL_WRITE"].mask)
-        return Region(first, last + PAGE_BYTES - 1, readable, writable)
+        return GuardedRange(first, last + PAGE_BYTES - 1, readable, writable)
 
 
 def _decode(address: int) -> tuple[int, int]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from golden.command.descriptor import Program
-from golden.command.memory import Memory
+from golden.command.descriptor import LaunchWords
+from golden.command.memory import PortMemory
 from golden.command.ring import Launch, ProgramEnd, Ring
 from golden.command.scalar import ReservedLaneError
 from golden.command.state import DESC_COUNTERS, PERF_COUNTERS, STORED, State
@@ -24,11 +24,11 @@ def lanes(strobe: int) -> int:
     return sum(0xFF << 8 * byte for byte in range(4) if strobe >> byte & 1)
 
 
-def _no_sequencer(program: Program) -> ProgramEnd:
+def _no_sequencer(program: LaunchWords) -> ProgramEnd:
     raise NotImplementedError(f"this CommandPort was made without launch=; asked for {program}")
 
 
-class CommandPort:
+class PortModel:
     """The command port with its scratchpad.
 
     Everything that a write starts has happened when the write returns, except that a run of the
@@ -42,7 +42,7 @@ class CommandPort:
     """
 
     def __init__(
-        self, memory: Memory, *, scratch_bytes: int = 64, launch: Launch = _no_sequencer
+        self, memory: PortMemory, *, scratch_bytes: int = 64, launch: Launch = _no_sequencer
     ) -> None:
         """Begin as after a reset."""
         if scratch_bytes not in SCRATCH_SIZES:

@@ -10,26 +10,25 @@ from dataclasses import dataclass
 from golden.command import tiles
 from golden.command.descriptor import (
     ENTRY_BYTES,
-    DescCode,
     Descriptor,
     DescriptorError,
-    Program,
+    LaunchWords,
 )
 from golden.command.memory import (
     ADDRESS_LIMIT,
-    Memory,
     MemoryFaultError,
     MemorySilenceError,
+    PortMemory,
     pieces,
 )
 from golden.command.scalar import ReservedLaneError
-from golden.command.state import State, Work
+from golden.command.state import PortCommand, State
 from golden.command.tiles import ON_SCRATCHPAD, RefusedError
-from npu.regs import CmdReg
+from npu.regs import DESC_RECORD, CmdReg, RingStatus
 
 PLACES = 8
 """Entries of the ring."""
-RECORD_BYTES = 16
+RECORD_BYTES = DESC_RECORD.size
 INDICES = 1 << 16
 """CQ_HEAD and CQ_TAIL count modulo this."""
 
@@ -52,7 +51,7 @@ class ProgramEnd:
     error: int
 
 
-Launch = Callable[[Program], ProgramEnd]
+Launch = Callable[[LaunchWords], ProgramEnd]
 """Runs a program to its end."""
 
 
@@ -71,7 +70,7 @@ class _Outcome:
 
     index: int
     length: int = 1
-    code: DescCode = DescCode.DONE
+    code: RingStatus = RingStatus.DONE
     fetched: Descriptor | None = None
     words: tuple[int, int] = (0, 0)
 
@@ -86,7 +85,7 @@ class Ring:
 
     """
 
-    def __init__(self, state: State, memory: Memory, launch: Launch) -> None:
+    def __init__(self, state: State, memory: PortMemory, launch: Launch) -> None:
         """Latch what a start latches."""
         self._state = state
         self._memory = memory
@@ -100,15 +99,15 @@ class Ring:
         state = self._state
         state.status = state.index = 0
         if self._base % 4:
-            self._end(DescCode.MISALIGNED, self._tail)
+            self._end(RingStatus.BASE, self._tail)
             return
         if not self._pending:
-            self._end(DescCode.EMPTY, self._tail)
+            self._end(RingStatus.EMPTY, self._tail)
             return
         while True:
             outcome = self._one()
             yield from self._finish(outcome)
-            if outcome.code != DescCode.DONE or not self._pending:
+            if outcome.code != RingStatus.DONE or not self._pending:
                 self._end(outcome.code, outcome.index)
                 return
 
@@ -120,15 +119,15 @@ class Ring:
     def _pending(self) -> int:
         return (self._state.stored[CmdReg.DESC_HEAD] - self._tail) % PLACES
 
-    def _end(self, code: DescCode, index: int) -> None:
+    def _end(self, code: RingStatus, index: int) -> None:
         """Report the end of the run."""
         self._state.status, self._state.index = code, index
         self._state.done = True
-        if code != DescCode.DONE:
+        if code != RingStatus.DONE:
             self._state.fail()
 
     @contextmanager
-    def _waiting(self, code: DescCode) -> Iterator[None]:
+    def _waiting(self, code: RingStatus) -> Iterator[None]:
         """Turn what the memory does into the failure of a descriptor."""
         try:
             yield
@@ -137,7 +136,7 @@ class Ring:
         except MemorySilenceError as silence:
             if not self._state.stored[CmdReg.DESC_TIMEOUT]:
                 raise EndlessWaitError(f"DESC_TIMEOUT is 0 and: {silence}") from silence
-            raise DescriptorError(DescCode.TIMEOUT, str(silence)) from silence
+            raise DescriptorError(RingStatus.TIMEOUT, str(silence)) from silence
 
     def _one(self) -> _Outcome:
         """Carry out the descriptor at the tail."""
@@ -155,7 +154,7 @@ class Ring:
             DescriptorError: the first step that fails.
 
         """
-        with self._waiting(DescCode.FETCH):
+        with self._waiting(RingStatus.FETCH):
             self._memory.settle()
         descriptor = self._fetch(outcome)
         if descriptor.is_program:
@@ -171,7 +170,7 @@ class Ring:
         try:
             self._state.execute(work)
         except (RefusedError, ReservedLaneError) as refused:
-            raise DescriptorError(DescCode.FAILED, str(refused)) from refused
+            raise DescriptorError(RingStatus.OPERATION, str(refused)) from refused
         if descriptor.has_writeback:
             self._writeback(descriptor, work)
         if work.op not in ON_SCRATCHPAD:
@@ -179,7 +178,7 @@ class Ring:
 
     def _entry(self, index: int) -> bytes:
         """Take one entry from the ring."""
-        with self._waiting(DescCode.FETCH):
+        with self._waiting(RingStatus.FETCH):
             at = self._base + ENTRY_BYTES * (index % PLACES)
             data = self._memory.read(at % ADDRESS_LIMIT, ENTRY_BYTES)
         self._state.count_bytes("READ", ENTRY_BYTES)
@@ -191,37 +190,37 @@ class Ring:
         data = self._entry(outcome.index)
         outcome.fetched = descriptor = Descriptor.parse(data, size)
         if not descriptor.is_owned:
-            raise DescriptorError(DescCode.OWNER, "no owner bit")
+            raise DescriptorError(RingStatus.OWNER, "no owner bit")
         if not descriptor.is_extended:
             return descriptor
         if self._pending < 2:
-            raise DescriptorError(DescCode.FAILED, "the second entry is not pending")
+            raise DescriptorError(RingStatus.OPERATION, "the second entry is not pending")
         outcome.fetched, outcome.length = None, 2
         data += self._entry(outcome.index + 1)
         outcome.fetched = descriptor = Descriptor.parse(data, size)
         descriptor.check_extension()
         return descriptor
 
-    def _work(self, descriptor: Descriptor) -> Work:
+    def _work(self, descriptor: Descriptor) -> PortCommand:
         """Return the operation of a descriptor."""
         _, a, b, acc = descriptor.words[:4]
         shape = self._shape
         if descriptor.is_extended:
             shape = descriptor.words[5], descriptor.words[6], descriptor.words[7]
-        return Work(descriptor.op, (a, b, acc), shape, self._is_ternary)
+        return PortCommand(descriptor.op, (a, b, acc), shape, self._is_ternary)
 
     def _stream(self, descriptor: Descriptor) -> None:
         """Copy the stream into the scratchpad, memory word by memory word."""
         source, offset, size = descriptor.stream
         at = offset
         for address, count in pieces(source, size):
-            with self._waiting(DescCode.STREAM_READ):
+            with self._waiting(RingStatus.STREAM_READ):
                 self._state.scratch[at : at + count] = self._memory.read(address, count)
             at += count
         self._state.count_bytes("READ", size)
         self._state.count(CmdReg.PERF_SCRATCH_BYTES, size)
 
-    def _writeback(self, descriptor: Descriptor, work: Work) -> None:
+    def _writeback(self, descriptor: Descriptor, work: PortCommand) -> None:
         """Send the result to memory."""
         state = self._state
         from_scratchpad = work.op in ON_SCRATCHPAD
@@ -237,26 +236,26 @@ class Ring:
     def _write(self, address: int, data: bytes) -> None:
         """Write to memory; after a failure the bytes there are undefined."""
         try:
-            with self._waiting(DescCode.WRITE):
+            with self._waiting(RingStatus.WRITEBACK_WRITE):
                 self._memory.write(address, data)
         except DescriptorError:
             self._state.undefined += pieces(address, len(data))
             raise
 
-    def _program(self, program: Program, outcome: _Outcome) -> None:
+    def _program(self, program: LaunchWords, outcome: _Outcome) -> None:
         """Launch a program and take its end."""
         self._state.count(CmdReg.PERF_OPS)
         end = self._launch(program)
         outcome.words = end.out_count, end.error
         if end.error:
-            raise DescriptorError(DescCode.FAILED, f"the program ended with {end.error:#x}")
+            raise DescriptorError(RingStatus.OPERATION, f"the program ended with {end.error:#x}")
 
     def _finish(self, outcome: _Outcome) -> Iterator[None]:
         """Write the record, then move the tail and raise the interrupt of the entry."""
         state = self._state
-        if state.get("CQ_CTRL_ENABLE") and outcome.code != DescCode.TIMEOUT:
+        if state.get("CQ_CTRL_ENABLE") and outcome.code != RingStatus.TIMEOUT:
             yield from self._record(outcome)
-        if outcome.code == DescCode.DONE:
+        if outcome.code == RingStatus.DONE:
             state.stored[CmdReg.DESC_TAIL] = (outcome.index + outcome.length) % PLACES
         state.entry |= state.per_entry
         state.index = outcome.index
@@ -268,17 +267,17 @@ class Ring:
         while (state.cq_head - state.stored[CmdReg.CQ_TAIL]) % INDICES == size:
             yield
         lap, place = divmod(state.cq_head, size)
-        first = outcome.code | outcome.index << 8 | (not lap & 1) << 15
+        fields = {"code": int(outcome.code), "index": outcome.index, "phase": int(not lap & 1)}
+        fields |= {"result": outcome.words[0], "result_hi": outcome.words[1]}
         descriptor = outcome.fetched
         if descriptor is not None:
-            first |= descriptor.tag << 16 | descriptor.is_program << 28
-            first |= 0 if descriptor.is_program else descriptor.op << 24
-        words = (first, *outcome.words, 0)
+            fields |= {"tag": descriptor.tag, "launch": int(descriptor.is_program)}
+            fields["opcode"] = 0 if descriptor.is_program else int(descriptor.op)
         address = (state.stored[CmdReg.CQ_BASE] + RECORD_BYTES * place) % ADDRESS_LIMIT
         try:
-            self._write(address, b"".join(word.to_bytes(4, "little") for word in words))
+            self._write(address, DESC_RECORD.image(**fields))
         except DescriptorError as error:
             # The first failure is the one that is reported.
-            outcome.code = error.code if outcome.code == DescCode.DONE else outcome.code
+            outcome.code = error.code if outcome.code == RingStatus.DONE else outcome.code
         else:
             state.cq_head = (state.cq_head + 1) % INDICES

@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from golden.command.descriptor import Program
+from golden.command.descriptor import LaunchWords
 from golden.command.ring import ProgramEnd
-from golden.machine import ChipConfig, ErrorReport, Machine, StartState
-from npu.regs import SEQ_FIELDS, SeqReg
+from golden.machine import ChipConfig, ErrorReport, Machine
+from npu.regs import SEQ_FIELDS, SeqReg, StartState
 
-NO_TOKEN = 0xFFFF_FFFF
+WORD_MASK = 0xFFFF_FFFF
 _WRITTEN_BY_HARDWARE = (
     SeqReg.ERROR_INSTR,
     SeqReg.ERROR_ADDR,
@@ -23,8 +23,7 @@ _WRITTEN_BY_HARDWARE = (
 )
 _RESET: dict[SeqReg, int] = {
     **dict.fromkeys((it for it in SeqReg if it not in (SeqReg.CTRL, SeqReg.STATUS)), 0),
-    SeqReg.EOS: NO_TOKEN,
-    SeqReg.KV_CTRL: 1,
+    **{SeqReg(register): value for register, value in StartState().writes()},
 }
 _REGISTERS: dict[int, SeqReg] = {int(register): register for register in SeqReg}
 
@@ -57,6 +56,7 @@ class Sequencer:
         config: the chip's parameters.
         memory: (n,) uint8, n a multiple of 16; changed in place.
         sram: (config.sram_bytes,) uint8; changed in place.
+        races: refuse programs whose result on a chip is open.
 
     Attributes:
         has_ended: a program has ended since the flag was cleared (IRQ_STATUS.SEQ_DONE).
@@ -64,10 +64,15 @@ class Sequencer:
     """
 
     def __init__(
-        self, config: ChipConfig, memory: npt.NDArray[np.uint8], sram: npt.NDArray[np.uint8]
+        self,
+        config: ChipConfig,
+        memory: npt.NDArray[np.uint8],
+        sram: npt.NDArray[np.uint8],
+        *,
+        races: bool = False,
     ) -> None:
         """Begin as after a reset."""
-        self._machine = Machine(config, memory, sram, races=False)
+        self._machine = Machine(config, memory, sram, races=races)
         self._stored = dict(_RESET)
         self._status = _Status()
         self.has_ended = False
@@ -87,47 +92,42 @@ class Sequencer:
         """
         register = _REGISTERS.get(offset)
         if register == SeqReg.CTRL and value & SEQ_FIELDS["CTRL_START"].mask:
-            stored = self._stored
-            self.launch(
-                Program(
-                    ucode_base=stored[SeqReg.UCODE_BASE],
-                    ucode_len=stored[SeqReg.UCODE_LEN],
-                    pos=stored[SeqReg.POS],
-                    token=stored[SeqReg.TOKEN],
-                    base0=stored[SeqReg.DDR_BASE_ACT],
-                    base1=stored[SeqReg.DDR_BASE_OUT],
-                )
-            )
+            self._run(self._start_state())
         elif register == SeqReg.STATUS and value & SEQ_FIELDS["STATUS_ERROR"].mask:
             self._report(None)
         elif register in self._stored and register not in _WRITTEN_BY_HARDWARE:
             assert register is not None
             self._stored[register] = value & _mask(register)
 
-    def launch(self, program: Program) -> ProgramEnd:
+    def launch(self, program: LaunchWords) -> ProgramEnd:
         """Run a program; everything that it does not name comes from the registers."""
-        stored = self._stored
-        later = (stored[SeqReg[f"BASE{index}"]] for index in range(2, 8))
-        result = self._machine.run(
-            StartState(
+        start = self._start_state()
+        return self._run(
+            replace(
+                start,
                 ucode_base=program.ucode_base,
                 ucode_len=program.ucode_len,
-                stream_base=stored[SeqReg.DDR_BASE_WGT],
-                stream_len=stored[SeqReg.STREAM_LEN],
-                bases=(program.base0, program.base1, *later),
                 pos=program.pos,
                 token=program.token,
-                window=stored[SeqReg.WINDOW],
-                loop_left=stored[SeqReg.LOOPLEFT],
-                eos=stored[SeqReg.EOS],
-                kv_base=stored[SeqReg.DDR_BASE_KV],
-                kv_layer=stored[SeqReg.KVLAYER],
-                kv_head=stored[SeqReg.KVHEAD],
-                kv_voff=stored[SeqReg.KVVOFF],
-                kv_cap=stored[SeqReg.KVCAP],
-                kv_in_memory=bool(stored[SeqReg.KV_CTRL]),
+                bases=(program.base0, program.base1, *start.bases[2:]),
             )
         )
+
+    def _start_state(self) -> StartState:
+        """Return what the registers hold."""
+        return StartState.of_registers(lambda offset: self._stored[SeqReg(offset)])
+
+    def _run(self, start: StartState) -> ProgramEnd:
+        """Run a program and keep what it leaves.
+
+        Raises:
+            ValueError: it has races, and those are refused.
+
+        """
+        stored = self._stored
+        result = self._machine.run(start)
+        if result.races:
+            raise ValueError(f"the program has {len(result.races)} races, first: {result.races[0]}")
         stored[SeqReg.OUTCNT] = result.out_count
         stored[SeqReg.LAST_TOKEN] = result.token
         stored[SeqReg.LAST_POS] = result.pos
@@ -139,4 +139,4 @@ class Sequencer:
         """Keep an error report, or clear it."""
         self._status.error = error
         self._stored[SeqReg.ERROR_INSTR] = 0 if error is None else error.instr
-        self._stored[SeqReg.ERROR_ADDR] = 0 if error is None else error.address & NO_TOKEN
+        self._stored[SeqReg.ERROR_ADDR] = 0 if error is None else error.address & WORD_MASK

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from golden.command import scalar, tiles
 from golden.command.scalar import WORD_MASK
-from golden.command.tiles import ON_SCRATCHPAD, Tile, field_mask
+from golden.command.tiles import ON_SCRATCHPAD, ScratchTile, field_mask
 from npu.regs import CMD_FIELDS, CmdOp, CmdReg
 
 STORED = {
@@ -44,7 +44,7 @@ EMPTY_STATUS = 0x01
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class PortCommand:
     """One operation with everything that decides what it does.
 
     Attributes:
@@ -103,11 +103,11 @@ class State:
             return len(self.scratch) // 64 - 1
         return field_mask(register, len(self.scratch))
 
-    def latched(self, op: CmdOp) -> Work:
+    def latched(self, op: CmdOp) -> PortCommand:
         """Return an operation on what a start latches."""
         a, b, acc = (self.stored[register] for register in (CmdReg.OP_A, CmdReg.OP_B, CmdReg.ACC))
         is_ternary = bool(self.get("CMD_PARAM_TERNARY"))
-        return Work(op, (a, b, acc), self.shape, is_ternary)
+        return PortCommand(op, (a, b, acc), self.shape, is_ternary)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -130,11 +130,11 @@ class State:
         self.count(CmdReg[f"DESC_BYTES_{which}"], size)
         self.count(beats, size // 4)
 
-    def tile(self, work: Work) -> Tile:
+    def tile(self, work: PortCommand) -> ScratchTile:
         """Return the shape of an operation on the scratchpad."""
-        return Tile.decode(*work.shape, len(self.scratch))
+        return ScratchTile.decode(*work.shape, len(self.scratch))
 
-    def execute(self, work: Work) -> None:
+    def execute(self, work: PortCommand) -> None:
         """Carry out one operation.
 
         Raises:

@@ -30,7 +30,7 @@ def field_mask(register: CmdReg, scratch_bytes: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class ScratchTile:
     """Shape and places of an operation on the scratchpad.
 
     Attributes:
@@ -55,7 +55,7 @@ class Tile:
     stride_c: int
 
     @classmethod
-    def decode(cls, shape: int, places: int, strides: int, scratch_bytes: int) -> Tile:
+    def decode(cls, shape: int, places: int, strides: int, scratch_bytes: int) -> ScratchTile:
         """Return what GEMM_CFG, GEMM_BASE and GEMM_STRIDE say in the fields that the chip has."""
         wide = scratch_bytes > NARROW_BYTES
         shape &= field_mask(CmdReg.GEMM_CFG, scratch_bytes)
@@ -84,7 +84,7 @@ def _overlap(x: range, y: range) -> bool:
     return x.start < y.stop and y.start < x.stop
 
 
-def _check_gemm(tile: Tile, lanes: int, size: int) -> None:
+def _check_gemm(tile: ScratchTile, lanes: int, size: int) -> None:
     """Refuse an illegal GEMM with `lanes` elements of A and B in a byte."""
     if not (tile.m and tile.n and tile.k):
         raise RefusedError(f"dimension 0: M {tile.m}, N {tile.n}, K {tile.k}")
@@ -102,7 +102,7 @@ def _check_gemm(tile: Tile, lanes: int, size: int) -> None:
         raise RefusedError("C overlaps A or B")
 
 
-def check(op: CmdOp, tile: Tile, size: int) -> None:
+def check(op: CmdOp, tile: ScratchTile, size: int) -> None:
     """Refuse an operation that the port would not begin on a scratchpad of `size` bytes.
 
     Raises:
@@ -126,7 +126,7 @@ def _element(scratch: bytearray, op: CmdOp, index: int) -> int:
     return signed(scratch[index // 2] >> 4 * (index % 2), 4)
 
 
-def run(op: CmdOp, tile: Tile, scratch: bytearray) -> None:
+def run(op: CmdOp, tile: ScratchTile, scratch: bytearray) -> None:
     """Carry out a legal operation on the scratchpad, in place."""
     if op == CmdOp.VRELU_S8:
         for i in range(tile.length):
@@ -144,12 +144,12 @@ def run(op: CmdOp, tile: Tile, scratch: bytearray) -> None:
             scratch[at : at + 4] = (total & WORD_MASK).to_bytes(4, "little")
 
 
-def macs(op: CmdOp, tile: Tile) -> int:
+def macs(op: CmdOp, tile: ScratchTile) -> int:
     """Return what the operation adds to PERF_MACS."""
     return tile.m * tile.n * tile.k if op in GEMMS else 0
 
 
-def moved_bytes(op: CmdOp, tile: Tile) -> int:
+def moved_bytes(op: CmdOp, tile: ScratchTile) -> int:
     """Return what the operation adds to PERF_SCRATCH_BYTES."""
     if op == CmdOp.VRELU_S8:
         return 2 * tile.length
@@ -157,7 +157,7 @@ def moved_bytes(op: CmdOp, tile: Tile) -> int:
     return operand_bytes * macs(op, tile) + 4 * tile.m * tile.n
 
 
-def result(op: CmdOp, tile: Tile, scratch: bytearray) -> bytes:
+def result(op: CmdOp, tile: ScratchTile, scratch: bytearray) -> bytes:
     """Return what a writeback sends to memory: the rows of C without gaps, or the bytes."""
     if op == CmdOp.VRELU_S8:
         return bytes(scratch[tile.b : tile.b + tile.length])

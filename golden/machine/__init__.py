@@ -8,12 +8,12 @@ executes with the references of `golden`, logs every SRAM write and reports race
 from golden.machine.core import Machine
 from golden.machine.state import (
     ChipConfig,
-    ErrorReport,
     Race,
     RunResult,
     SramWrite,
-    StartState,
 )
+from npu.isa import ErrorReport
+from npu.regs import StartState
 
 __all__ = [
     "ChipConfig",

@@ -8,24 +8,22 @@ import numpy as np
 from golden.gemm import running_argmax
 from golden.machine.decode import EngineOperation, Operation, decode_word
 from golden.machine.execute import execute
-from golden.machine.legal import Prefix, read_prefix
+from golden.machine.legal import HeldPrefix, read_prefix
 from golden.machine.operands import block
-from golden.machine.operations import Barrier, Dropped, End, Gemm, Loop, Nop, SetRegister
+from golden.machine.operations import Barrier, Dropped, End, GemmOperation, Loop, Nop, SetRegister
 from golden.machine.races import RaceDetector
 from golden.machine.registers import Registers
 from golden.machine.state import (
-    WORD,
     Bytes,
     ChipConfig,
-    ErrorReport,
     MemoryWrite,
     ProgramError,
     RunResult,
     SramWrite,
-    StartState,
 )
 from golden.machine.transfers import Gather, StoreToken
-from npu.isa import Engine, ErrorCode, Instruction, Opcode, SetReg
+from npu.isa import WORD, Engine, ErrorCode, ErrorReport, Instruction, Opcode, SetReg
+from npu.regs import StartState
 
 
 class Machine:
@@ -128,7 +126,7 @@ class _Run:
 
     def _step(self) -> bool:
         """Execute one instruction with its prefix; return whether it was END."""
-        word, prefix = self._fetch(), Prefix()
+        word, prefix = self._fetch(), HeldPrefix()
         if word.opcode == Opcode.PFX:
             prefix = read_prefix(word)
             self.index += 1
@@ -169,7 +167,7 @@ class _Run:
     def _engine(self, operation: EngineOperation) -> EngineOperation:
         """Take the share, execute, log the written words and look for races."""
         share = self._take(operation.share)
-        if isinstance(operation, Gemm):
+        if isinstance(operation, GemmOperation):
             self.macs += operation.macs
         elif isinstance(operation, Gather):
             operation = operation.located(self.sram)

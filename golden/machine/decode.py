@@ -19,30 +19,30 @@ from golden.machine.decode_transfers import (
     decode_kv_read,
 )
 from golden.machine.decode_vec import decode_lookup, decode_vec
-from golden.machine.legal import Dispatch, Prefix, require, require_room
+from golden.machine.legal import Dispatch, HeldPrefix, require, require_room
 from golden.machine.operations import (
     Barrier,
     ControlOperation,
     End,
-    Gemm,
+    GemmOperation,
     Loop,
     Nop,
-    Norm,
+    NormOperation,
     Rope,
     SetRegister,
     Softmax,
     Vec,
 )
 from golden.machine.registers import GRANULARITY, Registers
-from golden.machine.state import NO_TOKEN, ChipConfig, ProgramError
+from golden.machine.state import ChipConfig, ProgramError
 from golden.machine.transfers import Transfer
-from npu.isa import Engine, ErrorCode, Instruction, Opcode, SetReg
+from npu.isa import BARRIER_MOST, Engine, ErrorCode, Flag, Instruction, Opcode, SetReg
+from npu.regs import NO_TOKEN
 
-ADD_FLAG = 1
+ADD_FLAG = 1 << Flag.ADD
 BARRIER_ENGINES = 6
-BARRIER_MOST = 4
 
-EngineOperation = Gemm | Vec | Softmax | Norm | Rope | Transfer
+EngineOperation = GemmOperation | Vec | Softmax | NormOperation | Rope | Transfer
 Operation = EngineOperation | ControlOperation
 
 
@@ -84,7 +84,7 @@ def _loop(at: Dispatch) -> Loop:
     at.require_zero("dst", "m", "n", "k")
     at.require_prefix()
     registers, target = at.registers, at.word.src0 | at.word.src1 << 16
-    require(target < registers.ucode_len)
+    require(target < registers.start.ucode_len)
     eos = registers[SetReg.EOS]
     ended = eos != NO_TOKEN and registers[SetReg.TOKEN] == eos
     if registers[SetReg.LOOPLEFT] == 0 or ended:
@@ -117,7 +117,7 @@ _DECODERS: dict[int, Callable[[Dispatch], Operation]] = {
 
 
 def decode_word(
-    word: Instruction, prefix: Prefix, config: ChipConfig, registers: Registers
+    word: Instruction, prefix: HeldPrefix, config: ChipConfig, registers: Registers
 ) -> Operation:
     """Return the operation of an instruction word and its prefix.
 
@@ -136,8 +136,11 @@ def decode_word(
     if word.opcode not in _DECODERS:
         raise ProgramError(ErrorCode.ILLEGAL_OPCODE)
     operation = _DECODERS[word.opcode](Dispatch(word, prefix, config, registers))
-    if registers.stream_offset + operation.share > registers.stream_len and operation.share:
+    if registers.stream_offset + operation.share > registers.start.stream_len and operation.share:
         raise ProgramError(ErrorCode.STREAM_END)
-    if isinstance(operation, End) and registers.stream_offset not in (0, registers.stream_len):
+    if isinstance(operation, End) and registers.stream_offset not in (
+        0,
+        registers.start.stream_len,
+    ):
         raise ProgramError(ErrorCode.STREAM_LEFT)
     return operation

@@ -5,34 +5,42 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from golden.gemm import Combine
-from golden.machine.decode_vec import TABLE_BYTES
 from golden.machine.legal import Dimension, Dispatch, natural, require, require_dimension
 from golden.machine.operands import Matrix, Operand, Tiles, block, up
-from golden.machine.operations import AType, Dropped, Gemm, QForm
-from golden.machine.state import WORD
-from npu.isa import Flag, Instruction
+from golden.machine.operations import Dropped, GemmOperation, QForm, element_bytes
+from npu.isa import (
+    LINE,
+    MULT_MAX,
+    SHIFT_MAX,
+    TABLE_BYTES,
+    WORD,
+    Flag,
+    GemmA,
+    GemmB,
+    GemmFmt,
+    GemmOp,
+    GemmOut,
+    GemmQ,
+    Instruction,
+)
 
 FLAG_MASK = 0x6F
-B_ROWS, B_TILES, B_STREAM = 0, 1, 2
-OUT_INT8, OUT_INT16, OUT_INT32, OUT_NONE = 0, 1, 2, 3
-C_BYTES = {OUT_INT8: 1, OUT_INT16: 2, OUT_INT32: 4, OUT_NONE: 2}
+C_BYTES = {GemmOut.INT8: 1, GemmOut.INT16: 2, GemmOut.INT32: 4, GemmOut.NONE: 2}
 """Bytes of an element of C; without C those of the values that argmax compares."""
-TENSOR_BYTES = 64
+TENSOR_BYTES = LINE
 CHANNEL_BYTES = 8
-MULT_MAX = 32767
 
 
 @dataclass(frozen=True, slots=True)
 class _Mode:
     """The mode word, or its equivalent with MODE clear."""
 
-    a_type: AType = AType.INT8
-    b_form: int = B_ROWS
+    a_type: GemmA = GemmA.INT8
+    b_form: GemmB = GemmB.ROW_MAJOR
     q: QForm = QForm.NONE
     table: bool = False
-    out: int = OUT_INT32
-    combine: Combine = Combine.NONE
+    out: GemmOut = GemmOut.INT32
+    combine: GemmOp = GemmOp.NONE
     argmax: bool = False
 
 
@@ -46,41 +54,43 @@ def _plain_mode(word: Instruction) -> _Mode:
     if not _flag(word, Flag.REQUANT):
         require(word.imm == 0 and not _flag(word, Flag.RELU))
         return _Mode()
-    require(word.imm >> 8 <= 63)
-    return _Mode(q=QForm.SCALE, out=OUT_INT8)
+    require(word.imm >> 8 <= SHIFT_MAX)
+    return _Mode(q=QForm.SCALE, out=GemmOut.INT8)
 
 
 def _full_mode(word: Instruction) -> _Mode:
     """Return the mode word, refusing forbidden values and combinations of it and the flags."""
     imm = word.imm
-    b_form, fmt, q, table = imm >> 2 & 3, imm >> 4 & 7, imm >> 7 & 3, bool(imm >> 9 & 1)
-    out, op = imm >> 10 & 3, imm >> 12 & 3
+    b_form, fmt, op = imm >> 2 & 3, imm >> 4 & 7, imm >> 12 & 3
+    q, out, table = GemmQ(imm >> 7 & 3), GemmOut(imm >> 10 & 3), bool(imm >> 9 & 1)
     requant = _flag(word, Flag.REQUANT)
     argmax = bool(imm >> 14 & 1)
-    require(imm >> 15 == 0 and b_form != 3 and fmt == 0 and op != 3)
-    require(out != OUT_NONE or (argmax and word.dst == 0))
-    require(not argmax or out != OUT_INT32)
-    require(requant == (out != OUT_INT32))
-    require(requant or not (q or table or op or _flag(word, Flag.RELU)))
-    require(not (_flag(word, Flag.TRANSPOSE_B) and b_form == B_STREAM))
-    require(not _flag(word, Flag.BIAS_EN) or q == QForm.CHANNEL)
-    require(not (_flag(word, Flag.ACCUMULATE) and op))
-    require(op != Combine.MUL or (q in (QForm.TENSOR, QForm.CHANNEL) and out == OUT_INT8))
-    require(not table or out == OUT_INT8)
-    form = QForm(q) if requant else QForm.NONE
-    return _Mode(AType(imm & 3), b_form, form, table, out, Combine(op), argmax)
+    require(imm >> 15 == 0 and fmt == GemmFmt.INT8)
+    require(b_form in set(GemmB) and op in set(GemmOp))
+    require(out != GemmOut.NONE or (argmax and word.dst == 0))
+    require(not argmax or out != GemmOut.INT32)
+    require(requant == (out != GemmOut.INT32))
+    require(requant or (q == GemmQ.PREFIX and op == GemmOp.NONE))
+    require(requant or not (table or _flag(word, Flag.RELU)))
+    require(not (_flag(word, Flag.TRANSPOSE_B) and b_form == GemmB.STREAM))
+    require(not _flag(word, Flag.BIAS_EN) or q == GemmQ.CHANNEL)
+    require(not (_flag(word, Flag.ACCUMULATE) and op != GemmOp.NONE))
+    require(op != GemmOp.MUL or (q in (GemmQ.TENSOR, GemmQ.CHANNEL) and out == GemmOut.INT8))
+    require(not table or out == GemmOut.INT8)
+    form = QForm[q.name] if requant else QForm.NONE
+    return _Mode(GemmA(imm & 3), GemmB(b_form), form, table, out, GemmOp(op), argmax)
 
 
 def _check_prefix(at: Dispatch, mode: _Mode) -> None:
     """Refuse a prefix that lacks something or says something that is not used."""
     used = ["ap"]
-    if mode.out != OUT_NONE:
+    if mode.out != GemmOut.NONE:
         used.append("cp")
-    if mode.b_form == B_ROWS:
+    if mode.b_form == GemmB.ROW_MAJOR:
         used.append("bp")
-    if _flag(at.word, Flag.ACCUMULATE) or mode.combine is not Combine.NONE:
-        used += ["dp"] if mode.b_form == B_STREAM else ["d", "dp"]
-    if mode.q is QForm.PREFIX or mode.combine is Combine.MUL:
+    if _flag(at.word, Flag.ACCUMULATE) or mode.combine is not GemmOp.NONE:
+        used += ["dp"] if mode.b_form == GemmB.STREAM else ["d", "dp"]
+    if mode.q is QForm.PREFIX or mode.combine is GemmOp.MUL:
         used += ["imm", "sh"]
     if mode.q is QForm.ROW:
         require(at.prefix.present)
@@ -99,7 +109,7 @@ def _share(mode: _Mode, n: int, k: int, edge: int) -> int:
         size += TENSOR_BYTES
     if mode.q is QForm.CHANNEL:
         size += tiles * edge * CHANNEL_BYTES
-    if mode.b_form == B_STREAM:
+    if mode.b_form == GemmB.STREAM:
         size += tiles * up(k, edge) * edge
     return size
 
@@ -124,11 +134,11 @@ class _Layout:
     ) -> tuple[Matrix | None, Matrix, Operand | None, Matrix | None, Matrix | None]:
         """Return C, A, B from SRAM, D and sums for some dimensions."""
         word, mode = self.word, self.mode
-        passes = mode.a_type.bytes
+        passes = element_bytes(mode.a_type)
         planes = m * passes
         c, d, sums = None, None, None
-        if mode.out != OUT_NONE:
-            rows = planes if mode.out == OUT_INT32 else m
+        if mode.out != GemmOut.NONE:
+            rows = planes if mode.out == GemmOut.INT32 else m
             size = C_BYTES[mode.out]
             c = Matrix(word.dst * WORD, self.c_pitch, rows, n * size, size)
         a = Matrix(word.src0 * WORD, self.a_pitch, m, k * passes, passes)
@@ -144,9 +154,9 @@ class _Layout:
         """Return where B lies in SRAM, or None if it comes from the stream."""
         rows, columns = (n, k) if _flag(self.word, Flag.TRANSPOSE_B) else (k, n)
         address = self.word.src1 * WORD
-        if self.mode.b_form == B_STREAM:
+        if self.mode.b_form == GemmB.STREAM:
             return None
-        if self.mode.b_form == B_TILES:
+        if self.mode.b_form == GemmB.TILE:
             return Tiles(address, rows, columns, self.edge)
         return Matrix(address, self.b_pitch, rows, columns)
 
@@ -172,7 +182,7 @@ def _layout(
         d_word=d_word,
         sums_word=prefix.imm if mode.q is QForm.ROW else None,
         c_pitch=natural(prefix.cp, n.cap * C_BYTES[mode.out]),
-        a_pitch=natural(prefix.ap, k.cap * mode.a_type.bytes),
+        a_pitch=natural(prefix.ap, k.cap * element_bytes(mode.a_type)),
         b_pitch=natural(prefix.bp, b_row.cap),
         d_pitch=natural(prefix.dp, n.cap * _d_bytes(mode, accumulate)),
     )
@@ -182,34 +192,34 @@ def _check_d(at: Dispatch, mode: _Mode) -> int | None:
     """Return the word address of D, None if there is none, refusing a missing or forbidden one."""
     word, prefix = at.word, at.prefix
     accumulate = _flag(word, Flag.ACCUMULATE)
-    has_d = accumulate or mode.combine is not Combine.NONE
+    has_d = accumulate or mode.combine is not GemmOp.NONE
     if not has_d:
-        require(mode.b_form != B_STREAM or word.src1 == 0)
+        require(mode.b_form != GemmB.STREAM or word.src1 == 0)
         return None
     address = prefix.d
-    if mode.b_form == B_STREAM:
+    if mode.b_form == GemmB.STREAM:
         address = word.src1
     elif not prefix.present:
         require(not _flag(word, Flag.MODE))
         address = word.dst
-    require(not (accumulate and mode.out != OUT_INT32 and address == word.dst))
+    require(not (accumulate and mode.out != GemmOut.INT32 and address == word.dst))
     return address
 
 
 def _dimensions(at: Dispatch, mode: _Mode) -> tuple[Dimension, Dimension, Dimension]:
     """Return M, N and K, refusing what the mode does not allow."""
     word = at.word
-    m = at.dimension("m", at.config.acc_rows // mode.a_type.bytes)
+    m = at.dimension("m", at.config.acc_rows // element_bytes(mode.a_type))
     n, k = at.dimension("n"), at.dimension("k")
-    require_dimension(not (mode.b_form == B_STREAM and at.is_dynamic("n", "k")))
+    require_dimension(not (mode.b_form == GemmB.STREAM and at.is_dynamic("n", "k")))
     require_dimension(not (mode.q is QForm.CHANNEL and at.is_dynamic("n")))
-    planes = mode.out == OUT_INT32 and mode.a_type.bytes == 2
+    planes = mode.out == GemmOut.INT32 and element_bytes(mode.a_type) == 2
     require_dimension(not (planes and at.is_dynamic("m")))
     require_dimension(not mode.argmax or word.m == 1)
     return m, n, k
 
 
-def decode_gemm(at: Dispatch) -> Gemm | Dropped:
+def decode_gemm(at: Dispatch) -> GemmOperation | Dropped:
     """Return the operation of a GEMM word; ProgramError with the first check that fails."""
     word, prefix = at.word, at.prefix
     require(word.flags & ~FLAG_MASK == 0)
@@ -226,7 +236,7 @@ def decode_gemm(at: Dispatch) -> Gemm | Dropped:
         return Dropped(share)
     c, a, b, d, sums = layout.place(m, n, k)
     scaled = mode.q is QForm.SCALE
-    return Gemm(
+    return GemmOperation(
         m=m,
         n=n,
         k=k,

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from golden.machine.legal import (
-    DYNAMIC,
     Dispatch,
     cut,
     matrix,
@@ -13,13 +12,12 @@ from golden.machine.legal import (
     require_room,
 )
 from golden.machine.operands import block, up
-from golden.machine.operations import Dropped, Norm, Rope, Softmax
-from golden.machine.state import WORD
+from golden.machine.operations import Dropped, NormOperation, Rope, Softmax
 from golden.softmax import Visibility
-from npu.isa import Opcode, SetReg
+from npu.isa import DYNAMIC, LINE, WORD, Flag, Opcode, SetReg, SmxOut
 
-CAUSAL_FLAG = 0x10
-NORM_HEADER_BYTES = 64
+CAUSAL_FLAG = 1 << Flag.CAUSAL_MASK
+NORM_HEADER_BYTES = LINE
 NORM_CHANNEL_BYTES = 4
 ANGLE_BYTES = 4
 
@@ -29,24 +27,25 @@ def decode_softmax(at: Dispatch) -> Softmax | Dropped:
     word, prefix, registers = at.word, at.prefix, at.registers
     at.require_zero(flags=CAUSAL_FLAG, imm=0x7)
     out, int8 = word.imm & 3, bool(word.imm >> 2 & 1)
-    require(out != 3 and (out != 0 or word.src1 == 0))
+    require(out in set(SmxOut) and (out != SmxOut.PROB8 or word.src1 == 0))
     at.require_prefix("cp", "ap")
     m, n = at.dimension("m"), at.dimension("n")
     require_dimension(word.k < DYNAMIC)
     require_dimension(not word.k or at.is_dynamic("m") or m.value % word.k == 0)
     require_room(not n.overflow)
-    size, score_size = (2 if out == 2 else 1), (1 if int8 else 2)
+    size, score_size = (2 if out == SmxOut.NUMER16 else 1), (1 if int8 else 2)
     numerators = matrix(word.dst, prefix.cp, m.cap, up(n.cap, 16) * size, size)
     scores = matrix(word.src0, prefix.ap, m.cap, n.cap * score_size, score_size)
-    at.require_sram(numerators, scores, block(word.src1 * WORD, m.cap * WORD) if out else None)
+    sums = out != SmxOut.PROB8
+    at.require_sram(numerators, scores, block(word.src1 * WORD, m.cap * WORD) if sums else None)
     if m.value == 0 or n.value == 0:
         return Dropped(0)
     return Softmax(
         n=n.value,
         scores=cut(scores, m.value, n.value * score_size),
         numerators=cut(numerators, m.value, up(n.value, 16) * size),
-        sums=block(word.src1 * WORD, m.value * WORD) if out else None,
-        out=out,
+        sums=block(word.src1 * WORD, m.value * WORD) if sums else None,
+        out=SmxOut(out),
         rule=Visibility(
             causal=bool(word.flags),
             rows_per_head=word.k,
@@ -57,7 +56,7 @@ def decode_softmax(at: Dispatch) -> Softmax | Dropped:
     )
 
 
-def decode_norm(at: Dispatch) -> Norm | Dropped:
+def decode_norm(at: Dispatch) -> NormOperation | Dropped:
     """Return the operation of a LAYERNORM or RMSNORM word; ProgramError with the first failure."""
     word, prefix = at.word, at.prefix
     at.require_zero("k", imm=0x3)
@@ -74,7 +73,7 @@ def decode_norm(at: Dispatch) -> Norm | Dropped:
     if m.value == 0:
         return Dropped(share)
     x, c = cut(x, m.value, x.row_bytes), cut(c, m.value, c.row_bytes)
-    return Norm(word.opcode == Opcode.RMSNORM, x, c, params, n, share)
+    return NormOperation(word.opcode == Opcode.RMSNORM, x, c, params, n, share)
 
 
 def decode_rope(at: Dispatch) -> Rope | Dropped:

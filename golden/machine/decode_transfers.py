@@ -15,12 +15,11 @@ from golden.machine.legal import (
 )
 from golden.machine.operands import Matrix, Tiles, block, up
 from golden.machine.operations import Dropped
-from golden.machine.state import ADDRESS_LIMIT, WORD, ProgramError
+from golden.machine.state import ADDRESS_LIMIT, ProgramError
 from golden.machine.transfers import Gather, KvAppend, KvRead, Load, Store, StoreToken
-from npu.isa import ErrorCode, Opcode, SetReg
+from npu.isa import WORD, EmbedIndex, ErrorCode, Flag, Opcode, SetReg
 
-V_FLAG, STAGE_FLAG = 1, 1 << 6
-BY_TOKEN, BY_LIST, BY_POSITION = 0, 1, 2
+V_FLAG, STAGE_FLAG = 1 << Flag.V, 1 << Flag.STAGE
 TOKEN_BYTES = 4
 
 
@@ -43,17 +42,17 @@ def decode_embed(at: Dispatch) -> Load | Gather:
     word, registers = at.word, at.registers
     at.require_zero("src1", imm=0x37)
     index = word.imm >> 4
-    require(index != 3 and (index == BY_LIST or word.src0 == 0))
+    require(index in set(EmbedIndex) and (index == EmbedIndex.LIST or word.src0 == 0))
     at.require_prefix("cp")
     rows, size = at.static("m"), at.static("n")
-    require_dimension(index != BY_TOKEN or rows == 1)
+    require_dimension(index != EmbedIndex.TOKEN or rows == 1)
     base, pitch = registers.base(word.imm & 7), word.k * WORD or up(size, WORD)
     sram = matrix(word.dst, at.prefix.cp, rows, size, 1)
-    if index == BY_LIST:
+    if index == EmbedIndex.LIST:
         ids = block(word.src0 * WORD, rows * TOKEN_BYTES)
         at.require_sram(sram, ids)
         return Gather(ids, base, pitch, sram)
-    first = registers[SetReg.TOKEN if index == BY_TOKEN else SetReg.POS]
+    first = registers[SetReg.TOKEN if index == EmbedIndex.TOKEN else SetReg.POS]
     memory = Matrix(base + first * pitch, pitch, rows, size)
     require_memory(memory)
     at.require_sram(sram)
@@ -98,7 +97,7 @@ class _Heads:
 
 def _require_cache(at: Dispatch, piece: Matrix) -> None:
     """Refuse with BAD_ADDRESS a piece in memory that carries out of 32 bits."""
-    if at.registers.kv_in_memory:
+    if at.registers.start.kv_in_memory:
         require_memory(piece)
 
 
@@ -121,9 +120,11 @@ def decode_kv_append(at: Dispatch) -> KvAppend:
     lanes, pitch = up(n, edge), word.src1 * WORD
     tiles = Tiles(word.dst * WORD, positions, lanes, edge, first - start, heads.count, pitch)
     at_last = block(tiles.address + (heads.count - 1) * pitch, up(end - start, edge) * lanes)
-    at.require_sram(rows, at_last if stage else None, None if registers.kv_in_memory else piece)
+    at.require_sram(
+        rows, at_last if stage else None, None if registers.start.kv_in_memory else piece
+    )
     cache = heads.cells(at, first, positions)
-    return KvAppend(n, rows, tiles if stage else None, cache, registers.kv_in_memory)
+    return KvAppend(n, rows, tiles if stage else None, cache, bool(registers.start.kv_in_memory))
 
 
 def decode_kv_read(at: Dispatch) -> KvRead | Dropped:
@@ -141,13 +142,13 @@ def decode_kv_read(at: Dispatch) -> KvRead | Dropped:
         require_room(end <= registers[SetReg.KVCAP])
         _require_cache(at, piece)
     staged = matrix(word.dst, prefix.cp, heads.count, up(positions.cap, edge) * lanes, 1)
-    from_sram = positions.value and not registers.kv_in_memory
+    from_sram = positions.value and not registers.start.kv_in_memory
     at.require_sram(staged, piece if from_sram else None)
     if not positions.value:
         return Dropped(0)
     tiles = Tiles(staged.address, positions.value, lanes, edge, 0, heads.count, staged.pitch)
     cache = heads.cells(at, first, positions.value)
-    return KvRead(cache, tiles, registers.kv_in_memory)
+    return KvRead(cache, tiles, bool(registers.start.kv_in_memory))
 
 
 def decode_argmax(at: Dispatch) -> StoreToken:

@@ -6,33 +6,31 @@ from __future__ import annotations
 from golden.machine.legal import Dispatch, cut, matrix, require, signed16
 from golden.machine.operands import block
 from golden.machine.operations import Dropped, Vec
-from golden.machine.state import WORD
-from npu.isa import VecOp
-
-TABLE_BYTES = 256
+from golden.vec import OPERATIONS
+from npu.isa import TABLE_BYTES, WORD, VecOp
 
 
 def decode_vec(at: Dispatch) -> Vec | Dropped:
     """Return the operation of a VEC word; ProgramError with the first check that fails."""
     word, prefix = at.word, at.prefix
     at.require_zero(imm=0x3F7F)
-    require(word.imm & 0xF <= max(VecOp))
+    require(word.imm & 0xF in OPERATIONS)
     op = VecOp(word.imm & 0xF)
+    takes = OPERATIONS[op]
     a16, c16, stream = word.imm >> 4 & 1, word.imm >> 5 & 1, bool(word.imm >> 6 & 1)
     shift = word.imm >> 8 & 0x3F
-    two = op in (VecOp.ADD, VecOp.SUB, VecOp.MUL)
-    require(a16 == c16 or op == VecOp.SCALE_SHIFT)
-    require(op != VecOp.TABLE or not (a16 or c16))
-    require(op == VecOp.TABLE or not stream)
-    require(shift == 0 or op in (VecOp.MUL, VecOp.SCALE_SHIFT))
-    require(word.src1 == 0 or two or op == VecOp.CLAMP or (op == VecOp.TABLE and not stream))
-    require(word.k == 0 or op in (VecOp.SCALE_SHIFT, VecOp.CLAMP))
-    at.require_prefix(*(("cp", "ap", "bp") if two else ("cp", "ap")))
+    require(a16 == c16 or takes.converts)
+    require(takes.wide or not (a16 or c16))
+    require(takes.table or not stream)
+    require(shift == 0 or takes.shift)
+    from_sram = takes.table and not stream
+    require(word.src1 == 0 or takes.two or takes.low or from_sram)
+    require(word.k == 0 or takes.k)
+    at.require_prefix(*(("cp", "ap", "bp") if takes.two else ("cp", "ap")))
     m, n = at.dimension("m"), at.static("n")
     c = matrix(word.dst, prefix.cp, m.cap, n << c16, 1 + c16)
     a = matrix(word.src0, prefix.ap, m.cap, n << a16, 1 + a16)
-    b = matrix(word.src1, prefix.bp, m.cap, n << a16, 1 + a16) if two else None
-    from_sram = op == VecOp.TABLE and not stream
+    b = matrix(word.src1, prefix.bp, m.cap, n << a16, 1 + a16) if takes.two else None
     table = block(word.src1 * WORD, TABLE_BYTES) if from_sram else None
     at.require_sram(c, a, b, table)
     share = TABLE_BYTES if stream else 0
@@ -44,7 +42,7 @@ def decode_vec(at: Dispatch) -> Vec | Dropped:
         b=None if b is None else cut(b, m.value, b.row_bytes),
         c=cut(c, m.value, c.row_bytes),
         table=table,
-        low=signed16(word.src1) if op == VecOp.CLAMP else 0,
+        low=signed16(word.src1) if takes.low else 0,
         k=signed16(word.k),
         shift=shift,
         share=share,

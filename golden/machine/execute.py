@@ -8,29 +8,34 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden import gelu, gemm, layernorm, rope, softmax, vec
+from golden import gemm, layernorm, rope, softmax, vec
 from golden.fixed import IntArray
 from golden.machine.decode import EngineOperation
 from golden.machine.decode_gemm import CHANNEL_BYTES, TENSOR_BYTES
-from golden.machine.decode_vec import TABLE_BYTES
 from golden.machine.move import move
 from golden.machine.operands import Tiles, up
-from golden.machine.operations import AType, Gemm, Norm, QForm, Rope, Softmax, Vec
-from golden.machine.state import WORD, Bytes
-from npu.isa import VecOp
+from golden.machine.operations import (
+    GemmOperation,
+    NormOperation,
+    QForm,
+    Rope,
+    Softmax,
+    Vec,
+    element_bytes,
+)
+from golden.machine.state import Bytes
+from npu.isa import LINE, SHIFT_MAX, TABLE_BYTES, WORD, GemmA, SmxOut
 
-SHIFT_MASK = 0x3F
-"""Shifts in stream records are 6-bit numbers in a byte."""
-_A_DTYPE: dict[AType, type[np.integer[Any]]] = {
-    AType.INT8: np.int8,
-    AType.UINT8: np.uint8,
-    AType.INT16: np.int16,
-    AType.UINT16: np.uint16,
+_A_DTYPE: dict[GemmA, type[np.integer[Any]]] = {
+    GemmA.INT8: np.int8,
+    GemmA.UINT8: np.uint8,
+    GemmA.INT16: np.int16,
+    GemmA.UINT16: np.uint16,
 }
 
 
 def _stream_weights(
-    share: Bytes, operation: Gemm, edge: int
+    share: Bytes, operation: GemmOperation, edge: int
 ) -> tuple[npt.NDArray[np.int8] | None, Bytes]:
     """Split a share behind table and tensor record: weights (K, N) int8, records (N, 8)."""
     columns, inner = up(operation.n, edge) // edge, up(operation.k, edge) // edge
@@ -44,7 +49,9 @@ def _stream_weights(
     return matrix[: operation.k, : operation.n].view(np.int8), records
 
 
-def _requant(operation: Gemm, tensor: Bytes, records: Bytes, sram: Bytes) -> gemm.Requant | None:
+def _requant(
+    operation: GemmOperation, tensor: Bytes, records: Bytes, sram: Bytes
+) -> gemm.Requant | None:
     """Return the factors of a GEMM from the prefix, its share, or the softmax sums."""
     match operation.q:
         case QForm.NONE:
@@ -52,19 +59,19 @@ def _requant(operation: Gemm, tensor: Bytes, records: Bytes, sram: Bytes) -> gem
         case QForm.PREFIX | QForm.SCALE:
             return gemm.per_tensor(operation.scale, operation.shift)
         case QForm.TENSOR:
-            return gemm.per_tensor(int(tensor[:2].view("<u2")[0]), int(tensor[2]) & SHIFT_MASK)
+            return gemm.per_tensor(int(tensor[:2].view("<u2")[0]), int(tensor[2]) & SHIFT_MAX)
         case QForm.CHANNEL:
             table = np.ascontiguousarray(records)
             bias = table[:, :4].copy().view("<i4")[:, 0] if operation.bias else None
             mult = table[:, 4:6].copy().view("<u2")[:, 0]
-            return gemm.per_channel(mult, table[:, 6] & SHIFT_MASK, bias)
+            return gemm.per_channel(mult, table[:, 6] & SHIFT_MAX, bias)
         case QForm.ROW:
             assert operation.sums is not None
             words = operation.sums.read(sram).reshape(-1, WORD)
             return gemm.per_row(words[:, :4].copy().view("<u4")[:, 0])
 
 
-def _gemm_b(operation: Gemm, sram: Bytes) -> npt.NDArray[np.int8]:
+def _gemm_b(operation: GemmOperation, sram: Bytes) -> npt.NDArray[np.int8]:
     """Return B (K, N) int8 from SRAM."""
     if isinstance(operation.b, Tiles):
         stored: npt.NDArray[np.int8] = operation.b.read(sram)[0]
@@ -74,7 +81,7 @@ def _gemm_b(operation: Gemm, sram: Bytes) -> npt.NDArray[np.int8]:
     return stored.T if operation.transpose else stored
 
 
-def _gemm(operation: Gemm, sram: Bytes, share: Bytes, edge: int) -> IntArray | None:
+def _gemm(operation: GemmOperation, sram: Bytes, share: Bytes, edge: int) -> IntArray | None:
     """Multiply, accumulate, post-process and write C; return what argmax looks at."""
     table = share[:TABLE_BYTES].view(np.int8) if operation.table else None
     rest = share[TABLE_BYTES:] if operation.table else share
@@ -84,7 +91,7 @@ def _gemm(operation: Gemm, sram: Bytes, share: Bytes, edge: int) -> IntArray | N
     requant = _requant(operation, tensor, records, sram)
     b = weights if weights is not None else _gemm_b(operation, sram)
     a = operation.a.read(sram, _A_DTYPE[operation.a_type])
-    passes = operation.a_type.bytes
+    passes = element_bytes(operation.a_type)
     partial, d = None, None
     if operation.d is not None and operation.accumulate:
         partial = operation.d.read(sram, np.int32).reshape(passes, operation.m, operation.n)
@@ -114,28 +121,16 @@ def _vec(operation: Vec, sram: Bytes, share: Bytes) -> None:
     """Apply one elementwise operation."""
     dtype = np.int8 if operation.a.element == 1 else np.int16
     a = operation.a.read(sram, dtype)
-    b = a if operation.b is None else operation.b.read(sram, dtype)
-    result: IntArray
-    match operation.op:
-        case VecOp.ADD:
-            result = vec.add(a, b)
-        case VecOp.SUB:
-            result = vec.sub(a, b)
-        case VecOp.MUL:
-            result = vec.mul(a, b, operation.shift)
-        case VecOp.SCALE_SHIFT:
-            bits = 8 * operation.c.element
-            result = vec.scale_shift(a, operation.k, operation.shift, bits)
-        case VecOp.CLAMP:
-            result = vec.clamp(a, operation.low, operation.k)
-        case VecOp.RELU:
-            result = vec.relu(a)
-        case VecOp.COPY2D:
-            result = vec.copy(a)
-        case VecOp.TABLE:
-            stored = share if operation.table is None else operation.table.read(sram)[0]
-            result = gelu.apply_table(a, stored.view(np.int8))
-    operation.c.write(sram, result)
+    inputs = vec.Inputs(
+        a=a,
+        b=a if operation.b is None else operation.b.read(sram, dtype),
+        low=operation.low,
+        k=operation.k,
+        shift=operation.shift,
+        out_bits=8 * operation.c.element,
+        table=(share if operation.table is None else operation.table.read(sram)[0]).view(np.int8),
+    )
+    operation.c.write(sram, vec.OPERATIONS[operation.op].result(inputs))
 
 
 def _softmax(operation: Softmax, sram: Bytes) -> None:
@@ -145,9 +140,9 @@ def _softmax(operation: Softmax, sram: Bytes) -> None:
     rule = operation.rule
     values: IntArray
     totals: npt.NDArray[np.uint32] | None = None
-    if operation.out == 0:
+    if operation.out is SmxOut.PROB8:
         values = softmax.probabilities(scores, **rule)
-    elif operation.out == 1:
+    elif operation.out is SmxOut.NUMER8:
         values, totals = softmax.numerators8(scores, **rule)
     else:
         values, totals = softmax.numerators16(scores, **rule)
@@ -160,13 +155,13 @@ def _softmax(operation: Softmax, sram: Bytes) -> None:
         operation.sums.write(sram, words.reshape(1, -1))
 
 
-def _norm(operation: Norm, sram: Bytes, share: Bytes) -> None:
+def _norm(operation: NormOperation, sram: Bytes, share: Bytes) -> None:
     """Normalise rows with the parameters of a norm share."""
     params = share if operation.params is None else operation.params.read(sram)[0]
     eps_term = int.from_bytes(params[:8].tobytes(), "little")
-    records = params[64:].reshape(-1, 4)[: operation.n]
+    records = params[LINE:].reshape(-1, 4)[: operation.n]
     gain = records[:, :2].copy().view("<u2")[:, 0]
-    shift = records[:, 2] & SHIFT_MASK
+    shift = records[:, 2] & SHIFT_MAX
     bias = records[:, 3].copy().view(np.int8)
     x = operation.x.read(sram, np.int16)
     norm = layernorm.norm8 if operation.c.element == 1 else layernorm.norm16
@@ -205,13 +200,13 @@ def execute(
 
     """
     match operation:
-        case Gemm():
+        case GemmOperation():
             return _gemm(operation, sram, share, edge)
         case Vec():
             _vec(operation, sram, share)
         case Softmax():
             _softmax(operation, sram)
-        case Norm():
+        case NormOperation():
             _norm(operation, sram, share)
         case Rope():
             _rope(operation, sram)

@@ -12,14 +12,11 @@ from typing import NoReturn
 
 from golden.machine.operands import Matrix, Operand, up
 from golden.machine.registers import Registers
-from golden.machine.state import ADDRESS_LIMIT, WORD, ChipConfig, ProgramError
-from npu.isa import ErrorCode, Instruction
+from golden.machine.state import ADDRESS_LIMIT, ChipConfig, ProgramError
+from npu.isa import DYNAMIC, SHIFT_MAX, WORD, ErrorCode, Instruction
 
-DYNAMIC = 0xF000
-"""Dimension fields from here on mean a dynamic dimension."""
 DYNAMIC_V = 1 << 11
 CAP_MASK, CAP_UNIT, CAP_OF_ZERO = 0x7FF, 16, 2048
-SHIFT_MASK = 0x3F
 
 
 def refuse_field() -> NoReturn:
@@ -58,7 +55,7 @@ def signed16(value: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Prefix:
+class HeldPrefix:
     """The contents of a PFX word: pitches and addresses in words; `present` False: all zero."""
 
     cp: int = 0
@@ -72,10 +69,10 @@ class Prefix:
     present: bool = False
 
 
-def read_prefix(word: Instruction) -> Prefix:
+def read_prefix(word: Instruction) -> HeldPrefix:
     """Return the contents of a PFX word; ILLEGAL_FIELD if bit 6 or 7 of its flags is set."""
-    require(word.flags & ~SHIFT_MASK == 0)
-    return Prefix(
+    require(word.flags & ~SHIFT_MAX == 0)
+    return HeldPrefix(
         word.dst, word.src0, word.src1, word.m, word.n, word.k, word.imm, word.flags, True
     )
 
@@ -109,7 +106,7 @@ class Dispatch:
     """
 
     word: Instruction
-    prefix: Prefix
+    prefix: HeldPrefix
     config: ChipConfig
     registers: Registers
 

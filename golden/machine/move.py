@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from golden.machine.operands import Matrix, MemoryOperand, Tiles, up
-from golden.machine.state import WORD, Bytes, ProgramError
+from golden.machine.state import Bytes, ProgramError
 from golden.machine.transfers import (
     Gather,
     KvAppend,
@@ -16,7 +16,7 @@ from golden.machine.transfers import (
     StoreToken,
     Transfer,
 )
-from npu.isa import Engine, ErrorCode
+from npu.isa import WORD, Engine, ErrorCode
 
 
 def _require_inside(operand: MemoryOperand, memory: Bytes, engine: Engine) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.machine.state import WORD, Bytes
+from golden.machine.state import Bytes
+from npu.isa import WORD
 
 WordIndex = npt.NDArray[np.int64]
 

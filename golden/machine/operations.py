@@ -9,37 +9,27 @@ stream, 0 if it takes none. What moves data is in `golden.machine.transfers`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import Enum
 
-from golden.gemm import Combine
 from golden.machine.operands import Matrix, MemoryOperand, Operand
 from golden.softmax import Visibility
-from npu.isa import Engine, SetReg, VecOp
+from npu.isa import Engine, GemmA, GemmOp, SetReg, SmxOut, VecOp
 
 
-class AType(IntEnum):
-    """Element type of a GEMM's A."""
-
-    INT8 = 0
-    UINT8 = 1
-    INT16 = 2
-    UINT16 = 3
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of an element, which is also the number of passes."""
-        return 2 if self >= AType.INT16 else 1
-
-
-class QForm(IntEnum):
+class QForm(Enum):
     """Where a GEMM's requantisation factors come from; SCALE is the MODE-clear instruction."""
 
-    PREFIX = 0
-    TENSOR = 1
-    CHANNEL = 2
-    ROW = 3
-    SCALE = 4
-    NONE = 5
+    PREFIX = "prefix"
+    TENSOR = "tensor"
+    CHANNEL = "channel"
+    ROW = "row"
+    SCALE = "scale"
+    NONE = "none"
+
+
+def element_bytes(a_type: GemmA) -> int:
+    """Return the bytes of an element of A, which is also the number of passes."""
+    return 2 if a_type in (GemmA.INT16, GemmA.UINT16) else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +117,7 @@ def present(*operands: Operand | None) -> tuple[Operand, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Gemm(Accesses):
+class GemmOperation(Accesses):
     """GEMM. `b` None: from the stream, `c` None: not written.
 
     `scale` and `shift` are those of PREFIX and SCALE, and of MUL.
@@ -136,7 +126,7 @@ class Gemm(Accesses):
     m: int
     n: int
     k: int
-    a_type: AType
+    a_type: GemmA
     a: Matrix
     b: Operand | None
     transpose: bool
@@ -148,7 +138,7 @@ class Gemm(Accesses):
     relu: bool
     table: bool
     accumulate: bool
-    combine: Combine
+    combine: GemmOp
     out_bits: int
     argmax: bool
     scale: int
@@ -159,7 +149,7 @@ class Gemm(Accesses):
     @property
     def macs(self) -> int:
         """Multiplications of 8 by 8 bits: a 16-bit A takes part in two passes."""
-        return self.m * self.n * self.k * self.a_type.bytes
+        return self.m * self.n * self.k * element_bytes(self.a_type)
 
     @property
     def reads(self) -> tuple[Operand, ...]:
@@ -210,13 +200,13 @@ class Vec(Accesses):
 
 @dataclass(frozen=True, slots=True)
 class Softmax(Accesses):
-    """SOFTMAX. `out`: 0 u8 probabilities, 1 u8 numerators, 2 u16 numerators; `n` columns."""
+    """SOFTMAX of `n` columns."""
 
     n: int
     scores: Matrix
     numerators: Matrix
     sums: Matrix | None
-    out: int
+    out: SmxOut
     rule: Visibility
     share: int = 0
     engine: Engine = Engine.SMX
@@ -234,11 +224,11 @@ class Softmax(Accesses):
     @property
     def in_place(self) -> tuple[Operand, ...]:
         """Operands that the first written one may coincide with."""
-        return (self.scores,) if self.out == 2 else ()
+        return (self.scores,) if self.out is SmxOut.NUMER16 else ()
 
 
 @dataclass(frozen=True, slots=True)
-class Norm(Accesses):
+class NormOperation(Accesses):
     """LAYERNORM and RMSNORM. `params` None: from the stream."""
 
     rms: bool

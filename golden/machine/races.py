@@ -16,9 +16,9 @@ import numpy.typing as npt
 from golden.machine.decode import EngineOperation
 from golden.machine.operands import Matrix, Operand, Scattered, WordIndex
 from golden.machine.operations import Barrier
-from golden.machine.state import WORD, Race
+from golden.machine.state import Race
 from golden.machine.transfers import StoreToken
-from npu.isa import Engine
+from npu.isa import WORD, Engine
 
 ENGINES = 6
 NEVER = -1

@@ -10,13 +10,10 @@ from golden.machine.state import (
     ADDRESS_LIMIT,
     BASE_REGISTERS,
     CACHE_GRANULE,
-    WORD,
     ChipConfig,
-    StartState,
 )
-from npu.isa import SetReg
-
-STREAM_GRANULE = 64
+from npu.isa import LINE, WORD, SetReg
+from npu.regs import StartState
 
 _START = {
     SetReg.POS: "pos",
@@ -37,7 +34,7 @@ GRANULARITY: dict[SetReg, int] = {
     **dict.fromkeys((*_START, SetReg.OUTCNT), 1),
     **dict.fromkeys((SetReg.KVBASE, SetReg.KVLAYER, SetReg.KVHEAD, SetReg.KVVOFF), CACHE_GRANULE),
     **dict.fromkeys(_BASES, WORD),
-    SetReg.STREAM: STREAM_GRANULE,
+    SetReg.STREAM: LINE,
 }
 """What the value of a SET must be a multiple of; a register that is not here does not exist."""
 
@@ -49,9 +46,7 @@ class Registers:
     Attributes:
         values: every register of SET but STREAM, 0..2^32-1.
         tile: E.
-        ucode_len: words of the program.
-        stream_len: bytes of the stream.
-        kv_in_memory: whether the K/V cache lies in memory.
+        start: what the host has written, for all that no instruction changes.
         stream_offset: where the next share is taken.
         argmax: the running argmax, None if no value was seen.
 
@@ -59,9 +54,7 @@ class Registers:
 
     values: dict[SetReg, int]
     tile: int
-    ucode_len: int
-    stream_len: int
-    kv_in_memory: bool
+    start: StartState
     stream_offset: int = 0
     argmax: Argmax | None = None
 
@@ -71,7 +64,7 @@ class Registers:
         values = {register: int(getattr(start, name)) for register, name in _START.items()}
         values |= dict(zip(_BASES, start.bases, strict=True))
         values[SetReg.OUTCNT] = 0
-        return cls(values, config.tile, start.ucode_len, start.stream_len, start.kv_in_memory)
+        return cls(values, config.tile, start)
 
     def __getitem__(self, register: SetReg) -> int:
         return self.values[register]

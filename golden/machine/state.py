@@ -1,26 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configuration, start state, errors and results of the instruction-level model."""
+"""Configuration, errors and results of the instruction-level model."""
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from npu.isa import Engine, ErrorCode
+from npu.isa import WORD, Engine, ErrorCode, ErrorReport
 
 if TYPE_CHECKING:
     from golden.machine.decode import Operation
 
-WORD = 16
-"""Bytes of an SRAM, memory or instruction word."""
 ARRAY_DIMS = (4, 8, 16, 32)
 BASE_REGISTERS = 8
 ADDRESS_LIMIT = 1 << 32
-NO_TOKEN = 0xFFFF_FFFF
-"""The value of EOS that equals no token."""
 CACHE_GRANULE = 256
 """The cache begins at, and its strides are, multiples of this many bytes."""
 
@@ -59,86 +55,6 @@ class ChipConfig:
     def tile(self) -> int:
         """E, the edge of a weight tile."""
         return max(16, self.array_dim)
-
-
-@dataclass(frozen=True, slots=True)
-class StartState:
-    """What the host has written before a start.
-
-    Attributes:
-        ucode_base: memory address of the program, a multiple of 16.
-        ucode_len: instruction words.
-        stream_base: memory address of the parameter stream, a multiple of 64.
-        stream_len: bytes of the stream, a multiple of 64.
-        bases: BASE0..BASE7.
-        pos: POS.
-        token: TOKEN.
-        window: WINDOW.
-        loop_left: LOOPLEFT.
-        eos: EOS.
-        kv_base, kv_layer, kv_head, kv_voff: place and strides of the K/V cache in bytes, multiples
-            of 256.
-        kv_cap: KVCAP, the positions that the cache holds.
-        kv_in_memory: whether the cache lies in memory; else in SRAM.
-
-    """
-
-    ucode_base: int
-    ucode_len: int
-    stream_base: int = 0
-    stream_len: int = 0
-    bases: tuple[int, ...] = (0,) * BASE_REGISTERS
-    pos: int = 0
-    _: KW_ONLY
-    token: int = 0
-    window: int = 0
-    loop_left: int = 0
-    eos: int = NO_TOKEN
-    kv_base: int = 0
-    kv_layer: int = 0
-    kv_head: int = 0
-    kv_voff: int = 0
-    kv_cap: int = 0
-    kv_in_memory: bool = True
-
-    def __post_init__(self) -> None:
-        """Refuse what the host registers cannot hold."""
-        multiples = {"ucode_base": WORD, "stream_base": 64, "stream_len": 64}
-        multiples |= dict.fromkeys(("kv_base", "kv_layer", "kv_head", "kv_voff"), CACHE_GRANULE)
-        for name, multiple in multiples.items():
-            value = getattr(self, name)
-            if value % multiple or not 0 <= value < ADDRESS_LIMIT:
-                raise ValueError(
-                    f"StartState.{name}: given {value:#x}, allowed multiples of {multiple} < 2^32"
-                )
-        names = ("ucode_len", "pos", "token", "window", "loop_left", "eos", "kv_cap")
-        numbers = {name: getattr(self, name) for name in names}
-        numbers |= {f"bases[{index}]": value for index, value in enumerate(self.bases)}
-        for name, value in numbers.items():
-            if not 0 <= value < ADDRESS_LIMIT:
-                raise ValueError(f"StartState.{name}: given {value:#x}, allowed 0 to 2^32-1")
-        if len(self.bases) != BASE_REGISTERS:
-            raise ValueError(
-                f"StartState.bases: given {len(self.bases)} values, allowed {BASE_REGISTERS}"
-            )
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorReport:
-    """The sticky first error.
-
-    Attributes:
-        code: what happened.
-        engine: who reports it; refused instructions report Engine.SEQ.
-        instr: index of the instruction word in the program, prefix words counted.
-        address: start byte address of an SRAM operand, memory byte address, or SET value; else 0.
-
-    """
-
-    code: ErrorCode
-    engine: Engine
-    instr: int
-    address: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from npu.asm.errors import OperandError
 from npu.asm.opcodes import PREFIX_OPERANDS, SYNTAX
-from npu.asm.syntax import Fields, Operand, Symbols, Syntax
+from npu.asm.syntax import Fields, Symbols, Syntax, TextOperand
 from npu.isa.fields import WORD_FIELDS
-from npu.isa.generated import OPCODES, Flag, Opcode, SetReg
+from npu.isa.generated import OPCODES, Flag, GemmOut, Opcode, SetReg
 from npu.isa.instruction import Instruction
 
 _GEMM_IMM = OPCODES[Opcode.GEMM].imm
@@ -118,7 +118,7 @@ def _operand(
         raise TokenError(column, f"{key}: {error}") from None
 
 
-def operands_of(opcode: Opcode) -> dict[str, Operand]:
+def operands_of(opcode: Opcode) -> dict[str, TextOperand]:
     """Return all key=value operands of an opcode, those of its prefix included."""
     prefix = {name: PREFIX_OPERANDS[name] for name in OPCODES[opcode].prefix}
     return SYNTAX[opcode].operands | prefix
@@ -133,7 +133,7 @@ def _gemm_mode(given: dict[str, Token], fields: Fields) -> None:
     else:
         flags |= 1 << Flag.MODE
         if "out" not in given and "q" not in given:
-            fields["imm"] = fields.get("imm", 0) | _GEMM_IMM["out"].put(2)
+            fields["imm"] = fields.get("imm", 0) | _GEMM_IMM["out"].put(GemmOut.INT32)
     fields["flags"] = flags
 
 
@@ -176,7 +176,7 @@ def _applies(syntax: Syntax, name: str, fields: Fields) -> bool:
     return predicate is None or predicate(fields)
 
 
-def _texts(operands: dict[str, Operand], syntax: Syntax, fields: Fields) -> Iterator[str]:
+def _texts(operands: dict[str, TextOperand], syntax: Syntax, fields: Fields) -> Iterator[str]:
     for name, operand in operands.items():
         if _applies(syntax, name, fields):
             text = operand.text(fields)

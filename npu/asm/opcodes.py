@@ -3,22 +3,22 @@
 
 from npu.asm.syntax import (
     Bytes,
-    Choice,
+    ChoiceOperand,
     Dim,
     Fields,
-    Heads,
+    HeadsOperand,
     Number,
-    Operand,
     Predicate,
     Requantisation,
     Switch,
     Syntax,
+    TextOperand,
     Wide,
 )
 from npu.isa.fields import BitField
-from npu.isa.generated import OPCODES, PREFIX_FIELDS, Engine, Flag, Opcode, VecOp
+from npu.isa.generated import OPCODES, PREFIX_FIELDS, VEC_OPS, Engine, Flag, GemmQ, Opcode, VecOp
 
-PREFIX_OPERANDS: dict[str, Operand] = {
+PREFIX_OPERANDS: dict[str, TextOperand] = {
     name: Number(f"pfx.{field}", BitField("sh", 0, 6))
     if name == "sh"
     else Number(f"pfx.{field}")
@@ -27,7 +27,6 @@ PREFIX_OPERANDS: dict[str, Operand] = {
     for name, field in PREFIX_FIELDS.items()
 }
 BARRIER_ENGINES = ("ld", "st", "gemm", "smx", "nrm", "vec")
-INT_TYPES = ("i8", "i16")
 
 
 def _flag(flag: Flag) -> Switch:
@@ -48,7 +47,7 @@ def _classic(fields: Fields) -> bool:
 
 def _row_sums(fields: Fields) -> bool:
     q = OPCODES[Opcode.GEMM].imm["q"]
-    return _mode_set(fields) and _requant(fields) and q.get(fields.get("imm", 0)) == 3
+    return _mode_set(fields) and _requant(fields) and q.get(fields.get("imm", 0)) == GemmQ.ROW
 
 
 def _gemm() -> Syntax:
@@ -64,19 +63,19 @@ def _gemm() -> Syntax:
         "sums": _row_sums,
         "mul": lambda fields: not _row_sums(fields),
     }
-    operands: dict[str, Operand] = {
+    operands: dict[str, TextOperand] = {
         "dst": Bytes("dst", always=True),
         "src0": Bytes("src0", needed=True),
         "src1": Bytes("src1"),
         "M": Dim("m", dynamic=True),
         "N": Dim("n", dynamic=True),
         "K": Dim("k", dynamic=True),
-        "A": Choice("imm", mode["a_type"], ("i8", "u8", "i16", "u16")),
-        "B": Choice("imm", mode["b_form"], ("row", "tile", "stream")),
-        "fmt": Choice("imm", mode["fmt"], ("int8", "int4", "int4g", "int4s", "int2")),
-        "q": Requantisation(mode["q"], Flag.REQUANT, ("imm", "tensor", "ch", "row")),
-        "out": Choice("imm", mode["out"], ("i8", "i16", "i32", "none"), needed=True),
-        "op": Choice("imm", mode["op"], ("none", "add", "mul")),
+        "A": ChoiceOperand("imm", mode["a_type"]),
+        "B": ChoiceOperand("imm", mode["b_form"]),
+        "fmt": ChoiceOperand("imm", mode["fmt"]),
+        "q": Requantisation(mode["q"], Flag.REQUANT),
+        "out": ChoiceOperand("imm", mode["out"], needed=True),
+        "op": ChoiceOperand("imm", mode["op"]),
         "scale": Number("imm", classic["scale"]),
         "shift": Number("imm", classic["shift"]),
     }
@@ -97,13 +96,15 @@ def _gemm() -> Syntax:
 def _vec() -> Syntax:
     imm = OPCODES[Opcode.VEC].imm
 
-    def op_is(*ops: VecOp) -> Predicate:
+    def op_in(ops: set[VecOp]) -> Predicate:
         return lambda fields: imm["op"].get(fields.get("imm", 0)) in ops
 
-    clamp = op_is(VecOp.CLAMP)
+    low = {op for op, uses in VEC_OPS.items() if uses.src1 == "bound"}
+    high = {op for op, uses in VEC_OPS.items() if uses.k == "bound"}
+    scale = {op for op, uses in VEC_OPS.items() if uses.k == "scale"}
     return Syntax(
         {
-            "op": Choice("imm", imm["op"], tuple(op.name.lower() for op in VecOp), needed=True),
+            "op": ChoiceOperand("imm", imm["op"], needed=True),
             "dst": Bytes("dst", needed=True),
             "src0": Bytes("src0", needed=True),
             "src1": Bytes("src1"),
@@ -112,16 +113,16 @@ def _vec() -> Syntax:
             "N": Dim("n"),
             "scale": Number("k", signed=True),
             "hi": Number("k", signed=True),
-            "A": Choice("imm", imm["a16"], INT_TYPES),
-            "out": Choice("imm", imm["c16"], INT_TYPES),
+            "A": ChoiceOperand("imm", imm["a16"]),
+            "out": ChoiceOperand("imm", imm["c16"]),
             "sh": Number("imm", imm["sh"]),
         },
         {"stream": Switch("imm", imm["stream"].mask)},
         {
-            "lo": clamp,
-            "hi": clamp,
-            "scale": op_is(VecOp.SCALE_SHIFT),
-            "src1": lambda fields: not clamp(fields),
+            "lo": op_in(low),
+            "hi": op_in(high),
+            "scale": op_in(scale),
+            "src1": op_in(set(VecOp) - low),
         },
     )
 
@@ -152,8 +153,8 @@ def _softmax() -> Syntax:
             "M": Dim("m", dynamic=True),
             "N": Dim("n", dynamic=True),
             "K": Number("k"),
-            "A": Choice("imm", imm["score8"], ("i16", "i8")),
-            "out": Choice("imm", imm["out"], ("prob", "u8", "u16"), needed=True),
+            "A": ChoiceOperand("imm", imm["score8"]),
+            "out": ChoiceOperand("imm", imm["out"], needed=True),
         },
         {"causal": _flag(Flag.CAUSAL_MASK)},
         {},
@@ -169,7 +170,7 @@ def _norm() -> Syntax:
             "src1": Bytes("src1"),
             "M": Dim("m", dynamic=True),
             "N": Dim("n"),
-            "out": Choice("imm", imm["out16"], INT_TYPES),
+            "out": ChoiceOperand("imm", imm["out16"]),
         },
         {"stream": Switch("imm", imm["stream"].mask)},
         {},
@@ -192,7 +193,7 @@ def _table() -> Syntax:
 
 def _kv(append: bool) -> Syntax:
     imm = OPCODES[Opcode.KV_READ].imm
-    operands: dict[str, Operand] = {"dst": Bytes("dst", needed=not append)}
+    operands: dict[str, TextOperand] = {"dst": Bytes("dst", needed=not append)}
     switches = {"v": _flag(Flag.V)}
     if append:
         operands |= {"src0": Bytes("src0", needed=True), "hp": Bytes("src1")}
@@ -201,7 +202,7 @@ def _kv(append: bool) -> Syntax:
         "layer": Number("m", needed=True),
         "N": Dim("n"),
         "K": Dim("k", dynamic=not append),
-        "heads": Heads(imm["first_head"], imm["heads_minus_1"]),
+        "heads": HeadsOperand(imm["first_head"], imm["heads_minus_1"]),
     }
     return Syntax(operands, switches, {})
 
@@ -235,7 +236,7 @@ def _embed() -> Syntax:
             "M": Dim("m"),
             "N": Dim("n"),
             "b": Number("imm", imm["base"], needed=True),
-            "idx": Choice("imm", imm["index"], ("token", "list", "pos"), needed=True),
+            "idx": ChoiceOperand("imm", imm["index"], needed=True),
             "pitch": Bytes("k"),
         },
         {},

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from npu.asm.errors import OperandError
 from npu.asm.expressions import evaluate
 from npu.isa.fields import BitField
-from npu.isa.operands import DYNAMIC, WORD, extent, is_dynamic
+from npu.isa.generated import DYNAMIC, WORD
+from npu.isa.operands import extent, is_dynamic
 
 # Raw field values of the word being built; prefix fields have the key "pfx." + field.
 Fields = dict[str, int]
@@ -22,7 +23,7 @@ Symbols = Mapping[str, int]
 _DYNAMIC = re.compile(r"len(-1)?<=(.+)")
 
 
-class Operand(ABC):
+class TextOperand(ABC):
     """A key=value operand."""
 
     needed = False
@@ -44,7 +45,7 @@ def _put(fields: Fields, name: str, bits: BitField | None, value: int) -> None:
 
 
 @dataclass(frozen=True)
-class Bytes(Operand):
+class Bytes(TextOperand):
     """A byte address or pitch that the field holds in words."""
 
     field: str
@@ -65,7 +66,7 @@ class Bytes(Operand):
 
 
 @dataclass(frozen=True)
-class Number(Operand):
+class Number(TextOperand):
     """A number in a field or in some bits of it."""
 
     field: str
@@ -92,7 +93,7 @@ class Number(Operand):
 
 
 @dataclass(frozen=True)
-class Wide(Operand):
+class Wide(TextOperand):
     """A 32-bit number in src0 (low half) and src1."""
 
     needed: bool = False
@@ -111,7 +112,7 @@ class Wide(Operand):
 
 
 @dataclass(frozen=True)
-class Dim(Operand):
+class Dim(TextOperand):
     """A dimension; `len<=cap` and `len-1<=cap` where it may be dynamic."""
 
     field: str
@@ -143,48 +144,47 @@ class Dim(Operand):
 
 
 @dataclass(frozen=True)
-class Choice(Operand):
-    """A named value of some bits; the value 0 is the default unless `needed`."""
+class ChoiceOperand(TextOperand):
+    """A value of some bits by its name; the value 0 is the default unless `needed`."""
 
     field: str
     bits: BitField
-    names: tuple[str, ...]
     needed: bool = False
 
     def parse(self, text: str, fields: Fields, symbols: Symbols) -> None:
         """Put the value of `text` into `fields`."""
-        if text not in self.names:
-            raise OperandError(f"{text}: allowed are {', '.join(self.names)}")
-        _put(fields, self.field, self.bits, self.names.index(text))
+        numbers = self.bits.numbers
+        if text not in numbers:
+            raise OperandError(f"{text}: allowed are {', '.join(numbers)}")
+        _put(fields, self.field, self.bits, numbers[text])
 
     def text(self, fields: Fields) -> str | None:
         """Return the value in text, or None."""
         value = self.bits.get(fields.get(self.field, 0))
-        return self.names[value] if value or self.needed else None
+        return self.bits.asm(value) if value or self.needed else None
 
 
 @dataclass(frozen=True)
-class Requantisation(Operand):
+class Requantisation(TextOperand):
     """q= of GEMM: sets REQUANT as well."""
 
     bits: BitField
     flag: int
-    names: tuple[str, ...]
 
     def parse(self, text: str, fields: Fields, symbols: Symbols) -> None:
         """Put the value of `text` into `fields`."""
-        Choice("imm", self.bits, self.names).parse(text, fields, symbols)
+        ChoiceOperand("imm", self.bits).parse(text, fields, symbols)
         fields["flags"] = fields.get("flags", 0) | 1 << self.flag
 
     def text(self, fields: Fields) -> str | None:
         """Return the value in text, or None."""
         if not fields.get("flags", 0) >> self.flag & 1:
             return None
-        return self.names[self.bits.get(fields.get("imm", 0))]
+        return self.bits.asm(self.bits.get(fields.get("imm", 0)))
 
 
 @dataclass(frozen=True)
-class Heads(Operand):
+class HeadsOperand(TextOperand):
     """first..last in imm."""
 
     first: BitField
@@ -234,6 +234,6 @@ class Syntax:
     two names of one field when printing.
     """
 
-    operands: dict[str, Operand]
+    operands: dict[str, TextOperand]
     switches: dict[str, Switch]
     only: dict[str, Predicate]

@@ -5,16 +5,17 @@
 A program is emitted through `ProgramBuilder`, which checks every instruction and adds the barriers.
 """
 
-from npu.compiler.account import Piece, Traffic, overhead, pieces, traffic
-from npu.compiler.block import CompiledBlock, compile_block
-from npu.compiler.builder import ProgramBuilder
-from npu.compiler.cache import CacheLayout
+from npu.compiler.cache_layout import CacheLayout
+from npu.compiler.compiled_block import CompiledBlock, compile_block
 from npu.compiler.errors import CompileError
 from npu.compiler.model import CompiledModel, CompiledProgram, compile_model
+from npu.compiler.model_plan import ModelPlan, plan_model
 from npu.compiler.pack import Pack, PackError, pack, unpack
+from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.shape import Shape
 from npu.compiler.stream import Share, Stream
-from npu.compiler.tensors import MissingTensorError, TensorRef, collect
+from npu.compiler.stream_account import Piece, Traffic, overhead, pieces, traffic
+from npu.compiler.tensor_map import MissingTensorError, TensorRef, collect
 
 __all__ = [
     "CacheLayout",
@@ -23,6 +24,7 @@ __all__ = [
     "CompiledModel",
     "CompiledProgram",
     "MissingTensorError",
+    "ModelPlan",
     "Pack",
     "PackError",
     "Piece",
@@ -38,6 +40,7 @@ __all__ = [
     "overhead",
     "pack",
     "pieces",
+    "plan_model",
     "traffic",
     "unpack",
 ]

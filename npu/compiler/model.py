@@ -2,24 +2,31 @@
 """A whole model compiled: its image and tables, its cache, and programs of every kind for it."""
 
 from dataclasses import asdict, dataclass, field
-from typing import Literal
 
 from npu.asm.program import Program
-from npu.compiler.builder import ProgramBuilder
-from npu.compiler.cache import MEMORY_BYTES, CacheLayout, cache_layout
-from npu.compiler.decode import emit_decode
+from npu.compiler.cache_layout import CacheLayout
+from npu.compiler.decoder_layer import Parameters
+from npu.compiler.decoder_program import emit_prompt, emit_step
 from npu.compiler.errors import CompileError
-from npu.compiler.image import build_image, build_sections
-from npu.compiler.layout import find_layout, make_passes
+from npu.compiler.model_plan import ModelPlan, Place, plan_model
 from npu.compiler.pack import pack, unpack
-from npu.compiler.prefill import ENOUGH, choose_chunk, emit_prefill
-from npu.compiler.shape import Shape, check_limits, check_shape
+from npu.compiler.parameter_image import build_image, build_sections
+from npu.compiler.program_builder import ProgramBuilder
+from npu.compiler.shape import (
+    Numbers,
+    Shape,
+    check_model,
+    first_key,
+    from_json,
+    numbers_of,
+    to_json,
+)
 from npu.compiler.stream import Share
-from npu.compiler.tensors import TensorRef, at_position
-from npu.isa.operands import Limits, up
+from npu.compiler.tensor_map import TensorRef, at_position
+from npu.isa.operands import Limits
 from weights.model import QuantizedModel
 
-Place = Literal["auto", "sram", "memory"]
+__all__ = ["CompiledModel", "CompiledProgram", "Place", "compile_model", "plan_model"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,7 @@ class CompiledProgram:
 
     def tensors_at(self, pos: int) -> list[TensorRef]:
         """Return the tensors of a decode step at a position; columns of scores are positions."""
-        return at_position(self.tensors, pos, self.shape.first_key(pos, self.edge))
+        return at_position(self.tensors, pos, first_key(self.shape, pos, self.edge))
 
 
 @dataclass(frozen=True)
@@ -56,35 +63,48 @@ class CompiledModel:
     """All that the chip and its host need of a model.
 
     Attributes:
-        shape: the decoder.
-        limits: the chip that it is made for.
+        plan: what its programs are emitted from.
+        numbers: those of each layer that stand in instructions.
         stream, shares: the one parameter image of all programs.
         sections: tables in memory: "tokens" at BASE2, "positions" at BASE3, "rope" at BASE4; the
             latter two where the model has them.
-        cache: where K and V go.
         scales: real values of units, as in QuantizedModel.
 
     Programs read token ids (u32) from BASE0, write token ids (u32) to BASE1 and, with logits, int16
     logits to BASE5. The host sets the registers of `registers`, TOKEN, POS, LOOPLEFT and EOS.
     """
 
-    shape: Shape
-    limits: Limits
+    plan: ModelPlan
+    numbers: tuple[Numbers, ...] = field(repr=False)
     stream: bytes = field(repr=False)
     shares: tuple[Share, ...] = field(repr=False)
     sections: dict[str, bytes] = field(repr=False)
-    cache: CacheLayout
     scales: dict[str, float] = field(repr=False)
+
+    @property
+    def shape(self) -> Shape:
+        """The decoder."""
+        return self.plan.shape
+
+    @property
+    def limits(self) -> Limits:
+        """The chip that it is made for."""
+        return self.plan.limits
+
+    @property
+    def cache(self) -> CacheLayout:
+        """Where K and V go."""
+        return self.plan.cache
 
     @property
     def room(self) -> int:
         """Bytes of SRAM for programs."""
-        return self.limits.sram_bytes if self.cache.in_memory else self.cache.base
+        return self.plan.room
 
     def registers(self, kv_base: int = 0) -> dict[str, int]:
         """Return the start values that follow from the model.
 
-        The names are those of golden.machine.StartState: window, kv_in_memory (0 or 1), kv_base,
+        The names are those of npu.regs.StartState: window, kv_in_memory (0 or 1), kv_base,
         kv_layer, kv_head, kv_voff, kv_cap. `kv_base` is the address of a cache in memory, a
         multiple of 256; it is not used for a cache in SRAM.
         """
@@ -106,7 +126,7 @@ class CompiledModel:
         with `logits` also the int16 logits, 2 * vocab bytes, to BASE5.
         """
         builder = self._builder()
-        used = emit_decode(builder, self.shape, self._by_name(), self.room, logits=logits)
+        used = self._emit_step(builder, logits=logits)
         builder.loop(0)
         return self._finish(builder, used, 0)
 
@@ -122,8 +142,8 @@ class CompiledModel:
         Raises CompileError for rows that the context or the SRAM have no room for.
         """
         builder = self._builder()
-        used = self._prefill(builder, rows, start, logits, chunk)
-        builder.emit("END")
+        used = self._emit_prompt(builder, rows, start, chunk, logits=logits)
+        builder.end()
         return self._finish(builder, used, rows)
 
     def generate(self, rows: int, start: int = 0, *, chunk: int | None = None) -> CompiledProgram:
@@ -132,18 +152,18 @@ class CompiledModel:
         Arguments and errors as of `prefill`.
         """
         builder = self._builder()
-        used = self._prefill(builder, rows, start, False, chunk)
+        used = self._emit_prompt(builder, rows, start, chunk, logits=False)
         builder.set("POS", start + rows - 1)
         target = builder.loop(None)
         builder.comment("decode")
-        step = emit_decode(builder, self.shape, self._by_name(), self.room, logits=False)
+        step = self._emit_step(builder, logits=False)
         builder.loop(target)
         return self._finish(builder, max(used, step), rows)
 
     def packed(self) -> bytes:
         """Return image, tables and all that `CompiledModel.load` needs as one packed file."""
         info = {
-            "shape": self.shape.to_json(),
+            "shape": to_json(self.shape, self.numbers),
             "limits": asdict(self.limits),
             "cache": asdict(self.cache),
             "scales": self.scales,
@@ -157,43 +177,36 @@ class CompiledModel:
         """Return the model of a packed file. Raises PackError, or CompileError for another file."""
         file = unpack(data, filename=filename)
         try:
-            shape = Shape.from_json(file.info["shape"])
+            shape, numbers = from_json(file.info["shape"])
             limits = Limits(**file.info["limits"])
-            cache = CacheLayout(**file.info["cache"])
+            plan = ModelPlan.with_cache(CacheLayout(**file.info["cache"]), shape, limits)
             scales = dict(file.info["scales"])
         except (KeyError, TypeError) as error:
             raise CompileError(f"{filename}: JSON: no compiled model: {error}") from None
-        return cls(shape, limits, file.stream, file.shares, file.sections, cache, scales)
+        except CompileError as error:
+            raise CompileError(f"{filename}: {error}") from None
+        return cls(plan, numbers, file.stream, file.shares, file.sections, scales)
 
     def _builder(self) -> ProgramBuilder:
         return ProgramBuilder(self.limits)
 
-    def _by_name(self) -> dict[str, Share]:
-        return {share.name: share for share in self.shares}
+    @property
+    def _parameters(self) -> Parameters:
+        return Parameters.of(self.numbers, self.shares)
 
-    def _prefill(
-        self, builder: ProgramBuilder, rows: int, start: int, logits: bool, chunk: int | None
+    def _emit_step(self, builder: ProgramBuilder, *, logits: bool) -> int:
+        """Emit a decode step; return the bytes of SRAM that it uses."""
+        plan = self.plan.step_with_logits if logits else self.plan.step
+        emit_step(builder, self.shape, self._parameters, plan)
+        return plan.layout.sram_bytes
+
+    def _emit_prompt(
+        self, builder: ProgramBuilder, rows: int, start: int, chunk: int | None, *, logits: bool
     ) -> int:
-        for name, value, least in (("rows", rows, 1), ("start", start, 0), ("chunk", chunk, 1)):
-            if value is None and name == "chunk":
-                continue
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise CompileError(f"{name}: given {value!r}, allowed whole numbers from {least}")
-        if start + rows > self.shape.context:
-            raise CompileError(
-                f"context full: {rows} rows from position {start} end at {start + rows}, the "
-                f"context has {self.shape.context} positions"
-            )
-        return emit_prefill(
-            builder,
-            self.shape,
-            self._by_name(),
-            self.room,
-            rows,
-            start,
-            most=chunk,
-            logits=logits,
-        )
+        """Emit a prompt; return the bytes of SRAM that it uses."""
+        chunks = self.plan.prompt(rows, start, chunk=chunk, logits=logits)
+        emit_prompt(builder, self.shape, self._parameters, chunks)
+        return max(plan.layout.sram_bytes for plan in chunks)
 
     def _finish(self, builder: ProgramBuilder, used: int, rows: int) -> CompiledProgram:
         program, text = builder.program()
@@ -226,72 +239,10 @@ def compile_model(
 
     """
     chip = limits or Limits()
-    shape = Shape.of(model)
-    layout = plan_model(shape, chip, cache)
+    check_model(model)
+    plan = plan_model(model.shape, chip, cache)
     image = build_image(model, chip.edge)
     sections = build_sections(model)
     return CompiledModel(
-        shape, chip, image.stream, image.shares, sections, layout, dict(model.scales)
+        plan, numbers_of(model), image.stream, image.shares, sections, dict(model.scales)
     )
-
-
-def plan_model(shape: Shape, limits: Limits, place: Place) -> CacheLayout:
-    """Return where the cache goes. Raises CompileError if anything does not fit the chip."""
-    check_limits(limits)
-    check_shape(shape, limits)
-    if place not in ("auto", "sram", "memory"):
-        raise CompileError(f"cache: given {place!r}, allowed 'auto', 'sram', 'memory'")
-    _check_image(shape, limits.edge)
-    return _place_cache(shape, limits, place)
-
-
-def image_bytes(shape: Shape, edge: int) -> int:
-    """Return the bytes of stream and tables."""
-
-    def linear(inner: int, columns: int) -> int:
-        return up(columns, edge) * (8 + up(inner, edge))
-
-    norm = 64 + 4 * up(shape.hidden)
-    layer = 2 * norm + 256 + linear(shape.hidden, shape.qkv_pitch)
-    layer += linear(shape.ctx_pitch, shape.hidden) + linear(shape.ffn, shape.hidden)
-    layer += (2 if shape.gated else 1) * linear(shape.hidden, shape.ffn)
-    size = shape.layers * layer + norm + linear(shape.hidden, shape.vocab)
-    size += shape.vocab * shape.residual_pitch
-    size += shape.context * shape.residual_pitch * shape.positions
-    return size + shape.context * up(2 * shape.head_dim) * shape.rope
-
-
-def _check_image(shape: Shape, edge: int) -> None:
-    """Raise CompileError if stream and tables exceed the address space."""
-    size = image_bytes(shape, edge)
-    if size > MEMORY_BYTES:
-        raise CompileError(
-            f"the image of {shape.layers} layers, hidden {shape.hidden}, ffn {shape.ffn}, "
-            f"vocabulary {shape.vocab} needs {size} bytes of memory, there are {MEMORY_BYTES}"
-        )
-
-
-def _place_cache(shape: Shape, limits: Limits, place: Place) -> CacheLayout:
-    """Return where the cache goes, with room left for the programs. Raises CompileError."""
-    if place != "memory":
-        try:
-            layout = cache_layout(shape, limits.edge, limits.sram_bytes)
-            _check_room(shape, limits, layout.base, ENOUGH if place == "auto" else 1)
-        except CompileError:
-            if place == "sram":
-                raise
-        else:
-            return layout
-    _check_room(shape, limits, limits.sram_bytes, 1)
-    return cache_layout(shape, limits.edge, None)
-
-
-def _check_room(shape: Shape, limits: Limits, room: int, rows: int) -> None:
-    """Raise CompileError unless decode and prefill fit, the latter with chunks of `rows`."""
-    steps = make_passes(shape, 1, shape.keys(limits.edge), logits=True)
-    find_layout(shape, steps, limits, room, "a decode step")
-    rows = min(rows, shape.context, limits.acc_rows)
-    last = shape.context - rows
-    work, _ = choose_chunk(shape, limits, room, last, rows, None, True)
-    if work.rows < rows:
-        raise CompileError(f"a chunk of {rows} rows: only {work.rows} fit into {room} bytes")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs depend on: the dimensions of a decoder, and its numbers that are not streamed."""
+"""What programs depend on: a decoder's shape as the chip has it, and numbers in instructions."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -7,6 +7,24 @@ from typing import Any
 from npu.compiler.errors import CompileError
 from npu.isa.operands import ARRAY_DIMS, DYNAMIC, WORD, Limits, up
 from weights.model import QuantizedModel
+from weights.shape import NormKind, Shape
+
+__all__ = [
+    "Numbers",
+    "Shape",
+    "check_limits",
+    "check_model",
+    "check_shape",
+    "ctx_pitch",
+    "first_key",
+    "from_json",
+    "lane",
+    "most_keys",
+    "numbers_of",
+    "qkv_pitch",
+    "residual_pitch",
+    "to_json",
+]
 
 LONGEST = 16 * 2048
 """The largest cap of a dynamic dimension, in positions."""
@@ -28,109 +46,73 @@ class Numbers:
     product_shift: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """A decoder without its weights; dimensions as in weights.model.QuantizedModel.
-
-    Attributes:
-        rms: RMSNORM instead of LAYERNORM.
-        positions: learned position rows are added to the token rows.
-        rope: q and k are rotated.
-        gated: the feed-forward part has a gate.
-        numbers: of each layer.
-
-    """
-
-    family: str
-    rms: bool
-    hidden: int
-    layers: int
-    heads: int
-    kv_heads: int
-    head_dim: int
-    ffn: int
-    vocab: int
-    context: int
-    window: int
-    positions: bool
-    rope: bool
-    gated: bool
-    numbers: tuple[Numbers, ...]
-
-    @classmethod
-    def of(cls, model: QuantizedModel) -> "Shape":
-        """Return the shape of a model. Raises CompileError if it is none."""
-        if not isinstance(model, QuantizedModel):
-            raise CompileError(
-                f"model: given {type(model).__name__}, allowed a QuantizedModel of weights.quantize"
-            )
-        return cls(
-            model.family,
-            model.norm == "rmsnorm",
-            model.hidden,
-            model.layers,
-            model.heads,
-            model.kv_heads,
-            model.head_dim,
-            model.ffn,
-            model.vocab,
-            model.context,
-            model.window,
-            model.wpe is not None,
-            model.rope is not None,
-            any(block.gate is not None for block in model.blocks),
-            tuple(
-                Numbers(b.score_mult, b.score_shift, b.product_mult, b.product_shift)
-                for b in model.blocks
-            ),
+def check_model(model: object) -> None:
+    """Raise CompileError for what is no model."""
+    if not isinstance(model, QuantizedModel):
+        raise CompileError(
+            f"model: given {type(model).__name__}, allowed a QuantizedModel of weights.quantize"
         )
 
-    @classmethod
-    def from_json(cls, fields: dict[str, Any]) -> "Shape":
-        """Return what `to_json` was made from. Raises CompileError for anything else."""
-        try:
-            numbers = tuple(Numbers(**record) for record in fields["numbers"])
-            return cls(**fields | {"numbers": numbers})
-        except (KeyError, TypeError) as error:
-            raise CompileError(f"shape: given {fields!r}: {error}") from None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the fields as JSON knows them."""
-        return asdict(self)
+def numbers_of(model: QuantizedModel) -> tuple[Numbers, ...]:
+    """Return the numbers of each layer."""
+    return tuple(
+        Numbers(b.score_mult, b.score_shift, b.product_mult, b.product_shift) for b in model.blocks
+    )
 
-    @property
-    def group(self) -> int:
-        """Query heads per K/V head."""
-        return self.heads // self.kv_heads
 
-    @property
-    def lane(self) -> int:
-        """Bytes of a head in a row of q, k, v or context."""
-        return up(self.head_dim)
+def to_json(shape: Shape, numbers: tuple[Numbers, ...]) -> dict[str, Any]:
+    """Return shape and numbers as the JSON of a packed file has them."""
+    fields = asdict(shape)
+    fields["rms"] = fields.pop("norm") == "rmsnorm"
+    records = [asdict(record) for record in numbers]
+    return fields | {"positions": shape.positions, "numbers": records}
 
-    @property
-    def qkv_pitch(self) -> int:
-        """Bytes of a row of q, k and v."""
-        return (self.heads + 2 * self.kv_heads) * self.lane
 
-    @property
-    def ctx_pitch(self) -> int:
-        """Bytes of a row of context."""
-        return self.heads * self.lane
+def from_json(fields: dict[str, Any]) -> tuple[Shape, tuple[Numbers, ...]]:
+    """Return what `to_json` was made from. Raises CompileError for anything else."""
+    try:
+        rest = dict(fields)
+        numbers = tuple(Numbers(**record) for record in rest.pop("numbers"))
+        norm: NormKind = "rmsnorm" if rest.pop("rms") else "layernorm"
+        positions = rest.pop("positions")
+        shape = Shape(norm=norm, **rest)
+    except (KeyError, TypeError) as error:
+        raise CompileError(f"shape: given {fields!r}: {error}") from None
+    if positions != shape.positions:
+        raise CompileError(f"shape: given {fields!r}: either positions or rope")
+    return shape, numbers
 
-    @property
-    def residual_pitch(self) -> int:
-        """Bytes of a row of the residual stream."""
-        return up(2 * self.hidden)
 
-    def keys(self, edge: int) -> int:
-        """Return the most keys that a position can look at, counted from a tile boundary."""
-        most = up(self.context, edge)
-        return min(most, up(self.window + edge - 1, edge)) if self.window else most
+def lane(shape: Shape) -> int:
+    """Return the bytes of a head in a row of q, k, v or context."""
+    return up(shape.head_dim)
 
-    def first_key(self, pos: int, edge: int) -> int:
-        """Return WSTART for a pass whose row 0 is at `pos`."""
-        return max(0, pos + 1 - self.window) // edge * edge if self.window else 0
+
+def qkv_pitch(shape: Shape) -> int:
+    """Return the bytes of a row of q, k and v."""
+    return (shape.heads + 2 * shape.kv_heads) * lane(shape)
+
+
+def ctx_pitch(shape: Shape) -> int:
+    """Return the bytes of a row of context."""
+    return shape.heads * lane(shape)
+
+
+def residual_pitch(shape: Shape) -> int:
+    """Return the bytes of a row of the residual stream."""
+    return up(2 * shape.hidden)
+
+
+def most_keys(shape: Shape, edge: int) -> int:
+    """Return the most keys that a position can look at, counted from a tile boundary."""
+    most = up(shape.context, edge)
+    return min(most, up(shape.window + edge - 1, edge)) if shape.window else most
+
+
+def first_key(shape: Shape, pos: int, edge: int) -> int:
+    """Return WSTART for a pass whose row 0 is at `pos`."""
+    return max(0, pos + 1 - shape.window) // edge * edge if shape.window else 0
 
 
 def check_limits(limits: Limits) -> None:
@@ -152,7 +134,7 @@ def check_shape(shape: Shape, limits: Limits) -> None:
             f"hidden {shape.hidden}: the norm takes at most {limits.norm_max} channels"
         )
     columns = {
-        "(heads + 2 * kv_heads) * head_dim, padded,": shape.qkv_pitch,
+        "(heads + 2 * kv_heads) * head_dim, padded,": qkv_pitch(shape),
         "ffn": shape.ffn,
         "bytes of an embedding row": 2 * shape.hidden,
         "bytes of a RoPE row": 2 * shape.head_dim,
@@ -160,7 +142,7 @@ def check_shape(shape: Shape, limits: Limits) -> None:
     for name, value in columns.items():
         if value >= DYNAMIC:
             raise CompileError(f"{name} = {value}: an instruction takes at most {DYNAMIC - 1}")
-    if shape.keys(limits.edge) > LONGEST:
+    if most_keys(shape, limits.edge) > LONGEST:
         raise CompileError(
             f"context {shape.context}, window {shape.window}: attention over at most {LONGEST} "
             "positions is possible"

@@ -15,15 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from npu.driver.launch import NO_TOKEN, Chip, Launch, Outcome
+from npu.driver.chip import Chip
+from npu.driver.errors import DeviceError
+from npu.regs import NO_TOKEN, StartState
 
 
 class PromptError(ValueError):
     """A prompt, or a number of tokens after it, that the model cannot take."""
-
-
-class GenerationError(RuntimeError):
-    """The chip ended a program with an error, or did not do what it reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +39,9 @@ class Plan:
         logits: address of the (vocab,) int16 logits that prompt and step write.
     """
 
-    greedy: Launch
-    prompt: Launch | None
-    step: Launch | None
+    greedy: StartState
+    prompt: StartState | None
+    step: StartState | None
     prompt_length: int
     context: int
     vocab: int
@@ -60,7 +58,7 @@ class Plan:
         launches = {
             name: None
             if content[name] is None
-            else Launch(**(content[name] | {"bases": tuple(content[name]["bases"])}))
+            else StartState(**(content[name] | {"bases": tuple(content[name]["bases"])}))
             for name in ("greedy", "prompt", "step")
         }
         return cls(**(content | launches))
@@ -96,26 +94,22 @@ class Generated:
     cycles: list[int]
 
 
-def _checked(outcome: Outcome) -> Outcome:
-    if outcome.error is not None:
-        raise GenerationError(outcome.error)
-    return outcome
-
-
 async def greedy(chip: Chip, plan: Plan, count: int, end: int | None = None) -> Generated:
     """Return up to `count` tokens, each the most likely one; one start, no host in between.
 
     Raises:
-        GenerationError: the chip reports an error.
+        ProgramFailed: the chip reports an error.
+        DeviceError: the chip did not do what it reported.
         PromptError: so many tokens do not fit the context.
     """
     plan.check_count(count)
     launch = replace(plan.greedy, loop_left=count - 1, eos=NO_TOKEN if end is None else end)
-    outcome = _checked(await chip.run(launch))
-    if not 1 <= outcome.tokens <= count:
-        raise GenerationError(f"the chip reports {outcome.tokens} tokens, asked for {count}")
-    data = chip.read_memory(plan.tokens, 4 * outcome.tokens)
-    return Generated([int(i) for i in np.frombuffer(data, "<u4")], [outcome.cycles])
+    finish = await chip.execute(launch)
+    tokens = finish.last.out_count
+    if not 1 <= tokens <= count:
+        raise DeviceError(f"OUTCNT: the chip reports {tokens} tokens, asked for 1 to {count}")
+    data = chip.bus.read_memory(plan.tokens, 4 * tokens)
+    return Generated([int(i) for i in np.frombuffer(data, "<u4")], [finish.counters.cycles])
 
 
 async def sampled(
@@ -137,7 +131,8 @@ async def sampled(
         on_token: told of each token and the logits that it was picked from.
 
     Raises:
-        GenerationError: the chip reports an error.
+        ProgramFailed: the chip reports an error.
+        DeviceError: the chip did not do what it reported.
         PromptError: so many tokens do not fit.
         ValueError: the plan is for greedy generation.
     """
@@ -148,12 +143,12 @@ async def sampled(
     cycles: list[int] = []
     launch = plan.prompt
     while True:
-        cycles.append(_checked(await chip.run(launch)).cycles)
-        data = chip.read_memory(plan.logits, 2 * plan.vocab)
+        cycles.append((await chip.execute(launch)).counters.cycles)
+        data = chip.bus.read_memory(plan.logits, 2 * plan.vocab)
         logits = np.frombuffer(data, "<i2")
         ids.append(pick(logits))
         if on_token is not None:
             on_token(ids[-1], logits)
         if len(ids) == count or ids[-1] == end:
             return Generated(ids, cycles)
-        launch = plan.step.at(plan.prompt_length + len(ids) - 1, ids[-1])
+        launch = replace(plan.step, pos=plan.prompt_length + len(ids) - 1, token=ids[-1])

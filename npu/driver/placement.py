@@ -10,8 +10,8 @@ import numpy as np
 
 from npu.compiler import CompiledModel, CompiledProgram, CompileError
 from npu.driver.generate import Plan, PromptError
-from npu.driver.launch import Launch
 from npu.isa.operands import up
+from npu.regs import StartState
 
 PAGE = 1 << 12
 """Everything begins on a page, so that regions can protect it apart from the rest."""
@@ -62,14 +62,14 @@ class Placement:
         self.pieces.append((address, data))
         return address
 
-    def launch(self, program: CompiledProgram) -> Launch:
+    def launch(self, program: CompiledProgram) -> StartState:
         """Place a program and return how it starts, at position 0 with token 0."""
         image = program.program.image()
         bases = [0] * 8
         bases[0], bases[1], bases[5] = self._ids, self._tokens, self._logits
         for name, address in self._tables.items():
             bases[TABLES[name]] = address
-        return Launch(
+        return StartState(
             ucode_base=self._place("a program", image),
             ucode_len=len(image) // 16,
             stream_base=self._stream,

@@ -4,9 +4,9 @@
 from pathlib import Path
 from string import Template
 
-from npu.isa.emit_python import set_register_numbers
+from npu.isa.emit_python import number_text, set_register_numbers
 from npu.isa.fields import WORD_FIELDS
-from npu.isa.source import ImmField, IsaSource, OpcodeSource
+from npu.isa.source import ImmField, IsaSource, OpcodeSource, Value, VecOperation
 
 TEMPLATE = Path(__file__).with_name("reference.md.tmpl")
 KINDS = {
@@ -31,8 +31,55 @@ def _bits(lsb: int, width: int) -> str:
     return str(lsb) if width == 1 else f"{lsb + width - 1}:{lsb}"
 
 
-def _imm_table(layout: tuple[ImmField, ...]) -> str:
-    rows = [[_bits(f.lsb, f.width), f.name, f.text] for f in layout]
+def _value(value: Value) -> str:
+    """Return number, name and, where the name does not say it, the meaning of a value."""
+    meaning = [] if value.text.lower() == value.name.lower() else [value.text]
+    notes = ", ".join(meaning + [value.refused] * bool(value.refused))
+    return f"{value.number} {value.name}" + (f" ({notes})" if notes else "")
+
+
+def _meaning(isa: IsaSource, field: ImmField) -> str:
+    """Return what a field of imm means, with the values that it names."""
+    if not field.mode:
+        return field.text
+    if field.mode == "VEC_OP":
+        return f"{field.text}, see [VEC](#vec)"
+    return f"{field.text}: {', '.join(_value(v) for v in isa.modes[field.mode].values)}"
+
+
+def _refused_values(isa: IsaSource, op: OpcodeSource) -> list[str]:
+    """Return a line with the numbers that the fields of imm do not take, if there are any."""
+    refused = [
+        f"{field.name} {', '.join(_spans_text(isa.refused(field)))}"
+        for field in op.imm
+        if isa.refused(field)
+    ]
+    return [f"- ILLEGAL_FIELD: {'; '.join(refused)}."] if refused else []
+
+
+def _spans_text(numbers: list[int]) -> list[str]:
+    """Return runs of numbers, as `3` or `1 to 7`."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return [f"{run[0]} to {run[-1]}" if len(run) > 1 else str(run[0]) for run in runs]
+
+
+def _vec_row(op: VecOperation) -> list[str]:
+    src1 = {"": "0", "operand": "B", "bound": "lower bound", "table": "table, or 0 with stream"}
+    k = {"": "0", "scale": "scale", "bound": "upper bound"}
+    types = ", ".join(op.types).lower()
+    if op.converts:
+        types += ", A and C may differ"
+    shift = "yes" if op.shift else "0"
+    return [str(op.number), op.name, op.text, src1[op.src1], k[op.k], shift, types]
+
+
+def _imm_table(isa: IsaSource, layout: tuple[ImmField, ...]) -> str:
+    rows = [[_bits(f.lsb, f.width), f.name, _meaning(isa, f)] for f in layout]
     used = sum(((1 << f.width) - 1) << f.lsb for f in layout)
     spare = [i for i in range(16) if not used >> i & 1]
     if spare:
@@ -69,14 +116,15 @@ def _opcode(isa: IsaSource, op: OpcodeSource) -> str:
             rows.append([label, bits, "must be zero", ""])
     parts += [_table(["field", "bits", "holds", "kind"], rows), ""]
     if op.imm_alt:
-        parts += ["With flag MODE set (the mode word):", "", _imm_table(op.imm), ""]
-        parts += ["With flag MODE clear:", "", _imm_table(op.imm_alt), ""]
+        parts += ["With flag MODE set (the mode word):", "", _imm_table(isa, op.imm), ""]
+        parts += ["With flag MODE clear:", "", _imm_table(isa, op.imm_alt), ""]
     elif op.imm:
-        parts += [_imm_table(op.imm), ""]
+        parts += [_imm_table(isa, op.imm), ""]
     if op.name != "PFX":
         parts += ["Prefix operands: " + (", ".join(op.prefix) if op.prefix else "none") + ".", ""]
     if op.illegal:
-        parts += ["Refused:", "", *[f"- {code}: {text}." for code, text in op.illegal], ""]
+        refused = [f"- {code}: {text}." for code, text in op.illegal]
+        parts += ["Refused:", "", *_refused_values(isa, op), *refused, ""]
     return "\n".join(parts)
 
 
@@ -105,13 +153,18 @@ def emit(isa: IsaSource) -> str:
         "errors": _table(
             ["code", "name", "meaning"], [[str(e.number), e.name, e.text] for e in isa.errors]
         ),
+        "constants": _table(
+            ["constant", "number", "meaning"],
+            [[c.name, number_text(c), c.text] for c in isa.constants],
+        ),
         "registers": _table(["number", "register", "multiple of", "ADD", ""], registers),
         "prefixes": _table(
             ["operand", "field of PFX", "meaning"],
             [[p.name, p.field, p.text] for p in isa.prefixes],
         ),
         "vec_ops": _table(
-            ["op", "name", "result"], [[str(v.number), v.name, v.text] for v in isa.vec_ops]
+            ["op", "name", "result", "src1", "K", "sh", "A and C"],
+            [_vec_row(v) for v in isa.vec_ops],
         ),
         "summary": _table(
             ["number", "opcode", "engine"],

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes npu/isa/generated.py."""
 
-from npu.isa.source import ImmField, IsaSource, Named
+from npu.isa.source import Constant, ImmField, IsaSource, ModeSource, Named
 
 HEADER = '''# SPDX-License-Identifier: Apache-2.0
 """Generated from npu/isa/isa.toml by `python -m npu.isa.generate`; do not edit."""
@@ -10,9 +10,14 @@ HEADER = '''# SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: E501
 from enum import IntEnum
 
-from npu.isa.fields import BitField, FieldInfo, OpcodeInfo, SetRegInfo
+from npu.isa.fields import BitField, FieldInfo, Mode, OpcodeInfo, SetRegInfo, VecOpInfo
 
 '''
+
+
+def camel(name: str) -> str:
+    """DMA_LOAD -> DmaLoad; digits keep their place."""
+    return "".join(part.capitalize() for part in name.split("_"))
 
 
 def _enum(name: str, doc: str, items: list[tuple[str, int]]) -> list[str]:
@@ -24,9 +29,53 @@ def _named(items: tuple[Named, ...]) -> list[tuple[str, int]]:
     return [(item.name, item.number) for item in items]
 
 
+def _mode(mode: ModeSource, doc: str) -> list[str]:
+    lines = ["", f"class {camel(mode.name)}(Mode):", f'    """{doc}"""', ""]
+    for value in mode.values:
+        refused = f', "{value.refused}"' if value.refused else ""
+        lines.append(f'    {value.name} = {value.number}, "{value.asm}"{refused}')
+    return [*lines, ""]
+
+
+def _modes(isa: IsaSource) -> list[str]:
+    """Return an enum of each mode, which says where it stands."""
+    lines = []
+    for mode in isa.modes.values():
+        users = ", ".join(
+            f"{field.name} of {op.name}"
+            for op in isa.opcodes
+            for field in op.imm
+            if field.mode == mode.name
+        )
+        lines += _mode(mode, f"Values of {users}.")
+    return lines
+
+
+def _vec_ops(isa: IsaSource) -> list[str]:
+    lines = ["", "VEC_OPS: dict[VecOp, VecOpInfo] = {"]
+    for op in isa.vec_ops:
+        wide = "INT16" in op.types
+        fields = f'"{op.src1}", "{op.k}", {op.shift}, {op.converts}, {wide}'
+        lines.append(f"    VecOp.{op.name}: VecOpInfo({fields}),")
+    return [*lines, "}"]
+
+
+def _bit_field(field: ImmField) -> str:
+    values = f", {camel(field.mode)}" if field.mode else ""
+    return f'BitField("{field.name}", {field.lsb}, {field.width}{values})'
+
+
 def _imm(layout: tuple[ImmField, ...]) -> str:
-    body = ", ".join(f'"{f.name}": BitField("{f.name}", {f.lsb}, {f.width})' for f in layout)
-    return "{" + body + "}"
+    return "{" + ", ".join(f'"{f.name}": {_bit_field(f)}' for f in layout) + "}"
+
+
+def number_text(item: Constant) -> str:
+    """Return the number of a constant, long ones in hexadecimal."""
+    return f"0x{item.number:X}" if item.number > 0xFFF else str(item.number)
+
+
+def _constant(item: Constant) -> list[str]:
+    return [f"{item.name} = {number_text(item)}", f'"""{item.text[0].upper()}{item.text[1:]}."""']
 
 
 def set_register_numbers(isa: IsaSource) -> list[tuple[str, int, int]]:
@@ -42,13 +91,14 @@ def set_register_numbers(isa: IsaSource) -> list[tuple[str, int, int]]:
 def emit(isa: IsaSource) -> str:
     """Return the text of the generated module."""
     registers = set_register_numbers(isa)
-    lines = [f"ISA_VERSION = {isa.version}", ""]
+    lines = [f"ISA_VERSION = {isa.version}"]
+    lines += [line for item in isa.constants for line in _constant(item)] + [""]
     lines += _enum("Opcode", "Opcode numbers.", [(o.name, o.number) for o in isa.opcodes])
     lines += _enum("Engine", "Engines; 0 to 5 are also barrier bits.", _named(isa.engines))
     lines += _enum("ErrorCode", "Codes of the error status.", _named(isa.errors))
     lines += _enum("Flag", "Flag bit numbers.", list(isa.flags.items()))
     lines += _enum("SetReg", "Registers of SET.", [(n, number) for n, number, _ in registers])
-    lines += _enum("VecOp", "Operations of VEC.", _named(isa.vec_ops))
+    lines += _modes(isa)
     lines += ["", "OPCODES: dict[Opcode, OpcodeInfo] = {"]
     for op in isa.opcodes:
         fields = ", ".join(
@@ -75,5 +125,5 @@ def emit(isa: IsaSource) -> str:
     for name, _, index in registers:
         reg = isa.set_registers[index]
         lines.append(f"    SetReg.{name}: SetRegInfo({reg.granularity}, {reg.add}),")
-    lines.append("}")
+    lines += ["}", *_vec_ops(isa)]
     return HEADER + "\n".join(lines) + "\n"

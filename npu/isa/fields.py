@@ -2,6 +2,7 @@
 """Types that describe the instruction word; the generated tables are made of them."""
 
 from dataclasses import dataclass
+from enum import IntEnum
 
 # Position and width in bits of each field of the 128-bit instruction word.
 WORD_FIELDS: dict[str, tuple[int, int]] = {
@@ -17,13 +18,34 @@ WORD_FIELDS: dict[str, tuple[int, int]] = {
 }
 
 
+class Mode(IntEnum):
+    """What a field of imm can name.
+
+    Attributes:
+        asm: the value in the text form of a program.
+        refused: why the chip refuses the value; "" if it takes it.
+
+    """
+
+    asm: str
+    refused: str
+
+    def __new__(cls, number: int, asm: str = "", refused: str = "") -> "Mode":
+        """Return a value with its text form."""
+        value = int.__new__(cls, number)
+        value._value_ = number
+        value.asm, value.refused = asm, refused
+        return value
+
+
 @dataclass(frozen=True, slots=True)
 class BitField:
-    """Some bits of a 16-bit field."""
+    """Some bits of a 16-bit field; `values` are those of a field that names something."""
 
     name: str
     lsb: int
     width: int
+    values: type[Mode] | None = None
 
     @property
     def mask(self) -> int:
@@ -33,6 +55,23 @@ class BitField:
     def get(self, value: int) -> int:
         """Return the content of the field in `value`."""
         return (value & self.mask) >> self.lsb
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The numbers of the values by their text form."""
+        return {value.asm: int(value) for value in self.values or ()}
+
+    def asm(self, content: int) -> str:
+        """Return the text form of a value. Raises ValueError if it has none."""
+        if self.values is None:
+            raise ValueError(f"{self.name} names nothing")
+        return self.values(content).asm
+
+    def takes(self, content: int) -> bool:
+        """Whether the chip takes `content` in this field."""
+        if self.values is None:
+            return 0 <= content < 1 << self.width
+        return any(content == value and not value.refused for value in self.values)
 
     def put(self, content: int) -> int:
         """`content` moved into place. Raises ValueError if it does not fit."""
@@ -60,6 +99,31 @@ class OpcodeInfo:
     imm_alt: dict[str, BitField]  # GEMM with MODE clear
     prefix: tuple[str, ...]
     spare: int  # bits of the 128-bit word that are zero in every form of the opcode
+
+
+@dataclass(frozen=True, slots=True)
+class VecOpInfo:
+    """What an operation of VEC uses.
+
+    Attributes:
+        src1: "operand" (a second matrix), "bound" (a signed number), "table" or "" (zero).
+        k: "scale" or "bound" (signed) or "" (zero).
+        shift: whether sh is used.
+        converts: whether A and C may differ in type.
+        wide: whether A and C may be int16.
+
+    """
+
+    src1: str
+    k: str
+    shift: bool
+    converts: bool
+    wide: bool
+
+    @property
+    def two(self) -> bool:
+        """Whether there is a second matrix B."""
+        return self.src1 == "operand"
 
 
 @dataclass(frozen=True, slots=True)

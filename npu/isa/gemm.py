@@ -3,15 +3,12 @@
 
 from dataclasses import dataclass
 
-from npu.isa.generated import OPCODES, Flag, Opcode
+from npu.isa.generated import OPCODES, Flag, GemmA, GemmB, GemmFmt, GemmOp, GemmOut, GemmQ, Opcode
 from npu.isa.instruction import Instruction
 
 _MODE = OPCODES[Opcode.GEMM].imm
 
-B_ROWS, B_TILES, B_STREAM = 0, 1, 2
-Q_PREFIX, Q_TENSOR, Q_CHANNEL, Q_ROW = 0, 1, 2, 3
-OUT_INT8, OUT_INT16, OUT_INT32, OUT_NONE = 0, 1, 2, 3
-OP_NONE, OP_ADD, OP_MUL = 0, 1, 2
+_C_BYTES = {GemmOut.INT8: 1, GemmOut.INT16: 2, GemmOut.INT32: 4, GemmOut.NONE: 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +21,13 @@ class GemmForm:
     requant: bool
     relu: bool
     accumulate: bool
-    a_type: int = 0
-    b_form: int = B_ROWS
-    fmt: int = 0
-    q: int = Q_PREFIX
+    a_type: int = GemmA.INT8
+    b_form: int = GemmB.ROW_MAJOR
+    fmt: int = GemmFmt.INT8
+    q: int = GemmQ.PREFIX
     activation: bool = False
-    out: int = OUT_INT32
-    op: int = OP_NONE
+    out: int = GemmOut.INT32
+    op: int = GemmOp.NONE
     argmax: bool = False
 
     @classmethod
@@ -49,7 +46,7 @@ class GemmForm:
             "accumulate": flag(Flag.ACCUMULATE),
         }
         if not flag(Flag.MODE):
-            return cls(mode=False, out=OUT_INT8 if requant else OUT_INT32, **flags)
+            return cls(mode=False, out=GemmOut.INT8 if requant else GemmOut.INT32, **flags)
         return cls(
             mode=True,
             a_type=_MODE["a_type"].get(word.imm),
@@ -66,36 +63,36 @@ class GemmForm:
     @property
     def a_bytes(self) -> int:
         """Bytes of an element of A; also the number of passes."""
-        return 2 if self.a_type & 2 else 1
+        return 2 if self.a_type in (GemmA.INT16, GemmA.UINT16) else 1
 
     @property
     def stream(self) -> bool:
         """Whether B comes from the stream."""
-        return self.b_form == B_STREAM
+        return self.b_form == GemmB.STREAM
 
     @property
     def has_d(self) -> bool:
         """Whether there is a second operand D."""
-        return self.accumulate or self.op != OP_NONE
+        return self.accumulate or self.op != GemmOp.NONE
 
     @property
     def uses_mul(self) -> bool:
         """Whether mul and sh of the prefix are used."""
-        return self.op == OP_MUL or (self.mode and self.requant and self.q == Q_PREFIX)
+        return self.op == GemmOp.MUL or (self.mode and self.requant and self.q == GemmQ.PREFIX)
 
     @property
     def uses_sums(self) -> bool:
         """Whether sums of the prefix are used."""
-        return self.mode and self.requant and self.q == Q_ROW
+        return self.mode and self.requant and self.q == GemmQ.ROW
 
     @property
     def c_bytes(self) -> int:
         """Bytes of an element of C."""
-        return {OUT_INT8: 1, OUT_INT16: 2, OUT_INT32: 4, OUT_NONE: 0}[self.out]
+        return _C_BYTES[GemmOut(self.out)]
 
     @property
     def d_bytes(self) -> int:
         """Bytes of an element of D."""
         if self.accumulate:
             return 4
-        return 2 if self.op == OP_ADD and self.out in (OUT_INT16, OUT_NONE) else 1
+        return 2 if self.op == GemmOp.ADD and self.out in (GemmOut.INT16, GemmOut.NONE) else 1

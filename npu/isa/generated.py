@@ -5,9 +5,23 @@
 # ruff: noqa: E501
 from enum import IntEnum
 
-from npu.isa.fields import BitField, FieldInfo, OpcodeInfo, SetRegInfo
+from npu.isa.fields import BitField, FieldInfo, Mode, OpcodeInfo, SetRegInfo, VecOpInfo
 
 ISA_VERSION = 1
+WORD = 16
+"""Bytes of a word: of SRAM, of memory, of the program."""
+LINE = 64
+"""Bytes of a line: what the parameter stream hands out at once, and the unit of its shares."""
+TABLE_BYTES = 256
+"""Bytes of a table: one result for each int8."""
+DYNAMIC = 0xF000
+"""A dimension field at or above this is dynamic."""
+MULT_MAX = 0x7FFF
+"""Largest multiplier of the prefix."""
+SHIFT_MAX = 63
+"""Largest shift."""
+BARRIER_MOST = 4
+"""Largest n of BARRIER."""
 
 
 class Opcode(IntEnum):
@@ -108,17 +122,109 @@ class SetReg(IntEnum):
     BASE7 = 23
 
 
-class VecOp(IntEnum):
-    """Operations of VEC."""
+class GemmA(Mode):
+    """Values of a_type of GEMM."""
 
-    ADD = 0
-    SUB = 1
-    MUL = 2
-    SCALE_SHIFT = 3
-    CLAMP = 4
-    RELU = 5
-    COPY2D = 6
-    TABLE = 7
+    INT8 = 0, "i8"
+    UINT8 = 1, "u8"
+    INT16 = 2, "i16"
+    UINT16 = 3, "u16"
+
+
+class GemmB(Mode):
+    """Values of b_form of GEMM."""
+
+    ROW_MAJOR = 0, "row"
+    TILE = 1, "tile"
+    STREAM = 2, "stream"
+
+
+class GemmFmt(Mode):
+    """Values of fmt of GEMM."""
+
+    INT8 = 0, "int8"
+    INT4 = 1, "int4", "reserved"
+    INT4_GROUP = 2, "int4g", "reserved"
+    INT4_SPARSE = 3, "int4s", "reserved"
+    INT2 = 4, "int2", "reserved"
+
+
+class GemmQ(Mode):
+    """Values of q of GEMM."""
+
+    PREFIX = 0, "imm"
+    TENSOR = 1, "tensor"
+    CHANNEL = 2, "ch"
+    ROW = 3, "row"
+
+
+class GemmOut(Mode):
+    """Values of out of GEMM."""
+
+    INT8 = 0, "i8"
+    INT16 = 1, "i16"
+    INT32 = 2, "i32"
+    NONE = 3, "none"
+
+
+class GemmOp(Mode):
+    """Values of op of GEMM."""
+
+    NONE = 0, "none"
+    ADD = 1, "add"
+    MUL = 2, "mul"
+
+
+class SmxOut(Mode):
+    """Values of out of SOFTMAX."""
+
+    PROB8 = 0, "prob"
+    NUMER8 = 1, "u8"
+    NUMER16 = 2, "u16"
+
+
+class SmxScore(Mode):
+    """Values of score8 of SOFTMAX."""
+
+    INT16 = 0, "i16"
+    INT8 = 1, "i8"
+
+
+class Element(Mode):
+    """Values of a16 of VEC, c16 of VEC, out16 of LAYERNORM, out16 of RMSNORM."""
+
+    INT8 = 0, "i8"
+    INT16 = 1, "i16"
+
+
+class RopeOrder(Mode):
+    """Values of pairs of ROPE."""
+
+    HALVES = 0, "halves"
+    PAIRS = 1, "pairs"
+
+
+class EmbedIndex(Mode):
+    """Values of index of EMBED."""
+
+    TOKEN = 0, "token"
+    LIST = 1, "list"
+    POS = 2, "pos"
+
+
+class VecOp(Mode):
+    """Values of op of VEC."""
+
+    ADD = 0, "add"
+    SUB = 1, "sub"
+    MUL = 2, "mul"
+    SCALE_SHIFT = 3, "scale_shift"
+    CLAMP = 4, "clamp"
+    RELU = 5, "relu"
+    COPY2D = 6, "copy2d"
+    TABLE = 7, "table"
+    MAX = 8, "max"
+    MIN = 9, "min"
 
 
 OPCODES: dict[Opcode, OpcodeInfo] = {
@@ -153,16 +259,16 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
         engine=Engine.GEMM,
         fields={"dst": FieldInfo("sram", "C"), "src0": FieldInfo("sram", "A"), "src1": FieldInfo("sram", "B, or D if B is the stream"), "m": FieldInfo("dyn", "rows"), "n": FieldInfo("dyn", "columns"), "k": FieldInfo("dyn", "inner length")},
         flags={"TRANSPOSE_B": 0, "BIAS_EN": 1, "REQUANT": 2, "RELU": 3, "ACCUMULATE": 5, "MODE": 6},
-        imm={"a_type": BitField("a_type", 0, 2), "b_form": BitField("b_form", 2, 2), "fmt": BitField("fmt", 4, 3), "q": BitField("q", 7, 2), "activation": BitField("activation", 9, 1), "out": BitField("out", 10, 2), "op": BitField("op", 12, 2), "argmax": BitField("argmax", 14, 1), "reserved": BitField("reserved", 15, 1)},
+        imm={"a_type": BitField("a_type", 0, 2, GemmA), "b_form": BitField("b_form", 2, 2, GemmB), "fmt": BitField("fmt", 4, 3, GemmFmt), "q": BitField("q", 7, 2, GemmQ), "activation": BitField("activation", 9, 1), "out": BitField("out", 10, 2, GemmOut), "op": BitField("op", 12, 2, GemmOp), "argmax": BitField("argmax", 14, 1), "reserved": BitField("reserved", 15, 1)},
         imm_alt={"scale": BitField("scale", 0, 8), "shift": BitField("shift", 8, 8)},
         prefix=("cp", "ap", "bp", "d", "dp", "base", "mul", "sums", "sh"),
         spare=0x00000000000000000000000000009000,
     ),
     Opcode.VEC: OpcodeInfo(
         engine=Engine.VEC,
-        fields={"dst": FieldInfo("sram", "C"), "src0": FieldInfo("sram", "A"), "src1": FieldInfo("raw", "B (ADD, SUB, MUL), table (TABLE without stream): word address; lower bound (CLAMP): signed"), "m": FieldInfo("dyn", "rows"), "n": FieldInfo("dim", "elements per row"), "k": FieldInfo("raw", "scale (SCALE_SHIFT) or upper bound (CLAMP), signed")},
+        fields={"dst": FieldInfo("sram", "C"), "src0": FieldInfo("sram", "A"), "src1": FieldInfo("raw", "by the operation: word address of B or of the table, or a signed bound"), "m": FieldInfo("dyn", "rows"), "n": FieldInfo("dim", "elements per row"), "k": FieldInfo("raw", "by the operation: scale or upper bound, signed")},
         flags={},
-        imm={"op": BitField("op", 0, 4), "a16": BitField("a16", 4, 1), "c16": BitField("c16", 5, 1), "stream": BitField("stream", 6, 1), "sh": BitField("sh", 8, 6)},
+        imm={"op": BitField("op", 0, 4, VecOp), "a16": BitField("a16", 4, 1, Element), "c16": BitField("c16", 5, 1, Element), "stream": BitField("stream", 6, 1), "sh": BitField("sh", 8, 6)},
         imm_alt={},
         prefix=("cp", "ap", "bp"),
         spare=0xC080000000000000000000000000FF00,
@@ -171,7 +277,7 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
         engine=Engine.SMX,
         fields={"dst": FieldInfo("sram", "numerators or probabilities; in place if u16"), "src0": FieldInfo("sram", "scores"), "src1": FieldInfo("sram", "sums, one word per row"), "m": FieldInfo("dyn", "rows"), "n": FieldInfo("dyn", "columns"), "k": FieldInfo("raw", "rows per head, 0 = M")},
         flags={"CAUSAL_MASK": 4},
-        imm={"out": BitField("out", 0, 2), "score8": BitField("score8", 2, 1)},
+        imm={"out": BitField("out", 0, 2, SmxOut), "score8": BitField("score8", 2, 1, SmxScore)},
         imm_alt={},
         prefix=("cp", "ap"),
         spare=0xFFF8000000000000000000000000EF00,
@@ -180,7 +286,7 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
         engine=Engine.NRM,
         fields={"dst": FieldInfo("sram", "C"), "src0": FieldInfo("sram", "X, int16"), "src1": FieldInfo("sram", "parameters, if not from the stream"), "m": FieldInfo("dyn", "rows"), "n": FieldInfo("dim", "row length")},
         flags={},
-        imm={"stream": BitField("stream", 0, 1), "out16": BitField("out16", 1, 1)},
+        imm={"stream": BitField("stream", 0, 1), "out16": BitField("out16", 1, 1, Element)},
         imm_alt={},
         prefix=("cp", "ap"),
         spare=0xFFFCFFFF00000000000000000000FF00,
@@ -225,7 +331,7 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
         engine=Engine.NRM,
         fields={"dst": FieldInfo("sram", "C"), "src0": FieldInfo("sram", "X, int16"), "src1": FieldInfo("sram", "parameters, if not from the stream"), "m": FieldInfo("dyn", "rows"), "n": FieldInfo("dim", "row length")},
         flags={},
-        imm={"stream": BitField("stream", 0, 1), "out16": BitField("out16", 1, 1)},
+        imm={"stream": BitField("stream", 0, 1), "out16": BitField("out16", 1, 1, Element)},
         imm_alt={},
         prefix=("cp", "ap"),
         spare=0xFFFCFFFF00000000000000000000FF00,
@@ -234,7 +340,7 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
         engine=Engine.NRM,
         fields={"dst": FieldInfo("sram", "C"), "src0": FieldInfo("sram", "A, int8"), "src1": FieldInfo("sram", "cos/sin rows, N/2 pairs of int16 Q1.14"), "m": FieldInfo("dyn", "rows"), "n": FieldInfo("dim", "head dimension, even"), "k": FieldInfo("dim", "heads per row")},
         flags={},
-        imm={"pairs": BitField("pairs", 0, 1)},
+        imm={"pairs": BitField("pairs", 0, 1, RopeOrder)},
         imm_alt={},
         prefix=("cp", "ap", "bp"),
         spare=0xFFFE000000000000000000000000FF00,
@@ -268,9 +374,9 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
     ),
     Opcode.EMBED: OpcodeInfo(
         engine=Engine.LD,
-        fields={"dst": FieldInfo("sram", "SRAM destination"), "src0": FieldInfo("sram", "list of u32 ids (index 1), else 0"), "m": FieldInfo("dim", "rows"), "n": FieldInfo("dim", "bytes per row"), "k": FieldInfo("raw", "memory pitch in words, 0 = up(N, 16) bytes")},
+        fields={"dst": FieldInfo("sram", "SRAM destination"), "src0": FieldInfo("sram", "list of u32 ids (index LIST), else 0"), "m": FieldInfo("dim", "rows"), "n": FieldInfo("dim", "bytes per row"), "k": FieldInfo("raw", "memory pitch in words, 0 = up(N, 16) bytes")},
         flags={},
-        imm={"base": BitField("base", 0, 3), "index": BitField("index", 4, 2)},
+        imm={"base": BitField("base", 0, 3), "index": BitField("index", 4, 2, EmbedIndex)},
         imm_alt={},
         prefix=("cp",),
         spare=0xFFC8000000000000FFFF00000000FF00,
@@ -338,4 +444,17 @@ SET_REGISTERS: dict[SetReg, SetRegInfo] = {
     SetReg.BASE5: SetRegInfo(16, True),
     SetReg.BASE6: SetRegInfo(16, True),
     SetReg.BASE7: SetRegInfo(16, True),
+}
+
+VEC_OPS: dict[VecOp, VecOpInfo] = {
+    VecOp.ADD: VecOpInfo("operand", "", False, False, True),
+    VecOp.SUB: VecOpInfo("operand", "", False, False, True),
+    VecOp.MUL: VecOpInfo("operand", "", True, False, True),
+    VecOp.SCALE_SHIFT: VecOpInfo("", "scale", True, True, True),
+    VecOp.CLAMP: VecOpInfo("bound", "bound", False, False, True),
+    VecOp.RELU: VecOpInfo("", "", False, False, True),
+    VecOp.COPY2D: VecOpInfo("", "", False, False, True),
+    VecOp.TABLE: VecOpInfo("table", "", False, False, False),
+    VecOp.MAX: VecOpInfo("operand", "", False, False, True),
+    VecOp.MIN: VecOpInfo("operand", "", False, False, True),
 }

@@ -4,8 +4,7 @@
 from dataclasses import dataclass, fields
 
 from npu.isa.fields import WORD_FIELDS
-
-WORD_BYTES = 16
+from npu.isa.generated import WORD
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class Instruction:
 
     def encode(self) -> bytes:
         """Return the word as 16 bytes, little-endian, as it lies in memory."""
-        return self.to_int().to_bytes(WORD_BYTES, "little")
+        return self.to_int().to_bytes(WORD, "little")
 
     @classmethod
     def from_int(cls, word: int) -> "Instruction":
@@ -54,20 +53,16 @@ class Instruction:
     @classmethod
     def decode(cls, data: bytes) -> "Instruction":
         """Return the instruction of 16 bytes. Raises ValueError for any other length."""
-        if len(data) != WORD_BYTES:
-            raise ValueError(f"an instruction is {WORD_BYTES} bytes, given were {len(data)}")
+        if len(data) != WORD:
+            raise ValueError(f"an instruction is {WORD} bytes, given were {len(data)}")
         return cls.from_int(int.from_bytes(data, "little"))
 
 
 def decode_image(image: bytes) -> list[Instruction]:
     """Return the instructions of a program image. Raises ValueError unless it is whole words."""
-    if len(image) % WORD_BYTES:
-        raise ValueError(
-            f"a program is a multiple of {WORD_BYTES} bytes, given were {len(image)} bytes"
-        )
-    return [
-        Instruction.decode(image[at : at + WORD_BYTES]) for at in range(0, len(image), WORD_BYTES)
-    ]
+    if len(image) % WORD:
+        raise ValueError(f"a program is a multiple of {WORD} bytes, given were {len(image)} bytes")
+    return [Instruction.decode(image[at : at + WORD]) for at in range(0, len(image), WORD)]
 
 
 def encode_image(instructions: list[Instruction]) -> bytes:

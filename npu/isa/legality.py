@@ -8,33 +8,32 @@ that base registers are taken as multiples of 16.
 
 from collections.abc import Callable
 
-from npu.isa.fields import WORD_FIELDS, OpcodeInfo
-from npu.isa.gemm import (
-    B_ROWS,
-    OP_MUL,
-    OP_NONE,
-    OUT_INT8,
-    OUT_INT32,
-    OUT_NONE,
-    Q_CHANNEL,
-    Q_PREFIX,
-    Q_ROW,
-    GemmForm,
-)
+from npu.isa.fields import WORD_FIELDS, OpcodeInfo, VecOpInfo
+from npu.isa.gemm import GemmForm
 from npu.isa.generated import (
+    BARRIER_MOST,
+    DYNAMIC,
+    MULT_MAX,
     OPCODES,
     PREFIX_FIELDS,
     SET_REGISTERS,
+    SHIFT_MAX,
+    VEC_OPS,
+    WORD,
+    EmbedIndex,
     ErrorCode,
     Flag,
+    GemmB,
+    GemmOp,
+    GemmOut,
+    GemmQ,
     Opcode,
     SetReg,
+    SmxOut,
     VecOp,
 )
 from npu.isa.instruction import Instruction
 from npu.isa.operands import (
-    DYNAMIC,
-    WORD,
     Limits,
     Prefix,
     extent,
@@ -44,8 +43,6 @@ from npu.isa.operands import (
     up,
 )
 
-MULT_MAX = 32767
-SHIFT_MAX = 63
 MEMORY_BYTES = 1 << 32
 
 
@@ -56,7 +53,7 @@ class _RefusedError(Exception):
         self.message = message
 
 
-def _field(ok: bool, message: str) -> None:
+def _field(ok: object, message: str) -> None:
     if not ok:
         raise _RefusedError(ErrorCode.ILLEGAL_FIELD, message)
 
@@ -83,6 +80,7 @@ def _check(word: Instruction, pfx: Prefix, limits: Limits) -> None:
     if info is None:
         raise _RefusedError(ErrorCode.ILLEGAL_OPCODE, f"opcode {word.opcode} is unknown")
     _check_spare(word, info)
+    _check_values(word, info)
     _field(info.prefix != () or not pfx.present, "the opcode takes no prefix")
     rule = _FIELDS.get(word.opcode)
     used = rule(word, pfx, limits) if rule else set(info.prefix)
@@ -105,6 +103,17 @@ def _check_spare(word: Instruction, info: OpcodeInfo) -> None:
     for name, (lsb, width) in WORD_FIELDS.items():
         bits = wrong >> lsb & ((1 << width) - 1)
         _field(not bits, f"bits 0x{bits:X} of {name} must be zero")
+
+
+def _check_values(word: Instruction, info: OpcodeInfo) -> None:
+    """Refuse a value that its field does not name; a GEMM without a mode word has no such field."""
+    if info.imm_alt and not has_flag(word, Flag.MODE):
+        return
+    for name, bits in info.imm.items():
+        value = bits.get(word.imm)
+        if not bits.takes(value):
+            allowed = ", ".join(str(v) for v in range(1 << bits.width) if bits.takes(v))
+            raise _RefusedError(ErrorCode.ILLEGAL_FIELD, f"{name}={value}: allowed are {allowed}")
 
 
 def _check_prefix(pfx: Prefix, used: set[str], limits: Limits) -> None:
@@ -140,12 +149,12 @@ def _gemm_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
         present = form.stream or pfx.present or not form.mode
         _field(present, "the second operand D needs the prefix operand d")
         _field(
-            not (form.accumulate and form.out != OUT_INT32 and address == word.dst),
+            not (form.accumulate and form.out != GemmOut.INT32 and address == word.dst),
             "acc with int8 or int16 output needs D at another address than dst",
         )
     elif form.stream:
         _field(word.src1 == 0, "src1 must be zero: B is the stream and there is no D")
-    if form.mode and form.requant and form.q == Q_PREFIX:
+    if form.mode and form.requant and form.q == GemmQ.PREFIX:
         _field(1 <= pfx.imm <= MULT_MAX, f"q=imm: mul={pfx.imm}: allowed are 1 to {MULT_MAX}")
     _field(not form.uses_sums or pfx.present, "q=row needs the prefix operand sums")
     if any(is_dynamic(d) for d in (word.m, word.n, word.k)):
@@ -155,35 +164,32 @@ def _gemm_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
 
 def _gemm_mode(word: Instruction, form: GemmForm) -> None:
     _field(word.imm >> 15 == 0, "bit 15 of the mode word must be zero")
-    _field(form.b_form <= 2, "B=3: allowed are 0 to 2")
-    _field(form.op <= OP_MUL, "op=3: allowed are 0 to 2")
-    _field(form.fmt == 0, f"fmt={form.fmt}: allowed is 0")
-    _field(form.out != OUT_NONE or form.argmax, "out=none needs argmax")
-    _field(form.out != OUT_NONE or word.dst == 0, "dst must be zero: the output is not written")
-    _field(not (form.argmax and form.out == OUT_INT32), "argmax needs out=i8, i16 or none")
-    _field(form.requant or form.q == 0, "q needs REQUANT")
+    _field(form.out != GemmOut.NONE or form.argmax, "out=none needs argmax")
+    _field(form.out != GemmOut.NONE or word.dst == 0, "dst must be zero: the output is not written")
+    _field(not (form.argmax and form.out == GemmOut.INT32), "argmax needs out=i8, i16 or none")
+    _field(form.requant or form.q == GemmQ.PREFIX, "q needs REQUANT")
     _field(
-        form.requant == (form.out != OUT_INT32),
+        form.requant == (form.out != GemmOut.INT32),
         "requantisation needs out=i8, i16 or none; without it out is i32",
     )
     if not form.requant:
         _field(not form.relu, "relu needs requantisation")
         _field(not form.activation, "table needs requantisation")
-        _field(form.op == OP_NONE, "op needs requantisation")
+        _field(form.op == GemmOp.NONE, "op needs requantisation")
     _field(not (form.transpose and form.stream), "T is not possible with B=stream")
-    _field(not form.bias or (form.requant and form.q == Q_CHANNEL), "bias needs q=ch")
-    _field(not (form.accumulate and form.op), "acc and op exclude each other")
-    if form.op == OP_MUL:
-        _field(form.q not in (Q_PREFIX, Q_ROW), "op=mul needs q=tensor or q=ch")
-        _field(form.out == OUT_INT8, "op=mul needs out=i8")
-    _field(not form.activation or form.out == OUT_INT8, "table needs out=i8")
+    _field(not form.bias or (form.requant and form.q == GemmQ.CHANNEL), "bias needs q=ch")
+    _field(not (form.accumulate and form.op != GemmOp.NONE), "acc and op exclude each other")
+    if form.op == GemmOp.MUL:
+        _field(form.q not in (GemmQ.PREFIX, GemmQ.ROW), "op=mul needs q=tensor or q=ch")
+        _field(form.out == GemmOut.INT8, "op=mul needs out=i8")
+    _field(not form.activation or form.out == GemmOut.INT8, "table needs out=i8")
 
 
 def _gemm_prefix(form: GemmForm) -> set[str]:
     used = {"ap"}
-    if form.out != OUT_NONE:
+    if form.out != GemmOut.NONE:
         used.add("cp")
-    if form.b_form == B_ROWS:
+    if form.b_form == GemmB.ROW_MAJOR:
         used.add("bp")
     if form.has_d:
         used.add("dp")
@@ -196,31 +202,34 @@ def _gemm_prefix(form: GemmForm) -> set[str]:
     return used
 
 
+def _vec_names(chosen: Callable[[VecOpInfo], bool]) -> str:
+    return " and ".join(op.asm for op, uses in VEC_OPS.items() if chosen(uses))
+
+
 def _vec_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
     del pfx, limits
     imm = OPCODES[Opcode.VEC].imm
-    op = imm["op"].get(word.imm)
+    op = VecOp(imm["op"].get(word.imm))
     a16, c16 = imm["a16"].get(word.imm), imm["c16"].get(word.imm)
     stream, shift = imm["stream"].get(word.imm), imm["sh"].get(word.imm)
-    _field(op in set(VecOp), f"op={op}: allowed are 0 to {max(VecOp)}")
-    binary = op in (VecOp.ADD, VecOp.SUB, VecOp.MUL)
-    _field(a16 == c16 or op == VecOp.SCALE_SHIFT, "A and out differ: only in scale_shift")
-    _field(op != VecOp.TABLE or not a16, "table is int8")
-    _field(op == VecOp.TABLE or not stream, "stream is used by table only")
-    _field(
-        op in (VecOp.MUL, VecOp.SCALE_SHIFT) or not shift, "sh is used by mul and scale_shift only"
-    )
-    uses_src1 = binary or op == VecOp.CLAMP or (op == VecOp.TABLE and not stream)
-    _field(uses_src1 or word.src1 == 0, "src1 must be zero here")
-    _field(op in (VecOp.SCALE_SHIFT, VecOp.CLAMP) or word.k == 0, "k must be zero here")
-    return {"cp", "ap", "bp"} if binary else {"cp", "ap"}
+    uses = VEC_OPS[op]
+    converting = _vec_names(lambda other: other.converts)
+    _field(a16 == c16 or uses.converts, f"A and out differ: only in {converting}")
+    _field(uses.wide or not (a16 or c16), f"{op.asm} is int8")
+    tables = _vec_names(lambda other: other.src1 == "table")
+    _field(uses.src1 == "table" or not stream, f"stream is used by {tables} only")
+    _field(uses.shift or not shift, f"sh is used by {_vec_names(lambda other: other.shift)} only")
+    _field((uses.src1 and not stream) or word.src1 == 0, "src1 must be zero here")
+    _field(uses.k or word.k == 0, "k must be zero here")
+    return {"cp", "ap", "bp"} if uses.two else {"cp", "ap"}
 
 
 def _softmax_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
     del pfx, limits
     out = OPCODES[Opcode.SOFTMAX].imm["out"].get(word.imm)
-    _field(out <= 2, "out=3: allowed are 0 to 2")
-    _field(out != 0 or word.src1 == 0, "src1 must be zero: probabilities come without sums")
+    _field(
+        out != SmxOut.PROB8 or word.src1 == 0, "src1 must be zero: probabilities come without sums"
+    )
     return {"cp", "ap"}
 
 
@@ -242,7 +251,7 @@ def _kv_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
 def _barrier_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
     del pfx, limits
     _field(word.m < 64, f"mask=0x{word.m:X}: allowed are bits 0 to 5")
-    _field(word.n <= 4, f"n={word.n}: allowed are 0 to 4")
+    _field(word.n <= BARRIER_MOST, f"n={word.n}: allowed are 0 to {BARRIER_MOST}")
     return set()
 
 
@@ -258,8 +267,7 @@ def _set_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
 def _embed_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
     del pfx, limits
     index = OPCODES[Opcode.EMBED].imm["index"].get(word.imm)
-    _field(index <= 2, "idx=3: allowed are 0 to 2")
-    _field(index == 1 or word.src0 == 0, "src0 must be zero unless idx=list")
+    _field(index == EmbedIndex.LIST or word.src0 == 0, "src0 must be zero unless idx=list")
     return {"cp"}
 
 
@@ -299,7 +307,7 @@ def _check_dimensions(word: Instruction, info: OpcodeInfo, limits: Limits) -> No
     elif word.opcode == Opcode.ROPE:
         _dimension(word.n % 2 == 0, f"N={word.n}: the head dimension must be even")
     elif word.opcode == Opcode.EMBED:
-        token = OPCODES[Opcode.EMBED].imm["index"].get(word.imm) == 0
+        token = OPCODES[Opcode.EMBED].imm["index"].get(word.imm) == EmbedIndex.TOKEN
         _dimension(not token or word.m == 1, f"M={word.m}: idx=token gives one row")
 
 
@@ -309,12 +317,12 @@ def _gemm_dimensions(word: Instruction, limits: Limits) -> None:
     most = extent(word.m)
     _dimension(most <= rows, f"M={most}: at most {rows} rows fit the accumulators")
     _dimension(
-        not (is_dynamic(word.m) and form.out == OUT_INT32 and form.a_bytes == 2),
+        not (is_dynamic(word.m) and form.out == GemmOut.INT32 and form.a_bytes == 2),
         "dynamic M with int32 output of a 16-bit A",
     )
     if form.stream:
         _dimension(not is_dynamic(word.n) and not is_dynamic(word.k), "dynamic N or K with stream")
-    if form.requant and form.mode and form.q == Q_CHANNEL:
+    if form.requant and form.mode and form.q == GemmQ.CHANNEL:
         _dimension(not is_dynamic(word.n), "dynamic N with q=ch")
     _dimension(not form.argmax or word.m == 1, f"M={word.m}: argmax takes one row")
 

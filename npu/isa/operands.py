@@ -4,13 +4,41 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from npu.isa.gemm import B_ROWS, B_TILES, OUT_INT32, OUT_NONE, Q_CHANNEL, Q_TENSOR, GemmForm
-from npu.isa.generated import OPCODES, Flag, Opcode, VecOp
+from npu.isa.gemm import GemmForm
+from npu.isa.generated import (
+    DYNAMIC,
+    LINE,
+    OPCODES,
+    TABLE_BYTES,
+    VEC_OPS,
+    WORD,
+    EmbedIndex,
+    Flag,
+    GemmB,
+    GemmOut,
+    GemmQ,
+    Opcode,
+    SmxOut,
+    VecOp,
+)
 from npu.isa.instruction import Instruction
 
-WORD = 16
-TABLE_BYTES = 256
-DYNAMIC = 0xF000
+__all__ = [
+    "ARRAY_DIMS",
+    "DYNAMIC",
+    "TABLE_BYTES",
+    "WORD",
+    "Limits",
+    "Operand",
+    "Prefix",
+    "extent",
+    "has_flag",
+    "is_dynamic",
+    "share_bytes",
+    "sram_operands",
+    "up",
+]
+
 ARRAY_DIMS = (4, 8, 16, 32)
 """Sizes of the systolic array that can be built."""
 
@@ -112,14 +140,14 @@ def _gemm(word: Instruction, pfx: Prefix, edge: int) -> list[Operand]:
     form = GemmForm.of(word)
     m, n, k = extent(word.m), extent(word.n), extent(word.k)
     result = []
-    if form.out != OUT_NONE:
-        rows = m * form.a_bytes if form.out == OUT_INT32 else m
+    if form.out != GemmOut.NONE:
+        rows = m * form.a_bytes if form.out == GemmOut.INT32 else m
         result.append(_matrix("dst", word.dst, pfx.cp, rows, n * form.c_bytes, True))
     result.append(_matrix("src0", word.src0, pfx.ap, m, k * form.a_bytes))
-    if form.b_form == B_TILES:
+    if form.b_form == GemmB.TILE:
         positions, lanes = (n, k) if form.transpose else (k, n)
         result.append(_block("src1", word.src1, up(positions, edge) * up(lanes, edge)))
-    elif form.b_form == B_ROWS:
+    elif form.b_form == GemmB.ROW_MAJOR:
         rows, row = (n, k) if form.transpose else (k, n)
         result.append(_matrix("src1", word.src1, pfx.bp, rows, row))
     if form.has_d:
@@ -145,9 +173,10 @@ def _vec(word: Instruction, pfx: Prefix, edge: int) -> list[Operand]:
         _matrix("dst", word.dst, pfx.cp, m, word.n * c_bytes, True),
         _matrix("src0", word.src0, pfx.ap, m, word.n * a_bytes),
     ]
-    if op in (VecOp.ADD, VecOp.SUB, VecOp.MUL):
+    uses = VEC_OPS[VecOp(op)]
+    if uses.two:
         result.append(_matrix("src1", word.src1, pfx.bp, m, word.n * a_bytes))
-    elif op == VecOp.TABLE and not imm["stream"].get(word.imm):
+    elif uses.src1 == "table" and not imm["stream"].get(word.imm):
         result.append(_block("src1", word.src1, TABLE_BYTES))
     return result
 
@@ -158,10 +187,10 @@ def _softmax(word: Instruction, pfx: Prefix, edge: int) -> list[Operand]:
     out, score_bytes = imm["out"].get(word.imm), 2 - imm["score8"].get(word.imm)
     m, n = extent(word.m), extent(word.n)
     result = [
-        _matrix("dst", word.dst, pfx.cp, m, up(n) * (2 if out == 2 else 1), True),
+        _matrix("dst", word.dst, pfx.cp, m, up(n) * (2 if out == SmxOut.NUMER16 else 1), True),
         _matrix("src0", word.src0, pfx.ap, m, n * score_bytes),
     ]
-    if out:
+    if out != SmxOut.PROB8:
         result.append(_block("src1", word.src1, m * WORD, True))
     return result
 
@@ -176,7 +205,7 @@ def _norm(word: Instruction, pfx: Prefix, edge: int) -> list[Operand]:
         _matrix("src0", word.src0, pfx.ap, m, word.n * 2),
     ]
     if not imm["stream"].get(word.imm):
-        result.append(_block("src1", word.src1, 64 + 4 * up(word.n)))
+        result.append(_block("src1", word.src1, LINE + 4 * up(word.n)))
     return result
 
 
@@ -204,7 +233,7 @@ def _dma_store(word: Instruction, pfx: Prefix, edge: int) -> list[Operand]:
 
 def _embed(word: Instruction, pfx: Prefix, edge: int) -> list[Operand]:
     result = _dma_load(word, pfx, edge)
-    if OPCODES[Opcode.EMBED].imm["index"].get(word.imm) == 1:
+    if OPCODES[Opcode.EMBED].imm["index"].get(word.imm) == EmbedIndex.LIST:
         result.append(_block("src0", word.src0, 4 * word.m))
     return result
 
@@ -263,9 +292,9 @@ def share_bytes(word: Instruction, edge: int = 16) -> int:
         form = GemmForm.of(word)
         tiles = up(word.n, edge) // edge
         size = TABLE_BYTES if form.activation else 0
-        if form.mode and form.requant and form.q == Q_TENSOR:
-            size += 64
-        if form.mode and form.requant and form.q == Q_CHANNEL:
+        if form.mode and form.requant and form.q == GemmQ.TENSOR:
+            size += LINE
+        if form.mode and form.requant and form.q == GemmQ.CHANNEL:
             size += tiles * 8 * edge
         if form.stream:
             size += tiles * up(word.k, edge) * edge
@@ -274,7 +303,7 @@ def share_bytes(word: Instruction, edge: int = 16) -> int:
     if info is None or "stream" not in info.imm or not info.imm["stream"].get(word.imm):
         return 0
     if word.opcode in (Opcode.LAYERNORM, Opcode.RMSNORM):
-        return 64 + up(4 * up(word.n), 64)
+        return LINE + up(4 * up(word.n), LINE)
     return TABLE_BYTES
 
 

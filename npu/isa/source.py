@@ -21,17 +21,62 @@ class Named:
 
 
 @dataclass(frozen=True)
+class Constant(Named):
+    """A number that the whole tree shares; `width` of the field that it is compared with, or 0."""
+
+    width: int = 0
+
+
+@dataclass(frozen=True)
+class Value:
+    """A named value of a mode; `asm` is its text form, `refused` why the chip refuses it, if so."""
+
+    name: str
+    number: int
+    asm: str
+    text: str
+    refused: str = ""
+
+
+@dataclass(frozen=True)
+class ModeSource:
+    """What a field of imm can name."""
+
+    name: str
+    values: tuple[Value, ...]
+
+    def numbers(self) -> set[int]:
+        """Return the numbers that the chip takes."""
+        return {value.number for value in self.values if not value.refused}
+
+
+@dataclass(frozen=True)
+class VecOperation:
+    """What an operation of VEC uses; see isa.toml."""
+
+    name: str
+    number: int
+    text: str
+    src1: str = ""
+    k: str = ""
+    shift: bool = False
+    converts: bool = False
+    types: tuple[str, ...] = ("INT8", "INT16")
+
+
+@dataclass(frozen=True)
 class ImmField:
-    """Some bits of imm."""
+    """Some bits of imm; `mode` names what they can hold, "" for a number or a switch."""
 
     name: str
     lsb: int
     width: int
     text: str
+    mode: str = ""
 
 
 @dataclass(frozen=True)
-class SetRegister:
+class SetRegisterSource:
     """A register of SET, or `count` of them with consecutive numbers."""
 
     name: str
@@ -43,7 +88,7 @@ class SetRegister:
 
 
 @dataclass(frozen=True)
-class Prefix:
+class PrefixSource:
     """An operand of the PFX word and the field that holds it."""
 
     name: str
@@ -75,10 +120,18 @@ class IsaSource:
     engines: tuple[Named, ...]
     errors: tuple[Named, ...]
     flags: dict[str, int]
-    set_registers: tuple[SetRegister, ...]
-    vec_ops: tuple[Named, ...]
-    prefixes: tuple[Prefix, ...]
+    constants: tuple[Constant, ...]
+    modes: dict[str, ModeSource]
+    set_registers: tuple[SetRegisterSource, ...]
+    vec_ops: tuple[VecOperation, ...]
+    prefixes: tuple[PrefixSource, ...]
     opcodes: tuple[OpcodeSource, ...]
+
+    def refused(self, field: ImmField) -> list[int]:
+        """Numbers that a field could hold, and the chip refuses."""
+        if not field.mode:
+            return []
+        return sorted(set(range(1 << field.width)) - self.modes[field.mode].numbers())
 
     def spare(self, op: OpcodeSource) -> int:
         """Bits of the 128-bit word that are zero in every form of `op`."""
@@ -93,6 +146,35 @@ class IsaSource:
         if op.name == "PFX":
             used &= ~(0xC0 << WORD_FIELDS["flags"][0])
         return ((1 << 128) - 1) & ~used
+
+
+def _mode(name: str, values: list[list[Any]], width: int) -> ModeSource:
+    mode = ModeSource(name, tuple(Value(*value) for value in values))
+    if {value.number for value in mode.values} - set(range(1 << width)):
+        raise ValueError(f"isa.toml: {name}: a value does not fit into {width} bits")
+    for what in ("name", "number", "asm"):
+        if len({getattr(value, what) for value in mode.values}) != len(mode.values):
+            raise ValueError(f"isa.toml: {name}: two values have the same {what}")
+    return mode
+
+
+def _modes(data: dict[str, Any], operations: tuple[VecOperation, ...]) -> dict[str, ModeSource]:
+    """Return the modes by name; those of VEC are its operations."""
+    raw = {mode["name"]: mode["values"] for mode in data["mode"]}
+    raw["VEC_OP"] = [[op.name, op.number, op.name.lower(), op.text] for op in operations]
+    widths = {item[4]: item[2] for op in data["opcode"] for item in op.get("imm", []) if item[4:]}
+    if raw.keys() ^ widths.keys():
+        raise ValueError(f"isa.toml: modes without a field: {sorted(raw.keys() ^ widths.keys())}")
+    return {name: _mode(name, values, widths[name]) for name, values in raw.items()}
+
+
+def _vec_operation(raw: dict[str, Any]) -> VecOperation:
+    operation = VecOperation(**raw)
+    if operation.src1 not in ("", "operand", "bound", "table"):
+        raise ValueError(f"isa.toml: VEC {operation.name}: unknown src1 {operation.src1}")
+    if operation.k not in ("", "scale", "bound"):
+        raise ValueError(f"isa.toml: VEC {operation.name}: unknown k {operation.k}")
+    return operation
 
 
 def _opcode(
@@ -140,11 +222,12 @@ def load(path: Path = SOURCE) -> IsaSource:
     data = tomllib.loads(path.read_text(encoding="utf-8"))
     errors = tuple(Named(e["name"], e["number"], e["text"]) for e in data["error"])
     flags = {flag["name"]: flag["bit"] for flag in data["flag"]}
-    prefixes = tuple(Prefix(p["name"], p["field"], p["text"]) for p in data["prefix"])
+    prefixes = tuple(PrefixSource(p["name"], p["field"], p["text"]) for p in data["prefix"])
     opcodes = tuple(
         _opcode(raw, {e.name for e in errors}, set(flags), {p.name for p in prefixes})
         for raw in data["opcode"]
     )
+    vec_ops = tuple(_vec_operation(v) for v in data["vec_op"])
     numbers = [op.number for op in opcodes]
     if len(set(numbers)) != len(numbers):
         raise ValueError("isa.toml: two opcodes have the same number")
@@ -153,8 +236,10 @@ def load(path: Path = SOURCE) -> IsaSource:
         engines=tuple(Named(e["name"], e["number"], e["text"]) for e in data["engine"]),
         errors=errors,
         flags=flags,
+        constants=tuple(Constant(**c) for c in data["constant"]),
+        modes=_modes(data, vec_ops),
         set_registers=tuple(
-            SetRegister(
+            SetRegisterSource(
                 r["name"],
                 r["number"],
                 r["granularity"],
@@ -164,7 +249,7 @@ def load(path: Path = SOURCE) -> IsaSource:
             )
             for r in data["set_register"]
         ),
-        vec_ops=tuple(Named(v["name"], v["number"], v["text"]) for v in data["vec_op"]),
+        vec_ops=vec_ops,
         prefixes=prefixes,
         opcodes=opcodes,
     )

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Texts that come from the register maps: Python module, C header, reference page."""
 
+from npu.regs import emit_descriptors, emit_start
+from npu.regs.descriptors import Descriptors
 from npu.regs.source import Register, Window
 
 ORIGIN = (
@@ -18,36 +20,19 @@ def class_name(enumeration: str) -> str:
     return "".join(part.capitalize() for part in enumeration.split("_"))
 
 
-def python(windows: tuple[Window, ...]) -> str:
+def python(windows: tuple[Window, ...], found: Descriptors) -> str:
     """Return the text of npu/regs/generated.py."""
     lines = [
         "# SPDX-License-Identifier: Apache-2.0",
         f'"""{ORIGIN}"""',
         "",
+        "from dataclasses import KW_ONLY, dataclass",
         "from enum import IntEnum",
-        "from typing import NamedTuple",
+        "from typing import ClassVar, TypedDict",
         "",
-        "",
-        "class RegField(NamedTuple):",
-        '    """Some bits of a register."""',
-        "",
-        "    register: int",
-        "    lsb: int",
-        "    width: int",
-        "",
-        "    @property",
-        "    def mask(self) -> int:",
-        '        """Return the bits of the field, in place."""',
-        "        return ((1 << self.width) - 1) << self.lsb",
-        "",
-        "    def get(self, value: int) -> int:",
-        '        """Return the content of the field in a register value."""',
-        "        return (value & self.mask) >> self.lsb",
-        "",
-        "    def put(self, content: int) -> int:",
-        '        """Return `content` moved into place; bits that do not fit are dropped."""',
-        "        return (content << self.lsb) & self.mask",
-        "",
+        "from npu.regs.fields import RegField",
+        "from npu.regs.layout import WordLayout",
+        "from npu.regs.start import StartMembers, StartRegister",
         "",
     ]
     for w in windows:
@@ -80,7 +65,7 @@ def python(windows: tuple[Window, ...]) -> str:
                 for f in r.fields
                 if f.access == "read" and f.reset is not None
             ]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *emit_start.python(windows), *emit_descriptors.python(found)]) + "\n"
 
 
 def c_header(windows: tuple[Window, ...]) -> str:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generates everything that comes from the register maps: `python -m npu.regs.generate [--check]`.
+"""Generates what comes from register maps and descriptors: `python -m npu.regs.generate [--check]`.
 
-Committed: npu/regs/generated.py, firmware/include/npu_regs.h, docs/reference/registers.md.
-Not committed: build/gen/regs/<map>_pkg.sv and build/gen/regs/<map>.sv, written by PeakRDL-regblock.
+Committed: npu/regs/generated.py, firmware/include/npu_regs.h and npu_descriptors.h,
+docs/reference/registers.md, the tables of docs/reference/command-port.md.
+Not committed: build/gen/regs/<map>_pkg.sv and build/gen/regs/<map>.sv, written by PeakRDL-regblock,
+npu_start_pkg.sv, the struct that a program starts with, and npu_desc_pkg.sv, what lies in memory.
 """
 
 import argparse
@@ -14,7 +16,7 @@ from pathlib import Path
 from peakrdl_regblock import RegblockExporter
 from peakrdl_regblock.cpuif.passthrough import PassthroughCpuif
 
-from npu.regs import emit, source
+from npu.regs import descriptors, emit, emit_descriptors, emit_start, source
 
 ROOT = Path(__file__).resolve().parents[2]
 WINDOW_ADDRESS_BITS = 8
@@ -22,9 +24,12 @@ WINDOW_ADDRESS_BITS = 8
 
 def committed() -> dict[Path, str]:
     """Return the committed files and their texts."""
-    windows = source.load_all()
+    windows, found = source.load_all(), descriptors.load()
+    page = ROOT / "docs/reference/command-port.md"
     return {
-        ROOT / "npu/regs/generated.py": emit.python(windows),
+        ROOT / "npu/regs/generated.py": emit.python(windows, found),
+        ROOT / "firmware/include/npu_descriptors.h": emit_descriptors.c_header(found),
+        page: emit_descriptors.filled(page.read_text(encoding="utf-8"), found),
         ROOT / "firmware/include/npu_regs.h": emit.c_header(windows),
         ROOT / "docs/reference/registers.md": emit.markdown(windows),
     }
@@ -45,6 +50,13 @@ def register_blocks(folder: Path) -> None:
             )
             for path in sorted(Path(scratch).glob("*.sv")):
                 write_if_changed(folder / path.name, packed(path.read_text(encoding="utf-8")))
+    windows = source.load_all()
+    texts = {
+        "npu_start_pkg": emit_start.systemverilog(windows, emit.ORIGIN),
+        "npu_desc_pkg": emit_descriptors.systemverilog(descriptors.load(), windows[0]),
+    }
+    for name, text in texts.items():
+        write_if_changed(folder / f"{name}.sv", text)
 
 
 def packed(text: str) -> str:

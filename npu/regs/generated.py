@@ -1,30 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generated from the SystemRDL files of npu/regs by `python -m npu.regs.generate`; do not edit."""
 
+from dataclasses import KW_ONLY, dataclass
 from enum import IntEnum
-from typing import NamedTuple
+from typing import ClassVar, TypedDict
 
-
-class RegField(NamedTuple):
-    """Some bits of a register."""
-
-    register: int
-    lsb: int
-    width: int
-
-    @property
-    def mask(self) -> int:
-        """Return the bits of the field, in place."""
-        return ((1 << self.width) - 1) << self.lsb
-
-    def get(self, value: int) -> int:
-        """Return the content of the field in a register value."""
-        return (value & self.mask) >> self.lsb
-
-    def put(self, content: int) -> int:
-        """Return `content` moved into place; bits that do not fit are dropped."""
-        return (content << self.lsb) & self.mask
-
+from npu.regs.fields import RegField
+from npu.regs.layout import WordLayout
+from npu.regs.start import StartMembers, StartRegister
 
 CMD_BASE = 0x000
 
@@ -451,3 +434,205 @@ CHIP_FIELDS: dict[str, RegField] = {
 # Values that never change.
 CHIP_ID_VALUE = 0x41525354
 CHIP_VERSION_REG_MAP_VALUE = 0x2
+
+
+class MachineStart(TypedDict, total=False):
+    """The members of StartState that are loaded into the machine's registers."""
+
+    pos: int
+    token: int
+    window: int
+    loop_left: int
+    eos: int
+    kv_base: int
+    kv_layer: int
+    kv_head: int
+    kv_voff: int
+    kv_cap: int
+    kv_in_memory: int
+    bases: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StartState(StartMembers):
+    """What the host has written before a start; without arguments as after a reset.
+
+    Attributes:
+        ucode_base: UCODE_BASE. Memory address of the program.
+        ucode_len: UCODE_LEN. Length of the program in 16-byte words.
+        stream_base: DDR_BASE_WGT. Memory address of the parameter stream.
+        stream_len: STREAM_LEN. Length of the parameter stream in bytes.
+        pos: POS. Initial POS: position of row 0.
+        token: TOKEN. Initial TOKEN: last token id.
+        window: WINDOW. Initial WINDOW: sliding window in tokens, 0 = none.
+        loop_left: LOOPLEFT. Initial LOOPLEFT: turns that LOOP may take.
+        eos: EOS. Initial EOS: end token.
+        kv_base: DDR_BASE_KV. Initial KVBASE: memory address or SRAM byte address of the K/V
+            cache, bits 31:8.
+        kv_layer: KVLAYER. Initial KVLAYER: bytes from one layer of the K/V cache to the next,
+            bits 31:8.
+        kv_head: KVHEAD. Initial KVHEAD: bytes from one head of the K/V cache to the next, bits
+            31:8.
+        kv_voff: KVVOFF. Initial KVVOFF: bytes from the K part of a layer to its V part, bits
+            31:8.
+        kv_cap: KVCAP. Initial KVCAP: capacity of the K/V cache in positions.
+        kv_in_memory: KV_CTRL. Place of the K/V cache. Read when a program starts.
+        bases: DDR_BASE_ACT, DDR_BASE_OUT, BASE2, BASE3, BASE4, BASE5, BASE6, BASE7, in this
+            order.
+    """
+
+    ucode_base: int = 0
+    ucode_len: int = 0
+    stream_base: int = 0
+    stream_len: int = 0
+    _: KW_ONLY
+    pos: int = 0
+    token: int = 0
+    window: int = 0
+    loop_left: int = 0
+    eos: int = 0xFFFFFFFF
+    kv_base: int = 0
+    kv_layer: int = 0
+    kv_head: int = 0
+    kv_voff: int = 0
+    kv_cap: int = 0
+    kv_in_memory: int = 1
+    bases: tuple[int, ...] = (0, 0, 0, 0, 0, 0, 0, 0)
+
+    REGISTERS: ClassVar[tuple[StartRegister, ...]] = (
+        StartRegister("ucode_base", None, SeqReg.UCODE_BASE, 0xFFFFFFF0),
+        StartRegister("ucode_len", None, SeqReg.UCODE_LEN, 0xFFFFFFFF),
+        StartRegister("stream_base", None, SeqReg.DDR_BASE_WGT, 0xFFFFFFC0),
+        StartRegister("stream_len", None, SeqReg.STREAM_LEN, 0xFFFFFFC0),
+        StartRegister("pos", None, SeqReg.POS, 0xFFFFFFFF),
+        StartRegister("token", None, SeqReg.TOKEN, 0xFFFFFFFF),
+        StartRegister("window", None, SeqReg.WINDOW, 0xFFFFFFFF),
+        StartRegister("loop_left", None, SeqReg.LOOPLEFT, 0xFFFFFFFF),
+        StartRegister("eos", None, SeqReg.EOS, 0xFFFFFFFF),
+        StartRegister("kv_base", None, SeqReg.DDR_BASE_KV, 0xFFFFFF00),
+        StartRegister("kv_layer", None, SeqReg.KVLAYER, 0xFFFFFF00),
+        StartRegister("kv_head", None, SeqReg.KVHEAD, 0xFFFFFF00),
+        StartRegister("kv_voff", None, SeqReg.KVVOFF, 0xFFFFFF00),
+        StartRegister("kv_cap", None, SeqReg.KVCAP, 0xFFFFFFFF),
+        StartRegister("kv_in_memory", None, SeqReg.KV_CTRL, 0x00000001),
+        StartRegister("bases", 0, SeqReg.DDR_BASE_ACT, 0xFFFFFFFF),
+        StartRegister("bases", 1, SeqReg.DDR_BASE_OUT, 0xFFFFFFFF),
+        StartRegister("bases", 2, SeqReg.BASE2, 0xFFFFFFFF),
+        StartRegister("bases", 3, SeqReg.BASE3, 0xFFFFFFFF),
+        StartRegister("bases", 4, SeqReg.BASE4, 0xFFFFFFFF),
+        StartRegister("bases", 5, SeqReg.BASE5, 0xFFFFFFFF),
+        StartRegister("bases", 6, SeqReg.BASE6, 0xFFFFFFFF),
+        StartRegister("bases", 7, SeqReg.BASE7, 0xFFFFFFFF),
+    )
+
+
+class RingStatus(IntEnum):
+    """How a descriptor, and with it the ring, ends: DESC_STATUS[7:0]."""
+
+    NONE = 0x00
+    """running, or cleared"""
+    EMPTY = 0x01
+    """started with an empty ring: DESC_HEAD = DESC_TAIL"""
+    DONE = 0x02
+    """completed, and with it the last entry"""
+    BASE = 0x04
+    """DESC_BASE is not a multiple of 4"""
+    OPERATION = 0x06
+    """extension, operation or program failed"""
+    TIMEOUT = 0x0C
+    """the memory was silent for longer than DESC_TIMEOUT"""
+    FETCH = 0x14
+    """fetching the descriptor met an error"""
+    STREAM_CONFIG = 0x24
+    """stream configuration"""
+    STREAM_READ = 0x34
+    """reading the stream met an error"""
+    OWNER = 0x44
+    """no owner bit"""
+    WRITEBACK_CONFIG = 0x84
+    """writeback configuration"""
+    WRITEBACK_WRITE = 0x94
+    """writing the result or the completion record met an error"""
+
+
+RING_STATUS_TEXT = {
+    RingStatus.NONE: "running, or cleared",
+    RingStatus.EMPTY: "started with an empty ring: DESC_HEAD = DESC_TAIL",
+    RingStatus.DONE: "completed, and with it the last entry",
+    RingStatus.BASE: "DESC_BASE is not a multiple of 4",
+    RingStatus.OPERATION: "extension, operation or program failed",
+    RingStatus.TIMEOUT: "the memory was silent for longer than DESC_TIMEOUT",
+    RingStatus.FETCH: "fetching the descriptor met an error",
+    RingStatus.STREAM_CONFIG: "stream configuration",
+    RingStatus.STREAM_READ: "reading the stream met an error",
+    RingStatus.OWNER: "no owner bit",
+    RingStatus.WRITEBACK_CONFIG: "writeback configuration",
+    RingStatus.WRITEBACK_WRITE: "writing the result or the completion record met an error",
+}
+
+DESC_ENTRY = WordLayout(
+    "entry",
+    0,
+    4,
+    {
+        "opcode": RegField(0, 0, 4),
+        "extended": RegField(0, 4, 1),
+        "launch": RegField(0, 5, 1),
+        "stream": RegField(0, 8, 1),
+        "offset": RegField(0, 16, 8),
+        "bytes": RegField(0, 24, 6),
+        "writeback": RegField(0, 30, 1),
+        "owner": RegField(0, 31, 1),
+        "a": RegField(1, 0, 32),
+        "b": RegField(2, 0, 32),
+        "acc": RegField(3, 0, 32),
+    },
+)
+"""The first ring entry of a descriptor."""
+
+DESC_EXTENSION = WordLayout(
+    "extension",
+    4,
+    4,
+    {
+        "target": RegField(4, 0, 32),
+        "cfg": RegField(5, 0, 24),
+        "base": RegField(6, 0, 24),
+        "stride": RegField(7, 0, 24),
+        "tag": RegField(7, 24, 8),
+    },
+)
+"""The second ring entry of an operation; of a program, the tag."""
+
+DESC_PROGRAM = WordLayout(
+    "program",
+    1,
+    6,
+    {
+        "token": RegField(1, 0, 32),
+        "base0": RegField(2, 0, 32),
+        "base1": RegField(3, 0, 32),
+        "ucode_base": RegField(4, 0, 32),
+        "ucode_len": RegField(5, 0, 32),
+        "pos": RegField(6, 0, 32),
+    },
+)
+"""What a descriptor says of the program that it launches."""
+
+DESC_RECORD = WordLayout(
+    "record",
+    0,
+    4,
+    {
+        "code": RegField(0, 0, 8),
+        "index": RegField(0, 8, 3),
+        "phase": RegField(0, 15, 1),
+        "tag": RegField(0, 16, 8),
+        "opcode": RegField(0, 24, 4),
+        "launch": RegField(0, 28, 1),
+        "result": RegField(1, 0, 32),
+        "result_hi": RegField(2, 0, 32),
+        "cycles": RegField(3, 0, 32),
+    },
+)
+"""A completion record."""

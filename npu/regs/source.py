@@ -40,13 +40,28 @@ class Field:
 
 
 @dataclass(frozen=True)
+class Start:
+    """A member of what a program starts with: `group` is "image" or "machine"."""
+
+    group: str
+    member: str
+    order: int
+
+
+@dataclass(frozen=True)
 class Register:
-    """A register at a byte offset of its window."""
+    """A register at a byte offset of its window; `start` tells what a program takes from it."""
 
     name: str
     offset: int
     text: str
     fields: tuple[Field, ...]
+    start: Start | None = None
+
+    @property
+    def mask(self) -> int:
+        """The bits that its fields have."""
+        return sum(((1 << f.width) - 1) << f.lsb for f in self.fields)
 
 
 @dataclass(frozen=True)
@@ -111,9 +126,17 @@ def _field(node: FieldNode) -> Field:
     )
 
 
+def _start(node: RegNode) -> Start | None:
+    place = node.get_property("start", default=None)
+    if place is None:
+        return None
+    group, _, member = place.partition(".")
+    return Start(group, member, node.get_property("start_order"))
+
+
 def _register(node: RegNode, name: str, offset: int) -> Register:
     fields = tuple(_field(field) for field in node.fields())
-    return Register(name, offset, node.get_property("desc") or "", fields)
+    return Register(name, offset, node.get_property("desc") or "", fields, _start(node))
 
 
 def load(key: str, module: str, base: int) -> Window:

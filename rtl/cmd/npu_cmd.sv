@@ -7,39 +7,33 @@ module npu_cmd
   import npu_pkg::*;
   import npu_cmd_pkg::*;
 #(
-  parameter int unsigned ScratchBytes = 64
+  parameter int unsigned ScratchBytes = 64  // bytes of the scratchpad: 64, 128 or 256
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  // Register window: a pulse, acknowledged in the same cycle or later
-  input  logic        req_i,
-  input  logic        req_write_i,
-  input  logic [ 7:0] req_addr_i,
-  input  logic [31:0] req_wdata_i,
-  input  logic [31:0] req_wmask_i,
-  output logic        ack_o,
-  output logic [31:0] rdata_o,
+  // Register window
+  input  npu_host_pkg::window_req_t req_i,  // an access to the window
+  output npu_host_pkg::window_rsp_t rsp_o,  // acknowledged in the cycle of req_i.valid
 
-  output logic irq_o,
-  input  logic soft_reset_i,
+  output logic irq_o,        // a level, until the host clears its reason or starts again
+  input  logic soft_reset_i, // pulse: ends operation or ring without a report
 
   // Protection
-  input region_t          regions_i      [NumRegions],
-  input mem_addr_t        stream_base_i,
-  input logic      [31:0] stream_length_i,
+  input regions_t      regions_i,  // what the pages of memory permit; counts for what is asked now
+  input stream_range_t stream_i,   // a level: no writes to these bytes; none if the length is 0
 
   // Programs
-  output logic           launch_valid_o,
-  input  logic           launch_ready_i,
-  output launch_t        launch_o,
-  input  logic           launch_end_i,
-  input  fault_t         launch_error_i,  // with launch_end_i
-  input  logic    [31:0] launch_count_i,  // with launch_end_i
+  output logic                               launch_valid_o,  // stays until ready or soft_reset_i
+  input  logic                               launch_ready_i,  // may depend on launch_valid_o
+  output npu_desc_pkg::desc_program_t        launch_o,        // stable while launch_valid_o
+  input  logic                               launch_end_i,    // pulse: the program has ended
+  input  fault_t                             launch_error_i,  // with launch_end_i; not valid: none
+  input  logic                        [31:0] launch_count_i,  // OUTCNT, with launch_end_i
 
   // Memory port
-  output npu_axi_pkg::axi_req_t axi_req_o,
-  input  npu_axi_pkg::axi_rsp_t axi_rsp_i
+  output npu_axi_pkg::axi_req_t axi_req_o,  // single beats; stays until taken, stable
+  input  npu_axi_pkg::axi_rsp_t axi_rsp_i   // ready may depend on valid
 );
 
   localparam int unsigned ByteW = $clog2(ScratchBytes);
@@ -66,12 +60,7 @@ module npu_cmd
     .clk_i,
     .rst_ni,
     .req_i,
-    .req_write_i,
-    .req_addr_i,
-    .req_wdata_i,
-    .req_wmask_i,
-    .ack_o,
-    .rdata_o,
+    .rsp_o,
     .operation_o    (settings),
     .ring_o         (ring_regs),
     .descriptor_o   (descriptor),
@@ -233,8 +222,7 @@ module npu_cmd
     .launched_o     (events.launched),
     .stall_o        (events.stall),
     .regions_i,
-    .stream_base_i,
-    .stream_length_i,
+    .stream_i,
     .axi_req_o,
     .axi_rsp_i
   );

@@ -7,15 +7,15 @@ module npu_cmd_check
   import npu_cmd_pkg::*;
   import npu_cmd_regs_pkg::*;
 #(
-  parameter int unsigned ScratchBytes = 64
+  parameter int unsigned ScratchBytes = 64  // bytes of the scratchpad: 64, 128 or 256
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic   load_i,   // first step: the answer is there in the next cycle
-  input  op_e    opcode_i,
-  input  shape_t shape_i,
-  output logic   okay_o
+  input  logic   load_i,    // pulse, first step: the answer is there in the next cycle
+  input  op_e    opcode_i,  // GEMM or VRELU, else no answer; stays for both steps
+  input  shape_t shape_i,   // stays for both steps
+  output logic   okay_o     // it is allowed; in the cycle after load_i
 );
 
   localparam int unsigned Bits = 17;  // 255 rows of 255 and 255 words behind any base

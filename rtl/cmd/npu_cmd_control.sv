@@ -5,39 +5,40 @@
 
 module npu_cmd_control
   import npu_cmd_pkg::*;
+  import npu_desc_pkg::*;
 (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
   // Strobes of the registers
-  input logic start_i,
-  input logic clear_i,
-  input logic descriptor_i,  // a start runs the ring
-  input logic soft_reset_i,
+  input logic start_i,       // pulse; lost while busy_o
+  input logic clear_i,       // pulse: forget how the last one ended; comes before start_i
+  input logic descriptor_i,  // a level: a start runs the ring
+  input logic soft_reset_i,  // pulse: the operation by register is forgotten
 
   // Operation by register
-  output logic op_start_o,
-  input  logic op_done_i,
-  input  end_e op_end_i,
+  output logic op_start_o,  // pulse, in the cycle of start_i
+  input  logic op_done_i,   // pulse, after it; those of the ring's operations do not count
+  input  end_e op_end_i,    // how it ended, with op_done_i
 
   // Ring
-  output logic       ring_start_o,
-  input  logic       ring_busy_i,
-  input  logic       ring_end_i,
-  input  logic       ring_entry_i,
-  input  logic [7:0] ring_code_i,
-  input  logic [2:0] ring_index_i,
+  output logic       ring_start_o,  // pulse, in the cycle of start_i
+  input  logic       ring_busy_i,   // a level, from the next cycle on
+  input  logic       ring_end_i,    // pulse, in the last cycle of ring_busy_i
+  input  logic       ring_entry_i,  // pulse: an entry has completed or failed
+  input  logic [7:0] ring_code_i,   // DESC_STATUS[7:0], with ring_end_i
+  input  logic [2:0] ring_index_i,  // index of the entry, with ring_end_i and ring_entry_i
 
-  output logic       started_o,  // a start is accepted
-  output logic       busy_o,
-  output logic       done_o,
-  output logic       error_o,
-  output logic [7:0] code_o,     // DESC_STATUS
-  output logic [2:0] index_o,
+  output logic       started_o,  // pulse: a start is accepted, in its cycle
+  output logic       busy_o,     // a level, from the next cycle on: operation or ring runs
+  output logic       done_o,     // a level, from the end to the next start or clear
+  output logic       error_o,    // a level with done_o: it was an error
+  output logic [7:0] code_o,     // DESC_STATUS[7:0]: a level
+  output logic [2:0] index_o,    // entry that completed last or failed: a level
 
   // Events to count
-  output logic failed_o,
-  output logic unsupported_o
+  output logic failed_o,      // pulse: an operation or a run ends with an error
+  output logic unsupported_o  // pulse, with failed_o: a refused operation or a failed run
 );
 
   logic op_busy_q, op_end, op_failed, ring_failed;
@@ -82,8 +83,10 @@ module npu_cmd_control
   end
 
 `ifndef SYNTHESIS
+  OneAtATime_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) !(op_busy_q && ring_busy_i))
   else $error("npu_cmd_control: an operation by register while the ring runs");
+  ReportWhileBusy_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    (ring_end_i || ring_entry_i) |-> ring_busy_i)
   else $error("npu_cmd_control: an idle ring reports");

@@ -6,18 +6,18 @@
 module npu_cmd_counters
   import npu_cmd_pkg::*;
 (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input logic clear_perf_i,  // PERF_*
-  input logic clear_ring_i,  // DESC_*
+  input logic clear_perf_i,  // pulse: counters PERF_* to 0
+  input logic clear_ring_i,  // pulse: counters DESC_* to 0
 
-  input events_t events_i,
-  input logic    thermal_i,
-  input logic    busy_i,
-  input logic    ring_busy_i,
+  input events_t events_i,    // what happens in this cycle
+  input logic    thermal_i,   // pulse: the host reports an event
+  input logic    busy_i,      // operation or ring runs: a cycle to count
+  input logic    ring_busy_i, // the ring runs: a cycle to count
 
-  output counters_t counters_o
+  output counters_t counters_o  // one cycle after the events
 );
 
   counters_t kept, next;

@@ -5,85 +5,85 @@
 
 module npu_cmd_descriptor
   import npu_cmd_pkg::*;
+  import npu_desc_pkg::*;
 #(
-  parameter int unsigned ScratchBytes = 64
+  parameter int unsigned ScratchBytes = 64  // bytes of the scratchpad: 64, 128 or 256
 ) (
-  input logic  [7:0][31:0] words_i,   // words 4 to 7 only of an extended entry
-  input tile_t             tile_i,    // of an operation without extension
-  input logic              ternary_i,
+  input logic  [7:0][31:0] words_i,   // 32-bit words; 4 to 7 count only in an extended entry
+  input tile_t             tile_i,    // tile of an operation without extension
+  input logic              ternary_i, // DOT16_S2 takes its lanes as ternary
 
-  output descriptor_t descriptor_o,
-  output operation_t  operation_o,
-  output stream_t     stream_o,
-  output writeback_t  writeback_o,
-  output launch_t     launch_o,
+  output descriptor_t   descriptor_o,  // what there is to do, in the same cycle as all outputs
+  output operation_t    operation_o,   // of a descriptor that launches no program
+  output stream_t       stream_o,      // with descriptor_o.stream
+  output writeback_t    writeback_o,   // with descriptor_o.writeback; its scalar without it, too
+  output desc_program_t program_o,     // with descriptor_o.launch
 
-  output logic bad_extension_o,
-  output logic bad_stream_o,
-  output logic bad_writeback_o
+  output logic bad_extension_o,  // the entry is extended and holds what is not allowed
+  output logic bad_stream_o,     // it has a stream of wrong place or length
+  output logic bad_writeback_o   // it has a writeback of wrong place or shape
 );
 
   // Fields that exist with the small scratchpad only in part
   localparam bit Wide = ScratchBytes > 64;
-  localparam logic [23:0] CfgMask = Wide ? '1 : TileSmall.cfg;
-  localparam logic [23:0] BaseMask = Wide ? '1 : TileSmall.base;
-  localparam logic [23:0] StrideMask = Wide ? '1 : TileSmall.stride;
+  localparam logic [23:0] CfgMask = Wide ? '1 : 24'(GemmCfgNarrow);
+  localparam logic [23:0] BaseMask = Wide ? '1 : 24'(GemmBaseNarrow);
+  localparam logic [23:0] StrideMask = Wide ? '1 : 24'(GemmStrideNarrow);
   localparam logic [7:0] OffsetMask = Wide ? 8'hff : 8'h3f;
-  localparam logic [31:0] Reserved0 = Wide ? 32'h0000fec0 : 32'h00c0fec0;
-  localparam logic [31:0] ProgramReserved0 = 32'h7fff_ffcf;
 
   logic extended, launch;
   op_e opcode;
   tile_t own, tile;
+  desc_entry_t entry;
+  desc_extension_t extension;
 
-  assign extended               = words_i[0][4];
-  assign launch                 = extended && words_i[0][5];
-  assign opcode                 = op_e'(words_i[0][3:0]);
+  assign entry                  = desc_entry_t'(words_i[3:0]);
+  assign extension              = desc_extension_t'(words_i[7:4]);
+  assign program_o              = desc_program_t'(words_i[6:1]);
 
-  assign own.cfg                = words_i[5][23:0];
-  assign own.base               = words_i[6][23:0];
-  assign own.stride             = words_i[7][23:0];
+  assign extended               = entry.extended;
+  assign launch                 = extended && entry.launch;
+  assign opcode                 = op_e'(entry.opcode);
+
+  assign own.cfg                = extension.cfg;
+  assign own.base               = extension.base;
+  assign own.stride             = extension.stride;
   assign tile                   = extended ? own : tile_i;
 
-  assign descriptor_o.owner     = words_i[0][31];
+  assign descriptor_o.owner     = entry.owner;
   assign descriptor_o.extended  = extended;
   assign descriptor_o.launch    = launch;
-  assign descriptor_o.stream    = words_i[0][8];
-  assign descriptor_o.writeback = words_i[0][30];
-  assign descriptor_o.tag       = words_i[7][31:24];
+  assign descriptor_o.stream    = entry.stream;
+  assign descriptor_o.writeback = entry.writeback;
+  assign descriptor_o.tag       = extension.tag;
 
   assign operation_o.opcode     = opcode;
   assign operation_o.ternary    = ternary_i;
-  assign operation_o.a          = words_i[1];
-  assign operation_o.b          = words_i[2];
-  assign operation_o.acc        = words_i[3];
+  assign operation_o.a          = entry.a;
+  assign operation_o.b          = entry.b;
+  assign operation_o.acc        = entry.acc;
   assign operation_o.tile       = tile;
-
-  assign launch_o.ucode_base    = words_i[4];
-  assign launch_o.ucode_length  = words_i[5];
-  assign launch_o.pos           = words_i[6];
-  assign launch_o.token         = words_i[1];
-  assign launch_o.base0         = words_i[2];
-  assign launch_o.base1         = words_i[3];
 
   // ---------------------------------------------------------------------------------------------
   // Extension
   // ---------------------------------------------------------------------------------------------
-  logic bad_program, bad_tile;
-  assign bad_program = (words_i[0] & ProgramReserved0) != '0 || words_i[4][3:0] != '0 ||
-                       words_i[7][23:0] != '0;
-  assign bad_tile = (words_i[5] & ~{8'b0, CfgMask}) != '0 ||
-                    (words_i[6] & ~{8'b0, BaseMask}) != '0 ||
-                    (words_i[7][23:0] & ~StrideMask) != '0;
-  assign bad_extension_o = extended && ((words_i[0] & Reserved0) != '0 ||
-                                        (launch ? bad_program : bad_tile));
+  logic bad_entry, bad_program, bad_tile;
+  assign bad_entry = entry.reserved0_6 != '0 || entry.reserved0_9 != '0 ||
+                     (entry.offset & ~OffsetMask) != '0;
+  assign bad_program = {entry.opcode, entry.stream, entry.offset, entry.bytes,
+                        entry.writeback} != '0 ||
+                       program_o.ucode_base[3:0] != '0 || extension.stride != '0;
+  assign bad_tile = {extension.reserved5_24, extension.reserved6_24} != '0 ||
+                    (own.cfg & ~CfgMask) != '0 || (own.base & ~BaseMask) != '0 ||
+                    (own.stride & ~StrideMask) != '0;
+  assign bad_extension_o = extended && (bad_entry || (launch ? bad_program : bad_tile));
 
   // ---------------------------------------------------------------------------------------------
   // Stream
   // ---------------------------------------------------------------------------------------------
-  assign stream_o.source = words_i[1];
-  assign stream_o.offset = words_i[0][23:16] & OffsetMask;
-  assign stream_o.bytes = words_i[0][29:24];
+  assign stream_o.source = entry.a;
+  assign stream_o.offset = entry.offset & OffsetMask;
+  assign stream_o.bytes = entry.bytes;
   assign bad_stream_o = descriptor_o.stream &&
                         ((stream_o.source[1:0] | stream_o.offset[1:0] |
                           stream_o.bytes[1:0]) != '0 || stream_o.bytes == '0 ||
@@ -102,7 +102,7 @@ module npu_cmd_descriptor
   assign vrelu_fits = shape.len != '0 && shape.len <= 9'(ScratchBytes) &&
                       (shape.len[1:0] | shape.b[1:0]) == '0;
 
-  assign writeback_o.dest = extended ? words_i[4] : words_i[2];
+  assign writeback_o.dest = extended ? extension.target : entry.b;
   assign writeback_o.scalar = !gemm && !vrelu;
   assign writeback_o.rows = gemm ? shape.m : 8'd1;
   assign writeback_o.columns = gemm ? shape.n : vrelu ? {1'b0, shape.len[8:2]} : 8'd2;

@@ -8,22 +8,22 @@
 module npu_cmd_fetch
   import npu_pkg::*;
 (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input logic            run_i,    // while low, everything is forgotten
-  input mem_addr_t       base_i,
+  input logic            run_i,    // a level; while low, everything is forgotten
+  input mem_addr_t       base_i,   // first byte of the ring, a multiple of 4; stable while run_i
   input logic      [2:0] first_i,  // index of the first entry, while run_i is low
-  input logic      [2:0] head_i,
+  input logic      [2:0] head_i,   // index behind the last pending entry; may move on at any time
 
-  output logic  valid_o,
-  input  logic  ready_i,
-  output logic  error_o,
-  output word_t entry_o,
+  output logic  valid_o,  // an entry, in order; stays until ready_i or the end of run_i, all stable
+  input  logic  ready_i,  // taken; may come without valid_o
+  output logic  error_o,  // with valid_o: it could not be read
+  output word_t entry_o,  // 16 bytes, with valid_o and without error_o
 
   // Memory
-  output npu_cmd_pkg::read_req_t read_o,
-  input  npu_cmd_pkg::read_rsp_t read_i
+  output npu_cmd_pkg::read_req_t read_o,  // stable until ready, denied or the end of run_i
+  input  npu_cmd_pkg::read_rsp_t read_i   // words in order, never refused
 );
 
   // Seven entries can be pending, in two words each.
@@ -112,8 +112,10 @@ module npu_cmd_fetch
   assign entry_o = stored_slot.entry;
 
 `ifndef SYNTHESIS
+  WordAskedFor_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) run_i && read_i.valid |-> pending_q != '0)
   else $error("npu_cmd_fetch: a word that was not asked for");
+  BaseAligned_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) read_o.valid |-> base_i[1:0] == '0)
   else $error("npu_cmd_fetch: base 0x%08x is not a multiple of 4", base_i);
 `endif

@@ -7,25 +7,25 @@
 module npu_cmd_gemm
   import npu_cmd_pkg::*;
 #(
-  parameter int unsigned ScratchBytes = 64,
-  localparam int unsigned ByteW = $clog2(ScratchBytes)
+  parameter int unsigned ScratchBytes = 64,  // bytes of the scratchpad: 64, 128 or 256
+  localparam int unsigned ByteW = $clog2(ScratchBytes)  // width of a byte address
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic          start_i,    // the first lanes are read in the next cycle
-  input  logic          stop_i,
-  input  logic          nibbles_i,
+  input  logic          start_i,    // pulse, while idle: the first lanes are read in the next cycle
+  input  logic          stop_i,     // pulse: forget what is running
+  input  logic          nibbles_i,  // elements of A and B have four bits; stays until the end
   input  shape_t        shape_i,    // legal; stays until the end
-  output logic          done_o,     // in the cycle of the last write
+  output logic          done_o,     // pulse, in the cycle of the last write
   output logic   [23:0] macs_o,     // products, with done_o
   output logic   [15:0] results_o,  // elements of C, with done_o
 
-  output logic           [ByteW-1:0] window_addr_o,
-  input  logic           [     63:0] window_i,
-  output logic           [ByteW-1:0] gather_addr_o[8],
-  input  logic           [      7:0] gather_i     [8],
-  output scratch_write_t             write_o
+  output logic           [ByteW-1:0] window_addr_o,     // first of eight bytes of A
+  input  logic           [     63:0] window_i,          // eight bytes, first lowest, same cycle
+  output logic           [ByteW-1:0] gather_addr_o[8],  // eight single bytes of B
+  input  logic           [      7:0] gather_i     [8],  // the bytes, same cycle
+  output scratch_write_t             write_o            // four bytes of C; never refused
 );
 
   localparam int unsigned Lanes = 8;

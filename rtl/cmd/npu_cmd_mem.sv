@@ -11,27 +11,26 @@ module npu_cmd_mem
   import npu_axi_pkg::*;
   import npu_cmd_pkg::*;
 #(
-  parameter int unsigned MaxOutstanding = 16
+  parameter int unsigned MaxOutstanding = 16  // words of a direction without an answer, at least 1
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  read_req_t  read_i [2],
-  output read_rsp_t  read_o [2],
-  input  write_req_t write_i,
-  output write_rsp_t write_o,
+  input  read_req_t  read_i [2],  // may be withdrawn
+  output read_rsp_t  read_o [2],  // ready or denied only with valid; answers are never refused
+  input  write_req_t write_i,     // may be withdrawn
+  output write_rsp_t write_o,     // ready or denied only with valid; an answer per word, in order
 
   // Protection
-  input region_t          regions_i      [NumRegions],
-  input mem_addr_t        stream_base_i,
-  input logic      [31:0] stream_length_i,
+  input regions_t      regions_i,  // what the pages of memory permit; counts for what is asked now
+  input stream_range_t stream_i,   // a level: no writes to these bytes; none if the length is 0
 
-  input  logic drain_i,
-  output logic idle_o,
-  output logic silent_o, // the memory owes something, and nothing is accepted in this cycle
+  input  logic drain_i,  // a level: takes nothing, drops what comes back
+  output logic idle_o,   // a level: the memory owes nothing and nothing is asked for
+  output logic silent_o, // a level: it owes something and does nothing in this cycle
 
-  output axi_req_t axi_req_o,
-  input  axi_rsp_t axi_rsp_i
+  output axi_req_t axi_req_o,  // single beats; stays until taken, stable; answers always taken
+  input  axi_rsp_t axi_rsp_i   // ready may depend on valid
 );
 
   localparam int unsigned CountW = $clog2(MaxOutstanding + 1);
@@ -40,12 +39,12 @@ module npu_cmd_mem
   logic [CountW-1:0] reads_q, writes_q;
   logic r_take, b_take, progress;
 
-  assign r_take = axi_rsp_i.rvalid && axi_rsp_i.rlast;
-  assign b_take = axi_rsp_i.bvalid;
+  assign r_take = axi_rsp_i.rd.rvalid && axi_rsp_i.rd.rlast;
+  assign b_take = axi_rsp_i.wr.bvalid;
   assign idle_o = reads_q == '0 && writes_q == '0;
-  assign progress = (axi_req_o.arvalid && axi_rsp_i.arready) || axi_rsp_i.rvalid ||
-                    (axi_req_o.awvalid && axi_rsp_i.awready) ||
-                    (axi_req_o.wvalid && axi_rsp_i.wready) || axi_rsp_i.bvalid;
+  assign progress = (axi_req_o.rd.arvalid && axi_rsp_i.rd.arready) || axi_rsp_i.rd.rvalid ||
+                    (axi_req_o.wr.awvalid && axi_rsp_i.wr.awready) ||
+                    (axi_req_o.wr.wvalid && axi_rsp_i.wr.wready) || axi_rsp_i.wr.bvalid;
   assign silent_o = !idle_o && !progress;
 
   // ---------------------------------------------------------------------------------------------
@@ -59,25 +58,24 @@ module npu_cmd_mem
   npu_mem_guard #(
     .Write(1'b0)
   ) u_read_guard (
-    .addr_i         (read_i[client].addr),
-    .len_i          ('0),
+    .addr_i   (read_i[client].addr),
+    .len_i    ('0),
     .regions_i,
-    .stream_base_i  ('0),
-    .stream_length_i('0),
-    .allowed_o      (read_allowed)
+    .stream_i ('0),
+    .allowed_o(read_allowed)
   );
 
   assign read = read_i[client].valid && read_allowed && !drain_i &&
-                (!ar_valid_q || axi_rsp_i.arready) && reads_q != CountW'(MaxOutstanding);
+                (!ar_valid_q || axi_rsp_i.rd.arready) && reads_q != CountW'(MaxOutstanding);
 
   for (genvar c = 0; c < 2; c++) begin : gen_client
     logic mine;
     assign mine             = client == 1'(c);
     assign read_o[c].ready  = read && mine;
     assign read_o[c].denied = read_i[c].valid && mine && !read_allowed;
-    assign read_o[c].valid  = axi_rsp_i.rvalid && axi_rsp_i.rid == 4'(c) && !drain_i;
-    assign read_o[c].error  = axi_rsp_i.rresp[1];
-    assign read_o[c].data   = axi_rsp_i.rdata;
+    assign read_o[c].valid  = axi_rsp_i.rd.rvalid && axi_rsp_i.rd.rid == 4'(c) && !drain_i;
+    assign read_o[c].error  = axi_rsp_i.rd.rresp[1];
+    assign read_o[c].data   = axi_rsp_i.rd.rdata;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -91,18 +89,18 @@ module npu_cmd_mem
         ar_valid_q  <= 1'b1;
         ar_client_q <= client;
         ar_addr_q   <= read_i[client].addr;
-      end else if (axi_rsp_i.arready) begin
+      end else if (axi_rsp_i.rd.arready) begin
         ar_valid_q <= 1'b0;
       end
       reads_q <= reads_q + CountW'(read) - CountW'(r_take);
     end
   end
 
-  assign axi_req_o.arvalid = ar_valid_q;
-  assign axi_req_o.arid    = {3'b0, ar_client_q};
-  assign axi_req_o.araddr  = ar_addr_q;
-  assign axi_req_o.arlen   = '0;
-  assign axi_req_o.rready  = 1'b1;
+  assign axi_req_o.rd.arvalid = ar_valid_q;
+  assign axi_req_o.rd.arid    = {3'b0, ar_client_q};
+  assign axi_req_o.rd.araddr  = ar_addr_q;
+  assign axi_req_o.rd.arlen   = '0;
+  assign axi_req_o.rd.rready  = 1'b1;
 
   // ---------------------------------------------------------------------------------------------
   // Writes: address and data are offered together and taken independently
@@ -118,13 +116,13 @@ module npu_cmd_mem
     .addr_i   (write_i.addr),
     .len_i    ('0),
     .regions_i,
-    .stream_base_i,
-    .stream_length_i,
+    .stream_i,
     .allowed_o(write_allowed)
   );
 
-  assign write = write_i.valid && write_allowed && !drain_i && (!aw_valid_q || axi_rsp_i.awready) &&
-                 (!w_valid_q || axi_rsp_i.wready) && writes_q != CountW'(MaxOutstanding);
+  assign write = write_i.valid && write_allowed && !drain_i &&
+                 (!aw_valid_q || axi_rsp_i.wr.awready) && (!w_valid_q || axi_rsp_i.wr.wready) &&
+                 writes_q != CountW'(MaxOutstanding);
   assign write_o.ready = write;
   assign write_o.denied = write_i.valid && !write_allowed;
 
@@ -137,8 +135,8 @@ module npu_cmd_mem
       w_strb_q   <= '0;
       writes_q   <= '0;
     end else begin
-      if (axi_rsp_i.awready) aw_valid_q <= 1'b0;
-      if (axi_rsp_i.wready) w_valid_q <= 1'b0;
+      if (axi_rsp_i.wr.awready) aw_valid_q <= 1'b0;
+      if (axi_rsp_i.wr.wready) w_valid_q <= 1'b0;
       if (write) begin
         aw_valid_q <= 1'b1;
         aw_addr_q  <= write_i.addr;
@@ -150,17 +148,17 @@ module npu_cmd_mem
     end
   end
 
-  assign axi_req_o.awvalid = aw_valid_q;
-  assign axi_req_o.awid    = '0;
-  assign axi_req_o.awaddr  = aw_addr_q;
-  assign axi_req_o.awlen   = '0;
-  assign axi_req_o.wvalid  = w_valid_q;
-  assign axi_req_o.wdata   = w_data_q;
-  assign axi_req_o.wstrb   = w_strb_q;
-  assign axi_req_o.wlast   = 1'b1;
-  assign axi_req_o.bready  = 1'b1;
+  assign axi_req_o.wr.awvalid = aw_valid_q;
+  assign axi_req_o.wr.awid    = '0;
+  assign axi_req_o.wr.awaddr  = aw_addr_q;
+  assign axi_req_o.wr.awlen   = '0;
+  assign axi_req_o.wr.wvalid  = w_valid_q;
+  assign axi_req_o.wr.wdata   = w_data_q;
+  assign axi_req_o.wr.wstrb   = w_strb_q;
+  assign axi_req_o.wr.wlast   = 1'b1;
+  assign axi_req_o.wr.bready  = 1'b1;
 
-  assign write_o.valid     = axi_rsp_i.bvalid && !drain_i;
-  assign write_o.error     = axi_rsp_i.bresp[1];
+  assign write_o.valid        = axi_rsp_i.wr.bvalid && !drain_i;
+  assign write_o.error        = axi_rsp_i.wr.bresp[1];
 
 endmodule

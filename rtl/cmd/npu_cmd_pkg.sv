@@ -1,33 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Types that the parts of the command port share. Shape, places and strides of a tile keep the layout
-// of the registers GEMM_CFG, GEMM_BASE and GEMM_STRIDE.
+// Types that the parts of the command port share. Shape, places and strides of a tile keep the
+// layout of the registers GEMM_CFG, GEMM_BASE and GEMM_STRIDE.
 
 package npu_cmd_pkg;
 
   typedef npu_cmd_regs_pkg::npu_cmd_regs__cmd_op_e op_e;
 
   typedef struct packed {
-    logic [23:0] cfg;
-    logic [23:0] base;
-    logic [23:0] stride;
+    logic [23:0] cfg;     // GEMM_CFG: rows, columns and depth of a GEMM; bytes of a VRELU
+    logic [23:0] base;    // GEMM_BASE: places of A, B and C
+    logic [23:0] stride;  // GEMM_STRIDE: from row to row of A, B and C
   } tile_t;
-
-  // Bits of a tile that exist with a scratchpad of 64 bytes; with a larger one all do.
-  localparam tile_t TileSmall = '{cfg: 24'h07037f, base: 24'h3f3f3f, stride: 24'h0f0f0f};
 
   // The fields of a tile, those of a small scratchpad filled up with zeros
   typedef struct packed {
-    logic [8:0] len;
-    logic [7:0] m;
-    logic [7:0] n;
-    logic [7:0] k;
-    logic [7:0] a;
-    logic [7:0] b;
-    logic [7:0] c;
-    logic [7:0] stride_a;
-    logic [7:0] stride_b;
-    logic [7:0] stride_c;
+    logic [8:0] len;       // VRELU: bytes
+    logic [7:0] m;         // rows of A and C
+    logic [7:0] n;         // columns of B and C
+    logic [7:0] k;         // columns of A, rows of B
+    logic [7:0] a;         // elements; VRELU: source in bytes
+    logic [7:0] b;         // elements; VRELU: destination in bytes
+    logic [7:0] c;         // bytes
+    logic [7:0] stride_a;  // elements
+    logic [7:0] stride_b;  // elements
+    logic [7:0] stride_c;  // bytes
   } shape_t;
 
   // `wide`: the scratchpad has more than 64 bytes.
@@ -46,17 +43,17 @@ package npu_cmd_pkg;
 
   // What the operation unit executes
   typedef struct packed {
-    op_e         opcode;
-    logic        ternary;
-    logic [31:0] a;
-    logic [31:0] b;
-    logic [31:0] acc;
-    tile_t       tile;
+    op_e         opcode;   // which one
+    logic        ternary;  // DOT16_S2 takes its lanes as ternary
+    logic [31:0] a;        // operand A of a scalar operation
+    logic [31:0] b;        // operand B
+    logic [31:0] acc;      // accumulator operand, or 2:4 positions
+    tile_t       tile;     // of GEMM and VRELU
   } operation_t;
 
   // How an operation ended
   typedef enum logic [1:0] {
-    EndOkay,
+    EndOkay,  // done
     EndRefused,  // shape or place: nothing has changed
     EndReserved  // a reserved lane: RESULT has not changed
   } end_e;
@@ -72,152 +69,129 @@ package npu_cmd_pkg;
 
   // A write of up to sixteen bytes into the scratchpad, from byte `addr` on
   typedef struct packed {
-    logic [15:0]  we;
-    logic [7:0]   addr;
-    logic [127:0] data;
+    logic [15:0]  we;    // bit i: byte addr + i is written
+    logic [7:0]   addr;  // bytes
+    logic [127:0] data;  // byte i in bits 8i+7:8i
   } scratch_write_t;
 
   // Registers that the ring of descriptors works from
   typedef struct packed {
-    logic [31:0] base;
-    logic [2:0]  head;
-    logic [2:0]  tail;
-    logic [23:0] timeout;
-    logic [31:0] cq_base;
-    logic        cq_enable;
-    logic [3:0]  cq_log2_size;
-    logic [15:0] cq_tail;
+    logic [31:0] base;          // first byte of the ring, a multiple of 4
+    logic [2:0]  head;          // index behind the last entry, moves on at any time
+    logic [2:0]  tail;          // index of the next entry, or of the one that failed
+    logic [23:0] timeout;       // cycles of one wait for the memory; 0 = for ever
+    logic [31:0] cq_base;       // first byte of the completion ring, a multiple of 16
+    logic        cq_enable;     // write records
+    logic [3:0]  cq_log2_size;  // records that the completion ring holds, as a power of two
+    logic [15:0] cq_tail;       // records consumed, modulo 65,536; moves on at any time
   } ring_regs_t;
 
   // What the registers show
   typedef struct packed {
-    logic [31:0] result;
-    logic [31:0] result_hi;
-    logic        busy;
-    logic        done;
-    logic        error;
-    logic [2:0]  busy_count;
-    op_e         opcode;
-    logic        gemm_busy;
-    logic        vector_busy;
-    logic [7:0]  code;
-    logic        ring_busy;
-    logic [2:0]  index;
-    logic [15:0] cq_head;
+    logic [31:0] result;       // RESULT
+    logic [31:0] result_hi;    // RESULT_HI
+    logic        busy;         // operation or ring runs
+    logic        done;         // ended, until the next start or clear
+    logic        error;        // ended with an error, with done
+    logic [2:0]  busy_count;   // cycles that the operation has been running, at most 7
+    op_e         opcode;       // operation last taken by the unit
+    logic        gemm_busy;    // a GEMM runs
+    logic        vector_busy;  // a VRELU runs
+    logic [7:0]  code;         // DESC_STATUS[7:0]
+    logic        ring_busy;    // the ring runs
+    logic [2:0]  index;        // entry that completed last or failed
+    logic [15:0] cq_head;      // records written, modulo 65,536
   } status_t;
 
   // What happens in a cycle
   typedef struct packed {
-    logic        failed;
-    logic        unsupported;
-    logic        op_begun;
-    logic [23:0] macs;
+    logic        failed;       // an operation by register or a run of the ring ended with an error
+    logic        unsupported;  // an operation was refused, or a run of the ring failed
+    logic        op_begun;     // an operation that is not refused
+    logic [23:0] macs;         // products of a GEMM, in its last cycle
     logic [23:0] unit_bytes;   // of the scratchpad, moved by operations
-    logic        launched;
-    logic        stall;
-    logic [4:0]  read_words;
-    logic [13:0] write_words;
+    logic        launched;     // a program starts
+    logic        stall;        // the ring waits for the memory
+    logic [4:0]  read_words;   // 32 bits each, of descriptors and streams
+    logic [13:0] write_words;  // 32 bits each, of results
     logic [15:0] ring_bytes;   // of the scratchpad, moved by the ring
   } events_t;
 
   // Counters; those of the traffic count words of four bytes.
   typedef struct packed {
-    logic [31:0] cycles;
-    logic [31:0] macs;
-    logic [31:0] ops;
-    logic [31:0] errors;
-    logic [31:0] unsupported;
-    logic [31:0] stalls;
-    logic [31:0] scratch_bytes;
-    logic [31:0] thermal;
-    logic [31:0] ring_cycles;
-    logic [31:0] read_words;
-    logic [31:0] write_words;
+    logic [31:0] cycles;         // cycles with busy
+    logic [31:0] macs;           // products of GEMM
+    logic [31:0] ops;            // operations and programs begun
+    logic [31:0] errors;         // starts and descriptors that ended with an error
+    logic [31:0] unsupported;    // refused operations and failed descriptors
+    logic [31:0] stalls;         // cycles in which the ring waited for the memory
+    logic [31:0] scratch_bytes;  // of the scratchpad, read and written
+    logic [31:0] thermal;        // events that the host has reported
+    logic [31:0] ring_cycles;    // cycles in which the ring ran
+    logic [31:0] read_words;     // of descriptors and streams
+    logic [31:0] write_words;    // of results
   } counters_t;
-
-  // A microcode program that a descriptor launches
-  typedef struct packed {
-    npu_pkg::mem_addr_t ucode_base;
-    logic [31:0]        ucode_length;
-    logic [31:0]        pos;
-    logic [31:0]        token;
-    npu_pkg::mem_addr_t base0;
-    npu_pkg::mem_addr_t base1;
-  } launch_t;
-
-  // How a run of the descriptor ring ends, how a descriptor ends: DESC_STATUS[7:0]
-  localparam logic [7:0] CodeEmpty = 8'h01;  // after reset as well
-  localparam logic [7:0] CodeDone = 8'h02;
-  localparam logic [7:0] CodeBase = 8'h04;
-  localparam logic [7:0] CodeOperation = 8'h06;  // extension, operation or program
-  localparam logic [7:0] CodeTimeout = 8'h0C;
-  localparam logic [7:0] CodeFetch = 8'h14;
-  localparam logic [7:0] CodeStreamConfig = 8'h24;
-  localparam logic [7:0] CodeStream = 8'h34;
-  localparam logic [7:0] CodeOwner = 8'h44;
-  localparam logic [7:0] CodeWritebackConfig = 8'h84;
-  localparam logic [7:0] CodeWriteback = 8'h94;
 
   // Bytes of memory that go to the scratchpad before the operation; all are multiples of 4
   typedef struct packed {
-    npu_pkg::mem_addr_t source;
-    logic [7:0]         offset;
-    logic [5:0]         bytes;
+    npu_pkg::mem_addr_t source;  // first byte in memory
+    logic [7:0]         offset;  // first byte of the scratchpad
+    logic [5:0]         bytes;   // how many, 4 to 60
   } stream_t;
 
   // A result that goes to memory: rows of words from the scratchpad, or RESULT and RESULT_HI
   typedef struct packed {
-    npu_pkg::mem_addr_t dest;
-    logic               scalar;
-    logic [7:0]         rows;
-    logic [7:0]         columns;  // words
-    logic [5:0]         first;    // word of the scratchpad
-    logic [5:0]         stride;   // words
+    npu_pkg::mem_addr_t dest;     // first byte in memory, a multiple of 4
+    logic               scalar;   // RESULT and RESULT_HI
+    logic [7:0]         rows;     // rows of 32-bit words
+    logic [7:0]         columns;  // 32-bit words of a row
+    logic [5:0]         first;    // 32-bit word of the scratchpad
+    logic [5:0]         stride;   // 32-bit words from row to row
   } writeback_t;
 
   // The end of a part of a descriptor's work, a pulse
   typedef struct packed {
-    logic done;
-    logic failed;
+    logic done;    // all is done
+    logic failed;  // an error of the memory, or no region permits it
   } step_end_t;
 
-  // Memory of the ring: words of 16 bytes. A request is accepted, or no region permits it; what comes
-  // back is in order.
+  // Memory of the ring: words of 16 bytes. A request is accepted, or no region permits it; what
+  // comes back is in order.
   typedef struct packed {
-    logic               valid;
-    npu_pkg::mem_addr_t addr;
+    logic               valid;  // a word to read
+    npu_pkg::mem_addr_t addr;   // its first byte, a multiple of 16
   } read_req_t;
 
   typedef struct packed {
-    logic           ready;
-    logic           denied;
-    logic           valid;   // of the data
-    logic           error;   // in place of data
-    npu_pkg::word_t data;
+    logic           ready;   // accepted; only with the request's valid
+    logic           denied;  // no region permits it; only with the request's valid
+    logic           valid;   // pulse: a word that cannot be refused
+    logic           error;   // in place of data, with valid
+    npu_pkg::word_t data;    // the word, with valid
   } read_rsp_t;
 
   typedef struct packed {
-    logic               valid;
-    npu_pkg::mem_addr_t addr;
-    npu_pkg::word_t     data;
-    logic [15:0]        strb;
+    logic               valid;  // a word to write
+    npu_pkg::mem_addr_t addr;   // its first byte, a multiple of 16
+    npu_pkg::word_t     data;   // the word
+    logic [15:0]        strb;   // bit i: byte i is written
   } write_req_t;
 
   typedef struct packed {
-    logic ready;
-    logic denied;
-    logic valid;   // of the response
-    logic error;
+    logic ready;   // accepted; only with the request's valid
+    logic denied;  // no region permits it; only with the request's valid
+    logic valid;   // pulse: the response to the oldest word without one
+    logic error;   // it was not written well, with valid
   } write_rsp_t;
 
   // A descriptor, decoded; word 0 alone decides all but the tag
   typedef struct packed {
-    logic       owner;
-    logic       extended;
-    logic       launch;     // launches one
-    logic       stream;
-    logic       writeback;
-    logic [7:0] tag;
+    logic       owner;      // it belongs to the chip
+    logic       extended;   // it has a second entry
+    logic       launch;     // launches a program; only if extended
+    logic       stream;     // bytes of memory go to the scratchpad first
+    logic       writeback;  // its result goes to memory
+    logic [7:0] tag;        // for its record; of an extended entry
   } descriptor_t;
 
 endpackage

@@ -7,36 +7,37 @@
 module npu_cmd_record
   import npu_pkg::*;
   import npu_cmd_pkg::*;
+  import npu_desc_pkg::*;
 (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic             active_i,  // from the start until done or failed
-  input  logic      [ 7:0] code_i,
-  input  logic      [ 2:0] index_i,
-  input  logic      [ 7:0] tag_i,
-  input  logic      [ 3:0] opcode_i,
-  input  logic             scalar_i,
-  input  logic             launch_i,
-  input  logic      [31:0] cycles_i,
-  output logic             waits_o,   // for the memory, not for room
-  output step_end_t        end_o,
+  input  logic             active_i,  // until end_o or dropped; the next seven are stable meanwhile
+  input  logic      [ 7:0] code_i,    // how the descriptor ended, as DESC_STATUS[7:0]
+  input  logic      [ 2:0] index_i,   // index of its first entry
+  input  logic      [ 7:0] tag_i,     // its tag
+  input  logic      [ 3:0] opcode_i,  // opcode of its operation
+  input  logic             scalar_i,  // the operation is a scalar one
+  input  logic             launch_i,  // it launches a program
+  input  logic      [31:0] cycles_i,  // cycles that it took
+  output logic             waits_o,   // a level: waits for the memory, not for room
+  output step_end_t        end_o,     // pulse, with the answer of the memory or its refusal
 
   // What a scalar operation or a program has left; clear_i comes before either
-  input logic          clear_i,
-  input logic   [31:0] result_i,
-  input logic   [31:0] result_hi_i,
-  input logic          launch_end_i,
-  input fault_t        launch_error_i,
-  input logic   [31:0] launch_count_i,
+  input logic          clear_i,         // a level: forget what the last program has left
+  input logic   [31:0] result_i,        // RESULT; stays while active_i
+  input logic   [31:0] result_hi_i,     // RESULT_HI; stays while active_i
+  input logic          launch_end_i,    // pulse: a program has ended
+  input fault_t        launch_error_i,  // its error, with launch_end_i; not valid: none
+  input logic   [31:0] launch_count_i,  // OUTCNT at its end, with launch_end_i
 
   // Registers
-  input  ring_regs_t        regs_i,
-  output logic       [15:0] head_o,
+  input  ring_regs_t        regs_i,  // of the completion ring; cq_tail may move on at any time
+  output logic       [15:0] head_o,  // records written, modulo 65,536; 0 while not cq_enable
 
   // Memory
-  output npu_cmd_pkg::write_req_t write_o,
-  input  npu_cmd_pkg::write_rsp_t write_i
+  output npu_cmd_pkg::write_req_t write_o,  // stable until ready, denied or the end of active_i
+  input  npu_cmd_pkg::write_rsp_t write_i   // response counts once the record is sent
 );
 
   logic [15:0] head_q, size, place;
@@ -48,6 +49,7 @@ module npu_cmd_record
   logic [1:0][31:0] program_q, outcome;
   logic launch;
   logic [3:0] opcode;
+  desc_record_t record;
   assign launch = launch_i && code_i != CodeFetch;
   assign opcode = (code_i == CodeFetch) ? '0 : opcode_i;
 
@@ -81,9 +83,19 @@ module npu_cmd_record
   assign write_o.valid = active_i && room && !sent_q;
   assign write_o.addr = regs_i.cq_base + {12'b0, place, 4'b0};
   assign write_o.strb = '1;
-  assign write_o.data = {
-    cycles_i, outcome, 3'b0, launch, launch ? 4'b0 : opcode, tag_i, phase, 4'b0, index_i, code_i
-  };
+  always_comb begin
+    record           = '0;
+    record.code      = code_i;
+    record.index     = index_i;
+    record.phase     = phase;
+    record.tag       = tag_i;
+    record.opcode    = launch ? '0 : opcode;
+    record.launch    = launch;
+    record.result    = outcome[0];
+    record.result_hi = outcome[1];
+    record.cycles    = cycles_i;
+  end
+  assign write_o.data = record;
 
   assign taken = write_o.valid && write_i.ready;
   assign answered = active_i && sent_q && write_i.valid;

@@ -9,68 +9,67 @@ module npu_cmd_ring
   import npu_pkg::*;
   import npu_cmd_pkg::*;
 #(
-  parameter  int unsigned ScratchBytes = 64,
-  localparam int unsigned ScratchAddrW = $clog2(ScratchBytes / 4)
+  parameter int unsigned ScratchBytes = 64,  // bytes of the scratchpad: 64, 128 or 256
+  localparam int unsigned ScratchAddrW = $clog2(ScratchBytes / 4)  // width of a 32-bit word address
 ) (
-  input logic clk_i,
-  input logic rst_ni,
-  input logic soft_reset_i,
+  input logic clk_i,        // clock
+  input logic rst_ni,       // reset, active low
+  input logic soft_reset_i, // pulse: ends the run without a report
 
   // Run: start, then its end with the reason, in the last busy cycle
-  input  logic       start_i,
-  output logic       busy_o,
-  output logic       end_o,
-  output logic [7:0] code_o,
-  output logic [2:0] index_o,  // of a descriptor: with end_o and with entry_o
-  output logic       entry_o,  // one has completed or failed
+  input  logic       start_i,  // pulse, only while idle
+  output logic       busy_o,   // a level, from the next cycle on
+  output logic       end_o,    // pulse, in the last busy cycle
+  output logic [7:0] code_o,   // DESC_STATUS[7:0], with end_o
+  output logic [2:0] index_o,  // of an entry: with end_o and with entry_o
+  output logic       entry_o,  // pulse: a descriptor has completed or failed
 
   // Registers: base, ternary and tile are latched at the start
-  input  ring_regs_t        regs_i,
-  input  logic              ternary_i,
-  input  tile_t             tile_i,
-  output logic              tail_we_o,
-  output logic       [ 2:0] tail_o,
-  output logic       [15:0] cq_head_o,
+  input  ring_regs_t        regs_i,     // levels; base counts at the start, the rest as it is
+  input  logic              ternary_i,  // DOT16_S2 takes its lanes as ternary; at the start
+  input  tile_t             tile_i,     // of operations without extension; at the start
+  output logic              tail_we_o,  // pulse: a descriptor has completed
+  output logic       [ 2:0] tail_o,     // index of the next entry, with tail_we_o
+  output logic       [15:0] cq_head_o,  // completion records written, modulo 65,536
 
   // Operation unit
-  output logic              op_valid_o,
-  input  logic              op_ready_i,
-  output operation_t        op_o,
-  input  logic              op_done_i,
-  input  end_e              op_end_i,
-  input  logic       [31:0] result_i,
-  input  logic       [31:0] result_hi_i,
+  output logic              op_valid_o,  // stays until op_ready_i or a soft reset
+  input  logic              op_ready_i,  // taken; may depend on op_valid_o
+  output operation_t        op_o,        // stable from op_valid_o to op_done_i
+  input  logic              op_done_i,   // pulse: it has ended
+  input  end_e              op_end_i,    // how it ended, with op_done_i
+  input  logic       [31:0] result_i,    // RESULT, from the cycle after op_done_i on
+  input  logic       [31:0] result_hi_i, // RESULT_HI, as result_i
 
   // Scratchpad: word i of the four goes to waddr + i
-  output logic  [             3:0] scratch_we_o,
-  output logic  [ScratchAddrW-1:0] scratch_waddr_o,
-  output word_t                    scratch_wdata_o,
-  output logic  [ScratchAddrW-1:0] scratch_raddr_o,
+  output logic  [             3:0] scratch_we_o,     // bit i: 32-bit word i is written, at once
+  output logic  [ScratchAddrW-1:0] scratch_waddr_o,  // 32-bit word that the first goes to
+  output word_t                    scratch_wdata_o,  // four 32-bit words, the first lowest
+  output logic  [ScratchAddrW-1:0] scratch_raddr_o,  // 32-bit word to read
   input  logic  [            31:0] scratch_rdata_i,  // in the same cycle
 
   // Programs
-  output logic           launch_valid_o,
-  input  logic           launch_ready_i,
-  output launch_t        launch_o,
-  input  logic           launch_end_i,
-  input  fault_t         launch_error_i,
-  input  logic    [31:0] launch_count_i,
+  output logic                               launch_valid_o,  // stays until ready or soft_reset_i
+  input  logic                               launch_ready_i,  // may depend on launch_valid_o
+  output npu_desc_pkg::desc_program_t        launch_o,        // stable while launch_valid_o
+  input  logic                               launch_end_i,    // pulse: the program has ended
+  input  fault_t                             launch_error_i,  // with launch_end_i; not valid: none
+  input  logic                        [31:0] launch_count_i,  // OUTCNT, with launch_end_i
 
   // Events to count
-  output logic [ 4:0] read_words_o,     // 32-bit words
-  output logic [13:0] write_words_o,
-  output logic [15:0] scratch_bytes_o,
-  output logic        launched_o,
-  output logic        stall_o,
+  output logic [ 4:0] read_words_o,     // 32-bit words read, in the cycle in which they count
+  output logic [13:0] write_words_o,    // 32-bit words written back, the same
+  output logic [15:0] scratch_bytes_o,  // bytes of the scratchpad read or written, the same
+  output logic        launched_o,       // pulse: a program is launched
+  output logic        stall_o,          // a level: waits for the memory in this cycle
 
   // Protection
-  input region_t          regions_i      [NumRegions],
-  input mem_addr_t        stream_base_i,
-  input logic      [31:0] stream_length_i,
+  input regions_t      regions_i,  // what the pages of memory permit; counts for what is asked now
+  input stream_range_t stream_i,   // a level: no writes to these bytes; none if the length is 0
 
   // Memory port
-  output npu_axi_pkg::axi_req_t axi_req_o,
-  input  npu_axi_pkg::axi_rsp_t axi_rsp_i
+  output npu_axi_pkg::axi_req_t axi_req_o,  // single beats; stays until taken, stable
+  input  npu_axi_pkg::axi_rsp_t axi_rsp_i   // ready may depend on valid
 );
 
   // Read clients of the memory
@@ -137,7 +136,7 @@ module npu_cmd_ring
     .operation_o    (op_o),
     .stream_o       (stream),
     .writeback_o    (writeback),
-    .launch_o       (launch_o),
+    .program_o      (launch_o),
     .bad_extension_o(bad_extension),
     .bad_stream_o   (bad_stream),
     .bad_writeback_o(bad_writeback)
@@ -288,8 +287,7 @@ module npu_cmd_ring
     .write_i (record_active ? record_req : result_req),
     .write_o (write_rsp),
     .regions_i,
-    .stream_base_i,
-    .stream_length_i,
+    .stream_i,
     .drain_i (!active),
     .idle_o  (mem_idle),
     .silent_o(mem_silent),

@@ -7,63 +7,64 @@
 module npu_cmd_run
   import npu_pkg::*;
   import npu_cmd_pkg::*;
+  import npu_desc_pkg::*;
 (
-  input logic clk_i,
-  input logic rst_ni,
-  input logic soft_reset_i,
+  input logic clk_i,        // clock
+  input logic rst_ni,       // reset, active low
+  input logic soft_reset_i, // pulse: ends the run without a report
 
-  input  logic             start_i,
-  input  logic             bad_base_i,
-  output logic             busy_o,
-  output logic             end_o,
-  output logic       [7:0] code_o,
-  output logic       [2:0] index_o,
-  output logic             entry_o,
-  input  ring_regs_t       regs_i,
-  output logic             tail_we_o,
-  output logic       [2:0] tail_o,
+  input  logic             start_i,     // pulse, only while idle
+  input  logic             bad_base_i,  // base is no multiple of 4, from the cycle after start_i
+  output logic             busy_o,      // a level, from the cycle after start_i on
+  output logic             end_o,       // pulse, in the last busy cycle
+  output logic       [7:0] code_o,      // DESC_STATUS[7:0], with end_o
+  output logic       [2:0] index_o,     // of an entry, with end_o and entry_o
+  output logic             entry_o,     // pulse: a descriptor has completed or failed
+  input  ring_regs_t       regs_i,      // levels; head, timeout, cq_tail move at any time
+  output logic             tail_we_o,   // pulse: a descriptor has completed
+  output logic       [2:0] tail_o,      // index of the next entry, with tail_we_o
 
   // Memory
-  output logic active_o,      // it may be used
-  input  logic mem_idle_i,
-  input  logic mem_silent_i,
-  output logic stall_o,
+  output logic active_o,      // a level: it may be used
+  input  logic mem_idle_i,    // a level: it owes nothing
+  input  logic mem_silent_i,  // a level: it owes something and does nothing in this cycle
+  output logic stall_o,       // a level: waits for it in this cycle
 
   // Entries, as words of the descriptor
-  input  logic              entry_valid_i,
-  output logic              entry_ready_o,
-  input  logic              entry_error_i,
-  input  word_t             entry_i,
-  output logic  [7:0][31:0] words_o,
-  output logic              taken_o,        // an entry without error
+  input  logic              entry_valid_i,  // stays until entry_ready_o while active_o, all stable
+  output logic              entry_ready_o,  // taken; may come without entry_valid_i
+  input  logic              entry_error_i,  // with entry_valid_i: it could not be read
+  input  word_t             entry_i,        // 16 bytes, with entry_valid_i, without entry_error_i
+  output logic  [7:0][31:0] words_o,        // 32-bit words of it, from the next cycle on
+  output logic              taken_o,        // pulse: an entry without error is taken
 
   // What they mean
-  input descriptor_t descriptor_i,
-  input logic        bad_extension_i,
-  input logic        bad_stream_i,
-  input logic        bad_writeback_i,
+  input descriptor_t descriptor_i,     // of words_o, in the same cycle
+  input logic        bad_extension_i,  // its extension is not allowed, with descriptor_i
+  input logic        bad_stream_i,     // its stream is not allowed, with descriptor_i
+  input logic        bad_writeback_i,  // its writeback is not allowed, with descriptor_i
 
   // Parts of the work: active until done or failed
-  output logic stream_active_o,
-  input step_end_t stream_end_i,
-  output logic op_valid_o,
-  input logic op_ready_i,
-  input logic op_done_i,
-  input end_e op_end_i,
-  output logic launch_valid_o,
-  input logic launch_ready_i,
-  input logic launch_end_i,
-  input logic launch_failed_i,
-  output logic write_active_o,
-  input step_end_t write_end_i,
+  output logic      stream_active_o,  // until stream_end_i, a time-out or soft_reset_i
+  input  step_end_t stream_end_i,     // pulse, only while active
+  output logic      op_valid_o,       // stays until op_ready_i or soft_reset_i
+  input  logic      op_ready_i,       // taken; may depend on op_valid_o
+  input  logic      op_done_i,        // pulse, after op_ready_i: the operation has ended
+  input  end_e      op_end_i,         // how, with op_done_i
+  output logic      launch_valid_o,   // stays until launch_ready_i or soft_reset_i
+  input  logic      launch_ready_i,   // the program starts; may depend on launch_valid_o
+  input  logic      launch_end_i,     // pulse, after launch_ready_i: the program has ended
+  input  logic      launch_failed_i,  // with an error; with launch_end_i
+  output logic      write_active_o,   // until write_end_i, a time-out or soft_reset_i
+  input  step_end_t write_end_i,      // pulse, only while active
 
   // Record of the descriptor
-  output logic             record_active_o,
-  output logic      [ 7:0] record_code_o,
-  output logic      [ 7:0] record_tag_o,
-  output logic      [31:0] record_cycles_o,
-  input  logic             record_waits_i,
-  input  step_end_t        record_end_i
+  output logic             record_active_o,  // until record_end_i, a time-out or soft_reset_i
+  output logic      [ 7:0] record_code_o,    // DESC_STATUS[7:0], while record_active_o
+  output logic      [ 7:0] record_tag_o,     // of an extended entry, else 0, the same
+  output logic      [31:0] record_cycles_o,  // from the entry's arrival to its end, the same
+  input  logic             record_waits_i,   // a level: waits for the memory, not for room
+  input  step_end_t        record_end_i      // pulse, only while active
 );
 
   typedef enum logic [3:0] {
@@ -155,7 +156,7 @@ module npu_cmd_run
       StStream: begin
         if (stream_end_i.done) state = StIssue;
         over = stream_end_i.failed;
-        code = CodeStream;
+        code = CodeStreamRead;
       end
       StIssue: begin
         op_valid_o = 1'b1;
@@ -178,12 +179,12 @@ module npu_cmd_run
       end
       StWrite: begin
         over = write_end_i.done || write_end_i.failed;
-        if (write_end_i.failed) code = CodeWriteback;
+        if (write_end_i.failed) code = CodeWritebackWrite;
       end
       StRecord: begin
         complete = record_end_i.done || record_end_i.failed;
         code     = code_q;
-        if (record_end_i.failed && code_q == CodeDone) code = CodeWriteback;
+        if (record_end_i.failed && code_q == CodeDone) code = CodeWritebackWrite;
       end
       default: state = StIdle;
     endcase
@@ -276,9 +277,12 @@ module npu_cmd_run
   assign record_cycles_o = cycles_q;
 
 `ifndef SYNTHESIS
+  StartWhileIdle_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> !busy_o)
   else $error("npu_cmd_run: a start while busy");
-  assert property (@(posedge clk_i) disable iff (!rst_ni) op_done_i |-> !op_valid_o);
+  DoneAfterTaken_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) op_done_i |-> !op_valid_o)
+  else $error("npu_cmd_run: an operation ends before it is taken");
 `endif
 
 endmodule

@@ -8,15 +8,15 @@ module npu_cmd_scalar
   import npu_cmd_pkg::*;
   import npu_cmd_regs_pkg::*;
 (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input logic       load_i,  // first step: the results are there in the next cycle
-  input operation_t op_i,
+  input logic       load_i,  // pulse, first step: the results are there in the next cycle
+  input operation_t op_i,    // with load_i
 
-  output logic        reserved_o,  // a lane holds a reserved code
-  output logic [31:0] result_o,
-  output logic [31:0] result_hi_o
+  output logic        reserved_o,  // a lane holds a reserved code; until the next load_i
+  output logic [31:0] result_o,    // RESULT; until the next load_i
+  output logic [31:0] result_hi_o  // RESULT_HI; until the next load_i
 );
 
   localparam int unsigned NumTerms = 4;

@@ -7,33 +7,33 @@
 module npu_cmd_scratch
   import npu_cmd_pkg::*;
 #(
-  parameter int unsigned ScratchBytes = 64,
-  localparam int unsigned ByteW = $clog2(ScratchBytes),
-  localparam int unsigned WordW = ByteW - 2
+  parameter int unsigned ScratchBytes = 64,  // bytes of the scratchpad: 64, 128 or 256
+  localparam int unsigned ByteW = $clog2(ScratchBytes),  // width of a byte address
+  localparam int unsigned WordW = ByteW - 2  // width of a 32-bit word address
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
   // Operation unit: eight bytes side by side, eight anywhere
-  input  scratch_write_t             unit_write_i,
-  input  logic           [ByteW-1:0] window_addr_i,
-  output logic           [     63:0] window_o,
-  input  logic           [ByteW-1:0] gather_addr_i[8],
-  output logic           [      7:0] gather_o     [8],
+  input  scratch_write_t             unit_write_i,      // up to sixteen bytes, at once
+  input  logic           [ByteW-1:0] window_addr_i,     // first of eight bytes
+  output logic           [     63:0] window_o,          // eight bytes, first lowest, same cycle
+  input  logic           [ByteW-1:0] gather_addr_i[8],  // eight single bytes
+  output logic           [      7:0] gather_o     [8],  // the bytes, same cycle
 
   // Ring of descriptors: word addresses
-  input  logic [      3:0] ring_we_i,
-  input  logic [WordW-1:0] ring_waddr_i,
-  input  logic [    127:0] ring_wdata_i,
-  input  logic [WordW-1:0] ring_raddr_i,
-  output logic [     31:0] ring_rdata_o,
+  input  logic [      3:0] ring_we_i,     // bit i: 32-bit word i of the four is written, at once
+  input  logic [WordW-1:0] ring_waddr_i,  // 32-bit word that the first goes to
+  input  logic [    127:0] ring_wdata_i,  // four 32-bit words, the first lowest
+  input  logic [WordW-1:0] ring_raddr_i,  // 32-bit word to read
+  output logic [     31:0] ring_rdata_o,  // in the same cycle
 
   // Host
-  input  logic             host_write_i,
-  input  logic [WordW-1:0] host_addr_i,
-  input  logic [     31:0] host_wdata_i,
-  input  logic [     31:0] host_wmask_i,
-  output logic [     31:0] host_rdata_o
+  input  logic             host_write_i,  // pulse; written at once, unless unit or ring write
+  input  logic [WordW-1:0] host_addr_i,   // 32-bit word to read or write
+  input  logic [     31:0] host_wdata_i,  // with host_write_i
+  input  logic [     31:0] host_wmask_i,  // a byte is written where its lowest bit is set
+  output logic [     31:0] host_rdata_o   // of host_addr_i, in the same cycle
 );
 
   localparam int unsigned Beat = 16;
@@ -104,6 +104,7 @@ module npu_cmd_scratch
   end
 
 `ifndef SYNTHESIS
+  OneWriter_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0(
       {unit_write_i.we != '0, ring_we_i != '0, host_write_i}
   ))

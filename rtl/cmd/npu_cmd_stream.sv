@@ -7,24 +7,24 @@
 module npu_cmd_stream
   import npu_pkg::*;
 #(
-  parameter int unsigned ScratchBytes = 64,
-  localparam int unsigned AddrW = $clog2(ScratchBytes / 4)
+  parameter int unsigned ScratchBytes = 64,  // bytes of the scratchpad: 64, 128 or 256
+  localparam int unsigned AddrW = $clog2(ScratchBytes / 4)  // width of a 32-bit word address
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic                   active_i,  // from the start until done or failed
-  input  npu_cmd_pkg::stream_t   stream_i,
-  output npu_cmd_pkg::step_end_t end_o,
+  input  logic                   active_i,  // a level until end_o; may fall before: dropped
+  input  npu_cmd_pkg::stream_t   stream_i,  // what to copy where; stays while active_i
+  output npu_cmd_pkg::step_end_t end_o,     // pulse, only while active_i
 
   // Scratchpad: word i of the four goes to waddr + i
-  output logic  [      3:0] scratch_we_o,
-  output logic  [AddrW-1:0] scratch_waddr_o,
-  output word_t             scratch_wdata_o,
+  output logic  [      3:0] scratch_we_o,     // bit i: 32-bit word i is written, at once
+  output logic  [AddrW-1:0] scratch_waddr_o,  // 32-bit word that the first goes to
+  output word_t             scratch_wdata_o,  // four 32-bit words, the first lowest
 
   // Memory
-  output npu_cmd_pkg::read_req_t read_o,
-  input  npu_cmd_pkg::read_rsp_t read_i
+  output npu_cmd_pkg::read_req_t read_o,  // stable until ready, denied or the end of active_i
+  input  npu_cmd_pkg::read_rsp_t read_i   // words in order, never refused
 );
 
   // Places count in 32-bit words from the start of the first 16-byte word.

@@ -7,38 +7,38 @@ module npu_cmd_unit
   import npu_cmd_pkg::*;
   import npu_cmd_regs_pkg::*;
 #(
-  parameter int unsigned ScratchBytes = 64,
-  localparam int unsigned ByteW = $clog2(ScratchBytes)
+  parameter int unsigned ScratchBytes = 64,  // bytes of the scratchpad: 64, 128 or 256
+  localparam int unsigned ByteW = $clog2(ScratchBytes)  // width of a byte address
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic       stop_i,   // forget what is running
-  input  logic       valid_i,
-  output logic       ready_o,
-  input  operation_t op_i,
-  output logic       done_o,   // in the last cycle
-  output end_e       end_o,    // with done_o
+  input  logic       stop_i,   // pulse: forget what is running and what is offered
+  input  logic       valid_i,  // an operation; may be withdrawn
+  output logic       ready_o,  // taken, a level while idle; independent of valid_i
+  input  operation_t op_i,     // with valid_i
+  output logic       done_o,   // pulse, in the last cycle; two cycles after it is taken or later
+  output end_e       end_o,    // how it ended, with done_o
 
   // What the registers show; the results are there in the cycle after done_o
-  output logic [31:0] result_o,
-  output logic [31:0] result_hi_o,
-  output logic [ 2:0] busy_count_o,
-  output op_e         opcode_o,
-  output logic        gemm_busy_o,
-  output logic        vector_busy_o,
+  output logic [31:0] result_o,      // RESULT: of the last scalar operation without error
+  output logic [31:0] result_hi_o,   // RESULT_HI, the same
+  output logic [ 2:0] busy_count_o,  // cycles that an operation has been running, at most 7; else 0
+  output op_e         opcode_o,      // of the last one taken
+  output logic        gemm_busy_o,   // a level: a GEMM runs
+  output logic        vector_busy_o, // a level: a VRELU runs
 
   // Scratchpad
-  output scratch_write_t             write_o,
-  output logic           [ByteW-1:0] window_addr_o,
-  input  logic           [     63:0] window_i,
-  output logic           [ByteW-1:0] gather_addr_o[8],
-  input  logic           [      7:0] gather_i     [8],
+  output scratch_write_t             write_o,           // up to eight bytes; never refused
+  output logic           [ByteW-1:0] window_addr_o,     // first of eight bytes
+  input  logic           [     63:0] window_i,          // eight bytes, first lowest, same cycle
+  output logic           [ByteW-1:0] gather_addr_o[8],  // eight single bytes
+  input  logic           [      7:0] gather_i     [8],  // the bytes, same cycle
 
   // Events to count
-  output logic        begun_o,
-  output logic [23:0] macs_o,
-  output logic [23:0] scratch_bytes_o
+  output logic        begun_o,         // pulse: an operation that is not refused
+  output logic [23:0] macs_o,          // products of a GEMM, in its last cycle; else 0
+  output logic [23:0] scratch_bytes_o  // read and written by a tile, in its last cycle; else 0
 );
 
   typedef enum logic [1:0] {

@@ -7,20 +7,20 @@
 module npu_cmd_vrelu
   import npu_cmd_pkg::*;
 #(
-  parameter int unsigned ScratchBytes = 64,
-  localparam int unsigned ByteW = $clog2(ScratchBytes)
+  parameter int unsigned ScratchBytes = 64,  // bytes of the scratchpad: 64, 128 or 256
+  localparam int unsigned ByteW = $clog2(ScratchBytes)  // width of a byte address
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic   start_i,  // the first bytes are copied in the next cycle
-  input  logic   stop_i,
+  input  logic   start_i,  // pulse: the first bytes are copied in the next cycle
+  input  logic   stop_i,   // pulse: forget what is running
   input  shape_t shape_i,  // legal; stays until the end
-  output logic   done_o,   // in the cycle of the last bytes
+  output logic   done_o,   // pulse, in the cycle of the last bytes
 
-  output logic           [ByteW-1:0] window_addr_o,
-  input  logic           [     63:0] window_i,
-  output scratch_write_t             write_o
+  output logic           [ByteW-1:0] window_addr_o,  // first of eight bytes
+  input  logic           [     63:0] window_i,       // eight bytes, first lowest, same cycle
+  output scratch_write_t             write_o         // up to eight bytes; never refused
 );
 
   localparam int unsigned Lanes = 8;

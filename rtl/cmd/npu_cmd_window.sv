@@ -6,62 +6,54 @@
 module npu_cmd_window
   import npu_cmd_pkg::*;
   import npu_cmd_regs_pkg::*;
+  import npu_desc_pkg::*;
 #(
-  parameter int unsigned ScratchBytes = 64,
-  localparam int unsigned WordW = $clog2(ScratchBytes / 4)
+  parameter int unsigned ScratchBytes = 64,  // bytes of the scratchpad: 64, 128 or 256
+  localparam int unsigned WordW = $clog2(ScratchBytes / 4)  // width of a 32-bit word address
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic        req_i,
-  input  logic        req_write_i,
-  input  logic [ 7:0] req_addr_i,
-  input  logic [31:0] req_wdata_i,
-  input  logic [31:0] req_wmask_i,
-  output logic        ack_o,
-  output logic [31:0] rdata_o,
+  input  npu_host_pkg::window_req_t req_i,  // an access to the window
+  output npu_host_pkg::window_rsp_t rsp_o,  // acknowledged in the cycle of req_i.valid
 
   // Settings and strobes
-  output operation_t operation_o,
-  output ring_regs_t ring_o,
-  output logic       descriptor_o,
-  output logic       start_o,
-  output logic       clear_o,
-  output logic       entry_irq_o,
+  output operation_t operation_o,   // as the registers stand: a level
+  output ring_regs_t ring_o,        // as the registers stand: a level
+  output logic       descriptor_o,  // a start runs the ring: a level
+  output logic       start_o,       // pulse, a cycle after the host's access
+  output logic       clear_o,       // pulse, a cycle after the host's access
+  output logic       entry_irq_o,   // a level: an entry has finished, until the host clears it
 
   // What the registers show
-  input status_t       status_i,
+  input status_t       status_i,   // levels
   input events_t       events_i,   // to count
-  input logic          entry_i,    // an entry has finished
-  input logic          started_i,
-  input logic          tail_we_i,
-  input logic    [2:0] tail_i,
+  input logic          entry_i,    // pulse: an entry has finished
+  input logic          started_i,  // pulse: a start is accepted
+  input logic          tail_we_i,  // pulse: the tail moves
+  input logic    [2:0] tail_i,     // its new place, with tail_we_i
 
   // Scratchpad: word addresses
-  output logic             scratch_write_o,
-  output logic [WordW-1:0] scratch_addr_o,
-  output logic [     31:0] scratch_wdata_o,
-  output logic [     31:0] scratch_wmask_o,
-  input  logic [     31:0] scratch_rdata_i
+  output logic             scratch_write_o,  // pulse, with the host's access; not while busy
+  output logic [WordW-1:0] scratch_addr_o,   // 32-bit word, in the cycle of req_i.valid
+  output logic [     31:0] scratch_wdata_o,  // with scratch_write_o
+  output logic [     31:0] scratch_wmask_o,  // bits that are written, with scratch_write_o
+  input  logic [     31:0] scratch_rdata_i   // of scratch_addr_o, in the same cycle
 );
 
   localparam bit Wide = ScratchBytes > 64;
   localparam int unsigned PageBits = $clog2(ScratchBytes / 64);
 
   // Registers with fields that depend on the scratchpad
-  localparam logic [7:0] GemmCfgAddr = 8'h20;
-  localparam logic [7:0] GemmBaseAddr = 8'h24;
-  localparam logic [7:0] GemmStrideAddr = 8'h28;
-  localparam logic [7:0] ScratchPageAddr = 8'hD8;
   localparam logic [31:0] PageMask = (32'd1 << PageBits) - 32'd1;
 
   logic [31:0] there;
   always_comb begin
     there = '1;
-    if (!Wide && req_addr_i == GemmCfgAddr) there = 32'(TileSmall.cfg);
-    if (!Wide && req_addr_i == GemmBaseAddr) there = 32'(TileSmall.base);
-    if (!Wide && req_addr_i == GemmStrideAddr) there = 32'(TileSmall.stride);
-    if (req_addr_i == ScratchPageAddr) there = PageMask;
+    if (!Wide && req_i.addr == GemmCfgAddr) there = GemmCfgNarrow;
+    if (!Wide && req_i.addr == GemmBaseAddr) there = GemmBaseNarrow;
+    if (!Wide && req_i.addr == GemmStrideAddr) there = GemmStrideNarrow;
+    if (req_i.addr == ScratchPageAddr) there = PageMask;
   end
 
   npu_cmd_regs__in_t  regs_in;
@@ -71,22 +63,22 @@ module npu_cmd_window
   npu_cmd_regs u_regs (
     .clk                 (clk_i),
     .arst_n              (rst_ni),
-    .s_cpuif_req         (req_i),
-    .s_cpuif_req_is_wr   (req_write_i),
-    .s_cpuif_addr        (req_addr_i),
-    .s_cpuif_wr_data     (req_wdata_i),
-    .s_cpuif_wr_biten    (req_wmask_i & there),
+    .s_cpuif_req         (req_i.valid),
+    .s_cpuif_req_is_wr   (req_i.write),
+    .s_cpuif_addr        (req_i.addr),
+    .s_cpuif_wr_data     (req_i.wdata),
+    .s_cpuif_wr_biten    (req_i.wmask & there),
     .s_cpuif_req_stall_wr(),
     .s_cpuif_req_stall_rd(),
     .s_cpuif_rd_ack      (rd_ack),
     .s_cpuif_rd_err      (),
-    .s_cpuif_rd_data     (rdata_o),
+    .s_cpuif_rd_data     (rsp_o.rdata),
     .s_cpuif_wr_ack      (wr_ack),
     .s_cpuif_wr_err      (),
     .hwif_in             (regs_in),
     .hwif_out            (regs)
   );
-  assign ack_o = rd_ack || wr_ack;
+  assign rsp_o.ack = rd_ack || wr_ack;
 
   // ---------------------------------------------------------------------------------------------
   // Settings
@@ -132,18 +124,18 @@ module npu_cmd_window
     ring_o.cq_tail = regs.CQ_TAIL.VALUE.value;
   end
 
-  assign descriptor_o    = regs.CMD_PARAM.DESCRIPTOR.value;
-  assign start_o         = regs.CTRL_STATUS.START.value;
-  assign clear_o         = regs.CTRL_STATUS.CLEAR.value;
-  assign entry_irq_o     = regs.CMD_IRQ.ENTRY.value && regs.CMD_IRQ.PER_ENTRY.value;
+  assign descriptor_o = regs.CMD_PARAM.DESCRIPTOR.value;
+  assign start_o = regs.CTRL_STATUS.START.value;
+  assign clear_o = regs.CTRL_STATUS.CLEAR.value;
+  assign entry_irq_o = regs.CMD_IRQ.ENTRY.value && regs.CMD_IRQ.PER_ENTRY.value;
 
   // ---------------------------------------------------------------------------------------------
   // Scratchpad
   // ---------------------------------------------------------------------------------------------
-  assign scratch_addr_o  = WordW'({regs.SCRATCH_PAGE.PAGE_WIDE.value, req_addr_i[5:2]});
-  assign scratch_write_o = req_i && req_write_i && req_addr_i[7:6] == 2'b10 && !status_i.busy;
-  assign scratch_wdata_o = req_wdata_i;
-  assign scratch_wmask_o = req_wmask_i;
+  assign scratch_addr_o = WordW'({regs.SCRATCH_PAGE.PAGE_WIDE.value, req_i.addr[5:2]});
+  assign scratch_write_o = req_i.valid && req_i.write && req_i.addr[7:6] == 2'b10 && !status_i.busy;
+  assign scratch_wdata_o = req_i.wdata;
+  assign scratch_wmask_o = req_i.wmask;
 
   // ---------------------------------------------------------------------------------------------
   // What the registers show

@@ -7,25 +7,25 @@
 module npu_cmd_writeback
   import npu_pkg::*;
 #(
-  parameter int unsigned ScratchBytes = 64,
-  localparam int unsigned AddrW = $clog2(ScratchBytes / 4)
+  parameter int unsigned ScratchBytes = 64,  // bytes of the scratchpad: 64, 128 or 256
+  localparam int unsigned AddrW = $clog2(ScratchBytes / 4)  // width of a 32-bit word address
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic                           active_i,     // from the start until done or failed
-  input  npu_cmd_pkg::writeback_t        writeback_i,
-  input  logic                    [31:0] result_i,
-  input  logic                    [31:0] result_hi_i,
-  output npu_cmd_pkg::step_end_t         end_o,
-  output logic                    [13:0] words_o,      // written, valid with end_o.done
+  input  logic                           active_i,     // a level until end_o or dropped
+  input  npu_cmd_pkg::writeback_t        writeback_i,  // what to write; stable with active_i
+  input  logic                    [31:0] result_i,     // RESULT; stable with active_i
+  input  logic                    [31:0] result_hi_i,  // RESULT_HI; stable with active_i
+  output npu_cmd_pkg::step_end_t         end_o,        // pulse; every word is answered
+  output logic                    [13:0] words_o,      // 32-bit words written, with end_o.done
 
-  output logic [AddrW-1:0] scratch_raddr_o,
-  input  logic [     31:0] scratch_rdata_i,
+  output logic [AddrW-1:0] scratch_raddr_o,  // 32-bit word to read
+  input  logic [     31:0] scratch_rdata_i,  // in the same cycle
 
   // Memory
-  output npu_cmd_pkg::write_req_t write_o,
-  input  npu_cmd_pkg::write_rsp_t write_i
+  output npu_cmd_pkg::write_req_t write_o,  // stable until ready, an error or the end of active_i
+  input  npu_cmd_pkg::write_rsp_t write_i   // one response per word
 );
 
   logic [7:0] row_q, column_q;
@@ -122,6 +122,7 @@ module npu_cmd_writeback
   end
 
 `ifndef SYNTHESIS
+  ResponseAwaited_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    begun_q && write_i.valid |-> unanswered_q != '0)
   else $error("npu_cmd_writeback: a response that is not awaited");

@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cuts a transfer into requests for memory: bursts that end with their piece, at a 4 KiB boundary or
-// after MaxBurst words, one per cycle. For a transfer inside the SRAM it gives single words instead.
+// Cuts a transfer into requests for memory: bursts that end with their piece, at a 4 KiB boundary
+// or after MaxBurst words, one per cycle. For a transfer inside the SRAM it gives single words
+// instead.
 
 module npu_dma_bursts
   import npu_pkg::*;
   import npu_dma_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16
+  parameter int unsigned ArrayDim = 16  // rows and columns of the systolic array: 4, 8, 16 or 32
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  // A transfer, held until its last request is cut
-  input  logic       valid_i,
-  output logic       ready_o,
-  input  mem_word_t  base_i,
-  input  mem_word_t  pitch_i,
-  input  shape_t     shape_i,
-  input  instr_idx_t instr_i,
+  // A transfer
+  input  logic       valid_i,  // stays until ready, all stable
+  output logic       ready_o,  // its last request is cut; only with valid_i
+  input  mem_word_t  base_i,   // address of the first unit, in words
+  input  mem_word_t  pitch_i,  // words from unit to unit
+  input  shape_t     shape_i,  // which words of every unit
+  input  instr_idx_t instr_i,  // index of its instruction, for the requests
   input  logic       single_i, // word by word
 
   // Requests; `last_o` goes with the last one of a transfer
-  output mem_req_t req_o,
-  output logic     last_o,
-  input  logic     ready_i
+  output mem_req_t req_o,   // one cycle after valid_i or later; stays until ready, all stable
+  output logic     last_o,  // the last one of its transfer, with req_o.valid
+  input  logic     ready_i  // taken; may depend on req_o.valid
 );
 
   mem_word_t at, addr, left;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The writing side of the load engine: takes the words of one command after the other from memory's
+// The writing side of the load engine: takes the words of one operation after another from memory's
 // queue or from the SRAM reader, makes the bytes past the end of a row zero and writes them into
 // SRAM.
 
@@ -8,29 +8,26 @@ module npu_dma_fill
   import npu_pkg::*;
   import npu_dma_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16
+  parameter int unsigned ArrayDim = 16  // rows and columns of the systolic array: 4, 8, 16 or 32
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic  valid_i,
-  output logic  ready_o,
-  input  fill_t fill_i,
+  input  logic  valid_i,  // an operation; stays until ready, data stable
+  output logic  ready_o,  // taken, into a queue of eight; independent of valid_i
+  input  fill_t fill_i,   // what to write where, with valid_i
 
-  input  logic  memory_valid_i,
-  output logic  memory_take_o,
-  input  word_t memory_word_i,
-  input  logic  copy_valid_i,
-  output logic  copy_take_o,
-  input  word_t copy_word_i,
+  input  logic  memory_valid_i,  // in the order of operations; stays until taken, data stable
+  output logic  memory_take_o,   // taken; only with memory_valid_i
+  input  word_t memory_word_i,   // of the memory, with memory_valid_i
+  input  logic  copy_valid_i,    // the same; counts only if the operation copies
+  output logic  copy_take_o,     // taken; only with copy_valid_i
+  input  word_t copy_word_i,     // of the SRAM, with copy_valid_i
 
-  output sram_wr_req_t wr_req_o,
-  input  logic         wr_ready_i,
+  output sram_wr_req_t wr_req_o,   // stays until ready, all stable
+  input  logic         wr_ready_i, // taken; may depend on wr_req_o
 
-  output logic       done_o,
-  output logic       busy_o,
-  output logic       stall_o,
-  output instr_idx_t instr_o
+  output engine_status_t status_o  // done: the last word of the oldest operation is written
 );
 
   fill_t fill;
@@ -49,9 +46,8 @@ module npu_dma_fill
     .ready_o,
     .data_i (fill_i),
     .valid_o(valid),
-    .ready_i(done_o),
-    .data_o (fill),
-    .count_o()
+    .ready_i(status_o.done),
+    .data_o (fill)
   );
 
   npu_dma_walk #(
@@ -79,14 +75,12 @@ module npu_dma_fill
   assign wr_req_o.valid = valid && (fill.copy ? copy_valid_i : memory_valid_i);
   assign wr_req_o.addr  = fill.sram + at;
   assign wr_req_o.data  = word & mask;
-  assign wr_req_o.instr = fill.instr;
 
   assign write          = wr_req_o.valid && wr_ready_i;
   assign memory_take_o  = write && !fill.copy;
   assign copy_take_o    = write && fill.copy;
-  assign done_o         = write && last_piece && piece_last_word;
-  assign busy_o         = valid;
-  assign stall_o        = valid && !write;
-  assign instr_o        = fill.instr;
+  assign status_o.done  = write && last_piece && piece_last_word;
+  assign status_o.busy  = valid;
+  assign status_o.stall = valid && !write;
 
 endmodule

@@ -7,32 +7,33 @@ module npu_dma_list
   import npu_pkg::*;
   import npu_dma_pkg::*;
 (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  // A command, steady until its last row is taken
-  input logic              valid_i,
-  input sram_addr_t        list_i,
+  // An operation, steady until its last row is taken
+  input logic              valid_i,  // stays until the last row is taken
+  input sram_addr_t        list_i,   // SRAM word of the first four row numbers
+  // Address of row number 0 in memory, bytes; a multiple of 16 or all rows are bad
   input mem_addr_t         mem_i,
-  input logic       [15:0] pitch_i,  // words
-  input dim_t              rows_i,
-  input dim_t              bytes_i,
+  input logic       [15:0] pitch_i,  // words from row to row
+  input dim_t              rows_i,   // row numbers in the list
+  input dim_t              bytes_i,  // bytes of a row
 
   // Words of the list: addresses out, data in
-  output logic       addr_valid_o,
-  input  logic       addr_ready_i,
-  output sram_addr_t addr_o,
-  input  logic       word_valid_i,
-  output logic       word_ready_o,
-  input  word_t      word_i,
+  output logic       addr_valid_o,  // stays until ready, data stable
+  input  logic       addr_ready_i,  // taken; may depend on addr_valid_o
+  output sram_addr_t addr_o,        // SRAM word of the next four row numbers, with addr_valid_o
+  input  logic       word_valid_i,  // in the order of the addresses; stays until ready, data stable
+  output logic       word_ready_o,  // its last row number is used; only with word_valid_i
+  input  word_t      word_i,        // four row numbers, lowest bits first, with word_valid_i
 
   // Rows
-  output logic      row_valid_o,  // a row that can be asked for
-  input  logic      row_ready_i,
-  output logic      row_last_o,
-  output mem_word_t row_o,
-  output logic      bad_o,        // a row that cannot: a level
-  output mem_addr_t bad_addr_o
+  output logic      row_valid_o,  // a row that can be asked for; stays until ready, data stable
+  input  logic      row_ready_i,  // taken; may depend on row_valid_o
+  output logic      row_last_o,   // the last row of the list, with row_valid_o
+  output mem_word_t row_o,        // its address in memory, words, with row_valid_o
+  output logic      bad_o,        // a row that cannot be asked for: a level until reset
+  output mem_addr_t bad_addr_o    // its address in memory, bytes, cut to 32 bits; with bad_o
 );
 
   logic [13:0] asked_q;  // words

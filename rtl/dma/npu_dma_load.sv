@@ -12,32 +12,31 @@ module npu_dma_load
   import npu_dma_pkg::*;
   import npu_isa_pkg::*;
 #(
-  parameter int unsigned ArrayDim   = 16,
+  parameter int unsigned ArrayDim   = 16,  // rows and columns of the systolic array: 4, 8, 16 or 32
+  // Words asked of memory and not yet written, at least a burst of 32
   parameter int unsigned QueueWords = 128
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic       cmd_valid_i,
-  output logic       cmd_ready_o,
-  input  load_cmd_t  cmd_i,
-  output logic       done_o,
-  output logic       busy_o,
-  output logic       stall_o,
-  output instr_idx_t instr_o,
-  output fault_t     fault_o,      // a row of a list lies outside the address space: a level
+  input  logic           cmd_valid_i,  // an operation; stays until ready, data stable
+  // Taken, while older ones are inside; independent of cmd_valid_i
+  output logic           cmd_ready_o,
+  input  load_cmd_t      cmd_i,        // the operation, with cmd_valid_i
+  output engine_status_t status_o,     // done: the last word of the oldest operation is written
+  // A row of a list lies outside the address space: a level until reset
+  output fault_t         fault_o,
 
-  output mem_req_t rd_req_o,
-  input  logic     rd_ready_i,
-  input  logic     r_valid_i,
-  input  word_t    r_data_i,
+  output mem_req_t rd_req_o,  // to memory, with room for its words; stays until ready, all stable
+  input mem_rd_rsp_t rd_rsp_i,  // ready may depend on rd_req_o.valid; words in order, never refused
 
+  // Row numbers or cache; stays, address stable, until sram_rd_ready_i
   output sram_rd_req_t sram_rd_req_o,
-  input  logic         sram_rd_ready_i,
-  input  sram_rd_rsp_t sram_rd_rsp_i,
+  input  logic         sram_rd_ready_i,  // granted; may depend on sram_rd_req_o.valid
+  input  sram_rd_rsp_t sram_rd_rsp_i,    // words in the order asked for; never refused
 
-  output sram_wr_req_t wr_req_o,
-  input  logic         wr_ready_i
+  output sram_wr_req_t wr_req_o,   // stays until ready, all stable
+  input  logic         wr_ready_i  // taken; may depend on wr_req_o.valid
 );
 
   localparam int unsigned Edge = tile_edge(ArrayDim);
@@ -52,7 +51,7 @@ module npu_dma_load
   // ---------------------------------------------------------------------------------------------
   // Asking side
   // ---------------------------------------------------------------------------------------------
-  logic ask_q;  // a command is being asked for
+  logic ask_q;  // an operation is being asked for
   load_cmd_t ask_cmd_q;
   shape_t ask_shape_q, shape, row;
   logic [3:0] tail;
@@ -124,7 +123,7 @@ module npu_dma_load
     rd_req_o.valid = request.valid && !copy_q && 32'(room_q) > {24'b0, request.len};
   end
 
-  assign issue         = rd_req_o.valid && rd_ready_i;
+  assign issue         = rd_req_o.valid && rd_rsp_i.ready;
   assign request_ready = copy ? reader_ready : issue;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -143,13 +142,12 @@ module npu_dma_load
   ) u_data (
     .clk_i,
     .rst_ni,
-    .valid_i(r_valid_i),
+    .valid_i(rd_rsp_i.valid),
     .ready_o(room),
-    .data_i (r_data_i),
+    .data_i (rd_rsp_i.data),
     .valid_o(queue_valid),
     .ready_i(take),
-    .data_o (queue_data),
-    .count_o()
+    .data_o (queue_data)
   );
 
   // ---------------------------------------------------------------------------------------------
@@ -228,7 +226,6 @@ module npu_dma_load
 
   assign in_sram = is_copy(cmd_i);
   assign fill = '{
-          instr: cmd_i.instr,
           sram: cmd_i.sram,
           pitch: cmd_i.sram_pitch,
           tail: tail,
@@ -252,14 +249,12 @@ module npu_dma_load
     .copy_word_i   (reader_data),
     .wr_req_o,
     .wr_ready_i,
-    .done_o,
-    .busy_o,
-    .stall_o,
-    .instr_o
+    .status_o
   );
 
 `ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!rst_ni) r_valid_i |-> room)
+  WordRoom_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) rd_rsp_i.valid |-> room)
   else $error("npu_dma_load: a word came for which there is no room");
 `endif
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which words a transfer touches, relative to its first one. Rows and the heads of the K/V cache are
-// units one pitch apart. A unit of rows is one contiguous piece. A head is a run of positions in
-// tile order, E positions to a stripe of tiles; it has up to three parts:
+// Which words a transfer touches, relative to its first one. Rows and the heads of the K/V cache
+// are units one pitch apart. A unit of rows is one contiguous piece. A head is a run of positions
+// in tile order, E positions to a stripe of tiles; it has up to three parts:
 //   first  the rest of the stripe that holds the first position, one piece per tile, if it begins
 //          inside a stripe;
 //   body   whole stripes, one piece;
@@ -22,9 +22,8 @@ package npu_dma_pkg;
     logic [6:0]  last;
   } shape_t;
 
-  // What the writing side of a load needs of a command
+  // What the writing side of a load needs of an operation
   typedef struct packed {
-    instr_idx_t instr;
     sram_addr_t sram;
     sram_addr_t pitch;
     logic [3:0] tail;   // bytes of a row's last word, 0 = all

@@ -7,24 +7,24 @@ module npu_dma_place
   import npu_pkg::*;
   import npu_dma_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16
+  parameter int unsigned ArrayDim = 16  // rows and columns of the systolic array: 4, 8, 16 or 32
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input store_cmd_t cmd_i,   // of the word
-  input shape_t     shape_i,
+  input store_cmd_t cmd_i,   // of the word; steady from an operation's first word to its last
+  input shape_t     shape_i, // of the same operation
 
-  input  logic        valid_i,
-  output logic        ready_o,
-  input  word_t       data_i,
-  input  logic  [4:0] bytes_i,  // that count
+  input  logic        valid_i,  // a word; stays until ready, all stable
+  output logic        ready_o,  // the last destination takes it; only with valid_i
+  input  word_t       data_i,   // the word, with valid_i; not used for a token
+  input  logic  [4:0] bytes_i,  // bytes of it that count, 0 to 16 from the lowest; with valid_i
 
-  output mem_wdata_t w_o,
-  input  logic       w_ready_i,
+  output mem_wdata_t w_o,       // to the write channel of memory; stays until ready, all stable
+  input  logic       w_ready_i, // taken; may come without w_o.valid
 
-  output sram_wr_req_t sram_wr_req_o,
-  input  logic         sram_wr_ready_i
+  output sram_wr_req_t sram_wr_req_o,   // cache first, then staging; stays until ready, all stable
+  input  logic         sram_wr_ready_i  // taken; may depend on sram_wr_req_o
 );
 
   logic to_memory, to_cache, to_stage;
@@ -91,7 +91,6 @@ module npu_dma_place
     sram_wr_req_o.valid = valid_i && (cache_turn || (to_stage && !stage_q));
     sram_wr_req_o.addr  = cache_turn ? cmd_i.mem[19:4] + cache_at : cmd_i.stage + stage_at;
     sram_wr_req_o.data  = data;
-    sram_wr_req_o.instr = cmd_i.instr;
   end
 
   assign memory_take = w_o.valid && w_ready_i;

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The places in SRAM of the words of a store, in the order in which the destination takes them. Rows
-// go one after the other; the rows of K/V heads go in tile order: stripes of positions, in a stripe
-// tile by tile, in a tile position by position. Tells of each word how many of its bytes count.
+// The places in SRAM of the words of a store, in the order in which the destination takes them.
+// Rows go one after the other; the rows of K/V heads go in tile order: stripes of positions, in a
+// stripe tile by tile, in a tile position by position. Tells of each word how many of its bytes
+// count.
 
 module npu_dma_source
   import npu_pkg::*;
   import npu_dma_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16
+  parameter int unsigned ArrayDim = 16  // rows and columns of the systolic array: 4, 8, 16 or 32
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input store_cmd_t cmd_i,  // steady from the first step to the last
-  input logic step_i,
-  output sram_addr_t addr_o,
-  output logic [4:0] bytes_o,  // 0: a word past the end of its row, `addr_o` is any word of the row
-  output logic last_o
+  input  store_cmd_t       cmd_i,    // an operation; steady from its first step to its last
+  input  logic             step_i,   // the word is taken; the next one is shown one cycle later
+  output sram_addr_t       addr_o,   // SRAM word to read, while cmd_i holds
+  // Bytes of it that count, 0 to 16; 0: past the end of its row, any word of the row will do
+  output logic       [4:0] bytes_o,
+  output logic             last_o    // the last word of the operation
 );
 
   localparam int unsigned Edge = tile_edge(ArrayDim);

@@ -10,32 +10,31 @@ module npu_dma_store
   import npu_pkg::*;
   import npu_dma_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16
+  parameter int unsigned ArrayDim = 16  // rows and columns of the systolic array: 4, 8, 16 or 32
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic       cmd_valid_i,
-  output logic       cmd_ready_o,
-  input  store_cmd_t cmd_i,
-  output logic       done_o,
-  output logic       busy_o,
-  output logic       stall_o,
-  output instr_idx_t instr_o,
-  output logic       token_done_o, // the instruction that is done was a token's
+  input  logic           cmd_valid_i,  // an operation; stays until ready, data stable
+  output logic           cmd_ready_o,  // taken, up to four are inside; independent of cmd_valid_i
+  input  store_cmd_t     cmd_i,        // the operation, with cmd_valid_i
+  // Done: words of the oldest one delivered, its bursts acknowledged
+  output engine_status_t status_o,
+  // With status_o.done: the operation that is done was a token's
+  output logic           token_done_o,
 
-  output sram_rd_req_t rd_req_o,
-  input  logic         rd_ready_i,
-  input  sram_rd_rsp_t rd_rsp_i,
+  output sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
+  input  logic         rd_ready_i,  // granted; may depend on rd_req_o.valid
+  input  sram_rd_rsp_t rd_rsp_i,    // words in the order asked for; never refused
 
-  output mem_req_t   wr_req_o,
-  input  logic       wr_ready_i,
+  output mem_req_t wr_req_o,  // to memory; stays until ready, all stable
+  // Words of the bursts, in order, maybe ahead; stays until word_ready, all stable
   output mem_wdata_t w_o,
-  input  logic       w_ready_i,
-  input  logic       b_valid_i,
+  // Ready may depend on wr_req_o.valid; done: one pulse for every burst, in order
+  input mem_wr_rsp_t wr_rsp_i,
 
-  output sram_wr_req_t sram_wr_req_o,
-  input  logic         sram_wr_ready_i
+  output sram_wr_req_t sram_wr_req_o,   // cache first, then staging; stays until ready, all stable
+  input  logic         sram_wr_ready_i  // taken; may depend on sram_wr_req_o.valid
 );
 
   localparam int unsigned Edge = tile_edge(ArrayDim);
@@ -121,7 +120,7 @@ module npu_dma_store
     wr_req_o       = request;
     wr_req_o.valid = request.valid && answers_room;
   end
-  assign issue = wr_req_o.valid && wr_ready_i;
+  assign issue = wr_req_o.valid && wr_rsp_i.ready;
 
   npu_fifo #(
     .DataT(logic),
@@ -133,9 +132,8 @@ module npu_dma_store
     .ready_o(answers_room),
     .data_i (request_last),
     .valid_o(),
-    .ready_i(b_valid_i),
-    .data_o (answer_last),
-    .count_o()
+    .ready_i(wr_rsp_i.done),
+    .data_o (answer_last)
   );
 
   // ---------------------------------------------------------------------------------------------
@@ -198,8 +196,7 @@ module npu_dma_store
     .data_i (tag_in),
     .valid_o(tag_valid),
     .ready_i(word_taken),
-    .data_o (tag),
-    .count_o()
+    .data_o (tag)
   );
 
   assign from_sram        = job[Place].cmd.op != StoreToken;
@@ -212,14 +209,14 @@ module npu_dma_store
   ) u_place (
     .clk_i,
     .rst_ni,
-    .cmd_i  (job[Place].cmd),
+    .cmd_i(job[Place].cmd),
     .shape_i(job[Place].shape),
     .valid_i(word_valid),
     .ready_o(word_ready),
-    .data_i (data),
+    .data_i(data),
     .bytes_i(tag.bytes),
     .w_o,
-    .w_ready_i,
+    .w_ready_i(wr_rsp_i.word_ready),
     .sram_wr_req_o,
     .sram_wr_ready_i
   );
@@ -230,32 +227,34 @@ module npu_dma_store
   // Instructions whose words are delivered, and those whose bursts are acknowledged
   localparam int unsigned CountW = $clog2(NumJobs + 1);
   logic [CountW-1:0] delivered_q, answered_q;
-  logic finish_memory;
+  logic finish_memory, done;
 
   assign finish_memory = to_memory(job[Finish].cmd);
-  assign done_o = job_valid[Finish] && delivered_q != '0 && (!finish_memory || answered_q != '0);
-  assign job_ready[Finish] = done_o;
+  assign done = job_valid[Finish] && delivered_q != '0 && (!finish_memory || answered_q != '0);
+  assign job_ready[Finish] = done;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       delivered_q <= '0;
       answered_q  <= '0;
     end else begin
-      delivered_q <= delivered_q + CountW'(job_ready[Place]) - CountW'(done_o);
-      answered_q  <= answered_q + CountW'(b_valid_i && answer_last) -
-                     CountW'(done_o && finish_memory);
+      delivered_q <= delivered_q + CountW'(job_ready[Place]) - CountW'(done);
+      answered_q  <= answered_q + CountW'(wr_rsp_i.done && answer_last) -
+                     CountW'(done && finish_memory);
     end
   end
 
-  assign busy_o = job_valid[Finish];
-  assign instr_o = job[Finish].cmd.instr;
-  assign token_done_o = done_o && job[Finish].cmd.op == StoreToken;
+  assign token_done_o = done && job[Finish].cmd.op == StoreToken;
 
-  // No word goes out
-  assign stall_o = busy_o && !(w_o.valid && w_ready_i) && !(sram_wr_req_o.valid && sram_wr_ready_i);
+  // It stalls while no word goes out.
+  assign status_o.done = done;
+  assign status_o.busy = job_valid[Finish];
+  assign status_o.stall = job_valid[Finish] && !(w_o.valid && wr_rsp_i.word_ready) &&
+                          !(sram_wr_req_o.valid && sram_wr_ready_i);
 
 `ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!rst_ni) b_valid_i |-> u_answers.valid_o)
+  AnswerOfBurst_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) wr_rsp_i.done |-> u_answers.valid_o)
   else $error("npu_dma_store: an answer to a burst that was never sent");
 `endif
 

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Walks the words of a transfer in their order, a step of one or more words at a time, and tells how
-// many follow without a gap. After the last word it stands at the beginning again. The shape and the
-// pitch must be steady in between.
+// Walks the words of a transfer in their order, a step of one or more words at a time, and tells
+// how many follow without a gap. After the last word it stands at the beginning again. The shape
+// and the pitch must be steady in between.
 
 module npu_dma_walk
   import npu_pkg::*;
   import npu_dma_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16,
-  parameter int unsigned AddrBits = 28
+  parameter int unsigned ArrayDim = 16,  // rows and columns of the systolic array: 4, 8, 16 or 32
+  parameter int unsigned AddrBits = 28   // width of a place in words: 16 in SRAM, 28 in memory
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input shape_t                shape_i,
-  input logic   [AddrBits-1:0] pitch_i,  // words from unit to unit
+  input shape_t                shape_i,  // steady from the first step to the last
+  input logic   [AddrBits-1:0] pitch_i,  // words from unit to unit; steady as well
 
+  // words_i words are done; the outputs follow one cycle later
   input  logic                     step_i,
-  input  logic      [         5:0] words_i,  // at most `left_o`
+  input  logic      [         5:0] words_i,  // 1 to left_o, with step_i
   output logic      [AddrBits-1:0] at_o,     // words from the first unit to this word
-  output mem_word_t                left_o,   // words to the end of the piece
+  output mem_word_t                left_o,   // words to the end of the piece, while shape_i holds
   output logic                     last_o    // nothing follows this piece
 );
 
@@ -111,6 +112,7 @@ module npu_dma_walk
   end
 
 `ifndef SYNTHESIS
+  StepInPiece_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    step_i |-> words_i != '0 && {22'b0, words_i} <= left_o)
   else $error("npu_dma_walk: a step past the end of a piece");

@@ -6,31 +6,32 @@
 // other is drained; the drain reads a bank whenever accumulation leaves its read port free.
 
 module npu_accumulator #(
-  parameter int unsigned ArrayDim = 16,
-  parameter int unsigned Edge = 16,  // of a tile
-  parameter int unsigned Rows = 128,
-  localparam int unsigned RowW = $clog2(Rows)
+  parameter int unsigned ArrayDim = 16,  // rows and columns of the array: 4, 8, 16 or 32
+  parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
+  parameter int unsigned Rows = 128,  // rows of a bank, a power of two of at least 4
+  localparam int unsigned RowW = $clog2(Rows)  // bits of a row in a bank
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  // Announced one cycle ahead of the sums, so that the old row is there in time
-  input logic            next_valid_i,
-  input logic            next_bank_i,
-  input logic [RowW-1:0] next_row_i,
-  input logic [     1:0] next_column_i,  // part of the columns
+  // Announced one cycle ahead of the sums, so that the old row is there in time. No part
+  // of a row is added to in two consecutive cycles.
+  input logic            next_valid_i,   // sums come in the next cycle; no refusal
+  input logic            next_bank_i,    // bank that they belong to
+  input logic [RowW-1:0] next_row_i,     // row of the bank
+  input logic [     1:0] next_column_i,  // part of the columns, 0 where a tile has one
   input logic            next_first_i,   // first inner part: replace
-  input logic            next_last_i,    // the row is complete
+  input logic            next_last_i,    // last inner part and columns: the row is complete
 
-  input logic signed [31:0] psum_i[ArrayDim],
+  input logic signed [31:0] psum_i[ArrayDim],  // int32 sums, one cycle after next_valid_i
 
-  output logic final_row_o,  // a row has received its last addend
+  output logic final_row_o,  // pulse: a row may be drained; two cycles after its next_last_i
 
-  input  logic                   drain_valid_i,
-  output logic                   drain_ready_o,
-  input  logic                   drain_bank_i,
-  input  logic        [RowW-1:0] drain_row_i,
-  output logic signed [    31:0] drain_sum_o  [Edge]  // one cycle after the handshake
+  input  logic                   drain_valid_i,       // only for rows that final_row_o told of
+  output logic                   drain_ready_o,       // low while sums are added to this bank
+  input  logic                   drain_bank_i,        // bank to read
+  input  logic        [RowW-1:0] drain_row_i,         // row of the bank
+  output logic signed [    31:0] drain_sum_o  [Edge]  // for the cycle after the handshake only
 );
 
   localparam int unsigned Parts = Edge / ArrayDim;
@@ -103,11 +104,14 @@ module npu_accumulator #(
 
 `ifndef SYNTHESIS
   // The old row must have been written before it is read again.
+  OldRowWritten_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    next_valid_i && !next_first_i && valid_q |->
                    !(next_bank_i == bank_q && next_row_i == row_q && next_column_i == column_q))
   else $error("npu_accumulator: a row is added to in two consecutive cycles");
-  assert property (@(posedge clk_i) disable iff (!rst_ni) valid_q |-> $onehot(write));
+  OnePart_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) valid_q |-> $onehot(write))
+  else $error("npu_accumulator: sums for a part of the columns that a tile does not have");
 `endif
 
 endmodule

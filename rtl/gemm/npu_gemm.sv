@@ -2,44 +2,42 @@
 //
 // GEMM engine: C = post(A * B). Its stages (loader of weights, feeder of activations, drain of
 // sums, reader of the second operand, post-processing) each walk through the tiles of an
-// instruction at their own pace and may be in different instructions; tokens between them say when
+// instruction at their own pace and may be in different instructions; pulses between them say when
 // a tile's weights are in place, when they are no longer needed, and when an accumulator bank is
 // free.
 
 module npu_gemm
   import npu_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16,
+  parameter int unsigned ArrayDim = 16,  // rows and columns of the systolic array: 4, 8, 16 or 32
+  // Rows of an accumulator bank, a power of two of at least 4
   parameter int unsigned AccRows  = 128
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic       cmd_valid_i,
-  output logic       cmd_ready_o,
-  input  gemm_cmd_t  cmd_i,
-  output logic       done_o,
-  output logic       busy_o,
-  output logic       stall_o,
-  output instr_idx_t instr_o,
+  input  logic           cmd_valid_i,  // an operation; stays until ready, data stable
+  output logic           cmd_ready_o,  // taken, up to four are inside; depends on no input
+  input  gemm_cmd_t      cmd_i,        // the operation, with cmd_valid_i
+  output engine_status_t status_o,     // done: the last row of the oldest one is written or dropped
 
-  input  logic  stream_valid_i,
-  input  beat_t stream_data_i,
-  output logic  stream_ready_o,
-  output logic  stream_last_o,
+  input  logic  stream_valid_i,  // a line of the share; stays until ready, data stable
+  input  beat_t stream_data_i,   // the next line, first byte lowest; with stream_valid_i
+  output logic  stream_ready_o,  // taken; a level, independent of stream_valid_i
+  output logic  stream_last_o,   // with stream_ready_o: this line is the share's last
 
   // SRAM reads: 0 operand A, 1 and 2 operand B, 3 second operand
-  output sram_rd_req_t rd_req_o  [4],
-  input  logic         rd_ready_i[4],
-  input  sram_rd_rsp_t rd_rsp_i  [4],
-  output sram_wr_req_t wr_req_o,
-  input  logic         wr_ready_i,
+  output sram_rd_req_t rd_req_o  [4],  // each stays, address stable, until its rd_ready_i
+  input  logic         rd_ready_i[4],  // granted; may depend on rd_req_o
+  input  sram_rd_rsp_t rd_rsp_i  [4],  // words, port by port in the order asked for; never refused
+  output sram_wr_req_t wr_req_o,       // stays until ready, all stable
+  input  logic         wr_ready_i,     // taken; may depend on wr_req_o.valid
 
   // Running argmax over the outputs of instructions that ask for it
-  output argmax_t argmax_o,
-  input  logic    argmax_clear_i,
+  output argmax_t argmax_o,       // counts an operation from the cycle after its done on
+  input  logic    argmax_clear_i, // pulse; not while a row of an argmax operation is written
 
-  output logic [11:0] macs_o
+  output logic [11:0] macs_o  // multiplications on valid lanes in this cycle, for the counters
 );
 
   localparam int unsigned Edge = tile_edge(ArrayDim);
@@ -54,7 +52,7 @@ module npu_gemm
   end
 
   // ---------------------------------------------------------------------------------------------
-  // Commands
+  // Operations
   // ---------------------------------------------------------------------------------------------
   localparam int unsigned Loader = 0;
   localparam int unsigned Feeder = 1;
@@ -65,7 +63,7 @@ module npu_gemm
   logic      stage_valid[5];
   logic      stage_ready[5];
   gemm_cmd_t stage_cmd  [5];
-  logic queue_ready, accept;
+  logic queue_ready, accept, done;
   logic [2:0] in_flight_q;
 
   npu_multicast_fifo #(
@@ -83,30 +81,14 @@ module npu_gemm
     .data_o (stage_cmd)
   );
 
-  // Instructions inside, and the oldest of them
+  // Instructions inside
   assign cmd_ready_o = queue_ready && !in_flight_q[2];
   assign accept      = cmd_valid_i && cmd_ready_o;
-  assign busy_o      = in_flight_q != '0;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) in_flight_q <= '0;
-    else in_flight_q <= in_flight_q + 3'(accept) - 3'(done_o);
+    else in_flight_q <= in_flight_q + 3'(accept) - 3'(done);
   end
-
-  npu_fifo #(
-    .DataT(instr_idx_t),
-    .Depth(4)
-  ) u_instr (
-    .clk_i,
-    .rst_ni,
-    .valid_i(accept),
-    .ready_o(),
-    .data_i (cmd_i.instr),
-    .valid_o(),
-    .ready_i(done_o),
-    .data_o (instr_o),
-    .count_o()
-  );
 
   // ---------------------------------------------------------------------------------------------
   // Weights
@@ -156,8 +138,7 @@ module npu_gemm
     .data_i (param_in),
     .valid_o(param_valid),
     .ready_i(param_ready),
-    .data_o (param),
-    .count_o()
+    .data_o (param)
   );
 
   // ---------------------------------------------------------------------------------------------
@@ -220,7 +201,7 @@ module npu_gemm
     .wr_ready_i,
     .argmax_o,
     .argmax_clear_i,
-    .done_o
+    .done_o         (done)
   );
 
   // A write is refused, or no row enters the array while a read is refused or the stream is late
@@ -228,7 +209,11 @@ module npu_gemm
   always_comb begin
     starved = stream_ready_o && !stream_valid_i;
     for (int unsigned p = 0; p < 4; p++) starved |= rd_req_o[p].valid && !rd_ready_i[p];
-    stall_o = busy_o && ((starved && !row_valid) || (wr_req_o.valid && !wr_ready_i));
+    status_o = '{
+        done: done,
+        busy: in_flight_q != '0,
+        stall: in_flight_q != '0 && ((starved && !row_valid) || (wr_req_o.valid && !wr_ready_i))
+    };
   end
 
 endmodule

@@ -10,24 +10,26 @@ module npu_gemm_argmax
   import npu_pkg::*;
   import npu_gemm_pkg::*;
 #(
-  parameter int unsigned Edge = 16  // of a tile
+  parameter int unsigned Edge = 16  // tile edge in elements, 16 or 32
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input logic clear_i,
+  input logic clear_i,  // pulse: no value yet, the next column is 0; not while a row is taken
 
-  // Results, on their way to the writer
-  input  logic                       row_valid_i,
+  // Results, on their way to the writer. The rows' places and upper halves are of no use here.
+  input  logic                       row_valid_i,  // stays until row_ready_o
+  // Follows row_ready_i; low in the first cycle of an argmax row
   output logic                       row_ready_o,
   /* verilator lint_off UNUSEDSIGNAL */
-  input  row_ctrl_t                  row_ctrl_i,   // the place of the row is of no use here
-  input  logic      [Edge-1:0][31:0] row_i,        // nor are the upper halves: int8 and int16
+  input  row_ctrl_t                  row_ctrl_i,   // stable while row_valid_i
+  // Int8 or int16 with sign, stable like row_ctrl_i
+  input  logic      [Edge-1:0][31:0] row_i,
   /* verilator lint_on UNUSEDSIGNAL */
-  output logic                       row_valid_o,
-  input  logic                       row_ready_i,
+  output logic                       row_valid_o,  // stays until row_ready_i
+  input  logic                       row_ready_i,  // may depend on row_valid_o
 
-  output argmax_t argmax_o
+  output argmax_t argmax_o  // counts a row from the cycle after row_ready_o on
 );
 
   localparam int unsigned LaneW = $clog2(Edge);
@@ -97,9 +99,13 @@ module npu_gemm_argmax
   end
 
 `ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!rst_ni) clear_i |-> !count);
+  ClearBetweenRows_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) clear_i |-> !count)
+  else $error("npu_gemm_argmax: cleared while a row is taken");
+  OnlyRequantised_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   row_valid_i && row_ctrl_i.argmax |-> row_ctrl_i.requant);
+                   row_valid_i && row_ctrl_i.argmax |-> row_ctrl_i.requant)
+  else $error("npu_gemm_argmax: argmax of a row that is not requantised");
 `endif
 
 endmodule

@@ -6,45 +6,48 @@
 
 module npu_gemm_collect
   import npu_pkg::*;
+  import npu_isa_pkg::*;
   import npu_gemm_pkg::*;
 #(
-  parameter int unsigned Edge = 16,  // of a tile
-  localparam int unsigned DWords = Edge / 2,  // two planes of int32
-  localparam type SumsT = logic [Edge-1:0][31:0]
+  parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
+  localparam int unsigned DWords = Edge / 2,  // words of D in a row: two planes of int32
+  localparam type SumsT = logic [Edge-1:0][31:0]  // a row of int32 sums, one per column of a tile
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic      cmd_valid_i,
-  output logic      cmd_ready_o,
-  input  gemm_cmd_t cmd_i,
+  input  logic      cmd_valid_i,  // stays until cmd_ready_o
+  output logic      cmd_ready_o,  // high as its last row goes; depends on row_ready_i
+  input  gemm_cmd_t cmd_i,        // stable while cmd_valid_i
 
-  input  logic  param_valid_i,
-  output logic  param_ready_o,
-  input  beat_t param_i,
+  input  logic  param_valid_i,  // stays until param_ready_o
+  output logic  param_ready_o,  // does not depend on param_valid_i
+  input  beat_t param_i,        // a line of table or parameters, stable while param_valid_i
 
-  input  logic sums_valid_i,
-  output logic sums_ready_o,
-  input  SumsT sums_i,
+  input  logic sums_valid_i,  // stays until sums_ready_o
+  output logic sums_ready_o,  // may depend on sums_valid_i
+  input  SumsT sums_i,        // a row of sums, stable while sums_valid_i
 
-  input  logic  word_valid_i,
-  output logic  word_ready_o,
-  input  word_t word_i,
+  input  logic  word_valid_i,  // stays until word_ready_o
+  output logic  word_ready_o,  // may depend on word_valid_i
+  input  word_t word_i,        // in the order of npu_gemm_operand_d, stable while word_valid_i
 
   // Activation table, written while no row is under way
-  input  logic       pipe_busy_i,
-  output logic       table_write_o,
-  output logic [1:0] table_beat_o,
+  input  logic       pipe_busy_i,    // a row is in post-processing; from registers
+  output logic       table_write_o,  // param_i is a line of the table; no refusal
+  output logic [1:0] table_beat_o,   // which of its four lines, in order
 
-  output logic                         row_valid_o,
-  input  logic                         row_ready_i,
-  output row_ctrl_t                    row_ctrl_o,
-  output SumsT                         row_high_o,
-  output SumsT                         row_low_o,
-  output word_t     [DWords-1:0]       row_d_o,
-  output logic      [  Edge-1:0][31:0] row_bias_o,
-  output logic      [  Edge-1:0][15:0] row_mult_o,
-  output logic      [  Edge-1:0][ 5:0] row_shift_o
+  // One row, to post-processing. What the operation uses of it is stable while row_valid_o, but for
+  // row_ctrl_o.done.
+  output logic                         row_valid_o,  // stays until row_ready_i
+  input  logic                         row_ready_i,  // may depend on row_valid_o
+  output row_ctrl_t                    row_ctrl_o,   // place and work; done follows row_ready_i
+  output SumsT                         row_high_o,   // int32; of the high bytes where wide
+  output SumsT                         row_low_o,    // int32; of the low bytes where wide
+  output word_t     [DWords-1:0]       row_d_o,      // D, or partial sums, low from word Edge / 4
+  output logic      [  Edge-1:0][31:0] row_bias_o,   // int32, 0 without bias
+  output logic      [  Edge-1:0][15:0] row_mult_o,   // unsigned multiplier, by column
+  output logic      [  Edge-1:0][ 5:0] row_shift_o   // right shift, by column
 );
 
   localparam int unsigned ChannelBeats = Edge * 8 / BeatBytes;
@@ -242,7 +245,6 @@ module npu_gemm_collect
 
   always_comb begin
     row_ctrl_o = '{
-        instr: cmd_i.instr,
         addr: c_row_q + c_column_q + (plane_q ? cmd_i.m * cmd_i.c_pitch : 16'd0),
         words: c_words,
         columns: columns,

@@ -5,30 +5,31 @@
 
 module npu_gemm_drain
   import npu_pkg::*;
+  import npu_isa_pkg::*;
 #(
-  parameter int unsigned Edge = 16,  // of a tile
-  parameter int unsigned AccRows = 128,
-  localparam int unsigned RowW = $clog2(AccRows),
-  localparam type SumsT = logic [Edge-1:0][31:0]
+  parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
+  parameter int unsigned AccRows = 128,  // rows of a bank, a power of two of at least 4
+  localparam int unsigned RowW = $clog2(AccRows),  // bits of a row in a bank
+  localparam type SumsT = logic [Edge-1:0][31:0]  // a row of int32 sums, one per column of a tile
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic      cmd_valid_i,
-  output logic      cmd_ready_o,
-  input  gemm_cmd_t cmd_i,
+  input  logic      cmd_valid_i,  // stays until cmd_ready_o
+  output logic      cmd_ready_o,  // high as its last row is read; depends on drain_ready_i
+  input  gemm_cmd_t cmd_i,        // stable while cmd_valid_i
 
-  input  logic                   final_row_i,
-  output logic                   drain_valid_o,
-  input  logic                   drain_ready_i,
-  output logic                   drain_bank_o,
-  output logic        [RowW-1:0] drain_row_o,
-  input  logic signed [    31:0] drain_sum_i  [Edge],
-  output logic                   bank_free_o,
+  input  logic                   final_row_i,          // pulse: one more row may be read
+  output logic                   drain_valid_o,        // stays until drain_ready_i
+  input  logic                   drain_ready_i,        // may depend on drain_bank_o, not on valid
+  output logic                   drain_bank_o,         // takes turns; stable while drain_valid_o
+  output logic        [RowW-1:0] drain_row_o,          // from 0 on; stable while drain_valid_o
+  input  logic signed [    31:0] drain_sum_i  [Edge],  // int32 sums, one cycle after the handshake
+  output logic                   bank_free_o,          // pulse: a bank's last row is read
 
-  output logic sums_valid_o,
-  input  logic sums_ready_i,
-  output SumsT sums_o
+  output logic sums_valid_o,  // stays until sums_ready_i
+  input  logic sums_ready_i,  // may depend on sums_valid_o
+  output SumsT sums_o         // a row of sums, stable while sums_valid_o
 );
 
   localparam int unsigned QueueDepth = 4;
@@ -93,8 +94,7 @@ module npu_gemm_drain
     .data_i (arriving),
     .valid_o(sums_valid_o),
     .ready_i(sums_ready_i),
-    .data_o (sums_o),
-    .count_o()
+    .data_o (sums_o)
   );
 
 endmodule

@@ -9,44 +9,46 @@
 
 module npu_gemm_feeder
   import npu_pkg::*;
+  import npu_isa_pkg::*;
   import npu_gemm_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16,
-  parameter int unsigned Edge = 16,  // of a tile
-  parameter int unsigned AccRows = 128,
-  localparam int unsigned RowW = $clog2(AccRows)
+  parameter int unsigned ArrayDim = 16,  // rows and columns of the array: 4, 8, 16 or 32
+  parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
+  parameter int unsigned AccRows = 128,  // rows of a bank, a power of two of at least 4
+  localparam int unsigned RowW = $clog2(AccRows)  // bits of a row in a bank
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic      cmd_valid_i,
-  output logic      cmd_ready_o,
-  input  gemm_cmd_t cmd_i,
+  input  logic      cmd_valid_i,  // stays until cmd_ready_o
+  output logic      cmd_ready_o,  // high as its last row enters the array
+  input  gemm_cmd_t cmd_i,        // stable while cmd_valid_i
 
-  output sram_rd_req_t rd_req_o,
-  input  logic         rd_ready_i,
-  input  sram_rd_rsp_t rd_rsp_i,
+  output sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
+  input  logic         rd_ready_i,  // granted; may depend on rd_req_o.valid
+  input  sram_rd_rsp_t rd_rsp_i,    // words in the order asked for; never refused
 
-  input  logic tile_loaded_i,  // weights of one more tile have been presented to the array
-  output logic tile_used_o,    // the last row of a tile enters the array
-  input  logic bank_free_i,    // an accumulator bank has been drained
+  input  logic tile_loaded_i,  // pulse: the last weights of a tile enter; two tiles at most
+  output logic tile_used_o,    // pulse: the last row of a tile enters the array
+  input  logic bank_free_i,    // pulse: an accumulator bank has been drained
 
-  output logic                   row_valid_o,
-  output weight_sel_t            row_sel_o,
-  output logic signed [     8:0] row_act_o  [ArrayDim],
-  output logic                   row_bank_o,
-  output logic        [RowW-1:0] row_index_o,
+  // To the array, and where the sums go
+  output logic                   row_valid_o,            // a row enters the array; no refusal
+  output weight_sel_t            row_sel_o,              // weight set and part of the tile
+  output logic signed [     8:0] row_act_o  [ArrayDim],  // int8, uint8, or a byte of 16 bits
+  output logic                   row_bank_o,             // accumulator bank of its sums
+  output logic        [RowW-1:0] row_index_o,            // in the bank; two rows for 16 bits
   output logic                   row_first_o,            // first addend of these sums
   output logic                   row_last_o,             // last addend of the whole row
 
-  output logic [11:0] macs_o  // multiplications on valid lanes of the row that enters
+  output logic [11:0] macs_o  // multiplications of the row on valid lanes, 0 without a row
 );
 
   localparam int unsigned Parts = Edge / ArrayDim;
   localparam int unsigned PartW = (Parts > 1) ? $clog2(Parts) : 1;
   localparam int unsigned SliceWords = 2 * Edge / 16;
 
-  logic fresh_q, start, wide;  // fresh: counters must be loaded from the command
+  logic fresh_q, start, wide;  // fresh: counters must be loaded from the operation
   assign start = cmd_valid_i && fresh_q;
   assign wide  = cmd_i.a_type inside {GemmAInt16, GemmAUint16};
 
@@ -199,8 +201,12 @@ module npu_gemm_feeder
   end
 
 `ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!rst_ni) loaded_q <= 2'd2);
-  assert property (@(posedge clk_i) disable iff (!rst_ni) banks_q <= 2'd2);
+  TwoTiles_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) loaded_q <= 2'd2)
+  else $error("npu_gemm_feeder: more tiles loaded than there are weight sets");
+  TwoBanks_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) banks_q <= 2'd2)
+  else $error("npu_gemm_feeder: more banks given back than there are");
 `endif
 
 endmodule

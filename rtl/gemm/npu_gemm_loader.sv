@@ -1,47 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Loads the weights of a GEMM into the array, tile after tile, alternating between the two weight
-// sets, from the parameter stream (64 bytes per cycle) or from SRAM (32 bytes per cycle). It is the
+// sets, from the parameter stream (a line per cycle) or from SRAM (32 bytes per cycle). It is the
 // one place where a GEMM's share of the stream is taken apart: table, requantisation parameters and
 // weights lie in it in the order in which they are needed, and the first two go to post-processing.
 
 module npu_gemm_loader
   import npu_pkg::*;
+  import npu_isa_pkg::*;
 #(
-  parameter int unsigned Edge = 16,  // of a tile
-  localparam int unsigned LinesPerBeat = BeatBytes / Edge,
-  localparam int unsigned TileBeats = Edge / LinesPerBeat,
-  localparam int unsigned BeatIdxW = $clog2(TileBeats)
+  parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
+  localparam int unsigned LinesPerBeat = BeatBytes / Edge,  // tile lines in a line: 4 or 2
+  localparam int unsigned TileBeats = Edge / LinesPerBeat,  // lines of a tile: 4 or 16
+  localparam int unsigned BeatIdxW = $clog2(TileBeats)  // bits of a wt_beat
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic      cmd_valid_i,
-  output logic      cmd_ready_o,
-  input  gemm_cmd_t cmd_i,
+  input  logic      cmd_valid_i,  // stays until cmd_ready_o
+  output logic      cmd_ready_o,  // high as its last weights go to the array
+  input  gemm_cmd_t cmd_i,        // stable while cmd_valid_i
 
-  input  logic  stream_valid_i,
-  input  beat_t stream_data_i,
-  output logic  stream_ready_o,
-  output logic  stream_last_o,
+  input  logic  stream_valid_i,  // stays until stream_ready_o
+  input  beat_t stream_data_i,   // next line of the share, stable while stream_valid_i
+  output logic  stream_ready_o,  // does not depend on stream_valid_i
+  output logic  stream_last_o,   // with stream_ready_o: the last line of the share
 
-  output sram_rd_req_t rd_req_o  [2],
-  input  logic         rd_ready_i[2],
-  input  sram_rd_rsp_t rd_rsp_i  [2],
+  // Operand B, one port for each word of a pair
+  output sram_rd_req_t rd_req_o  [2],  // stays, address stable, until rd_ready_i
+  input  logic         rd_ready_i[2],  // granted; may depend on rd_req_o.valid
+  input  sram_rd_rsp_t rd_rsp_i  [2],  // words in the order asked for; never refused
 
   // Parameters for post-processing
-  output logic  param_valid_o,
-  input  logic  param_ready_i,
-  output beat_t param_o,
+  output logic  param_valid_o,  // follows stream_valid_i; stays until param_ready_i
+  input  logic  param_ready_i,  // does not depend on param_valid_o
+  output beat_t param_o,        // a line of table or parameters, in order of use
 
   // Weights for the array
-  output logic  [LinesPerBeat-1:0] wt_line_valid_o,
-  output logic                     wt_set_o,
-  output logic                     wt_by_column_o,
-  output logic  [    BeatIdxW-1:0] wt_beat_o,
-  output beat_t                    wt_data_o,
-  output logic                     tile_loaded_o,
-  input  logic                     tile_used_i
+  output logic  [LinesPerBeat-1:0] wt_line_valid_o,  // tile lines to load; no refusal
+  output logic                     wt_set_o,         // weight set to load
+  output logic                     wt_by_column_o,   // tile lines are columns, else rows
+  output logic  [    BeatIdxW-1:0] wt_beat_o,        // which line of the tile
+  output beat_t                    wt_data_o,        // tile lines of int8, the first lowest
+  output logic                     tile_loaded_o,    // pulse, with the last weights of a tile
+  input  logic                     tile_used_i       // pulse: the oldest tile is no longer needed
 );
 
   localparam int unsigned TableBeats = 4;
@@ -57,8 +59,8 @@ module npu_gemm_loader
   } state_e;
 
   state_e state_q, after_params, first_state;
-  logic [BeatIdxW:0] beat_q;  // beat of the piece
-  logic half_q;  // SRAM: which half of the beat
+  logic [BeatIdxW:0] beat_q;  // line of the piece
+  logic half_q;  // SRAM: which half of the line
   dim_t k_left_q, n_left_q;
   logic [1:0] free_q;  // weight sets that the array no longer needs
   logic set_q;
@@ -199,7 +201,7 @@ module npu_gemm_loader
       if (from_stream) begin
         wt_line_valid_o = '1;
       end else begin
-        // Two words are half a beat.
+        // Two words are half a line.
         wt_data_o = {pair[1], pair[0], pair[1], pair[0]};
         for (int unsigned l = 0; l < LinesPerBeat; l++) begin
           wt_line_valid_o[l] = half_q == 1'(l * LineWords / 2);

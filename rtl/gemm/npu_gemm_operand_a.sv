@@ -7,23 +7,24 @@
 
 module npu_gemm_operand_a
   import npu_pkg::*;
+  import npu_isa_pkg::*;
 #(
-  parameter int unsigned Edge = 16,  // of a tile
-  localparam int unsigned SliceWords = 2 * Edge / 16  // of 16-bit elements
+  parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
+  localparam int unsigned SliceWords = 2 * Edge / 16  // words of a slice of 16-bit elements
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input logic      start_i,
+  input logic      start_i,  // pulse: first cycle of cmd_i; not while slices are left
   input gemm_cmd_t cmd_i,    // stays until its last slice has been taken
 
-  output logic                   slice_valid_o,
-  input  logic                   slice_ready_i,
-  output word_t [SliceWords-1:0] slice_o,
+  output logic                   slice_valid_o,  // stays until slice_ready_i
+  input  logic                   slice_ready_i,  // may depend on slice_valid_o
+  output word_t [SliceWords-1:0] slice_o,        // first element lowest; stable while slice_valid_o
 
-  output sram_rd_req_t rd_req_o,
-  input  logic         rd_ready_i,
-  input  sram_rd_rsp_t rd_rsp_i
+  output sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
+  input  logic         rd_ready_i,  // granted; may depend on rd_req_o.valid
+  input  sram_rd_rsp_t rd_rsp_i     // words in the order asked for; never refused
 );
 
   logic wide;
@@ -44,7 +45,7 @@ module npu_gemm_operand_a
   dim_t k_left_q, n_left_q, m_q;  // inner lanes and columns not yet covered, row
   sram_addr_t tile_q, row_q, next_tile;
   logic [2:0] word_q;
-  logic active_q;  // addresses of this command are still to go out
+  logic active_q;  // addresses of this operation are still to go out
   logic addr_ready, step, word_last, m_last, k_last, n_last;
 
   assign step      = active_q && addr_ready;

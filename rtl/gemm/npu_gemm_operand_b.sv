@@ -7,23 +7,25 @@
 
 module npu_gemm_operand_b
   import npu_pkg::*;
+  import npu_isa_pkg::*;
 #(
-  parameter int unsigned Edge = 16  // of a tile
+  parameter int unsigned Edge = 16  // tile edge in elements, 16 or 32
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
   input logic      cmd_valid_i,  // stays until the last pair has been taken
-  input gemm_cmd_t cmd_i,
+  input gemm_cmd_t cmd_i,        // stable while cmd_valid_i
 
-  // A pair of words: lines 2p and 2p+1 of a tile (16 lanes), or both halves of line p (32 lanes)
-  output logic  pair_valid_o,
-  input  logic  pair_ready_i,
-  output word_t pair_o      [2],
+  // A pair of words: tile lines 2p and 2p+1 (edge 16), or both halves of tile line p (edge 32)
+  output logic  pair_valid_o,    // stays until pair_ready_i
+  input  logic  pair_ready_i,    // may depend on pair_valid_o
+  output word_t pair_o      [2], // stable while pair_valid_o; zero past the operand
 
-  output sram_rd_req_t rd_req_o  [2],
-  input  logic         rd_ready_i[2],
-  input  sram_rd_rsp_t rd_rsp_i  [2]
+  // One port for each word of a pair
+  output sram_rd_req_t rd_req_o  [2],  // stays, address stable, until rd_ready_i
+  input  logic         rd_ready_i[2],  // granted; may depend on rd_req_o.valid
+  input  sram_rd_rsp_t rd_rsp_i  [2]   // words in the order asked for; never refused
 );
 
   localparam int unsigned LineWords = Edge / 16;

@@ -7,24 +7,25 @@
 
 module npu_gemm_operand_d
   import npu_pkg::*;
+  import npu_isa_pkg::*;
   import npu_gemm_pkg::*;
 #(
-  parameter int unsigned Edge = 16  // of a tile
+  parameter int unsigned Edge = 16  // tile edge in elements, 16 or 32
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic      cmd_valid_i,
-  output logic      cmd_ready_o,
-  input  gemm_cmd_t cmd_i,
+  input  logic      cmd_valid_i,  // stays until cmd_ready_o
+  output logic      cmd_ready_o,  // high as its last word is asked for, or at once
+  input  gemm_cmd_t cmd_i,        // stable while cmd_valid_i
 
-  output logic  word_valid_o,
-  input  logic  word_ready_i,
-  output word_t word_o,
+  output logic  word_valid_o,  // stays until word_ready_i
+  input  logic  word_ready_i,  // may depend on word_valid_o
+  output word_t word_o,        // stable while word_valid_o
 
-  output sram_rd_req_t rd_req_o,
-  input  logic         rd_ready_i,
-  input  sram_rd_rsp_t rd_rsp_i
+  output sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
+  input  logic         rd_ready_i,  // granted; may depend on rd_req_o.valid
+  input  sram_rd_rsp_t rd_rsp_i     // words in the order asked for; never refused
 );
 
   logic wide, use_sums, use_d;
@@ -63,7 +64,7 @@ module npu_gemm_operand_d
   assign group_last = now_sums ? !use_d : word_q + 4'd1 == words;  // of a plane's words
   assign row_last = group_last && (plane_q || !(wide && cmd_i.accumulate));
   assign column_last = row_last && m_q + 1'b1 == cmd_i.m;
-  // Nothing to read: the command passes by.
+  // Nothing to read: the operation passes by.
   assign cmd_ready_o = cmd_valid_i && ((!use_sums && !use_d) ||
                                        (step && column_last && n_left_q <= dim_t'(Edge)));
 

@@ -5,6 +5,7 @@
 
 package npu_gemm_pkg;
   import npu_pkg::*;
+  import npu_isa_pkg::*;
 
   // Which of its weights an element of the array uses. An array smaller than a tile holds all parts
   // of the tile at once; the two parts stay zero where one pass covers the tile.
@@ -20,7 +21,6 @@ package npu_gemm_pkg;
   endfunction
 
   typedef struct packed {
-    instr_idx_t  instr;
     sram_addr_t  addr;        // of the row's first word in this column tile
     logic [3:0]  words;       // words to write
     logic [5:0]  columns;     // valid columns

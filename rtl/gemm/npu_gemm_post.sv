@@ -8,32 +8,34 @@ module npu_gemm_post
   import npu_pkg::*;
   import npu_gemm_pkg::*;
 #(
-  parameter int unsigned Edge = 16,  // of a tile
-  localparam int unsigned DWords = Edge / 2,
-  localparam type SumsT = logic [Edge-1:0][31:0]
+  parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
+  localparam int unsigned DWords = Edge / 2,  // words of D in a row: two planes of int32
+  localparam type SumsT = logic [Edge-1:0][31:0]  // a row of int32 sums, one per column of a tile
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic        table_write_i,
-  input  logic  [1:0] table_beat_i,
-  input  beat_t       table_data_i,
-  output logic        busy_o,
+  input  logic        table_write_i,  // writes a line of the table; only while busy_o is low
+  input  logic  [1:0] table_beat_i,   // which of its four lines, in order
+  input  beat_t       table_data_i,   // 64 entries, the first in the lowest byte
+  output logic        busy_o,         // a row is inside; from registers
 
-  input  logic                         row_valid_i,
-  output logic                         row_ready_o,
-  input  row_ctrl_t                    row_ctrl_i,
-  input  SumsT                         row_high_i,
-  input  SumsT                         row_low_i,
-  input  word_t     [DWords-1:0]       row_d_i,
-  input  logic      [  Edge-1:0][31:0] row_bias_i,
-  input  logic      [  Edge-1:0][15:0] row_mult_i,
-  input  logic      [  Edge-1:0][ 5:0] row_shift_i,
+  // A row; all below counts where row_valid_i and row_ready_o meet
+  input  logic                         row_valid_i,  // need not stay until row_ready_o
+  output logic                         row_ready_o,  // depends on out_ready_i, not on row_valid_i
+  input  row_ctrl_t                    row_ctrl_i,   // what to do with the row, and where it goes
+  input  SumsT                         row_high_i,   // int32; of the high bytes where wide
+  input  SumsT                         row_low_i,    // int32; of the low bytes where wide
+  input  word_t     [DWords-1:0]       row_d_i,      // D, or partial sums, low from word Edge / 4
+  input  logic      [  Edge-1:0][31:0] row_bias_i,   // int32, 0 without bias
+  input  logic      [  Edge-1:0][15:0] row_mult_i,   // unsigned multiplier, by column
+  input  logic      [  Edge-1:0][ 5:0] row_shift_i,  // right shift, by column
 
-  output logic                       out_valid_o,
-  input  logic                       out_ready_i,
-  output row_ctrl_t                  out_ctrl_o,
-  output logic      [Edge-1:0][31:0] out_o
+  // Four cycles after the row came, plus those in which out_ready_i held the pipe
+  output logic                       out_valid_o,  // stays until out_ready_i
+  input  logic                       out_ready_i,  // may depend on out_valid_o
+  output row_ctrl_t                  out_ctrl_o,   // stable while out_valid_o
+  output logic      [Edge-1:0][31:0] out_o         // with sign, 0 past the row end, stable
 );
 
   logic [3:0] valid_q;

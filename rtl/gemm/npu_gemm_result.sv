@@ -7,39 +7,40 @@ module npu_gemm_result
   import npu_pkg::*;
   import npu_gemm_pkg::*;
 #(
-  parameter int unsigned Edge = 16,  // of a tile
-  localparam type SumsT = logic [Edge-1:0][31:0]
+  parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
+  localparam type SumsT = logic [Edge-1:0][31:0]  // a row of int32 sums, one per column of a tile
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic      operand_valid_i,
-  output logic      operand_ready_o,
-  input  gemm_cmd_t operand_cmd_i,
-  input  logic      collect_valid_i,
-  output logic      collect_ready_o,
-  input  gemm_cmd_t collect_cmd_i,
+  // The same operation for the reader of the second operand and, maybe later, for the rest
+  input  logic      operand_valid_i,  // stays until operand_ready_o
+  output logic      operand_ready_o,  // high as its last word is asked for, or at once
+  input  gemm_cmd_t operand_cmd_i,    // stable while operand_valid_i
+  input  logic      collect_valid_i,  // stays until collect_ready_o
+  output logic      collect_ready_o,  // high as its last row enters post-processing
+  input  gemm_cmd_t collect_cmd_i,    // stable while collect_valid_i
 
-  input  logic  param_valid_i,
-  output logic  param_ready_o,
-  input  beat_t param_i,
+  input  logic  param_valid_i,  // stays until param_ready_o
+  output logic  param_ready_o,  // does not depend on param_valid_i
+  input  beat_t param_i,        // a line of table or parameters, stable while param_valid_i
 
-  input  logic sums_valid_i,
-  output logic sums_ready_o,
-  input  SumsT sums_i,
+  input  logic sums_valid_i,  // stays until sums_ready_o
+  output logic sums_ready_o,  // may depend on sums_valid_i
+  input  SumsT sums_i,        // a row of sums, stable while sums_valid_i
 
   // Second operand and softmax sums
-  output sram_rd_req_t rd_req_o,
-  input  logic         rd_ready_i,
-  input  sram_rd_rsp_t rd_rsp_i,
+  output sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
+  input  logic         rd_ready_i,  // granted; may depend on rd_req_o.valid
+  input  sram_rd_rsp_t rd_rsp_i,    // words in the order asked for; never refused
 
-  output sram_wr_req_t wr_req_o,
-  input  logic         wr_ready_i,
+  output sram_wr_req_t wr_req_o,   // stays stable until wr_ready_i
+  input  logic         wr_ready_i, // granted; may depend on wr_req_o.valid
 
-  output argmax_t argmax_o,
-  input  logic    argmax_clear_i,
+  output argmax_t argmax_o,       // counts an operation from the cycle after its done_o on
+  input  logic    argmax_clear_i, // pulse; not while a row of an argmax operation is written
 
-  output logic done_o
+  output logic done_o  // pulse: an operation's last row is written or dropped
 );
 
   logic word_valid, word_ready, pipe_busy, table_write;

@@ -6,26 +6,29 @@
 
 module npu_gemm_row_words
   import npu_pkg::*;
+  import npu_isa_pkg::*;
   import npu_gemm_pkg::*;
 #(
-  parameter int unsigned Edge = 16,  // of a tile
-  localparam int unsigned DWords = Edge / 2  // two planes of int32
+  parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
+  localparam int unsigned DWords = Edge / 2  // words of D in a row: two planes of int32
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
+  // Stable while enable_i
   input gemm_cmd_t cmd_i,
-  input logic [5:0] columns_i,  // valid ones of the tile
+  // Columns of the tile that count, 1 to Edge
+  input logic [5:0] columns_i,
 
-  input  logic  word_valid_i,
-  output logic  word_ready_o,
-  input  word_t word_i,
+  input  logic  word_valid_i,  // stays until word_ready_o
+  output logic  word_ready_o,  // may depend on word_valid_i
+  input  word_t word_i,        // in the order of npu_gemm_operand_d
 
   input  logic               enable_i,  // a row is wanted
-  output logic               ready_o,   // all of its words are here
-  input  logic               launch_i,  // the row goes, next row
-  output logic  [      31:0] sum_o,
-  output word_t [DWords-1:0] d_o
+  output logic               ready_o,   // all of its words are here; follows word_valid_i
+  input  logic               launch_i,  // the row goes, next row; only with ready_o
+  output logic  [      31:0] sum_o,     // softmax sum; with ready_o
+  output word_t [DWords-1:0] d_o        // words of D, if there is one; with ready_o
 );
 
   logic use_sums, use_d, both_planes;

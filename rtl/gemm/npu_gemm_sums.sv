@@ -7,43 +7,44 @@ module npu_gemm_sums
   import npu_pkg::*;
   import npu_gemm_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16,
-  parameter int unsigned Edge = 16,  // of a tile
-  parameter int unsigned AccRows = 128,
-  localparam int unsigned LinesPerBeat = BeatBytes / Edge,
-  localparam int unsigned BeatIdxW = $clog2(Edge / LinesPerBeat),
-  localparam type SumsT = logic [Edge-1:0][31:0]
+  parameter int unsigned ArrayDim = 16,  // rows and columns of the array: 4, 8, 16 or 32
+  parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
+  parameter int unsigned AccRows = 128,  // rows of a bank, a power of two of at least 4
+  localparam int unsigned LinesPerBeat = BeatBytes / Edge,  // tile lines in a line: 4 or 2
+  localparam int unsigned BeatIdxW = $clog2(Edge / LinesPerBeat),  // bits of a wt_beat
+  localparam type SumsT = logic [Edge-1:0][31:0]  // a row of int32 sums, one per column of a tile
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic      feed_valid_i,
-  output logic      feed_ready_o,
-  input  gemm_cmd_t feed_cmd_i,
-  input  logic      drain_valid_i,
-  output logic      drain_ready_o,
-  input  gemm_cmd_t drain_cmd_i,
+  // The same operation for feeder and, maybe later, drain
+  input  logic      feed_valid_i,   // stays until feed_ready_o
+  output logic      feed_ready_o,   // high as its last row enters the array
+  input  gemm_cmd_t feed_cmd_i,     // stable while feed_valid_i
+  input  logic      drain_valid_i,  // stays until drain_ready_o
+  output logic      drain_ready_o,  // high as its last row of sums is read
+  input  gemm_cmd_t drain_cmd_i,    // stable while drain_valid_i
 
   // Operand A
-  output sram_rd_req_t rd_req_o,
-  input  logic         rd_ready_i,
-  input  sram_rd_rsp_t rd_rsp_i,
+  output sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
+  input  logic         rd_ready_i,  // granted; may depend on rd_req_o.valid
+  input  sram_rd_rsp_t rd_rsp_i,    // words in the order asked for; never refused
 
   // Weights from the loader
-  input  logic  [LinesPerBeat-1:0] wt_line_valid_i,
-  input  logic                     wt_set_i,
-  input  logic                     wt_by_column_i,
-  input  logic  [    BeatIdxW-1:0] wt_beat_i,
-  input  beat_t                    wt_data_i,
-  input  logic                     tile_loaded_i,
-  output logic                     tile_used_o,
+  input  logic  [LinesPerBeat-1:0] wt_line_valid_i,  // tile lines to load; no refusal
+  input  logic                     wt_set_i,         // weight set to load
+  input  logic                     wt_by_column_i,   // tile lines are columns, else rows
+  input  logic  [    BeatIdxW-1:0] wt_beat_i,        // which line of the tile
+  input  beat_t                    wt_data_i,        // tile lines of int8, the first lowest
+  input  logic                     tile_loaded_i,    // pulse, with the last weights of a tile
+  output logic                     tile_used_o,      // pulse: the oldest tile is no longer needed
 
-  output logic sums_valid_o,
-  input  logic sums_ready_i,
-  output SumsT sums_o,
+  output logic sums_valid_o,  // stays until sums_ready_i
+  input  logic sums_ready_i,  // may depend on sums_valid_o
+  output SumsT sums_o,        // a row of sums, stable while sums_valid_o
 
   output logic        row_valid_o,  // a row enters the array
-  output logic [11:0] macs_o
+  output logic [11:0] macs_o        // multiplications on its valid lanes, 0 without a row
 );
 
   localparam int unsigned RowW = $clog2(AccRows);

@@ -5,21 +5,25 @@
 
 module npu_gemm_writer
   import npu_pkg::*;
+  import npu_isa_pkg::*;
   import npu_gemm_pkg::*;
 #(
-  parameter int unsigned Edge = 16  // of a tile
+  parameter int unsigned Edge = 16  // tile edge in elements, 16 or 32
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic                       row_valid_i,
+  input  logic                       row_valid_i,  // stays until row_ready_o
+  // Its last word is taken or it is dropped; depends on wr_ready_i
   output logic                       row_ready_o,
+  // Form and place of the row, stable while row_valid_i
   input  row_ctrl_t                  row_ctrl_i,
+  // Results with sign, the wanted bits lowest; stable like row_ctrl_i
   input  logic      [Edge-1:0][31:0] row_i,
 
-  output sram_wr_req_t wr_req_o,
-  input  logic         wr_ready_i,
-  output logic         done_o
+  output sram_wr_req_t wr_req_o,    // word by word; stays until wr_ready_i, all stable
+  input  logic         wr_ready_i,  // granted; may depend on wr_req_o.valid
+  output logic         done_o       // pulse: an operation's last row is written or dropped
 );
 
   localparam int unsigned MaxWords = Edge / 4;
@@ -44,7 +48,6 @@ module npu_gemm_writer
   assign wr_req_o.valid = row_valid_i && !drop;
   assign wr_req_o.addr  = row_ctrl_i.addr + sram_addr_t'(word_q);
   assign wr_req_o.data  = words[$clog2(MaxWords)'(word_q)];
-  assign wr_req_o.instr = row_ctrl_i.instr;
   assign row_ready_o    = drop || (wr_ready_i && last);
   assign done_o         = row_valid_i && row_ready_o && row_ctrl_i.done;
 

@@ -9,28 +9,29 @@
 // free.
 
 module npu_pe_row #(
-  parameter int unsigned ArrayDim = 16,
-  parameter int unsigned Edge = 16,  // of a tile
-  parameter int unsigned Index = 0,  // which row of the array
-  localparam int unsigned LineBits = 8 * Edge,
+  parameter int unsigned ArrayDim = 16,  // rows and columns of the array: 4, 8, 16 or 32
+  parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
+  parameter int unsigned Index = 0,  // which row of the array, from 0 on
+  localparam int unsigned LineBits = 8 * Edge,  // bits of a tile line
+  // Tile lines in a line: 4 or 2
   localparam int unsigned LinesPerBeat = npu_pkg::BeatBits / LineBits,
-  localparam int unsigned BeatIdxW = $clog2(Edge / LinesPerBeat)
+  localparam int unsigned BeatIdxW = $clog2(Edge / LinesPerBeat)  // bits of a wt_beat
 ) (
-  input logic clk_i,
+  input logic clk_i,  // clock
 
-  input logic                            act_valid_i,
-  input npu_gemm_pkg::weight_sel_t       act_sel_i,
-  input logic signed               [8:0] act_i,
+  input logic                            act_valid_i,  // an activation passes; no refusal
+  input npu_gemm_pkg::weight_sel_t       act_sel_i,    // weight set and part of the tile
+  input logic signed               [8:0] act_i,        // int8, uint8, or a byte of 16 bits
 
-  input  logic signed [31:0] psum_i[ArrayDim],
-  output logic signed [31:0] psum_o[ArrayDim],
+  input  logic signed [31:0] psum_i[ArrayDim],  // int32, wraps; counts with act_valid_i
+  output logic signed [31:0] psum_o[ArrayDim],  // one cycle later; stays until the next
 
-  // Up to LinesPerBeat lines of the tile that is being loaded
-  input logic           [LinesPerBeat-1:0] wt_line_valid_i,
-  input logic                              wt_set_i,
-  input logic                              wt_by_column_i,
-  input logic           [    BeatIdxW-1:0] wt_beat_i,
-  input npu_pkg::beat_t                    wt_data_i
+  // Up to LinesPerBeat lines of the tile that is being loaded, to be used from the next cycle on
+  input logic           [LinesPerBeat-1:0] wt_line_valid_i,  // tile lines to load; no refusal
+  input logic                              wt_set_i,         // weight set to load
+  input logic                              wt_by_column_i,   // tile lines are columns, else rows
+  input logic           [    BeatIdxW-1:0] wt_beat_i,        // which line of the tile
+  input npu_pkg::beat_t                    wt_data_i         // tile lines of int8, the first lowest
 );
 
   localparam int unsigned Parts = Edge / ArrayDim;

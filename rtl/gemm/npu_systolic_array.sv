@@ -9,26 +9,27 @@
 // tile that it meets.
 
 module npu_systolic_array #(
-  parameter int unsigned ArrayDim = 16,
-  parameter int unsigned Edge = 16,  // of a tile of weights
-  localparam int unsigned LinesPerBeat = npu_pkg::BeatBytes / Edge,
-  localparam int unsigned BeatIdxW = $clog2(Edge / LinesPerBeat)
+  parameter int unsigned ArrayDim = 16,  // rows and columns of the array: 4, 8, 16 or 32
+  parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
+  localparam int unsigned LinesPerBeat = npu_pkg::BeatBytes / Edge,  // tile lines in a line: 4 or 2
+  localparam int unsigned BeatIdxW = $clog2(Edge / LinesPerBeat)  // bits of a wt_beat
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input logic                            act_valid_i,
-  input npu_gemm_pkg::weight_sel_t       act_sel_i,
-  input logic signed               [8:0] act_i      [ArrayDim],
+  input logic                            act_valid_i,           // a row enters; no refusal
+  input npu_gemm_pkg::weight_sel_t       act_sel_i,             // weight set and part of the tile
+  input logic signed               [8:0] act_i      [ArrayDim], // int8, uint8, or a byte of 16 bits
 
   // Sums of the row that entered ArrayDim cycles before
-  output logic signed [31:0] psum_o[ArrayDim],
+  output logic signed [31:0] psum_o[ArrayDim],  // int32; stays until the next row leaves
 
-  input logic           [LinesPerBeat-1:0] wt_line_valid_i,
-  input logic                              wt_set_i,
-  input logic                              wt_by_column_i,
-  input logic           [    BeatIdxW-1:0] wt_beat_i,
-  input npu_pkg::beat_t                    wt_data_i
+  // Weights, for rows that enter in later cycles
+  input logic           [LinesPerBeat-1:0] wt_line_valid_i,  // tile lines to load; no refusal
+  input logic                              wt_set_i,         // weight set to load
+  input logic                              wt_by_column_i,   // tile lines are columns, else rows
+  input logic           [    BeatIdxW-1:0] wt_beat_i,        // which line of the tile
+  input npu_pkg::beat_t                    wt_data_i         // tile lines of int8, the first lowest
 );
 
   typedef struct packed {

@@ -4,35 +4,17 @@
 // that are not aligned to four bytes are answered with SLVERR and reach no register.
 
 module npu_axil_slave (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic        s_axil_awvalid_i,
-  output logic        s_axil_awready_o,
-  input  logic [11:0] s_axil_awaddr_i,
-  input  logic        s_axil_wvalid_i,
-  output logic        s_axil_wready_o,
-  input  logic [31:0] s_axil_wdata_i,
-  input  logic [ 3:0] s_axil_wstrb_i,
-  output logic        s_axil_bvalid_o,
-  input  logic        s_axil_bready_i,
-  output logic [ 1:0] s_axil_bresp_o,
-  input  logic        s_axil_arvalid_i,
-  output logic        s_axil_arready_o,
-  input  logic [11:0] s_axil_araddr_i,
-  output logic        s_axil_rvalid_o,
-  input  logic        s_axil_rready_i,
-  output logic [31:0] s_axil_rdata_o,
-  output logic [ 1:0] s_axil_rresp_o,
+  // Register port
+  input  npu_axi_pkg::axil_req_t axil_req_i,  // keeps the rules of AXI4-Lite
+  output npu_axi_pkg::axil_rsp_t axil_rsp_o,  // ready only with valid; answers stay until taken
 
-  // One access: a pulse, answered by an acknowledge in the same cycle or later
-  output logic        req_o,
-  output logic        req_write_o,
-  output logic [11:0] req_addr_o,
-  output logic [31:0] req_wdata_o,
-  output logic [31:0] req_wmask_o,
-  input  logic        ack_i,
-  input  logic [31:0] rdata_i
+  // One access
+  output logic                      [3:0] window_o,  // address bits 11:8; stays until ack
+  output npu_host_pkg::window_req_t       req_o,     // one access at a time, a cycle after ready
+  input  npu_host_pkg::window_rsp_t       rsp_i      // ack once per access, at once or later
 );
 
   localparam logic [1:0] RespOkay = 2'b00;
@@ -53,28 +35,29 @@ module npu_axil_slave (
   logic [ 1:0] resp_q;
   logic can_write, can_read, take_write, aligned;
 
-  assign can_write        = s_axil_awvalid_i && s_axil_wvalid_i;
-  assign can_read         = s_axil_arvalid_i;
-  assign take_write       = can_write && !(can_read && last_write_q);
-  assign aligned          = addr_q[1:0] == 2'b00;
+  assign can_write          = axil_req_i.awvalid && axil_req_i.wvalid;
+  assign can_read           = axil_req_i.arvalid;
+  assign take_write         = can_write && !(can_read && last_write_q);
+  assign aligned            = addr_q[1:0] == 2'b00;
 
-  assign s_axil_awready_o = state_q == StIdle && take_write;
-  assign s_axil_wready_o  = state_q == StIdle && take_write;
-  assign s_axil_arready_o = state_q == StIdle && can_read && !take_write;
+  assign axil_rsp_o.awready = state_q == StIdle && take_write;
+  assign axil_rsp_o.wready  = state_q == StIdle && take_write;
+  assign axil_rsp_o.arready = state_q == StIdle && can_read && !take_write;
 
-  assign req_o            = state_q == StRequest && aligned;
-  assign req_write_o      = write_q;
-  assign req_addr_o       = addr_q;
-  assign req_wdata_o      = data_q;
+  assign req_o.valid        = state_q == StRequest && aligned;
+  assign req_o.write        = write_q;
+  assign window_o           = addr_q[11:8];
+  assign req_o.addr         = addr_q[7:0];
+  assign req_o.wdata        = data_q;
   always_comb begin
-    for (int unsigned b = 0; b < 4; b++) req_wmask_o[8*b+:8] = {8{strb_q[b]}};
+    for (int unsigned b = 0; b < 4; b++) req_o.wmask[8*b+:8] = {8{strb_q[b]}};
   end
 
-  assign s_axil_bvalid_o = state_q == StRespond && write_q;
-  assign s_axil_rvalid_o = state_q == StRespond && !write_q;
-  assign s_axil_bresp_o  = resp_q;
-  assign s_axil_rresp_o  = resp_q;
-  assign s_axil_rdata_o  = data_q;
+  assign axil_rsp_o.bvalid = state_q == StRespond && write_q;
+  assign axil_rsp_o.rvalid = state_q == StRespond && !write_q;
+  assign axil_rsp_o.bresp  = resp_q;
+  assign axil_rsp_o.rresp  = resp_q;
+  assign axil_rsp_o.rdata  = data_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -91,20 +74,20 @@ module npu_axil_slave (
         if (can_write || can_read) begin
           write_q      <= take_write;
           last_write_q <= take_write;
-          addr_q       <= take_write ? s_axil_awaddr_i : s_axil_araddr_i;
-          data_q       <= s_axil_wdata_i;
-          strb_q       <= s_axil_wstrb_i;
+          addr_q       <= take_write ? axil_req_i.awaddr : axil_req_i.araddr;
+          data_q       <= axil_req_i.wdata;
+          strb_q       <= axil_req_i.wstrb;
           state_q      <= StRequest;
         end
         StRequest, StWait: begin
           state_q <= StWait;
           resp_q  <= aligned ? RespOkay : RespSlverr;
-          if (ack_i || !aligned) begin
-            data_q  <= (aligned && !write_q) ? rdata_i : '0;
+          if (rsp_i.ack || !aligned) begin
+            data_q  <= (aligned && !write_q) ? rsp_i.rdata : '0;
             state_q <= StRespond;
           end
         end
-        StRespond: if (write_q ? s_axil_bready_i : s_axil_rready_i) state_q <= StIdle;
+        StRespond: if (write_q ? axil_req_i.bready : axil_req_i.rready) state_q <= StIdle;
         default:   state_q <= StIdle;
       endcase
     end

@@ -1,130 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The host's view of the chip: register windows behind the AXI4-Lite slave, and the registers of the
-// sequencer. Windows that do not exist read zero and ignore writes.
+// The host's view of the chip: register windows behind the AXI4-Lite slave, and the registers of
+// the sequencer. Windows that do not exist read zero and ignore writes.
 
 module npu_host
   import npu_pkg::*;
+  import npu_start_pkg::*;
   import npu_isa_pkg::*;
+  import npu_host_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16,
-  parameter int unsigned SramKiB  = 256,
-  parameter int unsigned AccRows  = 128,
-  parameter int unsigned FifoKiB  = 32,
-  parameter int unsigned NormMax  = 8192
+  parameter int unsigned ArrayDim = 16,   // rows and columns of the systolic array: 4, 8, 16 or 32
+  parameter int unsigned SramKiB  = 256,  // KiB of SRAM: a power of two from 4 to 1024
+  parameter int unsigned AccRows  = 128,  // rows of an accumulator bank: a power of two, at least 4
+  parameter int unsigned FifoKiB  = 32,   // KiB of the stream's FIFO: a power of two, at least 4
+  parameter int unsigned NormMax  = 8192  // longest row of a norm: a multiple of 16, 32 to 8192
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic        s_axil_awvalid_i,
-  output logic        s_axil_awready_o,
-  input  logic [11:0] s_axil_awaddr_i,
-  input  logic        s_axil_wvalid_i,
-  output logic        s_axil_wready_o,
-  input  logic [31:0] s_axil_wdata_i,
-  input  logic [ 3:0] s_axil_wstrb_i,
-  output logic        s_axil_bvalid_o,
-  input  logic        s_axil_bready_i,
-  output logic [ 1:0] s_axil_bresp_o,
-  input  logic        s_axil_arvalid_i,
-  output logic        s_axil_arready_o,
-  input  logic [11:0] s_axil_araddr_i,
-  output logic        s_axil_rvalid_o,
-  input  logic        s_axil_rready_i,
-  output logic [31:0] s_axil_rdata_o,
-  output logic [ 1:0] s_axil_rresp_o,
+  // Register port
+  input  npu_axi_pkg::axil_req_t axil_req_i,  // keeps the rules of AXI4-Lite
+  output npu_axi_pkg::axil_rsp_t axil_rsp_o,  // ready only with valid; answers stay until taken
 
-  output logic irq_o,
+  output logic irq_o,  // a level, until the host clears its reason
 
-  // Window of the command port: one access, a pulse, acknowledged in the same cycle or later
-  output logic        cmd_req_o,
-  output logic        cmd_write_o,
-  output logic [ 7:0] cmd_addr_o,
-  output logic [31:0] cmd_wdata_o,
-  output logic [31:0] cmd_wmask_o,
-  input  logic        cmd_ack_i,
-  input  logic [31:0] cmd_rdata_i,
-  input  logic        cmd_irq_i,
+  // Window of the command port
+  output window_req_t cmd_req_o,  // one access at a time
+  input  window_rsp_t cmd_rsp_i,  // ack once per access, in its cycle or later
+  input  logic        cmd_irq_i,  // interrupt of the command port: a level
 
   // To and from the core
-  output logic              start_o,
-  output logic              abort_o,
-  output logic              soft_reset_o,
-  output mem_addr_t         ucode_base_o,
-  output logic       [31:0] ucode_length_o,
-  output mem_addr_t         stream_base_o,
-  output logic       [31:0] stream_length_o,
-  output logic       [ 4:0] stream_limit_o,
-  output machine_t          start_regs_o,
-  output region_t           regions_o      [NumRegions],
-  output logic       [23:0] timeout_o,
-  input  logic              started_i,
-  input  logic              busy_i,
-  input  logic              done_i,
-  input  logic              finish_i,
-  input  logic              failed_i,
-  input  fault_t            error_i,
-  input  generated_t        generated_i,
-
-  // Events to count
-  input logic [          11:0] macs_i,
-  input logic                  instr_i,
-  input logic                  read_beat_i,
-  input logic                  write_beat_i,
-  input logic                  stream_beat_i,
-  input logic [NumEngines-1:0] engine_busy_i,
-  input logic [NumEngines-1:0] engine_stall_i
+  output control_t            control_o,       // pulses, a cycle after the host's access
+  output start_state_t        start_state_o,   // as the registers stand: a level
+  output logic          [4:0] stream_limit_o,  // bursts, a level; 0: the chip finds it
+  output mem_settings_t       memory_o,        // as the registers stand: a level
+  input  run_status_t         status_i,        // how the program goes
+  input  generated_t          generated_i,     // levels: OUTCNT, LAST_TOKEN, LAST_POS
+  input  events_t             events_i         // what happens in this cycle
 );
 
   localparam logic [3:0] CmdWindow = 4'h0;
   localparam logic [3:0] SeqWindow = 4'h1;
   localparam logic [3:0] ChipWindow = 4'h3;
 
-  logic req, req_write, ack, seq_ack, chip_ack;
-  logic [11:0] req_addr;
-  logic [31:0] req_wdata, req_wmask, rdata, seq_rdata, chip_rdata;
+  logic [3:0] window;
+  window_req_t req, chip_req;
+  window_rsp_t rsp, chip_rsp;
+  logic [31:0] seq_rdata;
   logic seq_rd_ack, seq_wr_ack, in_cmd, in_seq, in_chip;
 
   npu_axil_slave u_slave (
     .clk_i,
     .rst_ni,
-    .s_axil_awvalid_i,
-    .s_axil_awready_o,
-    .s_axil_awaddr_i,
-    .s_axil_wvalid_i,
-    .s_axil_wready_o,
-    .s_axil_wdata_i,
-    .s_axil_wstrb_i,
-    .s_axil_bvalid_o,
-    .s_axil_bready_i,
-    .s_axil_bresp_o,
-    .s_axil_arvalid_i,
-    .s_axil_arready_o,
-    .s_axil_araddr_i,
-    .s_axil_rvalid_o,
-    .s_axil_rready_i,
-    .s_axil_rdata_o,
-    .s_axil_rresp_o,
-    .req_o      (req),
-    .req_write_o(req_write),
-    .req_addr_o (req_addr),
-    .req_wdata_o(req_wdata),
-    .req_wmask_o(req_wmask),
-    .ack_i      (ack),
-    .rdata_i    (rdata)
+    .axil_req_i,
+    .axil_rsp_o,
+    .window_o(window),
+    .req_o   (req),
+    .rsp_i   (rsp)
   );
 
-  assign in_cmd  = req_addr[11:8] == CmdWindow;
-  assign in_seq  = req_addr[11:8] == SeqWindow;
-  assign in_chip = req_addr[11:8] == ChipWindow;
-  assign seq_ack = seq_rd_ack || seq_wr_ack;
+  assign in_cmd  = window == CmdWindow;
+  assign in_seq  = window == SeqWindow;
+  assign in_chip = window == ChipWindow;
 
   always_comb begin
     unique case (1'b1)
-      in_cmd:  {ack, rdata} = {cmd_ack_i, cmd_rdata_i};
-      in_seq:  {ack, rdata} = {seq_ack, seq_rdata};
-      in_chip: {ack, rdata} = {chip_ack, chip_rdata};
-      default: {ack, rdata} = {1'b1, 32'b0};
+      in_cmd:  rsp = cmd_rsp_i;
+      in_seq:  rsp = '{ack: seq_rd_ack || seq_wr_ack, rdata: seq_rdata};
+      in_chip: rsp = chip_rsp;
+      default: rsp = '{ack: 1'b1, rdata: '0};
     endcase
   end
 
@@ -137,11 +81,11 @@ module npu_host
   npu_seq_regs u_seq_regs (
     .clk                 (clk_i),
     .arst_n              (rst_ni),
-    .s_cpuif_req         (req && in_seq),
-    .s_cpuif_req_is_wr   (req_write),
-    .s_cpuif_addr        (req_addr[7:0]),
-    .s_cpuif_wr_data     (req_wdata),
-    .s_cpuif_wr_biten    (req_wmask),
+    .s_cpuif_req         (req.valid && in_seq),
+    .s_cpuif_req_is_wr   (req.write),
+    .s_cpuif_addr        (req.addr),
+    .s_cpuif_wr_data     (req.wdata),
+    .s_cpuif_wr_biten    (req.wmask),
     .s_cpuif_req_stall_wr(),
     .s_cpuif_req_stall_rd(),
     .s_cpuif_rd_ack      (seq_rd_ack),
@@ -155,53 +99,27 @@ module npu_host
 
   // The report of an error goes when the host clears it.
   logic failed;
-  assign failed = seq_out.STATUS.ERROR.value && error_i.valid;
+  assign failed = seq_out.STATUS.ERROR.value && status_i.error.valid;
 
   always_comb begin
-    seq_in.STATUS.DONE.next         = done_i;
-    seq_in.STATUS.BUSY.next         = busy_i;
-    seq_in.STATUS.ERROR.hwset       = failed_i;
-    seq_in.STATUS.ERROR.hwclr       = started_i;
-    seq_in.STATUS.ERROR_CODE.next   = failed ? error_i.code : ErrNone;
-    seq_in.STATUS.ERROR_ENGINE.next = failed ? error_i.engine : EngLd;
-    seq_in.ERROR_INSTR.VALUE.next   = failed ? error_i.instr : '0;
-    seq_in.ERROR_ADDR.VALUE.next    = failed ? error_i.addr : '0;
+    seq_in.STATUS.DONE.next         = status_i.done;
+    seq_in.STATUS.BUSY.next         = status_i.busy;
+    seq_in.STATUS.ERROR.hwset       = status_i.failed;
+    seq_in.STATUS.ERROR.hwclr       = status_i.started;
+    seq_in.STATUS.ERROR_CODE.next   = failed ? status_i.error.code : ErrNone;
+    seq_in.STATUS.ERROR_ENGINE.next = failed ? status_i.error.engine : EngLd;
+    seq_in.ERROR_INSTR.VALUE.next   = failed ? status_i.error.instr : '0;
+    seq_in.ERROR_ADDR.VALUE.next    = failed ? status_i.error.addr : '0;
     seq_in.OUTCNT.VALUE.next        = generated_i.outcnt;
     seq_in.LAST_TOKEN.VALUE.next    = generated_i.token;
     seq_in.LAST_POS.VALUE.next      = generated_i.pos;
   end
 
-  assign start_o         = seq_out.CTRL.START.value;
-  assign abort_o         = seq_out.CTRL.ABORT.value;
-  assign soft_reset_o    = seq_out.CTRL.SOFT_RESET.value;
-  assign ucode_base_o    = {seq_out.UCODE_BASE.VALUE.value, 4'b0};
-  assign ucode_length_o  = seq_out.UCODE_LEN.VALUE.value;
-  assign stream_base_o   = {seq_out.DDR_BASE_WGT.VALUE.value, 6'b0};
-  assign stream_length_o = {seq_out.STREAM_LEN.VALUE.value, 6'b0};
-  assign stream_limit_o  = seq_out.STREAM_LIMIT.BURSTS.value;
-
-  always_comb begin
-    start_regs_o.pos           = seq_out.POS.VALUE.value;
-    start_regs_o.token         = seq_out.TOKEN.VALUE.value;
-    start_regs_o.window        = seq_out.WINDOW.VALUE.value;
-    start_regs_o.outcnt        = '0;
-    start_regs_o.loopleft      = seq_out.LOOPLEFT.VALUE.value;
-    start_regs_o.eos           = seq_out.EOS.VALUE.value;
-    start_regs_o.kvbase        = {seq_out.DDR_BASE_KV.VALUE.value, 8'b0};
-    start_regs_o.kvlayer       = {seq_out.KVLAYER.VALUE.value, 8'b0};
-    start_regs_o.kvhead        = {seq_out.KVHEAD.VALUE.value, 8'b0};
-    start_regs_o.kvvoff        = {seq_out.KVVOFF.VALUE.value, 8'b0};
-    start_regs_o.kvcap         = seq_out.KVCAP.VALUE.value;
-    start_regs_o.cache_in_sram = !seq_out.KV_CTRL.IN_MEMORY.value;
-    start_regs_o.base[0]       = seq_out.DDR_BASE_ACT.VALUE.value;
-    start_regs_o.base[1]       = seq_out.DDR_BASE_OUT.VALUE.value;
-    start_regs_o.base[2]       = seq_out.BASE2.VALUE.value;
-    start_regs_o.base[3]       = seq_out.BASE3.VALUE.value;
-    start_regs_o.base[4]       = seq_out.BASE4.VALUE.value;
-    start_regs_o.base[5]       = seq_out.BASE5.VALUE.value;
-    start_regs_o.base[6]       = seq_out.BASE6.VALUE.value;
-    start_regs_o.base[7]       = seq_out.BASE7.VALUE.value;
-  end
+  assign control_o.start         = seq_out.CTRL.START.value;
+  assign control_o.abort_program = seq_out.CTRL.ABORT.value;
+  assign control_o.soft_reset    = seq_out.CTRL.SOFT_RESET.value;
+  assign start_state_o           = start_state_of(seq_out);
+  assign stream_limit_o          = seq_out.STREAM_LIMIT.BURSTS.value;
 
   // ---------------------------------------------------------------------------------------------
   // Window 0x300: chip
@@ -215,36 +133,25 @@ module npu_host
   ) u_chip (
     .clk_i,
     .rst_ni,
-    .req_i      (req && in_chip),
-    .req_write_i(req_write),
-    .req_addr_i (req_addr[7:0]),
-    .req_wdata_i(req_wdata),
-    .req_wmask_i(req_wmask),
-    .ack_o      (chip_ack),
-    .rdata_o    (chip_rdata),
+    .req_i(chip_req),
+    .rsp_o(chip_rsp),
     .irq_o,
     .cmd_irq_i,
-    .regions_o,
-    .timeout_o,
-    .started_i,
-    .busy_i,
-    .finish_i,
-    .macs_i,
-    .instr_i,
-    .read_beat_i,
-    .write_beat_i,
-    .stream_beat_i,
-    .engine_busy_i,
-    .engine_stall_i
+    .memory_o,
+    .started_i(status_i.started),
+    .busy_i   (status_i.busy),
+    .finish_i (status_i.finish),
+    .events_i
   );
 
   // ---------------------------------------------------------------------------------------------
-  // Window 0x000: command port
+  // Window 0x000: command port; who is asked
   // ---------------------------------------------------------------------------------------------
-  assign cmd_req_o   = req && in_cmd;
-  assign cmd_write_o = req_write;
-  assign cmd_addr_o  = req_addr[7:0];
-  assign cmd_wdata_o = req_wdata;
-  assign cmd_wmask_o = req_wmask;
+  always_comb begin
+    cmd_req_o       = req;
+    cmd_req_o.valid = req.valid && in_cmd;
+    chip_req        = req;
+    chip_req.valid  = req.valid && in_chip;
+  end
 
 endmodule

@@ -6,63 +6,32 @@
 module npu_perf
   import npu_pkg::*;
 (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input logic clear_i,
-  input logic run_i,
+  input logic clear_i,  // pulse: all to 0, before run_i counts again
+  input logic run_i,    // a level: a program runs; a cycle to count
 
-  input logic [          11:0] macs_i,
-  input logic                  instr_i,
-  input logic                  read_beat_i,
-  input logic                  write_beat_i,
-  input logic                  stream_beat_i,
-  input logic [NumEngines-1:0] busy_i,
-  input logic [NumEngines-1:0] stall_i,
+  input npu_host_pkg::events_t events_i,  // what happens in this cycle
 
-  output logic [63:0] cycles_o,
-  output logic [63:0] macs_o,
-  output logic [31:0] instrs_o,
-  output logic [31:0] read_beats_o,
-  output logic [31:0] write_beats_o,
-  output logic [31:0] stream_beats_o,
-  output logic [31:0] busy_o[NumEngines],
-  output logic [31:0] stall_o[NumEngines]
+  output npu_host_pkg::counters_t counters_o  // one cycle after the events
 );
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      cycles_o       <= '0;
-      macs_o         <= '0;
-      instrs_o       <= '0;
-      read_beats_o   <= '0;
-      write_beats_o  <= '0;
-      stream_beats_o <= '0;
-      for (int unsigned e = 0; e < NumEngines; e++) begin
-        busy_o[e]  <= '0;
-        stall_o[e] <= '0;
-      end
+      counters_o <= '0;
     end else if (clear_i) begin
-      cycles_o       <= '0;
-      macs_o         <= '0;
-      instrs_o       <= '0;
-      read_beats_o   <= '0;
-      write_beats_o  <= '0;
-      stream_beats_o <= '0;
-      for (int unsigned e = 0; e < NumEngines; e++) begin
-        busy_o[e]  <= '0;
-        stall_o[e] <= '0;
-      end
+      counters_o <= '0;
     end else if (run_i) begin
-      cycles_o       <= cycles_o + 64'd1;
-      macs_o         <= macs_o + 64'(macs_i);
-      instrs_o       <= instrs_o + 32'(instr_i);
-      read_beats_o   <= read_beats_o + 32'(read_beat_i);
-      write_beats_o  <= write_beats_o + 32'(write_beat_i);
-      stream_beats_o <= stream_beats_o + 32'(stream_beat_i);
+      counters_o.cycles       <= counters_o.cycles + 64'd1;
+      counters_o.macs         <= counters_o.macs + 64'(events_i.macs);
+      counters_o.instrs       <= counters_o.instrs + 32'(events_i.instr);
+      counters_o.read_beats   <= counters_o.read_beats + 32'(events_i.read_beat);
+      counters_o.write_beats  <= counters_o.write_beats + 32'(events_i.write_beat);
+      counters_o.stream_beats <= counters_o.stream_beats + 32'(events_i.stream_beat);
       for (int unsigned e = 0; e < NumEngines; e++) begin
-        busy_o[e]  <= busy_o[e] + 32'(busy_i[e]);
-        stall_o[e] <= stall_o[e] + 32'(stall_i[e]);
+        counters_o.busy[e]  <= counters_o.busy[e] + 32'(events_i.engine_busy[e]);
+        counters_o.stall[e] <= counters_o.stall[e] + 32'(events_i.engine_stall[e]);
       end
     end
   end

@@ -6,22 +6,22 @@
 // lanes further than 17 bits below the maximum give zero.
 
 module npu_exp (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input logic advance_i,  // both stages move
-  input logic narrow_i,   // 8-bit numerators
+  input logic advance_i,  // both stages move; else they keep what they hold
+  input logic narrow_i,   // 8-bit numerators instead of 16-bit; steady while an octet is inside
 
-  input logic                           valid_i,
-  input npu_rows_pkg::smx_step_t        step_i,
-  input logic                    [ 7:0] visible_i,  // lanes
-  input logic                    [15:0] max_i,      // not below any visible score
-  input npu_rows_pkg::octet_t           score_i,
+  input logic valid_i,  // an octet comes, taken in a cycle with advance_i
+  input npu_rows_pkg::smx_step_t step_i,  // its pass and its place in the row, with valid_i
+  input logic [7:0] visible_i,  // lanes of visible columns, with valid_i; the others give zero
+  input logic [15:0] max_i,  // int16, not below any visible score, with valid_i
+  input npu_rows_pkg::octet_t score_i,  // int16, with valid_i
 
-  output logic                    valid_o,
-  output npu_rows_pkg::smx_step_t step_o,
-  output npu_rows_pkg::octet_t    numer_o,
-  output logic                    empty_o
+  output logic                    valid_o,  // two cycles of advance_i after valid_i
+  output npu_rows_pkg::smx_step_t step_o,   // its step_i, with valid_o
+  output npu_rows_pkg::octet_t    numer_o,  // 0 to 65,535, or to 255 if narrow_i; with valid_o
+  output logic                    empty_o   // neither stage holds an octet
 );
 
   import npu_rows_pkg::*;

@@ -1,42 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LAYERNORM and RMSNORM: normalises int16 rows to int8 or int16 with a gain and a bias per column. A
-// walker issues octets of two passes over each row, the summing pass one row ahead; parameters come
-// from the stream or from SRAM, once per instruction. Words are fetched and stored by the engine
-// around this.
+// LAYERNORM and RMSNORM: normalises int16 rows to int8 or int16 with a gain and a bias per column.
+// A walker issues octets of two passes over each row, the summing pass one row ahead; parameters
+// come from the stream or from SRAM, once per instruction. Words are fetched and stored by the
+// engine around this.
 
 module npu_norm #(
-  // Longest row, a multiple of 16: sizes the parameter buffer
+  // Longest row in columns, a multiple of 16 from 32 to 8192: sizes the parameter buffer
   parameter int unsigned NormMax = 8192
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  // A new instruction, not before the last one is done
+  // Pulse: a new operation; only while busy_o and stream_ready_o are low
   input  logic              start_i,
-  input  npu_pkg::nrm_cmd_t cmd_i,
-  output logic              busy_o,
+  input  npu_pkg::nrm_cmd_t cmd_i,    // LAYERNORM or RMSNORM, with start_i
+  output logic              busy_o,   // work inside or to be asked for; not words being fetched
 
   // What to fetch, and what came
-  output logic                   token_valid_o,
-  input  logic                   token_ready_i,
-  output npu_pkg::sram_addr_t    token_addr_o,
-  output npu_rows_pkg::nrm_tag_t token_tag_o,
-  input  logic                   fetch_valid_i,
-  output logic                   fetch_ready_o,
-  input  npu_rows_pkg::nrm_tag_t fetch_tag_i,
-  input  npu_pkg::word_t         fetch_word_i,
+  output logic                    token_valid_o,  // unit of work; stays until ready, all stable
+  input  logic                    token_ready_i,  // taken; may depend on token_valid_o
+  output npu_pkg::sram_addr_t     token_addr_o,   // SRAM word to read, with token_valid_o
+  output npu_rows_pkg::norm_tag_t token_tag_o,    // what the word is for; comes back as fetch_tag_i
+  input  logic                    fetch_valid_i,  // in that order; stays until ready, all stable
+  output logic                    fetch_ready_o,  // taken; depends on fetch_valid_i and the tag
+  input  npu_rows_pkg::norm_tag_t fetch_tag_i,    // what it is for, with fetch_valid_i
+  input  npu_pkg::word_t          fetch_word_i,   // parameters, or eight columns of int16
 
   // Words of the output, row by row
-  output logic           word_valid_o,
-  input  logic           word_ready_i,
+  output logic           word_valid_o,  // stays until ready, data stable
+  input  logic           word_ready_i,  // taken; may come without word_valid_o
+  // 8 or 16 columns, zero past the row's end; with word_valid_o
   output npu_pkg::word_t word_o,
-  output logic           row_last_o,
+  output logic           row_last_o,    // the last word of its row, with word_valid_o
 
-  input  logic           stream_valid_i,
-  input  npu_pkg::beat_t stream_data_i,
-  output logic           stream_ready_o,
-  output logic           stream_last_o
+  input logic stream_valid_i,  // a line of the share; stays until ready, data stable
+  // Header first, then the records of 16 columns each; with stream_valid_i
+  input npu_pkg::beat_t stream_data_i,
+  // Taken; a level while lines are missing, independent of stream_valid_i
+  output logic stream_ready_o,
+  output logic stream_last_o  // the line missing is the share's last, with stream_ready_o
 );
 
   import npu_pkg::*;
@@ -49,17 +52,17 @@ module npu_norm #(
   logic stat_valid, stat_first, stat_last, scale_valid, scale_pop, eps_valid, param_read;
   logic signed [18:0] stat_sum;
   logic [RowLanes-1:0][31:0] stat_square;
-  nrm_sum_t row_sum;
-  nrm_scale_t row_scale;
+  norm_sum_t row_sum;
+  norm_scale_t row_scale;
   logic [63:0] eps;
   logic [10:0] octets;
   logic [9:0] param_octet;
-  nrm_record_t [RowLanes-1:0] record;
+  norm_record_t [RowLanes-1:0] record;
 
   logic pipe_ready, pipe_empty;
 
   assign busy_o        = walk_active || !pipe_empty;
-  assign fetch_param   = fetch_valid_i && fetch_tag_i.kind == NrmParam;
+  assign fetch_param   = fetch_valid_i && fetch_tag_i.kind == NormParam;
   assign fetch_ready_o = fetch_param || pipe_ready;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -74,7 +77,7 @@ module npu_norm #(
     end
   end
 
-  npu_nrm_walk u_walk (
+  npu_norm_walk u_walk (
     .clk_i,
     .rst_ni,
     .start_i,
@@ -86,7 +89,7 @@ module npu_norm #(
     .token_tag_o
   );
 
-  npu_nrm_param #(
+  npu_norm_param #(
     .NormMax(NormMax)
   ) u_param (
     .clk_i,
@@ -108,7 +111,7 @@ module npu_norm #(
     .record_o     (record)
   );
 
-  npu_nrm_stat u_stat (
+  npu_norm_stat u_stat (
     .clk_i,
     .rst_ni,
     .cols_i     (cols_q),
@@ -126,7 +129,7 @@ module npu_norm #(
     .scale_o    (row_scale)
   );
 
-  npu_nrm_pipe u_pipe (
+  npu_norm_pipe u_pipe (
     .clk_i,
     .rst_ni,
     .cols_i       (cols_q),
@@ -156,7 +159,9 @@ module npu_norm #(
   );
 
 `ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> !busy_o && !stream_ready_o);
+  StartWhenIdle_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> !busy_o && !stream_ready_o)
+  else $error("npu_norm: started before the last operation is through");
 `endif
 
 endmodule

@@ -4,31 +4,30 @@
 // ports between them. One instruction at a time.
 
 module npu_nrm #(
-  // Longest row of a norm, a multiple of 16
+  // Longest row of a norm in columns, a multiple of 16 from 32 to 8192
   parameter int unsigned NormMax = 8192
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic              cmd_valid_i,
+  input  logic              cmd_valid_i,  // an operation; stays until ready, data stable
+  // One at a time: none inside, or the last one is done; independent of cmd_valid_i
   output logic              cmd_ready_o,
-  input  npu_pkg::nrm_cmd_t cmd_i,
+  input  npu_pkg::nrm_cmd_t cmd_i,        // the operation, with cmd_valid_i
 
-  output logic                done_o,
-  output logic                busy_o,
-  output logic                stall_o,
-  output npu_pkg::instr_idx_t instr_o,
+  // Done: all its words are in SRAM; stall: read, write or share waits
+  output npu_pkg::engine_status_t status_o,
 
-  output npu_pkg::sram_rd_req_t rd_req_o,
-  input  logic                  rd_ready_i,
-  input  npu_pkg::sram_rd_rsp_t rd_rsp_i,
-  output npu_pkg::sram_wr_req_t wr_req_o,
-  input  logic                  wr_ready_i,
+  output npu_pkg::sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
+  input  logic                  rd_ready_i,  // granted; may depend on rd_req_o.valid
+  input  npu_pkg::sram_rd_rsp_t rd_rsp_i,    // words in the order asked for; never refused
+  output npu_pkg::sram_wr_req_t wr_req_o,    // stays until ready, all stable
+  input  logic                  wr_ready_i,  // taken; may depend on wr_req_o.valid
 
-  input  logic           stream_valid_i,
-  input  npu_pkg::beat_t stream_data_i,
-  output logic           stream_ready_o,
-  output logic           stream_last_o
+  input  logic           stream_valid_i,  // a line of the share; stays until ready, data stable
+  input  npu_pkg::beat_t stream_data_i,   // the next line, first byte lowest; with stream_valid_i
+  output logic           stream_ready_o,  // taken; a level, independent of stream_valid_i
+  output logic           stream_last_o    // with stream_ready_o: this line is the share's last
 );
 
   import npu_pkg::*;
@@ -36,9 +35,8 @@ module npu_nrm #(
 
   // Instruction
   logic busy_q, rope_q, is_rope, start, finished;
-  instr_idx_t instr_q;
 
-  // Tokens
+  // Steps
   logic norm_busy, norm_token, norm_ready, rope_busy, rope_token, rope_ready;
   logic token_ready, fetch_valid, fetch_empty;
   sram_addr_t norm_addr, rope_addr;
@@ -54,22 +52,19 @@ module npu_nrm #(
   assign finished = busy_q && !norm_busy && !rope_busy && fetch_empty && write_empty;
   assign cmd_ready_o = !busy_q || finished;
   assign start = cmd_valid_i && cmd_ready_o;
-  assign done_o = finished;
-  assign busy_o = busy_q;
-  assign instr_o = instr_q;
+  assign status_o.done = finished;
+  assign status_o.busy = busy_q;
   // A write is refused, or no word is read while a read is refused or the stream is late.
-  assign stall_o = (wr_req_o.valid && !wr_ready_i) ||
+  assign status_o.stall = (wr_req_o.valid && !wr_ready_i) ||
                    (rd_req_o.valid ? !rd_ready_i : stream_ready_o && !stream_valid_i);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      busy_q  <= 1'b0;
-      rope_q  <= 1'b0;
-      instr_q <= '0;
+      busy_q <= 1'b0;
+      rope_q <= 1'b0;
     end else if (start) begin
-      busy_q  <= 1'b1;
-      rope_q  <= is_rope;
-      instr_q <= cmd_i.instr;
+      busy_q <= 1'b1;
+      rope_q <= is_rope;
     end else if (finished) begin
       busy_q <= 1'b0;
     end
@@ -149,7 +144,6 @@ module npu_nrm #(
     .start_i     (start),
     .dst_i       (cmd_i.dst),
     .pitch_i     (cmd_i.dst_pitch),
-    .instr_i     (cmd_i.instr),
     .ready_o     (write_ready),
     .word_valid_i(norm_valid),
     .word_i      (norm_word),
@@ -163,14 +157,22 @@ module npu_nrm #(
   );
 
 `ifndef SYNTHESIS
+  OperationKept_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   cmd_valid_i && !cmd_ready_o |=> cmd_valid_i);
+                   cmd_valid_i && !cmd_ready_o |=> cmd_valid_i)
+  else $error("npu_nrm: an operation is withdrawn before it is taken");
+  ReadKept_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    rd_req_o.valid && !rd_ready_i |=> rd_req_o.valid && $stable(
       rd_req_o.addr
-  ));
-  assert property (@(posedge clk_i) disable iff (!rst_ni) finished |-> !stream_ready_o);
-  assert property (@(posedge clk_i) disable iff (!rst_ni) !(norm_busy && rope_busy));
+  ))
+  else $error("npu_nrm: a read is withdrawn or changed before it is granted");
+  DoneWithShare_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) finished |-> !stream_ready_o)
+  else $error("npu_nrm: done before the share is taken");
+  OneAtATime_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) !(norm_busy && rope_busy))
+  else $error("npu_nrm: norm and rotation work at the same time");
 `endif
 
 endmodule

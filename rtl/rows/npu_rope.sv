@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ROPE: turns pairs of int8 lanes by the angles of their row's cos/sin pairs, in halves or
-// neighbours, four pairs per cycle. A walker issues words of lanes and of cos/sin pairs, the datapath
-// turns, the packer puts words together. Words are fetched and stored by the engine around this.
+// neighbours, four pairs per cycle. A walker issues words of lanes and of cos/sin pairs, the
+// datapath turns, the packer puts words together. Words are fetched and stored by the engine around
+// this.
 
 module npu_rope (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  // A new instruction, not before the last one is done
-  input  logic              start_i,
-  input  npu_pkg::nrm_cmd_t cmd_i,
-  output logic              busy_o,
+  input  logic              start_i,  // pulse: a new operation, only while busy_o is low
+  input  npu_pkg::nrm_cmd_t cmd_i,    // ROPE, with start_i
+  output logic              busy_o,   // work inside or to be asked for; not words being fetched
 
   // What to fetch, and what came
-  output logic                    token_valid_o,
-  input  logic                    token_ready_i,
-  output npu_pkg::sram_addr_t     token_addr_o,
-  output npu_rows_pkg::rope_tag_t token_tag_o,
-  input  logic                    fetch_valid_i,
-  output logic                    fetch_ready_o,
-  input  npu_rows_pkg::rope_tag_t fetch_tag_i,
-  input  npu_pkg::word_t          fetch_word_i,
+  output logic                    token_valid_o,  // unit of work; stays until ready, all stable
+  input  logic                    token_ready_i,  // taken; may depend on token_valid_o
+  output npu_pkg::sram_addr_t     token_addr_o,   // SRAM word to read, with token_valid_o
+  output npu_rows_pkg::rope_tag_t token_tag_o,    // what the word is for; comes back as fetch_tag_i
+  input  logic                    fetch_valid_i,  // in that order; stays until ready, all stable
+  output logic                    fetch_ready_o,  // taken; independent of fetch_valid_i
+  input  npu_rows_pkg::rope_tag_t fetch_tag_i,    // what it is for, with fetch_valid_i
+  input  npu_pkg::word_t          fetch_word_i,   // 16 lanes of int8, or four cos/sin pairs
 
   // Words of the output
-  output logic                word_valid_o,
-  input  logic                word_ready_i,
-  output npu_pkg::sram_addr_t word_addr_o,
-  output npu_pkg::word_t      word_o
+  output logic                word_valid_o,  // stays until ready, all stable
+  input  logic                word_ready_i,  // taken; may depend on word_valid_o
+  output npu_pkg::sram_addr_t word_addr_o,   // where it goes, an SRAM word; with word_valid_o
+  output npu_pkg::word_t      word_o         // 16 lanes of int8, with word_valid_o
 );
 
   import npu_pkg::*;
@@ -109,7 +109,9 @@ module npu_rope (
   );
 
 `ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> !busy_o);
+  StartWhenIdle_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> !busy_o)
+  else $error("npu_rope: started before the last operation is through");
 `endif
 
 endmodule

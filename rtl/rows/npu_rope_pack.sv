@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Assembles the results of ROPE to whole words. Of a chunk of 16 pairs in halves the first lanes are
-// a word, the second ones lie across two words and wait for what the next chunk adds. The word in
-// which the second lanes begin also holds the last of the first ones: what belongs to it waits until
-// the head's last chunk. So nothing is written before it has been read for the last time, and a head
-// may be turned in place.
+// Assembles the results of ROPE to whole words. Of a chunk of 16 pairs in halves the first lanes
+// are a word, the second ones lie across two words and wait for what the next chunk adds. The word
+// in which the second lanes begin also holds the last of the first ones: what belongs to it waits
+// until the head's last chunk. So nothing is written before it has been read for the last time, and
+// a head may be turned in place.
 
 module npu_rope_pack (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
+  // Pulse: a new operation, only while empty_o and !valid_i
   input logic                     start_i,
-  input npu_pkg::sram_addr_t      dst_i,
-  input npu_pkg::sram_addr_t      pitch_i,
-  input npu_rows_pkg::rope_form_t form_i,
+  input npu_pkg::sram_addr_t      dst_i,    // SRAM word where the first row goes, with start_i
+  input npu_pkg::sram_addr_t      pitch_i,  // words from row to row, with start_i
+  input npu_rows_pkg::rope_form_t form_i,   // steady from the cycle after start_i on
 
-  input  logic                               valid_i,
-  output logic                               ready_o,
+  input logic valid_i,  // four turned pairs; stays until ready, data stable
+  output logic ready_o,  // taken; depends on tag_i and word_ready_i, not on valid_i
   // The walker's load orders are of no use here.
   /* verilator lint_off UNUSEDSIGNAL */
-  input  npu_rows_pkg::rope_tag_t            tag_i,
+  input npu_rows_pkg::rope_tag_t tag_i,  // their place in chunk, head and row, with valid_i
   /* verilator lint_on UNUSEDSIGNAL */
-  input  logic                    [3:0][7:0] a_i,
-  input  logic                    [3:0][7:0] b_i,
+  input logic [3:0][7:0] a_i,  // first lanes, int8, with valid_i
+  input logic [3:0][7:0] b_i,  // second lanes, int8, with valid_i
 
-  output logic                word_valid_o,
-  input  logic                word_ready_i,
-  output npu_pkg::sram_addr_t word_addr_o,
-  output npu_pkg::word_t      word_o,
+  output logic                word_valid_o,  // stays until ready, all stable
+  input  logic                word_ready_i,  // taken; may depend on word_valid_o
+  output npu_pkg::sram_addr_t word_addr_o,   // where it goes, an SRAM word; with word_valid_o
+  output npu_pkg::word_t      word_o,        // 16 lanes of int8, with word_valid_o
 
-  output logic empty_o
+  output logic empty_o  // no whole chunk waits to be written
 );
 
   import npu_pkg::*;
@@ -153,12 +154,16 @@ module npu_rope_pack (
   end
 
 `ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> empty_o && !valid_i);
+  StartWhenEmpty_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> empty_o && !valid_i)
+  else $error("npu_rope_pack: started before the last operation is through");
+  WordStable_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) word_valid_o && !word_ready_i |=> $stable(
       word_o
   ) && $stable(
       word_addr_o
-  ));
+  ))
+  else $error("npu_rope_pack: a word changed before it was taken");
 `endif
 
 endmodule

@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Datapath of ROPE: four pairs (a, b) per cycle become a cos - b sin and a sin + b cos, rounded by 14
-// bits and saturated, in three stages (operands, products, results). Words of lanes are kept until
-// the cos/sin words that follow have used them: one of first lanes, two of second lanes, which may
-// lie across words.
+// Datapath of ROPE: four pairs (a, b) per cycle become a cos - b sin and a sin + b cos, rounded by
+// 14 bits and saturated, in three stages (operands, products, results). Words of lanes are kept
+// until the cos/sin words that follow have used them: one of first lanes, two of second lanes,
+// which may lie across words.
 
 module npu_rope_turn (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input logic       neighbours_i,  // are pairs; else halves
-  input logic [4:0] tail_i,        // first lanes in their last word, 1 to 16
+  // Neighbouring lanes are pairs, else halves; steady during an operation
+  input logic neighbours_i,
+  // Halves: first lanes in their last word, 1 to 16; steady during an operation
+  input logic [4:0] tail_i,
 
-  input  logic                    valid_i,
-  output logic                    ready_o,
-  input  npu_rows_pkg::rope_tag_t tag_i,
+  input  logic                    valid_i,  // a word; stays until ready, data stable
+  output logic                    ready_o,  // taken; independent of valid_i, follows ready_i
+  input  npu_rows_pkg::rope_tag_t tag_i,    // what it is for, with valid_i
+  // 16 lanes of int8, or four cos/sin pairs of 14 fraction bits
   input  npu_pkg::word_t          word_i,
 
-  // Four pairs; those past the head's end are zero
-  output logic                               valid_o,
-  input  logic                               ready_i,
-  output npu_rows_pkg::rope_tag_t            tag_o,
-  output logic                    [3:0][7:0] a_o,
-  output logic                    [3:0][7:0] b_o,
+  // Four turned pairs, two cycles after their cos/sin word or later; zero past the head's end
+  output logic                               valid_o,  // stays until ready, all stable
+  input  logic                               ready_i,  // taken; may depend on valid_o
+  output npu_rows_pkg::rope_tag_t            tag_o,    // their tag_i, with valid_o
+  output logic                    [3:0][7:0] a_o,      // first lanes, int8, with valid_o
+  output logic                    [3:0][7:0] b_o,      // second lanes, int8, with valid_o
 
-  output logic empty_o
+  output logic empty_o  // no pairs are inside; lanes that are kept do not count
 );
 
   import npu_pkg::*;

@@ -8,21 +8,23 @@
 // sums.
 
 module npu_rope_walk (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic                     start_i,
-  // With start_i. The walker needs no destination and no instruction index.
+  input  logic                     start_i,  // pulse: a new operation, only while active_o is low
+  // The walker needs no destination and no instruction index.
   /* verilator lint_off UNUSEDSIGNAL */
+  // ROPE of at least a row, a head and two lanes, with start_i
   input  npu_pkg::nrm_cmd_t        cmd_i,
   /* verilator lint_on UNUSEDSIGNAL */
-  input  npu_rows_pkg::rope_form_t form_i,   // of the instruction, with start_i and after
+  input  npu_rows_pkg::rope_form_t form_i,   // of the operation, with start_i and steady after
+  // From the cycle after start_i until the last unit of work is taken
   output logic                     active_o,
 
-  output logic                    token_valid_o,
-  input  logic                    token_ready_i,
-  output npu_pkg::sram_addr_t     token_addr_o,
-  output npu_rows_pkg::rope_tag_t token_tag_o
+  output logic                    token_valid_o,  // unit of work; stays until ready, all stable
+  input  logic                    token_ready_i,  // taken; may depend on token_valid_o
+  output npu_pkg::sram_addr_t     token_addr_o,   // SRAM word to read, with token_valid_o
+  output npu_rows_pkg::rope_tag_t token_tag_o     // what the word is for, with token_valid_o
 );
 
   import npu_pkg::*;
@@ -149,10 +151,14 @@ module npu_rope_walk (
   end
 
 `ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> !active_q);
+  StartWhenIdle_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> !active_q)
+  else $error("npu_rope_walk: started before the last operation is through");
+  WholePairs_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    start_i |-> cmd_i.rows != '0 && cmd_i.heads != '0 && cmd_i.cols != '0 &&
-                   !cmd_i.cols[0]);
+                   !cmd_i.cols[0])
+  else $error("npu_rope_walk: an operation without rows, heads or lanes, or with half a pair");
 `endif
 
 endmodule

@@ -31,18 +31,18 @@ package npu_rows_pkg;
 
   // The norms read their parameters, and each row for its sums and again to normalise it.
   typedef enum logic [1:0] {
-    NrmParam,
-    NrmPassSum,
-    NrmPassOut
-  } nrm_kind_e;
+    NormParam,
+    NormPassSum,
+    NormPassOut
+  } norm_kind_e;
 
   typedef struct packed {
-    nrm_kind_e  kind;
+    norm_kind_e kind;
     logic       first;  // of the row
     logic       last;
     logic [3:0] lanes;  // columns of the row in this octet
     logic [9:0] octet;  // index inside the row, which selects the parameters
-  } nrm_tag_t;
+  } norm_tag_t;
 
   // ROPE takes a head in chunks: a word of lanes to rotate, with the lanes that they are paired with,
   // then a word of four cos/sin pairs for every four pairs of lanes.
@@ -69,18 +69,18 @@ package npu_rows_pkg;
 
   // The engine of norms and ROPE; one of the two counts.
   typedef struct packed {
-    nrm_tag_t  norm;
+    norm_tag_t norm;
     rope_tag_t rope;
   } row_tag_t;
 
   // What the first pass over a row leaves for the second: S1, and recip / 2^(6 + j), by which
   // d = N * x - S1 is multiplied.
-  typedef logic signed [28:0] nrm_sum_t;
+  typedef logic signed [28:0] norm_sum_t;
 
   typedef struct packed {
     logic [15:0] recip;
     logic [5:0]  half;   // j
-  } nrm_scale_t;
+  } norm_scale_t;
 
   // Normalisation parameters of one column, as they lie in the share.
   typedef struct packed {
@@ -88,6 +88,6 @@ package npu_rows_pkg;
     logic [1:0]        reserved;
     logic [5:0]        shift;
     logic [15:0]       gain;
-  } nrm_record_t;
+  } norm_record_t;
 
 endpackage

@@ -5,14 +5,14 @@
 // 65,281 and so within 16 bits. 1 / sqrt(V) is about recip / 2^(16 + j). V is at least 1.
 
 module npu_rsqrt (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input logic        valid_i,
-  input logic [64:0] value_i,
+  input logic        valid_i,  // a value comes, at most one per cycle; never refused
+  input logic [64:0] value_i,  // V, not zero, with valid_i
 
-  output logic                     valid_o,
-  output npu_rows_pkg::nrm_scale_t scale_o
+  output logic                      valid_o,  // two cycles after valid_i; cannot be held off
+  output npu_rows_pkg::norm_scale_t scale_o   // recip and j of the value, with valid_o
 );
 
   localparam int unsigned FirstIdx = 64;
@@ -40,7 +40,7 @@ module npu_rsqrt (
   logic [64:0] value_q;
   logic [5:0] half, half_q;
   logic half_valid_q, valid_q;
-  npu_rows_pkg::nrm_scale_t scale_q;
+  npu_rows_pkg::norm_scale_t scale_q;
   logic [7:0] idx;
 
   assign valid_o = valid_q;
@@ -76,8 +76,12 @@ module npu_rsqrt (
   end
 
 `ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!rst_ni) valid_i |-> value_i != '0);
-  assert property (@(posedge clk_i) disable iff (!rst_ni) half_valid_q |-> idx >= 8'(FirstIdx));
+  ValueNotZero_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) valid_i |-> value_i != '0)
+  else $error("npu_rsqrt: V is zero");
+  IndexInTable_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) half_valid_q |-> idx >= 8'(FirstIdx))
+  else $error("npu_rsqrt: an index in front of the table");
 `endif
 
 endmodule

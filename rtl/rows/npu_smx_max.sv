@@ -5,22 +5,22 @@
 // When an octet of a later pass leaves this block, the maximum beside it is that of its whole row.
 
 module npu_smx_max (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input logic advance_i,
-  input logic score8_i,
+  input logic advance_i,  // both stages move; else they keep what they hold
+  input logic score8_i,   // int8 scores instead of int16; steady while an octet is inside
 
-  input logic                   valid_i,
-  input npu_rows_pkg::smx_tag_t tag_i,
-  input npu_pkg::word_t         word_i,
+  input logic                   valid_i,  // an octet comes, taken in a cycle with advance_i
+  input npu_rows_pkg::smx_tag_t tag_i,    // its pass, place and visible lanes, with valid_i
+  input npu_pkg::word_t         word_i,   // eight int16, or 16 int8: tag_i.upper names the half
 
-  output logic                           valid_o,
-  output npu_rows_pkg::smx_step_t        step_o,
-  output logic                    [ 7:0] visible_o,
-  output logic                    [15:0] max_o,
-  output npu_rows_pkg::octet_t           score_o,
-  output logic                           empty_o
+  output logic                           valid_o,    // two cycles of advance_i after valid_i
+  output npu_rows_pkg::smx_step_t        step_o,     // pass and place in the row, with valid_o
+  output logic                    [ 7:0] visible_o,  // lanes of visible columns, with valid_o
+  output logic                    [15:0] max_o,      // so far; in later passes of the whole row
+  output npu_rows_pkg::octet_t           score_o,    // int16; -32,768 where not visible
+  output logic                           empty_o     // neither stage holds an octet
 );
 
   import npu_rows_pkg::*;

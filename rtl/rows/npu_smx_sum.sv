@@ -7,27 +7,30 @@
 // before the first octet of the writing pass needs it.
 
 module npu_smx_sum (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input logic              start_i,
-  input npu_pkg::smx_out_e out_i,
-  input logic              advance_i,
+  input logic                  start_i,   // pulse: a new operation, only while no octet is inside
+  input npu_isa_pkg::smx_out_e out_i,     // steady from the cycle after start_i to the next
+  // The stages move and the results are taken; else they stay
+  input logic                  advance_i,
 
-  input logic                    valid_i,
-  input npu_rows_pkg::smx_step_t step_i,
-  input npu_rows_pkg::octet_t    numer_i,
+  input logic                    valid_i,  // an octet comes, taken in a cycle with advance_i
+  input npu_rows_pkg::smx_step_t step_i,   // its pass and its place in the row, with valid_i
+  input npu_rows_pkg::octet_t    numer_i,  // 16 bits, or 8 as out_i says; with valid_i
 
-  // Results of this cycle; they count when advance_i is set
-  output logic                  word_valid_o,
-  output npu_pkg::word_t        word_o,
-  output logic                  row_last_o,
-  output logic                  sum_valid_o,
-  output logic           [31:0] sum_o,
-  output logic                  empty_o
+  // Results: words of numerators in the cycle of valid_i, of probabilities two cycles of advance_i
+  // later; the sum one cycle of advance_i after the last octet of its row
+  output logic                  word_valid_o,  // taken with advance_i, else it stays
+  output npu_pkg::word_t        word_o,        // 8 or 16 columns, with word_valid_o
+  output logic                  row_last_o,    // the last word of its row, with word_valid_o
+  output logic                  sum_valid_o,   // the same; never together with a word
+  output logic           [31:0] sum_o,         // sum of its numerators, unsigned, with sum_valid_o
+  output logic                  empty_o        // neither stage holds an octet
 );
 
   import npu_pkg::*;
+  import npu_isa_pkg::*;
   import npu_rows_pkg::*;
 
   logic prob, sum_valid_q, prod_valid_q, adds, sum_done;
@@ -43,7 +46,7 @@ module npu_smx_sum (
   octet_t octet;
   logic [63:0] narrow, low_q;
 
-  assign prob = out_i == SmxProb8;
+  assign prob = out_i == SmxOutProb8;
   assign empty_o = !sum_valid_q && !prod_valid_q;
   assign sum_o = sum_q;
   assign sum_valid_o = sum_valid_q && !prob && pass_q == SmxPassOut && last_q;
@@ -111,8 +114,8 @@ module npu_smx_sum (
   end
 
   // Words: one octet of 16-bit numerators, or two of bytes (a row has an even number of octets)
-  assign word_valid_o = octet_valid && (out_i == SmxNumer16 || half_q);
-  assign word_o       = (out_i == SmxNumer16) ? word_t'(octet) : {narrow, low_q};
+  assign word_valid_o = octet_valid && (out_i == SmxOutNumer16 || half_q);
+  assign word_o       = (out_i == SmxOutNumer16) ? word_t'(octet) : {narrow, low_q};
   assign row_last_o   = octet_last;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -128,9 +131,13 @@ module npu_smx_sum (
   end
 
 `ifndef SYNTHESIS
+  WholeWords_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   octet_valid && octet_last && out_i != SmxNumer16 |-> half_q);
-  assert property (@(posedge clk_i) disable iff (!rst_ni) !(word_valid_o && sum_valid_o));
+                   octet_valid && octet_last && out_i != SmxOutNumer16 |-> half_q)
+  else $error("npu_smx_sum: a row of bytes ends inside a word");
+  OneResult_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) !(word_valid_o && sum_valid_o))
+  else $error("npu_smx_sum: a word and a row sum in the same cycle");
 `endif
 
 endmodule

@@ -10,23 +10,25 @@
 // it. Addresses are running sums.
 
 module npu_smx_walk (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic              start_i,
-  input  npu_pkg::smx_cmd_t cmd_i,    // with start_i
-  output logic              active_o,
+  input logic start_i,  // pulse: a new operation, only while active_o is low
+  // SOFTMAX of at least a row, a column and a row per head, with start_i
+  input npu_pkg::smx_cmd_t cmd_i,
+  output logic active_o,  // from the cycle after start_i until the last unit of work is taken
 
-  output logic                   token_valid_o,
-  input  logic                   token_ready_i,
-  output logic                   token_read_o,
-  output logic                   token_word_o,
-  output logic                   token_keep_o,
-  output npu_pkg::sram_addr_t    token_addr_o,
-  output npu_rows_pkg::smx_tag_t token_tag_o
+  output logic                   token_valid_o,  // unit of work; stays until ready, all stable
+  input  logic                   token_ready_i,  // taken; may depend on token_valid_o
+  output logic                   token_read_o,   // it asks for a word, with token_valid_o
+  output logic                   token_word_o,   // it needs a word, its own or the one kept
+  output logic                   token_keep_o,   // the next unit needs the same word
+  output npu_pkg::sram_addr_t    token_addr_o,   // SRAM word to read, with token_read_o
+  output npu_rows_pkg::smx_tag_t token_tag_o     // what the octet is for, with token_valid_o
 );
 
   import npu_pkg::*;
+  import npu_isa_pkg::*;
   import npu_rows_pkg::*;
 
   typedef logic [32:0] place_t;  // number of positions up to that of a row, without overflow
@@ -85,7 +87,7 @@ module npu_smx_walk (
   always_comb begin
     pass_next = SmxPassOut;
     if (new_row) pass_next = SmxPassMax;
-    else if (pass_q == SmxPassMax && cmd_q.out == SmxProb8) pass_next = SmxPassSum;
+    else if (pass_q == SmxPassMax && cmd_q.out == SmxOutProb8) pass_next = SmxPassSum;
     row_next = row_q;
     if (start_i) row_next = cmd_i.src;
     else if (new_row) row_next = row_q + cmd_q.src_pitch;
@@ -159,9 +161,13 @@ module npu_smx_walk (
   end
 
 `ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> !active_q);
+  StartWhenIdle_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> !active_q)
+  else $error("npu_smx_walk: started before the last operation is through");
+  NotEmpty_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   start_i |-> cmd_i.rows != '0 && cmd_i.cols != '0 && cmd_i.rows_per_head != '0);
+                   start_i |-> cmd_i.rows != '0 && cmd_i.cols != '0 && cmd_i.rows_per_head != '0)
+  else $error("npu_smx_walk: an operation without rows, columns or rows per head");
 `endif
 
 endmodule

@@ -6,36 +6,35 @@
 // packing) that stands still only while the write queue is full. One instruction at a time.
 
 module npu_softmax (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic              cmd_valid_i,
+  input  logic              cmd_valid_i,  // an operation; stays until ready, data stable
+  // One at a time: none inside, or the last one is done; independent of cmd_valid_i
   output logic              cmd_ready_o,
-  input  npu_pkg::smx_cmd_t cmd_i,
+  input  npu_pkg::smx_cmd_t cmd_i,        // the operation, with cmd_valid_i
 
-  output logic                done_o,
-  output logic                busy_o,
-  output logic                stall_o,
-  output npu_pkg::instr_idx_t instr_o,
+  // Done: all its words are in SRAM; stall: a read or a write waits
+  output npu_pkg::engine_status_t status_o,
 
-  output npu_pkg::sram_rd_req_t rd_req_o,
-  input  logic                  rd_ready_i,
-  input  npu_pkg::sram_rd_rsp_t rd_rsp_i,
-  output npu_pkg::sram_wr_req_t wr_req_o,
-  input  logic                  wr_ready_i
+  output npu_pkg::sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
+  input  logic                  rd_ready_i,  // granted; may depend on rd_req_o.valid
+  input  npu_pkg::sram_rd_rsp_t rd_rsp_i,    // words in the order asked for; never refused
+  output npu_pkg::sram_wr_req_t wr_req_o,    // stays until ready, all stable
+  input  logic                  wr_ready_i   // taken; may depend on wr_req_o.valid
 );
 
   import npu_pkg::*;
+  import npu_isa_pkg::*;
   import npu_rows_pkg::*;
 
   // Instruction
   logic busy_q, start, finished;
   smx_out_e out_q;
   logic score8_q;
-  instr_idx_t instr_q;
   sram_addr_t sums_q;  // where the next row sum goes
 
-  // Tokens
+  // Steps
   logic walk_active, token_valid, token_ready, token_read, token_word, token_keep;
   sram_addr_t token_addr;
   smx_tag_t   token_tag;
@@ -59,24 +58,21 @@ module npu_softmax (
                     write_empty;
   assign cmd_ready_o = !busy_q || finished;
   assign start = cmd_valid_i && cmd_ready_o;
-  assign done_o = finished;
-  assign busy_o = busy_q;
-  assign instr_o = instr_q;
-  assign stall_o = (rd_req_o.valid && !rd_ready_i) || (wr_req_o.valid && !wr_ready_i);
+  assign status_o.done = finished;
+  assign status_o.busy = busy_q;
+  assign status_o.stall = (rd_req_o.valid && !rd_ready_i) || (wr_req_o.valid && !wr_ready_i);
   assign advance = !(word_valid || sum_valid) || write_ready;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       busy_q   <= 1'b0;
-      out_q    <= SmxProb8;
+      out_q    <= SmxOutProb8;
       score8_q <= 1'b0;
-      instr_q  <= '0;
       sums_q   <= '0;
     end else if (start) begin
       busy_q   <= 1'b1;
       out_q    <= cmd_i.out;
       score8_q <= cmd_i.score8;
-      instr_q  <= cmd_i.instr;
       sums_q   <= cmd_i.sums;
     end else begin
       if (finished) busy_q <= 1'b0;
@@ -142,7 +138,7 @@ module npu_softmax (
     .clk_i,
     .rst_ni,
     .advance_i(advance),
-    .narrow_i (out_q == SmxNumer8),
+    .narrow_i (out_q == SmxOutNumer8),
     .valid_i  (max_valid && max_step.pass != SmxPassMax),
     .step_i   (max_step),
     .visible_i(max_visible),
@@ -177,7 +173,6 @@ module npu_softmax (
     .start_i     (start),
     .dst_i       (cmd_i.dst),
     .pitch_i     (cmd_i.dst_pitch),
-    .instr_i     (cmd_i.instr),
     .ready_o     (write_ready),
     .word_valid_i(word_valid),
     .word_i      (word),
@@ -191,12 +186,16 @@ module npu_softmax (
   );
 
 `ifndef SYNTHESIS
+  OperationKept_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   cmd_valid_i && !cmd_ready_o |=> cmd_valid_i);
+                   cmd_valid_i && !cmd_ready_o |=> cmd_valid_i)
+  else $error("npu_softmax: an operation is withdrawn before it is taken");
+  ReadKept_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    rd_req_o.valid && !rd_ready_i |=> rd_req_o.valid && $stable(
       rd_req_o.addr
-  ));
+  ))
+  else $error("npu_softmax: a read is withdrawn or changed before it is granted");
 `endif
 
 endmodule

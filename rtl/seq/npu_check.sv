@@ -10,26 +10,28 @@ module npu_check
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
 #(
-  parameter int unsigned ArrayDim  = 16,
+  parameter int unsigned ArrayDim  = 16,    // rows and columns of the array: 4, 8, 16 or 32
+  // Rows of an accumulator bank: a power of two, 4 or more
   parameter int unsigned AccRows   = 128,
+  // Longest norm row, columns: a multiple of 16, 32 to 8192
   parameter int unsigned NormMax   = 8192,
-  parameter int unsigned SramWords = 16384
+  parameter int unsigned SramWords = 16384  // words of the SRAM: a power of two from 256 to 65536
 ) (
-  input logic clk_i,
-  input logic rst_ni,
-  input logic flush_i,
+  input logic clk_i,   // clock
+  input logic rst_ni,  // reset, active low
+  input logic flush_i, // pulse: what is checked and the word in hand are thrown away
 
-  input  logic              word_valid_i,
-  output logic              word_ready_o,
-  input  word_t             word_i,
-  input  instr_idx_t        index_i,
+  input  logic              word_valid_i,  // a word; stays until ready, all stable, unless flush_i
+  output logic              word_ready_o,  // taken; independent of word_valid_i
+  input  word_t             word_i,        // of the program, with word_valid_i
+  input  instr_idx_t        index_i,       // its index; with past_end_i the program's length
   input  logic              followed_i,    // a LOOP, behind which the word at its target comes
-  input  logic              past_end_i,
-  input  logic       [31:0] length_i,      // words of the program
+  input  logic              past_end_i,    // no word follows: a level until flush_i
+  input  logic       [31:0] length_i,      // words of the program, steady while it runs
 
-  output logic   entry_valid_o,
-  input  logic   entry_ready_i,
-  output entry_t entry_o
+  output logic   entry_valid_o,  // stays until ready, data stable, unless flush_i withdraws it
+  input  logic   entry_ready_i,  // taken; may depend on entry_valid_o
+  output entry_t entry_o         // checked, with the error found; with entry_valid_o
 );
 
   typedef enum logic [1:0] {

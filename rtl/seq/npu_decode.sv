@@ -1,39 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns a checked instruction into the commands of the engines: flags and mode bits become named
+// Turns a checked instruction into the operations of the engines: flags and mode bits become named
 // fields, natural pitches are filled in, memory addresses get their base. Combinational; only the
-// command of the instruction's own engine means anything.
+// operation of the instruction's own engine means anything.
 
 module npu_decode
   import npu_pkg::*;
+  import npu_start_pkg::*;
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
 (
-  input entry_t          entry_i,
-  input machine_t        regs_i,
-  input logic     [31:0] wstart_i,
+  input entry_t          entry_i,  // a checked instruction
+  input machine_t        regs_i,   // machine registers
+  input logic     [31:0] wstart_i, // first visible position
 
   // Dimensions, dynamic ones resolved
-  input dim_t m_i,
-  input dim_t n_i,
-  input dim_t k_i,
+  input dim_t m_i,  // rows
+  input dim_t n_i,  // columns of GEMM and SOFTMAX
+  input dim_t k_i,  // inner dimension of GEMM, positions of KV_READ
 
   // Places of K/V transfers and EMBED
+  // First row: address in memory, or of the cache in SRAM; bytes
   input mem_addr_t        place_mem_i,
+  // KV_APPEND: SRAM word of the tile row in the staging tiles
   input sram_addr_t       place_stage_i,
-  input logic       [4:0] place_phase_i,
+  input logic       [4:0] place_phase_i,  // row of its tile that the first position is, 0 to 31
 
-  input argmax_t argmax_i,
+  input argmax_t argmax_i,  // column of the best value, the token of an ARGMAX
 
-  output engine_e    engine_o,
+  output engine_e    engine_o,       // engine that takes it; EngSeq: none
   output logic       bad_address_o,  // DMA, ARGMAX: outside the 32-bit address space or misaligned
-  output mem_addr_t  mem_addr_o,
-  output load_cmd_t  load_o,
-  output store_cmd_t store_o,
-  output gemm_cmd_t  gemm_o,
-  output smx_cmd_t   smx_o,
-  output nrm_cmd_t   nrm_o,
-  output vec_cmd_t   vec_o
+  output mem_addr_t  mem_addr_o,     // DMA, ARGMAX: first byte in memory, cut to 32 bits
+  output load_cmd_t  load_o,         // operation, if engine_o is EngLd
+  output store_cmd_t store_o,        // operation, if engine_o is EngSt
+  output gemm_cmd_t  gemm_o,         // operation, if engine_o is EngGemm
+  output smx_cmd_t   smx_o,          // operation, if engine_o is EngSmx
+  output nrm_cmd_t   nrm_o,          // operation, if engine_o is EngNrm
+  output vec_cmd_t   vec_o           // operation, if engine_o is EngVec
 );
 
   instr_t word;
@@ -52,10 +55,16 @@ module npu_decode
   logic [34:0] mem_first;
   logic [37:0] mem_end;
   mem_addr_t base;
+  dma_load_imm_t dma;
+  kv_append_imm_t kv;
+  embed_imm_t embed;
+  assign dma       = dma_load_imm_t'(word.imm);
+  assign kv        = kv_append_imm_t'(word.imm);
+  assign embed     = embed_imm_t'(word.imm);
   assign is_argmax = word.opcode == OpArgmax;
   assign is_embed  = word.opcode == OpEmbed;
   assign is_kv     = word.opcode inside {OpKvAppend, OpKvRead};
-  assign base      = regs_i.base[word.imm[2:0]];
+  assign base      = regs_i.bases[dma.base];
 
   always_comb begin
     if (is_argmax) begin
@@ -78,14 +87,14 @@ module npu_decode
   dim_t heads;
   assign dst_pitch  = pitch_or(pfx.cp, is_kv ? entry_i.span[15:0] : n_words);
   assign rows_pitch = pitch_or(pfx.ap, entry_i.span[15:0]);
-  assign mem_pitch  = is_kv ? regs_i.kvhead : {12'b0, pitch_or(word.k, n_words), 4'b0};
-  assign heads      = 16'(word.imm[15:8]) + 1'b1;
+  assign mem_pitch  = is_kv ? regs_i.kv_head : {12'b0, pitch_or(word.k, n_words), 4'b0};
+  assign heads      = 16'(kv.heads_minus_1) + 1'b1;
 
   load_op_e load_op;
   always_comb begin
     load_op = LoadRows;
     if (is_kv) load_op = LoadKv;
-    else if (is_embed && word.imm[5:4] == 2'd1) load_op = LoadList;
+    else if (is_embed && embed.index == EmbedIndexList) load_op = LoadList;
   end
 
   store_op_e store_op;
@@ -109,7 +118,7 @@ module npu_decode
           bytes: word.n,
           list: word.src0,
           positions: k_i,
-          cache_in_sram: regs_i.cache_in_sram
+          cache_in_sram: !regs_i.kv_in_memory
       };
 
   assign store_o = '{
@@ -127,7 +136,7 @@ module npu_decode
           stage_valid: word.flags[FlagStage],
           stage: place_stage_i,
           stage_pitch: word.src1,
-          cache_in_sram: regs_i.cache_in_sram
+          cache_in_sram: !regs_i.kv_in_memory
       };
 
   // ---------------------------------------------------------------------------------------------
@@ -143,11 +152,10 @@ module npu_decode
   assign mode_word = word.flags[FlagMode];
 
   assign gemm_o = '{
-          instr: entry_i.index,
           c: word.dst,
           c_pitch: pitch_or(pfx.cp, words_of(gemm_c_bytes(word, mode))),
           a: word.src0,
-          a_pitch: pitch_or(pfx.ap, words_of(row_bytes(extent(word.k), mode.a_type[1]))),
+          a_pitch: pitch_or(pfx.ap, words_of(row_bytes(extent(word.k), gemm_wide(mode)))),
           b: word.src1,
           b_pitch: pitch_or(pfx.bp, words_of({2'b0, b_row})),
           d: gemm_d(word, mode, entry_i.has_prefix, pfx),
@@ -156,17 +164,17 @@ module npu_decode
           m: m_i,
           n: n_i,
           k: k_i,
-          a_type: gemm_a_e'(mode.a_type),
-          b_form: gemm_b_e'(mode.b_form),
+          a_type: mode.a_type,
+          b_form: mode.b_form,
           transpose_b: word.flags[FlagTransposeB],
           bias: word.flags[FlagBiasEn],
           requant: word.flags[FlagRequant],
           relu: word.flags[FlagRelu],
           accumulate: word.flags[FlagAccumulate],
-          q: gemm_q_e'(mode.q),
+          q: mode.q,
           activation: mode.activation,
-          out: gemm_out_e'(mode.out),
-          op: gemm_op_e'(mode.op),
+          out: mode.out,
+          op: mode.op,
           argmax: mode.argmax,
           mult: mode_word ? pfx.mul : {8'b0, scale.scale},
           shift: mode_word ? pfx.sh : scale.shift[5:0]
@@ -178,26 +186,31 @@ module npu_decode
   softmax_imm_t smx;
   layernorm_imm_t nrm;
   vec_imm_t vec;
+  gelu_imm_t lookup;
+  rope_imm_t rope;
   logic is_table, is_rope;
   dim_t smx_cols;
+  logic [15:0] smx_dst_words;
   assign smx = softmax_imm_t'(word.imm);
   assign nrm = layernorm_imm_t'(word.imm);
   assign vec = vec_imm_t'(word.imm);
+  assign lookup = gelu_imm_t'(word.imm);
+  assign rope = rope_imm_t'(word.imm);
   assign is_table = word.opcode inside {OpGelu, OpSilu};
   assign is_rope = word.opcode == OpRope;
   assign smx_cols = extent(word.n);
+  assign smx_dst_words = words_of(row_bytes(up16(smx_cols), smx.out == SmxOutNumer16));
 
   assign smx_o = '{
-          instr: entry_i.index,
           dst: word.dst,
-          dst_pitch: pitch_or(pfx.cp, words_of(row_bytes(up16(smx_cols), smx.out == 2'd2))),
+          dst_pitch: pitch_or(pfx.cp, smx_dst_words),
           src: word.src0,
           src_pitch: pitch_or(pfx.ap, words_of(row_bytes(smx_cols, !smx.score8))),
           sums: word.src1,
           rows: m_i,
           cols: n_i,
           rows_per_head: (word.k == '0) ? m_i : word.k,
-          out: smx_out_e'(smx.out),
+          out: smx.out,
           score8: smx.score8,
           causal: word.flags[FlagCausalMask],
           pos: regs_i.pos - wstart_i,
@@ -217,7 +230,6 @@ module npu_decode
   end
 
   assign nrm_o = '{
-          instr: entry_i.index,
           op: nrm_op,
           dst: word.dst,
           dst_pitch: pitch_or(pfx.cp, nrm_dst_words),
@@ -228,7 +240,7 @@ module npu_decode
           rows: m_i,
           cols: word.n,
           heads: word.k,
-          pairs: word.imm[0],
+          pairs: rope.pairs,
           stream: !is_rope && nrm.stream,
           out16: !is_rope && nrm.out16
       };
@@ -238,8 +250,7 @@ module npu_decode
   assign a16 = !is_table && vec.a16;
 
   assign vec_o = '{
-          instr: entry_i.index,
-          op: is_table ? VecTable : vec_op_e'(vec.op),
+          op: is_table ? VecTable : vec.op,
           dst: word.dst,
           dst_pitch: pitch_or(pfx.cp, words_of(row_bytes(word.n, c16))),
           a: word.src0,
@@ -253,7 +264,7 @@ module npu_decode
           shift: is_table ? '0 : vec.sh,
           a16: a16,
           c16: c16,
-          stream: is_table ? word.imm[0] : vec.stream
+          stream: is_table ? lookup.stream : vec.stream
       };
 
 endmodule

@@ -7,58 +7,62 @@
 
 module npu_dispatch
   import npu_pkg::*;
+  import npu_start_pkg::*;
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
 #(
-  parameter int unsigned Edge      = 16,    // tile edge
-  parameter int unsigned SramWords = 16384
+  parameter int unsigned Edge      = 16,    // tile edge in lanes: 16 or 32
+  parameter int unsigned SramWords = 16384  // words of the SRAM: a power of two from 256 to 65536
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
   // Start of a program
-  input logic            start_i,
-  input machine_t        start_regs_i,
-  input logic     [31:0] stream_length_i,
+  input logic            start_i,         // pulse; once after every reset
+  input machine_t        start_regs_i,    // first values of the machine registers, with start_i
+  input logic     [31:0] stream_length_i, // bytes of the parameter stream, with start_i
 
-  input  logic   stop_i,         // the program ends: nothing more is dispatched
-  input  logic   entry_valid_i,
-  output logic   entry_ready_o,
-  input  entry_t entry_i,
+  input  logic   stop_i,         // the program ends: nothing is dispatched in this cycle
+  input  logic   entry_valid_i,  // a checked instruction; stays until ready, data stable
+  output logic   entry_ready_o,  // it is dispatched; only with entry_valid_i
+  input  entry_t entry_i,        // the instruction at the head, with entry_valid_i
 
   // The next word is another one than the entry says; what has been fetched is worthless.
-  output logic       redirect_o,
-  output instr_idx_t redirect_index_o,
+  output logic       redirect_o,       // pulse, with the LOOP that is dispatched
+  output instr_idx_t redirect_index_o, // index of the next word, with redirect_o
 
-  output machine_t regs_o,
+  output machine_t regs_o,  // machine registers as they are now, a level
 
-  input  argmax_t argmax_i,
-  output logic    argmax_clear_o,
+  input  argmax_t argmax_i,       // column of the best value, the token of an ARGMAX
+  output logic    argmax_clear_o, // pulse: an ARGMAX is dispatched; not while GEMM is busy
 
-  output logic    ticket_valid_o,
-  input  logic    ticket_ready_i,
-  output ticket_t ticket_o,
+  output logic    ticket_valid_o,  // pulse, only with ticket_ready_i, in the cycle of fire_o
+  input  logic    ticket_ready_i,  // room for a ticket; must not depend on ticket_valid_o
+  output ticket_t ticket_o,        // share, drop, seek or wrap, with ticket_valid_o
 
   // Queues of the engines
+  // By engine: pulse, only with its cmd_ready_i, with fire_o
   output logic       [NumEngines-1:0] cmd_valid_o,
+  // Room in its queue; must not depend on cmd_valid_o
   input  logic       [NumEngines-1:0] cmd_ready_i,
-  output load_cmd_t                   load_o,
-  output store_cmd_t                  store_o,
-  output gemm_cmd_t                   gemm_o,
-  output smx_cmd_t                    smx_o,
-  output nrm_cmd_t                    nrm_o,
-  output vec_cmd_t                    vec_o,
+  output load_cmd_t                   load_o,       // operation, with cmd_valid_o[EngLd]
+  output store_cmd_t                  store_o,      // operation, with cmd_valid_o[EngSt]
+  output gemm_cmd_t                   gemm_o,       // operation, with cmd_valid_o[EngGemm]
+  output smx_cmd_t                    smx_o,        // operation, with cmd_valid_o[EngSmx]
+  output nrm_cmd_t                    nrm_o,        // operation, with cmd_valid_o[EngNrm]
+  output vec_cmd_t                    vec_o,        // operation, with cmd_valid_o[EngVec]
+  // Pulse: the oldest instruction of the engine is finished
   input  logic       [NumEngines-1:0] done_i,
 
   // End of the program: a level, until reset
-  output logic   end_o,
-  output fault_t fault_o,
+  output logic   end_o,   // END or a refused instruction: a level until reset
+  output fault_t fault_o, // the refusal, with end_o; not valid: END
 
-  output instr_idx_t last_instr_o,  // dispatched last
+  output instr_idx_t last_instr_o,  // index of the instruction dispatched last
 
   // For the counters: a word is dispatched; engines with unfinished instructions
-  output logic                  fire_o,
-  output logic [NumEngines-1:0] busy_o
+  output logic                  fire_o,  // pulse: an instruction is dispatched
+  output logic [NumEngines-1:0] busy_o   // engines with unfinished instructions, a level
 );
 
   // ---------------------------------------------------------------------------------------------
@@ -159,7 +163,7 @@ module npu_dispatch
   assign is_argmax = word.opcode == OpArgmax;
   assign is_end = word.opcode == OpEnd;
   assign takes_share = is_engine && entry_i.share != '0;
-  assign loop_taken  = word.opcode == OpLoop && regs.loopleft != '0 &&
+  assign loop_taken  = word.opcode == OpLoop && regs.loop_left != '0 &&
                        (regs.token != regs.eos || regs.eos == '1);
 
   // The stream goes on somewhere else.
@@ -169,7 +173,7 @@ module npu_dispatch
 
   always_comb begin
     context_full = extent_full;
-    if (loop_taken) context_full |= {1'b0, regs.pos} + 1'b1 >= {1'b0, regs.kvcap};
+    if (loop_taken) context_full |= {1'b0, regs.pos} + 1'b1 >= {1'b0, regs.kv_cap};
   end
 
   always_comb begin

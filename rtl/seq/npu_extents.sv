@@ -8,12 +8,12 @@ module npu_extents
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
 (
-  input entry_t        entry_i,
-  input logic   [32:0] len_i,
+  input entry_t        entry_i,  // a checked instruction
+  input logic   [32:0] len_i,    // visible keys, POS + 1 - WSTART
 
-  output dim_t m_o,
-  output dim_t n_o,
-  output dim_t k_o,
+  output dim_t m_o,            // dimension M; dynamic: keys from len_i, up to the field's cap
+  output dim_t n_o,            // dimension N, the same
+  output dim_t k_o,            // dimension K, the same
   output logic nothing_o,      // no rows, columns or positions: there is nothing to do
   output logic context_full_o  // SOFTMAX: more keys than columns
 );
@@ -29,7 +29,7 @@ module npu_extents
   function automatic dim_t value(dim_t field, logic [32:0] len, logic [15:0] base);
     logic signed [35:0] wanted;
     wanted = keys(field[11], len, base);
-    if (field < DynamicDim) return field;
+    if (field < Dynamic) return field;
     if (wanted < 36'sd0) return '0;
     return (wanted > $signed({20'b0, extent(field)})) ? extent(field) : wanted[15:0];
   endfunction
@@ -50,7 +50,7 @@ module npu_extents
 
   logic signed [35:0] columns;
   assign columns = keys(word.n[11], len_i, '0);
-  assign context_full_o = word.opcode == OpSoftmax && word.n >= DynamicDim && !nothing_o &&
+  assign context_full_o = word.opcode == OpSoftmax && word.n >= Dynamic && !nothing_o &&
                           columns > $signed(
       {20'b0, extent(word.n)}
   );

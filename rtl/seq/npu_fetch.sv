@@ -10,35 +10,32 @@ module npu_fetch
   import npu_pkg::*;
   import npu_isa_pkg::*;
 #(
-  parameter int unsigned QueueWords = 64
+  parameter int unsigned QueueWords = 64  // words of the queue, at least a burst of 16
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic             start_i,
-  input  mem_addr_t        base_i,
-  input  logic      [31:0] length_i,  // in words
-  output logic      [31:0] length_o,  // of the program that runs
+  input  logic             start_i,   // pulse: a program starts; once after every reset
+  input  mem_addr_t        base_i,    // address of its first word in memory, bytes; with start_i
+  input  logic      [31:0] length_i,  // words of the program, with start_i
+  output logic      [31:0] length_o,  // words of the program that runs, zero before start_i
 
-  // Go on at another word; what is fetched is thrown away.
-  input logic       redirect_i,
-  input instr_idx_t redirect_index_i,
+  input logic       redirect_i,       // pulse: go on at another word, drop what is fetched
+  input instr_idx_t redirect_index_i, // index of that word, at most length_o; with redirect_i
 
-  // To follow loops: turns left, and a followed LOOP is dispatched
-  input logic [31:0] loops_left_i,
-  input logic        loop_i,
+  input logic [31:0] loops_left_i,  // value of LOOPLEFT, turns that are left; a level
+  input logic        loop_i,        // pulse: a LOOP that was followed is dispatched
 
-  output logic       valid_o,
-  input  logic       ready_i,
-  output word_t      word_o,
-  output instr_idx_t index_o,
+  output logic       valid_o,     // stays until ready, all stable, unless redirect_i withdraws it
+  input  logic       ready_i,     // taken; may depend on valid_o
+  output word_t      word_o,      // the word, with valid_o
+  output instr_idx_t index_o,     // its index; without valid_o that of the next word
   output logic       followed_o,  // a LOOP, behind which the word at its target comes
-  output logic       past_end_o,  // everything has been handed out
+  output logic       past_end_o,  // everything has been handed out: a level until redirect_i
 
+  // At most 16 words; redirect_i or a followed LOOP changes it before ready
   output mem_req_t rd_req_o,
-  input  logic     rd_ready_i,
-  input  logic     r_valid_i,
-  input  word_t    r_data_i
+  input mem_rd_rsp_t rd_rsp_i  // words in the order of the requests; never refused
 );
 
   typedef struct packed {
@@ -82,17 +79,17 @@ module npu_fetch
   logic wanted, follow;
   logic [31:0] target, next;
 
-  assign arrived = instr_t'(r_data_i);
+  assign arrived = instr_t'(rd_rsp_i.data);
   assign target = {arrived.src1, arrived.src0};
-  assign wanted = r_valid_i && drop_q == '0 && !redirect_i;
+  assign wanted = rd_rsp_i.valid && drop_q == '0 && !redirect_i;
   assign follow        = wanted && arrived.opcode == OpLoop && target < length_q &&
                          loops_left_i > 32'(ahead_q);
   assign slot.followed = follow;
-  assign slot.word = r_data_i;
+  assign slot.word = rd_rsp_i.data;
   assign next = redirect_i ? redirect_index_i : target;
 
-  assign issue = rd_req_o.valid && rd_ready_i;
-  assign pending = pending_q + (issue ? CountW'(burst) : '0) - CountW'(r_valid_i);
+  assign issue = rd_req_o.valid && rd_rsp_i.ready;
+  assign pending = pending_q + (issue ? CountW'(burst) : '0) - CountW'(rd_rsp_i.valid);
 
   // ---------------------------------------------------------------------------------------------
   // What is handed out
@@ -134,7 +131,7 @@ module npu_fetch
           addr_q <= addr_q + {22'b0, burst, 4'b0};
           left_q <= left_q - {26'b0, burst};
         end
-        if (r_valid_i && drop_q != '0) drop_q <= drop_q - 1'b1;
+        if (rd_rsp_i.valid && drop_q != '0) drop_q <= drop_q - 1'b1;
       end
       if (redirect_i) index_q <= redirect_index_i;
       else if (take) index_q <= followed_o ? {handed.src1, handed.src0} : index_q + 1'b1;
@@ -160,8 +157,10 @@ module npu_fetch
   );
 
 `ifndef SYNTHESIS
+  WordRoom_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) wanted |-> room)
   else $error("npu_fetch: a word came for which there is no room");
+  LoopFollowed_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) loop_i |-> ahead_q != '0)
   else $error("npu_fetch: a loop is dispatched that was not followed");
 `endif

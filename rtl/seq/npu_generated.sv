@@ -6,17 +6,19 @@
 
 module npu_generated
   import npu_pkg::*;
+  import npu_start_pkg::*;
 (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input logic     start_i,
-  input logic     run_i,    // the registers belong to a running program
-  input machine_t regs_i,
+  input logic     start_i,  // pulse: no token is on its way
+  input logic     run_i,    // the registers belong to a running program: a level
+  input machine_t regs_i,   // machine registers as they are now
 
-  input logic token_sent_i,   // an ARGMAX is dispatched
-  input logic token_stored_i, // memory has acknowledged the word of one
+  input logic token_sent_i,   // pulse: an ARGMAX is dispatched; at most eight on their way
+  input logic token_stored_i, // pulse: memory has acknowledged the word of one
 
+  // One cycle behind the registers; stays when the program has ended
   output generated_t generated_o
 );
 
@@ -42,8 +44,10 @@ module npu_generated
   end
 
 `ifndef SYNTHESIS
+  StoredWasSent_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   token_stored_i |-> under_way_q != '0 && 32'(under_way_q) <= Most);
+                   token_stored_i |-> under_way_q != '0 && 32'(under_way_q) <= Most)
+  else $error("npu_generated: a token is stored while none or too many are on their way");
 `endif
 
 endmodule

@@ -9,22 +9,28 @@ module npu_legal
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16,
+  parameter int unsigned ArrayDim = 16,   // rows and columns of the systolic array: 4, 8, 16 or 32
+  // Rows of an accumulator bank, a power of two of at least 4
   parameter int unsigned AccRows  = 128,
+  // Longest norm row in columns, a multiple of 16 from 32 to 8192
   parameter int unsigned NormMax  = 8192
 ) (
-  input instr_t         word_i,
-  input logic           has_prefix_i,
-  input prefix_t        prefix_i,
+  input instr_t         word_i,        // an instruction
+  input logic           has_prefix_i,  // a prefix belongs to it
+  input prefix_t        prefix_i,      // that prefix, zero without one
   input logic    [31:0] length_i,      // words of the program
 
-  output error_e    error_o,
-  output mem_addr_t error_addr_o,
+  output error_e    error_o,                  // the first error in that order; ErrNone: legal
+  output mem_addr_t error_addr_o,             // value that SET may not take, else zero
+  // Products to form, without an error; no meaning with one
   output term_t     term_o       [NumTerms],
-  output logic      check_heads_o             // M must still be found to be a multiple of K
+  // SOFTMAX: M must still be found to be a multiple of K
+  output logic      check_heads_o
 );
 
   localparam int unsigned Edge = tile_edge(ArrayDim);
+  localparam logic [15:0] TableWords = 16'(TableBytes / WordBytes);
+  localparam logic [19:0] TableLines = 20'(TableBytes / BeatBytes);
 
   logic gemm_bad_field, gemm_bad_dim;
   term_t gemm_term[NumTerms];
@@ -49,25 +55,29 @@ module npu_legal
   vec_imm_t vec;
   softmax_imm_t smx;
   layernorm_imm_t nrm;
+  gelu_imm_t lookup;
+  kv_append_imm_t kv;
   embed_imm_t embed;
   logic [16:0] heads;
-  logic vec_binary, vec_table_sram, staged;
+  logic vec_table_sram, staged;
   dim_t m, n;  // the largest that they may be
-  logic [15:0] n_words;
+  logic [15:0] n_words, smx_words;
 
   assign bits = word_i;
   assign value = {word_i.src1, word_i.src0};
   assign vec = vec_imm_t'(word_i.imm);
   assign smx = softmax_imm_t'(word_i.imm);
   assign nrm = layernorm_imm_t'(word_i.imm);
+  assign lookup = gelu_imm_t'(word_i.imm);
+  assign kv = kv_append_imm_t'(word_i.imm);
   assign embed = embed_imm_t'(word_i.imm);
-  assign heads = 17'(word_i.imm[15:8]) + 1'b1;
+  assign heads = 17'(kv.heads_minus_1) + 1'b1;
+  assign smx_words = words_of(row_bytes(up16(n), smx.out == SmxOutNumer16));
   assign staged = word_i.flags[FlagStage];
   assign m = extent(word_i.m);
   assign n = extent(word_i.n);
   assign n_words = words_of({2'b0, n});
-  assign vec_binary = vec.op inside {VecAdd, VecSub, VecMul};
-  assign vec_table_sram = vec.op == VecTable && !vec.stream;
+  assign vec_table_sram = vec_table(vec.op) && !vec.stream;
   assign prefix_used = {
     prefix_i.sh != '0,
     prefix_i.mul != '0,
@@ -82,11 +92,11 @@ module npu_legal
   assign spare_set = bits & spare_bits(word_i.opcode);
   assign prefix_extra = prefix_used & ~prefix_fields(word_i.opcode);
   assign bad_prefix = prefix_extra != '0 || (has_prefix_i && !takes_prefix(word_i.opcode));
-  assign bad_common = spare_set != '0 || bad_prefix;
+  assign bad_common = spare_set != '0 || bad_prefix || !has_legal_values(word_i);
 
   // A dimension that must be a number
   function automatic logic bad_number(dim_t x);
-    return x == '0 || x >= DynamicDim;
+    return x == '0 || x >= Dynamic;
   endfunction
 
   // A matrix operand: rows at a pitch, the last of them `words` long
@@ -126,11 +136,11 @@ module npu_legal
       end
 
       OpEmbed: begin
-        bad_field = embed.index == 2'd3 || (embed.index != 2'd1 && word_i.src0 != '0);
+        bad_field = embed.index != EmbedIndexList && word_i.src0 != '0;
         bad_dim   = bad_number(word_i.m) || bad_number(word_i.n);
-        bad_dim |= embed.index == 2'd0 && word_i.m != 16'd1;
+        bad_dim |= embed.index == EmbedIndexToken && word_i.m != 16'd1;
         term_o[TermRange] = matrix(word_i.dst, m, prefix_i.cp, n_words);
-        if (embed.index == 2'd1) begin
+        if (embed.index == EmbedIndexList) begin
           term_o[TermRange+1] = matrix(word_i.src0, 16'd1, '0, words_of({m, 2'b0}));
         end
         term_o[TermSpan] =
@@ -158,34 +168,33 @@ module npu_legal
       end
 
       OpVec: begin
-        bad_field = vec.op > 4'(VecTable) || (prefix_i.bp != '0 && !vec_binary);
-        bad_field |= vec.a16 != vec.c16 && vec.op != VecScaleShift;
-        bad_field |= vec.op == VecTable && vec.a16;
-        bad_field |= vec.stream && vec.op != VecTable;
-        bad_field |= vec.sh != '0 && !(vec.op inside {VecMul, VecScaleShift});
-        bad_field |= word_i.src1 != '0 && !(vec_binary || vec.op == VecClamp || vec_table_sram);
-        bad_field |= word_i.k != '0 && !(vec.op inside {VecScaleShift, VecClamp});
+        bad_field = prefix_i.bp != '0 && !vec_two(vec.op);
+        bad_field |= vec.a16 != vec.c16 && !vec_converts(vec.op);
+        bad_field |= (vec.a16 || vec.c16) && !vec_wide(vec.op);
+        bad_field |= vec.stream && !vec_table(vec.op);
+        bad_field |= vec.sh != '0 && !vec_shift(vec.op);
+        bad_field |= word_i.src1 != '0 && !(vec_two(vec.op) || vec_bound(vec.op) || vec_table_sram);
+        bad_field |= word_i.k != '0 && !vec_k(vec.op);
         bad_dim = word_i.m == '0 || bad_number(word_i.n);
         term_o[TermRange] = matrix(word_i.dst, m, prefix_i.cp, words_of(row_bytes(n, vec.c16)));
         term_o[TermRange+1] = matrix(word_i.src0, m, prefix_i.ap, words_of(row_bytes(n, vec.a16)));
-        if (vec_binary) begin
+        if (vec_two(vec.op)) begin
           term_o[TermRange+2] =
               matrix(word_i.src1, m, prefix_i.bp, words_of(row_bytes(n, vec.a16)));
         end else if (vec_table_sram) begin
-          term_o[TermRange+2] = matrix(word_i.src1, 16'd1, '0, 16'd16);
+          term_o[TermRange+2] = matrix(word_i.src1, 16'd1, '0, TableWords);
         end
-        if (vec.stream) term_o[TermShare] = product('0, '0, 20'd4);
+        if (vec.stream) term_o[TermShare] = product('0, '0, TableLines);
       end
 
       OpSoftmax: begin
-        bad_field = smx.out == 2'd3 || (smx.out == 2'd0 && word_i.src1 != '0);
-        bad_dim = word_i.m == '0 || word_i.n == '0 || word_i.k >= DynamicDim;
-        check_heads_o = word_i.k != '0 && word_i.k != word_i.m && word_i.m < DynamicDim;
-        term_o[TermRange] =
-            matrix(word_i.dst, m, prefix_i.cp, words_of(row_bytes(up16(n), smx.out == 2'd2)));
+        bad_field = smx.out == SmxOutProb8 && word_i.src1 != '0;
+        bad_dim = word_i.m == '0 || word_i.n == '0 || word_i.k >= Dynamic;
+        check_heads_o = word_i.k != '0 && word_i.k != word_i.m && word_i.m < Dynamic;
+        term_o[TermRange] = matrix(word_i.dst, m, prefix_i.cp, smx_words);
         term_o[TermRange+1] =
             matrix(word_i.src0, m, prefix_i.ap, words_of(row_bytes(n, !smx.score8)));
-        if (smx.out != 2'd0) term_o[TermRange+2] = matrix(word_i.src1, m, 16'd1, 16'd1);
+        if (smx.out != SmxOutProb8) term_o[TermRange+2] = matrix(word_i.src1, m, 16'd1, 16'd1);
       end
 
       OpLayernorm, OpRmsnorm: begin
@@ -209,28 +218,21 @@ module npu_legal
       end
 
       OpGelu, OpSilu: begin
-        bad_field = word_i.imm[0] && word_i.src1 != '0;
+        bad_field = lookup.stream && word_i.src1 != '0;
         bad_dim = word_i.m == '0 || bad_number(word_i.n);
         term_o[TermRange] = matrix(word_i.dst, m, prefix_i.cp, n_words);
         term_o[TermRange+1] = matrix(word_i.src0, m, prefix_i.ap, n_words);
-        if (word_i.imm[0]) term_o[TermShare] = product('0, '0, 20'd4);
-        else term_o[TermRange+2] = matrix(word_i.src1, 16'd1, '0, 16'd16);
+        if (lookup.stream) term_o[TermShare] = product('0, '0, TableLines);
+        else term_o[TermRange+2] = matrix(word_i.src1, 16'd1, '0, TableWords);
       end
 
-      OpBarrier: bad_field = word_i.m[15:6] != '0 || word_i.n > 16'd4;
+      OpBarrier: bad_field = word_i.m[15:6] != '0 || word_i.n > BarrierMost;
       OpLoop: bad_field = value >= length_i;
 
       OpSet: begin
-        unique case (word_i.dst) inside
-          SetStream: begin
-            bad_field = word_i.flags[FlagAdd];
-            bad_value = value[5:0] != '0;
-          end
-          SetKvbase, SetKvlayer, SetKvhead, SetKvvoff: bad_value = value[7:0] != '0;
-          [SetBase0 : SetBase7]: bad_value = value[3:0] != '0;
-          SetPos, SetToken, SetWindow, SetOutcnt, SetLoopleft, SetEos, SetKvcap: ;
-          default: bad_field = 1'b1;
-        endcase
+        bad_field = !is_set_register(word_i.dst);
+        bad_field |= word_i.flags[FlagAdd] && !set_adds(word_i.dst);
+        bad_value = (value & set_spare_bits(word_i.dst)) != '0;
       end
 
       default: ;

@@ -8,37 +8,40 @@ module npu_legal_gemm
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16,
+  parameter int unsigned ArrayDim = 16,  // rows and columns of the systolic array: 4, 8, 16 or 32
+  // Rows of an accumulator bank, a power of two of at least 4
   parameter int unsigned AccRows  = 128
 ) (
-  input  instr_t  word_i,
-  input  logic    has_prefix_i,
-  input  prefix_t prefix_i,
+  input instr_t  word_i,        // an instruction, read as a GEMM
+  input logic    has_prefix_i,  // a prefix belongs to it
+  input prefix_t prefix_i,      // that prefix, zero without one
 
-  output logic bad_field_o,
-  output logic bad_dim_o,
-  output term_t term_o[NumTerms]
+  output logic  bad_field_o,           // a field of it or of its prefix does not fit its form
+  output logic  bad_dim_o,             // a dimension is zero, too large or may not be dynamic
+  output term_t term_o     [NumTerms]  // products to form; no meaning if either is high
 );
 
   localparam int unsigned Edge = tile_edge(ArrayDim);
 
   gemm_mode_t mode;
+  gemm_scale_imm_t scale;  // MODE clear
   logic mode_word, requant, stream, has_d, uses_mul, uses_sums, wide, transpose, no_output;
   logic dynamic_m, dynamic_n, dynamic_k;
   dim_t m, n, k;  // the largest that they may be
   assign mode      = gemm_mode(word_i);
+  assign scale     = gemm_scale_imm_t'(word_i.imm);
   assign mode_word = word_i.flags[FlagMode];
   assign requant   = word_i.flags[FlagRequant];
   assign transpose = word_i.flags[FlagTransposeB];
-  assign stream    = mode.b_form == 2'd2;
+  assign stream    = mode.b_form == GemmBStream;
   assign has_d     = gemm_has_d(word_i, mode);
-  assign uses_mul  = mode.op == 2'd2 || (mode_word && requant && mode.q == 2'd0);
-  assign uses_sums = mode_word && requant && mode.q == 2'd3;
-  assign wide      = mode.a_type[1];
-  assign no_output = mode.out == 2'd3;
-  assign dynamic_m = word_i.m >= DynamicDim;
-  assign dynamic_n = word_i.n >= DynamicDim;
-  assign dynamic_k = word_i.k >= DynamicDim;
+  assign uses_mul  = mode.op == GemmOpMul || (mode_word && requant && mode.q == GemmQPrefix);
+  assign uses_sums = mode_word && requant && mode.q == GemmQRow;
+  assign wide      = gemm_wide(mode);
+  assign no_output = mode.out == GemmOutNone;
+  assign dynamic_m = word_i.m >= Dynamic;
+  assign dynamic_n = word_i.n >= Dynamic;
+  assign dynamic_k = word_i.k >= Dynamic;
   assign m         = extent(word_i.m);
   assign n         = extent(word_i.n);
   assign k         = extent(word_i.k);
@@ -50,34 +53,34 @@ module npu_legal_gemm
 
   always_comb begin
     bad_plain = word_i.flags[FlagBiasEn] || (!requant && word_i.imm != '0) ||
-                word_i.imm[15:14] != '0 || (!requant && word_i.flags[FlagRelu]);
+                scale.shift > ShiftMax || (!requant && word_i.flags[FlagRelu]);
 
-    bad_mode = mode.reserved || mode.b_form == 2'd3 || mode.op == 2'd3 ||
-               mode.fmt != '0 || (mode.argmax && mode.out == 2'd2);
+    bad_mode = mode.reserved || (mode.argmax && mode.out == GemmOutInt32);
     bad_mode |= no_output && (!mode.argmax || word_i.dst != '0);
     if (!requant) begin
-      bad_mode |= mode.q != '0 || mode.out != 2'd2 || word_i.flags[FlagRelu] || mode.activation ||
-                  mode.op != '0;
+      bad_mode |= mode.q != GemmQPrefix || mode.out != GemmOutInt32 || word_i.flags[FlagRelu] ||
+                  mode.activation || mode.op != GemmOpNone;
     end else begin
-      bad_mode |= mode.out == 2'd2;
+      bad_mode |= mode.out == GemmOutInt32;
     end
     bad_mode |= transpose && stream;
-    bad_mode |= word_i.flags[FlagBiasEn] && !(requant && mode.q == 2'd2);
-    bad_mode |= word_i.flags[FlagAccumulate] && mode.op != '0;
-    bad_mode |= mode.op == 2'd2 && (mode.q == 2'd0 || mode.q == 2'd3 || mode.out != 2'd0);
-    bad_mode |= mode.activation && mode.out != 2'd0;
+    bad_mode |= word_i.flags[FlagBiasEn] && !(requant && mode.q == GemmQChannel);
+    bad_mode |= word_i.flags[FlagAccumulate] && mode.op != GemmOpNone;
+    bad_mode |= mode.op == GemmOpMul &&
+                (mode.q inside {GemmQPrefix, GemmQRow} || mode.out != GemmOutInt8);
+    bad_mode |= mode.activation && mode.out != GemmOutInt8;
 
     bad_operand = stream && !has_d && word_i.src1 != '0;
     bad_operand |= has_d && mode_word && !stream && !has_prefix_i;
-    bad_operand |= word_i.flags[FlagAccumulate] && mode.out != 2'd2 && gemm_d(
+    bad_operand |= word_i.flags[FlagAccumulate] && mode.out != GemmOutInt32 && gemm_d(
         word_i, mode, has_prefix_i, prefix_i
     ) == word_i.dst;
-    bad_operand |= mode_word && requant && mode.q == 2'd0 &&
-                   (prefix_i.mul == '0 || prefix_i.mul[15]);
+    bad_operand |= mode_word && requant && mode.q == GemmQPrefix &&
+                   (prefix_i.mul == '0 || prefix_i.mul > MultMax);
     bad_operand |= uses_sums && !has_prefix_i;
 
     bad_prefix = prefix_i.cp != '0 && no_output;
-    bad_prefix |= prefix_i.bp != '0 && mode.b_form != 2'd0;
+    bad_prefix |= prefix_i.bp != '0 && mode.b_form != GemmBRowMajor;
     bad_prefix |= prefix_i.d != '0 && !(has_d && !stream);
     bad_prefix |= prefix_i.dp != '0 && !has_d;
     bad_prefix |= prefix_i.mul != '0 && !uses_mul && !uses_sums;
@@ -95,8 +98,8 @@ module npu_legal_gemm
     bad_dim_o = word_i.m == '0 || word_i.n == '0 || word_i.k == '0;
     bad_dim_o |= m > dim_t'(wide ? AccRows / 2 : AccRows);
     bad_dim_o |= stream && (dynamic_n || dynamic_k);
-    bad_dim_o |= mode_word && mode.q == 2'd2 && dynamic_n;
-    bad_dim_o |= wide && mode.out == 2'd2 && dynamic_m;
+    bad_dim_o |= mode_word && mode.q == GemmQChannel && dynamic_n;
+    bad_dim_o |= wide && mode.out == GemmOutInt32 && dynamic_m;
     bad_dim_o |= mode.argmax && word_i.m != 16'd1;
   end
 
@@ -136,9 +139,9 @@ module npu_legal_gemm
       term_o[TermRange] = '{1'b1, 1'b0, c_rows - 1'b1, 20'(c_pitch), 20'(c_words), word_i.dst};
     end
     term_o[TermRange+1] = '{1'b1, 1'b0, 17'(m) - 1'b1, 20'(a_pitch), 20'(a_words), word_i.src0};
-    if (mode.b_form == 2'd0) begin
+    if (mode.b_form == GemmBRowMajor) begin
       term_o[TermRange+2] = '{1'b1, 1'b0, b_rows - 1'b1, 20'(b_pitch), 20'(b_words), word_i.src1};
-    end else if (mode.b_form == 2'd1) begin
+    end else if (mode.b_form == GemmBTile) begin
       term_o[TermRange+2] = '{1'b1, 1'b0, n_edge, 20'(k_edge >> 4), '0, word_i.src1};
     end
     if (has_d) begin
@@ -151,12 +154,12 @@ module npu_legal_gemm
     // In units of 64 bytes, so that the factor stays short
     term_o[TermShare].valid = 1'b1;
     term_o[TermShare].a     = 17'(tiles_n);
-    if (requant && mode.q == 2'd2) term_o[TermShare].b = 20'(8 * Edge / BeatBytes);
+    if (requant && mode.q == GemmQChannel) term_o[TermShare].b = 20'(8 * Edge / BeatBytes);
     if (stream) begin
       term_o[TermShare].b = term_o[TermShare].b + 20'(tiles_k * (Edge * Edge / BeatBytes));
     end
-    term_o[TermShare].c = (mode.activation ? 20'd4 : 20'd0) +
-                          ((requant && mode.q == 2'd1) ? 20'd1 : 20'd0);
+    term_o[TermShare].c = (mode.activation ? 20'(TableBytes / BeatBytes) : 20'd0) +
+                          ((requant && mode.q == GemmQTensor) ? 20'd1 : 20'd0);
   end
 
 endmodule

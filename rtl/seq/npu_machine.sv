@@ -5,29 +5,31 @@
 // cycle after POS or WINDOW has changed; until then they are not settled.
 
 module npu_machine
-  import npu_pkg::*;
+  import npu_start_pkg::*;
   import npu_isa_pkg::*;
 #(
-  parameter int unsigned Edge = 16  // tile edge
+  parameter int unsigned Edge = 16  // tile edge in lanes: 16 or 32
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input logic     start_i,
-  input machine_t start_regs_i,
+  input logic     start_i,      // pulse: loads them
+  input machine_t start_regs_i, // first values, with start_i
 
   // Instructions that change registers, at their dispatch
+  // Pulse: SET; at most one of start_i, set_i, argmax_i and loop_i
   input logic        set_i,
-  input logic [15:0] set_reg_i,
-  input logic        set_add_i,
-  input logic [31:0] set_value_i,
-  input logic        argmax_i,
-  input logic [31:0] argmax_token_i,
-  input logic        loop_i,          // taken
+  input logic [15:0] set_reg_i,       // number of the register, with set_i
+  input logic        set_add_i,       // the value is added to the old one, with set_i
+  input logic [31:0] set_value_i,     // value, with set_i
+  input logic        argmax_i,        // pulse: ARGMAX sets TOKEN and counts OUTCNT up
+  input logic [31:0] argmax_token_i,  // the token, with argmax_i
+  input logic        loop_i,          // pulse: a LOOP is taken: LOOPLEFT - 1, POS + 1
 
-  output machine_t        regs_o,
-  output logic     [31:0] wstart_o,
-  output logic     [32:0] len_o,     // POS + 1 - WSTART
+  output machine_t        regs_o,    // new one cycle after the pulse
+  output logic     [31:0] wstart_o,  // first visible position, a multiple of Edge; while settled_o
+  output logic     [32:0] len_o,     // visible keys, POS + 1 - WSTART; while settled_o
+  // Both fit regs_o; low for one cycle after a change of POS or WINDOW
   output logic            settled_o
 );
 
@@ -49,14 +51,14 @@ module npu_machine
       SetToken: old = regs_q.token;
       SetWindow: old = regs_q.window;
       SetOutcnt: old = regs_q.outcnt;
-      SetLoopleft: old = regs_q.loopleft;
+      SetLoopleft: old = regs_q.loop_left;
       SetEos: old = regs_q.eos;
-      SetKvbase: old = regs_q.kvbase;
-      SetKvlayer: old = regs_q.kvlayer;
-      SetKvhead: old = regs_q.kvhead;
-      SetKvvoff: old = regs_q.kvvoff;
-      SetKvcap: old = regs_q.kvcap;
-      default: old = regs_q.base[set_reg_i[2:0]];
+      SetKvbase: old = regs_q.kv_base;
+      SetKvlayer: old = regs_q.kv_layer;
+      SetKvhead: old = regs_q.kv_head;
+      SetKvvoff: old = regs_q.kv_voff;
+      SetKvcap: old = regs_q.kv_cap;
+      default: old = regs_q.bases[set_reg_i[2:0]];
     endcase
     value = set_add_i ? old + set_value_i : set_value_i;
   end
@@ -65,30 +67,29 @@ module npu_machine
     if (!rst_ni) begin
       regs_q <= '0;
     end else if (start_i) begin
-      regs_q        <= start_regs_i;
-      regs_q.outcnt <= '0;
+      regs_q <= start_regs_i;
     end else if (set_i) begin
       unique case (set_reg_i) inside
         SetPos: regs_q.pos <= value;
         SetToken: regs_q.token <= value;
         SetWindow: regs_q.window <= value;
         SetOutcnt: regs_q.outcnt <= value;
-        SetLoopleft: regs_q.loopleft <= value;
+        SetLoopleft: regs_q.loop_left <= value;
         SetEos: regs_q.eos <= value;
-        SetKvbase: regs_q.kvbase <= value;
-        SetKvlayer: regs_q.kvlayer <= value;
-        SetKvhead: regs_q.kvhead <= value;
-        SetKvvoff: regs_q.kvvoff <= value;
-        SetKvcap: regs_q.kvcap <= value;
-        [SetBase0 : SetBase7]: regs_q.base[set_reg_i[2:0]] <= value;
+        SetKvbase: regs_q.kv_base <= value;
+        SetKvlayer: regs_q.kv_layer <= value;
+        SetKvhead: regs_q.kv_head <= value;
+        SetKvvoff: regs_q.kv_voff <= value;
+        SetKvcap: regs_q.kv_cap <= value;
+        [SetBase0 : SetBase7]: regs_q.bases[set_reg_i[2:0]] <= value;
         default: ;
       endcase
     end else if (argmax_i) begin
       regs_q.token  <= argmax_token_i;
       regs_q.outcnt <= regs_q.outcnt + 1'b1;
     end else if (loop_i) begin
-      regs_q.loopleft <= regs_q.loopleft - 1'b1;
-      regs_q.pos      <= regs_q.pos + 1'b1;
+      regs_q.loop_left <= regs_q.loop_left - 1'b1;
+      regs_q.pos       <= regs_q.pos + 1'b1;
     end
   end
 
@@ -115,6 +116,7 @@ module npu_machine
   end
 
 `ifndef SYNTHESIS
+  OneChange_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0(
       {start_i, set_i, argmax_i, loop_i}
   ))

@@ -7,30 +7,34 @@
 
 module npu_place
   import npu_pkg::*;
+  import npu_start_pkg::*;
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
 #(
-  parameter int unsigned Edge      = 16,
-  parameter int unsigned SramWords = 16384
+  parameter int unsigned Edge      = 16,    // tile edge in lanes: 16 or 32
+  parameter int unsigned SramWords = 16384  // words of the SRAM: a power of two from 256 to 65536
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input logic            valid_i,  // the instruction stands at the head and needs a place
-  input logic            done_i,   // it leaves
-  input entry_t          entry_i,
-  input dim_t            k_i,      // rows or positions
-  input machine_t        regs_i,
-  input logic     [31:0] wstart_i,
+  input logic            valid_i,  // the instruction at the head needs a place; stays until done_i
+  input logic            done_i,   // pulse: it leaves
+  input entry_t          entry_i,  // a checked K/V transfer or EMBED, steady while valid_i
+  input dim_t            k_i,      // K/V: positions; steady while valid_i
+  input machine_t        regs_i,   // machine registers, steady while valid_i
+  input logic     [31:0] wstart_i, // first visible position, steady while valid_i
 
-  output logic             ready_o,         // everything below holds
-  output mem_addr_t        mem_o,           // see load_cmd_t and store_cmd_t
-  output sram_addr_t       stage_o,
+  // All below holds: EMBED 2, K/V 6, staged 8 cycles after valid_i
+  output logic             ready_o,
+  output mem_addr_t        mem_o,           // bytes, see load_cmd_t and store_cmd_t
+  output sram_addr_t       stage_o,         // SRAM word, see store_cmd_t; if staged
+  // K/V: row of its tile that the first position is, 0 to 31
   output logic       [4:0] phase_o,
-  output logic             context_full_o,
+  output logic             context_full_o,  // K/V: positions past KVCAP
+  // Outside the 32-bit address space; EMBED: misaligned
   output logic             bad_address_o,
-  output logic             bad_range_o,
-  output mem_addr_t        error_addr_o     // of a bad address or range
+  output logic             bad_range_o,     // K/V: cache or staging tiles leave the SRAM
+  output mem_addr_t        error_addr_o     // of a bad address or range, bytes
 );
 
   localparam int unsigned EdgeBits = $clog2(Edge);
@@ -48,7 +52,7 @@ module npu_place
   assign embed     = embed_imm_t'(word.imm);
   assign kv        = kv_append_imm_t'(word.imm);
   assign is_embed  = word.opcode == OpEmbed;
-  assign is_list   = embed.index == 2'd1;
+  assign is_list   = embed.index == EmbedIndexList;
   assign is_append = word.opcode == OpKvAppend;
   assign staged    = is_append && word.flags[FlagStage];
 
@@ -66,7 +70,7 @@ module npu_place
   assign phase_o        = 5'(first_position[EdgeBits-1:0]);
   assign tile_count     = (17'(phase_o) + 17'(k_i) + 17'(Edge - 1)) >> EdgeBits;
   assign tile_words     = tile_row_words(word.n, Edge);
-  assign context_full_o = !is_embed && first_position + 34'(k_i) > 34'(regs_i.kvcap);
+  assign context_full_o = !is_embed && first_position + 34'(k_i) > 34'(regs_i.kv_cap);
 
   // ---------------------------------------------------------------------------------------------
   // One product per cycle
@@ -99,14 +103,14 @@ module npu_place
 
   always_comb begin
     unique case (embed.index)
-      2'd0:    row_number = regs_i.token;
-      2'd2:    row_number = regs_i.pos;
-      default: row_number = '0;
+      EmbedIndexToken: row_number = regs_i.token;
+      EmbedIndexPos:   row_number = regs_i.pos;
+      default:         row_number = '0;
     endcase
     unique case (state)
-      StLayer:      {a, b} = {4'b0, regs_i.kvlayer[31:4], 2'b0, word.m};
-      StFirstHead:  {a, b} = {4'b0, regs_i.kvhead[31:4], 10'b0, kv.first_head};
-      StHeads:      {a, b} = {4'b0, regs_i.kvhead[31:4], 10'b0, kv.heads_minus_1};
+      StLayer:      {a, b} = {4'b0, regs_i.kv_layer[31:4], 2'b0, word.m};
+      StFirstHead:  {a, b} = {4'b0, regs_i.kv_head[31:4], 10'b0, kv.first_head};
+      StHeads:      {a, b} = {4'b0, regs_i.kv_head[31:4], 10'b0, kv.heads_minus_1};
       StTile:       {a, b} = {tile_first, tile_words};
       StTiles:      {a, b} = {15'b0, tile_count, tile_words};
       StStageTile:  {a, b} = {tile_stage, tile_words};
@@ -127,13 +131,13 @@ module npu_place
   sum_t tiles_q;  // that are touched
 
   sum_t kv_start;
-  assign kv_start = sum_t'(regs_i.kvbase[31:4]) +
-                    (word.flags[FlagV] ? sum_t'(regs_i.kvvoff[31:4]) : '0);
+  assign kv_start = sum_t'(regs_i.kv_base[31:4]) +
+                    (word.flags[FlagV] ? sum_t'(regs_i.kv_voff[31:4]) : '0);
 
   mem_addr_t base;
   logic off_words;
   logic [SumW+4:0] rows_end;  // of EMBED, in bytes
-  assign base      = regs_i.base[embed.base];
+  assign base      = regs_i.bases[embed.base];
   assign off_words = base[3:0] != '0;
   assign rows_end  = {1'b0, place_q, 4'b0} + (SumW + 5)'(entry_i.span);
 
@@ -204,7 +208,7 @@ module npu_place
   // Result
   // ---------------------------------------------------------------------------------------------
   logic stage_outside, in_sram;
-  assign in_sram       = regs_i.cache_in_sram;
+  assign in_sram       = !regs_i.kv_in_memory;
   assign stage_outside = staged && stage_end_q > sum_t'(SramWords);
 
   assign ready_o       = state_q == StDone;

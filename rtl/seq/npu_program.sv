@@ -6,68 +6,58 @@
 
 module npu_program
   import npu_pkg::*;
+  import npu_start_pkg::*;
   import npu_isa_pkg::*;
+  import npu_host_pkg::*;
 (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
   // Host
-  input logic             start_i,
-  input logic             abort_i,
-  input logic             soft_reset_i,
-  input mem_addr_t        ucode_base_i,
-  input logic      [31:0] ucode_length_i,
-  input machine_t         start_regs_i,
+  // Pulses: start is lost while busy or with soft_reset; abort while no program runs
+  input control_t     control_i,
+  input start_state_t start_state_i, // valid with control_i.start; launches use the rest of it
 
   // Command port
-  input  logic                 launch_valid_i,
-  output logic                 launch_ready_o,
-  input  npu_cmd_pkg::launch_t launch_i,
-  output logic                 launch_end_o,    // pulse: the program that it launched has ended
+  input logic launch_valid_i,  // a program; stays until ready, data stable
+  output logic launch_ready_o,  // it starts; only with launch_valid_i
+  input npu_desc_pkg::desc_program_t launch_i,  // program and first registers, with launch_valid_i
+  output logic launch_end_o,  // pulse: the program that it launched has ended
 
-  // To the sequencer: valid with start_o
-  output logic             start_o,
-  output mem_addr_t        ucode_base_o,
-  output logic      [31:0] ucode_length_o,
-  output machine_t         start_regs_o,
+  // To the sequencer
+  output start_state_t start_state_o,  // the program and all first registers, with status_o.started
 
   // Ways to end
-  input logic       end_i,
-  input fault_t     end_fault_i,
-  input fault_t     port_fault_i,
-  input fault_t     engine_fault_i,
-  input instr_idx_t last_instr_i,
+  input logic       end_i,           // END or a refused instruction: a level until core_rst_no
+  input fault_t     end_fault_i,     // the refusal, with end_i; not valid: END
+  input fault_t     port_fault_i,    // of the memory port, a cycle or longer; counts in a run
+  input fault_t     engine_fault_i,  // of the load engine: a level until core_rst_no
+  input instr_idx_t last_instr_i,    // index of the instruction dispatched last, for an abort
 
-  output logic drain_o,
-  input  logic bus_idle_i,
-  input  logic bus_stuck_i,
-  output logic core_rst_no,
+  output logic drain_o,      // a level from the end on: no new bursts, what comes back is dropped
+  input  logic bus_idle_i,   // the bus owes no answer: a level
+  input  logic bus_stuck_i,  // a wait for the memory is longer than its limit: a level
+  output logic core_rst_no,  // low with rst_ni, a cycle after it, and in the last cycle of busy_o
 
-  output logic   busy_o,
-  output logic   done_o,
-  output logic   finish_o,
-  output logic   failed_o,
-  output fault_t error_o
+  output run_status_t status_o  // how the program stands; the fields say when they hold
 );
 
   logic launched_q;  // the program in hand is the command port's
   mem_addr_t ucode_base_q;
   fault_t mem_fault;
 
-  assign launch_ready_o = start_o && !start_i;
-  assign launch_end_o   = finish_o && launched_q;
+  assign launch_ready_o = status_o.started && !control_i.start;
+  assign launch_end_o   = status_o.finish && launched_q;
 
   always_comb begin
-    ucode_base_o   = ucode_base_i;
-    ucode_length_o = ucode_length_i;
-    start_regs_o   = start_regs_i;
-    if (!start_i) begin
-      ucode_base_o         = launch_i.ucode_base;
-      ucode_length_o       = launch_i.ucode_length;
-      start_regs_o.pos     = launch_i.pos;
-      start_regs_o.token   = launch_i.token;
-      start_regs_o.base[0] = launch_i.base0;
-      start_regs_o.base[1] = launch_i.base1;
+    start_state_o = start_state_i;
+    if (!control_i.start) begin
+      start_state_o.image.ucode_base = launch_i.ucode_base;
+      start_state_o.image.ucode_len  = launch_i.ucode_len;
+      start_state_o.machine.pos      = launch_i.pos;
+      start_state_o.machine.token    = launch_i.token;
+      start_state_o.machine.bases[0] = launch_i.base0;
+      start_state_o.machine.bases[1] = launch_i.base1;
     end
   end
 
@@ -75,9 +65,9 @@ module npu_program
     if (!rst_ni) begin
       launched_q   <= 1'b0;
       ucode_base_q <= '0;
-    end else if (start_o) begin
-      launched_q   <= !start_i;
-      ucode_base_q <= ucode_base_o;
+    end else if (status_o.started) begin
+      launched_q   <= !control_i.start;
+      ucode_base_q <= start_state_o.image.ucode_base;
     end
   end
 
@@ -91,23 +81,23 @@ module npu_program
   npu_run_ctrl u_run_ctrl (
     .clk_i,
     .rst_ni,
-    .start_i    (start_i || launch_valid_i),
-    .abort_i,
-    .soft_reset_i,
+    .start_i     (control_i.start || launch_valid_i),
+    .abort_i     (control_i.abort_program),
+    .soft_reset_i(control_i.soft_reset),
     .end_i,
     .end_fault_i,
-    .mem_fault_i(mem_fault),
+    .mem_fault_i (mem_fault),
     .last_instr_i,
-    .start_o,
+    .start_o     (status_o.started),
     .drain_o,
     .bus_idle_i,
     .bus_stuck_i,
     .core_rst_no,
-    .busy_o,
-    .done_o,
-    .finish_o,
-    .failed_o,
-    .error_o
+    .busy_o      (status_o.busy),
+    .done_o      (status_o.done),
+    .finish_o    (status_o.finish),
+    .failed_o    (status_o.failed),
+    .error_o     (status_o.error)
   );
 
 endmodule

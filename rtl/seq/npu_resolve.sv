@@ -1,41 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the instruction at the head means with the registers as they are: its dimensions, its places
-// in memory, the command for its engine, and what is wrong with them.
+// in memory, the operation for its engine, and what is wrong with them.
 
 module npu_resolve
   import npu_pkg::*;
+  import npu_start_pkg::*;
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
 #(
-  parameter int unsigned Edge      = 16,    // tile edge
-  parameter int unsigned SramWords = 16384
+  parameter int unsigned Edge      = 16,    // tile edge in lanes: 16 or 32
+  parameter int unsigned SramWords = 16384  // words of the SRAM: a power of two from 256 to 65536
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input logic            valid_i,
+  input logic            valid_i,   // entry_i is there, registers settled; stays until done_i
   input logic            done_i,    // it leaves
-  input entry_t          entry_i,
-  input machine_t        regs_i,
-  input logic     [31:0] wstart_i,
-  input logic     [32:0] len_i,
-  input argmax_t         argmax_i,
+  input entry_t          entry_i,   // the instruction at the head
+  input machine_t        regs_i,    // machine registers, steady while valid_i
+  input logic     [31:0] wstart_i,  // first visible position, steady while valid_i
+  input logic     [32:0] len_i,     // visible keys, POS + 1 - WSTART, steady while valid_i
+  input argmax_t         argmax_i,  // column of the best value, the token of an ARGMAX
 
-  output logic      ready_o,         // everything below holds
+  output logic      ready_o,         // all below holds; K/V, EMBED: some cycles after valid_i
   output logic      nothing_o,       // no rows, columns or positions: there is nothing to do
-  output logic      context_full_o,
-  output logic      bad_address_o,
-  output logic      bad_range_o,     // of operands whose place depends on registers
-  output mem_addr_t error_addr_o,    // of a bad address or range
+  output logic      context_full_o,  // more keys than columns or than the cache takes
+  output logic      bad_address_o,   // outside the 32-bit address space or misaligned
+  output logic      bad_range_o,     // operands whose place depends on registers leave the SRAM
+  output mem_addr_t error_addr_o,    // of a bad address or range, bytes
 
-  output engine_e    engine_o,
-  output load_cmd_t  load_o,
-  output store_cmd_t store_o,
-  output gemm_cmd_t  gemm_o,
-  output smx_cmd_t   smx_o,
-  output nrm_cmd_t   nrm_o,
-  output vec_cmd_t   vec_o
+  output engine_e    engine_o,  // engine that takes it; EngSeq: none
+  output load_cmd_t  load_o,    // operation, if engine_o is EngLd and ready_o
+  output store_cmd_t store_o,   // operation, if engine_o is EngSt and ready_o
+  output gemm_cmd_t  gemm_o,    // operation, if engine_o is EngGemm and ready_o
+  output smx_cmd_t   smx_o,     // operation, if engine_o is EngSmx and ready_o
+  output nrm_cmd_t   nrm_o,     // operation, if engine_o is EngNrm and ready_o
+  output vec_cmd_t   vec_o      // operation, if engine_o is EngVec and ready_o
 );
 
   dim_t m, n, k;

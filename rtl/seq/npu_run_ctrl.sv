@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Life of a program: start, run, stop. However a program stops (END, a refused instruction, a fault
-// of the memory port, an abort, a soft reset), the bus is drained, the core is reset, and the chip is
-// ready for the next start. The first error is kept with its place. A memory that keeps silent even
-// then cannot hide the end of the program: it is reported, and the chip stays busy until the memory
-// has answered what it owes.
+// of the memory port, an abort, a soft reset), the bus is drained, the core is reset, and the chip
+// is ready for the next start. The first error is kept with its place. A memory that keeps silent
+// even then cannot hide the end of the program: it is reported, and the chip stays busy until the
+// memory has answered what it owes.
 
 module npu_run_ctrl
   import npu_pkg::*;
   import npu_isa_pkg::*;
 (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input logic start_i,
-  input logic abort_i,
-  input logic soft_reset_i,
+  input logic start_i,      // a pulse is lost while busy_o, a level waits for start_o
+  input logic abort_i,      // pulse: end the program as an error; lost while none runs
+  input logic soft_reset_i, // pulse: end the program unreported, drain the bus; while idle too
 
   // Ways to end: by the sequencer (without or with an error), by the memory port
-  input logic       end_i,
-  input fault_t     end_fault_i,
-  input fault_t     mem_fault_i,
-  input instr_idx_t last_instr_i, // dispatched last
+  input logic       end_i,        // the sequencer is through: a level until core_rst_no
+  input fault_t     end_fault_i,  // its error, with end_i; not valid: END
+  input fault_t     mem_fault_i,  // of the memory port or the load engine; counts in a run
+  input instr_idx_t last_instr_i, // index of the instruction dispatched last, for an abort
 
-  output logic start_o,      // to the core
-  output logic drain_o,
-  input  logic bus_idle_i,
-  input  logic bus_stuck_i,
-  output logic core_rst_no,
+  output logic start_o,      // pulse, in the cycle of start_i; not with soft_reset_i
+  output logic drain_o,      // a level from the end on: no new bursts, what comes back is dropped
+  input  logic bus_idle_i,   // the bus owes no answer: a level
+  input  logic bus_stuck_i,  // a wait for the memory is longer than its limit: a level
+  output logic core_rst_no,  // low with rst_ni, a cycle after it, and in the last cycle of busy_o
 
-  output logic   busy_o,
-  output logic   done_o,
-  output logic   finish_o,  // pulse
-  output logic   failed_o,  // pulse: error_o holds an error from now on
-  output fault_t error_o
+  output logic   busy_o,    // a level from the next cycle on until bus and core are ready again
+  output logic   done_o,    // a level from the cycle after finish_o to the next start_o
+  output logic   finish_o,  // pulse: the program has ended; not after a soft reset
+  output logic   failed_o,  // pulse: error_o holds an error from the next cycle on
+  output fault_t error_o    // the program's first error, a level until the next start_o
 );
 
   typedef enum logic [1:0] {

@@ -6,16 +6,16 @@
 module npu_scoreboard
   import npu_pkg::*;
 (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input logic [NumEngines-1:0] start_i,  // an instruction goes to the engine
+  input logic [NumEngines-1:0] start_i,  // an instruction goes to the engine's queue
   input logic [NumEngines-1:0] done_i,   // the engine has finished one
 
-  input  logic [NumEngines-1:0] barrier_mask_i,  // 0 = all engines
-  input  logic [          15:0] barrier_most_i,
-  output logic                  barrier_ok_o,
-  output logic [NumEngines-1:0] busy_o
+  input  logic [NumEngines-1:0] barrier_mask_i,  // engines to wait for, 0 = all of them
+  input  logic [          15:0] barrier_most_i,  // instructions that each of them may have left
+  output logic                  barrier_ok_o,    // none has more; without this cycle's changes
+  output logic [NumEngines-1:0] busy_o           // the engine has unfinished instructions
 );
 
   localparam int unsigned CountW = 5;
@@ -43,6 +43,7 @@ module npu_scoreboard
 
 `ifndef SYNTHESIS
   for (genvar e = 0; e < int'(NumEngines); e++) begin : gen_check
+    DoneWhenBusy_A :
     assert property (@(posedge clk_i) disable iff (!rst_ni) done_i[e] |-> count_q[e] != '0)
     else $error("npu_scoreboard: engine %0d finished an instruction that it never had", e);
   end

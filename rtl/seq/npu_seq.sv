@@ -1,58 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Microcode sequencer: fetches, checks and dispatches the program, and keeps a queue of decoded
-// commands in front of every engine.
+// Microcode sequencer: fetches, checks and dispatches the program, and keeps a queue of operations
+// in front of every engine.
 
 module npu_seq
   import npu_pkg::*;
+  import npu_start_pkg::*;
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
 #(
+  // Rows and columns of the systolic array: 4, 8, 16 or 32
   parameter int unsigned ArrayDim  = 16,
+  // Rows of an accumulator bank, a power of two of at least 4
   parameter int unsigned AccRows   = 128,
+  // Longest norm row in columns, a multiple of 16 from 32 to 8192
   parameter int unsigned NormMax   = 8192,
-  parameter int unsigned SramWords = 16384
+  parameter int unsigned SramWords = 16384  // words of the SRAM: a power of two from 256 to 65536
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input logic             start_i,
-  input logic             stop_i,
-  input mem_addr_t        ucode_base_i,
-  input logic      [31:0] ucode_length_i,
-  input logic      [31:0] stream_length_i,
-  input machine_t         start_regs_i,
+  input logic         start_i,       // pulse: a program starts; once after every reset
+  input logic         stop_i,        // nothing is dispatched in this cycle
+  input start_state_t start_state_i, // the program and its first registers, with start_i
 
+  // Of the fetch, 16 words at most; may be withdrawn or changed before ready
   output mem_req_t rd_req_o,
-  input  logic     rd_ready_i,
-  input  logic     r_valid_i,
-  input  word_t    r_data_i,
+  input mem_rd_rsp_t rd_rsp_i,  // ready may depend on rd_req_o.valid; words in order, never refused
 
-  output machine_t regs_o,  // as they are now
+  output machine_t regs_o,  // machine registers as they are now, a level
 
-  input  argmax_t argmax_i,
-  output logic    argmax_clear_o,
+  input  argmax_t argmax_i,       // column of the best value, the token of an ARGMAX
+  output logic    argmax_clear_o, // pulse: an ARGMAX is dispatched; not while GEMM is busy
 
-  output logic    ticket_valid_o,
-  input  logic    ticket_ready_i,
-  output ticket_t ticket_o,
+  output logic    ticket_valid_o,  // pulse, only with ticket_ready_i, in the cycle of fire_o
+  input  logic    ticket_ready_i,  // room for a ticket; must not depend on ticket_valid_o
+  output ticket_t ticket_o,        // share, drop, seek or wrap, with ticket_valid_o
 
-  output logic       [NumEngines-1:0] cmd_valid_o,
-  input  logic       [NumEngines-1:0] cmd_ready_i,
-  output load_cmd_t                   load_cmd_o,
-  output store_cmd_t                  store_cmd_o,
-  output gemm_cmd_t                   gemm_cmd_o,
-  output smx_cmd_t                    smx_cmd_o,
-  output nrm_cmd_t                    nrm_cmd_o,
-  output vec_cmd_t                    vec_cmd_o,
+  output logic       [NumEngines-1:0] cmd_valid_o,  // by engine; stays until ready, data stable
+  input  logic       [NumEngines-1:0] cmd_ready_i,  // taken; may depend on cmd_valid_o
+  output load_cmd_t                   load_cmd_o,   // with cmd_valid_o[EngLd]
+  output store_cmd_t                  store_cmd_o,  // with cmd_valid_o[EngSt]
+  output gemm_cmd_t                   gemm_cmd_o,   // with cmd_valid_o[EngGemm]
+  output smx_cmd_t                    smx_cmd_o,    // with cmd_valid_o[EngSmx]
+  output nrm_cmd_t                    nrm_cmd_o,    // with cmd_valid_o[EngNrm]
+  output vec_cmd_t                    vec_cmd_o,    // with cmd_valid_o[EngVec]
+  // Pulse: the oldest instruction of the engine is finished
   input  logic       [NumEngines-1:0] done_i,
 
-  output logic       end_o,
-  output fault_t     fault_o,
-  output instr_idx_t last_instr_o,
+  output logic       end_o,        // END or a refused instruction: a level until reset
+  output fault_t     fault_o,      // the refusal, with end_o; not valid: END
+  output instr_idx_t last_instr_o, // index of the instruction dispatched last
 
-  output logic                  fire_o,
-  output logic [NumEngines-1:0] busy_o
+  output logic                  fire_o,  // pulse: an instruction is dispatched
+  output logic [NumEngines-1:0] busy_o   // engines with unfinished instructions, a level
 );
 
   localparam int unsigned QueueDepth = 4;
@@ -69,12 +70,12 @@ module npu_seq
     .clk_i,
     .rst_ni,
     .start_i,
-    .base_i          (ucode_base_i),
-    .length_i        (ucode_length_i),
+    .base_i          (start_state_i.image.ucode_base),
+    .length_i        (start_state_i.image.ucode_len),
     .length_o        (length),
     .redirect_i      (redirect),
     .redirect_index_i(redirect_index),
-    .loops_left_i    (regs_o.loopleft),
+    .loops_left_i    (regs_o.loop_left),
     .loop_i          (fire_o && entry.followed),
     .valid_o         (word_valid),
     .ready_i         (word_ready),
@@ -83,9 +84,7 @@ module npu_seq
     .followed_o      (followed),
     .past_end_o      (past_end),
     .rd_req_o,
-    .rd_ready_i,
-    .r_valid_i,
-    .r_data_i
+    .rd_rsp_i
   );
 
   npu_check #(
@@ -124,8 +123,8 @@ module npu_seq
     .clk_i,
     .rst_ni,
     .start_i,
-    .start_regs_i,
-    .stream_length_i,
+    .start_regs_i    (start_state_i.machine),
+    .stream_length_i (start_state_i.image.stream_len),
     .stop_i,
     .entry_valid_i   (entry_valid),
     .entry_ready_o   (entry_ready),
@@ -165,8 +164,7 @@ module npu_seq
     .data_i (load),
     .valid_o(cmd_valid_o[EngLd]),
     .ready_i(cmd_ready_i[EngLd]),
-    .data_o (load_cmd_o),
-    .count_o()
+    .data_o (load_cmd_o)
   );
 
   npu_fifo #(
@@ -180,8 +178,7 @@ module npu_seq
     .data_i (store),
     .valid_o(cmd_valid_o[EngSt]),
     .ready_i(cmd_ready_i[EngSt]),
-    .data_o (store_cmd_o),
-    .count_o()
+    .data_o (store_cmd_o)
   );
 
   npu_fifo #(
@@ -195,8 +192,7 @@ module npu_seq
     .data_i (gemm),
     .valid_o(cmd_valid_o[EngGemm]),
     .ready_i(cmd_ready_i[EngGemm]),
-    .data_o (gemm_cmd_o),
-    .count_o()
+    .data_o (gemm_cmd_o)
   );
 
   npu_fifo #(
@@ -210,8 +206,7 @@ module npu_seq
     .data_i (smx),
     .valid_o(cmd_valid_o[EngSmx]),
     .ready_i(cmd_ready_i[EngSmx]),
-    .data_o (smx_cmd_o),
-    .count_o()
+    .data_o (smx_cmd_o)
   );
 
   npu_fifo #(
@@ -225,8 +220,7 @@ module npu_seq
     .data_i (nrm),
     .valid_o(cmd_valid_o[EngNrm]),
     .ready_i(cmd_ready_i[EngNrm]),
-    .data_o (nrm_cmd_o),
-    .count_o()
+    .data_o (nrm_cmd_o)
   );
 
   npu_fifo #(
@@ -240,8 +234,7 @@ module npu_seq
     .data_i (vec),
     .valid_o(cmd_valid_o[EngVec]),
     .ready_i(cmd_ready_i[EngVec]),
-    .data_o (vec_cmd_o),
-    .count_o()
+    .data_o (vec_cmd_o)
   );
 
 endmodule

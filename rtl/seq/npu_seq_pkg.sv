@@ -8,13 +8,13 @@ package npu_seq_pkg;
 
   // A checked instruction on its way to dispatch
   typedef struct packed {
-    instr_idx_t  index;
-    instr_t      word;
-    logic        has_prefix;
+    instr_idx_t  index;       // of the word in the program
+    instr_t      word;        // without its prefix
+    logic        has_prefix;  // a prefix word came before it
     prefix_t     prefix;      // zero without a prefix word
     error_e      error;       // of the checks that do not depend on registers
-    mem_addr_t   error_addr;
-    logic [31:0] share;       // bytes of the stream that it takes
+    mem_addr_t   error_addr;  // bytes, of an operand or value; zero where none is to blame
+    logic [31:0] share;       // bytes of the stream that it takes, a multiple of 64
     // DMA and EMBED: bytes of memory from the first to the last if rows lie one pitch apart. ROPE
     // and KV_APPEND: words of a row. KV_READ: words of a head's staging tiles.
     logic [36:0] span;
@@ -23,11 +23,11 @@ package npu_seq_pkg;
 
   // One product that the checks need: a * b + c
   typedef struct packed {
-    logic        valid;
+    logic        valid;      // it is to be formed
     logic        uses_span;  // c is the span, and so is b if it is zero
-    logic [16:0] a;
-    logic [19:0] b;
-    logic [19:0] c;
+    logic [16:0] a;          // rows - 1 for an SRAM operand
+    logic [19:0] b;          // pitch in words for an SRAM operand
+    logic [19:0] c;          // words of a row for an SRAM operand
     sram_addr_t  start;      // of an SRAM operand, in words
   } term_t;
 
@@ -40,7 +40,7 @@ package npu_seq_pkg;
 
   // The largest value of a dimension field: its number, or the cap of a dynamic one
   function automatic dim_t extent(dim_t field);
-    if (field < DynamicDim) return field;
+    if (field < Dynamic) return field;
     return (field[10:0] == '0) ? 16'd32768 : {1'b0, field[10:0], 4'b0};
   endfunction
 
@@ -69,30 +69,41 @@ package npu_seq_pkg;
     mode = gemm_mode_t'(word.imm);
     if (!word.flags[FlagMode]) begin
       mode     = '0;
-      mode.out = word.flags[FlagRequant] ? 2'd0 : 2'd2;
+      mode.out = word.flags[FlagRequant] ? GemmOutInt8 : GemmOutInt32;
     end
     return mode;
   endfunction
 
+  // Is A of 16 bits?
+  function automatic logic gemm_wide(gemm_mode_t mode);
+    return mode.a_type inside {GemmAInt16, GemmAUint16};
+  endfunction
+
   // Does a GEMM have a second operand, and where?
   function automatic logic gemm_has_d(instr_t word, gemm_mode_t mode);
-    return word.flags[FlagAccumulate] || mode.op != 2'd0;
+    return word.flags[FlagAccumulate] || mode.op != GemmOpNone;
   endfunction
 
   function automatic sram_addr_t gemm_d(instr_t word, gemm_mode_t mode, logic has_prefix,
                                         prefix_t prefix);
-    if (mode.b_form == 2'd2) return word.src1;
+    if (mode.b_form == GemmBStream) return word.src1;
     return has_prefix ? prefix.d : word.dst;
   endfunction
 
   // Bytes per row of a GEMM's C and D
   function automatic logic [17:0] gemm_c_bytes(instr_t word, gemm_mode_t mode);
-    return {2'b0, extent(word.n)} << mode.out;
+    unique case (mode.out)
+      GemmOutInt8:  return {2'b0, extent(word.n)};
+      GemmOutInt16: return {2'b0, extent(word.n)} << 1;
+      default:      return {2'b0, extent(word.n)} << 2;
+    endcase
   endfunction
 
   function automatic logic [17:0] gemm_d_bytes(instr_t word, gemm_mode_t mode);
     if (word.flags[FlagAccumulate]) return {2'b0, extent(word.n)} << 2;
-    if (mode.op == 2'd1 && mode.out[0]) return {2'b0, extent(word.n)} << 1;
+    if (mode.op == GemmOpAdd && mode.out inside {GemmOutInt16, GemmOutNone}) begin
+      return {2'b0, extent(word.n)} << 1;
+    end
     return {2'b0, extent(word.n)};
   endfunction
 

@@ -7,18 +7,19 @@
 module npu_stream_fifo
   import npu_pkg::*;
 #(
-  parameter int unsigned Words = 2048
+  parameter int unsigned Words = 2048  // capacity in words, a power of two of at least 256
 ) (
-  input logic clk_i,
-  input logic rst_ni,
-  input logic flush_i,
+  input logic clk_i,   // clock
+  input logic rst_ni,  // reset, active low
+  input logic flush_i, // drops all words, and what is written in the same cycle
 
-  input logic  wr_valid_i,
-  input word_t wr_data_i,
+  input logic  wr_valid_i,  // a word; no refusal, so ask for no more than there is room for
+  input word_t wr_data_i,   // the word, in the order of the stream
 
-  output logic  rd_valid_o,
-  input  logic  rd_ready_i,
-  output beat_t rd_data_o
+  // A line shows two cycles after its fourth word came, if the FIFO was empty.
+  output logic  rd_valid_o,  // a whole line is there; stays until rd_ready_i or flush_i
+  input  logic  rd_ready_i,  // taken; may depend on rd_valid_o
+  output beat_t rd_data_o    // stable while rd_valid_o; its first word in the lowest bits
 );
 
   localparam int unsigned Beats = Words / 4;
@@ -29,8 +30,8 @@ module npu_stream_fifo
   end
 
   logic [BeatW+1:0] wr_q;  // word pointer
-  logic [BeatW-1:0] rd_q;  // beat pointer
-  logic [BeatW:0] stored_q;  // whole beats in memory that are not yet in the output register
+  logic [BeatW-1:0] rd_q;  // line pointer
+  logic [BeatW:0] stored_q;  // whole lines in memory that are not yet in the output register
   logic out_valid_q;
   beat_t out_q;
   logic beat_done, fetch;
@@ -71,9 +72,10 @@ module npu_stream_fifo
   end
 
 `ifndef SYNTHESIS
+  NoOverflow_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    beat_done && !fetch |-> stored_q < (BeatW + 1)'(Beats))
-  else $error("npu_stream_fifo: overflow");
+  else $error("npu_stream_fifo: a line arrives that there is no room for");
 `endif
 
 endmodule

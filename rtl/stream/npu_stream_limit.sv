@@ -9,22 +9,23 @@
 module npu_stream_limit
   import npu_pkg::*;
 #(
-  parameter int unsigned LatencyW = 9,
-  parameter logic [4:0] Most = 5'd16  // as many as the bus takes
+  parameter int unsigned LatencyW = 9,  // bits of latency_i, 7 to 9
+  parameter logic [4:0] Most = 5'd16  // bursts, as many as the bus takes: 3 to 17
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input logic [         4:0] setting_i,  // of the host, 0 = none
+  input logic [         4:0] setting_i,  // of the host, in bursts; 0 = none
   input logic [LatencyW-1:0] latency_i,  // cycles from a burst's acceptance to its first word
 
+  // All of this cycle
   input logic wants_i,  // the stream has room for another burst
-  input logic held_i,   // and waits for the limit only
+  input logic held_i,   // and waits for the limit only: never without wants_i
   input logic mine_i,   // a word of the stream arrives
-  input logic word_i,   // any word arrives
+  input logic word_i,   // any word arrives, one of the stream included
   input logic load_i,   // a load is unfinished
 
-  output logic [4:0] limit_o
+  output logic [4:0] limit_o  // bursts of MaxBurst words; follows setting_i in the same cycle
 );
 
   localparam logic [4:0] Fewest = 5'd3;

@@ -12,43 +12,42 @@
 module npu_streamer
   import npu_pkg::*;
 #(
+  // Words that are read ahead at most, a power of two of at least 256
   parameter int unsigned FifoWords = 2048
 ) (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
   // Start of a program: stream image (multiples of 64 bytes)
-  input logic             start_i,
-  input mem_addr_t        base_i,
-  input logic      [31:0] length_i,
+  input logic          start_i,  // pulse, once after every reset
+  input stream_range_t stream_i, // bytes, with start_i; a length of zero: no stream
 
   // How many full bursts may be under way, and whether the stream could use more
-  input  logic [4:0] limit_i,
-  output logic       wants_o,
-  output logic       held_o,
+  input  logic [4:0] limit_i,  // bursts of 32 words, 1 or more; may change in every cycle
+  output logic       wants_o,  // there is something to read and room for it
+  output logic       held_o,   // and only limit_i stands against it
 
   // The image in use, for its protection; of length zero before the start
-  output mem_addr_t        base_o,
-  output logic      [31:0] length_o,
+  output stream_range_t stream_o,  // from the cycle after start_i until reset
 
   // Tickets
-  input  logic    ticket_valid_i,
-  output logic    ticket_ready_o,
-  input  ticket_t ticket_i,
+  input  logic    ticket_valid_i,  // may be withdrawn before ticket_ready_o
+  output logic    ticket_ready_o,  // room for one more; depends on no input
+  input  ticket_t ticket_i,        // with ticket_valid_i, in the order of the program
 
-  input logic loop_i,  // turns of a loop are left
+  input logic loop_i,  // turns of a loop are left: a level
 
-  // Shares, one beat of 64 bytes at a time, to the engine that holds the oldest ticket
+  // Shares, one line at a time, to the engine that holds the oldest ticket
+  // At most one of them; stays until its ready, data stable
   output logic  [NumEngines-1:0] beat_valid_o,
-  output beat_t                  beat_data_o,
-  input  logic  [NumEngines-1:0] beat_ready_i,
-  input  logic  [NumEngines-1:0] beat_last_i,
+  output beat_t                  beat_data_o,   // the line, first byte lowest; for all engines
+  input  logic  [NumEngines-1:0] beat_ready_i,  // taken; counts for the engine of the ticket only
+  input  logic  [NumEngines-1:0] beat_last_i,   // with beat_ready_i: the share ends with this line
 
   // Memory reads
+  // A seek or a smaller limit_i may withdraw it, else it stays stable until ready
   output mem_req_t rd_req_o,
-  input  logic     rd_ready_i,
-  input  logic     r_valid_i,
-  input  word_t    r_data_i
+  input mem_rd_rsp_t rd_rsp_i  // ready may depend on rd_req_o.valid; words in order, never refused
 );
 
   localparam int unsigned RoomW = $clog2(FifoWords + 1);
@@ -69,8 +68,7 @@ module npu_streamer
     .data_i (ticket_i),
     .valid_o(ticket_valid),
     .ready_i(ticket_pop),
-    .data_o (ticket),
-    .count_o()
+    .data_o (ticket)
   );
 
   // The end of the stream is taken, and what comes next is its start: nothing to do
@@ -117,9 +115,8 @@ module npu_streamer
     rd_req_o.instr = '0;
   end
 
-  assign issue     = rd_req_o.valid && rd_ready_i;
-  assign base_o    = base_q;
-  assign length_o  = length_q;
+  assign issue     = rd_req_o.valid && rd_rsp_i.ready;
+  assign stream_o  = '{base: base_q, length: length_q};
   assign beat_take = beat_valid && beat_ready;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -136,8 +133,8 @@ module npu_streamer
       wraps_q <= wraps_q + TicketW'(wrap_drawn) - TicketW'(wrap_popped);
       if (start_i) begin
         active_q <= 1'b1;
-        base_q   <= base_i;
-        length_q <= length_i;
+        base_q   <= stream_i.base;
+        length_q <= stream_i.length;
         offset_q <= '0;
       end else if (flush) begin
         offset_q  <= ticket.bytes;
@@ -153,7 +150,7 @@ module npu_streamer
       end
       if (flush) room_q <= RoomW'(FifoWords);
       else room_q <= room_q - (issue ? RoomW'(burst) : '0) + (beat_take ? RoomW'(4) : '0);
-      pending_q <= pending_q + (issue ? RoomW'(burst) : '0) - RoomW'(r_valid_i);
+      pending_q <= pending_q + (issue ? RoomW'(burst) : '0) - RoomW'(rd_rsp_i.valid);
     end
   end
 
@@ -163,8 +160,8 @@ module npu_streamer
     .clk_i,
     .rst_ni,
     .flush_i   (flush),
-    .wr_valid_i(r_valid_i),
-    .wr_data_i (r_data_i),
+    .wr_valid_i(rd_rsp_i.valid),
+    .wr_data_i (rd_rsp_i.data),
     .rd_valid_o(beat_valid),
     .rd_ready_i(beat_ready),
     .rd_data_o (beat)
@@ -198,9 +195,12 @@ module npu_streamer
   end
 
 `ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   serve |-> 32'(ticket.engine) < NumEngines);
-  assert property (@(posedge clk_i) disable iff (!rst_ni) 32'(room_q) <= FifoWords);
+  TicketOfEngine_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) serve |-> 32'(ticket.engine) < NumEngines)
+  else $error("npu_streamer: a ticket for something that is no engine");
+  RoomInside_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) 32'(room_q) <= FifoWords)
+  else $error("npu_streamer: more room counted than the FIFO has");
 `endif
 
 endmodule

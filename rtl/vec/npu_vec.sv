@@ -5,28 +5,28 @@
 // lanes compute, the writer stores. One instruction at a time.
 
 module npu_vec (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic              cmd_valid_i,
+  input  logic              cmd_valid_i,  // an operation; stays until ready, data stable
+  // One at a time: none inside, or the last one is done; independent of cmd_valid_i
   output logic              cmd_ready_o,
-  input  npu_pkg::vec_cmd_t cmd_i,
+  input  npu_pkg::vec_cmd_t cmd_i,        // the operation, with cmd_valid_i
 
-  output logic                done_o,
-  output logic                busy_o,
-  output logic                stall_o,
-  output npu_pkg::instr_idx_t instr_o,
+  // Done: all its words are in SRAM; stall: read, write or share waits
+  output npu_pkg::engine_status_t status_o,
 
-  output npu_pkg::sram_rd_req_t rd_req_o,
-  input  logic                  rd_ready_i,
-  input  npu_pkg::sram_rd_rsp_t rd_rsp_i,
-  output npu_pkg::sram_wr_req_t wr_req_o,
-  input  logic                  wr_ready_i,
+  output npu_pkg::sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
+  input  logic                  rd_ready_i,  // granted; may depend on rd_req_o.valid
+  input  npu_pkg::sram_rd_rsp_t rd_rsp_i,    // words in the order asked for; never refused
+  output npu_pkg::sram_wr_req_t wr_req_o,    // stays until ready, all stable
+  input  logic                  wr_ready_i,  // taken; may depend on wr_req_o.valid
 
-  input  logic           stream_valid_i,
-  input  npu_pkg::beat_t stream_data_i,
+  input  logic           stream_valid_i,  // a line of the share; stays until ready, data stable
+  input  npu_pkg::beat_t stream_data_i,   // the next line, first byte lowest; with stream_valid_i
+  // Taken; a level from a register, for the four lines of a table
   output logic           stream_ready_o,
-  output logic           stream_last_o
+  output logic           stream_last_o    // with stream_ready_o: this line is the share's last
 );
 
   import npu_pkg::*;
@@ -36,7 +36,7 @@ module npu_vec (
   logic busy_q, start, finished, start_table;
   vec_cmd_t cmd_q;
 
-  // Tokens
+  // Steps
   logic walk_active, token_valid, token_ready, token_read, token_keep;
   sram_addr_t token_addr;
   vec_tag_t   token_tag;
@@ -53,17 +53,16 @@ module npu_vec (
   assign finished = busy_q && !walk_active && fetch_empty && lanes_empty && write_empty;
   assign cmd_ready_o = !busy_q || finished;
   assign start = cmd_valid_i && cmd_ready_o;
-  assign done_o = finished;
-  assign busy_o = busy_q;
-  assign instr_o = cmd_q.instr;
+  assign status_o.done = finished;
+  assign status_o.busy = busy_q;
   // A write is refused, or no word is read while a read is refused or the stream is late.
-  assign stall_o = (wr_req_o.valid && !wr_ready_i) ||
+  assign status_o.stall = (wr_req_o.valid && !wr_ready_i) ||
                    (rd_req_o.valid ? !rd_ready_i : stream_ready_o && !stream_valid_i);
 
   // Data waits for the table.
-  assign data_ok = cmd_q.op != npu_isa_pkg::VecTable || table_ready;
+  assign data_ok = !npu_isa_pkg::vec_table(cmd_q.op) || table_ready;
   assign fetch_ready = fetch_tag.param || (lanes_ready && data_ok);
-  assign start_table = start && cmd_i.op == npu_isa_pkg::VecTable;
+  assign start_table = start && npu_isa_pkg::vec_table(cmd_i.op);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -155,7 +154,6 @@ module npu_vec (
     .start_i     (start),
     .dst_i       (cmd_i.dst),
     .pitch_i     (cmd_i.dst_pitch),
-    .instr_i     (cmd_i.instr),
     .ready_o     (write_ready),
     .word_valid_i(word_valid),
     .word_i      (word),
@@ -169,13 +167,19 @@ module npu_vec (
   );
 
 `ifndef SYNTHESIS
+  OperationKept_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   cmd_valid_i && !cmd_ready_o |=> cmd_valid_i);
+                   cmd_valid_i && !cmd_ready_o |=> cmd_valid_i)
+  else $error("npu_vec: an operation is withdrawn before it is taken");
+  ReadKept_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    rd_req_o.valid && !rd_ready_i |=> rd_req_o.valid && $stable(
       rd_req_o.addr
-  ));
-  assert property (@(posedge clk_i) disable iff (!rst_ni) finished |-> !stream_ready_o);
+  ))
+  else $error("npu_vec: a read is withdrawn or changed before it is granted");
+  DoneWithShare_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) finished |-> !stream_ready_o)
+  else $error("npu_vec: done before the share is taken");
 `endif
 
 endmodule

@@ -5,37 +5,39 @@
 // zero. Two int16 words make one int8 word when the instruction narrows.
 
 module npu_vec_lanes (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  // The instruction; addresses and sizes are of no use here
+  // The operation; addresses and sizes are of no use here
   /* verilator lint_off UNUSEDSIGNAL */
+  // From the cycle after start_i until the last word is taken
   input  npu_pkg::vec_cmd_t                                  cmd_i,
   /* verilator lint_on UNUSEDSIGNAL */
   // Bytes of the table that the lanes look up
-  output logic                                               lookup_o,
-  output logic              [npu_vec_pkg::VecLanes-1:0][7:0] index_o,
-  input  logic              [npu_vec_pkg::VecLanes-1:0][7:0] value_i,
+  output logic                                               lookup_o,  // index_o counts
+  output logic              [npu_vec_pkg::VecLanes-1:0][7:0] index_o,   // entry, 0 to 255
+  input  logic              [npu_vec_pkg::VecLanes-1:0][7:0] value_i,   // its byte, same cycle
 
-  input  logic                  start_i,
-  input  logic                  valid_i,
-  output logic                  ready_o,
-  input  npu_vec_pkg::vec_tag_t tag_i,
-  input  npu_pkg::word_t        word_i,
+  input  logic                  start_i,  // pulse: an operation begins; only while empty_o
+  input  logic                  valid_i,  // stays until ready_o, tag_i and word_i stable
+  output logic                  ready_o,  // depends on word_ready_i, not on valid_i
+  input  npu_vec_pkg::vec_tag_t tag_i,    // what word_i is; never a word of the table
+  input  npu_pkg::word_t        word_i,   // 16 elements of int8 or 8 of int16
 
-  output logic           word_valid_o,
-  input  logic           word_ready_i,
-  output npu_pkg::word_t word_o,
-  output logic           row_last_o,
+  // Two cycles after its last operand, plus those in which word_ready_i held the lanes
+  output logic           word_valid_o,  // stays until word_ready_i
+  input  logic           word_ready_i,  // may depend on word_valid_o
+  output npu_pkg::word_t word_o,        // stable while word_valid_o; zero past the row end
+  output logic           row_last_o,    // with word_valid_o: last word of its row
 
-  output logic empty_o
+  output logic empty_o  // no result is under way
 );
 
   import npu_pkg::*;
   import npu_isa_pkg::*;
   import npu_vec_pkg::*;
 
-  logic advance, two, operand_valid_q, operand_last_q, upper_q, exact_valid_q, exact_last_q;
+  logic advance, operand_valid_q, operand_last_q, upper_q, exact_valid_q, exact_last_q;
   logic [4:0] operand_lanes_q, exact_lanes_q;
   word_t older_q, newer_q;  // the two words that came last
   word_t a, b;
@@ -72,9 +74,8 @@ module npu_vec_lanes (
   end
 
   // Operands
-  assign two = cmd_i.op inside {VecAdd, VecSub, VecMul};
-  assign a   = two ? older_q : newer_q;
-  assign b   = newer_q;
+  assign a = vec_two(cmd_i.op) ? older_q : newer_q;
+  assign b = newer_q;
 
   always_ff @(posedge clk_i) begin
     if (advance && valid_i) begin
@@ -100,8 +101,8 @@ module npu_vec_lanes (
   end
 
   // Rounding, saturation or the table, and packing
-  assign shift    = (cmd_i.op inside {VecMul, VecScaleShift}) ? cmd_i.shift : '0;
-  assign lookup_o = exact_valid_q && cmd_i.op == VecTable;
+  assign shift    = vec_shift(cmd_i.op) ? cmd_i.shift : '0;
+  assign lookup_o = exact_valid_q && vec_table(cmd_i.op);
 
   always_comb begin
     for (int unsigned l = 0; l < VecLanes; l++) index_o[l] = exact_q[l][7:0];
@@ -114,7 +115,7 @@ module npu_vec_lanes (
       automatic logic is_16 = cmd_i.c16 && l < VecLanes / 2;
       automatic logic signed [15:0] y = round_saturate(acc_t'($signed(exact_q[l])), shift, is_16);
       if (exact_valid_q && 5'(l) < exact_lanes_q) begin
-        narrow[l] = (cmd_i.op == VecTable) ? value_i[l] : y[7:0];
+        narrow[l] = (vec_table(cmd_i.op)) ? value_i[l] : y[7:0];
         if (l < VecLanes / 2) wide[l%8] = y;
       end
     end
@@ -141,7 +142,9 @@ module npu_vec_lanes (
   end
 
 `ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!rst_ni) valid_i |-> !tag_i.param);
+  OnlyOperands_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) valid_i |-> !tag_i.param)
+  else $error("npu_vec_lanes: a word of the table comes as an operand");
 `endif
 
 endmodule

@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The look-up table of VEC: loaded before the data of an instruction, four beats of 64 bytes from the
-// stream or 16 words from SRAM, then read by all lanes at once.
+// The look-up table of VEC: loaded before the data of an instruction, four lines from the stream or
+// 16 words from SRAM, then read by all lanes at once.
 
 module npu_vec_table (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
   // A new instruction with a table
-  input logic start_i,
-  input logic from_stream_i,
+  input logic start_i,       // pulse: a new table begins, the old one is lost
+  input logic from_stream_i, // with start_i: its bytes come from the stream, else from SRAM
 
   // From SRAM
-  input logic           word_valid_i,
-  input npu_pkg::word_t word_i,
+  input logic           word_valid_i,  // the next of 16 words, in order; no refusal
+  input npu_pkg::word_t word_i,        // 16 entries, the first in the lowest byte
 
   // From the stream
-  input  logic           stream_valid_i,
-  input  npu_pkg::beat_t stream_data_i,
-  output logic           stream_ready_o,
-  output logic           stream_last_o,
+  input  logic           stream_valid_i,  // stays until stream_ready_o, data stable
+  input  npu_pkg::beat_t stream_data_i,   // the next of four lines of the share
+  output logic           stream_ready_o,  // from a register; high until the fourth line is taken
+  output logic           stream_last_o,   // with stream_ready_o: the last line of the share
 
-  output logic ready_o,  // loaded: data may enter the lanes
+  output logic ready_o,  // loaded: data may enter the lanes; low from the cycle after start_i
 
-  input  logic                                  lookup_i,
-  input  logic [npu_vec_pkg::VecLanes-1:0][7:0] index_i,
-  output logic [npu_vec_pkg::VecLanes-1:0][7:0] value_o
+  // In the third cycle of ready_o at the earliest
+  input  logic                                  lookup_i,  // index_i counts
+  input  logic [npu_vec_pkg::VecLanes-1:0][7:0] index_i,   // entry that each lane wants, 0 to 255
+  output logic [npu_vec_pkg::VecLanes-1:0][7:0] value_o    // the entry, in the same cycle
 );
 
   logic [4:0] words_q;  // loaded so far
@@ -68,8 +69,9 @@ module npu_vec_table (
   );
 
 `ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   word_valid_i |-> !streaming_q && !ready_o);
+  WordExpected_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) word_valid_i |-> !streaming_q && !ready_o)
+  else $error("npu_vec_table: a word from SRAM for a table that is streamed or complete");
 `endif
 
 endmodule

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Order of work of VEC: the table first, if it lies in SRAM, then row by row the operands; two
-// operands alternate word by word. A token covers 16 elements if input and output are int8, else 8,
-// so an int8 word that becomes int16 serves two tokens. Addresses are running sums.
+// operands alternate word by word. A step covers 16 elements if input and output are int8, else 8,
+// so an int8 word that becomes int16 serves two steps. Addresses are running sums.
 
 module npu_vec_walk (
-  input logic clk_i,
-  input logic rst_ni,
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
 
-  input  logic              start_i,
-  // With start_i. The walker needs no destination, constants or instruction index.
+  input  logic              start_i,  // pulse: an operation begins; not while active_o
+  // The walker needs no destination, constants or instruction index.
   /* verilator lint_off UNUSEDSIGNAL */
-  input  npu_pkg::vec_cmd_t cmd_i,
+  input  npu_pkg::vec_cmd_t cmd_i,    // counts with start_i; rows and elements at least 1
   /* verilator lint_on UNUSEDSIGNAL */
-  output logic              active_o,
+  output logic              active_o, // steps are left; from the cycle after start_i
 
-  output logic                  token_valid_o,
-  input  logic                  token_ready_i,
-  output logic                  token_read_o,
-  output logic                  token_keep_o,
-  output npu_pkg::sram_addr_t   token_addr_o,
-  output npu_vec_pkg::vec_tag_t token_tag_o
+  // Steps out
+  output logic                  token_valid_o,  // stays until token_ready_i, the step stable
+  input  logic                  token_ready_i,  // may depend on token_valid_o
+  output logic                  token_read_o,   // asks for a word; every step needs one
+  output logic                  token_keep_o,   // the next step needs the same word
+  output npu_pkg::sram_addr_t   token_addr_o,   // of the word, where token_read_o
+  output npu_vec_pkg::vec_tag_t token_tag_o     // what the word is for
 );
 
   import npu_pkg::*;
@@ -31,7 +32,7 @@ module npu_vec_walk (
     StSecond
   } state_e;
 
-  localparam logic [3:0] LastTableWord = 4'd15;
+  localparam logic [3:0] LastTableWord = 4'(npu_isa_pkg::TableBytes / WordBytes - 1);
 
   state_e state_q;
   logic active_q, two_q, widen_q, upper_q;
@@ -44,7 +45,7 @@ module npu_vec_walk (
   assign fire = active_q && token_ready_i;
   assign second = state_q == StSecond;
   assign row_end = rem_q <= dim_t'(step_q);
-  assign from_sram = cmd_i.op == npu_isa_pkg::VecTable && !cmd_i.stream;
+  assign from_sram = npu_isa_pkg::vec_table(cmd_i.op) && !cmd_i.stream;
 
   assign active_o = active_q;
   assign token_valid_o = active_q;
@@ -80,7 +81,7 @@ module npu_vec_walk (
     end else if (start_i) begin
       active_q <= 1'b1;
       state_q <= from_sram ? StTable : StFirst;
-      two_q <= cmd_i.op inside {npu_isa_pkg::VecAdd, npu_isa_pkg::VecSub, npu_isa_pkg::VecMul};
+      two_q <= npu_isa_pkg::vec_two(cmd_i.op);
       widen_q <= !cmd_i.a16 && cmd_i.c16;
       upper_q <= 1'b0;
       step_q <= (cmd_i.a16 || cmd_i.c16) ? 5'd8 : 5'd16;
@@ -129,9 +130,13 @@ module npu_vec_walk (
   end
 
 `ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> !active_q);
+  StartWhenIdle_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> !active_q)
+  else $error("npu_vec_walk: an operation starts while another one has steps left");
+  NotEmpty_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   start_i |-> cmd_i.rows != '0 && cmd_i.elements != '0);
+                   start_i |-> cmd_i.rows != '0 && cmd_i.elements != '0)
+  else $error("npu_vec_walk: an operation without rows or without elements");
 `endif
 
 endmodule

@@ -11,19 +11,18 @@ from pathlib import Path
 
 import cocotb
 import numpy as np
-from cocotb._decorators import TestGenerator
 
+from npu.driver.chip import start_accesses
 from npu.isa import Instruction
 from npu.isa.instruction import decode_image, encode_image
 from npu.regs import CMD_BASE, CmdReg
-from tb import callbacks, logs
-from tb.benchmarks.case import Case, Interval
-from tb.benchmarks.cases import CASES, LONG_RUN
-from tb.benchmarks.port import launch_cycles, operation_cycles
-from tb.command.session import Session
-from tb.dut import Dut
-from tb.environment import Bench, Execution
-from tb.host import start_writes
+from tb.bench import callbacks, logs
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench, Execution
+from tb.benchmarks.benchmark import Benchmark, Interval
+from tb.benchmarks.catalogue import CASES, LONG_RUN
+from tb.benchmarks.command_benchmarks import launch_cycles, operation_cycles
+from tb.command.command_session import CommandSession
 
 FIGURES, PROGRAM = "figures.json", "program.bin"
 """Files in the run's folder; beside them the logs of the bench."""
@@ -32,7 +31,7 @@ START_MEMORY, START_WRITES = "memory_start.bin", "start_writes.json"
 
 
 @dataclass(frozen=True)
-class Figures:
+class RunFigures:
     """What one run has shown.
 
     Attributes:
@@ -53,12 +52,12 @@ class Figures:
     python_callbacks: int
 
     @classmethod
-    def load(cls, folder: Path) -> Figures:
+    def load(cls, folder: Path) -> RunFigures:
         """Read what `save` wrote."""
         return cls(**json.loads((folder / FIGURES).read_text(encoding="utf-8")))
 
     @classmethod
-    def total(cls, parts: Sequence[Figures]) -> Figures:
+    def total(cls, parts: Sequence[RunFigures]) -> RunFigures:
         """Return the sums of several programs' figures."""
         rows = [asdict(part) for part in parts]
         return cls(**{name: sum(row[name] for row in rows) for name in rows[0]})
@@ -74,7 +73,7 @@ def program_of(folder: Path) -> list[Instruction]:
 
 
 def interval(
-    case: Case, program: Sequence[Instruction], events: logs.Records, trace: logs.Records
+    case: Benchmark, program: Sequence[Instruction], events: logs.Records, trace: logs.Records
 ) -> int:
     """Return the cycles of the timed interval.
 
@@ -106,23 +105,23 @@ def interval(
     return ends[-1] - begins[0]
 
 
-def _figures(case: Case, program: Sequence[Instruction], execution: Execution) -> Figures:
+def _figures(case: Benchmark, program: Sequence[Instruction], execution: Execution) -> RunFigures:
     finish = execution.finish
     counters = finish.counters
-    return Figures(
+    return RunFigures(
         cycles=interval(case, program, execution.events, execution.trace),
         program_cycles=counters.cycles,
         bytes_read=16 * counters.read_beats,
         bytes_written=16 * counters.write_beats,
         macs=counters.macs,
-        seconds=finish.seconds,
-        python_callbacks=finish.python_entries,
+        seconds=finish.waited.seconds,
+        python_callbacks=finish.waited.entries,
     )
 
 
-async def _measure_port(dut: Dut, case: Case) -> None:
+async def _measure_port(dut: Dut, case: Benchmark) -> None:
     """Run a benchmark of the command port; the register port is on the way to all that it does."""
-    session = await Session.start(dut, case.knobs)
+    session = await CommandSession.start(dut, case.knobs)
     bench = session.bench
     started, entries = time.process_time(), callbacks.count()
     assert case.drive is not None
@@ -142,13 +141,13 @@ async def _measure_port(dut: Dut, case: Case) -> None:
             CmdReg.PERF_MACS,
         )
     ]
-    figures = Figures(
+    figures = RunFigures(
         interval(case, [], events, trace), cycles, read, written, macs, seconds, entered
     )
     figures.save(bench.run_dir)
 
 
-async def measure(dut: Dut, case: Case) -> None:
+async def measure(dut: Dut, case: Benchmark) -> None:
     """Run a benchmark; chip and model must agree in every byte before there are any figures."""
     if case.load is None:
         await _measure_port(dut, case)
@@ -159,7 +158,9 @@ async def measure(dut: Dut, case: Case) -> None:
         bench.memory.stage(address, data)
     if case.name == LONG_RUN:
         bench.memory.data.tofile(bench.run_dir / START_MEMORY)
-        (bench.run_dir / START_WRITES).write_text(json.dumps(start_writes(load.runs[-1].start)))
+        (bench.run_dir / START_WRITES).write_text(
+            json.dumps([(it.address, it.value) for it in start_accesses(load.runs[-1].start)])
+        )
     figures = []
     for run in load.runs:
         execution = await bench.run(run.program, run.start, limit=case.limit)
@@ -170,10 +171,10 @@ async def measure(dut: Dut, case: Case) -> None:
         if run.timed:
             figures.append(_figures(case, run.program, execution))
     (bench.run_dir / PROGRAM).write_bytes(encode_image(list(load.runs[-1].program)))
-    Figures.total(figures).save(bench.run_dir)
+    RunFigures.total(figures).save(bench.run_dir)
 
 
-def _test(case: Case) -> TestGenerator:
+def _test(case: Benchmark) -> object:
     async def run(dut: Dut) -> None:
         await measure(dut, case)
 

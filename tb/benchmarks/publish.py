@@ -8,9 +8,9 @@ import shutil
 from collections.abc import Collection
 from typing import Any
 
+from npu.paths import DOCS, REPORTS, ROOT
 from tb.benchmarks import bars
 from tb.benchmarks.suite import JSON, ROOFLINE, STREAM
-from tb.paths import DOCS, REPORTS, ROOT
 
 PAGE, IMAGES = DOCS / "performance.md", DOCS / "images"
 BEGIN, END = "<!-- figures: begin, written by make bench-docs -->", "<!-- figures: end -->"

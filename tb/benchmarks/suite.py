@@ -20,13 +20,14 @@ from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColum
 from rich.table import Table
 
 from npu.compiler import Piece, overhead, pieces
-from tb import build, logs, runner
-from tb.benchmarks import bars, plain, timeline
-from tb.benchmarks.case import Case
-from tb.benchmarks.cases import CASES, LONG_RUN, compiled
-from tb.benchmarks.measure import Figures, program_of
-from tb.paths import BUILD, REPORTS, ROOT
-from tb.registry import BenchTest
+from npu.paths import BUILD, REPORTS, ROOT
+from tb.bench import logs
+from tb.benchmarks import bars, cpp_host
+from tb.benchmarks.benchmark import Benchmark
+from tb.benchmarks.catalogue import CASES, LONG_RUN, compiled
+from tb.benchmarks.measure import RunFigures, program_of
+from tb.run import build, runner, timeline
+from tb.run.registry import BenchTest
 
 RUNS = BUILD / "bench"
 JSON, STREAM, ROOFLINE = REPORTS / "bench.json", REPORTS / "stream.json", REPORTS / "roofline.png"
@@ -46,7 +47,7 @@ class BenchError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """One line of the table.
 
     Attributes:
@@ -69,20 +70,20 @@ def bar_text(entry: dict[str, Any]) -> str:
     return str(BARS.get(entry["name"], ""))
 
 
-def _job(case: Case, configuration: build.Configuration) -> runner.Job:
+def _job(case: Benchmark, configuration: build.Configuration) -> runner.Job:
     test = BenchTest("tb.benchmarks.measure", case.name, case.name, case.memory_bytes)
     return runner.Job(test, configuration, place=RUNS / case.name)
 
 
-def _figures(result: runner.Result) -> Figures:
+def _figures(result: runner.TestResult) -> RunFigures:
     if not result.passed:
         name = result.job.test.name
         log = result.job.folder.relative_to(ROOT) / "log.txt"
         raise BenchError(f"{name}: {result.message}\n     log: {log}")
-    return Figures.load(result.job.folder)
+    return RunFigures.load(result.job.folder)
 
 
-def _row(case: Case, figures: Figures) -> Row:
+def _row(case: Benchmark, figures: RunFigures) -> TableRow:
     if figures.macs != case.counted_macs:
         raise BenchError(
             f"{case.name}: the chip counted {figures.macs} multiplications, its shape has "
@@ -101,18 +102,20 @@ def _row(case: Case, figures: Figures) -> Row:
         "sim_kcycles_per_s": round(figures.program_cycles / figures.seconds / 1000, 1),
         "python_callbacks": figures.python_callbacks,
     }
-    return Row(entry, figures.program_cycles)
+    return TableRow(entry, figures.program_cycles)
 
 
-def _speed(configuration: build.Configuration, long: Row, progress: Progress) -> list[Row]:
+def _speed(
+    configuration: build.Configuration, long: TableRow, progress: Progress
+) -> list[TableRow]:
     """Return the rows about the bench itself: its speed, and how often it enters Python."""
-    host = plain.link(configuration)
+    host = cpp_host.link(configuration)
     job = _job(CASES[LONG_RUN], configuration)
     task = progress.add_task("fast_vs_cpp: cocotb and plain C++ in turn", total=PAIRS)
     cocotb_speeds, plain_speeds = [], []
     for _ in range(PAIRS):
         figures = _figures(runner.run(job))
-        alone = plain.run(host, job, RUNS / "plain_host")
+        alone = cpp_host.run(host, job, RUNS / "plain_host")
         if alone.cycles != figures.program_cycles:
             raise BenchError(
                 f"fast_vs_cpp: {figures.program_cycles} cycles under cocotb, {alone.cycles} without"
@@ -130,15 +133,15 @@ def _speed(configuration: build.Configuration, long: Row, progress: Progress) ->
         "sim_kcycles_per_s": round(speed, 1),
     }
     calls = shared | {"name": "callbacks", "ratio": round(per_thousand, 6)}
-    return [Row(fast, long.program_cycles), Row(calls, long.program_cycles)]
+    return [TableRow(fast, long.program_cycles), TableRow(calls, long.program_cycles)]
 
 
-def _measure(configuration: build.Configuration, workers: int, console: Console) -> list[Row]:
+def _measure(configuration: build.Configuration, workers: int, console: Console) -> list[TableRow]:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
         task = progress.add_task("benchmarks", total=len(CASES))
 
-        def advance(result: runner.Result) -> None:
+        def advance(result: runner.TestResult) -> None:
             word = "done" if result.passed else "FAIL"
             console.print(f"{word} {result.job.test.name} ({result.seconds:.1f} s)")
             progress.advance(task)
@@ -159,7 +162,7 @@ def _kind(name: str) -> str:
     return "command port" if first in ("cmd", "desc", "ucode") else first
 
 
-def render(rows: Sequence[Row]) -> Table:
+def render(rows: Sequence[TableRow]) -> Table:
     """Return the table of all benchmarks."""
     table = Table(title=f"Benchmarks: {CONDITIONS}", title_justify="left")
     table.add_column("name", no_wrap=True)
@@ -213,16 +216,16 @@ def _write_stream(parts: Sequence[Piece]) -> None:
     STREAM.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 
-def _timeline(case: Case) -> timeline.Timeline:
+def _timeline(case: Benchmark) -> timeline.Timeline:
     folder = RUNS / case.name
     events = np.fromfile(folder / "events.bin", logs.EVENT)
     trace = np.fromfile(folder / "trace.bin", logs.EVENT)
     return timeline.build(case.name, program_of(folder), events, trace)
 
 
-def _draw(rows: Sequence[Row]) -> list[Path]:
+def _draw(rows: Sequence[TableRow]) -> list[Path]:
     """Write timelines and pictures; return their files."""
-    from tb.benchmarks import pictures  # needs the group bench, and nothing else here does
+    from tb.run import pictures
 
     cycles = {row.entry["name"]: row.entry["cycles"] for row in rows}
     points = [

@@ -61,7 +61,7 @@ struct WriteRecord {
   uint16_t word;
   uint8_t data[kBeatBytes];
 };
-static_assert(sizeof(WriteRecord) == 32, "tb/logs.py reads 32-byte records");
+static_assert(sizeof(WriteRecord) == 32, "tb/bench/logs.py reads 32-byte records");
 
 struct EventRecord {
   uint64_t cycle;
@@ -70,7 +70,7 @@ struct EventRecord {
   uint32_t instr;
   uint8_t word[kBeatBytes];
 };
-static_assert(sizeof(EventRecord) == 32, "tb/logs.py reads 32-byte records");
+static_assert(sizeof(EventRecord) == 32, "tb/bench/logs.py reads 32-byte records");
 
 struct AccessRecord {
   uint32_t address;
@@ -80,7 +80,7 @@ struct AccessRecord {
   uint8_t with_next;
   uint8_t resp;
 };
-static_assert(sizeof(AccessRecord) == 12, "tb/accesses.py writes 12-byte records");
+static_assert(sizeof(AccessRecord) == 12, "tb/bench/accesses.py writes 12-byte records");
 
 struct HeldBeat {
   uint32_t address;
@@ -140,6 +140,10 @@ void tb_memory_read(unsigned int address, svBitVecVal* data) {
   std::memcpy(data, bench().memory.bytes + address, kBeatBytes);
 }
 
+void tb_memory_now(unsigned int address, const svBitVecVal* data) {
+  std::memcpy(bench().memory.bytes + address, data, kBeatBytes);
+}
+
 void tb_memory_hold(unsigned int address, const svBitVecVal* data, const svBitVecVal* strobe) {
   HeldBeat beat;
   beat.address = address;
@@ -162,6 +166,10 @@ void tb_memory_forget() { bench().held.clear(); }
 
 void tb_sram_store(unsigned int word, const svBitVecVal* data) {
   std::memcpy(bench().sram.bytes + word * kBeatBytes, data, kBeatBytes);
+}
+
+void tb_sram_load(unsigned int word, svBitVecVal* data) {
+  std::memcpy(data, bench().sram.bytes + word * kBeatBytes, kBeatBytes);
 }
 
 void tb_access_get(unsigned int index, svBitVecVal* address, svBitVecVal* data,

@@ -60,7 +60,7 @@ package tb_pkg;
   localparam int unsigned TraceWindow = 16;
 
   // What an engine or the sequencer does, or what it waits for; the numbers are those of
-  // tb/logs.py.
+  // tb/bench/logs.py.
   typedef enum logic [3:0] {
     StateIdle = 4'd0,
     StateWork = 4'd1,
@@ -134,6 +134,10 @@ package tb_pkg;
     input int unsigned address,
     output bit [127:0] data
   );
+  import "DPI-C" function void tb_memory_now(
+    input int unsigned address,
+    input bit [127:0] data
+  );
   import "DPI-C" function void tb_memory_hold(
     input int unsigned address,
     input bit [127:0] data,
@@ -144,6 +148,10 @@ package tb_pkg;
   import "DPI-C" function void tb_sram_store(
     input int unsigned word,
     input bit [127:0] data
+  );
+  import "DPI-C" function void tb_sram_load(
+    input int unsigned word,
+    output bit [127:0] data
   );
   import "DPI-C" function void tb_log_write(
     input longint unsigned cycle,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The only module of the bench that looks inside the chip. It writes down every SRAM write with its
-// instruction, every dispatched word and every finished instruction as records that Python reads
-// (tb/logs.py), on demand also what every engine does or waits for in each cycle, copies the SRAM to
-// the shared file on request, and shows opcodes for waveforms.
+// Collects what the probes inside the chip show (tb_binds.sv, trace_pkg.sv), and is the only module
+// that reads them. It writes down every SRAM write with its instruction, every dispatched word and
+// every finished instruction as records that Python reads (tb/bench/logs.py), on demand also what every
+// engine does or waits for in each cycle, copies the SRAM to the shared file on request, and shows
+// opcodes for waveforms.
 
 module tb_probe #(
   parameter int unsigned SramKiB   = 256,
@@ -39,64 +40,141 @@ module tb_probe #(
   output logic cmd_soft_reset_o
 );
   import tb_pkg::*;
+  import trace_pkg::*;
 
-  localparam int unsigned NumEngines = npu_pkg::NumEngines;
   localparam int unsigned NumPorts = 6;  // SRAM write ports: ld, gemm, smx, nrm, vec, st
   localparam int unsigned NumBanks = npu_pkg::NumSramBanks;
   localparam int unsigned BankRows = SramKiB * 1024 / 16 / NumBanks;
 
   // -----------------------------------------------------------------------------------------------
-  // The signals of the chip that the bench depends on
+  // The probes that tb_binds.sv puts into the chip
+  // -----------------------------------------------------------------------------------------------
+  core_trace_t core;
+  dispatch_trace_t dispatch;
+  engine_trace_t engine[NumEngines];
+  cmd_trace_t cmd;
+  logic [31:0] stream_fifo_beats;
+
+  assign core = tb_top.dut.u_core.u_probe.trace_i;
+  assign dispatch = tb_top.dut.u_core.u_seq.u_dispatch.u_probe.trace_i;
+  assign engine[npu_isa_pkg::EngLd] = tb_top.dut.u_core.u_engines.u_load.u_probe.trace_i;
+  assign engine[npu_isa_pkg::EngSt] = tb_top.dut.u_core.u_engines.u_store.u_probe.trace_i;
+  assign engine[npu_isa_pkg::EngGemm] = tb_top.dut.u_core.u_engines.u_gemm.u_probe.trace_i;
+  assign engine[npu_isa_pkg::EngSmx] = tb_top.dut.u_core.u_engines.u_softmax.u_probe.trace_i;
+  assign engine[npu_isa_pkg::EngNrm] = tb_top.dut.u_core.u_engines.u_nrm.u_probe.trace_i;
+  assign engine[npu_isa_pkg::EngVec] = tb_top.dut.u_core.u_engines.u_vec.u_probe.trace_i;
+  assign stream_fifo_beats = tb_top.dut.u_core.u_streamer.u_fifo.u_probe.trace_i;
+  assign perf_clear_o = tb_top.dut.u_host.u_chip.u_probe.trace_i;
+
+  if (EnableCmd) begin : gen_cmd
+    assign cmd = tb_top.dut.gen_cmd.u_cmd.u_probe.trace_i;
+  end else begin : gen_no_cmd
+    assign cmd = '0;
+  end
+
+  // -----------------------------------------------------------------------------------------------
+  // What the bench and the waveforms show of them
   // -----------------------------------------------------------------------------------------------
   logic dispatch_fire;
   logic [31:0] dispatch_instr;
   logic [127:0] dispatch_word;
   logic [NumEngines-1:0] engine_done;
   logic [NumEngines-1:0] engine_take;
-  logic [NumEngines-1:0] engine_waits;
-  logic started;
 
-  assign dispatch_fire  = tb_top.dut.u_core.u_seq.u_dispatch.fire_o;
-  assign dispatch_instr = tb_top.dut.u_core.u_seq.u_dispatch.entry_i.index;
-  assign dispatch_word  = tb_top.dut.u_core.u_seq.u_dispatch.entry_i.word;
-  assign engine_done    = tb_top.dut.u_core.engine_done;
-  assign engine_take    = tb_top.dut.u_core.cmd_valid & tb_top.dut.u_core.cmd_ready;
-  assign started        = tb_top.dut.u_core.started_o;
-  assign engine_busy_o  = tb_top.dut.u_core.engine_busy_o;
-  assign engine_stall_o = tb_top.dut.u_core.engine_stall_o;
-  for (genvar e = 0; e < int'(NumEngines); e++) begin : gen_engine_instr
-    assign engine_instr_o[e] = tb_top.dut.u_core.u_engines.instr_o[e];
-  end
-
-  assign started_o = started;
-  assign core_rst_no = tb_top.dut.u_core.u_engines.rst_ni;
-  assign perf_clear_o = tb_top.dut.u_host.u_chip.chip_out.PERF_CTRL.CLEAR.value;
-  assign engine_queue_o = tb_top.dut.u_core.u_seq.push & tb_top.dut.u_core.u_seq.push_ready;
+  assign dispatch_fire = dispatch.fire;
+  assign dispatch_instr = dispatch.index;
+  assign dispatch_word = dispatch.word;
+  assign engine_busy_o = core.engine_busy;
+  assign engine_stall_o = core.engine_stall;
+  assign started_o = core.started;
+  assign core_rst_no = core.rst_n;
+  assign word_taken_o = dispatch.taken;
+  assign engine_queue_o = dispatch.queued;
   assign engine_take_o = engine_take;
   assign engine_done_o = engine_done;
-  assign engine_waits_o = engine_waits;
+  assign barrier_wait_o   = dispatch.valid && !dispatch.fire &&
+                            dispatch.word.opcode == npu_isa_pkg::OpBarrier;
+  assign cmd_start_o = cmd.start;
+  assign cmd_ring_o = cmd.descriptor;
+  assign cmd_irq_o = cmd.irq;
+  assign cmd_soft_reset_o = core.soft_reset;
 
-  assign word_taken_o   = tb_top.dut.u_core.u_seq.u_dispatch.entry_valid_i &&
-                          tb_top.dut.u_core.u_seq.u_dispatch.entry_ready_o;
-  assign barrier_wait_o =
-      tb_top.dut.u_core.u_seq.u_dispatch.entry_valid_i && !tb_top.dut.u_core.instr_o &&
-      tb_top.dut.u_core.u_seq.u_dispatch.word.opcode == npu_isa_pkg::OpBarrier;
-
-  // The command port; `cmd_op` is the operation last handed to its unit, for waveforms
-  logic [3:0] cmd_op;
-
-  if (EnableCmd) begin : gen_cmd
-    assign cmd_start_o = tb_top.dut.gen_cmd.u_cmd.u_control.start_i;
-    assign cmd_ring_o  = tb_top.dut.gen_cmd.u_cmd.u_control.descriptor_i;
-    assign cmd_irq_o   = tb_top.dut.gen_cmd.u_cmd.irq_o;
-    assign cmd_op      = tb_top.dut.gen_cmd.u_cmd.u_unit.opcode_o;
-  end else begin : gen_no_cmd
-    assign cmd_start_o = 1'b0;
-    assign cmd_ring_o  = 1'b0;
-    assign cmd_irq_o   = 1'b0;
-    assign cmd_op      = '0;
+  // What STALL counts, at the ports of the engines
+  for (genvar e = 0; e < int'(NumEngines); e++) begin : gen_engine
+    assign engine_take[e] = engine[e].take;
+    assign engine_done[e] = engine[e].done;
   end
-  assign cmd_soft_reset_o = tb_top.dut.soft_reset;
+
+  function automatic logic write_refused(engine_trace_t engine);
+    return engine.write_valid && !engine.write_ready;
+  endfunction
+
+  function automatic logic row_waits(engine_trace_t engine);
+    return write_refused(engine) || engine.read_refused ||
+        (engine.stream_late && !engine.read_goes);
+  endfunction
+
+  assign engine_waits_o = {
+    row_waits(engine[npu_isa_pkg::EngVec]),
+    row_waits(engine[npu_isa_pkg::EngNrm]),
+    row_waits(engine[npu_isa_pkg::EngSmx]),
+    write_refused(
+        engine[npu_isa_pkg::EngGemm]
+    ) || ((engine[npu_isa_pkg::EngGemm].stream_late || engine[npu_isa_pkg::EngGemm].read_refused) &&
+          !engine[npu_isa_pkg::EngGemm].row_goes),
+    !engine[npu_isa_pkg::EngSt].works,
+    !engine[npu_isa_pkg::EngLd].works
+  };
+
+  // -----------------------------------------------------------------------------------------------
+  // The instructions of each engine that are not done, in order. Its words belong to the oldest one;
+  // only the store engine goes on to the next while memory has not acknowledged the last.
+  // -----------------------------------------------------------------------------------------------
+  localparam int unsigned MostInstrs = 32;  // in the queue of an engine and in the engine
+  localparam int unsigned InstrBits = $clog2(MostInstrs);
+
+  logic [31:0] instrs[NumEngines][MostInstrs];
+  logic [InstrBits-1:0] queued_q[NumEngines];
+  logic [InstrBits-1:0] taken_q[NumEngines];
+  logic [InstrBits-1:0] done_q[NumEngines];
+  logic [InstrBits-1:0] stored_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!core.rst_n) begin
+      for (int unsigned e = 0; e < NumEngines; e++) begin
+        queued_q[e] <= '0;
+        taken_q[e]  <= '0;
+        done_q[e]   <= '0;
+      end
+      stored_q <= '0;
+    end else begin
+      for (int unsigned e = 0; e < NumEngines; e++) begin
+        if (dispatch.queued[e]) begin
+          instrs[e][queued_q[e]] <= dispatch.index;
+          queued_q[e] <= queued_q[e] + 1'b1;
+        end
+        if (engine_take[e]) taken_q[e] <= taken_q[e] + 1'b1;
+        if (engine_done[e]) done_q[e] <= done_q[e] + 1'b1;
+      end
+      if (engine[npu_isa_pkg::EngSt].write_last) stored_q <= stored_q + 1'b1;
+    end
+  end
+
+  for (genvar e = 0; e < int'(NumEngines); e++) begin : gen_engine_instr
+    assign engine_instr_o[e] = instrs[e][done_q[e]];
+  end
+
+  // -----------------------------------------------------------------------------------------------
+  // SRAM writes
+  // -----------------------------------------------------------------------------------------------
+  localparam npu_isa_pkg::engine_e Writers[NumPorts] = '{
+      npu_isa_pkg::EngLd,
+      npu_isa_pkg::EngGemm,
+      npu_isa_pkg::EngSmx,
+      npu_isa_pkg::EngNrm,
+      npu_isa_pkg::EngVec,
+      npu_isa_pkg::EngSt
+  };
 
   logic [NumPorts-1:0] sram_wr_fire;
   logic [NumPorts-1:0][15:0] sram_wr_addr;
@@ -104,51 +182,16 @@ module tb_probe #(
   logic [NumPorts-1:0][31:0] sram_wr_instr;
 
   for (genvar p = 0; p < int'(NumPorts); p++) begin : gen_sram_wr
-    assign sram_wr_fire[p]  = tb_top.dut.u_core.u_engines.wr_req[p].valid &&
-                              tb_top.dut.u_core.u_engines.wr_ready[p];
-    assign sram_wr_addr[p] = tb_top.dut.u_core.u_engines.wr_req[p].addr;
-    assign sram_wr_data[p] = tb_top.dut.u_core.u_engines.wr_req[p].data;
-    assign sram_wr_instr[p] = tb_top.dut.u_core.u_engines.wr_req[p].instr;
-  end
-
-  // The instruction of the command that waits in front of each engine
-  logic [NumEngines-1:0][31:0] taken_instr;
-  assign taken_instr[npu_isa_pkg::EngLd]   = tb_top.dut.u_core.load_cmd.instr;
-  assign taken_instr[npu_isa_pkg::EngSt]   = tb_top.dut.u_core.store_cmd.instr;
-  assign taken_instr[npu_isa_pkg::EngGemm] = tb_top.dut.u_core.gemm_cmd.instr;
-  assign taken_instr[npu_isa_pkg::EngSmx]  = tb_top.dut.u_core.smx_cmd.instr;
-  assign taken_instr[npu_isa_pkg::EngNrm]  = tb_top.dut.u_core.nrm_cmd.instr;
-  assign taken_instr[npu_isa_pkg::EngVec]  = tb_top.dut.u_core.vec_cmd.instr;
-
-  // -----------------------------------------------------------------------------------------------
-  // What STALL counts, at the ports of the engines
-  // -----------------------------------------------------------------------------------------------
-  `define ENGINES tb_top.dut.u_core.u_engines
-  `define GOES(ENGINE, PORT, READY) (ENGINE.PORT.valid && ENGINE.READY)
-  `define REFUSED(ENGINE, PORT, READY) (ENGINE.PORT.valid && !ENGINE.READY)
-  `define LATE(ENGINE) (ENGINE.stream_ready_o && !ENGINE.stream_valid_i)
-  `define ROW_WAITS(ENGINE, LATE) \
-      (`REFUSED(ENGINE, wr_req_o, wr_ready_i) || `REFUSED(ENGINE, rd_req_o, rd_ready_i) || \
-       (LATE && !`GOES(ENGINE, rd_req_o, rd_ready_i)))
-
-  logic gemm_refused, gemm_starves, st_to_memory, st_to_sram;
-  assign gemm_refused = `REFUSED(`ENGINES.u_gemm, wr_req_o, wr_ready_i);
-  assign st_to_memory = `GOES(`ENGINES.u_store, w_o, w_ready_i);
-  assign st_to_sram   = `GOES(`ENGINES.u_store, sram_wr_req_o, sram_wr_ready_i);
-  always_comb begin
-    gemm_starves = `LATE(`ENGINES.u_gemm);
-    for (int unsigned p = 0; p < 4; p++) begin
-      if (`REFUSED(`ENGINES.u_gemm, rd_req_o[p], rd_ready_i[p])) gemm_starves = 1'b1;
+    localparam npu_isa_pkg::engine_e Writer = Writers[p];
+    assign sram_wr_fire[p] = engine[Writer].write_valid && engine[Writer].write_ready;
+    assign sram_wr_addr[p] = engine[Writer].write_addr;
+    assign sram_wr_data[p] = engine[Writer].write_data;
+    if (Writer == npu_isa_pkg::EngSt) begin : gen_store
+      assign sram_wr_instr[p] = instrs[Writer][stored_q];
+    end else begin : gen_in_order
+      assign sram_wr_instr[p] = engine_instr_o[Writer];
     end
   end
-
-  assign engine_waits[npu_isa_pkg::EngLd] = !`GOES(`ENGINES.u_load, wr_req_o, wr_ready_i);
-  assign engine_waits[npu_isa_pkg::EngSt] = !st_to_memory && !st_to_sram;
-  assign engine_waits[npu_isa_pkg::EngGemm] =
-      gemm_refused || (gemm_starves && !`ENGINES.u_gemm.u_sums.u_array.act_valid_i);
-  assign engine_waits[npu_isa_pkg::EngSmx] = `ROW_WAITS(`ENGINES.u_softmax, 1'b0);
-  assign engine_waits[npu_isa_pkg::EngNrm] = `ROW_WAITS(`ENGINES.u_nrm, `LATE(`ENGINES.u_nrm));
-  assign engine_waits[npu_isa_pkg::EngVec] = `ROW_WAITS(`ENGINES.u_vec, `LATE(`ENGINES.u_vec));
 
   // -----------------------------------------------------------------------------------------------
   // Logs
@@ -174,12 +217,12 @@ module tb_probe #(
       end
       if (engine_take != '0) begin
         for (int unsigned e = 0; e < NumEngines; e++) begin
-          if (engine_take[e]) tb_log_trace(cycle_i, TraceTake, e, taken_instr[e], '0);
+          if (engine_take[e]) tb_log_trace(cycle_i, TraceTake, e, instrs[e][taken_q[e]], '0);
         end
       end
-      if (started) tb_log_trace(cycle_i, TraceStart, 0, '0, '0);
+      if (core.started) tb_log_trace(cycle_i, TraceStart, 0, '0, '0);
       if (irq_i && !irq_q) tb_log_trace(cycle_i, TraceInterrupt, 0, '0, '0);
-      if (tb_top.dut.u_core.finish_o) tb_log_trace(cycle_i, TraceFinish, 0, '0, '0);
+      if (core.finish) tb_log_trace(cycle_i, TraceFinish, 0, '0, '0);
       if (cmd_start_o) tb_log_trace(cycle_i, TraceCmdStart, 0, '0, '0);
       if (cmd_irq_o && !cmd_irq_q) tb_log_trace(cycle_i, TraceCmdInterrupt, 0, '0, '0);
     end
@@ -190,92 +233,49 @@ module tb_probe #(
   // -----------------------------------------------------------------------------------------------
   // Functions, so that nothing of this is computed while there is no trace.
 
-  // An engine that is busy between its SRAM ports and the parameter stream
-  function automatic state_e port_state(logic busy, logic works, logic read_refused,
-                                        logic write_refused, logic stream_empty);
-    if (!busy) return StateIdle;
-    if (works) return StateWork;
-    if (write_refused) return StateWritePort;
-    if (stream_empty) return StateStream;
-    if (read_refused) return StateReadPort;
-    return StatePipeline;
+  function automatic state_e load_state(engine_trace_t load);
+    if (!load.busy) return StateIdle;
+    if (!load.write_valid) return StateReadData;
+    return load.write_ready ? StateWork : StateWritePort;
   endfunction
 
-  `define DISPATCH tb_top.dut.u_core.u_seq.u_dispatch
-
-  function automatic state_e load_state();
-    if (!`ENGINES.u_load.busy_o) return StateIdle;
-    if (!`ENGINES.u_load.wr_req_o.valid) return StateReadData;
-    return `ENGINES.u_load.wr_ready_i ? StateWork : StateWritePort;
-  endfunction
-
-  function automatic state_e store_state();
-    if (!`ENGINES.u_store.busy_o) return StateIdle;
-    if (`ENGINES.u_store.w_o.valid && `ENGINES.u_store.w_ready_i) return StateWork;
-    if (`ENGINES.u_store.sram_wr_req_o.valid)
-      return `ENGINES.u_store.sram_wr_ready_i ? StateWork : StateWritePort;
-    if (`ENGINES.u_store.w_o.valid || `ENGINES.u_store.wr_req_o.valid) return StateWriteChannel;
-    if (`ENGINES.u_store.rd_req_o.valid && !`ENGINES.u_store.rd_ready_i) return StateReadPort;
+  function automatic state_e store_state(engine_trace_t store);
+    if (!store.busy) return StateIdle;
+    if (store.works) return StateWork;
+    if (store.write_valid) return StateWritePort;
+    if (store.channel_waits) return StateWriteChannel;
+    if (store.read_refused) return StateReadPort;
     return StateResponse;
   endfunction
 
-  function automatic state_e gemm_state();
-    state_e state;
-    logic   read_refused;
-    read_refused = 1'b0;
-    for (int unsigned p = 0; p < 4; p++) begin
-      read_refused |= `ENGINES.u_gemm.rd_req_o[p].valid && !`ENGINES.u_gemm.rd_ready_i[p];
-    end
-    state = port_state(
-        `ENGINES.u_gemm.busy_o,
-        `ENGINES.u_gemm.row_valid || `ENGINES.u_gemm.u_loader.beat_go,
-        read_refused,
-        `ENGINES.u_gemm.wr_req_o.valid && !`ENGINES.u_gemm.wr_ready_i,
-        `ENGINES.u_gemm.stream_ready_o && !`ENGINES.u_gemm.stream_valid_i
-    );
-    if (state != StatePipeline) return state;
-    if (`ENGINES.u_gemm.u_sums.u_feeder.slice_valid &&
-        `ENGINES.u_gemm.u_sums.u_feeder.column_start &&
-        `ENGINES.u_gemm.u_sums.u_feeder.banks_q == '0)
-      return StateAccumulator;
-    if (`ENGINES.u_gemm.param_in_valid && !`ENGINES.u_gemm.param_in_ready) return StateParameter;
+  // An engine that is busy between its SRAM ports and the parameter stream
+  function automatic state_e port_state(engine_trace_t engine);
+    if (!engine.busy) return StateIdle;
+    if (engine.works) return StateWork;
+    if (write_refused(engine)) return StateWritePort;
+    if (engine.stream_late) return StateStream;
+    if (engine.read_refused) return StateReadPort;
+    if (engine.bank_waits) return StateAccumulator;
+    if (engine.parameter_waits) return StateParameter;
     return StatePipeline;
   endfunction
 
-  `define ROW_STATE(ENGINE, STREAM_EMPTY) \
-      port_state(ENGINE.busy_o, (ENGINE.rd_req_o.valid && ENGINE.rd_ready_i) || \
-                 (ENGINE.wr_req_o.valid && ENGINE.wr_ready_i), \
-                 ENGINE.rd_req_o.valid && !ENGINE.rd_ready_i, \
-                 ENGINE.wr_req_o.valid && !ENGINE.wr_ready_i, STREAM_EMPTY)
-
   function automatic state_e sequencer_state();
-    if (!tb_top.dut.u_core.busy_o || `DISPATCH.end_o) return StateIdle;
-    if (!`DISPATCH.entry_valid_i) return StateFetch;
-    if (`DISPATCH.fire_o || !`DISPATCH.resolved) return StateWork;
-    if (`DISPATCH.is_engine && !`DISPATCH.nothing && !`DISPATCH.cmd_ready_i[`DISPATCH.engine])
-      return StateQueueFull;
-    if (`DISPATCH.word.opcode inside {npu_isa_pkg::OpBarrier, npu_isa_pkg::OpArgmax})
+    if (!core.busy || dispatch.ended) return StateIdle;
+    if (!dispatch.valid) return StateFetch;
+    if (dispatch.fire || !dispatch.resolved) return StateWork;
+    if (dispatch.queue_full) return StateQueueFull;
+    if (dispatch.word.opcode inside {npu_isa_pkg::OpBarrier, npu_isa_pkg::OpArgmax})
       return StateBarrier;
-    if (`DISPATCH.word.opcode == npu_isa_pkg::OpEnd) return StateEnd;
+    if (dispatch.word.opcode == npu_isa_pkg::OpEnd) return StateEnd;
     return StateTicket;
   endfunction
 
   function automatic state_e state_of(int unsigned e);
-    unique case (e)
-      0: return load_state();
-      1: return store_state();
-      2: return gemm_state();
-      3: return `ROW_STATE(`ENGINES.u_softmax, 1'b0);
-      4:
-      return
-      `ROW_STATE(`ENGINES.u_nrm, `ENGINES.u_nrm.stream_ready_o && !`ENGINES.u_nrm.stream_valid_i)
-      ;
-      5:
-      return
-      `ROW_STATE(`ENGINES.u_vec, `ENGINES.u_vec.stream_ready_o && !`ENGINES.u_vec.stream_valid_i)
-      ;
-      default: return sequencer_state();
-    endcase
+    if (e == NumEngines) return sequencer_state();
+    if (e == 32'(npu_isa_pkg::EngLd)) return load_state(engine[e]);
+    if (e == 32'(npu_isa_pkg::EngSt)) return store_state(engine[e]);
+    return port_state(engine[e]);
   endfunction
 
   state_e traced_q[NumEngines+1] = '{default: StateIdle};
@@ -296,18 +296,13 @@ module tb_probe #(
       traced_instr_q <= state_instr;
 
       reads_q <= reads_q + 32'(tb_top.rvalid && tb_top.M_AXI_RREADY);
-      stream_reads_q <= stream_reads_q + 32'(tb_top.dut.u_core.stream_beat_o);
+      stream_reads_q <= stream_reads_q + 32'(core.stream_beat);
       writes_q <= writes_q + 32'(tb_top.M_AXI_WVALID && tb_top.wready);
       if (cycle_i % 64'(TraceWindow) == '0) begin
         tb_log_trace(cycle_i, TraceSample, 0, '0, {
-                     writes_q,
-                     stream_reads_q,
-                     reads_q,
-                     4 * (32'(tb_top.dut.u_core.u_streamer.u_fifo.stored_q) +
-               32'(tb_top.dut.u_core.u_streamer.u_fifo.out_valid_q))
-                     });
+                     writes_q, stream_reads_q, reads_q, 4 * stream_fifo_beats});
         reads_q <= 32'(tb_top.rvalid && tb_top.M_AXI_RREADY);
-        stream_reads_q <= 32'(tb_top.dut.u_core.stream_beat_o);
+        stream_reads_q <= 32'(core.stream_beat);
         writes_q <= 32'(tb_top.M_AXI_WVALID && tb_top.wready);
       end
     end

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole models on the simulated chip: what `npu generate`, `compile`, `inspect`, `profile` do."""
+"""Whole models on the simulated chip: what `npu generate` and `npu profile` do."""

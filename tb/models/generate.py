@@ -13,17 +13,17 @@ from rich.console import Console
 from rich.table import Table
 
 from golden.session import Session
+from npu.cli.load_model import Loaded, cache_text, shape_text, text_room
+from npu.cli.progress import step
+from npu.cli.text_display import display
+from npu.compiler import ideal
 from npu.compiler.model import Place
 from npu.driver.generate import Plan
 from npu.driver.placement import Placement
 from npu.driver.sampling import Sampler
-from tb import build
-from tb.benchmarks import ideal
-from tb.knobs import Knobs
-from tb.models.display import display
-from tb.models.load import Loaded, cache_text, shape_text, text_room
-from tb.models.simulate import Simulated, simulate
-from tb.progress import step
+from tb.bench.knobs import Knobs
+from tb.models.simulate_generation import Simulated, simulate
+from tb.run import build
 from weights.tokenizer import TextStream, text_after
 
 SLACK = 4

@@ -17,23 +17,23 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from npu.compiler import CompiledProgram, Shape
+from npu.cli.compiled_files import part_of
+from npu.cli.load_model import Loaded
+from npu.cli.progress import step
+from npu.cli.text_display import display
+from npu.compiler import CompiledProgram, Shape, ideal
+from npu.compiler.ideal import Work
 from npu.driver.generate import Plan
 from npu.driver.placement import Placement
 from npu.isa.generated import Opcode
 from npu.isa.operands import share_bytes
-from tb import build, logs
-from tb.benchmarks import ideal, timeline
-from tb.benchmarks.ideal import Work
-from tb.benchmarks.timeline import ENGINES, Timeline
-from tb.knobs import Knobs
+from npu.paths import REPORTS
+from tb.bench import logs
+from tb.bench.knobs import Knobs
 from tb.models import generate
-from tb.models.compiled import part_of
-from tb.models.display import display
-from tb.models.load import Loaded
-from tb.models.simulate import Simulated, simulate
-from tb.paths import REPORTS
-from tb.progress import step
+from tb.models.simulate_generation import Simulated, simulate
+from tb.run import build, timeline
+from tb.run.timeline import ENGINES, Timeline
 from weights.tokenizer import TextStream
 
 FOLDER = REPORTS / "profile"
@@ -42,7 +42,7 @@ EMBEDDING = (Opcode.EMBED, Opcode.VEC)
 
 
 @dataclass(frozen=True)
-class Pass:
+class ProfiledPass:
     """One program of the run.
 
     Attributes:
@@ -77,7 +77,7 @@ class Profile:
         mismatch: how the tokens differ from golden, "" if they do not.
     """
 
-    passes: tuple[Pass, ...]
+    passes: tuple[ProfiledPass, ...]
     simulated: Simulated
     mismatch: str
 
@@ -151,7 +151,7 @@ def run(
 
 def _passes(
     loaded: Loaded, prompt: int, programs: list[CompiledProgram], folder: Path
-) -> Iterator[Pass]:
+) -> Iterator[ProfiledPass]:
     shape, in_memory = loaded.compiled.shape, loaded.compiled.cache.in_memory
     for number, (events, trace) in enumerate(_runs(folder)):
         program = programs[min(number, 1)]
@@ -160,7 +160,7 @@ def _passes(
         words = program.program.instructions
         line = timeline.build(f"{name} at position {past}", words, events, trace)
         work = ideal.forward(shape, rows, past, in_memory=in_memory)
-        yield Pass(name, rows, past, work, line, part_cycles(program, line))
+        yield ProfiledPass(name, rows, past, work, line, part_cycles(program, line))
 
 
 def _runs(folder: Path) -> Iterator[tuple[logs.Records, logs.Records]]:
@@ -225,7 +225,7 @@ def part_works(shape: Shape, rows: int, past: int, *, in_memory: bool) -> dict[s
     return {"embedding": Work(read_bytes=embedding), **layers, "head": head}
 
 
-def passes_table(passes: Sequence[Pass]) -> Table:
+def passes_table(passes: Sequence[ProfiledPass]) -> Table:
     """Return the cycles of every program against its limit."""
     table = Table(title="Programs", title_justify="left")
     table.add_column("program", no_wrap=True)
@@ -240,7 +240,7 @@ def passes_table(passes: Sequence[Pass]) -> Table:
     return table
 
 
-def parts_table(loaded: Loaded, one: Pass) -> Table:
+def parts_table(loaded: Loaded, one: ProfiledPass) -> Table:
     """Return the cycles of every part of the model in one program."""
     compiled = loaded.compiled
     in_memory = compiled.cache.in_memory
@@ -275,7 +275,7 @@ def engine_rows(line: Timeline) -> Iterator[tuple[str, int, dict[str, int]]]:
     yield "sequencer", 0, held
 
 
-def engines_table(one: Pass) -> Table:
+def engines_table(one: ProfiledPass) -> Table:
     """Return what every engine did and what it waited for in one program."""
     table = Table(title=f"Engines, {one.title()}", title_justify="left")
     table.add_column("engine", no_wrap=True)
@@ -296,7 +296,7 @@ def engines_table(one: Pass) -> Table:
 
 def write(loaded: Loaded, profile: Profile, latency: int) -> list[Path]:
     """Write timelines, roofline and figures to `FOLDER`; return the files."""
-    from tb.benchmarks import pictures  # needs the group bench, and nothing else here does
+    from tb.run import pictures
 
     FOLDER.mkdir(parents=True, exist_ok=True)
     prompt, last = profile.passes[0], profile.passes[-1]

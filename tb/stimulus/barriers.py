@@ -17,8 +17,7 @@ from golden.machine import ChipConfig, Race, RunResult, StartState
 from golden.machine.operands import block
 from golden.machine.operations import Accesses, Barrier
 from golden.machine.races import RaceDetector
-from npu.isa import OPCODES, Engine, Instruction, Opcode
-from tb.stimulus.space import WORD
+from npu.isa import OPCODES, WORD, Engine, Instruction, Opcode
 
 MOST = 4
 """The largest number of unfinished instructions that a barrier can name."""

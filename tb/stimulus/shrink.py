@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from tb.stimulus.dependent import Dependent, Draft
+from tb.stimulus.dependent_programs import Dependent, Draft
 
 Fails = Callable[[Dependent], Awaitable[str | None]]
 """Runs a program; returns what is wrong, None if nothing is."""

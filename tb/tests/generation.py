@@ -11,14 +11,15 @@ import numpy.typing as npt
 from golden import session
 from golden.session import Session
 from npu.driver import generate
-from npu.driver.generate import GenerationError, PromptError
+from npu.driver.errors import ProgramFailed
+from npu.driver.generate import PromptError
 from npu.driver.sampling import Sampler
-from tb.dut import Dut
-from tb.environment import Bench, full
-from tb.knobs import Knobs
-from tb.models.resident import Resident, check_logits
-from tb.paths import ROOT
-from tb.sample import TEXT
+from npu.paths import ROOT
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench, full
+from tb.bench.knobs import Knobs
+from tb.models.resident_model import Resident, check_logits
+from tb.models.sample_model import TEXT
 from weights.model import QuantizedModel
 from weights.quantize import quantize_checkpoint
 
@@ -87,15 +88,15 @@ async def context_is_used_up(dut: Dut, family: str) -> None:
     bench = await Bench.start(dut, QUIET)
     model = checkpoint(family)
     resident = Resident.place(bench, model)
-    ids = ids_of_text(model.context + 1)
-    for length in (model.context, model.context - 2):
-        plan, most = resident.plan(ids[:length], logits=True), model.context - length + 1
+    ids = ids_of_text(model.shape.context + 1)
+    for length in (model.shape.context, model.shape.context - 2):
+        plan, most = resident.plan(ids[:length], logits=True), model.shape.context - length + 1
         assert plan.prompt is not None and plan.step is not None
         golden = Session(model)
         row = golden.prefill(ids[:length])[-1]
         check_logits(f"prompt of {length}", row, await resident.logits(plan.prompt))
-        for position in range(length, model.context):
-            logits = await resident.logits(plan.step.at(position, ids[position]))
+        for position in range(length, model.shape.context):
+            logits = await resident.logits(replace(plan.step, pos=position, token=ids[position]))
             check_logits(f"position {position}", golden.step(ids[position]), logits)
         generated = await generate.greedy(resident.chip, plan, most)
         assert generated.ids == session.generate(model, ids[:length], most)
@@ -109,7 +110,7 @@ async def context_is_used_up(dut: Dut, family: str) -> None:
     try:
         await generate.greedy(resident.chip, careless, most + 1)
         raise AssertionError(f"{most + 1} tokens after {length}: not refused by the chip")
-    except GenerationError as error:
+    except ProgramFailed as error:
         assert str(error).startswith("CONTEXT_FULL by engine seq at instruction"), str(error)
     tokens = bench.memory.array(plan.tokens, (most,), np.uint32).tolist()
     assert tokens == generated.ids, "what was generated before the error is lost"
@@ -119,14 +120,14 @@ async def context_is_used_up(dut: Dut, family: str) -> None:
         resident.plan(ids)
         raise AssertionError("a prompt longer than the context: not refused")
     except PromptError as error:
-        assert f"given {len(ids)} tokens, allowed 1 to {model.context}" in str(error)
+        assert f"given {len(ids)} tokens, allowed 1 to {model.shape.context}" in str(error)
 
 
 async def steps_equal_in_detail(dut: Dut, family: str) -> None:
     """A prompt and steps, each tensor compared with the network's and each write with the model."""
     bench = await Bench.start(dut)
     model = checkpoint(family)
-    ids = ids_of_text(model.context)
+    ids = ids_of_text(model.shape.context)
     resident, golden = Resident.place(bench, model), Session(model)
     await resident.prompt_in_detail(ids[:17], golden)
     for token in ids[17:19]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from npu.asm import assemble
-from tb.environment import INPUT, Bench
+from tb.bench.environment import INPUT, Bench
 
 CHANNEL = np.dtype([("gain", "<u2"), ("shift", "u1"), ("bias", "i1")])
 

@@ -10,14 +10,13 @@ import numpy as np
 from cocotb.triggers import ClockCycles, RisingEdge
 
 from golden import session
-from npu.driver.launch import NO_TOKEN, Launch
+from npu.driver.chip import LastState
 from npu.isa import ErrorCode
+from npu.regs import NO_TOKEN, StartState
 from npu.regs.generated import ChipReg, SeqReg
-from tb.dut import Dut
-from tb.environment import Bench
-from tb.host import Generated
-from tb.models.chip import start_state
-from tb.models.resident import Resident
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench
+from tb.models.resident_model import Resident
 from tb.tests.generation import QUIET, checkpoint, ids_of_text
 
 QUIET_CYCLES = 2_000
@@ -37,26 +36,27 @@ class _Edges:
             self.count += 1
 
 
-async def _alone(resident: Resident, launch: Launch) -> Generated:
+async def _alone(resident: Resident, launch: StartState) -> LastState:
     """Start a program and leave the chip alone; return what its registers say at the end."""
     bench, dut = resident.bench, resident.bench.dut
     interrupts = _Edges(dut)
-    await bench.host.start_program(start_state(launch))
+    await bench.chip.start(launch)
     await ClockCycles(dut.clk, 2)
     before = int(dut.axil_handshakes.value)
     assert before > 0
-    _, entries = await bench.host.wait_interrupt(resident.limit(launch.loop_left + 20))
+    await bench.bus.wait_interrupt(resident.limit(launch.loop_left + 20))
+    entries = bench.bus.waited.entries
     used = int(dut.axil_handshakes.value) - before
     assert used == 0, f"{used} handshakes on the register port while the chip generated"
     assert entries <= 4, f"Python woke {entries} times while the chip generated"
     await ClockCycles(dut.clk, QUIET_CYCLES)
     assert interrupts.count == 1, f"{interrupts.count} interrupts"
-    await bench.host.write_chip(ChipReg.IRQ_STATUS, 1)
-    assert await bench.host.status() is None
+    await bench.chip.write_chip(ChipReg.IRQ_STATUS, 1)
+    assert await bench.chip.status() is None
     await ClockCycles(dut.clk, QUIET_CYCLES)
     assert interrupts.count == 1, f"{interrupts.count} interrupts"
     assert int(dut.axil_handshakes.value) > before
-    return await bench.host.generated()
+    return await bench.chip.last()
 
 
 @cocotb.test
@@ -73,12 +73,12 @@ async def test_autonomous_counts(dut: Dut) -> None:
         untouched = bench.random.integers(0, 256, 4 * 50, np.uint8)
         bench.memory.stage(plan.tokens, untouched)
         last = await _alone(resident, replace(plan.greedy, loop_left=count - 1))
-        assert last == Generated(count, expected[count - 1], len(prompt) + count - 2), last
+        assert last == LastState(count, expected[count - 1], len(prompt) + count - 2), last
         written = bench.memory.array(plan.tokens, (50,), np.uint32)
         assert written[:count].tolist() == expected[:count]
         assert np.array_equal(written[count:], untouched.view("<u4")[count:])
         assert bench.memory.read(plan.greedy.ucode_base, words) == program
-        assert await bench.host.read_seq(SeqReg.LOOPLEFT) == count - 1
+        assert await bench.chip.read_seq(SeqReg.LOOPLEFT) == count - 1
 
 
 @cocotb.test
@@ -96,7 +96,7 @@ async def test_autonomous_end_token(dut: Dut) -> None:
         count = (expected.index(end) if end in expected else 23) + 1
         bench.memory.stage(plan.tokens, bytes(4 * 24))
         last = await _alone(resident, replace(plan.greedy, loop_left=23, eos=end))
-        assert last == Generated(count, expected[count - 1], len(prompt) + count - 2), last
+        assert last == LastState(count, expected[count - 1], len(prompt) + count - 2), last
         written = bench.memory.array(plan.tokens, (24,), np.uint32).tolist()
         assert written == expected[:count] + [0] * (24 - count)
 
@@ -106,13 +106,13 @@ async def test_autonomous_context_full(dut: Dut) -> None:
     """Left alone with too many turns the chip stops at the end of the context and says so."""
     bench = await Bench.start(dut, QUIET)
     model = checkpoint("llama")
-    resident, prompt = Resident.place(bench, model), ids_of_text(model.context - 4)
+    resident, prompt = Resident.place(bench, model), ids_of_text(model.shape.context - 4)
     plan = resident.plan(prompt)
     expected = session.generate(model, prompt, 5)
     launch = replace(plan.greedy, loop_left=1000)
-    finish = await bench.host.run_program(start_state(launch), resident.limit(200))
+    finish = await bench.chip.run(launch, resident.limit(200))
     assert finish.error is not None and finish.error.code is ErrorCode.CONTEXT_FULL, finish.error
     assert bench.memory.array(plan.tokens, (5,), np.uint32).tolist() == expected
-    assert finish.generated == Generated(5, expected[-1], model.context - 1), finish.generated
+    assert finish.last == LastState(5, expected[-1], model.shape.context - 1), finish.last
     launch = replace(plan.greedy, loop_left=4)
-    assert await _alone(resident, launch) == Generated(5, expected[-1], model.context - 1)
+    assert await _alone(resident, launch) == LastState(5, expected[-1], model.shape.context - 1)

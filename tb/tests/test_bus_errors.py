@@ -9,11 +9,11 @@ import cocotb
 
 from golden.machine import ErrorReport, StartState
 from npu.isa import Engine, ErrorCode
-from tb.bursts import split
-from tb.dut import Dut
-from tb.environment import DEFAULT_LIMIT, INPUT, OUTPUT, PROGRAM, STREAM, Bench
-from tb.knobs import Knobs
-from tb.recovery import (
+from tb.bench.bursts import split
+from tb.bench.dut import Dut
+from tb.bench.environment import DEFAULT_LIMIT, INPUT, OUTPUT, PROGRAM, STREAM, Bench
+from tb.bench.knobs import Knobs
+from tb.bench.recovery import (
     STORE_AT,
     STREAM_BYTES,
     load_every_engine,
@@ -22,7 +22,7 @@ from tb.recovery import (
     run_stopped,
     user_of,
 )
-from tb.scoreboard import compare_errors
+from tb.bench.scoreboard import compare_errors
 
 LOADS = """
     NOP
@@ -184,7 +184,7 @@ async def test_bus_error_anywhere(dut: Dut) -> None:
                 read_gap=int(bench.random.integers(30)),
             )
         )
-        finish = await bench.host.run_program(load_every_engine(bench), DEFAULT_LIMIT)
+        finish = await bench.chip.run(load_every_engine(bench), DEFAULT_LIMIT)
         compare_errors(_report_at(word), finish.error)
         await bench.set_knobs(Knobs())
         await next_program_runs(bench)

@@ -7,10 +7,10 @@ import cocotb
 from cocotb.triggers import ClockCycles
 
 from npu.regs import CHIP_BASE, CMD_BASE, ChipReg, CmdReg
-from tb.bursts import ReadBursts
-from tb.dut import Dut
-from tb.environment import Bench
-from tb.recovery import next_program_runs
+from tb.bench.bursts import ReadBursts
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench
+from tb.bench.recovery import next_program_runs
 
 SCRATCH_BYTES = (0,)
 
@@ -19,17 +19,17 @@ SCRATCH_BYTES = (0,)
 async def test_cmd_absent(dut: Dut) -> None:
     """The window reads 0 and ignores writes, nothing starts, and the rest of the chip works."""
     bench = await Bench.start(dut)
-    host, reads = bench.host, ReadBursts(dut)
+    bus, reads = bench.bus, ReadBursts(dut)
     for value in (0xFFFF_FFFF, int(bench.random.integers(1 << 32)) | 1):
         for offset in range(0, 0x100, 4):
-            await host.write32(CMD_BASE + offset, value)
-        await host.write32(CMD_BASE + CmdReg.CTRL_STATUS, 1)
+            await bus.write32(CMD_BASE + offset, value)
+        await bus.write32(CMD_BASE + CmdReg.CTRL_STATUS, 1)
         await ClockCycles(dut.clk, 100)
         for offset in range(0, 0x100, 4):
-            actual = await host.read32(CMD_BASE + offset)
+            actual = await bus.read32(CMD_BASE + offset)
             assert actual == 0, f"{offset:#04x} reads {actual:#010x}"
     assert not reads.bursts, "something was read from memory"
     assert not int(dut.irq.value)
-    await host.write_chip(ChipReg.IRQ_ENABLE, 3)
-    assert await host.read32(CHIP_BASE + ChipReg.IRQ_STATUS) == 0
+    await bench.chip.write_chip(ChipReg.IRQ_ENABLE, 3)
+    assert await bus.read32(CHIP_BASE + ChipReg.IRQ_STATUS) == 0
     await next_program_runs(bench)

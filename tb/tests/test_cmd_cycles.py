@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 import cocotb
 
 from npu.regs import CHIP_BASE, CMD_BASE, ChipReg, CmdOp, CmdReg
-from tb.command.session import HOSTILE, RECORDS, Session
-from tb.command.words import Descriptor, Extension, Record, Tile, launch
-from tb.command.work import AREA, SOURCE, TARGET, Maker, legal_tile
-from tb.dut import Dut
-from tb.environment import PROGRAM
-from tb.knobs import Knobs
-from tb.recovery import program
+from tb.bench.dut import Dut
+from tb.bench.environment import PROGRAM
+from tb.bench.knobs import Knobs
+from tb.bench.recovery import program
+from tb.command.command_session import HOSTILE, RECORDS, CommandSession
+from tb.command.descriptor_words import DescriptorWords, Extension, Record, TileWords, launch
+from tb.command.random_descriptors import AREA, SOURCE, TARGET, Maker, legal_tile
 
 SCRATCH_BYTES = (64, 128, 256)
-PRODUCT = Tile.gemm(3, 3, 4, (0, 12, 24), (4, 3, 12))
+PRODUCT = TileWords.gemm(3, 3, 4, (0, 12, 24), (4, 3, 12))
 AROUND = 4
 """Cycles around an access to the memory in which the ring may wait although the bus is quiet."""
 
@@ -34,7 +34,7 @@ class Counts:
     owed: int
 
 
-async def _counts(session: Session) -> Counts:
+async def _counts(session: CommandSession) -> Counts:
     rtl, dut = session.bus.rtl, session.bench.dut
     return Counts(
         await rtl.read32(CMD_BASE + CmdReg.PERF_CYCLES),
@@ -46,7 +46,7 @@ async def _counts(session: Session) -> Counts:
     )
 
 
-async def _agree(session: Session, before: Counts) -> Counts:
+async def _agree(session: CommandSession, before: Counts) -> Counts:
     """Return the counts; what has been added since `before` agrees."""
     now = await _counts(session)
     for name, chip, monitor in (
@@ -60,9 +60,9 @@ async def _agree(session: Session, before: Counts) -> Counts:
 @cocotb.test
 async def test_cmd_cycles_of_operations(dut: Dut) -> None:
     """PERF_CYCLES of every operation by register, refused ones too; nothing else counts."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     for op in CmdOp:
-        for tile in (PRODUCT, Tile()):
+        for tile in (PRODUCT, TileWords()):
             before = await _counts(session)
             await session.operate(op, session.word(), session.word(), session.word(), tile)
             now = await _agree(session, before)
@@ -73,7 +73,7 @@ async def test_cmd_cycles_of_operations(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_cycles_of_the_ring(dut: Dut) -> None:
     """PERF_CYCLES and DESC_TIMEOUT_COUNT of random batches, and the waits of single entries."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     session.data(SOURCE, AREA)
     maker = Maker(session.random, session.scratch_bytes)
     for knobs in (Knobs(), *HOSTILE):
@@ -88,16 +88,16 @@ async def test_cmd_cycles_of_the_ring(dut: Dut) -> None:
             stall, owed = now.stall - before.stall, now.owed - before.owed
             assert stall <= owed + 8 * AROUND, f"PERF_STALL_CYCLES {stall}, the bus owed in {owed}"
         for made, waits in (
-            (Descriptor(CmdOp.ADD), 1),
-            (Descriptor(CmdOp.ADD, SOURCE, stream=(0, 4)), 2),
-            (Descriptor(CmdOp.ADD, writeback=True, extension=Extension(TARGET)), 2),
+            (DescriptorWords(CmdOp.ADD), 1),
+            (DescriptorWords(CmdOp.ADD, SOURCE, stream=(0, 4)), 2),
+            (DescriptorWords(CmdOp.ADD, writeback=True, extension=Extension(TARGET)), 2),
         ):
             before = await _counts(session)
             assert await session.run(made)
             now = await _agree(session, before)
             stall, owed = now.stall - before.stall, now.owed - before.owed
             assert 0 <= stall - owed + waits <= waits * AROUND, f"stall {stall}, owed {owed}"
-    assert not await session.run(Descriptor(owner=False))
+    assert not await session.run(DescriptorWords(owner=False))
     await _agree(session, before)
     await session.drop()
 
@@ -105,10 +105,10 @@ async def test_cmd_cycles_of_the_ring(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_cycles_of_waits(dut: Dut) -> None:
     """A slower memory lengthens a run by its stalls only, one latency for each wait in a row."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     session.data(SOURCE, 64)
-    add = Descriptor(CmdOp.ADD, 1, 2)
-    back = Descriptor(CmdOp.ADD, writeback=True, extension=Extension(TARGET))
+    add = DescriptorWords(CmdOp.ADD, 1, 2)
+    back = DescriptorWords(CmdOp.ADD, writeback=True, extension=Extension(TARGET))
     for name, made, reads, writes in (
         ("entries read ahead", [add] * 7, 1, 0),
         ("a stream", [replace(add, a=SOURCE, stream=(0, 60))], 2, 0),
@@ -133,12 +133,12 @@ async def test_cmd_cycles_of_waits(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_cycles_of_records(dut: Dut) -> None:
     """Word 3 of a record: from taking the entry to its end, without the record itself."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     session.data(SOURCE, 64)
     await session.use_records(6)
     number = 0
 
-    async def cycles(made: Descriptor, knobs: Knobs) -> int:
+    async def cycles(made: DescriptorWords, knobs: Knobs) -> int:
         nonlocal number
         await session.set_knobs(knobs)
         assert await session.run(made)
@@ -147,10 +147,10 @@ async def test_cmd_cycles_of_records(dut: Dut) -> None:
         return Record.of(session.bus.rtl.read_memory(at, 16)).cycles
 
     near, far = Knobs(), Knobs(read_latency=90, write_latency=140)
-    streaming = Descriptor(CmdOp.ADD, SOURCE, stream=(0, 60))
-    back = Descriptor(CmdOp.ADD, writeback=True, extension=Extension(TARGET))
+    streaming = DescriptorWords(CmdOp.ADD, SOURCE, stream=(0, 60))
+    back = DescriptorWords(CmdOp.ADD, writeback=True, extension=Extension(TARGET))
     for name, made, more in (
-        ("scalar", Descriptor(CmdOp.MUL_LO, 3, 4), 0),
+        ("scalar", DescriptorWords(CmdOp.MUL_LO, 3, 4), 0),
         ("stream", streaming, 50),
         ("writeback", back, 100),
         ("both", replace(streaming, writeback=True, extension=Extension(TARGET)), 150),
@@ -159,13 +159,15 @@ async def test_cmd_cycles_of_records(dut: Dut) -> None:
         assert second - first == more, f"{name}: {first} cycles, {second} on a slower memory"
         least = 40 * (made.stream is not None) + 40 * made.writeback
         assert least < first <= least + 24, f"{name}: {first} cycles"
-    small, large = (Tile.gemm(m, 3, 4, (0, 12, 24), (4, 3, 12)) for m in (1, 3))
-    shapes = [Descriptor(CmdOp.GEMM_S8, extension=Extension.of_tile(one)) for one in (small, large)]
+    small, large = (TileWords.gemm(m, 3, 4, (0, 12, 24), (4, 3, 12)) for m in (1, 3))
+    shapes = [
+        DescriptorWords(CmdOp.GEMM_S8, extension=Extension.of_tile(one)) for one in (small, large)
+    ]
     first, second = [await cycles(made, near) for made in shapes]
     assert second - first == 6, f"six elements of C more: {first} and {second} cycles"
     # A program takes as long as the chip's own counter says, and a few cycles to begin and end.
     words = program("SOFTMAX dst=0x10000 src0=0x20000 src1=0x30000 M=2 N=256 out=u16\nEND")
     session.bus.write_memory(PROGRAM, b"".join(word.encode() for word in words))
     counted = await cycles(launch(PROGRAM, len(words)), near)
-    chip = await session.bench.host.read32(CHIP_BASE + ChipReg.CYCLES_LO)
+    chip = await session.bench.bus.read32(CHIP_BASE + ChipReg.CYCLES_LO)
     assert 0 <= counted - chip <= 8, f"the record says {counted} cycles, the chip {chip}"

@@ -9,13 +9,12 @@ from cocotb.triggers import ClockCycles
 from golden.command.model import ModelBus
 from npu.driver.bus import Bus
 from npu.driver.command import Command, CommandBuffer, CommandPort, CompletionRing, scalars
-from tb.command.bus import RtlBus
-from tb.command.session import RECORDS, RING
-from tb.command.work import TARGET
-from tb.command_page import BARE, EXAMPLES
-from tb.dut import Dut
-from tb.environment import Bench, full
-from tb.knobs import Knobs
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench, full
+from tb.bench.knobs import Knobs
+from tb.command.command_session import RECORDS, RING
+from tb.command.driver_examples import BARE, EXAMPLES
+from tb.command.random_descriptors import TARGET
 
 SCRATCH_BYTES = (64, 128, 256)
 
@@ -34,7 +33,7 @@ async def test_cmd_driver_documented_sessions(dut: Dut) -> None:
         bench = await Bench.start(dut)
         model = ModelBus(bench.memory.snapshot(), config=bench.config, scratch_bytes=scratch_bytes)
         expected = await _results(name, model)
-        actual = await _results(name, RtlBus(bench))
+        actual = await _results(name, bench.bus)
         assert actual == expected, f"{name}: {actual}, the model gives {expected}"
 
 
@@ -42,7 +41,7 @@ async def test_cmd_driver_documented_sessions(dut: Dut) -> None:
 async def test_cmd_driver_extend(dut: Dut) -> None:
     """A batch is extended while it runs, or when it has just ended; every result comes once."""
     bench = await Bench.start(dut, Knobs(read_latency=15, write_latency=10))
-    port = await CommandPort.connect(RtlBus(bench))
+    port = await CommandPort.connect(bench.bus)
     completions = await CompletionRing.enable(port, RECORDS, log2_size=6)
     buffer = await CommandBuffer.open(port, RING + 4)
     number = 0

@@ -9,42 +9,28 @@ from dataclasses import replace
 import cocotb
 from cocotb.triggers import ClockCycles
 
-from npu.regs import CHIP_BASE, CMD_BASE, SEQ_BASE, SEQ_FIELDS, ChipReg, CmdOp, CmdReg
+from npu.regs import CHIP_BASE, CMD_BASE, SEQ_BASE, SEQ_FIELDS, ChipReg, CmdOp, CmdReg, RingStatus
 from npu.regs.generated import SeqReg
-from tb.bursts import OpenBursts, ReadBursts, WriteBursts
-from tb.command.faulty import PRODUCT, Fault, configuration_faults
-from tb.command.session import DESCRIPTOR, HOSTILE, RECORDS, START, Session
-from tb.command.words import (
-    EMPTY,
-    ENTRIES,
-    FAILED,
-    FETCH,
-    NOT_OWNED,
-    STREAM_READ,
-    TIMED_OUT,
-    UNALIGNED,
-    WRITE,
-    WRITEBACK_CONFIG,
-    Descriptor,
-    Extension,
-    Tile,
-)
-from tb.command.work import SOURCE, TARGET
-from tb.dut import Dut
-from tb.environment import full
-from tb.knobs import Knobs
+from tb.bench.bursts import OpenBursts, ReadBursts, WriteBursts
+from tb.bench.dut import Dut
+from tb.bench.environment import full
+from tb.bench.knobs import Knobs
+from tb.command.command_session import DESCRIPTOR, HOSTILE, RECORDS, START, CommandSession
+from tb.command.descriptor_words import ENTRIES, DescriptorWords, Extension, TileWords
+from tb.command.faulty_descriptors import PRODUCT, Fault, configuration_faults
+from tb.command.random_descriptors import SOURCE, TARGET
 
 SCRATCH_BYTES = (64, 128, 256)
 PATIENCE = 100
 """DESC_TIMEOUT of the tests with a silent memory, in cycles."""
 
 
-def _good(session: Session, count: int) -> list[Descriptor]:
-    return [Descriptor(CmdOp.MUL_LO, session.word(), session.word()) for _ in range(count)]
+def _good(session: CommandSession, count: int) -> list[DescriptorWords]:
+    return [DescriptorWords(CmdOp.MUL_LO, session.word(), session.word()) for _ in range(count)]
 
 
 async def _fails(
-    session: Session, name: str, code: int, faulty: Descriptor, before: int, behind: int
+    session: CommandSession, name: str, code: int, faulty: DescriptorWords, before: int, behind: int
 ) -> None:
     """Run a batch whose descriptor behind `before` good ones fails with `code`; compare all.
 
@@ -62,7 +48,7 @@ async def _fails(
     await session.drop()
 
 
-async def _fail_somewhere(session: Session, cases: Sequence[Fault]) -> None:
+async def _fail_somewhere(session: CommandSession, cases: Sequence[Fault]) -> None:
     """Run every case behind a random number of good descriptors, then a good batch."""
     for name, code, faulty in cases:
         room = ENTRIES - 1 - faulty.places
@@ -75,7 +61,7 @@ async def _fail_somewhere(session: Session, cases: Sequence[Fault]) -> None:
 @cocotb.test
 async def test_cmd_faults_configuration(dut: Dut) -> None:
     """Every field that a descriptor may have wrong, behind and before good ones."""
-    session = await Session.start(dut, Knobs(read_latency=6, write_latency=6))
+    session = await CommandSession.start(dut, Knobs(read_latency=6, write_latency=6))
     await session.fill_scratch(16)
     await _fail_somewhere(session, list(configuration_faults(session.scratch_bytes)))
     await session.compare()
@@ -84,32 +70,32 @@ async def test_cmd_faults_configuration(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_faults_registers(dut: Dut) -> None:
     """An entry without extension takes its tile from the registers, right or wrong."""
-    session = await Session.start(dut, Knobs(read_latency=6, write_latency=6))
+    session = await CommandSession.start(dut, Knobs(read_latency=6, write_latency=6))
     await session.fill_scratch(16)
     for op, tile, code in (
-        (CmdOp.GEMM_S8, Tile(), WRITEBACK_CONFIG),
-        (CmdOp.GEMM_S4, Tile.gemm(1, 1, 0, (0, 0, 8), (0, 0, 0)), FAILED),
-        (CmdOp.VRELU_S8, Tile.vrelu(5, 0, 0), WRITEBACK_CONFIG),
-        (CmdOp.VRELU_S8, Tile.vrelu(8, session.scratch_bytes - 4, 0), FAILED),
+        (CmdOp.GEMM_S8, TileWords(), RingStatus.WRITEBACK_CONFIG),
+        (CmdOp.GEMM_S4, TileWords.gemm(1, 1, 0, (0, 0, 8), (0, 0, 0)), RingStatus.OPERATION),
+        (CmdOp.VRELU_S8, TileWords.vrelu(5, 0, 0), RingStatus.WRITEBACK_CONFIG),
+        (CmdOp.VRELU_S8, TileWords.vrelu(8, session.scratch_bytes - 4, 0), RingStatus.OPERATION),
     ):
         await session.set_tile(tile)
-        made = Descriptor(op, 0, TARGET, writeback=True)
+        made = DescriptorWords(op, 0, TARGET, writeback=True)
         await _fails(session, op.name, code, made, 2, 1)
     await session.set_tile(PRODUCT)
-    assert await session.run(Descriptor(CmdOp.GEMM_S8, 0, TARGET, writeback=True))
+    assert await session.run(DescriptorWords(CmdOp.GEMM_S8, 0, TARGET, writeback=True))
     await session.compare()
 
 
 @cocotb.test
 async def test_cmd_faults_start(dut: Dut) -> None:
     """A start without entries, and one with a base that is not a multiple of 4."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     await session.write(CmdReg.CMD_IRQ, 1)
     await session.use_records(2)
-    for base, code in ((session.base, EMPTY), (session.base + 2, UNALIGNED)):
+    for base, code in ((session.base, RingStatus.EMPTY), (session.base + 2, RingStatus.BASE)):
         for pending in (0, 1):
             await session.write(CmdReg.DESC_BASE, base)
-            if pending and code == EMPTY:
+            if pending and code == RingStatus.EMPTY:
                 continue
             session.put(*_good(session, pending))
             await session.begin()
@@ -128,7 +114,7 @@ async def test_cmd_faults_start(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_faults_extension_pending(dut: Dut) -> None:
     """An extended entry needs a second pending one, at every index."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     await session.use_records(6)
     for before in range(6):
         made = replace(_good(session, 1)[0], extension=Extension(0, (0, 0, 9 << 24)))
@@ -136,7 +122,7 @@ async def test_cmd_faults_extension_pending(dut: Dut) -> None:
         session.head = (session.head - 1) % ENTRIES
         await session.begin()
         assert not await session.finish()
-        assert await session.read(CmdReg.DESC_STATUS) & 0xFF == FAILED
+        assert await session.read(CmdReg.DESC_STATUS) & 0xFF == RingStatus.OPERATION
         await session.compare()
         # With its second entry it runs.
         session.head = (session.head + 1) % ENTRIES
@@ -145,20 +131,20 @@ async def test_cmd_faults_extension_pending(dut: Dut) -> None:
         await session.compare()
 
 
-async def _with_error(session: Session, first: int, last: int, *, write: bool) -> None:
+async def _with_error(session: CommandSession, first: int, last: int, *, write: bool) -> None:
     """Let accesses from `first` to `last` fail."""
     knobs = replace(session.memory.knobs, read_error=int(not write), write_error=int(write))
     await session.set_knobs(replace(knobs, error_first=first & -16, error_last=last | 15))
 
 
-async def _without_errors(session: Session) -> None:
+async def _without_errors(session: CommandSession) -> None:
     await session.set_knobs(replace(session.memory.knobs, read_error=0, write_error=0))
 
 
 @cocotb.test
 async def test_cmd_faults_fetch(dut: Dut) -> None:
     """A memory error at each entry of a batch strikes that one, also of an unaligned ring."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     await session.use_records(6)
     for base in (session.base, session.base + 0x208):
         await session.move_base(base)
@@ -167,7 +153,12 @@ async def test_cmd_faults_fetch(dut: Dut) -> None:
             place += 8 if base % 16 else 0  # only its second half, so that the one before is whole
             await _with_error(session, place, place, write=False)
             await _fails(
-                session, f"entry {before}", FETCH, _good(session, 1)[0], before, 6 - before
+                session,
+                f"entry {before}",
+                RingStatus.FETCH,
+                _good(session, 1)[0],
+                before,
+                6 - before,
             )
             await _without_errors(session)
             await session.consume_records()
@@ -176,7 +167,7 @@ async def test_cmd_faults_fetch(dut: Dut) -> None:
         for before in (0, 3):
             place = session.place(session.head + before + 1) + (8 if base % 16 else 0)
             await _with_error(session, place, place, write=False)
-            await _fails(session, f"extension of {before}", FETCH, extended, before, 1)
+            await _fails(session, f"extension of {before}", RingStatus.FETCH, extended, before, 1)
             await _without_errors(session)
             await session.consume_records()
         assert await session.run(*_good(session, 3))
@@ -193,7 +184,7 @@ async def test_cmd_faults_fetch(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_faults_stream_and_writeback(dut: Dut) -> None:
     """A memory error at each word of a stream and of a writeback."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     await session.use_records(7)
     session.data(SOURCE, 0x100)
     for knobs in (Knobs(), *HOSTILE):
@@ -202,8 +193,8 @@ async def test_cmd_faults_stream_and_writeback(dut: Dut) -> None:
             for word in range(4):
                 await session.fill_scratch(16)
                 await _with_error(session, source + 16 * word, source + 16 * word, write=False)
-                made = Descriptor(CmdOp.ADD, source, stream=(4, 60))
-                await _fails(session, f"stream word {word}", STREAM_READ, made, word, 1)
+                made = DescriptorWords(CmdOp.ADD, source, stream=(4, 60))
+                await _fails(session, f"stream word {word}", RingStatus.STREAM_READ, made, word, 1)
                 await _without_errors(session)
         for target in (TARGET, TARGET + 12):
             for word in range(3):
@@ -211,45 +202,58 @@ async def test_cmd_faults_stream_and_writeback(dut: Dut) -> None:
                     continue
                 await _with_error(session, target + 16 * word, target + 16 * word, write=True)
                 extension = Extension.of_tile(PRODUCT, target, 3)
-                made = Descriptor(CmdOp.GEMM_S8, writeback=True, extension=extension)
-                await _fails(session, f"writeback word {word}", WRITE, made, word, 1)
+                made = DescriptorWords(CmdOp.GEMM_S8, writeback=True, extension=extension)
+                await _fails(
+                    session, f"writeback word {word}", RingStatus.WRITEBACK_WRITE, made, word, 1
+                )
                 await _without_errors(session)
-        straddling = Descriptor(
+        straddling = DescriptorWords(
             CmdOp.MUL_LO, 3, 5, writeback=True, extension=Extension(TARGET + 12)
         )
         for word in range(2):
             await _with_error(session, TARGET + 16 * word, TARGET + 16 * word, write=True)
-            await _fails(session, f"result word {word}", WRITE, straddling, 1, 1)
+            await _fails(
+                session, f"result word {word}", RingStatus.WRITEBACK_WRITE, straddling, 1, 1
+            )
             await _without_errors(session)
         assert await session.run(straddling, *_good(session, 2))
         await session.consume_records()
     end = session.bench.memory.data.size
     await _fails(
-        session, "stream beyond", STREAM_READ, Descriptor(0, end - 8, stream=(0, 16)), 1, 1
+        session,
+        "stream beyond",
+        RingStatus.STREAM_READ,
+        DescriptorWords(0, end - 8, stream=(0, 16)),
+        1,
+        1,
     )
-    beyond = Descriptor(0, writeback=True, extension=Extension(end - 4))
-    await _fails(session, "writeback beyond", WRITE, beyond, 1, 1)
+    beyond = DescriptorWords(0, writeback=True, extension=Extension(end - 4))
+    await _fails(session, "writeback beyond", RingStatus.WRITEBACK_WRITE, beyond, 1, 1)
     await session.compare()
 
 
 @cocotb.test
 async def test_cmd_faults_record(dut: Dut) -> None:
     """A record that fails ends the run; one behind a failed descriptor changes nothing of it."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     await session.use_records(3)
     for before in (0, 1, 5):
         head = await session.consume_records()
         place = RECORDS + 16 * ((head + before) % 8)
         await _with_error(session, place, place, write=True)
-        await _fails(session, f"record {before}", WRITE, _good(session, 1)[0], before, 1)
+        await _fails(
+            session, f"record {before}", RingStatus.WRITEBACK_WRITE, _good(session, 1)[0], before, 1
+        )
         assert await session.read(CmdReg.CQ_HEAD) == head + before
-        await _fails(session, "descriptor and record", NOT_OWNED, Descriptor(owner=False), 0, 1)
+        await _fails(
+            session, "descriptor and record", RingStatus.OWNER, DescriptorWords(owner=False), 0, 1
+        )
         await _without_errors(session)
         assert await session.run(*_good(session, 1))
     await session.compare()
 
 
-async def _regions(session: Session, regions: Sequence[tuple[int, int, int]]) -> None:
+async def _regions(session: CommandSession, regions: Sequence[tuple[int, int, int]]) -> None:
     """Program regions of (first page, last page, control); the others are closed."""
     for index in range(8):
         first, last, control = regions[index] if index < len(regions) else (0, 0, 0)
@@ -261,22 +265,22 @@ async def _regions(session: Session, regions: Sequence[tuple[int, int, int]]) ->
 @cocotb.test
 async def test_cmd_faults_regions(dut: Dut) -> None:
     """What no region permits is an error and never reaches the bus."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     reads, writes = ReadBursts(dut), WriteBursts(dut)
     await session.use_records(6)
     everything = (0, 0xFFFFF, 3)
     page = {name: at >> 12 for name, at in (("stream", SOURCE), ("target", TARGET))}
     page |= {"ring": session.base >> 12, "record": RECORDS >> 12}
     read, write = 1, 2
-    streaming = Descriptor(0, SOURCE + 0xFF0, stream=(0, 32))  # over the end of the page
-    writing = Descriptor(0, writeback=True, extension=Extension(TARGET + 0xFFC))
+    streaming = DescriptorWords(0, SOURCE + 0xFF0, stream=(0, 32))  # over the end of the page
+    writing = DescriptorWords(0, writeback=True, extension=Extension(TARGET + 0xFFC))
     for name, code, made, shut, control in (
-        ("ring", FETCH, _good(session, 1)[0], page["ring"], write),
-        ("stream", STREAM_READ, streaming, page["stream"], write),
-        ("stream, next page", STREAM_READ, streaming, page["stream"] + 1, 0),
-        ("target", WRITE, writing, page["target"], read),
-        ("target, next page", WRITE, writing, page["target"] + 1, read),
-        ("record", WRITE, _good(session, 1)[0], page["record"], read),
+        ("ring", RingStatus.FETCH, _good(session, 1)[0], page["ring"], write),
+        ("stream", RingStatus.STREAM_READ, streaming, page["stream"], write),
+        ("stream, next page", RingStatus.STREAM_READ, streaming, page["stream"] + 1, 0),
+        ("target", RingStatus.WRITEBACK_WRITE, writing, page["target"], read),
+        ("target, next page", RingStatus.WRITEBACK_WRITE, writing, page["target"] + 1, read),
+        ("record", RingStatus.WRITEBACK_WRITE, _good(session, 1)[0], page["record"], read),
     ):
         await _regions(session, [(0, shut - 1, 3), (shut, shut, control), (shut + 1, 0xFFFFF, 3)])
         reads.bursts.clear()
@@ -285,7 +289,10 @@ async def test_cmd_faults_regions(dut: Dut) -> None:
             await _fails(session, name, code, made, 0, 1)
         else:
             await _fails(session, name, code, made, 0 if name == "ring" else 2, 1)
-        touched = {burst.address >> 12 for burst in (writes if code == WRITE else reads).bursts}
+        touched = {
+            burst.address >> 12
+            for burst in (writes if code == RingStatus.WRITEBACK_WRITE else reads).bursts
+        }
         assert shut not in touched, f"{name}: an access that is not permitted reached the bus"
         await _regions(session, [everything])
         assert await session.run(*_good(session, 1))
@@ -303,7 +310,9 @@ def _quiet(first: int, size: int, *, write: bool, everything: bool = False) -> K
     return Knobs(read_silent=int(not write), write_silent=int(write), **place)
 
 
-async def _times_out(session: Session, name: str, knobs: Knobs, made: Sequence[Descriptor]) -> None:
+async def _times_out(
+    session: CommandSession, name: str, knobs: Knobs, made: Sequence[DescriptorWords]
+) -> None:
     """Run descriptors of which the last one meets a silent memory; the port is usable at once.
 
     Operations by register work during the silence, a start of the ring times out again, and the
@@ -316,7 +325,7 @@ async def _times_out(session: Session, name: str, knobs: Knobs, made: Sequence[D
     assert not await session.finish(), f"{name}: no time-out"
     status = await session.read(CmdReg.DESC_STATUS)
     index = (first + sum(one.places for one in made[:-1])) % ENTRIES
-    assert status & 0xFF == TIMED_OUT, f"{name}: DESC_STATUS {status & 0xFF:#04x}"
+    assert status & 0xFF == RingStatus.TIMEOUT, f"{name}: DESC_STATUS {status & 0xFF:#04x}"
     assert status >> 9 & 7 == index, f"{name}: INDEX {status >> 9 & 7}, expected {index}"
     await session.compare()
     assert await session.operate(CmdOp.MUL_LO, session.word(), session.word(), 0)
@@ -324,7 +333,7 @@ async def _times_out(session: Session, name: str, knobs: Knobs, made: Sequence[D
     await session.compare_scratch()
     await session.begin()
     assert not await session.finish(), f"{name}: the memory still owes an answer"
-    assert await session.read(CmdReg.DESC_STATUS) & 0xFF == TIMED_OUT
+    assert await session.read(CmdReg.DESC_STATUS) & 0xFF == RingStatus.TIMEOUT
     await session.compare()
     await session.set_knobs(Knobs())
     if session.random.integers(2):
@@ -339,14 +348,14 @@ async def _times_out(session: Session, name: str, knobs: Knobs, made: Sequence[D
 @cocotb.test
 async def test_cmd_faults_silence(dut: Dut) -> None:
     """A silent memory at fetch, stream, writeback and record: a time-out, then all is well."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     session.data(SOURCE, 0x100)
     await session.write(CmdReg.DESC_TIMEOUT, PATIENCE)
-    streaming = Descriptor(0, SOURCE, stream=(8, 48))
-    writing = Descriptor(
+    streaming = DescriptorWords(0, SOURCE, stream=(8, 48))
+    writing = DescriptorWords(
         CmdOp.GEMM_S8, writeback=True, extension=Extension.of_tile(PRODUCT, TARGET + 4)
     )
-    result = Descriptor(CmdOp.MUL_LO, 7, 9, writeback=True, extension=Extension(TARGET + 12))
+    result = DescriptorWords(CmdOp.MUL_LO, 7, 9, writeback=True, extension=Extension(TARGET + 12))
     for everything in (False, True):
         for before in (0, 1, 4):
             good = _good(session, before)
@@ -372,10 +381,10 @@ async def test_cmd_faults_silence(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_faults_patience(dut: Dut) -> None:
     """A wait a little shorter than DESC_TIMEOUT is endured, a longer one is not; 0 is for ever."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     session.data(SOURCE, 0x100)
-    made = [Descriptor(0, SOURCE, stream=(0, 60)), *_good(session, 2)]
-    made.append(Descriptor(0, writeback=True, extension=Extension(TARGET)))
+    made = [DescriptorWords(0, SOURCE, stream=(0, 60)), *_good(session, 2)]
+    made.append(DescriptorWords(0, writeback=True, extension=Extension(TARGET)))
     for latency in (120, 400):
         slow = Knobs(read_latency=latency, write_latency=latency)
         await session.bench.set_knobs(slow)
@@ -385,7 +394,7 @@ async def test_cmd_faults_patience(dut: Dut) -> None:
         await session.write(CmdReg.DESC_TIMEOUT, latency - 8)
         session.memory.obey(Knobs(read_silent=1))
         assert not await session.run(*made), f"latency {latency}"
-        assert await session.read(CmdReg.DESC_STATUS) & 0xFF == TIMED_OUT
+        assert await session.read(CmdReg.DESC_STATUS) & 0xFF == RingStatus.TIMEOUT
         session.memory.obey(Knobs())
         await session.settle(2 * latency)
         await session.drop()
@@ -403,7 +412,7 @@ async def test_cmd_faults_patience(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_faults_stutter(dut: Dut) -> None:
     """A memory that moves once in 60 cycles never exceeds a patience of 100, however long."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     session.data(SOURCE, 0x100)
     await session.write(CmdReg.DESC_TIMEOUT, PATIENCE)
 
@@ -415,7 +424,7 @@ async def test_cmd_faults_stutter(dut: Dut) -> None:
 
     stuttering = cocotb.start_soon(stutter())
     extension = Extension.of_tile(PRODUCT, TARGET + 8)
-    writing = Descriptor(
+    writing = DescriptorWords(
         CmdOp.GEMM_S8, SOURCE + 4, stream=(0, 60), writeback=True, extension=extension
     )
     for _ in range(3):
@@ -427,7 +436,7 @@ async def test_cmd_faults_stutter(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_faults_silence_anywhere(dut: Dut) -> None:
     """Silence from a random cycle on: completed or timed out, and right with the next start."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     owed = OpenBursts(dut)
     rtl = session.bus.rtl
     source = SOURCE + 4
@@ -436,7 +445,7 @@ async def test_cmd_faults_silence_anywhere(dut: Dut) -> None:
     extension = Extension.of_tile(PRODUCT, TARGET + 8)
     timeouts = 0
     for turn in range(60 if full() else 25):
-        writing = Descriptor(
+        writing = DescriptorWords(
             CmdOp.GEMM_S8, source, stream=(0, 24), writeback=True, extension=extension
         )
         session.put(*_good(session, 2), writing, *_good(session, 1))
@@ -449,18 +458,18 @@ async def test_cmd_faults_silence_anywhere(dut: Dut) -> None:
         await rtl.wait_interrupt()
         status = await rtl.read32(CMD_BASE + CmdReg.DESC_STATUS) & 0xFF
         tail = await rtl.read32(CMD_BASE + CmdReg.DESC_TAIL)
-        assert status in (2, TIMED_OUT), f"DESC_STATUS {status:#04x}"
+        assert status in (2, RingStatus.TIMEOUT), f"DESC_STATUS {status:#04x}"
         assert (tail == session.head) == (status == 2), f"DESC_TAIL {tail}"
         if turn % 3 == 2:
             await rtl.write32(SEQ_BASE + SeqReg.CTRL, SEQ_FIELDS["CTRL_SOFT_RESET"].mask)
         await ClockCycles(dut.clk, int(session.random.integers(1, 2 * PATIENCE)))
         await session.bench.set_knobs(Knobs())
-        if status == TIMED_OUT:
+        if status == RingStatus.TIMEOUT:
             timeouts += 1
             await rtl.write32(CMD_BASE + CmdReg.CTRL_STATUS, START)
         await session.bus.model.write32(CMD_BASE + CmdReg.DESC_HEAD, session.head)
         await session.bus.model.write32(CMD_BASE + CmdReg.CTRL_STATUS, START)
-        if status == TIMED_OUT or turn % 3 != 2:
+        if status == RingStatus.TIMEOUT or turn % 3 != 2:
             assert await session.finish()
         await session.settle()
         assert owed.quiet

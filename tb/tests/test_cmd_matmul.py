@@ -11,10 +11,10 @@ import numpy.typing as npt
 from npu.driver.command import CommandPort
 from npu.driver.command.matmul import Format, Submit, matmul
 from npu.regs import CmdReg
-from tb.command.session import HOSTILE, Session
-from tb.dut import Dut
-from tb.environment import full
-from tb.knobs import Knobs
+from tb.bench.dut import Dut
+from tb.bench.environment import full
+from tb.bench.knobs import Knobs
+from tb.command.command_session import HOSTILE, CommandSession
 
 SCRATCH_BYTES = (64, 128, 256)
 ARENA = (0x0034_0000, 4096)
@@ -65,7 +65,11 @@ def _product(fmt: Format, a: Matrix, b: Matrix) -> npt.NDArray[np.int32]:
 
 
 async def _multiply(
-    session: Session, port: CommandPort, fmt: Format, shape: tuple[int, int, int], how: Submit
+    session: CommandSession,
+    port: CommandPort,
+    fmt: Format,
+    shape: tuple[int, int, int],
+    how: Submit,
 ) -> None:
     """Multiply on the chip; result, products and operations must be right."""
     a, b = _operands(session.random, fmt, *shape)
@@ -83,7 +87,7 @@ async def _multiply(
 
 
 async def _all_formats(dut: Dut, how: Submit) -> None:
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     port = await CommandPort.connect(session.bus)
     for turn, shape in enumerate([*SHAPES, *(LONG_SHAPES if full() else ())]):
         await session.set_knobs([Knobs(), *HOSTILE][turn % 5])

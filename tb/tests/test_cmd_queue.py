@@ -7,24 +7,21 @@ import cocotb
 from cocotb.triggers import ClockCycles
 
 from npu.asm import assemble
-from npu.regs import CHIP_BASE, CMD_BASE, SEQ_BASE, SEQ_FIELDS, ChipReg, CmdOp, CmdReg
+from npu.regs import CHIP_BASE, CMD_BASE, SEQ_BASE, SEQ_FIELDS, ChipReg, CmdOp, CmdReg, RingStatus
 from npu.regs.generated import SeqReg
-from tb.command.session import CLEAR, DONE, HOSTILE, RECORDS, START, Session
-from tb.command.words import (
+from tb.bench.dut import Dut
+from tb.bench.environment import INPUT, OUTPUT, PROGRAM, STREAM, full
+from tb.bench.knobs import Knobs
+from tb.command.command_session import CLEAR, DONE, HOSTILE, RECORDS, START, CommandSession
+from tb.command.descriptor_words import (
     ENTRIES,
-    FAILED,
-    NOT_OWNED,
-    WRITE,
-    Descriptor,
+    DescriptorWords,
     Extension,
     Record,
-    Tile,
+    TileWords,
     launch,
 )
-from tb.command.work import SOURCE
-from tb.dut import Dut
-from tb.environment import INPUT, OUTPUT, PROGRAM, STREAM, full
-from tb.knobs import Knobs
+from tb.command.random_descriptors import SOURCE
 
 SCRATCH_BYTES = (64, 128, 256)
 STEP = 0x1000
@@ -47,7 +44,7 @@ def _sum_program(rows: int, count: int) -> str:
     """
 
 
-def _stage(session: Session, number: int, text: str) -> tuple[int, int]:
+def _stage(session: CommandSession, number: int, text: str) -> tuple[int, int]:
     """Put program `number` into both memories; return its place and length."""
     words = assemble(text).instructions
     place = PROGRAM + STEP * number
@@ -55,7 +52,7 @@ def _stage(session: Session, number: int, text: str) -> tuple[int, int]:
     return place, len(words)
 
 
-def _launch(session: Session, number: int, text: str, tag: int = 0) -> Descriptor:
+def _launch(session: CommandSession, number: int, text: str, tag: int = 0) -> DescriptorWords:
     """Return the launch of a program with input, output, token and position of its own."""
     place, length = _stage(session, number, text)
     return launch(
@@ -69,7 +66,7 @@ def _launch(session: Session, number: int, text: str, tag: int = 0) -> Descripto
     )
 
 
-async def _sequencer(session: Session) -> None:
+async def _sequencer(session: CommandSession) -> None:
     """Compare what the sequencer's window says about the last program."""
     for register in (SeqReg.STATUS, SeqReg.ERROR_INSTR, SeqReg.ERROR_ADDR, SeqReg.OUTCNT):
         await session.bus.read32(SEQ_BASE + register)
@@ -80,7 +77,7 @@ async def _sequencer(session: Session) -> None:
 @cocotb.test
 async def test_cmd_queue_programs(dut: Dut) -> None:
     """Up to three programs in one batch, each with its own program, input, output and registers."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     await session.use_records(5)
     for turn, count in enumerate((1, 2, 3, 3)):
         made = [
@@ -104,23 +101,23 @@ async def test_cmd_queue_programs(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_queue_mixed(dut: Dut) -> None:
     """Programs, tiles and scalar operations in turns; each sees what the one before has written."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     await session.use_records(7)
-    tile = Tile.gemm(3, 3, 4, (0, 12, 24), (4, 3, 12))
+    tile = TileWords.gemm(3, 3, 4, (0, 12, 24), (4, 3, 12))
     for turn, knobs in enumerate((Knobs(), *HOSTILE, Knobs(read_latency=3))):
         await session.set_knobs(knobs)
         session.data(SOURCE, 64)
         program = _launch(session, turn, _sum_program(3, turn))
         # The program reads what the tile has written, and the next tile what the program has.
-        product = Descriptor(
+        product = DescriptorWords(
             CmdOp.GEMM_S8,
             SOURCE,
             stream=(0, 24),
             writeback=True,
             extension=Extension.of_tile(tile, INPUT + STEP * turn + 8, turn),
         )
-        back = Descriptor(CmdOp.DOT4_S8, OUTPUT + STEP * turn + 4, stream=(20, 40))
-        assert await session.run(product, program, back, Descriptor(CmdOp.ADD, 1, 2))
+        back = DescriptorWords(CmdOp.DOT4_S8, OUTPUT + STEP * turn + 4, stream=(20, 40))
+        assert await session.run(product, program, back, DescriptorWords(CmdOp.ADD, 1, 2))
         await _sequencer(session)
         await session.compare()
         await session.consume_records()
@@ -129,15 +126,15 @@ async def test_cmd_queue_mixed(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_queue_failing_program(dut: Dut) -> None:
     """A program that ends with an error ends the ring; the sequencer's window says more."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     await session.use_records(5)
     await session.bus.write32(SEQ_BASE + SeqReg.BASE2, session.bench.memory.data.size)
     for text, before in ((FAILING, 0), (FAILING, 1), ("NOP", 0), ("NOP\nNOP", 1)):
         good = [_launch(session, 0, _sum_program(4, 3))] * before
         first = session.head
-        assert not await session.run(*good, _launch(session, 1, text, 99), Descriptor(0))
+        assert not await session.run(*good, _launch(session, 1, text, 99), DescriptorWords(0))
         status = await session.read(CmdReg.DESC_STATUS)
-        assert status & 0xFF == FAILED, f"DESC_STATUS {status:#x}"
+        assert status & 0xFF == RingStatus.OPERATION, f"DESC_STATUS {status:#x}"
         assert status >> 9 & 7 == (first + 2 * before) % ENTRIES
         await _sequencer(session)
         await session.compare()
@@ -145,9 +142,11 @@ async def test_cmd_queue_failing_program(dut: Dut) -> None:
         record = Record.of(session.bus.rtl.read_memory(RECORDS + 16 * ((head - 1) % 32), 16))
         shown = await session.bus.read32(SEQ_BASE + SeqReg.STATUS)
         assert record.result_hi == shown & 0x7F00 != 0, str(record)
-        assert (record.tag, record.program, record.status) == (99, True, FAILED), str(record)
+        assert (record.tag, record.program, record.status) == (99, True, RingStatus.OPERATION), str(
+            record
+        )
         await session.drop()
-        assert await session.run(_launch(session, 2, _sum_program(2, 1)), Descriptor(0, 3, 4))
+        assert await session.run(_launch(session, 2, _sum_program(2, 1)), DescriptorWords(0, 3, 4))
         await session.compare()
         await session.consume_records()
 
@@ -155,7 +154,7 @@ async def test_cmd_queue_failing_program(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_queue_with_host_program(dut: Dut) -> None:
     """A launch waits for the host's program; the host's START during a launch is ignored."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     rtl, model = session.bus.rtl, session.bus.model
     ctrl, start = SEQ_BASE + SeqReg.CTRL, SEQ_FIELDS["CTRL_START"].mask
     for turn in range(6):
@@ -180,12 +179,12 @@ async def test_cmd_queue_with_host_program(dut: Dut) -> None:
             session.put(*launched)
             await session.begin()
             await ClockCycles(dut.clk, int(session.random.integers(200, 700)))
-            assert (await session.bench.host.state())["BUSY"]
+            assert (await session.bench.chip.state())["BUSY"]
             await rtl.write32(ctrl, start)
         assert await session.finish()
         await _sequencer(session)
         session.bus.compare_memory()
-        assert not (await session.bench.host.state())["BUSY"]
+        assert not (await session.bench.chip.state())["BUSY"]
         await session.bus.write32(CHIP_BASE + ChipReg.IRQ_STATUS, 1)
     await session.compare()
 
@@ -193,7 +192,7 @@ async def test_cmd_queue_with_host_program(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_queue_start_together(dut: Dut) -> None:
     """A START of the host around the cycle of a launch: both run or the host's is ignored."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     rtl = session.bus.rtl
     ctrl, start = SEQ_BASE + SeqReg.CTRL, SEQ_FIELDS["CTRL_START"].mask
     place, length = _stage(session, 4, _sum_program(2, 7))
@@ -216,7 +215,7 @@ async def test_cmd_queue_start_together(dut: Dut) -> None:
         await rtl.write32(ctrl, start)
         assert await session.finish()
         for _ in range(50):
-            if not (await session.bench.host.state())["BUSY"]:
+            if not (await session.bench.chip.state())["BUSY"]:
                 break
             await ClockCycles(dut.clk, 20)
         did = any(rtl.read_memory(host_output, 96))
@@ -232,7 +231,7 @@ async def test_cmd_queue_start_together(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_queue_soft_reset(dut: Dut) -> None:
     """A soft reset while a program launched by the ring runs: nothing is reported, all goes on."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     rtl, stopped = session.bus.rtl, 0
     for _ in range(12):
         text = LONG + _sum_program(3, 9)
@@ -243,13 +242,13 @@ async def test_cmd_queue_soft_reset(dut: Dut) -> None:
         await ClockCycles(dut.clk, int(session.random.integers(1, 2500)))
         await rtl.write32(SEQ_BASE + SeqReg.CTRL, SEQ_FIELDS["CTRL_SOFT_RESET"].mask)
         await session.settle(300)
-        assert not (await session.bench.host.state())["BUSY"]
+        assert not (await session.bench.chip.state())["BUSY"]
         ended = await rtl.read32(CMD_BASE + CmdReg.CTRL_STATUS)
         if ended != DONE:  # it had not come to its end before
             assert ended == 0, f"CTRL_STATUS {ended:#x} after a soft reset"
             assert not int(dut.irq.value), "the end of the ring was reported"
             if await rtl.read32(CMD_BASE + CmdReg.DESC_TAIL) == session.head:  # before its report
-                session.put(Descriptor(CmdOp.ADD, 1, 2))
+                session.put(DescriptorWords(CmdOp.ADD, 1, 2))
                 await session.write(CmdReg.DESC_HEAD, session.head)
                 await session.bus.model.write32(CMD_BASE + CmdReg.CTRL_STATUS, START)
             await rtl.write32(CMD_BASE + CmdReg.CTRL_STATUS, START)
@@ -263,16 +262,16 @@ async def test_cmd_queue_soft_reset(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_queue_abort(dut: Dut) -> None:
     """An abort of a launched program fails its descriptor; the ring goes on behind it."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     rtl = session.bus.rtl
-    session.put(_launch(session, 0, LONG * 2 + _sum_program(3, 9)), Descriptor(0, 1, 2))
+    session.put(_launch(session, 0, LONG * 2 + _sum_program(3, 9)), DescriptorWords(0, 1, 2))
     await rtl.write32(CMD_BASE + CmdReg.DESC_HEAD, session.head)
     await rtl.write32(CMD_BASE + CmdReg.CMD_PARAM, 1)
     await rtl.write32(CMD_BASE + CmdReg.CTRL_STATUS, START)
     await ClockCycles(dut.clk, 500)
     await rtl.write32(SEQ_BASE + SeqReg.CTRL, SEQ_FIELDS["CTRL_ABORT"].mask)
     await rtl.wait_interrupt()
-    assert await rtl.read32(CMD_BASE + CmdReg.DESC_STATUS) & 0xFF == FAILED
+    assert await rtl.read32(CMD_BASE + CmdReg.DESC_STATUS) & 0xFF == RingStatus.OPERATION
     assert await rtl.read32(CMD_BASE + CmdReg.DESC_TAIL) == 0
     assert await rtl.read32(CMD_BASE + CmdReg.PERF_ERRORS) == 1
     await rtl.write32(CMD_BASE + CmdReg.DESC_TAIL, 2)
@@ -285,17 +284,20 @@ async def test_cmd_queue_abort(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_queue_record_contents(dut: Dut) -> None:
     """Records of everything: scalar, tile, refused, reserved, without owner, program."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     await session.use_records(6)
     await session.fill_scratch(16)
-    tile = Extension.of_tile(Tile.gemm(1, 1, 1, (0, 4, 8), (0, 0, 0)), 0, 0xA5)
-    good = Descriptor(CmdOp.MUL_LO, session.word(), session.word())
+    tile = Extension.of_tile(TileWords.gemm(1, 1, 1, (0, 4, 8), (0, 0, 0)), 0, 0xA5)
+    good = DescriptorWords(CmdOp.MUL_LO, session.word(), session.word())
     cases = [
         (good, (2, 0, CmdOp.MUL_LO, False)),
-        (Descriptor(CmdOp.GEMM_S8, extension=tile), (2, 0xA5, CmdOp.GEMM_S8, False)),
-        (Descriptor(CmdOp.GEMM_S8, extension=Extension.of_tile(Tile(), 0, 3)), (6, 3, 8, False)),
-        (Descriptor(CmdOp.DOT4_FP8_E4M3, 0x7F), (6, 0, CmdOp.DOT4_FP8_E4M3, False)),
-        (Descriptor(CmdOp.SUB, owner=False), (NOT_OWNED, 0, CmdOp.SUB, False)),
+        (DescriptorWords(CmdOp.GEMM_S8, extension=tile), (2, 0xA5, CmdOp.GEMM_S8, False)),
+        (
+            DescriptorWords(CmdOp.GEMM_S8, extension=Extension.of_tile(TileWords(), 0, 3)),
+            (6, 3, 8, False),
+        ),
+        (DescriptorWords(CmdOp.DOT4_FP8_E4M3, 0x7F), (6, 0, CmdOp.DOT4_FP8_E4M3, False)),
+        (DescriptorWords(CmdOp.SUB, owner=False), (RingStatus.OWNER, 0, CmdOp.SUB, False)),
         (_launch(session, 0, "END", 0x5A), (2, 0x5A, 0, True)),
         (_launch(session, 1, "NOP", 0xFF), (6, 0xFF, 0, True)),
     ]
@@ -316,14 +318,14 @@ async def test_cmd_queue_record_contents(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_queue_record_ring_full(dut: Dut) -> None:
     """A full completion ring makes the descriptor ring wait; nothing is lost, for any size."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     rtl = session.bus.rtl
     for log2_size in (0, 1, 2, 4):
         size = 1 << log2_size
         await session.use_records(log2_size)
         total = 0
         for _ in range(3 if log2_size < 3 else 6):
-            made = [Descriptor(CmdOp.MUL_LO, session.word(), session.word()) for _ in range(7)]
+            made = [DescriptorWords(CmdOp.MUL_LO, session.word(), session.word()) for _ in range(7)]
             session.put(*made)
             await session.begin()
             await ClockCycles(dut.clk, 900)
@@ -348,9 +350,9 @@ async def test_cmd_queue_record_ring_full(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_queue_record_indices_wrap(dut: Dut) -> None:
     """CQ_HEAD and CQ_TAIL run freely modulo 65,536."""
-    session = await Session.start(dut, Knobs(read_latency=1, write_latency=1))
+    session = await CommandSession.start(dut, Knobs(read_latency=1, write_latency=1))
     await session.use_records(3)
-    made = [Descriptor(CmdOp.ADD, session.word(), session.word()) for _ in range(7)]
+    made = [DescriptorWords(CmdOp.ADD, session.word(), session.word()) for _ in range(7)]
     turns = -(-((1 << 16) + 20) // 7) if full() else 60
     rtl = session.bus.rtl
     for turn in range(turns):
@@ -374,7 +376,7 @@ async def test_cmd_queue_record_indices_wrap(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_queue_interrupt_per_entry(dut: Dut) -> None:
     """One interrupt per program with PER_ENTRY, one per batch without."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     rtl = session.bus.rtl
     await session.use_records(4)
     for per_entry in (1, 0):
@@ -398,7 +400,7 @@ async def test_cmd_queue_interrupt_per_entry(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_queue_parameter_stream(dut: Dut) -> None:
     """The parameter stream of a running program cannot be written by results or records."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     text = LONG + "GELU dst=0x4000 src0=0x8000 M=4 N=100 stream\nEND"
     place, length = _stage(session, 0, text)
     session.data(STREAM, 0x200)
@@ -413,24 +415,26 @@ async def test_cmd_queue_parameter_stream(dut: Dut) -> None:
         await session.bus.write32(SEQ_BASE + SeqReg.CTRL, SEQ_FIELDS["CTRL_START"].mask)
         await ClockCycles(dut.clk, 150)
         session.memory.stream = (STREAM + 0x40, STREAM + 0x13F)
-        made = Descriptor(0, 1, 2, writeback=True, extension=Extension(STREAM + offset))
+        made = DescriptorWords(0, 1, 2, writeback=True, extension=Extension(STREAM + offset))
         right = await session.run(made)
-        assert (await session.bench.host.state())["BUSY"], "the program has ended"
+        assert (await session.bench.chip.state())["BUSY"], "the program has ended"
         assert right != (0x3C <= offset < 0x140), f"writeback at {offset:#x}"
         if not right:
-            assert await session.read(CmdReg.DESC_STATUS) & 0xFF == WRITE
+            assert await session.read(CmdReg.DESC_STATUS) & 0xFF == RingStatus.WRITEBACK_WRITE
             await session.drop()
         session.memory.stream = None
         for _ in range(400):
-            if not (await session.bench.host.state())["BUSY"]:
+            if not (await session.bench.chip.state())["BUSY"]:
                 break
             await ClockCycles(dut.clk, 50)
-        assert await session.run(Descriptor(0, 1, 2, writeback=True, extension=Extension(STREAM)))
+        assert await session.run(
+            DescriptorWords(0, 1, 2, writeback=True, extension=Extension(STREAM))
+        )
         session.bus.compare_memory()
     await session.use_records(2, STREAM + 0x30)
     await session.bus.write32(SEQ_BASE + SeqReg.CTRL, SEQ_FIELDS["CTRL_START"].mask)
     await ClockCycles(dut.clk, 150)
     session.memory.stream = (STREAM + 0x40, STREAM + 0x13F)
-    assert not await session.run(Descriptor(0, 1, 2), Descriptor(0, 3, 4))
-    assert await session.read(CmdReg.DESC_STATUS) & 0xFF == WRITE
+    assert not await session.run(DescriptorWords(0, 1, 2), DescriptorWords(0, 3, 4))
+    assert await session.read(CmdReg.DESC_STATUS) & 0xFF == RingStatus.WRITEBACK_WRITE
     await session.compare()

@@ -10,13 +10,13 @@ import cocotb
 from npu.asm import assemble
 from npu.regs import CHIP_BASE, SEQ_BASE, SEQ_FIELDS, ChipReg, CmdOp, CmdReg
 from npu.regs.generated import SeqReg
-from tb.command.faulty import configuration_faults
-from tb.command.session import CLEAR, HOSTILE, RECORDS, RING, TERNARY, Session
-from tb.command.words import SCALARS, TILES, Descriptor, Tile, launch
-from tb.command.work import AREA, SOURCE, Maker, any_tile, legal_tile, operand
-from tb.dut import Dut
-from tb.environment import INPUT, OUTPUT, PROGRAM, full
-from tb.knobs import Knobs
+from tb.bench.dut import Dut
+from tb.bench.environment import INPUT, OUTPUT, PROGRAM, full
+from tb.bench.knobs import Knobs
+from tb.command.command_session import CLEAR, HOSTILE, RECORDS, RING, TERNARY, CommandSession
+from tb.command.descriptor_words import SCALARS, TILES, DescriptorWords, TileWords, launch
+from tb.command.faulty_descriptors import configuration_faults
+from tb.command.random_descriptors import AREA, SOURCE, Maker, any_tile, legal_tile, operand
 
 SCRATCH_BYTES = (64, 128, 256)
 COPY = """
@@ -33,7 +33,7 @@ ENDLESS = "NOP\nNOP"
 class _Actions:
     """What a session may do next."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: CommandSession) -> None:
         self.session = session
         self.random = session.random
         self.faults = list(configuration_faults(session.scratch_bytes))
@@ -49,11 +49,11 @@ class _Actions:
         """Return a random number from 0 on."""
         return int(self.random.integers(limit))
 
-    def _tile(self) -> tuple[CmdOp, Tile]:
+    def _tile(self) -> tuple[CmdOp, TileWords]:
         op = (*TILES, CmdOp.VRELU_S8)[self.below(3)]
         return op, legal_tile(self.random, op, self.session.scratch_bytes)
 
-    def _launch(self, which: int) -> Descriptor:
+    def _launch(self, which: int) -> DescriptorWords:
         place, length = self.programs[which]
         source, target = INPUT + 16 * self.below(64), OUTPUT + 16 * self.below(64)
         return launch(
@@ -65,7 +65,7 @@ class _Actions:
             tag=self.below(256),
         )
 
-    def _descriptor(self, op: CmdOp, tile: Tile) -> Descriptor:
+    def _descriptor(self, op: CmdOp, tile: TileWords) -> DescriptorWords:
         maker = Maker(self.random, self.session.scratch_bytes, bool(self.session.param & TERNARY))
         kind = self.below(8)
         if kind == 0:
@@ -174,7 +174,7 @@ class _Actions:
 @cocotb.test
 async def test_cmd_random(dut: Dut) -> None:
     """A random session; chip and model agree in every access, and in everything at the end."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     session.data(SOURCE, AREA)
     actions = _Actions(session)
     for _ in range(1500 if full() else 220):

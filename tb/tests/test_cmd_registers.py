@@ -6,13 +6,12 @@ from __future__ import annotations
 import cocotb
 from cocotb.triggers import ClockCycles
 
-from npu.regs import CHIP_BASE, CMD_BASE, CMD_FIELDS, ChipReg, CmdOp, CmdReg
+from npu.regs import CHIP_BASE, CMD_BASE, CMD_FIELDS, ChipReg, CmdOp, CmdReg, RingStatus
 from npu.regs.source import Field, Register, Window, load_all
-from tb.command.session import CLEAR, START, Session
-from tb.command.words import EMPTY
-from tb.dut import Dut
-from tb.environment import Bench, reset
-from tb.reset_values import assert_reset_values, reset_values
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench, reset
+from tb.command.command_session import CLEAR, START, CommandSession
+from tb.command.reset_values import assert_reset_values, reset_values
 
 SCRATCH_BYTES = (64, 128, 256)
 CHANGES_OTHERS = ("CTRL_STATUS", "PERF_ERRORS", "PERF_THERMAL_THROTTLE", "SCRATCH_PAGE")
@@ -44,21 +43,21 @@ def _mask(register: Register, access: str) -> int:
 async def test_cmd_registers_reset_values(dut: Dut) -> None:
     """After reset, and after another one, every register holds its documented value."""
     bench = await Bench.start(dut)
-    await assert_reset_values(bench.host, "cmd")
+    await assert_reset_values(bench.bus, "cmd")
     for register in _window().registers:
         if register.name != "CTRL_STATUS":
-            await bench.host.write32(CMD_BASE + register.offset, 0xFFFF_FFFF)
-    await bench.host.write32(CMD_BASE + CmdReg.CTRL_STATUS, START)
+            await bench.bus.write32(CMD_BASE + register.offset, 0xFFFF_FFFF)
+    await bench.bus.write32(CMD_BASE + CmdReg.CTRL_STATUS, START)
     await ClockCycles(dut.clk, 20)
     await reset(dut)
-    await assert_reset_values(bench.host, "cmd")
+    await assert_reset_values(bench.bus, "cmd")
 
 
 @cocotb.test
 async def test_cmd_registers_access_kinds(dut: Dut) -> None:
     """Writes change exactly the writable bits, byte by byte; each register is its own."""
     bench = await Bench.start(dut)
-    host = bench.host
+    bus = bench.bus
     values = {one.name.removeprefix("cmd."): one.value for one in reset_values("cmd")}
     for _ in range(6):
         for register in _window().registers:
@@ -69,11 +68,13 @@ async def test_cmd_registers_access_kinds(dut: Dut) -> None:
             writable = _mask(register, "read, write") & lanes
             before = values[register.name]
             values[register.name] = before & ~writable | value & writable
-            await host.write32(CMD_BASE + register.offset, value, strobe)
+            await bus.write32(CMD_BASE + register.offset, value, strobe)
         pending = values["DESC_HEAD"] - values["DESC_TAIL"]
-        values["DESC_STATUS"] = EMPTY | CMD_FIELDS["DESC_STATUS_PENDING"].put(pending % 8)
+        values["DESC_STATUS"] = RingStatus.EMPTY | CMD_FIELDS["DESC_STATUS_PENDING"].put(
+            pending % 8
+        )
         for register in _window().registers:
-            actual = await host.read32(CMD_BASE + register.offset)
+            actual = await bus.read32(CMD_BASE + register.offset)
             expected = values[register.name]
             assert actual == expected, f"{register.name}: {actual:#010x}, expected {expected:#010x}"
 
@@ -81,7 +82,7 @@ async def test_cmd_registers_access_kinds(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_registers_thermal(dut: Dut) -> None:
     """Each write of PERF_THERMAL_THROTTLE adds 1, whatever its value; PERF_ERRORS clears."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     for turn in range(5):
         await session.write(CmdReg.PERF_THERMAL_THROTTLE, session.word())
         assert await session.read(CmdReg.PERF_THERMAL_THROTTLE) == turn + 1
@@ -90,7 +91,7 @@ async def test_cmd_registers_thermal(dut: Dut) -> None:
     await session.write(CmdReg.PERF_ERRORS, 0xFFFF_FFFE)
     assert await session.read(CmdReg.PERF_THERMAL_THROTTLE) == 5
     assert await session.read(CmdReg.PERF_ERRORS) == 1
-    await session.bus.rtl.bench.host.write32(CMD_BASE + CmdReg.PERF_ERRORS, 1, 0b1110)
+    await session.bus.rtl.write32(CMD_BASE + CmdReg.PERF_ERRORS, 1, 0b1110)
     await session.compare()
     await session.write(CmdReg.PERF_ERRORS, 1)
     await session.compare()
@@ -110,21 +111,21 @@ async def test_cmd_registers_scratchpad(dut: Dut) -> None:
             value, strobe = int(bench.random.integers(1 << 32)), int(bench.random.integers(16))
             lanes = sum(0xFF << 8 * byte for byte in range(4) if strobe >> byte & 1)
             words[place] = words[place] & ~lanes | value & lanes
-            await bench.host.write32(CMD_BASE + CmdReg.SCRATCH_PAGE, place // 16)
+            await bench.bus.write32(CMD_BASE + CmdReg.SCRATCH_PAGE, place // 16)
             at = CMD_BASE + CmdReg.SCRATCH0 + 4 * (place % 16)
-            await bench.host.write32(at, value, strobe)
+            await bench.bus.write32(at, value, strobe)
         for place, expected in enumerate(words):
-            await bench.host.write32(CMD_BASE + CmdReg.SCRATCH_PAGE, place // 16)
-            actual = await bench.host.read32(CMD_BASE + CmdReg.SCRATCH0 + 4 * (place % 16))
+            await bench.bus.write32(CMD_BASE + CmdReg.SCRATCH_PAGE, place // 16)
+            actual = await bench.bus.read32(CMD_BASE + CmdReg.SCRATCH0 + 4 * (place % 16))
             assert actual == expected, f"word {place}: {actual:#010x}, expected {expected:#010x}"
 
 
 @cocotb.test
 async def test_cmd_registers_interrupt(dut: Dut) -> None:
     """DONE drives the line through IRQ_ENABLE.CMD until it is cleared; IRQ_STATUS only shows it."""
-    session = await Session.start(dut)
-    host, status = session.bench.host, CHIP_BASE + ChipReg.IRQ_STATUS
-    assert await host.read_chip(ChipReg.IRQ_ENABLE) == 2
+    session = await CommandSession.start(dut)
+    status = CHIP_BASE + ChipReg.IRQ_STATUS
+    assert await session.bench.chip.read_chip(ChipReg.IRQ_ENABLE) == 2
     await session.operate(CmdOp.ADD, 1, 1, 0)
     for enable in (0, 1, 2, 3):
         await session.bus.write32(CHIP_BASE + ChipReg.IRQ_ENABLE, enable)

@@ -10,11 +10,11 @@ import cocotb
 import numpy as np
 
 from npu.regs import CmdOp, CmdReg
-from tb.command.session import TERNARY, Session
-from tb.command.words import ENTRIES, SCALARS, Descriptor, Extension
-from tb.command.work import AREA, TARGET, Maker, allowed, operand
-from tb.dut import Dut
-from tb.environment import full
+from tb.bench.dut import Dut
+from tb.bench.environment import full
+from tb.command.command_session import TERNARY, CommandSession
+from tb.command.descriptor_words import ENTRIES, SCALARS, DescriptorWords, Extension
+from tb.command.random_descriptors import AREA, TARGET, Maker, allowed, operand
 
 SCRATCH_BYTES = (64, 128, 256)
 RECORDS_LOG2 = 12
@@ -24,7 +24,7 @@ CORNERS = (0, 1, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF, 0x7F7F_7F7F, 0x8080_8080
 Operands = tuple[int, int, int]
 
 
-async def _all_of(session: Session, op: CmdOp, operands: Iterable[Operands]) -> int:
+async def _all_of(session: CommandSession, op: CmdOp, operands: Iterable[Operands]) -> int:
     """Run an operation on many operands, seven descriptors at a time; compare all records.
 
     Every result stands in the completion record of its descriptor. A descriptor that fails ends
@@ -42,7 +42,7 @@ async def _all_of(session: Session, op: CmdOp, operands: Iterable[Operands]) -> 
             session.bus.compare_memory()
             await session.consume_records()
             room = (1 << RECORDS_LOG2) - len(batch)
-        session.put(*(Descriptor(op, a, b, acc) for a, b, acc in batch))
+        session.put(*(DescriptorWords(op, a, b, acc) for a, b, acc in batch))
         count += len(batch)
         await session.begin()
         while not await session.finish():
@@ -57,7 +57,7 @@ async def _all_of(session: Session, op: CmdOp, operands: Iterable[Operands]) -> 
 @cocotb.test
 async def test_cmd_scalar_by_register(dut: Dut) -> None:
     """Every scalar operation by register, on random operands and on corners."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     for op in SCALARS:
         cases = [tuple(operand(session.random) for _ in range(3)) for _ in range(30)]
         cases += [(a, b, session.word()) for a, b in itertools.product(CORNERS[:5], CORNERS[:5])]
@@ -69,7 +69,7 @@ async def test_cmd_scalar_by_register(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_scalar_by_descriptor(dut: Dut) -> None:
     """Every scalar operation by descriptor, every result in its completion record."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     for op in SCALARS:
         corners = itertools.product(CORNERS, CORNERS, (0, 0x8000_0000))
         cases: list[Operands] = [(a, b, acc) for a, b, acc in corners]
@@ -81,7 +81,7 @@ async def test_cmd_scalar_by_descriptor(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_scalar_by_extended_descriptor(dut: Dut) -> None:
     """Every scalar operation by extended descriptor, both words of the result written back."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     for op in SCALARS:
         maker = Maker(session.random, session.scratch_bytes)
         for _ in range(4):
@@ -89,7 +89,9 @@ async def test_cmd_scalar_by_extended_descriptor(dut: Dut) -> None:
             session.bus.compare_memory()
         before = session.bus.rtl.read_memory(TARGET, AREA)
         a, b = (allowed(op, session.word(), ternary=False) for _ in range(2))
-        made = Descriptor(op, a, b, session.word(), writeback=True, extension=Extension(TARGET + 4))
+        made = DescriptorWords(
+            op, a, b, session.word(), writeback=True, extension=Extension(TARGET + 4)
+        )
         assert await session.run(made)
         after = session.bus.read_memory(TARGET, AREA)
         assert after[:4] == before[:4] and after[12:] == before[12:], "not the eight bytes"
@@ -101,7 +103,7 @@ async def test_cmd_scalar_by_extended_descriptor(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_scalar_exp2(dut: Dut) -> None:
     """All 256 exponents, with random bits above them, by register."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     results = set()
     for exponent in range(256):
         await session.operate(CmdOp.EXP2_NEG_Q0_8, session.word() & ~0xFF | exponent, 0, 0)
@@ -113,7 +115,7 @@ async def test_cmd_scalar_exp2(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_scalar_fp8(dut: Dut) -> None:
     """Pairs of FP8 codes in each lane; FULL: all 65,536 in one lane."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     pairs = np.arange(1 << 16) if full() else session.random.integers(0, 1 << 16, 1200)
     others = session.random.integers(0, 120, (pairs.size, 2, 4), np.uint8)
     lanes = np.full(pairs.size, 2) if full() else session.random.integers(0, 4, pairs.size)
@@ -129,7 +131,7 @@ async def test_cmd_scalar_fp8(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_scalar_fp8_codes(dut: Dut) -> None:
     """Every FP8 code against one, against the largest and against itself, in every lane."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     one, largest = 0x38, 0x7E
     operands = [
         (code << 8 * lane, other << 8 * lane, 0)
@@ -143,7 +145,7 @@ async def test_cmd_scalar_fp8_codes(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_scalar_ternary_pairs(dut: Dut) -> None:
     """All pairs of 2-bit codes in every lane, as numbers and as ternary; the others rest."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     operands = []
     for lane in range(16):
         for one, other in itertools.product(range(4), range(4)):
@@ -155,8 +157,8 @@ async def test_cmd_scalar_ternary_pairs(dut: Dut) -> None:
     for _ in range(3):
         words = [allowed(CmdOp.DOT16_S2, session.word(), ternary=True) for _ in range(4)]
         assert await session.run(
-            Descriptor(CmdOp.DOT16_S2, words[0], words[1], extension=extension),
-            Descriptor(CmdOp.DOT16_S2, words[2], words[3]),
+            DescriptorWords(CmdOp.DOT16_S2, words[0], words[1], extension=extension),
+            DescriptorWords(CmdOp.DOT16_S2, words[2], words[3]),
         )
         assert await session.operate(CmdOp.DOT16_S2, words[0], words[3], session.word())
     session.param = 0
@@ -166,7 +168,7 @@ async def test_cmd_scalar_ternary_pairs(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_scalar_sparse_positions(dut: Dut) -> None:
     """All 256 positions of 2:4 sparse lanes, with bits above them that count for nothing."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     operands = [
         (operand(session.random), operand(session.random), session.word() & ~0xFF | positions)
         for positions in session.random.permutation(256).tolist()
@@ -177,7 +179,7 @@ async def test_cmd_scalar_sparse_positions(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_scalar_lanes(dut: Dut) -> None:
     """The most negative and the most positive value in every single lane of the dot products."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     for op, bits in (
         (CmdOp.DOT4_S8, 8),
         (CmdOp.DOT8_S4, 4),
@@ -198,7 +200,7 @@ async def test_cmd_scalar_lanes(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_scalar_reserved_lanes(dut: Dut) -> None:
     """A reserved lane keeps RESULT and is an error, counted as its way of submission says."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     cases = [
         (CmdOp.DOT4_FP8_E4M3, code << 8 * lane, which)
         for lane in range(4)
@@ -216,7 +218,7 @@ async def test_cmd_scalar_reserved_lanes(dut: Dut) -> None:
         refused = await session.read(CmdReg.PERF_UNSUPPORTED_OPS)
         assert not await session.operate(op, a, b, session.word())
         assert await session.read(CmdReg.PERF_UNSUPPORTED_OPS) == refused
-        assert not await session.run(Descriptor(op, a, b, session.word()))
+        assert not await session.run(DescriptorWords(op, a, b, session.word()))
         assert await session.read(CmdReg.PERF_UNSUPPORTED_OPS) == refused + 1
         assert kept == (await session.read(CmdReg.RESULT), await session.read(CmdReg.RESULT_HI))
         await session.drop()

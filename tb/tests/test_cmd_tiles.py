@@ -8,17 +8,17 @@ from collections.abc import Iterator
 import cocotb
 
 from npu.regs import CmdOp, CmdReg
-from tb.command.session import Session
-from tb.command.words import TILES, Tile
-from tb.command.work import any_tile, legal_gemm, legal_tile, legal_vrelu
-from tb.dut import Dut
-from tb.environment import full
+from tb.bench.dut import Dut
+from tb.bench.environment import full
+from tb.command.command_session import CommandSession
+from tb.command.descriptor_words import TILES, TileWords
+from tb.command.random_descriptors import any_tile, legal_gemm, legal_tile, legal_vrelu
 
 SCRATCH_BYTES = (64, 128, 256)
 ON_SCRATCHPAD = (*TILES, CmdOp.VRELU_S8)
 
 
-async def _tile(session: Session, op: CmdOp, tile: Tile, fresh: int = 4) -> bool:
+async def _tile(session: CommandSession, op: CmdOp, tile: TileWords, fresh: int = 4) -> bool:
     """Run one tile on a scratchpad with some fresh words; compare all of it afterwards."""
     await session.fill_scratch(fresh)
     right = await session.operate(op, session.word(), session.word(), session.word(), tile)
@@ -29,7 +29,7 @@ async def _tile(session: Session, op: CmdOp, tile: Tile, fresh: int = 4) -> bool
 @cocotb.test
 async def test_cmd_tiles_legal(dut: Dut) -> None:
     """Random tiles that are accepted: odd strides, odd nibbles, rows of C that meet."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     await session.fill_scratch(session.scratch_bytes // 4)
     for op in TILES:
         for _ in range(400 if full() else 60):
@@ -41,7 +41,7 @@ async def test_cmd_tiles_legal(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_tiles_any(dut: Dut) -> None:
     """Random bits in shape, places and strides: what is refused changes nothing."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     await session.fill_scratch(session.scratch_bytes // 4)
     for op in ON_SCRATCHPAD:
         accepted = 0
@@ -65,7 +65,7 @@ def _shapes(scratch_bytes: int) -> Iterator[tuple[int, int, int]]:
 @cocotb.test
 async def test_cmd_tiles_shapes(dut: Dut) -> None:
     """Shapes at the ends of their fields, 0 included, with rows side by side."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     await session.fill_scratch(session.scratch_bytes // 4)
     for op in TILES:
         per_byte = 2 if op == CmdOp.GEMM_S4 else 1
@@ -78,7 +78,7 @@ async def test_cmd_tiles_shapes(dut: Dut) -> None:
             ):
                 continue
             strides = (min(k, 15) if session.scratch_bytes == 64 else k, n, 4 * n)
-            right = await _tile(session, op, Tile.gemm(m, n, k, place, strides))
+            right = await _tile(session, op, TileWords.gemm(m, n, k, place, strides))
             if 0 in (m, n, k):
                 assert not right, f"{op.name} {m}x{n}x{k}: a size of 0 was accepted"
     await session.compare()
@@ -87,7 +87,7 @@ async def test_cmd_tiles_shapes(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_tiles_edges(dut: Dut) -> None:
     """A, B and C end at the last byte of the scratchpad, and one element behind it."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     size = session.scratch_bytes
     most_a = 63 if size == 64 else 255
     await session.fill_scratch(size // 4)
@@ -102,13 +102,17 @@ async def test_cmd_tiles_edges(dut: Dut) -> None:
                     at, stride = elements - stride_far - k + over, stride_far
                 if at > most_a:
                     continue
-                right = await _tile(session, op, Tile.gemm(m, 1, k, (at, 0, 4), (stride, 1, 4)))
+                right = await _tile(
+                    session, op, TileWords.gemm(m, 1, k, (at, 0, 4), (stride, 1, 4))
+                )
                 assert right == (not over), f"{op.name} A at {at} stride {stride}"
-                right = await _tile(session, op, Tile.gemm(1, k, m, (0, at, 8), (2, stride, 4)))
+                right = await _tile(
+                    session, op, TileWords.gemm(1, k, m, (0, at, 8), (2, stride, 4))
+                )
                 assert right == (not over), f"{op.name} B at {at} stride {stride}"
         for n in (1, 2, 3):
             for c in range(size - 4 * n - 4, min(size - 4 * n + 8, most_a + 1)):
-                right = await _tile(session, op, Tile.gemm(1, n, 1, (0, 1, c), (1, 1, 0)))
+                right = await _tile(session, op, TileWords.gemm(1, n, 1, (0, 1, c), (1, 1, 0)))
                 assert right == (c % 4 == 0 and c + 4 * n <= size), f"{op.name} C at {c}"
     await session.compare()
 
@@ -116,7 +120,7 @@ async def test_cmd_tiles_edges(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_tiles_overlap(dut: Dut) -> None:
     """C against A and B at every distance: ranges that are apart are accepted, no others."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     await session.fill_scratch(session.scratch_bytes // 4)
     for op in TILES:
         per_byte = 2 if op == CmdOp.GEMM_S4 else 1
@@ -130,9 +134,9 @@ async def test_cmd_tiles_overlap(dut: Dut) -> None:
                 meets = first // per_byte < c + 12 and last // per_byte >= c
                 for which in range(2):
                     place = (first, far, c) if which == 0 else (far, first, c)
-                    tile = Tile.gemm(m, n, 2, place, (2, 1, stride_c))
+                    tile = TileWords.gemm(m, n, 2, place, (2, 1, stride_c))
                     if which == 1:  # B is two rows of one element
-                        tile = Tile.gemm(m, n, 2, place, (2, 3, stride_c))
+                        tile = TileWords.gemm(m, n, 2, place, (2, 3, stride_c))
                     right = await _tile(session, op, tile)
                     assert right == (not meets), f"{op.name} {place}: {right}"
     await session.compare()
@@ -141,12 +145,12 @@ async def test_cmd_tiles_overlap(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_tiles_rows_of_c(dut: Dut) -> None:
     """Every strideC: multiples of 4 unless there is one row; the last row wins."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     await session.fill_scratch(session.scratch_bytes // 4)
     for op in TILES:
         for m in (1, 2, 3):
             for stride in range(16):
-                tile = Tile.gemm(m, 2, 2, (0, 4, 16), (2, 2, stride))
+                tile = TileWords.gemm(m, 2, 2, (0, 4, 16), (2, 2, stride))
                 right = await _tile(session, op, tile)
                 assert right == (m == 1 or stride % 4 == 0), f"{op.name} M={m} strideC={stride}"
     await session.compare()
@@ -155,14 +159,14 @@ async def test_cmd_tiles_rows_of_c(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_tiles_vrelu(dut: Dut) -> None:
     """Random VRELU, mostly onto itself, forwards and backwards; then every short distance."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     await session.fill_scratch(session.scratch_bytes // 4)
     for _ in range(300 if full() else 50):
         tile = legal_vrelu(session.random, session.scratch_bytes)
         assert await _tile(session, CmdOp.VRELU_S8, tile, fresh=session.scratch_bytes // 8)
     for distance in range(-10, 11):
         source = 16 + int(session.random.integers(8))
-        tile = Tile.vrelu(21, source, source + distance)
+        tile = TileWords.vrelu(21, source, source + distance)
         assert await _tile(session, CmdOp.VRELU_S8, tile, fresh=16)
     await session.compare()
 
@@ -170,7 +174,7 @@ async def test_cmd_tiles_vrelu(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_tiles_vrelu_edges(dut: Dut) -> None:
     """VRELU of every length at the end of the scratchpad, and one byte too far."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     size = session.scratch_bytes
     for length in (0, 1, 2, 7, 8, 9, 31, size - 1, size, size + 1):
         if length > 127 and size == 64:
@@ -182,7 +186,7 @@ async def test_cmd_tiles_vrelu_edges(dut: Dut) -> None:
                 continue
             for source, destination in ((at, 0), (0, at)):
                 right = await _tile(
-                    session, CmdOp.VRELU_S8, Tile.vrelu(length, source, destination)
+                    session, CmdOp.VRELU_S8, TileWords.vrelu(length, source, destination)
                 )
                 fits = length > 0 and max(source, destination) + length <= size
                 assert right == fits, f"{length} bytes from {source} to {destination}"
@@ -192,11 +196,11 @@ async def test_cmd_tiles_vrelu_edges(dut: Dut) -> None:
 @cocotb.test
 async def test_cmd_tiles_keep_result(dut: Dut) -> None:
     """Tiles leave RESULT, RESULT_HI and the operand registers alone, refused or not."""
-    session = await Session.start(dut)
+    session = await CommandSession.start(dut)
     for op in ON_SCRATCHPAD:
         await session.operate(CmdOp.MUL_LO, session.word() | 1 << 31, session.word() | 1 << 31)
         kept = await session.read(CmdReg.RESULT), await session.read(CmdReg.RESULT_HI)
         await _tile(session, op, legal_tile(session.random, op, session.scratch_bytes))
-        await _tile(session, op, Tile())
+        await _tile(session, op, TileWords())
         assert kept == (await session.read(CmdReg.RESULT), await session.read(CmdReg.RESULT_HI))
     await session.compare()

@@ -10,11 +10,12 @@ from cocotb.triggers import ClockCycles
 from golden.machine import ErrorReport
 from npu.isa import Engine, ErrorCode
 from npu.regs.generated import SEQ_FIELDS, ChipReg, SeqReg
-from tb.bursts import OpenBursts
-from tb.dut import Dut
-from tb.environment import DEFAULT_LIMIT, INPUT, OUTPUT, Bench
-from tb.knobs import Knobs
-from tb.recovery import (
+from tb.bench.bursts import OpenBursts
+from tb.bench.dut import Dut
+from tb.bench.environment import DEFAULT_LIMIT, INPUT, OUTPUT, Bench
+from tb.bench.knobs import Knobs
+from tb.bench.memory_regions import RegionRegisters, set_region
+from tb.bench.recovery import (
     EVERY_ENGINE,
     Aborts,
     command,
@@ -23,8 +24,7 @@ from tb.recovery import (
     program,
     wait_idle,
 )
-from tb.regions import Region, set_region
-from tb.scoreboard import compare_errors
+from tb.bench.scoreboard import compare_errors
 
 PATIENCE = 150
 """MEM_TIMEOUT of the tests with a silent memory, in cycles."""
@@ -34,23 +34,23 @@ PATIENCE = 150
 async def test_control_interrupt(dut: Dut) -> None:
     """The line follows status and enable; writing 1 clears it, writing 0 does not."""
     bench = await Bench.start(dut)
-    host = bench.host
+    chip = bench.chip
     start = bench.load(program("NOP\nEND"))
-    await host.start_program(start)
-    await host.write_chip(ChipReg.IRQ_ENABLE, 0)
+    await chip.start(start)
+    await chip.write_chip(ChipReg.IRQ_ENABLE, 0)
     await wait_idle(bench)
     assert not int(dut.irq.value), "the line is up although it is not enabled"
-    assert await host.read_chip(ChipReg.IRQ_STATUS) == 1
-    await host.write_chip(ChipReg.IRQ_ENABLE, 1)
+    assert await chip.read_chip(ChipReg.IRQ_STATUS) == 1
+    await chip.write_chip(ChipReg.IRQ_ENABLE, 1)
     await ClockCycles(dut.clk, 2)
     assert int(dut.irq.value), "status is set and enabled, the line is down"
-    await host.write_chip(ChipReg.IRQ_STATUS, 0)
+    await chip.write_chip(ChipReg.IRQ_STATUS, 0)
     await ClockCycles(dut.clk, 2)
     assert int(dut.irq.value), "writing 0 cleared the interrupt"
-    await host.write_chip(ChipReg.IRQ_STATUS, 1)
+    await chip.write_chip(ChipReg.IRQ_STATUS, 1)
     await ClockCycles(dut.clk, 2)
     assert not int(dut.irq.value), "writing 1 did not clear the interrupt"
-    assert await host.status() is None
+    assert await chip.status() is None
 
 
 @cocotb.test
@@ -60,14 +60,14 @@ async def test_control_start_while_busy(dut: Dut) -> None:
     start = load_every_engine(bench)
     expected = await bench.run(program(EVERY_ENGINE), start)
     bench.memory.stage(OUTPUT, np.zeros(0x8000, np.uint8))
-    await bench.host.start_program(start)
+    await bench.chip.start(start)
     for _ in range(5):
         await ClockCycles(dut.clk, 150)
         await command(bench, "START")
-    await bench.host.wait_interrupt(DEFAULT_LIMIT)
-    await bench.host.write_chip(ChipReg.IRQ_STATUS, 1)
-    assert await bench.host.status() is None
-    counters = await bench.host.counters()
+    await bench.bus.wait_interrupt(DEFAULT_LIMIT)
+    await bench.chip.write_chip(ChipReg.IRQ_STATUS, 1)
+    assert await bench.chip.status() is None
+    counters = await bench.chip.counters()
     assert counters.instrs == expected.finish.counters.instrs
     await ClockCycles(dut.clk, 200)
     assert not int(dut.irq.value), "a start while busy was kept for later"
@@ -78,11 +78,11 @@ async def _end(bench: Bench, limit: int = DEFAULT_LIMIT) -> ErrorReport | None:
 
     The counters are compared once the chip is idle, which a silent memory may put off.
     """
-    await bench.host.wait_interrupt(limit)
-    await bench.host.write_chip(ChipReg.IRQ_STATUS, 1)
-    if not (await bench.host.state())["BUSY"]:
-        await bench.host.counters()
-    return await bench.host.report()
+    await bench.bus.wait_interrupt(limit)
+    await bench.chip.write_chip(ChipReg.IRQ_STATUS, 1)
+    if not (await bench.chip.state())["BUSY"]:
+        await bench.chip.counters()
+    return await bench.chip.report()
 
 
 @cocotb.test
@@ -99,7 +99,7 @@ async def test_control_abort(dut: Dut) -> None:
         error = await _end(bench, 2000)
         assert error in possible, f"{error}, expected one of {possible}"
         seen.add(error)
-        now = await bench.host.state()
+        now = await bench.chip.state()
         assert (now["DONE"], now["BUSY"]) == (1, 0), f"STATUS {now}"
         assert owed.quiet, "idle although the bus is not"
         late = await aborts.dispatched_since()
@@ -120,7 +120,7 @@ async def test_control_abort_at_the_end(dut: Dut) -> None:
     cycles = (await bench.run(words, start)).finish.counters.cycles
     ends = set()
     for wait in range(cycles - 24, cycles + 8):
-        await bench.host.start_program(start)
+        await bench.chip.start(start)
         await ClockCycles(dut.clk, wait)
         await command(bench, "ABORT")
         ends.add(await _end(bench))
@@ -137,12 +137,12 @@ async def test_control_abort_while_idle(dut: Dut) -> None:
     for text in ("", "END", "NOP"):
         if text:
             await bench.execute(program(text))
-        before, error = await bench.host.state(), await bench.host.report()
+        before, error = await bench.chip.state(), await bench.chip.report()
         await command(bench, "ABORT")
         await ClockCycles(dut.clk, 100)
         assert not int(dut.irq.value), f"an interrupt after {text!r}"
-        assert await bench.host.state() == before
-        compare_errors(error, await bench.host.report())
+        assert await bench.chip.state() == before
+        compare_errors(error, await bench.chip.report())
     await next_program_runs(bench)
 
 
@@ -152,7 +152,7 @@ async def test_control_abort_in_silence(dut: Dut) -> None:
     bench = await Bench.start(dut)
     owed, aborts = OpenBursts(dut), Aborts(bench)
     cycles = (await next_program_runs(bench)).finish.counters.cycles
-    await bench.host.write_chip(ChipReg.MEM_TIMEOUT, PATIENCE)
+    await bench.chip.write_chip(ChipReg.MEM_TIMEOUT, PATIENCE)
     for _ in range(25):
         await aborts.start_and_wait(int(bench.random.integers(1, cycles - 50)))
         which = int(bench.random.integers(1, 4))
@@ -161,13 +161,13 @@ async def test_control_abort_in_silence(dut: Dut) -> None:
         possible = await aborts.abort()
         error = await _end(bench, PATIENCE + 100)
         assert error in possible, f"{error}, expected one of {possible}"
-        assert (await bench.host.state())["BUSY"] == (not owed.quiet), (
+        assert (await bench.chip.state())["BUSY"] == (not owed.quiet), (
             "BUSY does not follow the bus"
         )
         await bench.set_knobs(Knobs())
         await wait_idle(bench)
         assert not int(dut.irq.value), "a second end was reported"
-        compare_errors(error, await bench.host.report())
+        compare_errors(error, await bench.chip.report())
         await next_program_runs(bench)
 
 
@@ -179,24 +179,24 @@ def _no_error(fields: dict[str, int]) -> bool:
 async def test_control_clear_error(dut: Dut) -> None:
     """Writing 1 to STATUS.ERROR clears the whole report, and so does the next start."""
     bench = await Bench.start(dut)
-    host = bench.host
+    chip = bench.chip
     failing = program("NOP\nNOP\nDMA_LOAD dst=0x0 M=1 N=64 b=2\nEND")
     bases = (0, 0, bench.memory.data.size, 0, 0, 0, 0, 0)
     expected = ErrorReport(ErrorCode.READ_ERROR, Engine.LD, 2, bases[2])
     for by_start in (False, True):
-        await host.start_program(bench.load(failing, bases=bases))
+        await chip.start(bench.load(failing, bases=bases))
         compare_errors(expected, await _end(bench))
-        await host.write_seq(SeqReg.STATUS, 0xFFFF_FFFF & ~SEQ_FIELDS["STATUS_ERROR"].mask)
-        compare_errors(expected, await bench.host.report())
+        await chip.write_seq(SeqReg.STATUS, 0xFFFF_FFFF & ~SEQ_FIELDS["STATUS_ERROR"].mask)
+        compare_errors(expected, await bench.chip.report())
         if by_start:
-            await host.start_program(bench.load(program(EVERY_ENGINE), bytes(1 << 14)))
+            await chip.start(bench.load(program(EVERY_ENGINE), bytes(1 << 14)))
         else:
-            await host.write_seq(SeqReg.STATUS, SEQ_FIELDS["STATUS_ERROR"].mask)
-        now = await bench.host.state()
+            await chip.write_seq(SeqReg.STATUS, SEQ_FIELDS["STATUS_ERROR"].mask)
+        now = await bench.chip.state()
         assert _no_error(now), f"STATUS {now}"
         assert (now["DONE"], now["BUSY"]) == ((0, 1) if by_start else (1, 0)), f"STATUS {now}"
-        assert await host.read_seq(SeqReg.ERROR_INSTR) == 0
-        assert await host.read_seq(SeqReg.ERROR_ADDR) == 0
+        assert await chip.read_seq(SeqReg.ERROR_INSTR) == 0
+        assert await chip.read_seq(SeqReg.ERROR_ADDR) == 0
     await command(bench, "SOFT_RESET")
     await wait_idle(bench)
     await next_program_runs(bench)
@@ -218,13 +218,13 @@ async def test_control_first_error_stays(dut: Dut) -> None:
         (slow, quick, 16, write_error),
         (quick, slow, (1 << 31) - hole, region),
     ):
-        await set_region(bench, 0, Region(0, (1 << 31) - 1, True, True))
+        await set_region(bench, 0, RegionRegisters(0, (1 << 31) - 1, True, True))
         await bench.set_knobs(Knobs(read_latency=read_latency, write_latency=write_latency))
         text = "\n".join([store.format(2), load.format(2, offset), "END"])
-        await bench.host.start_program(bench.load(program(text), bases=bases))
+        await bench.chip.start(bench.load(program(text), bases=bases))
         compare_errors(expected, await _end(bench))
         await ClockCycles(dut.clk, 2 * slow)
-        compare_errors(expected, await bench.host.report())
+        compare_errors(expected, await bench.chip.report())
         assert not int(dut.irq.value), "a second end was reported"
         await bench.set_knobs(Knobs())
         await next_program_runs(bench)

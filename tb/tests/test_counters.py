@@ -11,11 +11,11 @@ from dataclasses import asdict
 import cocotb
 from cocotb.triggers import ClockCycles
 
+from npu.driver.counters import ChipCounters
 from npu.regs.generated import CHIP_FIELDS, ChipReg
-from tb.counters import Counters
-from tb.dut import Dut
-from tb.environment import Bench
-from tb.recovery import command, load_every_engine, next_program_runs, program, wait_idle
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench
+from tb.bench.recovery import command, load_every_engine, next_program_runs, program, wait_idle
 
 SHAPES = ((1, 1, 1), (3, 5, 7), (2, 17, 16), (5, 16, 33), (9, 47, 15), (4, 32, 64))
 """(M, N, K) beside and on the edges of tiles."""
@@ -23,10 +23,10 @@ FORMS = ("i8", "u8", "i16", "u16")
 
 
 async def _clear(bench: Bench) -> None:
-    await bench.host.write_chip(ChipReg.PERF_CTRL, CHIP_FIELDS["PERF_CTRL_CLEAR"].mask)
+    await bench.chip.write_chip(ChipReg.PERF_CTRL, CHIP_FIELDS["PERF_CTRL_CLEAR"].mask)
 
 
-def _all_zero(counters: Counters) -> bool:
+def _all_zero(counters: ChipCounters) -> bool:
     return not any(counters.named().values())
 
 
@@ -50,19 +50,19 @@ async def test_counters_clear(dut: Dut) -> None:
     idle = [name for name, value in whole.named().items() if not value]
     assert not idle, f"nothing counted: {idle}"
     await ClockCycles(dut.clk, 100)
-    assert await bench.host.counters() == whole, "counters moved after the end"
+    assert await bench.chip.counters() == whole, "counters moved after the end"
     await _clear(bench)
-    assert _all_zero(await bench.host.counters())
-    await bench.host.start_program(load_every_engine(bench))
+    assert _all_zero(await bench.chip.counters())
+    await bench.chip.start(load_every_engine(bench))
     await ClockCycles(dut.clk, whole.cycles // 2)
     await _clear(bench)
     await wait_idle(bench, whole.cycles)
-    rest = await bench.host.counters()
+    rest = await bench.chip.counters()
     assert 0 < rest.cycles < whole.cycles - whole.cycles // 2, f"{rest.cycles} of {whole.cycles}"
     assert asdict(await _again(bench)) == asdict(whole), "the next program counts otherwise"
 
 
-async def _again(bench: Bench) -> Counters:
+async def _again(bench: Bench) -> ChipCounters:
     return (await next_program_runs(bench)).finish.counters
 
 
@@ -70,14 +70,14 @@ async def _again(bench: Bench) -> Counters:
 async def test_counters_soft_reset(dut: Dut) -> None:
     """A soft reset keeps what an abandoned program has counted; its own cycles count, too."""
     bench = await Bench.start(dut)
-    await bench.host.start_program(load_every_engine(bench))
+    await bench.chip.start(load_every_engine(bench))
     await ClockCycles(dut.clk, 300)
     await command(bench, "SOFT_RESET")
     await wait_idle(bench)
-    before = await bench.host.counters()
+    before = await bench.chip.counters()
     assert before.cycles >= 300, before
     await command(bench, "SOFT_RESET")
     await wait_idle(bench)
-    after = await bench.host.counters()
+    after = await bench.chip.counters()
     assert 0 < after.cycles - before.cycles < 10, f"{before.cycles}, then {after.cycles} cycles"
     assert after.busy == before.busy, "an idle engine is busy"

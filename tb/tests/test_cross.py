@@ -13,15 +13,15 @@ from collections.abc import Sequence
 
 import cocotb
 
-from npu.isa import Engine, Instruction, Opcode
-from tb.dut import Dut
-from tb.environment import Bench
-from tb.knobs import Knobs
-from tb.logs import DISPATCH, DONE, Records
+from npu.isa import WORD, Engine, Instruction, Opcode
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench
+from tb.bench.knobs import Knobs
+from tb.bench.logs import DISPATCH, DONE, Records
 from tb.stimulus import Case, join
-from tb.stimulus.engines import ENGINES, SHAPES, companion, of_class
-from tb.stimulus.simple import DMA_BASES, Memory
-from tb.stimulus.space import WORD, Space
+from tb.stimulus.engine_cases import ENGINES, SHAPES, companion, of_class
+from tb.stimulus.simple_cases import DMA_BASES, StoreWindow
+from tb.stimulus.sram_space import Space
 
 LATENCIES = (1, 40, 200)
 PRESSURES: tuple[dict[str, int], ...] = (
@@ -37,7 +37,7 @@ COMPANION = SHAPES.index("tiles")
 """Shape class of what the other engines do."""
 
 
-def _companions(bench: Bench, engine: Engine, memory: Memory, space: Space) -> list[Case]:
+def _companions(bench: Bench, engine: Engine, memory: StoreWindow, space: Space) -> list[Case]:
     """Return two instructions of every other engine, in turns."""
     edge = bench.config.tile
     return [
@@ -48,7 +48,7 @@ def _companions(bench: Bench, engine: Engine, memory: Memory, space: Space) -> l
     ]
 
 
-def _groups(bench: Bench, engine: Engine, memory: Memory, busy: bool) -> list[list[Case]]:
+def _groups(bench: Bench, engine: Engine, memory: StoreWindow, busy: bool) -> list[list[Case]]:
     """Return a group for each shape class: what keeps the others busy, then the one under test."""
     groups = []
     for index in range(len(SHAPES)):
@@ -80,7 +80,7 @@ def _check_busy(program: Sequence[Instruction], events: Records, engine: Engine)
 
 async def _cross(dut: Dut, engine: Engine) -> None:
     bench = await Bench.start(dut)
-    memory = Memory()
+    memory = StoreWindow()
     for busy in (False, True):
         for latency in LATENCIES:
             for pressure in PRESSURES:

@@ -15,15 +15,15 @@ import cocotb
 import numpy as np
 
 from npu.asm import assemble
+from npu.driver.errors import DeviceError
 from npu.isa import Opcode
-from tb.dut import Dut
-from tb.environment import INPUT, Bench, full, reset
-from tb.host import HostError
-from tb.knobs import Knobs
-from tb.memory import Memory
-from tb.scoreboard import MismatchError
-from tb.stimulus.case import loads
-from tb.stimulus.dependent import BASES, Dependent, Surroundings, complete, draw
+from tb.bench.dut import Dut
+from tb.bench.environment import INPUT, Bench, full, reset
+from tb.bench.knobs import Knobs
+from tb.bench.memory import Memory
+from tb.bench.scoreboard import MismatchError
+from tb.stimulus.dependent_programs import BASES, Dependent, Surroundings, complete, draw
+from tb.stimulus.random_case import loads
 from tb.stimulus.shrink import shrink
 
 PROGRAMS, FULL = 30, 500
@@ -37,8 +37,6 @@ async def _run(bench: Bench, program: Dependent) -> None:
     start = bench.load(
         program.words,
         program.stream,
-        bases=BASES,
-        pos=program.draft.pos,
         **program.draft.registers,
     )
     execution = await bench.run(program.words, start, limit=LIMIT)
@@ -49,8 +47,8 @@ async def _failure(bench: Bench, program: Dependent) -> str | None:
     """Run a program; return what was wrong with it."""
     try:
         await _run(bench, program)
-    except (MismatchError, HostError) as error:
-        if isinstance(error, HostError):
+    except (MismatchError, DeviceError) as error:
+        if isinstance(error, DeviceError):
             await reset(bench.dut)
         return str(error)
     return None
@@ -65,7 +63,7 @@ async def _put_back(bench: Bench, around: Surroundings) -> None:
     """Give memory and SRAM the contents that a program found: a second run hides stale results."""
     filling, _ = loads([(0, around.sram.tobytes())], bench.memory, INPUT)
     start = bench.load([*filling, *assemble("END").instructions], bases=BASES)
-    await bench.host.run_program(start, LIMIT)
+    await bench.chip.run(start, LIMIT)
     bench.memory.data[:] = around.memory.data
 
 

@@ -9,13 +9,13 @@ from itertools import product
 import cocotb
 
 from npu.isa import VecOp
-from tb.dut import Dut
-from tb.environment import Bench
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench
 from tb.stimulus import build_program
-from tb.stimulus.case import Generator
-from tb.stimulus.simple import (
+from tb.stimulus.random_case import Generator
+from tb.stimulus.simple_cases import (
     DMA_BASES,
-    Memory,
+    StoreWindow,
     dma_load,
     dma_store,
     gelu,
@@ -40,7 +40,7 @@ async def _run(bench: Bench, generators: list[Generator]) -> None:
 async def test_dimensions_dma(dut: Dut) -> None:
     """Loads and stores of every size."""
     bench = await Bench.start(dut)
-    store = partial(dma_store, Memory())
+    store = partial(dma_store, StoreWindow())
     for make in (dma_load, store):
         await _run(bench, [partial(make, extent=extent) for extent in TRANSFERS])
 

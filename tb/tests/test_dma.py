@@ -8,11 +8,11 @@ from functools import partial
 import cocotb
 
 from npu.asm import assemble
-from tb.dut import Dut
-from tb.environment import Bench
-from tb.knobs import Knobs
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench
+from tb.bench.knobs import Knobs
 from tb.stimulus import build_program, draw
-from tb.stimulus.simple import DMA_BASES, Memory, dma_load, dma_store
+from tb.stimulus.simple_cases import DMA_BASES, StoreWindow, dma_load, dma_store
 
 
 @cocotb.test
@@ -20,7 +20,7 @@ async def test_dma_random(dut: Dut) -> None:
     """Random loads and stores side by side, through every base register."""
     bench = await Bench.start(dut)
     for _ in range(3):
-        store = partial(dma_store, Memory())
+        store = partial(dma_store, StoreWindow())
         program, stream = build_program(bench, draw(bench.random, [dma_load, store], 40))
         execution = await bench.execute(program, stream, bases=DMA_BASES, limit=1_000_000)
         assert execution.finish.error is None, str(execution.finish.error)

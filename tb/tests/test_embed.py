@@ -11,17 +11,17 @@ import numpy.typing as npt
 
 from golden.machine import ErrorReport
 from npu.asm import assemble
-from npu.isa import Engine, ErrorCode
-from tb.dut import Dut
-from tb.environment import DEFAULT_LIMIT, INPUT, OUTPUT, Bench
-from tb.knobs import Knobs
-from tb.recovery import next_program_runs, old_or_new
-from tb.scoreboard import compare_errors
+from npu.isa import EmbedIndex, Engine, ErrorCode
+from npu.isa.operands import up
+from tb.bench.dut import Dut
+from tb.bench.environment import DEFAULT_LIMIT, INPUT, OUTPUT, Bench
+from tb.bench.knobs import Knobs
+from tb.bench.recovery import next_program_runs, old_or_new
+from tb.bench.scoreboard import compare_errors
 from tb.stimulus import build_program, draw
-from tb.stimulus.case import Generator
-from tb.stimulus.simple import DMA_BASES, dma_load
-from tb.stimulus.space import up
-from tb.stimulus.transfers import BY_LIST, BY_POSITION, BY_TOKEN, embed
+from tb.stimulus.random_case import Generator
+from tb.stimulus.simple_cases import DMA_BASES, dma_load
+from tb.stimulus.transfer_cases import embed
 
 
 async def run(bench: Bench, generators: list[Generator]) -> None:
@@ -48,14 +48,14 @@ async def test_embed_random(dut: Dut) -> None:
 async def test_embed_sizes(dut: Dut) -> None:
     """Each form with rows of 1 to 50 bytes, lists of every length up to 50."""
     bench = await Bench.start(dut)
-    for index in (BY_TOKEN, BY_LIST, BY_POSITION):
+    for index in EmbedIndex:
         sizes = range(1, 51)
         await run(bench, [partial(embed, index=index, rows=n, row_bytes=51 - n) for n in sizes])
 
 
 async def stops(bench: Bench, text: str, report: ErrorReport) -> npt.NDArray[np.uint8]:
     """Run a program that ends with an error report; return the SRAM, (bytes,) uint8."""
-    finish = await bench.host.run_program(bench.load(assemble(text).instructions), DEFAULT_LIMIT)
+    finish = await bench.chip.run(bench.load(assemble(text).instructions), DEFAULT_LIMIT)
     compare_errors(report, finish.error)
     return await bench.sync()
 

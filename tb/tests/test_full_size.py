@@ -6,15 +6,17 @@ The weights are random, in memory there are some 220 MB. One step streams all 12
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import cocotb
 import numpy as np
 import numpy.typing as npt
 
 from golden.contribution import check_block
 from golden.session import Session
-from tb.dut import Dut
-from tb.environment import Bench, full
-from tb.models.resident import Resident, check_logits
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench, full
+from tb.models.resident_model import Resident, check_logits
 from tb.tests.generation import QUIET
 from weights.synthetic import random_gpt2, shape_of
 
@@ -29,7 +31,7 @@ async def test_full_size_step(dut: Dut) -> None:
     shape = shape_of("gpt2", hidden=768, layers=12, heads=12, ffn=3072, vocab=50_257, context=1024)
     model = random_gpt2(shape, int(cocotb.RANDOM_SEED))
     resident = Resident.place(bench, model, "memory")
-    ids = bench.random.integers(0, model.vocab, 20).tolist()
+    ids = bench.random.integers(0, model.shape.vocab, 20).tolist()
     golden = Session(model)
     past = golden.extend(ids)
     findings = check_block(model, CHECKED_LAYER, past.residuals[CHECKED_LAYER])
@@ -39,7 +41,7 @@ async def test_full_size_step(dut: Dut) -> None:
     for _ in range(2 if full() else 1):
         position = golden.length
         token, golden, expected = _with_high_answer(bench, golden)
-        actual = await resident.logits(launch.at(position, token))
+        actual = await resident.logits(replace(launch, pos=position, token=token))
         check_logits(f"position {position}", expected, actual)
         answer = int(bench.memory.array(launch.bases[1], (1,), np.uint32)[0])
         assert answer == int(expected.argmax()), f"token {answer}, expected {expected.argmax()}"
@@ -51,7 +53,7 @@ def _with_high_answer(bench: Bench, past: Session) -> tuple[int, Session, npt.ND
     while True:
         golden = Session(past.model)
         golden.cache = list(past.cache)
-        token = int(bench.random.integers(past.model.vocab))
+        token = int(bench.random.integers(past.model.shape.vocab))
         logits = golden.step(token)
         if logits.argmax() >= 1 << 15:
             return token, golden, logits

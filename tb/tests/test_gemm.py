@@ -14,35 +14,49 @@ import cocotb
 import numpy as np
 
 from npu.asm import assemble
-from npu.isa import Instruction, Opcode, SetReg
-from tb.dut import Dut
-from tb.environment import INPUT, OUTPUT, Bench
+from npu.isa import WORD, GemmA, GemmB, GemmOp, GemmOut, GemmQ, Instruction, Opcode, SetReg
+from npu.isa.operands import up
+from tb.bench.dut import Dut
+from tb.bench.environment import INPUT, OUTPUT, Bench
 from tb.stimulus import Case, build_program, join, run_cases
-from tb.stimulus.case import Generator, instruction
-from tb.stimulus.gemm import (
-    OP_ADD,
-    OP_NONE,
-    OUT_INT8,
-    OUT_INT16,
-    OUT_INT32,
-    OUT_NONE,
-    Q_CHANNEL,
-    Q_PREFIX,
-    ROWS_MAJOR,
-    STREAM,
-    TILES,
-    Mode,
-    Shape,
+from tb.stimulus.gemm_cases import (
+    WIDE,
+    GemmMode,
+    GemmSize,
     argmax,
     build,
     classic,
     gemm,
     random_mode,
 )
-from tb.stimulus.space import WORD, NoRoomError, Space, up
+from tb.stimulus.random_case import Generator, instruction
+from tb.stimulus.sram_space import NoRoomError, Space
 
-B_FORMS = ((ROWS_MAJOR, False), (ROWS_MAJOR, True), (TILES, False), (TILES, True), (STREAM, False))
+B_FORMS = (
+    (GemmB.ROW_MAJOR, False),
+    (GemmB.ROW_MAJOR, True),
+    (GemmB.TILE, False),
+    (GemmB.TILE, True),
+    (GemmB.STREAM, False),
+)
 """Forms of B, and whether it is transposed."""
+
+
+def _sums_mode(a_type: GemmA, b_form: GemmB, transpose: bool, accumulate: bool) -> GemmMode:
+    """Return the mode of exact int32 sums."""
+    return GemmMode(
+        a_type=a_type,
+        b_form=b_form,
+        transpose=transpose,
+        requant=False,
+        q=GemmQ.PREFIX,
+        out=GemmOut.INT32,
+        op=GemmOp.NONE,
+        accumulate=accumulate,
+        bias=False,
+        relu=False,
+        table=False,
+    )
 
 
 @cocotb.test
@@ -66,22 +80,15 @@ async def test_gemm_shapes(dut: Dut) -> None:
     """Every remainder of M, N and K modulo 16 and the tile, exact int32 sums, all forms of B."""
     bench = await Bench.start(dut)
     edge = bench.config.tile
-    for b_form in range(3):
+    for b_form in GemmB:
         generators = []
         for low in range(1, edge + 2):
-            shape = Shape(low, (low * 5) % (2 * edge) + 1, (low * 7) % (3 * edge) + 1)
-            mode = Mode(
-                a_type=low % 4,
+            shape = GemmSize(low, (low * 5) % (2 * edge) + 1, (low * 7) % (3 * edge) + 1)
+            mode = _sums_mode(
+                a_type=GemmA(low % 4),
                 b_form=b_form,
-                transpose=b_form != 2 and low % 2 == 1,
-                requant=False,
-                q=Q_PREFIX,
-                out=OUT_INT32,
-                op=OP_NONE,
+                transpose=b_form != GemmB.STREAM and low % 2 == 1,
                 accumulate=low % 3 == 0,
-                bias=False,
-                relu=False,
-                table=False,
             )
             generators.append(partial(build, shape=shape, mode=mode, edge=edge))
 
@@ -95,10 +102,11 @@ async def test_gemm_largest(dut: Dut) -> None:
     """As many rows as the accumulators hold, and one long row."""
     bench = await Bench.start(dut)
     rows, edge = bench.config.acc_rows, bench.config.tile
-    plain = Mode(0, 2, False, False, 0, OUT_INT32, OP_NONE, False, False, False, False)
-    wide = Mode(3, 0, False, False, 0, OUT_INT32, OP_NONE, False, False, False, False)
-    shapes = [(plain, Shape(rows, 33, 150)), (wide, Shape(rows // 2, 20, 70))]
-    shapes += [(plain, Shape(1, 40, 4000)), (plain, Shape(2, 1500, 40))]
+    sums = partial(_sums_mode, transpose=False, accumulate=False)
+    plain = sums(GemmA.INT8, GemmB.STREAM)
+    wide = sums(GemmA.UINT16, GemmB.ROW_MAJOR)
+    shapes = [(plain, GemmSize(rows, 33, 150)), (wide, GemmSize(rows // 2, 20, 70))]
+    shapes += [(plain, GemmSize(1, 40, 4000)), (plain, GemmSize(2, 1500, 40))]
     for mode, shape in shapes:
         make = partial(build, shape=shape, mode=mode, edge=edge)
         program, stream = build_program(bench, [make])
@@ -128,21 +136,21 @@ async def test_gemm_tables(dut: Dut) -> None:
     random, edge = bench.random, bench.config.tile
     generators = []
     for turn in range(72):
-        mode = Mode(
-            a_type=turn % 2,
-            b_form=turn // 4 % 3,
+        mode = GemmMode(
+            a_type=GemmA(turn % 2),
+            b_form=GemmB(turn // 4 % 3),
             transpose=False,
             requant=True,
-            q=turn % 4,
-            out=OUT_INT8,
-            op=OP_ADD if turn % 5 == 0 else OP_NONE,
+            q=GemmQ(turn % 4),
+            out=GemmOut.INT8,
+            op=GemmOp.ADD if turn % 5 == 0 else GemmOp.NONE,
             accumulate=False,
             bias=False,
             relu=False,
             table=True,
         )
         m, n, k = (int(random.integers(1, last + 1)) for last in (4, 2 * edge, 2 * edge))
-        generators.append(partial(build, shape=Shape(m, n, k), mode=mode, edge=edge))
+        generators.append(partial(build, shape=GemmSize(m, n, k), mode=mode, edge=edge))
     program, stream = build_program(bench, generators)
     execution = await bench.execute(program, stream, limit=1_000_000)
     assert execution.finish.error is None, str(execution.finish.error)
@@ -155,17 +163,17 @@ async def _walk(bench: Bench, dimension: str) -> None:
     """
     random, edge = bench.random, bench.config.tile
     for b_form, transpose in B_FORMS:
-        for a_types in ((0,), (1,), (2, 3)):
+        for a_types in ((GemmA.INT8,), (GemmA.UINT8,), WIDE):
             most = dict.fromkeys("mnk", 2 * edge + 1)
             most["m"] = min(most["m"], bench.config.acc_rows >> (len(a_types) - 1))
             generators = []
             for value in range(1, most[dimension] + 1):
                 sizes = {name: int(random.integers(1, last + 1)) for name, last in most.items()}
-                a_type = int(random.choice(a_types))
+                a_type = GemmA(int(random.choice(a_types)))
                 generators.append(
                     partial(
                         build,
-                        shape=Shape(**{**sizes, dimension: value}),
+                        shape=GemmSize(**{**sizes, dimension: value}),
                         mode=_in_form(random, a_type, b_form, transpose),
                         edge=edge,
                     )
@@ -175,7 +183,9 @@ async def _walk(bench: Bench, dimension: str) -> None:
             assert execution.finish.error is None, str(execution.finish.error)
 
 
-def _in_form(random: np.random.Generator, a_type: int, b_form: int, transpose: bool) -> Mode:
+def _in_form(
+    random: np.random.Generator, a_type: GemmA, b_form: GemmB, transpose: bool
+) -> GemmMode:
     """Return a random mode with a given type of A and form of B."""
     return replace(random_mode(random), a_type=a_type, b_form=b_form, transpose=transpose)
 
@@ -277,10 +287,11 @@ async def test_gemm_argmax_time(dut: Dut) -> None:
     """A wide row of outputs from the stream takes as long with argmax as without."""
     bench = await Bench.start(dut)
     edge = bench.config.tile
-    plain = Mode(0, STREAM, False, True, Q_CHANNEL, OUT_INT16, 0, False, True, False, False)
+    sums = _sums_mode(GemmA.INT8, GemmB.STREAM, transpose=False, accumulate=False)
+    plain = replace(sums, requant=True, q=GemmQ.CHANNEL, out=GemmOut.INT16, bias=True)
     cycles = {}
-    for mode in (plain, replace(plain, out=OUT_NONE, argmax=True)):
-        make = partial(build, shape=Shape(1, 2000, 3 * edge), mode=mode, edge=edge)
+    for mode in (plain, replace(plain, out=GemmOut.NONE, argmax=True)):
+        make = partial(build, shape=GemmSize(1, 2000, 3 * edge), mode=mode, edge=edge)
         program, stream = build_program(bench, [make])
         execution = await bench.execute(program, stream, limit=1_000_000)
         assert execution.finish.error is None, str(execution.finish.error)
@@ -289,10 +300,10 @@ async def test_gemm_argmax_time(dut: Dut) -> None:
 
 
 def _dynamic_k(
-    random: np.random.Generator, space: Space, mode: Mode, cap: int, keys: int, edge: int
+    random: np.random.Generator, space: Space, mode: GemmMode, cap: int, keys: int, edge: int
 ) -> Case:
     """Return a GEMM whose inner length is min(`keys`, `cap`), behind a SET of the position."""
-    shape = Shape(int(random.integers(1, 40)), int(random.integers(1, 40)), cap)
+    shape = GemmSize(int(random.integers(1, 40)), int(random.integers(1, 40)), cap)
     case = build(random, space, shape, mode, edge)
     base = int(random.choice([0, 0, edge, 4 * edge]))
     *before, word = case.words
@@ -312,7 +323,7 @@ async def test_gemm_empty_sums(dut: Dut) -> None:
     makers = []
     for keys in (0, 1, 0, 15, 16, 17, 0, 31, 32, 33, 47, 48, 200, 0):
         for b_form, transpose in B_FORMS[:-1]:
-            for a_type in range(4):
+            for a_type in GemmA:
                 makers.append(
                     partial(
                         _dynamic_k,

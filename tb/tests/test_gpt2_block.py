@@ -20,12 +20,12 @@ from golden import decoder
 from golden.contribution import check_block
 from npu.compiler import CompiledBlock, compile_block, unpack
 from npu.isa.instruction import decode_image
-from tb import report
-from tb.dut import Dut
-from tb.environment import INPUT, OUTPUT, Bench, Execution
-from tb.sample import CHECKPOINT, TEXT
-from tb.scoreboard import Count, MismatchError, RunMismatchError, count_bytes
-from tb.tensors import compare_tensor, gather, locator
+from tb.bench.dut import Dut
+from tb.bench.environment import INPUT, OUTPUT, Bench, Execution
+from tb.bench.scoreboard import Count, MismatchError, RunMismatchError, count_bytes
+from tb.models import model_report
+from tb.models.block_tensors import compare_tensor, gather, locator
+from tb.models.sample_model import CHECKPOINT, TEXT
 from weights.model import QuantizedModel
 from weights.quantize import quantize_checkpoint
 
@@ -104,7 +104,7 @@ async def _one(
     x: npt.NDArray[np.int16],
     fused: bool,
     differences: _Differences,
-) -> tuple[report.Line, set[str]]:
+) -> tuple[model_report.Line, set[str]]:
     """Run one block in one form on one input and compare everything."""
     rows = x.shape[0]
     block = compile_block(model, layer, rows, fused=fused, limits=bench.limits)
@@ -115,19 +115,19 @@ async def _one(
         assert isinstance(error.execution, Execution)
         execution = error.execution
     assert execution.finish.error is None, str(differences.first or execution.finish.error)
-    woken = execution.finish.python_entries
+    woken = execution.finish.waited.entries
     assert woken <= 2, f"Python woke {woken} times while the chip ran"
     expected = _expected(decoder.block(model, layer, x))
     tensors, names = _compare(bench, block, execution, layer, expected, differences)
     assert not np.array_equal(expected["resid2"], x), f"layer {layer} changes nothing"
-    line = report.Line.of(
+    line = model_report.Line.of(
         f"S={rows} {'fused' if fused else 'unfused'}",
         len(block.program.instructions),
         execution.compared,
         tensors,
         execution.finish.counters,
         (len(block.stream) + block.input_bytes, block.output_bytes),
-        execution.finish.seconds,
+        execution.finish.waited.seconds,
     )
     return line, names
 
@@ -137,27 +137,28 @@ async def test_gpt2_block(dut: Dut) -> None:
     """Every layer of gpt2-tiny at sequence lengths 1, 5, 16 and 128, fused and unfused."""
     model = quantize_checkpoint(str(CHECKPOINT))
     bench = await Bench.start(dut)
-    lines: list[report.Line] = []
+    lines: list[model_report.Line] = []
     differences = _Differences()
     for rows in LENGTHS:
         whole = decoder.forward_trace(model, list(TEXT.encode()[:rows]))
         inputs, every = whole.residuals, set(whole.blocks[0].tensors())
         seen: set[str] = set()
         for fused in (True, False):
-            group: list[report.Line] = []
-            for layer in range(model.layers):
+            group: list[model_report.Line] = []
+            for layer in range(model.shape.layers):
                 findings = check_block(model, layer, inputs[layer]) if fused else []
                 assert not findings, f"layer {layer}, {rows} rows: {'; '.join(map(str, findings))}"
                 line, names = await _one(bench, model, layer, inputs[layer], fused, differences)
                 group.append(line)
                 seen |= {name.split("_h")[0] for name in names}
-            lines.append(report.total(group[0].name, group))
+            lines.append(model_report.total(group[0].name, group))
         assert seen == every, f"{rows} rows: not compared: {sorted(every - seen)}"
-    lines.append(report.total("all", lines))
+    lines.append(model_report.total("all", lines))
+    shape = model.shape
     title = (
-        f"GPT-2 block: hidden {model.hidden}, {model.layers} layers, {model.heads} heads of "
-        f"{model.head_dim}, FFN {model.ffn}; memory latency 40"
+        f"GPT-2 block: hidden {shape.hidden}, {shape.layers} layers, {shape.heads} heads of "
+        f"{shape.head_dim}, FFN {shape.ffn}; memory latency 40"
     )
-    report.save(bench.run_dir, report.render(title, lines, bench.config.array_dim**2))
+    model_report.save(bench.run_dir, model_report.render(title, lines, bench.config.array_dim**2))
     if differences.first is not None:
         raise differences.first

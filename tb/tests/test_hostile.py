@@ -2,9 +2,9 @@
 """Everything that can go wrong around the chip, together, on programs of dependent instructions.
 
 Latency per burst, back-pressure on all five channels, interleaving, error responses, silence,
-abort, resets and register accesses are drawn at once (`tb.hostile`). A run counts if a fault has
-hit it. After each, a program that needs everything runs right, without a hard reset unless that was
-the fault.
+abort, resets and register accesses are drawn at once (`tb.stimulus.hostile_runs`). A run counts if
+a fault has hit it. After each, a program that needs everything runs right, without a hard reset
+unless that was the fault.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from collections.abc import Sequence
 
 import cocotb
 
-from tb.dut import Dut
-from tb.environment import Bench, full
-from tb.host import HostError
-from tb.hostile import FAULTS, STOPS, Run, Scene, plan
-from tb.memory import Memory
-from tb.recovery import next_program_runs
-from tb.stimulus.dependent import Surroundings, draw
+from npu.driver.errors import DeviceError
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench, full
+from tb.bench.memory import Memory
+from tb.bench.recovery import next_program_runs
+from tb.stimulus.dependent_programs import Surroundings, draw
+from tb.stimulus.hostile_runs import FAULTS, STOPS, HostileRun, Scene, plan
 
 RUNS, FULL = 30, 500
 """Runs of each test that a fault has hit, and of its long form."""
@@ -40,9 +40,9 @@ async def _run_all(dut: Dut, first: Sequence[str]) -> None:
         scene = await Scene.set(bench, program)
         drawn = plan(bench.random, scene, faults)
         try:
-            hits[await Run(bench, scene, drawn).run()] += 1
+            hits[await HostileRun(bench, scene, drawn).run()] += 1
             await next_program_runs(bench)
-        except (AssertionError, HostError) as error:
+        except (AssertionError, DeviceError) as error:
             raise AssertionError(f"run {runs}: {error}\n{drawn}\n{program.text()}") from error
         runs += 1
     dut._log.info("%d runs, hits: %s", runs, dict(hits))

@@ -12,15 +12,15 @@ import numpy as np
 from golden.machine import ErrorReport
 from npu.asm import assemble
 from npu.isa import Engine, ErrorCode, Instruction
-from tb.dut import Dut
-from tb.environment import OUTPUT, Bench, Execution
-from tb.knobs import Knobs
-from tb.recovery import next_program_runs, run_stopped
+from npu.isa.operands import up
+from tb.bench.dut import Dut
+from tb.bench.environment import OUTPUT, Bench, Execution
+from tb.bench.knobs import Knobs
+from tb.bench.recovery import next_program_runs, run_stopped
 from tb.stimulus import build_program, draw
-from tb.stimulus.case import Generator
-from tb.stimulus.simple import DMA_BASES, Memory, dma_load, dma_store
-from tb.stimulus.space import up
-from tb.stimulus.transfers import HEAD_DIMENSIONS, Heads, kv_append, kv_read
+from tb.stimulus.random_case import Generator
+from tb.stimulus.simple_cases import DMA_BASES, StoreWindow, dma_load, dma_store
+from tb.stimulus.transfer_cases import HEAD_DIMENSIONS, Heads, kv_append, kv_read
 
 HOSTILE = (
     Knobs(read_latency=1, write_latency=1),
@@ -51,7 +51,7 @@ async def run_program(
     return execution
 
 
-def transfers(bench: Bench, in_memory: bool, memory: Memory) -> list[Generator]:
+def transfers(bench: Bench, in_memory: bool, memory: StoreWindow) -> list[Generator]:
     """Return generators of everything that the two DMA engines do with a cache."""
     append = partial(kv_append, memory if in_memory else None, bench.config.tile)
     read = partial(kv_read, in_memory, bench.config.tile)
@@ -63,7 +63,7 @@ async def test_kv_random(dut: Dut) -> None:
     """Random appends and reads between other transfers, the cache in memory and in SRAM."""
     bench = await Bench.start(dut)
     for in_memory in (True, False, True, False):
-        generators = transfers(bench, in_memory, Memory())
+        generators = transfers(bench, in_memory, StoreWindow())
         await run(bench, draw(bench.random, generators, 30), in_memory)
 
 
@@ -74,7 +74,7 @@ async def test_kv_hostile_memory(dut: Dut) -> None:
     for knobs in HOSTILE:
         await bench.set_knobs(knobs)
         for in_memory in (True, False):
-            generators = transfers(bench, in_memory, Memory())
+            generators = transfers(bench, in_memory, StoreWindow())
             await run(bench, draw(bench.random, generators, 16), in_memory)
 
 
@@ -105,7 +105,7 @@ async def test_kv_append_shapes(dut: Dut) -> None:
     bench = await Bench.start(dut)
     edge = bench.config.tile
     for in_memory in (True, False):
-        memory = Memory()
+        memory = StoreWindow()
         cases: list[Generator] = []
         for number, lanes in enumerate(HEAD_DIMENSIONS):
             for phase in range(edge):

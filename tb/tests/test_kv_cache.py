@@ -10,9 +10,9 @@ import numpy as np
 
 from golden.session import Session
 from npu.compiler import compile_model
-from tb.dut import Dut
-from tb.environment import Bench, full
-from tb.models.resident import Resident, check_logits
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench, full
+from tb.models.resident_model import Resident, check_logits
 from tb.tests.generation import QUIET, checkpoint
 from weights.synthetic import random_model, shape_of
 
@@ -30,15 +30,15 @@ async def cached_equals_recomputed(dut: Dut, family: str) -> None:
     model = checkpoint(family)
     resident = Resident.place(bench, model)
     decode = resident.launch(resident.compiled.decode(logits=True))
-    for length in range(1, model.context + 1) if full() else LENGTHS:
-        ids = bench.random.integers(0, model.vocab, length).tolist()
+    for length in range(1, model.shape.context + 1) if full() else LENGTHS:
+        ids = bench.random.integers(0, model.shape.vocab, length).tolist()
         golden = Session(model)
         expected = golden.prefill(ids)[-1]
         what = f"prompt of {length}"
         if length > 1:
             program = resident.compiled.prefill(length - 1, logits=True)
             await resident.logits(resident.launch(program, ids[:-1]))
-        step = decode.at(length - 1, ids[-1])
+        step = replace(decode, pos=length - 1, token=ids[-1])
         check_logits(f"{what}, last token by a step", expected, await resident.logits(step))
         await resident.check_cache(golden)
         program = resident.compiled.prefill(length, logits=True)
@@ -76,14 +76,14 @@ async def test_kv_cache_places(dut: Dut) -> None:
         first, following = (
             replace(launch, kv_base=base, kv_in_memory=place) for launch in (prompt, step)
         )
-        ids = bench.random.integers(0, model.vocab, 35).tolist()
+        ids = bench.random.integers(0, model.shape.vocab, 35).tolist()
         bench.memory.stage(prompt.bases[0], np.array(ids, "<u4"))
         golden = Session(model)
         expected = golden.prefill(ids[:33])[-1]
         check_logits("prompt", expected, await resident.logits(first))
         await resident.check_cache(golden)
         for token in ids[33:]:
-            launch = following.at(golden.length, token)
+            launch = replace(following, pos=golden.length, token=token)
             check_logits("step", golden.step(token), await resident.logits(launch))
             await resident.check_cache(golden)
 
@@ -95,8 +95,8 @@ async def test_kv_cache_staged(dut: Dut) -> None:
     shape = shape_of("llama", layers=2, heads=4, kv_heads=2, head_dim=16, context=1024, vocab=300)
     model = random_model(shape, 11)
     resident = Resident.place(bench, model, "memory")
-    ids = bench.random.integers(0, model.vocab, model.context).tolist()
-    for position in (model.context - 1, 512, 777):
+    ids = bench.random.integers(0, model.shape.vocab, model.shape.context).tolist()
+    for position in (model.shape.context - 1, 512, 777):
         golden = Session(model)
         golden.extend(ids[:position])
         resident.stage_cache(golden.cache)

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import cocotb
 
-from tb.dut import Dut
-from tb.environment import Bench
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench
 from tb.stimulus import run_cases
-from tb.stimulus.simple import layernorm
+from tb.stimulus.simple_cases import layernorm
 from tb.tests.norms import run_longest, run_spreads
 
 

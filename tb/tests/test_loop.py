@@ -9,18 +9,14 @@ from cocotb.triggers import ClockCycles
 
 from golden.machine import ErrorReport
 from npu.asm import assemble
-from npu.isa import Engine, ErrorCode, Instruction, Opcode, SetReg
-from npu.regs.generated import ChipReg
-from tb.dut import Dut
-from tb.environment import DEFAULT_LIMIT, Bench
-from tb.knobs import Knobs
-from tb.recovery import command, next_program_runs, wait_idle
+from npu.isa import TABLE_BYTES, WORD, Engine, ErrorCode, Instruction, Opcode, SetReg
+from npu.regs import NO_TOKEN, ChipReg
+from tb.bench.dut import Dut
+from tb.bench.environment import DEFAULT_LIMIT, Bench
+from tb.bench.knobs import Knobs
+from tb.bench.recovery import command, next_program_runs, wait_idle
 
 CAPACITY = 1 << 20
-WORD = 16
-TABLE = 256
-"""Bytes of the share of GELU with a table from the stream."""
-NO_TOKEN = 0xFFFF_FFFF
 
 TURN = """
     SET BASE1 v=0x100 add
@@ -52,7 +48,7 @@ async def test_loop_turns(dut: Dut) -> None:
         finish = execution.finish
         assert finish.error is None, finish.error
         assert finish.counters.instrs == (turns + 1) * (len(program) - 1) + 1
-        assert finish.generated.pos == 9 + turns
+        assert finish.last.pos == 9 + turns
         assert finish.counters.read_beats <= (turns + 1) * len(program)
 
 
@@ -100,13 +96,13 @@ async def test_loop_end_token(dut: Dut) -> None:
         SET OUTCNT v=3 add
         END
     """
-    stream = bench.random.integers(0, 256, 2 * TABLE, np.uint8).tobytes()
+    stream = bench.random.integers(0, 256, 2 * TABLE_BYTES, np.uint8).tobytes()
     for eos, ended in ((1, 1), (2, 2), (6, 6), (7, 7), (8, 7), (0, 7), (NO_TOKEN, 7)):
         program = words(text)
         execution = await bench.execute(program, stream, loop_left=6, eos=eos, kv_cap=CAPACITY)
         assert execution.finish.error is None, execution.finish.error
-        assert execution.finish.generated.token == ended
-        assert execution.finish.generated.pos == ended - 1
+        assert execution.finish.last.token == ended
+        assert execution.finish.last.pos == ended - 1
     # No token ends a loop without an end token.
     start = bench.load(words("again: NOP\nLOOP to=again\nEND"), token=NO_TOKEN, loop_left=3)
     execution = await bench.run(words("again: NOP\nLOOP to=again\nEND"), start)
@@ -199,7 +195,7 @@ async def test_loop_stream(dut: Dut) -> None:
     for latency in (1, 60):
         await bench.set_knobs(Knobs(read_latency=latency))
         for count in (1, 2, 9, 127, 128, 129, 300):
-            stream = bench.random.integers(0, 256, count * TABLE, np.uint8).tobytes()
+            stream = bench.random.integers(0, 256, count * TABLE_BYTES, np.uint8).tobytes()
             for extra in ("", "SET STREAM v=0"):
                 program = words(_shares(count, extra))
                 execution = await bench.execute(
@@ -216,7 +212,7 @@ async def test_loop_stream_is_there(dut: Dut) -> None:
     """The next turn waits neither for its words nor for its first share."""
     bench = await Bench.start(dut)
     count, turns = 12, 8
-    stream = bench.random.integers(0, 256, count * TABLE, np.uint8).tobytes()
+    stream = bench.random.integers(0, 256, count * TABLE_BYTES, np.uint8).tobytes()
     program = words(_shares(count, shape="M=8 N=256"))
     cycles = {}
     for latency in (1, 200):
@@ -234,12 +230,12 @@ async def test_loop_stream_elsewhere(dut: Dut) -> None:
     """Turns that leave a part of the stream, go back inside it, or set LOOPLEFT themselves."""
     bench = await Bench.start(dut)
     shares = 140
-    stream = bench.random.integers(0, 256, shares * TABLE, np.uint8).tobytes()
+    stream = bench.random.integers(0, 256, shares * TABLE_BYTES, np.uint8).tobytes()
     for at in (0, 1, 70, shares - 1, shares):
         for left in (0, 1, 3):
             gelu = "" if at == shares else "GELU dst=0xC000 src0=0x8000 M=1 N=60 stream"
-            extra = f"BARRIER vec\nSET STREAM v={at * TABLE}\n{gelu}"
-            text = _shares(9, extra).replace("END", f"SET STREAM v={shares * TABLE}\nEND")
+            extra = f"BARRIER vec\nSET STREAM v={at * TABLE_BYTES}\n{gelu}"
+            text = _shares(9, extra).replace("END", f"SET STREAM v={shares * TABLE_BYTES}\nEND")
             execution = await bench.execute(words(text), stream, loop_left=left, kv_cap=CAPACITY)
             assert execution.finish.error is None, execution.finish.error
     # The streamer believed in another turn, or did not.
@@ -267,19 +263,19 @@ async def test_loop_abort(dut: Dut) -> None:
     program = words("again: NOP\nSET OUTCNT v=1 add\nSET TOKEN v=3 add\nLOOP to=again\nEND")
     for wait in (100, 731, 2000):
         start = bench.load(program, loop_left=NO_TOKEN, kv_cap=NO_TOKEN)
-        await bench.host.start_program(start)
+        await bench.chip.start(start)
         await ClockCycles(dut.clk, wait)
         await command(bench, "ABORT")
-        await bench.host.wait_interrupt(DEFAULT_LIMIT)
-        await bench.host.write_chip(ChipReg.IRQ_STATUS, 1)
+        await bench.bus.wait_interrupt(DEFAULT_LIMIT)
+        await bench.chip.write_chip(ChipReg.IRQ_STATUS, 1)
         await wait_idle(bench)
-        error = await bench.host.report()
+        error = await bench.chip.report()
         assert error is not None and error.code == ErrorCode.ABORTED
-        found = await bench.host.generated()
+        found = await bench.chip.last()
         assert found.out_count >= wait // 80, found
         assert found.pos in (found.out_count, found.out_count - 1)
         assert found.token in (3 * found.out_count, 3 * found.out_count - 3)
         await ClockCycles(dut.clk, 100)
-        assert await bench.host.generated() == found
+        assert await bench.chip.last() == found
         await next_program_runs(bench)
-        assert await bench.host.generated() != found
+        assert await bench.chip.last() != found

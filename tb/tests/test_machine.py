@@ -13,11 +13,11 @@ from golden.machine import ErrorReport
 from npu.asm import assemble
 from npu.isa import Engine, ErrorCode, Instruction, Opcode, SetReg
 from npu.isa.operands import share_bytes
-from npu.regs.generated import SeqReg
-from tb.dut import Dut
-from tb.environment import OUTPUT, Bench, Execution, Registers
-from tb.knobs import Knobs
-from tb.logs import DISPATCH
+from npu.regs import MachineStart, SeqReg
+from tb.bench.dut import Dut
+from tb.bench.environment import OUTPUT, Bench, Execution
+from tb.bench.knobs import Knobs
+from tb.bench.logs import DISPATCH
 
 TOP = 1 << 32
 UNWRITTEN = 0xEEEE_EEEE
@@ -50,12 +50,12 @@ def words(text: str) -> list[Instruction]:
 
 
 async def run(
-    bench: Bench, program: list[Instruction], pos: int = 0, **registers: Unpack[Registers]
+    bench: Bench, program: list[Instruction], **registers: Unpack[MachineStart]
 ) -> Execution:
     """Run a program with a random stream that holds just its shares."""
     size = sum(share_bytes(word, bench.config.tile) for word in program)
     stream = bench.random.integers(0, 256, size, np.uint8).tobytes()
-    return await bench.execute(program, stream, pos=pos, limit=2_000_000, **registers)
+    return await bench.execute(program, stream, limit=2_000_000, **registers)
 
 
 @cocotb.test
@@ -180,7 +180,7 @@ async def test_machine_cache_places(dut: Dut) -> None:
                 step = (wanted - start * add) % TOP
                 sets.append(Instruction(Opcode.SET, add, register, step & 0xFFFF, step >> 16))
             started.append(start)
-        given: Registers = {
+        given: MachineStart = {
             "kv_base": started[0],
             "kv_layer": started[1],
             "kv_head": started[2],
@@ -240,7 +240,7 @@ async def test_machine_outcnt_is_written(dut: Dut) -> None:
     async def poll() -> None:
         while len(seen) <= tokens:
             # Between the end of an access and the look at memory no clock edge passes.
-            count = await bench.host.read_seq(SeqReg.OUTCNT)
+            count = await bench.chip.read_seq(SeqReg.OUTCNT)
             written = bench.memory.array(OUTPUT, (tokens,), np.uint32) != UNWRITTEN
             assert written[:count].all(), f"OUTCNT {count}, tokens in memory: {written.tolist()}"
             seen.add(count)

@@ -10,10 +10,10 @@ from cocotb.triggers import ClockCycles
 from npu.asm import assemble
 from npu.isa import Engine, ErrorCode
 from npu.regs import ChipReg
-from tb.bursts import ReadBursts, WriteBursts
-from tb.dut import Dut
-from tb.environment import INPUT, OUTPUT, PROGRAM, BackEnd, Bench
-from tb.knobs import Knobs
+from tb.bench.bursts import ReadBursts, WriteBursts
+from tb.bench.dut import Dut
+from tb.bench.environment import INPUT, OUTPUT, PROGRAM, BackEnd, Bench
+from tb.bench.knobs import Knobs
 
 # One engine at a time, so that the cycles do not depend on the turns of the SRAM's arbiter.
 TRANSFERS = """
@@ -57,7 +57,7 @@ async def _error(bench: Bench, knobs: Knobs, text: str, code: ErrorCode, engine:
     """An error answer ends the program with its name and place."""
     await bench.set_knobs(knobs)
     start = bench.load(assemble(text).instructions)
-    finish = await bench.host.run_program(start, 20_000)
+    finish = await bench.chip.run(start, 20_000)
     assert finish.error is not None, "the error answer went unnoticed"
     assert (finish.error.code, finish.error.engine) == (code, engine), str(finish.error)
     return finish.error.address
@@ -112,14 +112,14 @@ async def _withheld(bench: Bench) -> None:
     for text, place, bursts in ((load, INPUT, reads), (store, OUTPUT, writes)):
         silent = Knobs(read_silent=1, write_silent=1, silent_first=place, silent_last=place + 63)
         await bench.set_knobs(silent)
-        await bench.host.start_program(bench.load(assemble(text).instructions))
+        await bench.chip.start(bench.load(assemble(text).instructions))
         await ClockCycles(bench.dut.clk, 500)
-        assert (await bench.host.state())["BUSY"], f"{text}: it ended in silence"
+        assert (await bench.chip.state())["BUSY"], f"{text}: it ended in silence"
         assert place in [burst.address for burst in bursts.bursts], f"{text}: it was not accepted"
         await bench.set_knobs(Knobs())
-        await bench.host.wait_interrupt(500)
-        await bench.host.write_chip(ChipReg.IRQ_STATUS, 1)
-        assert await bench.host.status() is None, text
+        await bench.bus.wait_interrupt(500)
+        await bench.chip.write_chip(ChipReg.IRQ_STATUS, 1)
+        assert await bench.chip.status() is None, text
 
 
 @cocotb.test

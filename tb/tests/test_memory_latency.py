@@ -7,15 +7,15 @@ from functools import partial
 
 import cocotb
 
-from tb.dut import Dut
-from tb.environment import Bench
-from tb.knobs import Knobs
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench
+from tb.bench.knobs import Knobs
 from tb.stimulus import build_program, draw
-from tb.stimulus.case import Generator
-from tb.stimulus.gemm import gemm
-from tb.stimulus.simple import (
+from tb.stimulus.gemm_cases import gemm
+from tb.stimulus.random_case import Generator
+from tb.stimulus.simple_cases import (
     DMA_BASES,
-    Memory,
+    StoreWindow,
     dma_load,
     dma_store,
     gelu,
@@ -28,7 +28,7 @@ from tb.stimulus.simple import (
 def everything(bench: Bench) -> list[Generator]:
     """Return generators of all engines, those that use memory and stream more often."""
     multiply = partial(gemm, rows=bench.config.acc_rows, edge=bench.config.tile)
-    store = partial(dma_store, Memory())
+    store = partial(dma_store, StoreWindow())
     return [multiply, multiply, dma_load, dma_load, store, store, gelu, layernorm, softmax, vec]
 
 

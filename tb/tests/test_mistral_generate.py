@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import cocotb
 
-from tb.dut import Dut
+from tb.bench.dut import Dut
 from tb.tests import generation
 
 

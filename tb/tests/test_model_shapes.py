@@ -7,6 +7,7 @@ then a greedy generation by one start with the network's tokens.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import cocotb
@@ -15,17 +16,17 @@ import numpy as np
 from golden import session
 from golden.session import Session
 from npu.driver import generate
-from tb.dut import Dut
-from tb.environment import Bench, full
-from tb.knobs import Knobs
-from tb.models.resident import Resident
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench, full
+from tb.bench.knobs import Knobs
+from tb.models.resident_model import Resident
 from tb.tests.generation import QUIET
-from weights.checkpoint import Shape
+from weights.checkpoint import CheckpointShape
 from weights.synthetic import random_model, shape_of
 
 
 async def _check(
-    bench: Bench, shape: Shape, prompt: int, steps: int, *, chunk: int | None = None
+    bench: Bench, shape: CheckpointShape, prompt: int, steps: int, *, chunk: int | None = None
 ) -> None:
     """Run a prompt and steps in detail, then the same prompt and more tokens by one start."""
     model = random_model(shape, int(bench.random.integers(1 << 30)))
@@ -113,7 +114,7 @@ async def test_shapes_pieces_of_a_prompt(dut: Dut) -> None:
     """A prompt in several programs, each behind what the ones before have cached."""
     bench = await Bench.start(dut)
     model = random_model(shape_of("llama", kv_heads=2, layers=2, context=64), 5)
-    ids = bench.random.integers(0, model.vocab, model.context).tolist()
+    ids = bench.random.integers(0, model.shape.vocab, model.shape.context).tolist()
     resident, golden = Resident.place(bench, model), Session(model)
     borders = (0, 1, 17, 20, 36, 63, 64) if full() else (0, 1, 18, 64)
     for first, end in pairwise(borders):
@@ -133,7 +134,7 @@ async def test_shapes_tile_borders(dut: Dut) -> None:
             await resident.step_in_detail(ids[position], golden)
         else:
             launch = resident.launch(resident.compiled.decode(logits=True))
-            logits = await resident.logits(launch.at(position, ids[position]))
+            logits = await resident.logits(replace(launch, pos=position, token=ids[position]))
             assert np.array_equal(logits, golden.step(ids[position])), f"position {position}"
 
 

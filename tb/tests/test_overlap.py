@@ -13,15 +13,15 @@ from itertools import combinations, product
 import cocotb
 import numpy as np
 
-from npu.isa import Engine, Instruction
-from tb.dut import Dut
-from tb.environment import Bench, Execution
-from tb.knobs import Knobs
-from tb.logs import DISPATCH, DONE, Records
+from npu.isa import WORD, Engine, Instruction
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench, Execution
+from tb.bench.knobs import Knobs
+from tb.bench.logs import DISPATCH, DONE, Records
 from tb.stimulus import Case, join
-from tb.stimulus.engines import ENGINES, SHAPES, of_class, of_one_word_rows
-from tb.stimulus.simple import DMA_BASES, Memory
-from tb.stimulus.space import BANKS, WORD, OneBank, Space, bank_of
+from tb.stimulus.engine_cases import ENGINES, SHAPES, of_class, of_one_word_rows
+from tb.stimulus.simple_cases import DMA_BASES, StoreWindow
+from tb.stimulus.sram_space import BANKS, OneBank, Space, bank_of
 
 NEAR = Knobs(read_latency=1, write_latency=1)
 """A memory that does not keep loads and stores from the SRAM."""
@@ -58,7 +58,7 @@ async def _run(bench: Bench, groups: Sequence[Sequence[Case]]) -> tuple[Executio
 async def test_overlap_pairs(dut: Dut) -> None:
     """Every ordered pair of engines, a long instruction before a short one and the other way."""
     bench = await Bench.start(dut)
-    memory, edge = Memory(), bench.config.tile
+    memory, edge = StoreWindow(), bench.config.tile
     for classes in ((LONG, SHORT), (LONG, LONG), (SHORT, LONG)):
         pairs = list(product(ENGINES, repeat=2))
         groups = []
@@ -80,7 +80,7 @@ async def test_overlap_pairs(dut: Dut) -> None:
 async def test_overlap_queues(dut: Dut) -> None:
     """More instructions of one engine than its queue holds, of all small shapes and modes."""
     bench = await Bench.start(dut)
-    memory, edge = Memory(), bench.config.tile
+    memory, edge = StoreWindow(), bench.config.tile
     for engine in ENGINES:
         makers = [make for index in range(LONG) for make in of_class(engine, index, memory, edge)]
         groups = []
@@ -96,7 +96,7 @@ Order = Callable[[np.random.Generator, Space], list[Case]]
 
 def _together(bench: Bench, engines: Sequence[Engine], turns: int) -> Order:
     """Return what makes `turns` cases of each engine, in turns, with rows of one word."""
-    memory = Memory()
+    memory = StoreWindow()
     makers = [of_one_word_rows(engine, memory, bench.config.tile) for engine in engines] * turns
     return lambda random, space: [make(random, space) for make in makers]
 

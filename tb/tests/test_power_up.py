@@ -10,14 +10,14 @@ import cocotb
 from cocotb.triggers import ClockCycles
 
 from npu.regs import CMD_BASE, CmdOp, CmdReg
-from tb.command.session import CLEAR, START, Session
-from tb.command.words import Descriptor, Extension, launch
-from tb.command.work import AREA, SOURCE, TARGET, legal_tile
-from tb.dut import Dut
-from tb.environment import INPUT, OUTPUT, PROGRAM, Bench, reset
-from tb.knobs import Knobs
-from tb.recovery import next_program_runs, program
-from tb.reset_values import assert_reset_values
+from tb.bench.dut import Dut
+from tb.bench.environment import INPUT, OUTPUT, PROGRAM, Bench, reset
+from tb.bench.knobs import Knobs
+from tb.bench.recovery import next_program_runs, program
+from tb.command.command_session import CLEAR, START, CommandSession
+from tb.command.descriptor_words import DescriptorWords, Extension, launch
+from tb.command.random_descriptors import AREA, SOURCE, TARGET, legal_tile
+from tb.command.reset_values import assert_reset_values
 
 SCRATCH_BYTES = (64, 128, 256)
 MEMORY_MIB = 9
@@ -25,7 +25,7 @@ POWER_UPS = 16
 COPY = "DMA_LOAD dst=0x0 M=1 N=96 b=0\nBARRIER ld\nDMA_STORE dst=0x0 M=1 N=96 b=1\nEND"
 
 
-async def _command_port_works(session: Session) -> None:
+async def _command_port_works(session: CommandSession) -> None:
     """A tile by register, then a ring with a stream, a writeback, records and a program."""
     await session.fill_scratch(16)
     assert await session.operate(CmdOp.ADD, 1, 2, 3)
@@ -35,8 +35,8 @@ async def _command_port_works(session: Session) -> None:
     words = program(COPY)
     session.bus.write_memory(PROGRAM, b"".join(word.encode() for word in words))
     assert await session.run(
-        Descriptor(CmdOp.ADD, SOURCE, 0, 0, stream=(0, 32)),
-        Descriptor(CmdOp.GEMM_S8, writeback=True, extension=Extension.of_tile(tile, TARGET)),
+        DescriptorWords(CmdOp.ADD, SOURCE, 0, 0, stream=(0, 32)),
+        DescriptorWords(CmdOp.GEMM_S8, writeback=True, extension=Extension.of_tile(tile, TARGET)),
         launch(PROGRAM, len(words), base0=INPUT, base1=OUTPUT),
     )
     await session.compare()
@@ -47,12 +47,12 @@ async def _command_port_works(session: Session) -> None:
 async def test_power_up(dut: Dut) -> None:
     """Reset values, then command port, ring and every engine work; reset values after a second."""
     bench = await Bench.start(dut)
-    await assert_reset_values(bench.host)
-    session = await Session.around(bench, Knobs(), sram=True)
+    await assert_reset_values(bench.bus)
+    session = await CommandSession.around(bench, Knobs(), sram=True)
     session.data(SOURCE, AREA)
     await _command_port_works(session)
     await next_program_runs(bench)
-    await bench.host.write32(CMD_BASE + CmdReg.CTRL_STATUS, START)  # it is done again
+    await bench.bus.write32(CMD_BASE + CmdReg.CTRL_STATUS, START)  # it is done again
     await ClockCycles(dut.clk, 50)
     await reset(dut)
-    await assert_reset_values(bench.host)
+    await assert_reset_values(bench.bus)

@@ -8,9 +8,9 @@ import numpy as np
 
 from npu.asm import assemble
 from npu.isa import OPCODES, ErrorCode, Instruction, Opcode
-from tb.dut import Dut
-from tb.environment import Bench
-from tb.logs import DONE, Records
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench
+from tb.bench.logs import DONE, Records
 
 
 def words(text: str) -> list[Instruction]:

@@ -11,17 +11,25 @@ import numpy as np
 from golden.machine import ErrorReport
 from npu.isa import Engine, ErrorCode
 from npu.regs.generated import CHIP_BASE, ChipReg
-from tb.bursts import PAGE, ReadBursts, WriteBursts, split
-from tb.dut import Dut
-from tb.environment import INPUT, PROGRAM, Bench, reset
-from tb.recovery import (
+from tb.bench.bursts import PAGE, ReadBursts, WriteBursts, split
+from tb.bench.dut import Dut
+from tb.bench.environment import INPUT, PROGRAM, Bench, reset
+from tb.bench.memory_regions import (
+    CLOSED,
+    COUNT,
+    OPEN,
+    RegionRegisters,
+    permitted,
+    protect,
+    set_region,
+)
+from tb.bench.recovery import (
     command,
     next_program_runs,
     program,
     run_stopped,
     wait_idle,
 )
-from tb.regions import CLOSED, COUNT, OPEN, Region, permitted, protect, set_region
 
 
 def _denied(engine: Engine, instr: int, address: int) -> ErrorReport:
@@ -66,12 +74,12 @@ def _random_transfer(random: np.random.Generator, pages: int) -> Transfer:
     return Transfer(store, int(random.integers(0, 4)), at, rows, row_bytes, pitch)
 
 
-def _random_region(random: np.random.Generator, pages: int) -> Region:
+def _random_region(random: np.random.Generator, pages: int) -> RegionRegisters:
     """Return a region of some pages in and around the transfers; at times the wrong way round."""
     first, last = (INPUT + PAGE * int(page) for page in random.integers(-1, pages + 1, 2))
     if random.random() < 0.85:
         first, last = min(first, last), max(first, last)
-    return Region(first, last, bool(random.integers(2)), bool(random.integers(2)))
+    return RegionRegisters(first, last, bool(random.integers(2)), bool(random.integers(2)))
 
 
 @cocotb.test
@@ -85,7 +93,7 @@ async def test_protection_regions(dut: Dut) -> None:
         if bench.random.random() < 0.5:
             regions[int(bench.random.integers(1, COUNT))] = CLOSED
         code = int(bench.random.integers(COUNT))
-        regions[code] = Region(PROGRAM, PROGRAM, True, False)
+        regions[code] = RegionRegisters(PROGRAM, PROGRAM, True, False)
         await protect(bench, regions)
         reads.bursts.clear()
         writes.bursts.clear()
@@ -116,13 +124,13 @@ async def test_protection_regions(dut: Dut) -> None:
 async def test_protection_permissions(dut: Dut) -> None:
     """A region to read from is not written, and one to write to is not read."""
     bench = await Bench.start(dut)
-    code = Region(PROGRAM, PROGRAM, True, False)
+    code = RegionRegisters(PROGRAM, PROGRAM, True, False)
     for store in (False, True):
         transfer = Transfer(store, 1, 0x20, 1, 700, 704)
         start = bench.load(program(transfer.text))
         engine = Engine.ST if store else Engine.LD
         for read, write in ((True, False), (False, True)):
-            await protect(bench, [code, Region(INPUT, INPUT, read, write)])
+            await protect(bench, [code, RegionRegisters(INPUT, INPUT, read, write)])
             if write == store:
                 await bench.run(program(transfer.text), start)
             else:
@@ -134,7 +142,10 @@ async def test_protection_limit_is_inclusive(dut: Dut) -> None:
     """The first and the last byte of a region are in it, their neighbours are not."""
     bench = await Bench.start(dut)
     page = INPUT + 3 * PAGE
-    regions = [Region(PROGRAM, PROGRAM, True, False), Region(page, page + PAGE, True, True)]
+    regions = [
+        RegionRegisters(PROGRAM, PROGRAM, True, False),
+        RegionRegisters(page, page + PAGE, True, True),
+    ]
     await protect(bench, regions)
     inside, below, above = (3 * PAGE, 2 * PAGE), 3 * PAGE - 16, 5 * PAGE
     for store, engine in ((False, Engine.LD), (True, Engine.ST)):
@@ -152,14 +163,14 @@ async def test_protection_every_page_bit(dut: Dut) -> None:
     bench = await Bench.start(dut)
     transfer = Transfer(False, 0, 0, 1, 16, 16)
     start = bench.load(program(transfer.text))
-    code = Region(PROGRAM, PROGRAM, True, False)
+    code = RegionRegisters(PROGRAM, PROGRAM, True, False)
     for bit in range(12, 32):
         other = INPUT ^ 1 << bit
-        regions = [code, Region(other, other, True, True)]
+        regions = [code, RegionRegisters(other, other, True, True)]
         if other < INPUT:
-            regions.append(Region(other, INPUT - 1, True, True))
+            regions.append(RegionRegisters(other, INPUT - 1, True, True))
         else:
-            regions.append(Region(INPUT + PAGE, other, True, True))
+            regions.append(RegionRegisters(INPUT + PAGE, other, True, True))
         await protect(bench, regions)
         await run_stopped(bench, start, _denied(Engine.LD, 0, INPUT))
 
@@ -175,11 +186,11 @@ async def test_protection_fetch(dut: Dut) -> None:
         base = PROGRAM + PAGE - 16 * allowed
         bench.memory.stage(base, raw)
         start = replace(bench.load([]), ucode_base=base, ucode_len=len(words))
-        await protect(bench, [Region(0, PROGRAM, True, True)])
+        await protect(bench, [RegionRegisters(0, PROGRAM, True, True)])
         fetched.bursts.clear()
         await run_stopped(bench, start, _denied(Engine.SEQ, allowed, PROGRAM + PAGE))
         assert all(burst.address < PROGRAM + PAGE for burst in fetched.bursts)
-        await protect(bench, [CLOSED, Region(PROGRAM, PROGRAM + 2 * PAGE, True, False)])
+        await protect(bench, [CLOSED, RegionRegisters(PROGRAM, PROGRAM + 2 * PAGE, True, False)])
         await bench.run(words, start)
     await protect(bench, [OPEN])
     await next_program_runs(bench)
@@ -201,7 +212,7 @@ async def test_protection_lock(dut: Dut) -> None:
     await set_region(bench, 0, OPEN)
     await run_stopped(bench, start, denied)
     at = CHIP_BASE + ChipReg.REGION0_CTRL
-    assert await bench.host.read32(at) == 0b101
+    assert await bench.bus.read32(at) == 0b101
     await reset(dut)
-    assert await bench.host.read32(at) == 0b011
+    assert await bench.bus.read32(at) == 0b011
     await bench.run(program(transfer.text), start)

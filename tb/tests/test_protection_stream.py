@@ -10,11 +10,11 @@ import numpy as np
 
 from golden.machine import ErrorReport, StartState
 from npu.isa import Engine, ErrorCode
-from tb.bursts import PAGE, ReadBursts, split
-from tb.dut import Dut
-from tb.environment import PROGRAM, STREAM, Bench
-from tb.recovery import next_program_runs, program, run_stopped
-from tb.regions import OPEN, Region, protect
+from tb.bench.bursts import PAGE, ReadBursts, split
+from tb.bench.dut import Dut
+from tb.bench.environment import PROGRAM, STREAM, Bench
+from tb.bench.memory_regions import OPEN, RegionRegisters, protect
+from tb.bench.recovery import next_program_runs, program, run_stopped
 
 
 def _denied(engine: Engine, instr: int, address: int) -> ErrorReport:
@@ -42,12 +42,12 @@ async def test_protection_stream_read(dut: Dut) -> None:
     for allowed in (0, 64, 512, 576, 5000 // 64 * 64):
         base = STREAM + 2 * PAGE - allowed
         start = _with_stream(bench, text, base, 40 * 256)
-        code = Region(PROGRAM, PROGRAM, True, False)
-        await protect(bench, [code, Region(STREAM, STREAM + PAGE, True, False)])
+        code = RegionRegisters(PROGRAM, PROGRAM, True, False)
+        await protect(bench, [code, RegionRegisters(STREAM, STREAM + PAGE, True, False)])
         read.bursts.clear()
         await run_stopped(bench, start, _denied(Engine.STREAM, 0, STREAM + 2 * PAGE))
         assert all(burst.address < STREAM + 2 * PAGE for burst in read.bursts)
-        await protect(bench, [code, Region(STREAM, STREAM + 4 * PAGE, True, False)])
+        await protect(bench, [code, RegionRegisters(STREAM, STREAM + 4 * PAGE, True, False)])
         await bench.run(program(text), start)
     await protect(bench, [OPEN])
     await next_program_runs(bench)

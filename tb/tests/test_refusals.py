@@ -16,24 +16,14 @@ import numpy as np
 
 from golden.machine import ErrorReport, Machine, StartState
 from npu.asm import assemble
-from npu.isa import OPCODES, PREFIX_FIELDS, Engine, ErrorCode, Instruction, Opcode, SetReg
+from npu.isa import OPCODES, PREFIX_FIELDS, WORD, Engine, ErrorCode, Instruction, Opcode, SetReg
 from npu.isa.fields import WORD_FIELDS
 from npu.isa.legality import check
 from npu.isa.operands import DYNAMIC, Limits, Prefix, share_bytes, sram_operands
-from tb.dut import Dut
-from tb.environment import DEFAULT_LIMIT, INPUT, OUTPUT
-from tb.refusals import (
-    BASES,
-    END,
-    NOP,
-    OLDER,
-    WORD,
-    YOUNGER,
-    Refusals,
-    changed,
-    forms,
-)
-from tb.stimulus.refusals import FORBIDDEN, Group, groups
+from tb.bench.dut import Dut
+from tb.bench.environment import DEFAULT_LIMIT, INPUT, OUTPUT
+from tb.stimulus.refused_programs import BASES, END, NOP, OLDER, YOUNGER, Refusals, changed, forms
+from tb.stimulus.refused_words import FORBIDDEN, Group, groups
 
 FIELDS = ("flags", "dst", "src0", "src1", "m", "n", "k", "imm")
 
@@ -562,7 +552,7 @@ async def test_refuse_nothing_at_the_top_of_memory(dut: Dut) -> None:
             offset -= offset % WORD
             text = f"NOP\nDMA_{name} dst=0x100 b=2 off={offset:#x} M={rows} N={size}\nEND"
             start = bench.load(assemble(text).instructions, bases=BASES)
-            found = (await bench.host.run_program(start, DEFAULT_LIMIT)).error
+            found = (await bench.chip.run(start, DEFAULT_LIMIT)).error
             assert found == ErrorReport(code, engine, 1, 0x10 + offset), found
             await refusals.recover()
 
@@ -646,7 +636,7 @@ async def test_refuse_program_beyond_memory(dut: Dut) -> None:
         memory, sram = bench.memory.snapshot(), await bench.sync()
         expected = Machine(bench.config, memory, sram).run(start).error
         assert expected == ErrorReport(ErrorCode.READ_ERROR, Engine.SEQ, inside, size)
-        found = (await bench.host.run_program(start, DEFAULT_LIMIT)).error
+        found = (await bench.chip.run(start, DEFAULT_LIMIT)).error
         assert found == expected, f"{inside} words inside: given {found}, wanted {expected}"
         assert np.array_equal(memory, bench.memory.data)
         assert np.array_equal(sram, await bench.sync())

@@ -11,10 +11,11 @@ from golden.machine import ErrorReport
 from npu.asm import assemble
 from npu.isa import Engine, ErrorCode, Instruction, Opcode
 from npu.isa.operands import Limits
-from tb.dut import Dut
-from tb.environment import Bench, Registers
-from tb.refusals import END, OLDER, YOUNGER, Refusals
-from tb.stimulus.refusals import Group, groups
+from npu.regs import MachineStart
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench
+from tb.stimulus.refused_programs import END, OLDER, YOUNGER, Refusals
+from tb.stimulus.refused_words import Group, groups
 
 TOP = 1 << 32
 ARGMAX = Instruction(Opcode.ARGMAX, imm=1)
@@ -27,10 +28,10 @@ def group(text: str) -> Group:
     return words
 
 
-async def legal(bench: Bench, words: Group, pos: int, registers: Registers) -> None:
+async def legal(bench: Bench, words: Group, registers: MachineStart) -> None:
     """Run a word that the sequencer must not refuse; there may be no memory where it goes."""
-    start = bench.load([*words, END], pos=pos, **registers)
-    error = (await bench.host.run_program(start, 20_000)).error
+    start = bench.load([*words, END], **registers)
+    error = (await bench.chip.run(start, 20_000)).error
     assert error is None or error.engine != Engine.SEQ, f"{words}: {error}"
 
 
@@ -45,23 +46,23 @@ async def test_refuse_context(dut: Dut) -> None:
     gather = group("KV_READ dst=0x2000 layer=0 N=16 K=len-1<=64 heads=0..0")
     full = ErrorCode.CONTEXT_FULL
     for pos, capacity in ((0, 3), (7, 10), ((1 << 27) - 3, 1 << 27)):
-        await legal(refusals.bench, append, pos, {"kv_cap": capacity})
+        await legal(refusals.bench, append, {"pos": pos, "kv_cap": capacity})
         await refusals.refused(append, full, statically=False, pos=pos, kv_cap=capacity - 1)
     await refusals.refused(append, full, statically=False, pos=TOP - 1, kv_cap=TOP - 1)
     staged = group(
         "KV_APPEND dst=0x1000 src0=0x2000 hp=0 layer=0 N=16 K=3 heads=0..0 base=32 stage"
     )
-    await legal(refusals.bench, staged, 4, {"kv_cap": 39})
+    await legal(refusals.bench, staged, {"pos": 4, "kv_cap": 39})
     await refusals.refused(staged, full, statically=False, pos=4, kv_cap=38)
     # pos 100, window 40: the first visible tile begins at 32 * floor(61/32) = 32 or 16 * 3 = 48
     first = 61 // refusals.limits.edge * refusals.limits.edge
-    await legal(refusals.bench, read, 100, {"kv_cap": first + 37, "window": 40})
+    await legal(refusals.bench, read, {"pos": 100, "kv_cap": first + 37, "window": 40})
     await refusals.refused(read, full, statically=False, pos=100, kv_cap=first + 36, window=40)
-    await legal(refusals.bench, gather, 9, {"kv_cap": 9})
+    await legal(refusals.bench, gather, {"pos": 9, "kv_cap": 9})
     await refusals.refused(gather, full, statically=False, pos=9, kv_cap=8)
     for text, most in (("len<=32", 31), ("len-1<=32", 32)):
         softmax = group(f"SOFTMAX dst=0x1000 src0=0x2000 M=2 N={text} out=prob")
-        await legal(refusals.bench, softmax, most, {})
+        await legal(refusals.bench, softmax, {"pos": most})
         await refusals.refused(softmax, full, statically=False, pos=most + 1)
         await refusals.refused(softmax, full, statically=False, pos=TOP - 1)
         none = [replace(softmax[0], m=0xF801)]
@@ -81,24 +82,24 @@ async def test_refuse_cache_addresses(dut: Dut) -> None:
     ):
         words = group(text)
         value = words[-1].flags & 1
-        fixed: Registers = {"kv_layer": 0x4_0000, "kv_head": 0x1_0000, "kv_voff": 0x10_0000}
+        fixed: MachineStart = {"kv_layer": 0x4_0000, "kv_head": 0x1_0000, "kv_voff": 0x10_0000}
         offset = 2 * 0x4_0000 + 4 * 0x1_0000 + value * 0x10_0000
         base = TOP - offset - rows * tile_row
-        given: Registers = {"kv_base": base, "kv_cap": 100, **fixed}
-        await legal(refusals.bench, words, pos, given)
+        given: MachineStart = {"pos": pos, "kv_base": base, "kv_cap": 100, **fixed}
+        await legal(refusals.bench, words, given)
         given["kv_base"] = base + 0x100
         place = (base + 0x100 + offset) % TOP
-        await refusals.refused(words, code, place, statically=False, pos=pos, **given)
+        await refusals.refused(words, code, place, statically=False, **given)
         # The address goes before an operand outside, the capacity before both.
         if words[-1].opcode == Opcode.KV_READ:
             outside = [*words[:-1], replace(words[-1], dst=0xFFFF)]
         else:
             outside = [replace(words[-1], src0=0xFFFF)]
-        await refusals.refused(outside, code, place, statically=False, pos=pos, **given)
+        await refusals.refused(outside, code, place, statically=False, **given)
         given["kv_base"] = base
-        await refusals.refused(outside, ErrorCode.SRAM_RANGE, 0xFFFF0, pos=pos, **given)
+        await refusals.refused(outside, ErrorCode.SRAM_RANGE, 0xFFFF0, **given)
         given["kv_cap"] = 2
-        await refusals.refused(outside, ErrorCode.CONTEXT_FULL, statically=False, pos=pos, **given)
+        await refusals.refused(outside, ErrorCode.CONTEXT_FULL, statically=False, **given)
     # Products far beyond 32 bits
     (words,) = groups("KV_READ dst=0x2000 layer=0xFFFF N=20 K=1 heads=0..255 v cp=0x200")
     words = [words[0], replace(words[1], imm=0xFFFF)]
@@ -138,10 +139,10 @@ async def test_refuse_cache_ranges(dut: Dut) -> None:
         "KV_READ dst=0x100 layer=1 N=20 K=3 heads=0..2 v",
     ):
         words = group(text)
-        fixed: Registers = {"kv_layer": 0x2000, "kv_head": 0x1000, "kv_voff": 0x800}
+        fixed: MachineStart = {"kv_layer": 0x2000, "kv_head": 0x1000, "kv_voff": 0x800}
         base = size - tile_row - 0x2000 - 2 * 0x1000 - 0x800
         base -= base % 256
-        given: Registers = {"kv_base": base, "kv_in_memory": False, **fixed}
+        given: MachineStart = {"kv_base": base, "kv_in_memory": False, **fixed}
         await refusals.accepted(words, **given)
         given["kv_base"] = base + 0x100
         place = base + 0x100 + 0x2000 + 2 * 0x1000 + 0x800
@@ -170,7 +171,7 @@ async def test_refuse_embed(dut: Dut) -> None:
         base = (TOP - 48 - index * 0x100) % TOP
         bases = (0, 0, 0, base, 0, 0, 0, 0)
         start = bench.load([*token, END], bases=bases, token=index)
-        error = (await bench.host.run_program(start, 20_000)).error
+        error = (await bench.chip.run(start, 20_000)).error
         assert error == ErrorReport(ErrorCode.READ_ERROR, Engine.LD, 0, TOP - 48), error
         bases = (0, 0, 0, base + 16, 0, 0, 0, 0)
         await refusals.refused(token, code, TOP - 32, statically=False, bases=bases, token=index)
@@ -183,7 +184,7 @@ async def test_refuse_embed(dut: Dut) -> None:
             bases = (0, 0, 0, base + step, 0, 0, 0, 0)
             if good:
                 start = bench.load([*rows, END], bases=bases, pos=pos)
-                error = (await bench.host.run_program(start, 20_000)).error
+                error = (await bench.chip.run(start, 20_000)).error
                 assert error is not None and error.engine == Engine.LD, error
             else:
                 address = base + step + pos * 0x100

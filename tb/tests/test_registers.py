@@ -10,15 +10,16 @@ from dataclasses import replace
 
 import cocotb
 
+from npu.driver.bus import Access
+from npu.driver.errors import BusError
 from npu.isa import ISA_VERSION
 from npu.regs.generated import CHIP_BASE, CHIP_FIELDS, CHIP_ID_VALUE, SEQ_BASE, ChipReg, SeqReg
 from npu.regs.source import Register, Window, load_all
-from tb.accesses import Access
-from tb.dut import Dut
-from tb.environment import Bench, reset
-from tb.host import RegisterError
-from tb.knobs import Knobs
-from tb.reset_values import assert_reset_values
+from tb.bench.accesses import PortAccess
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench, reset
+from tb.bench.knobs import Knobs
+from tb.command.reset_values import assert_reset_values
 
 ADDRESS_SPACE = 0x1000
 STARTS_SOMETHING = {("seq", "CTRL")}
@@ -44,17 +45,17 @@ def _mask(register: Register, *accesses: str) -> int:
 async def test_registers_reset_values(dut: Dut) -> None:
     """After reset every register holds its documented value, and reserved bits read 0."""
     bench = await Bench.start(dut)
-    await assert_reset_values(bench.host, "seq", "chip")
+    await assert_reset_values(bench.bus, "seq", "chip")
 
 
 @cocotb.test
 async def test_registers_identification(dut: Dut) -> None:
     """The chip names itself, its versions and its sizes."""
     bench = await Bench.start(dut)
-    host = bench.host
-    assert await host.read_chip(ChipReg.ID) == CHIP_ID_VALUE
+    chip = bench.chip
+    assert await chip.read_chip(ChipReg.ID) == CHIP_ID_VALUE
     assert CHIP_ID_VALUE.to_bytes(4, "little") == b"TSRA"
-    version = await host.read_chip(ChipReg.VERSION)
+    version = await chip.read_chip(ChipReg.VERSION)
     assert CHIP_FIELDS["VERSION_ISA"].get(version) == ISA_VERSION
     assert CHIP_FIELDS["VERSION_CHIP_MINOR"].get(version) == 1
     assert CHIP_FIELDS["VERSION_CHIP_MAJOR"].get(version) == 0
@@ -62,9 +63,9 @@ async def test_registers_identification(dut: Dut) -> None:
     assert bench.config.sram_bytes == 256 * 1024
     assert bench.config.acc_rows == 128
     assert bench.config.norm_max == 8192
-    fifo = CHIP_FIELDS["CONFIG1_FIFO_BEATS"].get(await host.read_chip(ChipReg.CONFIG1))
+    fifo = CHIP_FIELDS["CONFIG1_FIFO_BEATS"].get(await chip.read_chip(ChipReg.CONFIG1))
     assert fifo * 64 == 32 * 1024
-    bus = CHIP_FIELDS["CONFIG2_AXI_BYTES"].get(await host.read_chip(ChipReg.CONFIG2))
+    bus = CHIP_FIELDS["CONFIG2_AXI_BYTES"].get(await chip.read_chip(ChipReg.CONFIG2))
     assert bus == 16
 
 
@@ -103,9 +104,9 @@ class _Mirror:
 async def test_registers_access_kinds(dut: Dut) -> None:
     """Writes change exactly the writable bits, byte by byte; each register is its own."""
     bench = await Bench.start(dut)
-    host = bench.host
+    bus = bench.bus
     mirror = _Mirror(
-        {w.base + r.offset: await host.read32(w.base + r.offset) for w, r in _registers()}
+        {w.base + r.offset: await bus.read32(w.base + r.offset) for w, r in _registers()}
     )
     for _ in range(4):
         for window, register in _registers():
@@ -115,9 +116,9 @@ async def test_registers_access_kinds(dut: Dut) -> None:
             value = int(bench.random.integers(1 << 32))
             strobe = int(bench.random.integers(16))
             mirror.write(address, register, value, strobe)
-            await host.write32(address, value, strobe)
+            await bus.write32(address, value, strobe)
         for address, value in mirror.values.items():
-            actual = await host.read32(address)
+            actual = await bus.read32(address)
             assert actual == value, f"{address:#05x}: {actual:#010x}, expected {value:#010x}"
 
 
@@ -125,58 +126,58 @@ async def test_registers_access_kinds(dut: Dut) -> None:
 async def test_registers_lock(dut: Dut) -> None:
     """A locked region ignores writes, its neighbours do not; a hard reset unlocks it."""
     bench = await Bench.start(dut)
-    host = bench.host
+    bus = bench.bus
     regions = [
         [CHIP_BASE + ChipReg[f"REGION{index}_{name}"] for name in ("BASE", "LIMIT", "CTRL")]
         for index in range(8)
     ]
-    reset_values = [[await host.read32(address) for address in region] for region in regions]
+    reset_values = [[await bus.read32(address) for address in region] for region in regions]
     locked: dict[int, int] = {}
     for region in regions:
         values = [int(page) << 12 for page in bench.random.integers(1 << 20, size=2)]
         values.append(int(bench.random.integers(4)))
         for address, value in zip(region, values, strict=True):
-            await host.write32(address, value)
-            assert await host.read32(address) == value, f"{address:#05x} before its lock"
-        await host.write32(region[2], values[2] | LOCK)
+            await bus.write32(address, value)
+            assert await bus.read32(address) == value, f"{address:#05x} before its lock"
+        await bus.write32(region[2], values[2] | LOCK)
         locked.update(zip(region, [*values[:2], values[2] | LOCK], strict=True))
         for address, value in locked.items():
             for attempt in (0, 0xFFFF_FFFF, value ^ 0xFFFF_FFFF):
-                await host.write32(address, attempt)
-            assert await host.read32(address) == value, f"{address:#05x} behind its lock"
+                await bus.write32(address, attempt)
+            assert await bus.read32(address) == value, f"{address:#05x} behind its lock"
     await reset(dut)
     for region, values in zip(regions, reset_values, strict=True):
         for address, value in zip(region, values, strict=True):
-            assert await host.read32(address) == value, f"{address:#05x} after the reset"
-        await host.write32(region[0], 0x1234_5000)
-        assert await host.read32(region[0]) == 0x1234_5000, "still locked after the reset"
+            assert await bus.read32(address) == value, f"{address:#05x} after the reset"
+        await bus.write32(region[0], 0x1234_5000)
+        assert await bus.read32(region[0]) == 0x1234_5000, "still locked after the reset"
 
 
 @cocotb.test
 async def test_registers_unmapped(dut: Dut) -> None:
     """Unmapped addresses read 0 and ignore writes; unaligned accesses are answered SLVERR."""
     bench = await Bench.start(dut)
-    host = bench.host
+    bus, chip = bench.bus, bench.chip
     mapped = {window.base + one.offset for window in load_all() for one in window.registers}
-    await host.write_seq(SeqReg.POS, 0x1234_5678)
+    await chip.write_seq(SeqReg.POS, 0x1234_5678)
     for address in range(0, ADDRESS_SPACE, 4):
         if address in mapped:
             continue
-        await host.write32(address, 0xFFFF_FFFF)
-        value = await host.read32(address)
+        await bus.write32(address, 0xFFFF_FFFF)
+        value = await bus.read32(address)
         assert value == 0, f"unmapped {address:#05x} reads {value:#010x}"
     for offset in (1, 2, 3):
         for access in (
-            host.read32(SEQ_BASE + SeqReg.POS + offset),
-            host.write32(SEQ_BASE + SeqReg.POS + offset, 0),
+            bus.read32(SEQ_BASE + SeqReg.POS + offset),
+            bus.write32(SEQ_BASE + SeqReg.POS + offset, 0),
         ):
             try:
                 await access
-            except RegisterError as error:
+            except BusError as error:
                 assert "SLVERR" in str(error), str(error)
             else:
                 raise AssertionError(f"unaligned access at offset {offset} was answered OKAY")
-    assert await host.read_seq(SeqReg.POS) == 0x1234_5678
+    assert await chip.read_seq(SeqReg.POS) == 0x1234_5678
 
 
 @cocotb.test
@@ -185,24 +186,24 @@ async def test_registers_side_by_side(dut: Dut) -> None:
     bench = await Bench.start(dut)
     random = bench.random
     values = dict.fromkeys((SEQ_BASE + SeqReg[f"BASE{index}"] for index in range(2, 8)), 0)
-    await bench.host.access([Access(address, 0) for address in values])
+    await bench.bus.access([Access(address, 0) for address in values])
     for stall in (0, 30, 80):
         await bench.set_knobs(Knobs(host_stall=stall))
         several: list[Access] = []
         allowed: list[tuple[int, int]] = []
         for _ in range(100):
             written, was_read = random.choice(list(values), 2).tolist()
-            write, read = Access(written, int(random.integers(1 << 32))), Access(was_read)
+            write, read = PortAccess(written, int(random.integers(1 << 32))), PortAccess(was_read)
             before = values[was_read]
             values[written] = write.value or 0
             allowed.append((before, values[was_read]))
             first, second = (write, read) if random.integers(2) else (read, write)
             several += [replace(first, with_next=True), second]
-        answers = zip(several, await bench.host.access(several), strict=True)
+        answers = zip(several, await bench.bus.access(several), strict=True)
         found = [value for one, value in answers if one.value is None]
         for value, both in zip(found, allowed, strict=True):
             assert value in both, f"read {value:#x}, allowed {both[0]:#x} and {both[1]:#x}"
-        assert await bench.host.access([*map(Access, values)]) == list(values.values())
+        assert await bench.bus.access([*map(Access, values)]) == list(values.values())
 
 
 @cocotb.test
@@ -211,6 +212,6 @@ async def test_registers_reset_clears(dut: Dut) -> None:
     bench = await Bench.start(dut)
     for window, register in _registers():
         if (window.key, register.name) not in STARTS_SOMETHING:
-            await bench.host.write32(window.base + register.offset, 0xFFFF_FFFF)
+            await bench.bus.write32(window.base + register.offset, 0xFFFF_FFFF)
     await reset(dut)
-    await assert_reset_values(bench.host, "seq", "chip")
+    await assert_reset_values(bench.bus, "seq", "chip")

@@ -8,12 +8,12 @@ from cocotb.triggers import ClockCycles
 
 from npu.regs.generated import ChipReg
 from npu.regs.source import load_all
-from tb.bursts import OpenBursts
-from tb.dut import Dut
-from tb.environment import Bench, reset
-from tb.knobs import Knobs
-from tb.recovery import Command, command, next_program_runs, start_and_wait, wait_idle
-from tb.reset_values import assert_reset_values
+from tb.bench.bursts import OpenBursts
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench, reset
+from tb.bench.knobs import Knobs
+from tb.bench.recovery import Command, command, next_program_runs, start_and_wait, wait_idle
+from tb.command.reset_values import assert_reset_values
 
 PATIENCE = 150
 """MEM_TIMEOUT of the tests with a silent memory, in cycles."""
@@ -49,7 +49,7 @@ async def test_reset_soft(dut: Dut) -> None:
         await start_and_wait(bench, int(bench.random.integers(1, cycles - ACCESS)) if turn else 1)
         await command(bench, "SOFT_RESET")
         await wait_idle(bench)
-        _assert_unreported(bench, await bench.host.state())
+        _assert_unreported(bench, await bench.chip.state())
         await _recovers(bench, owed)
 
 
@@ -70,7 +70,7 @@ async def test_reset_soft_while_draining(dut: Dut) -> None:
             await command(bench, "SOFT_RESET")
             await wait_idle(bench)
             if first == "SOFT_RESET":
-                _assert_unreported(bench, await bench.host.state())
+                _assert_unreported(bench, await bench.chip.state())
             await bench.set_knobs(Knobs())
             await _recovers(bench, owed)
 
@@ -81,7 +81,7 @@ async def test_reset_soft_in_silence(dut: Dut) -> None:
     bench = await Bench.start(dut)
     owed = OpenBursts(dut)
     cycles = await _duration(bench)
-    await bench.host.write_chip(ChipReg.MEM_TIMEOUT, PATIENCE)
+    await bench.chip.write_chip(ChipReg.MEM_TIMEOUT, PATIENCE)
     for _ in range(25):
         await start_and_wait(bench, int(bench.random.integers(1, cycles - ACCESS)))
         which = int(bench.random.integers(1, 4))
@@ -89,12 +89,12 @@ async def test_reset_soft_in_silence(dut: Dut) -> None:
         await ClockCycles(dut.clk, int(bench.random.integers(1, PATIENCE // 3)))
         await command(bench, "SOFT_RESET")
         await ClockCycles(dut.clk, int(bench.random.integers(1, 3 * PATIENCE)))
-        now = await bench.host.state()
+        now = await bench.chip.state()
         assert now["BUSY"] or owed.quiet, "idle although the bus is not"
         _assert_unreported(bench, now)
         await bench.set_knobs(Knobs())
         await wait_idle(bench)
-        _assert_unreported(bench, await bench.host.state())
+        _assert_unreported(bench, await bench.chip.state())
         await _recovers(bench, owed)
 
 
@@ -108,15 +108,15 @@ async def test_reset_soft_keeps_registers(dut: Dut) -> None:
         for register in window.registers
         if all(field.access == "read, write" for field in register.fields)
     ]
-    values = {address: await bench.host.read32(address) for address, _ in kept}
+    values = {address: await bench.bus.read32(address) for address, _ in kept}
     for busy in (False, True):
         if busy:
             await start_and_wait(bench, 300)
-            values = {address: await bench.host.read32(address) for address, _ in kept}
+            values = {address: await bench.bus.read32(address) for address, _ in kept}
         await command(bench, "SOFT_RESET")
         await wait_idle(bench)
         for address, name in kept:
-            assert await bench.host.read32(address) == values[address], f"{name} was lost"
+            assert await bench.bus.read32(address) == values[address], f"{name} was lost"
     await next_program_runs(bench)
 
 
@@ -133,5 +133,5 @@ async def test_reset_hard(dut: Dut) -> None:
         await ClockCycles(dut.clk, int(bench.random.integers(1, PATIENCE)))
         await reset(dut, int(bench.random.integers(1, 6)))
         await bench.set_knobs(Knobs())
-        await assert_reset_values(bench.host)
+        await assert_reset_values(bench.bus)
         await _recovers(bench, owed)

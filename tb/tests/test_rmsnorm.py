@@ -7,10 +7,10 @@ from functools import partial
 
 import cocotb
 
-from tb.dut import Dut
-from tb.environment import Bench
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench
 from tb.stimulus import build_program, run_cases
-from tb.stimulus.simple import layernorm, rmsnorm
+from tb.stimulus.simple_cases import layernorm, rmsnorm
 from tb.tests.norms import run_longest, run_spreads
 
 

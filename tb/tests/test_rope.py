@@ -8,13 +8,13 @@ from functools import partial
 import cocotb
 
 from npu.asm import assemble
-from npu.isa import Engine
-from tb.dut import Dut
-from tb.environment import Bench
+from npu.isa import WORD, Engine
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench
 from tb.stimulus import build_program, run_cases
-from tb.stimulus.case import join
-from tb.stimulus.simple import layernorm, rmsnorm, rope
-from tb.stimulus.space import BANKS, WORD, OneBank
+from tb.stimulus.random_case import join
+from tb.stimulus.simple_cases import layernorm, rmsnorm, rope
+from tb.stimulus.sram_space import BANKS, OneBank
 
 LONGEST = 4100
 """A head dimension of many words that is no multiple of one."""

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from npu.asm import assemble
-from tb.dut import Dut
-from tb.environment import INPUT, Bench
+from npu.isa.operands import up
+from tb.bench.dut import Dut
+from tb.bench.environment import INPUT, Bench
 from tb.stimulus import run_cases
-from tb.stimulus.simple import softmax
-from tb.stimulus.space import up
+from tb.stimulus.simple_cases import softmax
 
 
 @cocotb.test

@@ -8,15 +8,13 @@ import numpy as np
 from cocotb.triggers import ClockCycles
 
 from npu.asm import assemble
-from npu.isa import Engine
+from npu.isa import TABLE_BYTES, Engine
 from npu.regs.generated import SeqReg
-from tb.bursts import OpenBursts
-from tb.dut import Dut
-from tb.environment import Bench
-from tb.knobs import Knobs
+from tb.bench.bursts import OpenBursts
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench
+from tb.bench.knobs import Knobs
 
-TABLE = 256
-"""Bytes of the share of GELU with a table from the stream."""
 BUS_BURSTS, BURST = 16, 32
 """Read bursts that the bus takes at once, and words of one."""
 SLACK = 8
@@ -48,7 +46,7 @@ async def test_stream_full(dut: Dut) -> None:
 async def test_stream_tickets(dut: Dut) -> None:
     """Shares of three engines that are dispatched together go to the right ones."""
     bench = await Bench.start(dut)
-    tables = bench.random.integers(0, 256, 6 * TABLE, dtype=np.uint8).tobytes()
+    tables = bench.random.integers(0, 256, 6 * TABLE_BYTES, dtype=np.uint8).tobytes()
     weights = bench.random.integers(0, 256, 6 * 2 * 256, dtype=np.uint8).tobytes()
     norms = bench.random.integers(0, 64, 6 * 192, dtype=np.uint8).tobytes()
     text, stream = "", b""
@@ -58,7 +56,7 @@ async def test_stream_tickets(dut: Dut) -> None:
             GEMM dst={0x4000 + turn * 0x400:#x} src0=0x3400 M=5 N=16 K=32 B=stream out=i32
             LAYERNORM dst={0x8000 + turn * 0x200:#x} src0=0x3800 M=3 N=32 stream
         """
-        stream += tables[turn * TABLE :][:TABLE]
+        stream += tables[turn * TABLE_BYTES :][:TABLE_BYTES]
         stream += weights[turn * 512 :][:512] + norms[turn * 192 :][:192]
     await bench.execute(assemble(text + "END").instructions, stream)
 
@@ -68,7 +66,7 @@ async def test_stream_rewind(dut: Dut) -> None:
     """SET STREAM to where the stream stands, ahead and back, near and past what was read."""
     bench = await Bench.start(dut)
     shares = 200
-    stream = bench.random.integers(0, 256, shares * TABLE, dtype=np.uint8).tobytes()
+    stream = bench.random.integers(0, 256, shares * TABLE_BYTES, dtype=np.uint8).tobytes()
     for _ in range(4):
         text, at = "", 0
         for turn in range(40):
@@ -76,12 +74,12 @@ async def test_stream_rewind(dut: Dut) -> None:
                 far = bench.random.random() < 0.3
                 step = int(bench.random.integers(-shares, shares)) if far else 1
                 at = min(max(at + step, 0), shares - 1) if turn % 7 else at
-                text += f"SET STREAM v={at * TABLE}\n"
+                text += f"SET STREAM v={at * TABLE_BYTES}\n"
             text += f"GELU dst={turn * 0x100:#x} src0=0x8000 M=2 N=120 stream\n"
             at = (at + 1) % shares
             if at == 0:
                 text += "SET STREAM v=0\n"
-        text += f"SET STREAM v={shares * TABLE}\nEND"
+        text += f"SET STREAM v={shares * TABLE_BYTES}\nEND"
         await bench.execute(assemble(text).instructions, stream)
 
 
@@ -94,7 +92,7 @@ async def test_stream_limit(dut: Dut) -> None:
     program = assemble("GEMM dst=0x0 src0=0x8000 M=3 N=64 K=192 B=stream out=i32\nEND").instructions
     await bench.set_knobs(Knobs(read_latency=80))
     for limit in range(1, 32):
-        await bench.host.write_seq(SeqReg.STREAM_LIMIT, limit)
+        await bench.chip.write_seq(SeqReg.STREAM_LIMIT, limit)
         owed.most.clear()
         await bench.execute(program, stream)
         allowed = min(limit, BUS_BURSTS)

@@ -12,11 +12,12 @@ from cocotb.triggers import ClockCycles, ReadOnly, RisingEdge
 from golden.machine import ErrorReport, StartState
 from npu.isa import Engine, ErrorCode
 from npu.regs.generated import ChipReg
-from tb.bursts import OpenBursts
-from tb.dut import Dut
-from tb.environment import Bench
-from tb.knobs import Knobs
-from tb.recovery import (
+from tb.bench.bursts import OpenBursts
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench
+from tb.bench.knobs import Knobs
+from tb.bench.memory_waits import WAITS, MemoryWait, fall_silent
+from tb.bench.recovery import (
     command,
     next_program_runs,
     program,
@@ -24,8 +25,7 @@ from tb.recovery import (
     user_of,
     wait_idle,
 )
-from tb.scoreboard import compare_errors
-from tb.waits import WAITS, Wait, fall_silent
+from tb.bench.scoreboard import compare_errors
 
 PATIENCE = 100
 """MEM_TIMEOUT of most tests, in cycles."""
@@ -33,7 +33,7 @@ MARGIN = 10
 """A silence this much shorter than the patience must be endured, one this much longer must not."""
 
 
-async def _pause(bench: Bench, wait: Wait, owed: OpenBursts, cycles: int) -> ErrorReport:
+async def _pause(bench: Bench, wait: MemoryWait, owed: OpenBursts, cycles: int) -> ErrorReport:
     """Silence the memory for some cycles; return what a report would have to say meanwhile."""
     await fall_silent(bench, wait)
     await ClockCycles(bench.dut.clk, cycles)
@@ -44,13 +44,13 @@ async def _pause(bench: Bench, wait: Wait, owed: OpenBursts, cycles: int) -> Err
     return expected
 
 
-def _load(bench: Bench, wait: Wait) -> StartState:
+def _load(bench: Bench, wait: MemoryWait) -> StartState:
     stream = bench.random.integers(0, 256, wait.stream, np.uint8).tobytes()
     return bench.load(program(wait.text), stream)
 
 
 async def _be_patient(bench: Bench, cycles: int) -> None:
-    await bench.host.write_chip(ChipReg.MEM_TIMEOUT, cycles)
+    await bench.chip.write_chip(ChipReg.MEM_TIMEOUT, cycles)
 
 
 @cocotb.test
@@ -62,20 +62,20 @@ async def test_timeout_silence(dut: Dut) -> None:
     for name, wait in WAITS.items():
         start = _load(bench, wait)
         silence = cocotb.start_soon(fall_silent(bench, wait))
-        await bench.host.start_program(start)
+        await bench.chip.start(start)
         await silence
-        await bench.host.wait_interrupt(3 * PATIENCE)
+        await bench.bus.wait_interrupt(3 * PATIENCE)
         expected = ErrorReport(ErrorCode.TIMEOUT, *wait.where(owed))
-        compare_errors(expected, await bench.host.report())
-        await bench.host.write_chip(ChipReg.IRQ_STATUS, 1)
+        compare_errors(expected, await bench.chip.report())
+        await bench.chip.write_chip(ChipReg.IRQ_STATUS, 1)
         await command(bench, "START")
         await ClockCycles(dut.clk, 2 * PATIENCE)
-        now = await bench.host.state()
+        now = await bench.chip.state()
         assert (now["DONE"], now["ERROR"], now["BUSY"]) == (1, 1, 1), f"{name}: STATUS {now}"
         await bench.set_knobs(Knobs())
         await wait_idle(bench)
         assert owed.quiet, f"{name}: idle although the bus is not"
-        compare_errors(expected, await bench.host.report())
+        compare_errors(expected, await bench.chip.report())
         assert not int(dut.irq.value), f"{name}: a second end was reported"
         await next_program_runs(bench)
 
@@ -94,10 +94,10 @@ async def test_timeout_limit(dut: Dut) -> None:
             assert execution.finish.error is None, f"{name}: {execution.finish.error}"
             expected = await pause
             pause = cocotb.start_soon(_pause(bench, wait, owed, patience + MARGIN))
-            await bench.host.start_program(start)
+            await bench.chip.start(start)
             expected = await pause
-            await bench.host.wait_interrupt(2 * patience)
-            compare_errors(expected, await bench.host.report())
+            await bench.bus.wait_interrupt(2 * patience)
+            compare_errors(expected, await bench.chip.report())
             await wait_idle(bench)
     await next_program_runs(bench)
 
@@ -117,10 +117,10 @@ async def test_timeout_default_and_never(dut: Dut) -> None:
         if not patience:
             await _be_patient(bench, 0)
         pause = cocotb.start_soon(_pause(bench, wait, owed, silence))
-        await bench.host.start_program(start)
+        await bench.chip.start(start)
         expected = await pause
-        await bench.host.wait_interrupt(2000)
-        compare_errors(None if endured else expected, await bench.host.report())
+        await bench.bus.wait_interrupt(2000)
+        compare_errors(None if endured else expected, await bench.chip.report())
         await wait_idle(bench)
     await next_program_runs(bench)
 
@@ -182,9 +182,9 @@ async def test_timeout_at_any_cycle(dut: Dut) -> None:
         await start_and_wait(bench, int(bench.random.integers(1, cycles)))
         which = int(bench.random.integers(1, 4))
         await bench.set_knobs(Knobs(read_silent=which & 1, write_silent=which >> 1))
-        await bench.host.wait_interrupt(cycles + 3 * PATIENCE)
+        await bench.bus.wait_interrupt(cycles + 3 * PATIENCE)
         possible = list(_possible(dut, owed))
-        error = await bench.host.report()
+        error = await bench.chip.report()
         if error is not None:
             timeouts += 1
             assert error.code is ErrorCode.TIMEOUT, str(error)
@@ -192,7 +192,7 @@ async def test_timeout_at_any_cycle(dut: Dut) -> None:
             assert (error.engine, error.instr) == user_of(error.address), str(error)
         await command(bench, "SOFT_RESET" if turn % 2 else "ABORT")
         await ClockCycles(dut.clk, PATIENCE)
-        assert turn % 2 or await bench.host.report() == error, (
+        assert turn % 2 or await bench.chip.report() == error, (
             "an abort behind the end changed the report"
         )
         await bench.set_knobs(Knobs())

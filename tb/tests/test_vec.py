@@ -9,11 +9,11 @@ import cocotb
 import numpy as np
 
 from npu.asm import assemble
-from npu.isa import VecOp
-from tb.dut import Dut
-from tb.environment import INPUT, Bench
+from npu.isa import VEC_OPS, VecOp
+from tb.bench.dut import Dut
+from tb.bench.environment import INPUT, Bench
 from tb.stimulus import run_cases
-from tb.stimulus.simple import gelu, silu, vec
+from tb.stimulus.simple_cases import gelu, silu, vec
 
 
 @cocotb.test
@@ -33,7 +33,7 @@ async def test_vec_each_operation(dut: Dut) -> None:
 
 @cocotb.test
 async def test_vec_pairs(dut: Dut) -> None:
-    """All 65,536 pairs of int8 operands through ADD, SUB and MUL."""
+    """All 65,536 pairs of int8 operands through each operation that takes two."""
     bench = await Bench.start(dut)
     values = np.arange(-128, 128).astype(np.int8)
     bench.memory.stage(INPUT, np.repeat(values, 256))
@@ -42,12 +42,12 @@ async def test_vec_pairs(dut: Dut) -> None:
         DMA_LOAD dst=0x0 M=256 N=256 b=0
         DMA_LOAD dst=0x10000 M=256 N=256 b=0 off=0x10000
         BARRIER ld
-        VEC op=add dst=0x20000 src0=0x0 src1=0x10000 M=256 N=256
-        VEC op=sub dst=0x20000 src0=0x0 src1=0x10000 M=256 N=256
-        VEC op=mul dst=0x20000 src0=0x0 src1=0x10000 M=256 N=256 sh=7
-        END
     """
-    await bench.execute(assemble(text).instructions)
+    for op, uses in VEC_OPS.items():
+        if uses.two:
+            shift = " sh=7" if uses.shift else ""
+            text += f"VEC op={op.asm} dst=0x20000 src0=0x0 src1=0x10000 M=256 N=256{shift}\n"
+    await bench.execute(assemble(text + "END").instructions)
 
 
 @cocotb.test

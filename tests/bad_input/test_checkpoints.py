@@ -644,7 +644,7 @@ def refused_scales(folder: Path, message: str) -> None:
     assert "quantize: " in str(caught.value) or str(path) in str(caught.value)
     assert contents(folder) == before
     save_scales(SCALES, path)
-    assert quantize_checkpoint(str(folder)).hidden == SHAPE.hidden
+    assert quantize_checkpoint(str(folder)).shape.hidden == SHAPE.hidden
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b"null", b"\xff", b"[" * 100_000])

@@ -10,9 +10,10 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from tb import build, cli, progress
-from tb.models import generate, load
-from tb.paths import ROOT
+from npu.cli import command_line, load_model, progress
+from npu.paths import ROOT
+from tb.models import generate
+from tb.run import build
 from weights.calibrate import ActivationScales, ScalesError, calibrate, calibration_tokens
 from weights.checkpoint import Checkpoint
 from weights.importer import load_checkpoint
@@ -41,13 +42,13 @@ def quick_scales(monkeypatch: pytest.MonkeyPatch) -> None:
     def scales_of(checkpoint: Checkpoint) -> ActivationScales:
         return calibrate(checkpoint, random_tokens(checkpoint.shape, 1, 1)[:, :8])
 
-    monkeypatch.setattr(load, "scales_for", scales_of)
+    monkeypatch.setattr(load_model, "scales_for", scales_of)
 
 
 def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     """Run the command in this process and return the line that it refuses with."""
     try:
-        status: object = cli.main(["generate", *arguments])
+        status: object = command_line.main(["generate", *arguments])
     except SystemExit as error:
         status = error.code
     printed = capsys.readouterr()
@@ -112,7 +113,7 @@ def no_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: object) -> None:
         raise AssertionError(f"measured {arguments}")
 
-    monkeypatch.setattr(load, "scales_for", fail)
+    monkeypatch.setattr(load_model, "scales_for", fail)
 
 
 def model_with_words(folder: Path, vocab: int, words: int) -> None:
@@ -204,7 +205,7 @@ def test_output_of_compile(
 ) -> None:
     """A file that cannot be written is refused before the model is read."""
     (tmp_path / "file").touch()
-    assert cli.main(["compile", MODEL, "-o", str(tmp_path / output)]) == 2
+    assert command_line.main(["compile", MODEL, "-o", str(tmp_path / output)]) == 2
     line = capsys.readouterr().err
     assert line.startswith(f"npu: {tmp_path / output}: cannot be written: {reason}"), line
 

@@ -13,24 +13,28 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NoReturn
 
 import pytest
 
-from tb import build, cli, commands, last_resort, registry, room, runner
+from npu.cli import build_folder, command_line, last_resort
+from npu.cli.arguments import AddCommand
+from npu.paths import BUILD, ROOT
 from tb.benchmarks import publish
-from tb.paths import BUILD, ROOT
+from tb.run import build, registry, runner
 from tests.bench.process import npu
 
-LIST = [sys.executable, "-m", "tb.cli", "run", "--list"]
+LIST = [sys.executable, "-m", "npu.cli", "run", "--list"]
 FULL = os.strerror(errno.ENOSPC)
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """Run a command in this process and return the line that it ends with, status 2."""
-    status = cli.main(arguments)
+    status = command_line.main(arguments)
     printed = capsys.readouterr()
     assert (status, printed.out) == (2, ""), printed
     assert printed.err.count("\n") == 1, printed.err
@@ -54,12 +58,12 @@ def test_build_is_a_file(
 ) -> None:
     """Something else is where the folder would be; what needs no such folder goes on."""
     (tmp_path / "build").touch()
-    monkeypatch.setattr(room, "BUILD", tmp_path / "build")
+    monkeypatch.setattr(build_folder, "BUILD", tmp_path / "build")
     line = refused(capsys, "build")
     assert line == f"npu: {tmp_path}/build: given something else, allowed a folder, or nothing"
-    assert cli.main(["run", "--list"]) == 0
+    assert command_line.main(["run", "--list"]) == 0
     (tmp_path / "end.npu").write_text("END\n", encoding="utf-8")
-    assert cli.main(["inspect", str(tmp_path / "end.npu")]) == 0
+    assert command_line.main(["inspect", str(tmp_path / "end.npu")]) == 0
 
 
 @pytest.mark.parametrize("command", ["build", "test", "generate", "quality", "bench", "gen"])
@@ -70,7 +74,7 @@ def test_read_only_build_folder(
     command: str,
 ) -> None:
     """A folder on a read-only file system is refused before anything is read or built."""
-    monkeypatch.setattr(room, "BUILD", tmp_path)
+    monkeypatch.setattr(build_folder, "BUILD", tmp_path)
     monkeypatch.setattr(os, "access", lambda *_: False)
     more = ["nowhere", "--prompt", "x"] if command == "generate" else []
     line = refused(capsys, command, *more)
@@ -93,7 +97,7 @@ def test_no_room_for_the_build(
     said = "a page of commands" if not free else f"g++ ...\nfatal error: cannot write: {FULL}\n"
     done = SimpleNamespace(returncode=1, stdout=f"{said}\nmake: *** Error 1")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
-    monkeypatch.setattr(room, "require", lambda: None)
+    monkeypatch.setattr(build_folder, "require", lambda: None)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
     line = refused(capsys, "gen")
     assert line == f"npu: python -m npu.isa.generate failed: {BUILD}: {FULL}"
@@ -133,7 +137,7 @@ def test_no_room_for_the_logs_of_a_run(tmp_path: Path, monkeypatch: pytest.Monke
     job = runner.Job(test, build.Configuration(), place=tmp_path)
     (tmp_path / runner.LOG).write_text("no results")
     assert "before any test had run" in runner.outcome(job, 1, 0.0).message
-    monkeypatch.setattr(room, "is_full", lambda: True)
+    monkeypatch.setattr(build_folder, "is_full", lambda: True)
     with pytest.raises(OSError, match=FULL):
         runner.outcome(job, 1, 0.0)
 
@@ -170,7 +174,7 @@ def test_full_output() -> None:
 def test_no_output_at_all(tmp_path: Path, closed: str) -> None:
     """Standard streams that are closed."""
     (tmp_path / "end.npu").write_text("END\n", encoding="utf-8")
-    command = f'"{sys.executable}" -m tb.cli inspect "{tmp_path}/end.npu" {closed}'
+    command = f'"{sys.executable}" -m npu.cli inspect "{tmp_path}/end.npu" {closed}'
     run = subprocess.run(["sh", "-c", command], cwd=ROOT, capture_output=True, check=False)
     assert (run.returncode, run.stdout, run.stderr) == (0, b"", b"")
 
@@ -189,16 +193,16 @@ def test_output_of_another_encoding(tmp_path: Path) -> None:
 def test_interrupted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Ctrl-C."""
     raising(monkeypatch, KeyboardInterrupt())
-    assert cli.main(["gen"]) == 130
+    assert command_line.main(["gen"]) == 130
     assert capsys.readouterr().err == "npu: interrupted\n"
 
 
 def test_imports(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Importing the commands, the first second of each, is covered like the command itself."""
-    monkeypatch.delattr("tb.commands")
-    monkeypatch.setitem(sys.modules, "tb.commands", None)  # makes the import an error
+    monkeypatch.delattr("dev.dev_commands")
+    monkeypatch.setitem(sys.modules, "dev.dev_commands", None)  # makes the import an error
     line = refused(capsys, "gen")
-    assert line == "npu: the Python package tb.commands is missing: run make setup"
+    assert line == "npu: the Python package dev.dev_commands is missing: run make setup"
 
 
 @pytest.mark.parametrize(
@@ -259,19 +263,51 @@ def test_debug(
 ) -> None:
     """With --debug, at any place, the traceback comes first; line and status stay."""
     raising(monkeypatch, build.BuildError("broken"))
-    assert cli.main(arguments) == 2
+    assert command_line.main(arguments) == 2
     error = capsys.readouterr().err
     assert error.startswith("Traceback (most recent call last):")
     assert error.endswith("\nnpu: broken\n")
 
 
+@pytest.mark.parametrize("home", command_line.HOMES)
 def test_every_kind_of_refusal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], home: str
 ) -> None:
     """Each error that stands for something that a user can cause is one line."""
-    for kind in commands.REFUSED:
-        raising(monkeypatch, kind.__new__(kind))
-        assert refused(capsys, "gen").startswith("npu:")
+    module = import_module(home)
+    assert module.BAD_INPUT
+    for kind in module.BAD_INPUT:
+        monkeypatch.setattr(module, "add_commands", partial(_add_failing, kind.__new__(kind)))
+        monkeypatch.setitem(command_line.HOMES, home, ("fails",))
+        assert refused(capsys, "fails").startswith("npu:")
+
+
+def _add_failing(error: Exception, command: AddCommand) -> None:
+    """Add a command that raises an error."""
+
+    def fail(_: object) -> NoReturn:
+        """Fail."""
+        raise error
+
+    command("fails", fail)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["asm", "-h"], ["disasm", "-h"], ["compile", "-h"], ["inspect", "-h"]]
+)
+def test_commands_on_files_import_no_bench(arguments: list[str]) -> None:
+    """They need neither the bench nor cocotb."""
+    code = (
+        "import sys; from npu.cli.command_line import main\n"
+        f"try: main({arguments})\n"
+        "except SystemExit: pass\n"
+        "wrong = {'tb', 'dev', 'cocotb', 'golden'} & set(sys.modules)\n"
+        "sys.exit(f'imported: {wrong}' if wrong else 0)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
 
 
 def test_make_passes_debug() -> None:
@@ -283,4 +319,4 @@ def test_make_passes_debug() -> None:
         text=True,
         check=True,
     )
-    assert "-m tb.cli --debug gen" in run.stdout
+    assert "-m npu.cli --debug gen" in run.stdout

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tb import build, cli, progress
+from npu.cli import command_line, progress
+from npu.paths import ROOT
 from tb.models import profile
-from tb.paths import ROOT
-from weights.checkpoint import Shape
+from tb.run import build
+from weights.checkpoint import CheckpointShape
 from weights.synthetic import random_checkpoint, shape_of, write_checkpoint
 
 MODEL = str(ROOT / "weights" / "checkpoints" / "gpt2-tiny")
@@ -34,7 +35,7 @@ def no_build(monkeypatch: pytest.MonkeyPatch) -> None:
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
     """Run a command in this process and return the line that it refuses with."""
     try:
-        status: object = cli.main([str(argument) for argument in arguments])
+        status: object = command_line.main([str(argument) for argument in arguments])
     except SystemExit as error:
         status = error.code
     printed = capsys.readouterr()
@@ -117,7 +118,11 @@ SMALL = {"hidden": 16, "layers": 1, "heads": 1, "ffn": 16, "vocab": 256, "contex
 )
 @pytest.mark.parametrize("command", ["generate", "compile"])
 def test_model_that_fits_nowhere(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], shape: Shape, line: str, command: str
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    shape: CheckpointShape,
+    line: str,
+    command: str,
 ) -> None:
     """What does not fit is named before anything is measured, compiled or built."""
     folder = tmp_path / "model"

@@ -7,13 +7,13 @@ import os
 import subprocess
 import sys
 
-from tb.paths import ROOT
+from npu.paths import ROOT
 
 
 def npu(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run one command line to its end, with more environment variables if there are any."""
     return subprocess.run(
-        [sys.executable, "-m", "tb.cli", *arguments],
+        [sys.executable, "-m", "npu.cli", *arguments],
         cwd=ROOT,
         env={**os.environ, **variables},
         capture_output=True,

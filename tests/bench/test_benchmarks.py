@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 
 from npu.asm import assemble
+from npu.compiler.ideal import Work
 from npu.isa import Engine, Opcode
-from tb import build, logs, runner
-from tb.benchmarks import bars, publish, timeline
+from tb.bench import logs
+from tb.benchmarks import bars, publish
 from tb.benchmarks.bars import Bar
-from tb.benchmarks.case import Case, Interval
-from tb.benchmarks.cases import CASES
-from tb.benchmarks.ideal import Work
-from tb.benchmarks.measure import Figures, interval, program_of
-from tb.registry import BenchTest
+from tb.benchmarks.benchmark import Benchmark, Interval
+from tb.benchmarks.catalogue import CASES
+from tb.benchmarks.measure import RunFigures, interval, program_of
+from tb.run import build, runner, timeline
+from tb.run.registry import BenchTest
 
 PROGRAM = assemble("GEMM dst=0x0 src0=0x100 src1=0x200 M=1 N=16 K=16 out=i32\nBARRIER gemm\nEND")
 
@@ -114,8 +115,8 @@ def test_landed_figures_are_written_as_they_are_read(tmp_path: Path) -> None:
     assert list(bars.landed(tmp_path / "landed.toml").items()) == list(figures.items())
 
 
-def _case(timed: Interval) -> Case:
-    return Case("any", {}, Work(), CASES["dma_4k"].load, interval=timed, opcode=Opcode.GEMM)
+def _case(timed: Interval) -> Benchmark:
+    return Benchmark("any", {}, Work(), CASES["dma_4k"].load, interval=timed, opcode=Opcode.GEMM)
 
 
 @pytest.mark.parametrize(
@@ -174,8 +175,8 @@ def test_timeline_of_a_loop() -> None:
 
 def test_sums_of_programs() -> None:
     """A benchmark of several programs has the sums of their figures."""
-    parts = [Figures(1, 2, 3, 4, 5, 0.5, 7), Figures(10, 20, 30, 40, 50, 1.0, 70)]
-    assert Figures.total(parts) == Figures(11, 22, 33, 44, 55, 1.5, 77)
+    parts = [RunFigures(1, 2, 3, 4, 5, 0.5, 7), RunFigures(10, 20, 30, 40, 50, 1.0, 70)]
+    assert RunFigures.total(parts) == RunFigures(11, 22, 33, 44, 55, 1.5, 77)
 
 
 def test_timeline() -> None:
@@ -232,7 +233,7 @@ def test_benchmark_on_the_rtl(tmp_path: Path) -> None:
     test = BenchTest("tb.benchmarks.measure", case.name, case.name)
     result = runner.run(runner.Job(test, configuration, place=tmp_path / case.name))
     assert result.passed, result.message
-    figures = Figures.load(result.job.folder)
+    figures = RunFigures.load(result.job.folder)
     assert figures.macs == case.work.macs
     assert case.work.ideal_cycles < figures.cycles < figures.program_cycles
     events = np.fromfile(result.job.folder / "events.bin", logs.EVENT)

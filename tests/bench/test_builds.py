@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb import build, logs, registry, runner
-from tb.paths import GENERATED, ROOT, RTL
+from npu.paths import GENERATED, ROOT, RTL
+from tb.bench import logs
+from tb.run import build, registry, runner
 
 NAMES = (
     "test_program_barriers",  # all engines

@@ -14,40 +14,39 @@ from golden.command import tiles
 from golden.command.memory import MemorySilenceError
 from golden.command.model import ModelBus
 from npu.regs import CMD_BASE, CmdOp, CmdReg
-from tb.command.bus import PairBus, RtlBus
-from tb.command.coverage import required, used
-from tb.command.faulty import configuration_faults
-from tb.command.memory import ModelMemory
-from tb.command.words import (
-    OWNER,
+from tb.bench.host import RtlBus
+from tb.bench.knobs import Knobs
+from tb.bench.scoreboard import MismatchError
+from tb.command.chip_and_model import PairBus
+from tb.command.command_coverage import required, used
+from tb.command.descriptor_words import (
     SCALARS,
     TILES,
-    WRITEBACK,
-    Descriptor,
+    DescriptorWords,
     Extension,
     Record,
-    Tile,
+    TileWords,
     launch,
 )
-from tb.command.work import Maker, allowed, any_tile, is_reserved, legal_tile
-from tb.knobs import Knobs
-from tb.scoreboard import MismatchError
+from tb.command.faulty_descriptors import configuration_faults
+from tb.command.faulty_memory import ModelMemory
+from tb.command.random_descriptors import Maker, allowed, any_tile, is_reserved, legal_tile
 
 SIZES = (64, 128, 256)
 
 
 def test_words_of_a_descriptor() -> None:
     """Every field has its place."""
-    tile = Tile.gemm(2, 3, 7, (1, 2, 4), (5, 6, 8))
+    tile = TileWords.gemm(2, 3, 7, (1, 2, 4), (5, 6, 8))
     assert (tile.cfg, tile.base, tile.stride) == (0x070302, 0x040201, 0x080605)
     extension = Extension.of_tile(tile, 0x1234, 0xAB)
-    made = Descriptor(9, 1, 2, 3, (20, 36), True, extension)
-    first = OWNER | WRITEBACK | 36 << 24 | 20 << 16 | 1 << 8 | 1 << 4 | 9
+    made = DescriptorWords(9, 1, 2, 3, (20, 36), True, extension)
+    first = 1 << 31 | 1 << 30 | 36 << 24 | 20 << 16 | 1 << 8 | 1 << 4 | 9
     assert made.words == (first, 1, 2, 3, 0x1234, 0x070302, 0x040201, 0xAB080605)
     assert made.places == 2
-    assert Descriptor(9, owner=False, flipped=6).words == (9 ^ 6, 0, 0, 0)
+    assert DescriptorWords(9, owner=False, flipped=6).words == (9 ^ 6, 0, 0, 0)
     assert launch(0x40, 5, token=1, base0=2, base1=3, pos=4, tag=6).words == (
-        *(OWNER | 0x30, 1, 2, 3),
+        *(1 << 31 | 0x30, 1, 2, 3),
         *(0x40, 5, 4, 6 << 24),
     )
 
@@ -71,7 +70,7 @@ def test_legal_tiles_are_legal(size: int) -> None:
         for _ in range(200):
             for legal in (True, False):
                 made = (legal_tile if legal else any_tile)(random, op, size)
-                decoded = tiles.Tile.decode(made.cfg, made.base, made.stride, size)
+                decoded = tiles.ScratchTile.decode(made.cfg, made.base, made.stride, size)
                 try:
                     tiles.check(op, decoded, size)
                 except tiles.RefusedError:
@@ -103,10 +102,10 @@ def test_rows() -> None:
         maker = Maker(random, 64, ternary)
         for op in CmdOp:
             for _ in range(30):
-                tile = legal_tile(random, op, 64) if op not in SCALARS else Tile()
+                tile = legal_tile(random, op, 64) if op not in SCALARS else TileWords()
                 covered |= used(maker.plain(op, tile), ternary=ternary)
                 covered |= used(maker.extended(op), ternary=ternary)
-            writing = Descriptor(op, writeback=True)
+            writing = DescriptorWords(op, writeback=True)
             covered |= used(writing, ternary=ternary) if op not in SCALARS else set()
     assert covered == {row for row in rows if "register" not in row}
 
@@ -135,13 +134,11 @@ class _Chip:
     """The model as if it were the chip, with a memory of its own; one register reads wrong."""
 
     def __init__(self, size: int, wrong: dict[int, int]) -> None:
-        self.memory = np.zeros(size, np.uint8)
-        self._model = ModelBus(self.memory)
+        memory = np.zeros(size, np.uint8)
+        self._model = ModelBus(memory)
         self._wrong = wrong
-        self.bench = SimpleNamespace(
-            dut=SimpleNamespace(cycle=SimpleNamespace(value=77), irq=SimpleNamespace(value=0)),
-            memory=SimpleNamespace(data=self.memory),
-        )
+        self.dut = SimpleNamespace(cycle=SimpleNamespace(value=77), irq=SimpleNamespace(value=0))
+        self.memory = SimpleNamespace(data=memory)
 
     async def read32(self, address: int) -> int:
         return await self._model.read32(address) ^ self._wrong.get(address, 0)
@@ -191,9 +188,9 @@ def test_mismatch_of_memory() -> None:
     """Every byte counts, but for the cycles in completion records."""
     bus, chip = _pair({})
     bus.records.append(range(256, 512))
-    chip.memory[256 + 12] = 1
+    chip.memory.data[256 + 12] = 1
     asyncio.run(bus.compare())
-    chip.memory[256 + 11] = 2
+    chip.memory.data[256 + 11] = 2
     with pytest.raises(MismatchError, match="memory differs in 1 bytes, first at 0x10b"):
         asyncio.run(bus.compare())
 
@@ -201,6 +198,6 @@ def test_mismatch_of_memory() -> None:
 def test_mismatch_of_the_line() -> None:
     """An interrupt that only one of them raises is found."""
     bus, chip = _pair({})
-    chip.bench.dut.irq.value = 1
+    chip.dut.irq.value = 1
     with pytest.raises(MismatchError, match="interrupt line: expected 0, actual 1"):
         asyncio.run(bus.compare())

@@ -5,23 +5,23 @@ from __future__ import annotations
 
 from npu.asm import assemble
 from npu.isa import OPCODES
-from tb import coverage
+from tb.bench import isa_coverage
 
 
 def _rows(text: str) -> set[str]:
     words = assemble(text).instructions
-    return coverage.rows_of(words[-1], words[-2] if len(words) > 1 else None)
+    return isa_coverage.rows_of(words[-1], words[-2] if len(words) > 1 else None)
 
 
 def test_every_opcode_has_rows() -> None:
     """What the ISA file names is in the table, nothing else is."""
-    opcodes = {row.split(" ")[0] for row in coverage.required()}
+    opcodes = {row.split(" ")[0] for row in isa_coverage.required()}
     assert opcodes == {opcode.name for opcode in OPCODES}
 
 
 def test_rows_are_distinct() -> None:
     """No row stands twice."""
-    rows = coverage.required()
+    rows = isa_coverage.required()
     assert len(rows) == len(set(rows))
 
 
@@ -33,14 +33,14 @@ def test_rows_of_a_gemm_with_prefix() -> None:
     assert {
         "GEMM",
         "GEMM TRANSPOSE_B",
-        "GEMM a_type=3",
-        "GEMM q=3",
+        "GEMM a_type=UINT16",
+        "GEMM q=ROW",
         "GEMM ap=",
         "GEMM sums=",
     } <= rows
     assert "GEMM mul=" not in rows
     assert "GEMM cp=" not in rows
-    assert rows <= {*coverage.required()}
+    assert rows <= {*isa_coverage.required()}
 
 
 def test_rows_of_control_words() -> None:

@@ -13,11 +13,11 @@ import pytest
 
 from golden.machine import ChipConfig, Machine, RunResult, StartState
 from npu.isa import Instruction, Opcode
-from tb.environment import PROGRAM, STREAM
-from tb.memory import Memory
+from tb.bench.environment import PROGRAM, STREAM
+from tb.bench.memory import Memory
 from tb.stimulus.barriers import MOST
-from tb.stimulus.case import Case
-from tb.stimulus.dependent import BASES, Dependent, Surroundings, complete, draw, looped
+from tb.stimulus.dependent_programs import Dependent, Surroundings, complete, draw, looped
+from tb.stimulus.random_case import Case
 from tb.stimulus.shrink import shrink
 
 MEMORY_BYTES = 1 << 24
@@ -39,7 +39,11 @@ def _run(around: Surroundings, program: Dependent, words: Sequence[Instruction])
     image.stage(STREAM, program.stream)
     draft = program.draft
     start = StartState(
-        PROGRAM, len(words), STREAM, len(program.stream), BASES, draft.pos, **draft.registers
+        PROGRAM,
+        len(words),
+        STREAM,
+        len(program.stream),
+        **draft.registers,
     )
     return Machine(around.config, image.data, around.sram.copy()).run(start)
 

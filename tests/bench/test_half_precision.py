@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from tb import cli
+from npu.cli import command_line
 from tests.bench.process import npu
 from weights.calibrate import SCALES_FILE, calibrate, save_scales
 from weights.importer import INDEX, WEIGHTS, load_checkpoint
@@ -51,5 +51,5 @@ def test_shards_in_half_precision(tmp_path: Path, dtype: type[np.generic]) -> No
         save_scales(scales, folder / SCALES_FILE)
     run = npu("compile", str(half), "-o", str(tmp_path / "half.tsr"))
     assert run.returncode == 0, run.stderr
-    assert cli.main(["compile", str(single), "-o", str(tmp_path / "single.tsr")]) == 0
+    assert command_line.main(["compile", str(single), "-o", str(tmp_path / "single.tsr")]) == 0
     assert (tmp_path / "half.tsr").read_bytes() == (tmp_path / "single.tsr").read_bytes()

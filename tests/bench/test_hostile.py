@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from golden.machine import ChipConfig, Machine, StartState
-from npu.isa import Engine
-from tb.environment import PROGRAM, STREAM
-from tb.hostile import FAULTS, WORD, Scene, one_of, plan
-from tb.memory import Memory
-from tb.scoreboard import MismatchError
-from tb.stimulus.dependent import BASES, Surroundings, draw
+from npu.isa import WORD, Engine
+from tb.bench.environment import PROGRAM, STREAM
+from tb.bench.memory import Memory
+from tb.bench.scoreboard import MismatchError
+from tb.stimulus.dependent_programs import Surroundings, draw
+from tb.stimulus.hostile_runs import FAULTS, Scene, one_of, plan
 
 
 @pytest.fixture(name="scene", scope="module")
@@ -25,9 +25,7 @@ def _scene() -> Scene:
     memory.stage(PROGRAM, b"".join(word.encode() for word in program.words))
     memory.stage(STREAM, program.stream)
     draft, length = program.draft, len(program.stream)
-    start = StartState(
-        PROGRAM, len(program.words), STREAM, length, BASES, draft.pos, **draft.registers
-    )
+    start = StartState(PROGRAM, len(program.words), STREAM, length, **draft.registers)
     new = sram.copy(), memory.snapshot()
     model = Machine(ChipConfig(), new[1], new[0], races=False).run(start)
     return Scene(program, start, model, (sram, memory.data), new)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb.memory import Memory, MemoryMismatchError
+from tb.bench.memory import Memory, MemoryMismatchError
 
 
 def test_stage_and_read_back() -> None:

@@ -18,16 +18,16 @@ from rich.console import Console
 from golden.session import Session
 from golden.session import generate as generate_ids
 from npu.asm import assemble
-from npu.compiler import CompiledModel, CompiledProgram, Shape, compile_model, pack, pieces
+from npu.cli import command_line, compiled_files, program_files
+from npu.cli.load_model import Loaded, load
+from npu.cli.text_display import Display, visible
+from npu.compiler import CompiledModel, CompiledProgram, compile_model, ideal, pack, pieces
 from npu.isa.operands import Limits
-from tb import cli, logs
-from tb.benchmarks import ideal
-from tb.benchmarks.timeline import ENGINES, Slice, Timeline, Wait
-from tb.models import compiled, generate, profile, programs
-from tb.models.display import Display, visible
-from tb.models.load import Loaded, load, planned
-from tb.models.simulate import Simulated
-from tb.paths import ROOT
+from npu.paths import ROOT
+from tb.bench import logs
+from tb.models import generate, profile
+from tb.models.simulate_generation import Simulated
+from tb.run.timeline import ENGINES, EngineWait, Slice, Timeline
 from weights.importer import load_checkpoint
 from weights.quantize import quantize_checkpoint
 from weights.tokenizer import ByteTokenizer, TextStream
@@ -42,7 +42,7 @@ def _folder(family: str) -> str:
 
 
 def _printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert cli.main(list(arguments)) == 0
+    assert command_line.main(list(arguments)) == 0
     return capsys.readouterr().out
 
 
@@ -84,7 +84,7 @@ def test_compile_for_another_chip(tmp_path: Path) -> None:
     """Size of the array and place of the cache reach the compiler."""
     path = tmp_path / "model.tsr"
     options = ["--array-dim", "32", "--cache", "memory"]
-    assert cli.main(["compile", _folder("llama"), "-o", str(path), *options]) == 0
+    assert command_line.main(["compile", _folder("llama"), "-o", str(path), *options]) == 0
     model = CompiledModel.load(path.read_bytes())
     assert (model.limits.array_dim, model.limits.edge, model.cache.in_memory) == (32, 32, True)
 
@@ -101,14 +101,14 @@ def test_there_and_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert words.read_bytes() == expected
     assert _printed(capsys, "disasm", str(words), "-o", str(text)) == ""
     assert _printed(capsys, "disasm", str(words)) == text.read_text()
-    assert cli.main(["asm", str(text), "-o", str(again)]) == 0
+    assert command_line.main(["asm", str(text), "-o", str(again)]) == 0
     assert again.read_bytes() == expected
 
 
 def test_words_beside_the_text(tmp_path: Path) -> None:
     """Without -o the words lie beside the text."""
     (tmp_path / "mine.npu").write_text("NOP\nEND\n")
-    assert cli.main(["asm", str(tmp_path / "mine.npu")]) == 0
+    assert command_line.main(["asm", str(tmp_path / "mine.npu")]) == 0
     assert (tmp_path / "mine.bin").read_bytes() == assemble("NOP\nEND").image()
 
 
@@ -150,7 +150,7 @@ def test_inspect_packed_file(
     path = tmp_path / "model.npu"
     path.write_bytes(gpt2.packed())
     text = _printed(capsys, "inspect", str(path))
-    parts = compiled.by_part(pieces(gpt2.decode()))
+    parts = compiled_files.by_part(pieces(gpt2.decode()))
     assert list(parts) == [*(f"layer {layer}" for layer in range(4)), "norm", "head"]
     assert sum(size for size, _ in parts.values()) == len(gpt2.stream)
     assert parts["layer 0"] == (54656, 54528)  # as of the block in docs/performance.md
@@ -191,7 +191,7 @@ def test_inspect_program(
 
 def test_contents_of_a_bad_program() -> None:
     """What a chip refuses is named with its word."""
-    found = programs.contents(assemble("NOP\n.word 0x01000101\nEND").instructions, Limits())
+    found = program_files.contents(assemble("NOP\n.word 0x01000101\nEND").instructions, Limits())
     assert found.counts == {"NOP": 1, "DMA_LOAD": 1, "END": 1}
     assert found.illegal.startswith("word 1, DMA_LOAD: ILLEGAL_")
 
@@ -216,7 +216,7 @@ def test_parts_of_a_step(family: str) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_works_of_parts_add_up(family: str, in_memory: bool) -> None:
     """The parts of a pass read and multiply what the whole pass does."""
-    shape = planned(load_checkpoint(_folder(family)).shape)
+    shape = load_checkpoint(_folder(family)).shape
     for rows, past in ((1, 50), (9, 0)):
         whole = ideal.forward(shape, rows, past, in_memory=in_memory)
         parts = profile.part_works(shape, rows, past, in_memory=in_memory)
@@ -229,10 +229,10 @@ def _line(program: CompiledProgram, cycles: int) -> Timeline:
     """Return a made-up timeline: each word of GEMM takes 10 cycles and waits for 3 of them."""
     slices: dict[str, list[Slice]] = {engine: [] for engine in ENGINES}
     for index in range(len(program.program.instructions)):
-        wait = Wait(10 * index, 10 * index + 3, "parameter stream")
+        wait = EngineWait(10 * index, 10 * index + 3, "parameter stream")
         piece = Slice(index, "GEMM", "", 10 * index, 10 * index + 10, 0, 0, (wait,))
         slices["gemm"].append(piece)
-    held = [(Wait(5, 25, "barrier"), ""), (Wait(30, 31, "microcode"), "")]
+    held = [(EngineWait(5, 25, "barrier"), ""), (EngineWait(30, 31, "microcode"), "")]
     nothing = np.zeros(0, np.int64)
     samples: logs.Records = np.frombuffer(b"", logs.SAMPLE_WORD)
     return Timeline("x", cycles, slices, held, nothing, samples)
@@ -299,7 +299,8 @@ def test_limit_knows_the_array() -> None:
     cycles = {}
     for dim in (4, 16, 32):
         limits = replace(loaded.compiled.limits, array_dim=dim)
-        other = replace(loaded, compiled=replace(loaded.compiled, limits=limits))
+        plan = replace(loaded.compiled.plan, limits=limits)
+        other = replace(loaded, compiled=replace(loaded.compiled, plan=plan))
         cycles[dim] = generate.ideal_cycles(other, 100, 1)
     assert cycles[4] > 10 * cycles[16] > 20 * cycles[32]
     shape = loaded.compiled.shape
@@ -311,8 +312,8 @@ def test_limit_knows_the_array() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_planned_shape(family: str) -> None:
     """What is checked before quantising is what the compiler checks after it."""
-    shape = Shape.of(quantize_checkpoint(_folder(family)))
-    assert planned(load_checkpoint(_folder(family)).shape) == replace(shape, numbers=())
+    shape = quantize_checkpoint(_folder(family)).shape
+    assert load_checkpoint(_folder(family)).shape.plain() == shape
 
 
 def test_text_of_the_readme() -> None:

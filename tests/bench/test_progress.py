@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tb import build, progress, quality
+from dev import quality
+from npu.cli import progress
+from tb.run import build
 
 
 @pytest.fixture(autouse=True)

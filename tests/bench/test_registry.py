@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from npu.isa.operands import ARRAY_DIMS
-from tb import registry, runner
-from tb.build import Configuration
+from tb.run import registry, runner
+from tb.run.build import Configuration
 
 SOURCE = '''
 import cocotb

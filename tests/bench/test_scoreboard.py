@@ -8,11 +8,10 @@ import pytest
 
 from golden.machine import ErrorReport, RunResult, SramWrite
 from npu.asm import assemble
+from npu.driver.counters import ChipCounters
 from npu.isa import Engine, ErrorCode
-from tb.counters import Counters
-from tb.logs import SRAM_WRITE
-from tb.report import Line, render, total
-from tb.scoreboard import (
+from tb.bench.logs import SRAM_WRITE
+from tb.bench.scoreboard import (
     Compared,
     Count,
     Image,
@@ -23,6 +22,7 @@ from tb.scoreboard import (
     compare_writes,
     count_bytes,
 )
+from tb.models.model_report import Line, render, total
 
 PROGRAM = assemble("""
     VEC op=add dst=0x100 src0=0x0 src1=0x40 M=1 N=32
@@ -163,7 +163,7 @@ def test_tensors_are_counted() -> None:
 
 def test_report() -> None:
     """The table tells written, untouched and tensors apart, and sums them."""
-    counters = Counters(16, 16, 9, 1, 1, 1, (), ())
+    counters = ChipCounters(16, 16, 9, 1, 1, 1, (), ())
     one = Compared(Count(1000, 3), Count(5000, 1))
     line = Line.of("S=1", 9, one, Count(70, 2), counters, (16, 16), 1.0)
     text = render("blocks", [line, total("all", [line, line])], 256)

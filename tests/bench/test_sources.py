@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tb import sources, verilator
+from tb.run import sources, verilator
 
 
 def _write(folder: Path, **files: str) -> list[Path]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tb import build, registry, runner, waves
+from tb.run import build, registry, runner, waves
 
 
 @pytest.fixture(scope="module")

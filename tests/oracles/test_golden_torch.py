@@ -110,36 +110,36 @@ MODELS: list[dict[str, Any]] = [
 def real_config(model: QuantizedModel) -> PreTrainedConfig:
     """Return the config of the real decoder that the integer model stands for."""
     eps = golden_float.norm(model.final_norm, model.scales["residual"]).eps
-    if model.family == "gpt2":
+    if model.shape.family == "gpt2":
         return GPT2Config(
-            vocab_size=model.vocab,
-            n_positions=model.context,
-            n_embd=model.hidden,
-            n_layer=model.layers,
-            n_head=model.heads,
-            n_inner=model.ffn,
+            vocab_size=model.shape.vocab,
+            n_positions=model.shape.context,
+            n_embd=model.shape.hidden,
+            n_layer=model.shape.layers,
+            n_head=model.shape.heads,
+            n_inner=model.shape.ffn,
             activation_function="gelu",
             layer_norm_epsilon=eps,
             tie_word_embeddings=False,
         )
     kinds = {"llama": LlamaConfig, "mistral": MistralConfig, "qwen2": Qwen2Config}
     options: dict[str, Any] = {
-        "vocab_size": model.vocab,
-        "max_position_embeddings": model.context,
-        "hidden_size": model.hidden,
-        "num_hidden_layers": model.layers,
-        "num_attention_heads": model.heads,
-        "num_key_value_heads": model.kv_heads,
-        "intermediate_size": model.ffn,
+        "vocab_size": model.shape.vocab,
+        "max_position_embeddings": model.shape.context,
+        "hidden_size": model.shape.hidden,
+        "num_hidden_layers": model.shape.layers,
+        "num_attention_heads": model.shape.heads,
+        "num_key_value_heads": model.shape.kv_heads,
+        "intermediate_size": model.shape.ffn,
         "rms_norm_eps": eps,
         "rope_parameters": {"rope_type": "default", "rope_theta": ROPE_THETA},
         "tie_word_embeddings": False,
     }
-    if model.family == "mistral":
-        options["sliding_window"] = model.window or None
-    if model.family != "qwen2":
-        options["head_dim"] = model.head_dim
-    config: PreTrainedConfig = kinds[model.family](**options, attn_implementation="eager")
+    if model.shape.family == "mistral":
+        options["sliding_window"] = model.shape.window or None
+    if model.shape.family != "qwen2":
+        options["head_dim"] = model.shape.head_dim
+    config: PreTrainedConfig = kinds[model.shape.family](**options, attn_implementation="eager")
     return config
 
 
@@ -147,7 +147,7 @@ def transformers_model(model: QuantizedModel) -> torch.nn.Module:
     """Return the real decoder that the integer model stands for, in float64."""
     network: torch.nn.Module = AutoModelForCausalLM.from_config(real_config(model))
     network.double().eval()
-    residual, plain = model.scales["residual"], model.family == "gpt2"
+    residual, plain = model.scales["residual"], model.shape.family == "gpt2"
     embedding = "transformer.wte" if plain else "model.embed_tokens"
     state: dict[str, npt.NDArray[Any]] = {
         f"{embedding}.weight": model.wte.astype(np.float64) * residual
@@ -163,7 +163,7 @@ def transformers_model(model: QuantizedModel) -> torch.nn.Module:
         else:
             assert not part.bias.any(), name
 
-    for layer in range(model.layers):
+    for layer in range(model.shape.layers):
         block = golden_float.block(model, layer)
         linears = block.linears
         if plain:
@@ -186,7 +186,7 @@ def transformers_model(model: QuantizedModel) -> torch.nn.Module:
             put(f"{at}.post_attention_layernorm", block.norm2)
         for name, theirs in names.items():
             put(f"{at}.{theirs}", linears[name])
-    rms = model.norm == "rmsnorm"
+    rms = model.shape.norm == "rmsnorm"
     final = "transformer.ln_f" if plain else "model.norm"
     put(final, golden_float.norm(model.final_norm, residual, rms=rms))
     head = golden_float.linear(model.head, 1.0, model.scales["logits"])
@@ -201,7 +201,7 @@ def transformers_model(model: QuantizedModel) -> torch.nn.Module:
 def test_whole_network(kind: dict[str, Any], length: int) -> None:
     """The integer network follows transformers' decoder, and our float64 network equals it."""
     model = random_model(803, layers=3, **kind)
-    ids: list[int] = seeded(804).integers(0, model.vocab, length).tolist()
+    ids: list[int] = seeded(804).integers(0, model.shape.vocab, length).tolist()
     with torch.no_grad():
         result = transformers_model(model)(torch.tensor([ids]), output_hidden_states=True)
     logits = array(result.logits[0])
@@ -212,7 +212,7 @@ def test_whole_network(kind: dict[str, Any], length: int) -> None:
     trace = decoder.forward_trace(model, ids)
     residual = model.scales["residual"]
     limit = 0.16 if length > 1 else 0.3
-    for layer in range(model.layers):
+    for layer in range(model.shape.layers):
         real = array(result.hidden_states[layer][0])
         assert np.abs(streams[layer] - real).max() <= exact * real.std()
         error = np.sqrt(np.mean((trace.residuals[layer] * residual - real) ** 2)) / real.std()

@@ -15,8 +15,8 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from tb import cli
-from tb.paths import ROOT
+from npu.cli import command_line
+from npu.paths import ROOT
 from tests.bench.process import npu
 from weights.architectures import ARCHITECTURES
 from weights.calibrate import SCALES_FILE, calibrate, save_scales
@@ -56,7 +56,7 @@ def test_folders_of_transformers(
         save_scales(scales, folder / SCALES_FILE)
     run = npu("compile", str(half), "-o", str(tmp_path / "half.tsr"))
     assert run.returncode == 0, run.stderr
-    assert cli.main(["compile", str(single), "-o", str(tmp_path / "single.tsr")]) == 0
+    assert command_line.main(["compile", str(single), "-o", str(tmp_path / "single.tsr")]) == 0
     assert (tmp_path / "half.tsr").read_bytes() == (tmp_path / "single.tsr").read_bytes()
 
 

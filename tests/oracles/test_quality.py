@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tb import quality
+from dev import quality
 from weights.importer import load_checkpoint
 from weights.reference import forward
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from golden.command import CommandPort, FaultyMemory, Launch
+from golden.command import FaultyMemory, Launch, PortModel
 from npu.regs import CMD_FIELDS, CmdOp, CmdReg
 
 MEMORY_BYTES = 0x4000
@@ -78,9 +78,9 @@ class Bench:
         data = np.random.default_rng(5).integers(0, 256, MEMORY_BYTES, np.uint8)
         self.memory = FaultyMemory(data)
         if launch is None:
-            self.port = CommandPort(self.memory, scratch_bytes=scratch_bytes)
+            self.port = PortModel(self.memory, scratch_bytes=scratch_bytes)
         else:
-            self.port = CommandPort(self.memory, scratch_bytes=scratch_bytes, launch=launch)
+            self.port = PortModel(self.memory, scratch_bytes=scratch_bytes, launch=launch)
         self.base = base
         self.next = 0
         self.write(CmdReg.DESC_BASE, base)

@@ -93,8 +93,8 @@ class Chip:
             len(words),
             self.stream_base,
             len(self.model.stream),
-            self.bases,
-            pos,
+            bases=self.bases,
+            pos=pos,
             token=token,
             loop_left=loop_left,
             eos=eos,
@@ -141,8 +141,8 @@ def _looked_at(model: QuantizedModel, tensor: npt.NDArray[Any], rows: slice) -> 
     own = np.arange(rows.start, rows.stop)[:, None]
     key = np.arange(tensor.shape[1])
     seen = key <= own
-    if model.window:
-        seen &= key > own - model.window
+    if model.shape.window:
+        seen &= key > own - model.shape.window
     return np.where(seen, tensor, 0).astype(tensor.dtype)
 
 
@@ -159,7 +159,7 @@ def check_tensors(
     for (layer, name), have in collect(refs, result.sram_writes, sram_bytes).items():
         base, head, index = name.partition("_h")
         names.add(base)
-        if layer == model.layers:
+        if layer == model.shape.layers:
             want = trace.logits[rows.stop - 1 : rows.stop]
         else:
             want = getattr(trace.blocks[layer], base)

@@ -103,16 +103,16 @@ class FloatBlock:
         model, linears, length = self.model, self.linears, x.shape[0]
         y = self.norm1(x)
         q, k, v = (
-            linears[name](y).reshape(length, -1, model.head_dim).transpose(1, 0, 2)
+            linears[name](y).reshape(length, -1, model.shape.head_dim).transpose(1, 0, 2)
             for name in "qkv"
         )
         if model.rope is not None:
             q, k = rotate(q), rotate(k)
         contexts = []
-        for head in range(model.heads):
-            shared = head // (model.heads // model.kv_heads)
-            scores = q[head] @ k[shared].T / math.sqrt(model.head_dim)
-            scores = np.where(visible(length, model.window), scores, -np.inf)
+        for head in range(model.shape.heads):
+            shared = head // (model.shape.heads // model.shape.kv_heads)
+            scores = q[head] @ k[shared].T / math.sqrt(model.shape.head_dim)
+            scores = np.where(visible(length, model.shape.window), scores, -np.inf)
             e = np.exp(scores - scores.max(axis=-1, keepdims=True))
             contexts.append(e / e.sum(axis=-1, keepdims=True) @ v[shared])
         x = x + linears["proj"](np.concatenate(contexts, axis=1))
@@ -124,10 +124,13 @@ class FloatBlock:
 
 def block(model: QuantizedModel, layer: int) -> FloatBlock:
     """Return the real block of a layer."""
-    params, rms = model.blocks[layer], model.norm == "rmsnorm"
+    params, rms = model.blocks[layer], model.shape.norm == "rmsnorm"
     residual = model.scales["residual"]
     unit = {name: model.scales[f"h.{layer}.{name}"] for name in ("q", "k", "v", "ctx", "up", "act")}
-    queries, keys = model.heads * model.head_dim, model.kv_heads * model.head_dim
+    queries, keys = (
+        model.shape.q_columns,
+        model.shape.kv_columns,
+    )
     parts = {
         "q": slice(queries),
         "k": slice(queries, queries + keys),
@@ -154,7 +157,7 @@ def forward(model: QuantizedModel, ids: list[int]) -> tuple[list[Array], Array]:
     if model.wpe is not None:
         x = x + model.wpe[: len(ids)] * residual
     streams = [x]
-    for layer in range(model.layers):
+    for layer in range(model.shape.layers):
         streams.append(block(model, layer)(streams[-1]))
-    final = norm(model.final_norm, residual, rms=model.norm == "rmsnorm")(streams[-1])
+    final = norm(model.final_norm, residual, rms=model.shape.norm == "rmsnorm")(streams[-1])
     return streams, linear(model.head, 1.0, model.scales["logits"])(final)

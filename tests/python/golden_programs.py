@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.machine import ChipConfig, Machine, RunResult, StartState
-from npu.isa import Instruction, Opcode
+from npu.isa import DYNAMIC, Flag, GemmA, GemmB, GemmOp, GemmOut, GemmQ, Instruction, Opcode, SmxOut
+from npu.isa.operands import up
 from weights.model import Block, Linear, Norm
 
 UCODE_BASE = 0x0
@@ -19,21 +20,16 @@ MEMORY_BYTES = 1 << 18
 GUARD = 0xA5
 
 TRANSPOSE, BIAS, REQUANT, RELU, CAUSAL, ACCUMULATE, MODE = (1 << bit for bit in range(7))
-V, STAGE = 1, 1 << 6
-A_INT8, A_UINT8, A_INT16, A_UINT16 = range(4)
-B_ROWS, B_TILES, B_STREAM = (form << 2 for form in range(3))
-Q_PREFIX, Q_TENSOR, Q_CHANNEL, Q_ROW = (form << 7 for form in range(4))
+V, STAGE = 1 << Flag.V, 1 << Flag.STAGE
+A_INT8, A_UINT8, A_INT16, A_UINT16 = GemmA
+B_ROWS, B_TILES, B_STREAM = (form << 2 for form in GemmB)
+Q_PREFIX, Q_TENSOR, Q_CHANNEL, Q_ROW = (form << 7 for form in GemmQ)
 TABLE = 1 << 9
-OUT_INT8, OUT_INT16, OUT_INT32, OUT_NONE = (out << 10 for out in range(4))
-OP_ADD, OP_MUL = 1 << 12, 2 << 12
+OUT_INT8, OUT_INT16, OUT_INT32, OUT_NONE = (out << 10 for out in GemmOut)
+OP_ADD, OP_MUL = GemmOp.ADD << 12, GemmOp.MUL << 12
 ARGMAX = 1 << 14
 
 END = Instruction(Opcode.END)
-
-
-def up(value: int, multiple: int) -> int:
-    """Return `value` rounded up to a multiple."""
-    return -(-value // multiple) * multiple
 
 
 def barrier(mask: int = 0, pending: int = 0) -> Instruction:
@@ -65,7 +61,7 @@ def gemm(
 
 def length(cap: int, v: int = 0) -> int:
     """Return the field of a dynamic dimension of at most `cap` (16..32768, a multiple of 16)."""
-    return 0xF000 | v << 11 | cap // 16 % 2048
+    return DYNAMIC | v << 11 | cap // 16 % 2048
 
 
 def set_register(register: int, value: int, add: bool = False) -> Instruction:
@@ -162,8 +158,8 @@ class Bench:
             len(self.program),
             STREAM_BASE,
             len(self.stream),
-            self.bases,
-            self.pos,
+            bases=self.bases,
+            pos=self.pos,
             **self.registers,
         )
         return Machine(self.config, self.memory, self.sram, races=races).run(start)
@@ -213,7 +209,9 @@ def block_program(rows: int, params: Block) -> list[Instruction]:
         at = (SC + h % 2 * 0x8000) // w
         words.append(pfx(cp=pitch // w, ap=pitch // w))
         sums = (SU + h % 2 * 0x800) // w
-        words.append(Instruction(Opcode.SOFTMAX, CAUSAL, at, at, sums, rows, rows, rows, imm=2))
+        words.append(
+            Instruction(Opcode.SOFTMAX, CAUSAL, at, at, sums, rows, rows, rows, imm=SmxOut.NUMER16)
+        )
         if h > 0:
             words.append(barrier(smx, 1))
             words += context(h - 1)
@@ -236,3 +234,13 @@ def block_stream(params: Block) -> bytes:
         + linear_share(params.up, params.table)
         + linear_share(params.down)
     )
+
+
+def ran(word: Instruction, operands: dict[int, npt.NDArray[Any]], pos: int = 0) -> Bench:
+    """Run one instruction on operands, by byte address."""
+    made = Bench([word, END], pos=pos)
+    for address, rows in operands.items():
+        made.put(address, rows)
+    result = made.run()
+    assert result.error is None
+    return made

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from golden import decoder
 from golden.gelu import gelu_table
 from golden.requantize import factor
-from weights.model import Block, Linear, Norm, NormKind, QuantizedModel
+from weights.model import Block, Linear, Norm, QuantizedModel
+from weights.shape import NormKind, Shape
 
 Rng = np.random.Generator
 
@@ -116,25 +117,31 @@ def rope_table(context: int, head_dim: int) -> npt.NDArray[np.int16]:
 
 def _random_block(rng: Rng, model: QuantizedModel, x: npt.NDArray[np.int16]) -> Block:
     """Return a block calibrated on the residual stream x (S, H), stage by stage."""
-    family = FAMILIES[model.family]
-    queries, keys = model.heads * model.head_dim, model.kv_heads * model.head_dim
-    norm1, norm2 = (random_norm(rng, model.hidden, family.norm) for _ in range(2))
+    family = FAMILIES[model.shape.family]
+    queries, keys = (
+        model.shape.q_columns,
+        model.shape.kv_columns,
+    )
+    norm1, norm2 = (random_norm(rng, model.shape.hidden, family.norm) for _ in range(2))
     first, second = (decoder.norm(model, x, norm) for norm in (norm1, norm2))
     qkv = random_linear(rng, first, queries + 2 * keys, 26.0, family.qkv_bias)
     q, k, _ = np.split(decoder.linear8(first, qkv), [queries, queries + keys], axis=1)
     if model.rope is not None:
         rows = model.rope[: len(x)]
-        q, k = decoder.rotated(q, rows, model.heads), decoder.rotated(k, rows, model.kv_heads)
-    dots = q[:, : model.head_dim].astype(np.float64) @ k[:, : model.head_dim].T
+        q, k = (
+            decoder.rotated(q, rows, model.shape.heads),
+            decoder.rotated(k, rows, model.shape.kv_heads),
+        )
+    dots = q[:, : model.shape.head_dim].astype(np.float64) @ k[:, : model.shape.head_dim].T
     score_mult, score_shift = factor(120.0 / float(dots.std()))
     guess = rng.integers(-40, 41, (len(x), queries)).astype(np.int8)
-    proj = random_linear(rng, guess, model.hidden, 3000.0, not family.gated)
-    up = random_linear(rng, second, model.ffn, 26.0, not family.gated)
+    proj = random_linear(rng, guess, model.shape.hidden, 3000.0, not family.gated)
+    up = random_linear(rng, second, model.shape.ffn, 26.0, not family.gated)
     inner = decoder.linear8(second, up)
     gate, product = None, (0, 0)
     if family.gated:
         table = silu_table(ACT_SCALE, ACT_SCALE)
-        gate = random_linear(rng, second, model.ffn, 26.0, bias=False)
+        gate = random_linear(rng, second, model.shape.ffn, 26.0, bias=False)
         pair = table[decoder.linear8(second, gate).view(np.uint8)].astype(np.int64) * inner
         product = factor(12.0 / float(pair.std()))  # products have long tails
         active = np.clip(np.rint(pair * product[0] / 2.0 ** product[1]), -128, 127).astype(np.int8)
@@ -150,7 +157,7 @@ def _random_block(rng: Rng, model: QuantizedModel, x: npt.NDArray[np.int16]) -> 
         norm2,
         up,
         table,
-        random_linear(rng, active, model.hidden, 3000.0, not family.gated),
+        random_linear(rng, active, model.shape.hidden, 3000.0, not family.gated),
         gate,
         *product,
     )
@@ -180,17 +187,20 @@ def random_model(
     kv_heads = kv_heads or heads
     ids = rng.integers(0, vocab, min(64, context)).tolist()
     model = QuantizedModel(
-        family=family,
-        norm=kind.norm,
-        hidden=hidden,
-        layers=1,
-        heads=heads,
-        kv_heads=kv_heads,
-        head_dim=head_dim,
-        ffn=ffn,
-        vocab=vocab,
-        context=context,
-        window=kind.window if window is None else window,
+        shape=Shape(
+            family=family,
+            norm=kind.norm,
+            hidden=hidden,
+            layers=1,
+            heads=heads,
+            kv_heads=kv_heads,
+            head_dim=head_dim,
+            ffn=ffn,
+            vocab=vocab,
+            context=context,
+            window=kind.window if window is None else window,
+            rope=kind.rope,
+        ),
         wte=np.rint(rng.normal(0, 4000, (vocab, hidden))).astype(np.int16),
         wpe=None if kind.rope else np.rint(rng.normal(0, 1500, (context, hidden))).astype(np.int16),
         rope=rope_table(context, head_dim) if kind.rope else None,
@@ -203,7 +213,8 @@ def random_model(
     blocks: list[Block] = []
     for _ in range(layers):
         blocks.append(_random_block(rng, model, x))
-        model = replace(model, layers=len(blocks), blocks=tuple(blocks))
+        shape = replace(model.shape, layers=len(blocks), gated=kind.gated)
+        model = replace(model, shape=shape, blocks=tuple(blocks))
         x = decoder.block(model, len(blocks) - 1, x).resid2
     final = decoder.norm(model, x, model.final_norm)
     head = random_linear(rng, final, vocab, 6000.0, bias=False)
@@ -215,7 +226,7 @@ def _scales(model: QuantizedModel) -> dict[str, float]:
     scales = dict(model.scales)
     for layer, block in enumerate(model.blocks):
         per_unit = block.score_mult / 2.0**block.score_shift * math.log(2) / 64
-        root = math.sqrt(per_unit * math.sqrt(model.head_dim))
+        root = math.sqrt(per_unit * math.sqrt(model.shape.head_dim))
         scales |= {f"h.{layer}.{name}": root for name in "qk"}
         scales |= {f"h.{layer}.{name}": 1 / 32 for name in ("v", "ctx")}
         scales |= {f"h.{layer}.{name}": ACT_SCALE for name in ("up", "act")}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The compiler: programs run on the instruction-level model, streams, packed files."""
 
+import re
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -21,11 +22,12 @@ from npu.compiler import (
     pack,
     unpack,
 )
-from npu.compiler.sram import Buffer, place
+from npu.compiler.sram_allocation import Buffer, place
 from npu.compiler.stream import gemm_share, norm_share, tiles
 from npu.isa import Instruction, Opcode
 from npu.isa.instruction import encode_image
 from npu.isa.operands import Limits, up
+from npu.paths import ROOT
 from weights.model import QuantizedModel
 from weights.synthetic import random_model, shape_of
 
@@ -41,7 +43,7 @@ def _model(seed: int, hidden: int, heads: int, ffn: int) -> QuantizedModel:
 
 
 def _input(model: QuantizedModel, rows: int) -> npt.NDArray[np.int16]:
-    ids = np.random.default_rng(rows).integers(0, model.vocab, rows).tolist()
+    ids = np.random.default_rng(rows).integers(0, model.shape.vocab, rows).tolist()
     return decoder.embed(model, ids)
 
 
@@ -72,7 +74,7 @@ def _run(
     )
     sram = np.random.default_rng(8).integers(0, 256, config.sram_bytes, dtype=np.uint8)
     bases = (INPUT, OUTPUT, 0, 0, 0, 0, 0, 0)
-    start = StartState(0, len(words), STREAM_BASE, len(block.stream), bases, 0)
+    start = StartState(0, len(words), STREAM_BASE, len(block.stream), bases=bases)
     result = Machine(config, memory, sram).run(start)
     out = memory[OUTPUT : OUTPUT + block.output_bytes].view("<i2").astype(np.int16)
     return Run(result, out.reshape(x.shape))
@@ -101,7 +103,7 @@ def _check(model: QuantizedModel, rows: int, fused: bool, chip: Limits = CHIP) -
     assert not np.array_equal(trace.resid2, x)
     names = {name for _, name in tensors}
     always = {"norm1", "q", "k", "v", "ctx", "resid1", "norm2", "act", "resid2"}
-    for head in range(model.heads):
+    for head in range(model.shape.heads):
         always |= {f"scores_h{head}", f"numer_h{head}", f"sums_h{head}"}
     assert names == (always if fused else always | {"proj", "up", "down"})
     return block
@@ -210,6 +212,19 @@ def test_collect_notices_missing_writes() -> None:
     longer = TensorRef(ref.name, 0, ref.instr, ref.address, (5, 64), "int8", 64)
     with pytest.raises(MissingTensorError, match=r"layer 0 norm1: .* row 4"):
         collect([longer], writes, CHIP.sram_bytes)
+
+
+def test_instructions_are_emitted_in_one_place() -> None:
+    """Only the emitters and the builder itself write instructions; whoever else wants one calls."""
+    folder = ROOT / "npu" / "compiler"
+    callers = {
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*.py")
+        if re.search(r"\.emit\(", path.read_text(encoding="utf-8"))
+    }
+    emitters = {name for name in callers if name.startswith("emit/")}
+    assert callers - emitters == {"program_builder.py"}
+    assert len(emitters) > 3
 
 
 def test_place_keeps_live_buffers_apart() -> None:

@@ -4,7 +4,7 @@
 import pytest
 
 from npu.compiler import ProgramBuilder
-from npu.compiler.attention import Step, schedule
+from npu.compiler.attention_plan import Step, schedule
 from npu.compiler.hazards import Board, Footprint, words
 from npu.isa import Engine
 from npu.isa.operands import Limits

@@ -4,6 +4,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import combinations
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -13,18 +15,17 @@ from npu.asm import assemble
 from npu.compiler import (
     CompiledModel,
     CompileError,
-    Shape,
     Share,
     compile_model,
     overhead,
     pack,
+    pass_layout,
     pieces,
     traffic,
 )
-from npu.compiler.layout import find_layout, make_passes
+from npu.compiler.kv_staging import Form
 from npu.compiler.model import Place, plan_model
-from npu.compiler.prefill import choose_chunk
-from npu.compiler.staging import Form
+from npu.compiler.shape import from_json, to_json
 from npu.isa import Opcode
 from npu.isa.operands import Limits
 from tests.python.compiled_model import Chip, check_cache, check_tensors
@@ -47,7 +48,9 @@ def _model(family: str, changes: tuple[tuple[str, int], ...] = ()) -> QuantizedM
 
 
 def _ids(model: QuantizedModel) -> list[int]:
-    ids: list[int] = np.random.default_rng(4).integers(0, model.vocab, model.context).tolist()
+    ids: list[int] = (
+        np.random.default_rng(4).integers(0, model.shape.vocab, model.shape.context).tolist()
+    )
     return ids
 
 
@@ -76,7 +79,7 @@ def _check(
         done = end
     program = compiled.decode(logits=True)
     assert assemble(program.text).image() == program.program.image()
-    last = model.context if decode is None else done + decode
+    last = model.shape.context if decode is None else done + decode
     for pos in range(done, last):
         result = chip.run(program, pos=pos, token=ids[pos])
         refs = program.tensors_at(pos)
@@ -99,14 +102,12 @@ def _check_end(chip: Chip, trace: decoder.ModelTrace, positions: int, token: int
 
 
 def _decode_form(compiled: CompiledModel) -> Form:
-    shape, limits = compiled.shape, compiled.limits
-    works = make_passes(shape, 1, shape.keys(limits.edge), logits=True)
-    return find_layout(shape, works, limits, compiled.room, "")[1].choice.form
+    return compiled.plan.step_with_logits.layout.choice.form
 
 
 def _prefill_form(compiled: CompiledModel, pos: int, rows: int) -> Form:
-    args = compiled.shape, compiled.limits, compiled.room, pos, rows, 16
-    return choose_chunk(*args, True)[1].choice.form
+    chunks = compiled.plan.prompt(rows, pos, chunk=16, logits=True)
+    return chunks[0].layout.choice.form
 
 
 @pytest.mark.parametrize(
@@ -188,9 +189,7 @@ def test_few_query_heads_at_a_time(sram_bytes: int, stack: int) -> None:
     chip.run(chip.model.prefill(97), ids[:97])
     chip.model = compile_model(model, replace(CHIP, sram_bytes=sram_bytes), cache="memory")
     chip.sram = chip.sram[:sram_bytes].copy()
-    shape = chip.model.shape
-    works = make_passes(shape, 1, shape.keys(CHIP.edge), logits=True)
-    assert find_layout(shape, works, chip.model.limits, sram_bytes, "")[0].stack == stack
+    assert chip.model.plan.step_with_logits.work.stack == stack
     program = chip.model.decode(logits=True)
     for pos in (97, 98):
         result = chip.run(program, pos=pos, token=ids[pos])
@@ -256,6 +255,32 @@ def test_barriers_are_needed() -> None:
         assert chip.execute(rest, pos=17, loop_left=1).races, f"barrier at {at}"
 
 
+def test_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was decided about a step when the model was compiled is not decided again."""
+    compiled = compile_model(_model("mistral"), CHIP)
+
+    def again(*_: object) -> NoReturn:
+        raise AssertionError("planned a second time")
+
+    monkeypatch.setattr(pass_layout, "place", again)
+    assert compiled.decode().sram_bytes == compiled.plan.step.layout.sram_bytes
+    assert compiled.decode(logits=True).text != compiled.decode().text
+    with pytest.raises(AssertionError, match="a second time"):
+        compiled.prefill(3)
+
+
+def test_lifetimes_of_a_plan() -> None:
+    """Buffers of a plan that hold something at the same time share no byte."""
+    plan = compile_model(_model("llama"), CHIP).plan
+    for step in (plan.step, plan.step_with_logits, *plan.prompt(20, 0, chunk=16, logits=True)):
+        at, buffers = step.layout.at, step.layout.buffers
+        assert {buffer.name for buffer in buffers} == at.keys()
+        for a, b in combinations(buffers, 2):
+            if a.first <= b.last and b.first <= a.last:
+                assert at[a.name] + a.size <= at[b.name] or at[b.name] + b.size <= at[a.name]
+        assert max(at[each.name] + each.size for each in buffers) <= step.layout.sram_bytes
+
+
 def test_packed_model() -> None:
     """The packed file holds all that programs need."""
     compiled = compile_model(_model("mistral"), CHIP)
@@ -266,6 +291,35 @@ def test_packed_model() -> None:
     assert sorted(compiled.sections) == ["rope", "tokens"]
     with pytest.raises(CompileError, match=r"x\.bin: JSON: no compiled model"):
         CompiledModel.load(_other_pack(), filename="x.bin")
+
+
+def test_file_for_no_chip() -> None:
+    """A file whose programs its chip has no room for is refused when it is read."""
+    compiled = compile_model(_model("llama"), CHIP, cache="memory")
+    small = replace(compiled.plan, limits=replace(CHIP, sram_bytes=1024))
+    data = replace(compiled, plan=small).packed()
+    with pytest.raises(CompileError, match=r"^x\.tsr: a decode step of .* there are 1024"):
+        CompiledModel.load(data, filename="x.tsr")
+
+
+KEYS = {"family", "rms", "hidden", "layers", "heads", "kv_heads", "head_dim", "ffn", "vocab"}
+KEYS |= {"context", "window", "positions", "rope", "gated", "numbers"}
+"""What the JSON of a packed file has said of a shape from the first file on."""
+
+
+def test_shape_in_a_packed_file() -> None:
+    """Its names are those of the files that were written before, and others are refused."""
+    compiled = compile_model(_model("mistral"), CHIP)
+    fields = to_json(compiled.shape, compiled.numbers)
+    assert fields.keys() == KEYS
+    assert from_json(fields) == (compiled.shape, compiled.numbers)
+    for changes, message in (
+        ({"positions": True}, r"either positions or rope"),
+        ({"numbers": [{}]}, r"shape: given .*score_mult"),
+        ({"depth": 3}, r"shape: given .*depth"),
+    ):
+        with pytest.raises(CompileError, match=message):
+            from_json(fields | changes)
 
 
 def _other_pack() -> bytes:
@@ -323,7 +377,7 @@ def test_necessary_traffic() -> None:
 )
 def test_refused(changes: Changes, limits: Changes, place: Place, message: str) -> None:
     """What does not fit is named, with what is needed and what there is."""
-    shape = replace(Shape.of(_model("llama")), **changes)  # type: ignore[arg-type]
+    shape = replace(_model("llama").shape, **changes)  # type: ignore[arg-type]
     with pytest.raises(CompileError, match=message):
         plan_model(shape, replace(CHIP, **limits), place)
 

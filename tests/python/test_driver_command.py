@@ -10,9 +10,9 @@ from dataclasses import astuple, fields
 import numpy as np
 import pytest
 
-from npu.driver.command import CommandFailed, CommandPort, Gemm, Scalar, Vrelu
-from npu.driver.launch import Launch
-from npu.regs import CHIP_BASE, CMD_BASE, SEQ_BASE, ChipReg, CmdOp, CmdReg, SeqReg
+from npu.driver.command import CommandPort, Gemm, Scalar, Vrelu
+from npu.driver.errors import CommandFailed
+from npu.regs import CHIP_BASE, CMD_BASE, SEQ_BASE, ChipReg, CmdOp, CmdReg, SeqReg, StartState
 from tests.python.command_support import RecordingBus, model_bus
 
 SIZES = (64, 128, 256)
@@ -234,10 +234,10 @@ def test_registers_of_an_operation() -> None:
 
 
 def test_prepare_writes_the_sequencer() -> None:
-    """Everything of a Launch but what a descriptor brings."""
+    """Everything of a StartState but what a descriptor brings."""
     bus = RecordingBus(model_bus())
-    launch = Launch(
-        0x100, 4, 0x4000, 0x80, (1, 2, 0x30, 0x40, 0x50, 0x60, 0x70, 0x80), pos=9, token=8,
+    launch = StartState(
+        0x100, 4, 0x4000, 0x80, bases=(1, 2, 0x30, 0x40, 0x50, 0x60, 0x70, 0x80), pos=9, token=8,
         window=3, loop_left=4, eos=5, kv_base=0x600, kv_layer=0x700, kv_head=0x800, kv_voff=0x900,
         kv_cap=10, kv_in_memory=0,
     )  # fmt: skip
@@ -259,7 +259,7 @@ def test_prepare_writes_the_sequencer() -> None:
 
 @pytest.mark.parametrize("scratch_bytes", SIZES)
 def test_the_driver_refuses_what_the_hardware_refuses(scratch_bytes: int) -> None:
-    """Random tiles around the limits: CommandError exactly where the model reports an error."""
+    """Random tiles around the limits: RequestError exactly where the model reports an error."""
     port = connected(scratch_bytes)
     rng = np.random.default_rng(8)
     narrow = scratch_bytes == 64

@@ -15,8 +15,6 @@ from npu.driver.bus import Bus
 from npu.driver.command import (
     Command,
     CommandBuffer,
-    CommandError,
-    CommandFailed,
     CommandPort,
     CompletionRing,
     Gemm,
@@ -28,9 +26,9 @@ from npu.driver.command import (
     scalars,
 )
 from npu.driver.command.descriptor import Descriptor, tile_words
-from npu.driver.launch import Launch
+from npu.driver.errors import CommandFailed, RequestError
 from npu.isa import ErrorCode
-from npu.regs import CMD_BASE, CmdOp, CmdReg
+from npu.regs import CMD_BASE, CmdOp, CmdReg, StartState
 from tests.python.command_support import OtherChip, RecordingBus, SlowBus, copy_program, model_bus
 
 RING, DATA = 0x1004, 0x2000
@@ -465,8 +463,8 @@ def test_failing_program() -> None:
 
 
 def test_program_of_a_launch() -> None:
-    """A Launch is split between descriptor and `prepare`."""
-    launch = Launch(0x8000, 4, 0, 0, (0x10, 0x20, 0, 0, 0, 0, 0, 0), pos=3, token=5)
+    """A StartState is split between descriptor and `prepare`."""
+    launch = StartState(0x8000, 4, bases=(0x10, 0x20, 0, 0, 0, 0, 0, 0), pos=3, token=5)
     assert Program.of(launch, tag=7) == Program(0x8000, 4, 3, 5, 0x10, 0x20, 7)
 
 
@@ -518,7 +516,7 @@ def _random_command(rng: np.random.Generator, scratch_bytes: int) -> Command:
 
 @pytest.mark.parametrize("scratch_bytes", [64, 256])
 def test_the_driver_refuses_what_the_ring_refuses(scratch_bytes: int) -> None:
-    """Random descriptors: CommandError exactly where the model ends the ring with an error."""
+    """Random descriptors: RequestError exactly where the model ends the ring with an error."""
     rng = np.random.default_rng(9)
     seen = {True: 0, False: 0}
 
@@ -532,7 +530,7 @@ def test_the_driver_refuses_what_the_ring_refuses(scratch_bytes: int) -> None:
             try:
                 command.check(scratch_bytes)
                 legal = True
-            except CommandError:
+            except RequestError:
                 legal = False
             words = tile_words(command)
             if words is not None:

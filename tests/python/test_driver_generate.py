@@ -15,14 +15,15 @@ import numpy.typing as npt
 import pytest
 
 from golden import session
-from golden.machine import ChipConfig
+from golden.command import ModelBus
 from npu.compiler import CompileError, compile_model
 from npu.compiler.model import Place
 from npu.driver import generate
-from npu.driver.generate import GenerationError, Plan, PromptError
+from npu.driver.chip import Chip
+from npu.driver.errors import ProgramFailed
+from npu.driver.generate import Plan, PromptError
 from npu.driver.placement import PAGE, Placement
 from npu.driver.sampling import Sampler
-from tb.models.chip import ModelChip
 from tests.python.golden_support import random_model
 from weights.model import QuantizedModel
 
@@ -36,19 +37,19 @@ def _model(seed: int = 3) -> QuantizedModel:
     )  # fmt: skip
 
 
-def _chip(placement: Placement) -> ModelChip:
+def _chip(placement: Placement) -> Chip:
+    """Return the driver on the reference, with all that a model needs in its memory."""
     rng = np.random.default_rng(1)
     memory = rng.integers(0, 256, placement.end, np.uint8)
     sram = rng.integers(0, 256, 256 << 10, np.uint8)
-    chip = ModelChip(ChipConfig(), memory, sram)
-    for address, data in placement.pieces:
-        chip.write_memory(address, data)
+    chip = asyncio.run(Chip.connect(ModelBus(memory, sram=sram, races=True)))
+    chip.stage(placement.pieces)
     return chip
 
 
 def _placed(
     model: QuantizedModel, prompt: Sequence[int], place: Place = "auto", *, logits: bool = False
-) -> tuple[ModelChip, Plan]:
+) -> tuple[Chip, Plan]:
     placement = Placement(compile_model(model, cache=place))
     plan = placement.plan(prompt, logits=logits)
     return _chip(placement), plan
@@ -104,14 +105,14 @@ def test_context_to_the_last_position() -> None:
     """The last token needs no position of its own; one more is refused, by driver and by chip."""
     model = _model()
     chip, plan = _placed(model, PROMPT)
-    most = model.context - len(PROMPT) + 1
+    most = model.shape.context - len(PROMPT) + 1
     assert asyncio.run(generate.greedy(chip, plan, most)).ids == session.generate(
         model, PROMPT, most
     )
     with pytest.raises(PromptError, match=rf"given {most + 1} after a prompt of 5, allowed 1 "):
         asyncio.run(generate.greedy(chip, plan, most + 1))
     careless = replace(plan, context=plan.context + 1)
-    with pytest.raises(GenerationError, match="CONTEXT_FULL by engine seq at instruction"):
+    with pytest.raises(ProgramFailed, match="CONTEXT_FULL by engine seq at instruction"):
         asyncio.run(generate.greedy(chip, careless, most + 1))
 
 
@@ -167,5 +168,5 @@ def test_wide_head_is_split() -> None:
         chip, plan = _placed(one, PROMPT, logits=True)
         assert asyncio.run(generate.greedy(chip, plan, 3)).ids == ids
         asyncio.run(generate.sampled(chip, plan, 1, lambda row: int(row.argmax())))
-        logits = np.frombuffer(chip.read_memory(plan.logits, 2 * plan.vocab), "<i2")
+        logits = np.frombuffer(chip.bus.read_memory(plan.logits, 2 * plan.vocab), "<i2")
         assert np.array_equal(logits, session.Session(one).prefill(PROMPT)[-1])

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from golden.command import CYCLE_REGISTERS, CommandPort, FaultyMemory
+from golden.command import CYCLE_REGISTERS, FaultyMemory, PortModel
 from npu.regs import CMD_BASE, CmdOp, CmdReg
 from npu.regs.source import load_all
 from tests.python.command_bench import (
@@ -44,7 +44,7 @@ def _documented() -> list[tuple[str, int, int, int, int]]:
 def test_access(size: int) -> None:
     """Reset values, writable bits and byte strobes are as the register description says."""
     rng = seeded(300 + size)
-    port = CommandPort(FaultyMemory(np.zeros(64, np.uint8)), scratch_bytes=size)
+    port = PortModel(FaultyMemory(np.zeros(64, np.uint8)), scratch_bytes=size)
     expected = {}
     for name, offset, _, reset, _ in _documented():
         expected[offset] = {"CMD_CONFIG": size, "DESC_STATUS": 1}.get(name, reset)
@@ -86,7 +86,7 @@ def test_scratchpad_pages() -> None:
 def test_bad_arguments() -> None:
     """Errors name what was given and what is allowed."""
     memory = FaultyMemory(np.zeros(64, np.uint8))
-    port = CommandPort(memory)
+    port = PortModel(memory)
     with pytest.raises(ValueError, match=r"offset 0x2,"):
         port.read(2)
     with pytest.raises(ValueError, match=r"offset 0x100,"):
@@ -94,7 +94,7 @@ def test_bad_arguments() -> None:
     with pytest.raises(ValueError, match="given 0x100000000"):
         port.write(0, 1 << 32)
     with pytest.raises(ValueError, match=r"scratch_bytes: given 96, allowed \(64, 128, 256\)"):
-        CommandPort(memory, scratch_bytes=96)
+        PortModel(memory, scratch_bytes=96)
     with pytest.raises(ValueError, match=r"FaultyMemory.data: given uint8\(63,\)"):
         FaultyMemory(np.zeros(63, np.uint8))
 

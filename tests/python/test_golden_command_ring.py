@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from golden.command import EndlessWaitError, Launch, ProgramEnd, Region
-from golden.command.descriptor import Program
+from golden.command import EndlessWaitError, GuardedRange, Launch, ProgramEnd
+from golden.command.descriptor import LaunchWords
 from golden.command.memory import MemoryFaultError, pieces
 from npu.regs import CmdOp, CmdReg
 from tests.python.command_bench import (
@@ -371,15 +371,15 @@ def test_write_error() -> None:
 
 def test_protection() -> None:
     """What no region permits, or writes into the stream in use, is an error at once."""
-    everything = Region(0, 0xFFFF_FFFF, True, False)
+    everything = GuardedRange(0, 0xFFFF_FFFF, True, False)
     bench = _shaped()
-    bench.memory.regions = [everything, Region(TARGET, TARGET + 0xFFF, False, True)]
+    bench.memory.regions = [everything, GuardedRange(TARGET, TARGET + 0xFFF, False, True)]
     assert bench.run(scalar(GEMM, 0, TARGET + 0x1000, flags=WRITEBACK)) == 0x94
     bench.write(CmdReg.DESC_TAIL, 1)
     assert bench.run(scalar(GEMM, 0, TARGET, flags=WRITEBACK)) == DONE
     bench.memory.stream = (TARGET + 20, TARGET + 100)
     assert bench.run(scalar(GEMM, 0, TARGET, flags=WRITEBACK)) == 0x94
-    bench.memory.regions = [Region(RING, SOURCE - 1, True, True)]
+    bench.memory.regions = [GuardedRange(RING, SOURCE - 1, True, True)]
     bench.write(CmdReg.DESC_TAIL, 3)
     assert bench.run(scalar(CmdOp.ADD, SOURCE, 0, flags=stream(0, 4))) == 0x34
     bench.memory.regions = []
@@ -476,7 +476,7 @@ def test_a_start_clears_the_entry() -> None:
     assert bench.read(CmdReg.CMD_IRQ) == 1
 
 
-def _ended(program: Program) -> ProgramEnd:
+def _ended(program: LaunchWords) -> ProgramEnd:
     """Pretend to run a program: its length says how it ends."""
     return ProgramEnd(program.pos + program.token, program.ucode_len << 8)
 
@@ -549,15 +549,15 @@ def test_program_fields() -> None:
 
 def test_program_arguments() -> None:
     """Every word reaches the program; a launch counts as an operation."""
-    seen: list[Program] = []
+    seen: list[LaunchWords] = []
 
-    def record(program: Program) -> ProgramEnd:
+    def record(program: LaunchWords) -> ProgramEnd:
         seen.append(program)
         return ProgramEnd(0, 0)
 
     bench = Bench(launch=record)
     assert bench.run(launch(0x1230, 7, pos=8, token=9, bases=(10, 11), tag=0xFF)) == DONE
-    assert seen == [Program(ucode_base=0x1230, ucode_len=7, pos=8, token=9, base0=10, base1=11)]
+    assert seen == [LaunchWords(ucode_base=0x1230, ucode_len=7, pos=8, token=9, base0=10, base1=11)]
     assert bench.read(CmdReg.PERF_OPS) == 1
     assert bench.field("DEBUG_OPCODE") == 0
     with pytest.raises(NotImplementedError, match="launch="):

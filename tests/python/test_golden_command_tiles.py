@@ -10,13 +10,13 @@ import numpy.typing as npt
 import pytest
 
 from golden.command import tiles
-from golden.command.tiles import RefusedError, Tile
+from golden.command.tiles import RefusedError, ScratchTile
 from npu.regs import CmdOp
 from tests.python.golden_support import Rng, integers, seeded
 
 GEMMS = [CmdOp.GEMM_S8, CmdOp.GEMM_S4]
 SIZES = [64, 128, 256]
-LEGAL = Tile(m=2, n=3, k=7, length=0, a=0, b=14, c=36, stride_a=7, stride_b=3, stride_c=12)
+LEGAL = ScratchTile(m=2, n=3, k=7, length=0, a=0, b=14, c=36, stride_a=7, stride_b=3, stride_c=12)
 """The largest tile of 64 bytes: A in bytes 0..13, B in 14..34, C in 36..59."""
 
 
@@ -33,7 +33,7 @@ def _indices(base: int, stride: int, rows: int, columns: int) -> npt.NDArray[np.
     return base + stride * np.arange(rows)[:, None] + np.arange(columns)
 
 
-def _is_legal(op: CmdOp, tile: Tile, size: int) -> bool:
+def _is_legal(op: CmdOp, tile: ScratchTile, size: int) -> bool:
     """Say whether a GEMM is legal, from sets of the elements that it touches."""
     if 0 in (tile.m, tile.n, tile.k) or tile.c % 4 or (tile.m > 1 and tile.stride_c % 4):
         return False
@@ -47,7 +47,7 @@ def _is_legal(op: CmdOp, tile: Tile, size: int) -> bool:
     return not covered[2] & (covered[0] | covered[1])
 
 
-def _random_tile(rng: Rng, size: int) -> Tile:
+def _random_tile(rng: Rng, size: int) -> ScratchTile:
     """Return a tile that is legal about as often as not."""
     wide = size > 64
     m, n, k = (int(rng.integers(0, most)) for most in ((5, 5, 9) if wide else (4, 4, 8)))
@@ -56,7 +56,7 @@ def _random_tile(rng: Rng, size: int) -> Tile:
     strides = [int(rng.integers(stride)) for _ in range(3)]
     if rng.random() < 0.8:
         c, strides[2] = c & ~3, strides[2] & ~3
-    return Tile(m, n, k, 0, a, b, c, *strides)
+    return ScratchTile(m, n, k, 0, a, b, c, *strides)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -91,7 +91,7 @@ def test_gemm(op: CmdOp, size: int) -> None:
 
 def test_the_last_row_wins() -> None:
     """Rows of C that overlap are written in order; a writeback reads them one after the other."""
-    tile = Tile(m=2, n=2, k=1, length=0, a=0, b=2, c=8, stride_a=1, stride_b=2, stride_c=4)
+    tile = ScratchTile(m=2, n=2, k=1, length=0, a=0, b=2, c=8, stride_a=1, stride_b=2, stride_c=4)
     scratch = bytearray([2, 3, 5, 7]) + bytearray(60)
     tiles.run(CmdOp.GEMM_S8, tile, scratch)
     written = [10, 15, 21]
@@ -138,7 +138,7 @@ def test_gemm_edges(change: dict[str, int], fine: bool) -> None:
 
 def test_half_a_byte_is_a_byte() -> None:
     """With nibbles an odd last element takes its whole byte from C."""
-    tile = Tile(m=1, n=1, k=3, length=0, a=0, b=64, c=0, stride_a=0, stride_b=1, stride_c=0)
+    tile = ScratchTile(m=1, n=1, k=3, length=0, a=0, b=64, c=0, stride_a=0, stride_b=1, stride_c=0)
     with pytest.raises(RefusedError):
         tiles.check(CmdOp.GEMM_S4, tile, 64)
     tiles.check(CmdOp.GEMM_S4, replace(tile, c=4), 64)
@@ -186,12 +186,12 @@ def test_vrelu(size: int) -> None:
 def test_fields() -> None:
     """A small chip has the narrow fields, a larger one the wide ones."""
     everything = (0xFF_FF_FF,) * 3
-    assert Tile.decode(*everything, 64) == Tile(3, 3, 7, 0x7F, 63, 63, 63, 15, 15, 15)
-    assert Tile.decode(*everything, 128) == Tile(255, 255, 255, 0x1FF, *(255,) * 6)
-    assert Tile.decode(0x050264, 0x123456, 0x0A0B0C, 64) == Tile(
+    assert ScratchTile.decode(*everything, 64) == ScratchTile(3, 3, 7, 0x7F, 63, 63, 63, 15, 15, 15)
+    assert ScratchTile.decode(*everything, 128) == ScratchTile(255, 255, 255, 0x1FF, *(255,) * 6)
+    assert ScratchTile.decode(0x050264, 0x123456, 0x0A0B0C, 64) == ScratchTile(
         m=0, n=2, k=5, length=0x64, a=0x16, b=0x34, c=0x12, stride_a=12, stride_b=11, stride_c=10
     )
-    assert Tile.decode(0x0A01_80, 0, 0, 256).length == 0x180
+    assert ScratchTile.decode(0x0A01_80, 0, 0, 256).length == 0x180
 
 
 @pytest.mark.parametrize(("op", "moved"), [(CmdOp.GEMM_S8, 108), (CmdOp.GEMM_S4, 66)])

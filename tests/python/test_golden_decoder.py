@@ -19,6 +19,7 @@ from golden.gelu import GELU_TABLE_MAX_ERROR
 from golden.layernorm import OUTPUT_MAX_ERROR, Q_MAX_ABSOLUTE_ERROR, RSQRT_MAX_RELATIVE_ERROR
 from golden.requantize import REQUANTIZE_MAX_ERROR
 from golden.softmax import NUMERATOR_U16_MAX_ERROR, RECIPROCAL_MAX_RELATIVE_ERROR
+from npu.isa.operands import up
 from tests.python import golden_float
 from tests.python import golden_programs as gp
 from tests.python.golden_support import ACT_SCALE, random_model, seeded
@@ -67,7 +68,7 @@ def check_norm(x: npt.NDArray[np.int16], params: Norm, rms: bool, y: npt.NDArray
 
 def check_attention(model: QuantizedModel, layer: int, trace: decoder.BlockTrace) -> None:
     """Compare rotation, scores, softmax and context of every head with float64."""
-    params, dim, length = model.blocks[layer], model.head_dim, len(trace.q)
+    params, dim, length = model.blocks[layer], model.shape.head_dim, len(trace.q)
     q, k = trace.q.astype(np.float64), trace.k.astype(np.float64)
     if model.rope is not None:
         assert trace.q_rope is not None
@@ -79,10 +80,10 @@ def check_attention(model: QuantizedModel, layer: int, trace: decoder.BlockTrace
             assert np.abs(turned - exact).max() <= REQUANTIZE_MAX_ERROR + 128 / 2**14
         q, k = trace.q_rope.astype(np.float64), trace.k_rope.astype(np.float64)
     assert (trace.q_rope is None) == (trace.k_rope is None) == (model.rope is None)
-    mask = golden_float.visible(length, model.window)
-    for head in range(model.heads):
+    mask = golden_float.visible(length, model.shape.window)
+    for head in range(model.shape.heads):
         own = slice(head * dim, (head + 1) * dim)
-        shared = head // (model.heads // model.kv_heads)
+        shared = head // (model.shape.heads // model.shape.kv_heads)
         other = slice(shared * dim, (shared + 1) * dim)
         scores = q[:, own] @ k[:, other].T * params.score_mult / 2.0**params.score_shift
         error = np.abs(trace.scores[head] - np.clip(scores, -32768, 32767))
@@ -122,9 +123,9 @@ def check_feed_forward(model: QuantizedModel, layer: int, trace: decoder.BlockTr
 def test_every_stage_against_float64(name: str, length: int) -> None:
     """Each tensor from the integer tensors before it, within the constant of its module."""
     model = model_of(name)
-    rms = model.norm == "rmsnorm"
+    rms = model.shape.norm == "rmsnorm"
     x = decoder.embed(model, tokens(601, length))
-    for layer in range(model.layers):
+    for layer in range(model.shape.layers):
         params = model.blocks[layer]
         trace = decoder.block(model, layer, x)
         check_norm(x, params.norm1, rms, trace.norm1)
@@ -202,7 +203,7 @@ def test_many_rows_at_once(name: str, at_once: int, monkeypatch: pytest.MonkeyPa
     """Sequences that are computed together have the logits of each by itself."""
     monkeypatch.setattr(decoder, "ROWS_AT_ONCE", at_once)
     model = model_of(name)
-    rows = seeded(607).integers(0, model.vocab, (5, 33))
+    rows = seeded(607).integers(0, model.shape.vocab, (5, 33))
     logits = decoder.forward_rows(model, rows)
     assert logits.dtype == np.int16
     assert np.array_equal(logits, np.stack([decoder.forward(model, row.tolist()) for row in rows]))
@@ -231,7 +232,7 @@ def test_microcode_gives_the_same_bits(length: int) -> None:
     ):
         found = bench.get(address, (tensor.shape[0], tensor.shape[1]), tensor.dtype.type)
         assert np.array_equal(found, tensor), name
-    numer = bench.get(gp.SC + 0x8000, (length, length), np.uint16, 2 * gp.up(length, 16))
+    numer = bench.get(gp.SC + 0x8000, (length, length), np.uint16, 2 * up(length, 16))
     assert np.array_equal(numer, trace.numer[3])
     assert np.array_equal(bench.get(gp.SU + 0x800, (length, 4), np.uint32)[:, 0], trace.sums[3])
 

@@ -14,7 +14,6 @@ import pytest
 from golden.gemm import (
     GEMM_MAX_ERROR,
     GEMM_MUL_MAX_ERROR,
-    Combine,
     Post,
     Requant,
     accumulate,
@@ -26,6 +25,7 @@ from golden.gemm import (
     running_argmax,
 )
 from golden.softmax import RECIPROCAL_MAX_RELATIVE_ERROR
+from npu.isa import GemmOp
 from tests.python.golden_support import Rng, integers, seeded
 
 A_TYPES = [np.int8, np.uint8, np.int16, np.uint16]
@@ -195,7 +195,7 @@ def test_relu_table_and_add_in_order() -> None:
     both = table[relu.view(np.uint8)]
     assert np.array_equal(gemm(a, b, requant, Post(relu=True, table=table)), both)
     added = np.clip(both.astype(int) + d, -128, 127)
-    post = Post(relu=True, table=table, combine=Combine.ADD, d=d)
+    post = Post(relu=True, table=table, combine=GemmOp.ADD, d=d)
     assert np.array_equal(gemm(a, b, requant, post), added)
 
 
@@ -208,7 +208,7 @@ def test_add_of_16_bits_saturates_twice() -> None:
     plain = gemm(a, b, requant, Post(16))
     assert plain.max() == 32767
     expected = np.clip(plain.astype(int) + d, -32768, 32767)
-    assert np.array_equal(gemm(a, b, requant, Post(16, combine=Combine.ADD, d=d)), expected)
+    assert np.array_equal(gemm(a, b, requant, Post(16, combine=GemmOp.ADD, d=d)), expected)
 
 
 @pytest.mark.parametrize(("mul", "sh"), [(17003, 22), (32767, 15), (1, 0), (0, 0), (65535, 40)])
@@ -225,7 +225,7 @@ def test_mul(mul: int, sh: int) -> None:
         ]
         for r in zip(y, d, strict=True)
     ]
-    result = gemm(a, b, requant, Post(combine=Combine.MUL, d=d, mul=mul, sh=sh))
+    result = gemm(a, b, requant, Post(combine=GemmOp.MUL, d=d, mul=mul, sh=sh))
     assert result.tolist() == expected
     exact = np.clip(y.astype(float) * d * mul / 2.0**sh, -128, 127)
     assert np.abs(result - exact).max() <= GEMM_MUL_MAX_ERROR
@@ -274,6 +274,6 @@ def test_arguments_are_checked() -> None:
     with pytest.raises(ValueError, match="16-bit output"):
         Post(16, table=np.zeros(256, np.int8))
     with pytest.raises(ValueError, match="d must come"):
-        Post(combine=Combine.ADD)
+        Post(combine=GemmOp.ADD)
     with pytest.raises(ValueError, match="without requantisation"):
         gemm(a, b, None, Post())

@@ -15,11 +15,12 @@ import pytest
 
 from golden import gemm as gemm_ops
 from golden import layernorm, rope, softmax, vec
-from golden.gemm import Combine, Post
+from golden.gemm import Post
 from golden.machine import ChipConfig, RunResult
-from npu.isa import Instruction, Opcode, VecOp
+from npu.isa import GemmA, GemmOp, Instruction, Opcode, SmxOut, VecOp
+from npu.isa.operands import up
 from tests.python import golden_programs as gp
-from tests.python.golden_programs import END, Bench, gemm, pfx, up
+from tests.python.golden_programs import END, Bench, gemm, pfx
 from tests.python.golden_support import Rng, integers, random_norm, seeded
 from weights.model import Linear
 
@@ -85,10 +86,10 @@ def test_dma_store(rows: int, size: int, cp: int, k: int) -> None:
     assert np.array_equal(bench.memory[0x8000:], expected[0x8000:])
 
 
-@pytest.mark.parametrize("a_type", range(4))
+@pytest.mark.parametrize("a_type", list(GemmA))
 @pytest.mark.parametrize("transpose", [False, True])
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 1, 1), (3, 17, 5), (9, 16, 33), (64, 40, 16)])
-def test_gemm_int32_of_row_major_b(a_type: int, transpose: bool, m: int, n: int, k: int) -> None:
+def test_gemm_int32_of_row_major_b(a_type: GemmA, transpose: bool, m: int, n: int, k: int) -> None:
     """Sums and planes with natural pitches, and with pitches of our own."""
     rng = seeded(310)
     a, b = integers(rng, A_DTYPES[a_type], (m, k)), integers(rng, np.int8, (k, n))
@@ -186,7 +187,7 @@ def test_gemm_of_streamed_b(edge: int, bias: bool, m: int, n: int, k: int) -> No
     bench = Bench([gemm(0x1000, 0x100, 0x1000, m, n, k, mode, flags), END], share, config)
     bench.put(0x1000, a)
     bench.put(0x10000, d)
-    post = Post(16, combine=Combine.ADD, d=d)
+    post = Post(16, combine=GemmOp.ADD, d=d)
     expect(bench, [(0x10000, gemm_ops.gemm(a, weight, requant, post), None)])
 
 
@@ -203,7 +204,7 @@ def test_gemm_tensor_factor_from_the_stream_with_mul() -> None:
     bench.put(0x1000, a)
     bench.put(0x8000, b, 80)
     bench.put(0x18000, d, 112)
-    post = Post(relu=True, combine=Combine.MUL, d=d, mul=17003, sh=20)
+    post = Post(relu=True, combine=GemmOp.MUL, d=d, mul=17003, sh=20)
     expected = gemm_ops.gemm(a, b, gemm_ops.per_tensor(20011, 23), post)
     assert np.unique(expected).size > 16
     expect(bench, [(0x10000, expected, 48)])
@@ -300,7 +301,7 @@ def test_table_lookup_in_place(opcode: Opcode, streamed: bool) -> None:
     expect(bench, [(0x1000, table[a.view(np.uint8)], None)])
 
 
-@pytest.mark.parametrize("out", [0, 1, 2])
+@pytest.mark.parametrize("out", list(SmxOut))
 @pytest.mark.parametrize("int8", [False, True])
 @pytest.mark.parametrize(("n", "heads", "pos"), [(1, 1, 0), (9, 3, 2), (40, 2, 36)])
 def test_softmax(out: int, int8: bool, n: int, heads: int, pos: int) -> None:
@@ -310,10 +311,10 @@ def test_softmax(out: int, int8: bool, n: int, heads: int, pos: int) -> None:
     scores = integers(rng, dtype, (4 * heads, n)) >> (0 if int8 else 5)
     values: npt.NDArray[Any]
     sums = np.zeros((4 * heads, 4), np.uint32)
-    if out == 0:
+    if out == SmxOut.PROB8:
         values = softmax.probabilities(scores, causal=True, pos=pos, rows_per_head=4)
     else:
-        function = softmax.numerators8 if out == 1 else softmax.numerators16
+        function = softmax.numerators8 if out == SmxOut.NUMER8 else softmax.numerators16
         values, sums[:, 0] = function(scores, causal=True, pos=pos, rows_per_head=4)
     padded = np.zeros((4 * heads, up(n, 16)), values.dtype)
     padded[:, :n] = values

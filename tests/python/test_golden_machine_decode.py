@@ -16,9 +16,9 @@ import pytest
 
 from golden import gemm as ops
 from golden import layernorm, rope, softmax
-from golden.gemm import Combine, Post
+from golden.gemm import Post
 from npu.asm import assemble
-from npu.isa import Instruction, Opcode
+from npu.isa import GemmOp, Instruction, Opcode
 from tests.python import golden_programs as gp
 from tests.python.golden_programs import Bench
 from tests.python.golden_support import random_linear, random_norm, seeded
@@ -118,12 +118,12 @@ def layer_rows(net: Network, p: Layer, x: Rows16, window: int) -> tuple[Rows16, 
         scores = ops.gemm(q[:, head], keys.T, ops.per_tensor(20011, 21), Post(16))
         numer, sums = softmax.numerators16(scores, causal=True, window=window)
         context[:, head] = ops.gemm(numer, values, ops.per_row(sums))
-    add = Post(16, combine=Combine.ADD, d=x)
+    add = Post(16, combine=GemmOp.ADD, d=x)
     x = apply(context.reshape(rows, -1), p.proj, add).astype(np.int16)
     y = norm(x, p.norm2)
     gate = apply(y, p.gate, Post(table=p.table))
-    up = apply(y, p.up, Post(combine=Combine.MUL, d=gate, mul=17003, sh=22)).astype(np.int8)
-    x = apply(up, p.down, Post(16, combine=Combine.ADD, d=x)).astype(np.int16)
+    up = apply(y, p.up, Post(combine=GemmOp.MUL, d=gate, mul=17003, sh=22)).astype(np.int8)
+    x = apply(up, p.down, Post(16, combine=GemmOp.ADD, d=x)).astype(np.int16)
     return x, k, v
 
 

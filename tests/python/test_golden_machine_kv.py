@@ -11,8 +11,9 @@ import pytest
 
 from golden.machine import ChipConfig, ErrorReport
 from npu.isa import Engine, ErrorCode, Instruction, Opcode, SetReg
+from npu.isa.operands import up
 from tests.python import golden_programs as gp
-from tests.python.golden_programs import END, Bench, barrier, gemm, length, pfx, set_register, up
+from tests.python.golden_programs import END, Bench, barrier, gemm, length, pfx, set_register
 from tests.python.golden_support import integers, seeded
 
 LD, ST, GEMM, SMX = 1, 2, 4, 8

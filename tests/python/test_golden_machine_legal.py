@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from npu.isa import Engine, ErrorCode, Instruction, Opcode, SetReg, VecOp
+from npu.isa import EmbedIndex, Engine, ErrorCode, Instruction, Opcode, SetReg, SmxOut, VecOp
+from npu.isa.operands import up
 from tests.python import golden_programs as gp
 from tests.python.golden_programs import (
     ACCUMULATE,
@@ -20,7 +21,6 @@ from tests.python.golden_programs import (
     TRANSPOSE,
     Bench,
     pfx,
-    up,
 )
 from tests.python.golden_support import seeded
 
@@ -59,7 +59,7 @@ def word(opcode: int, **fields: int) -> Instruction:
 
 LOAD = word(Opcode.DMA_LOAD, m=1, n=16)
 ADD = word(Opcode.VEC, dst=0x10, m=2, n=16, imm=VecOp.ADD)
-SOFTMAX = word(Opcode.SOFTMAX, dst=0x100, src1=0x200, m=4, n=16, imm=2)
+SOFTMAX = word(Opcode.SOFTMAX, dst=0x100, src1=0x200, m=4, n=16, imm=SmxOut.NUMER16)
 NORM = word(Opcode.LAYERNORM, dst=0x100, src1=0x200, m=4, n=16)
 GELU = word(Opcode.GELU, dst=0x100, src1=0x200, m=4, n=16)
 PLAIN = word(Opcode.GEMM, dst=0x100, m=4, n=16, k=16)
@@ -129,7 +129,7 @@ LEGAL = [
     [ROPE],
     [pfx(2, 2, 2), replace(ROPE, imm=1, n=2, k=1)],
     [EMBED],
-    [replace(EMBED, imm=0x20, m=3)],
+    [replace(EMBED, imm=EmbedIndex.POS << 4, m=3)],
     [replace(EMBED, imm=0x11, m=3, src0=0x200, k=1)],
     [APPEND],
     [pfx(ap=5, base=32), replace(APPEND, flags=gp.STAGE | gp.V, dst=0x100, src1=0x40, imm=0x302)],
@@ -195,13 +195,13 @@ REFUSED = [
     ([replace(EMBED, imm=0x40)], FIELD),
     ([replace(EMBED, imm=0x30)], FIELD),
     ([replace(EMBED, src0=1)], FIELD),
-    ([replace(EMBED, src0=1, imm=0x20)], FIELD),
+    ([replace(EMBED, src0=1, imm=EmbedIndex.POS << 4)], FIELD),
     ([replace(EMBED, src1=1)], FIELD),
     ([pfx(ap=1), EMBED], FIELD),
     ([replace(EMBED, m=2)], DIMENSION),
     ([replace(EMBED, n=0)], DIMENSION),
     ([replace(EMBED, n=0xF001)], DIMENSION),
-    ([replace(EMBED, m=0xF001, imm=0x20)], DIMENSION),
+    ([replace(EMBED, m=0xF001, imm=EmbedIndex.POS << 4)], DIMENSION),
     ([replace(APPEND, flags=2)], FIELD),
     ([replace(APPEND, flags=0x80)], FIELD),
     ([replace(APPEND, dst=1)], FIELD),
@@ -240,7 +240,7 @@ REFUSED = [
     ([replace(GELU, opcode=Opcode.SILU, imm=2)], FIELD),
     ([replace(GELU, opcode=Opcode.SILU, n=0xF001)], DIMENSION),
     # VEC
-    ([replace(ADD, imm=8)], FIELD),
+    ([replace(ADD, imm=len(VecOp))], FIELD),
     ([replace(ADD, imm=15)], FIELD),
     ([replace(ADD, imm=1 << 7)], FIELD),
     ([replace(ADD, imm=1 << 14)], FIELD),
@@ -261,7 +261,7 @@ REFUSED = [
     # SOFTMAX
     ([replace(SOFTMAX, imm=3)], FIELD),
     ([replace(SOFTMAX, imm=8)], FIELD),
-    ([replace(SOFTMAX, imm=0)], FIELD),
+    ([replace(SOFTMAX, imm=SmxOut.PROB8)], FIELD),
     ([replace(SOFTMAX, flags=gp.CAUSAL | RELU)], FIELD),
     ([replace(SOFTMAX, k=3)], DIMENSION),
     ([replace(SOFTMAX, k=8)], DIMENSION),

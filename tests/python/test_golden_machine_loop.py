@@ -11,10 +11,11 @@ import numpy.typing as npt
 import pytest
 
 from golden import gemm as gemm_ops
-from golden.gemm import Combine, Post
-from npu.isa import Engine, ErrorCode, Instruction, Opcode, SetReg
+from golden.gemm import Post
+from npu.isa import Engine, ErrorCode, GemmOp, Instruction, Opcode, SetReg
+from npu.isa.operands import up
 from tests.python import golden_programs as gp
-from tests.python.golden_programs import END, Bench, barrier, gemm, pfx, set_register, up
+from tests.python.golden_programs import END, Bench, barrier, gemm, pfx, set_register
 from tests.python.golden_support import integers, seeded
 
 FIELD, ADDRESS, FULL = ErrorCode.ILLEGAL_FIELD, ErrorCode.BAD_ADDRESS, ErrorCode.CONTEXT_FULL
@@ -247,7 +248,7 @@ def test_argmax_looks_at_the_last_value() -> None:
     a, b = integers(rng, np.int8, (1, 9)), integers(rng, np.int8, (9, 30))
     d = rng.integers(-32768, -30000, (1, 30)).astype(np.int16)
     requant = gemm_ops.per_tensor(5, 9)
-    expected = gemm_ops.gemm(a, b, requant, Post(16, True, None, Combine.ADD, d))[0]
+    expected = gemm_ops.gemm(a, b, requant, Post(16, True, None, GemmOp.ADD, d))[0]
     assert expected.max() < 0
     assert expected.argmax() != gemm_ops.gemm(a, b, requant, Post(16))[0].argmax()
     mode = gp.Q_TENSOR | PEEK | gp.OP_ADD

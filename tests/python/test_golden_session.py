@@ -43,7 +43,7 @@ def model_of(number: int) -> QuantizedModel:
 
 def tokens(model: QuantizedModel, length: int) -> list[int]:
     """Return random token ids over the whole vocabulary."""
-    ids: list[int] = seeded(length).integers(0, model.vocab, length).tolist()
+    ids: list[int] = seeded(length).integers(0, model.shape.vocab, length).tolist()
     return ids
 
 
@@ -108,9 +108,9 @@ def test_the_past_matters(number: int) -> None:
     ids = tokens(model, 10)
     first, second = Session(model), Session(model)
     first.prefill(ids[:-1])
-    second.prefill([*ids[:-2], (ids[-2] + 1) % model.vocab])
+    second.prefill([*ids[:-2], (ids[-2] + 1) % model.shape.vocab])
     same = np.array_equal(first.step(ids[-1]), second.step(ids[-1]))
-    assert same == (model.window == 1)
+    assert same == (model.shape.window == 1)
 
 
 @pytest.mark.parametrize("number", range(len(MODELS)), ids=NAMES)
@@ -126,7 +126,7 @@ def test_generation(number: int) -> None:
     assert generate(model, ids, 1) == produced[:1]
     for eos in set(produced):
         assert generate(model, ids, 12, eos) == produced[: produced.index(eos) + 1]
-    unused = next(token for token in range(model.vocab) if token not in produced)
+    unused = next(token for token in range(model.shape.vocab) if token not in produced)
     assert generate(model, ids, 12, unused) == produced
 
 
@@ -135,7 +135,9 @@ def test_lowest_token_of_equals() -> None:
     assert greedy(np.array([3, 7, -1, 7], np.int16)) == 1
     assert greedy(np.full(5, -32768, np.int16)) == 0
     model = model_of(0)
-    head = replace(model.head, weight=np.repeat(model.head.weight[:, :1], model.vocab, axis=1))
+    head = replace(
+        model.head, weight=np.repeat(model.head.weight[:, :1], model.shape.vocab, axis=1)
+    )
     head = replace(head, mult=np.full_like(head.mult, 1 << 14), shift=np.full_like(head.shift, 24))
     assert generate(replace(model, head=head), [256], 3) == [0, 0, 0]
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elementwise operations: int8 exhaustively, int16 on corners and random values, in fractions."""
+"""Elementwise operations: int8 exhaustively, int16 on corners and random values, in fractions.
+
+A new operation of two matrices stands in `PAIRWISE`, and every one in `FORMULAS`.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ import numpy.typing as npt
 import pytest
 
 from golden import vec
+from npu.isa import Instruction, Opcode, VecOp
+from tests.python.golden_programs import ran
 from tests.python.golden_support import integers, seeded
 
 PAIRS8 = np.array([(a, b) for a in range(-128, 128) for b in range(-128, 128)], np.int8)
@@ -36,12 +41,18 @@ def round_half_up(x: Fraction) -> int:
     return math.floor(x + Fraction(1, 2))
 
 
+PAIRWISE: list[tuple[Callable[..., npt.NDArray[Any]], Callable[[int, int], int]]] = [
+    (vec.add, lambda a, b: a + b),
+    (vec.sub, lambda a, b: a - b),
+    (vec.maximum, max),
+    (vec.minimum, min),
+]
+"""Functions of two matrices without a shift, and what they are of two exact integers."""
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.int16])
-@pytest.mark.parametrize(
-    ("function", "exact"),
-    [(vec.add, lambda a, b: a + b), (vec.sub, lambda a, b: a - b)],
-)
-def test_add_and_sub_saturate(
+@pytest.mark.parametrize(("function", "exact"), PAIRWISE)
+def test_pairs_of_integers(
     dtype: type[np.integer[Any]],
     function: Callable[..., npt.NDArray[Any]],
     exact: Callable[[int, int], int],
@@ -107,3 +118,44 @@ def test_arguments_are_checked() -> None:
         vec.relu(np.zeros(3, np.int32))
     with pytest.raises(ValueError, match="out_bits 12"):
         vec.scale_shift(np.zeros(3, np.int8), 1, 1, 12)
+
+
+A, B, C = 0x1000, 0x8000, 0x10000
+"""Byte addresses of the operands and of the result."""
+Int64 = npt.NDArray[np.int64]
+
+
+def _rounded(x: Int64, shift: int) -> Int64:
+    """Return floor(x / 2^shift + 1/2)."""
+    result: Int64 = (x + (1 << shift >> 1)) >> shift
+    return result
+
+
+FORMULAS: dict[VecOp, tuple[int, int, int, Callable[[Int64, Int64], Int64]]] = {
+    VecOp.ADD: (0, B >> 4, 0, lambda x, y: x + y),
+    VecOp.SUB: (0, B >> 4, 0, lambda x, y: x - y),
+    VecOp.MUL: (5, B >> 4, 0, lambda x, y: _rounded(x * y, 5)),
+    VecOp.SCALE_SHIFT: (9, 0, 0x8123, lambda x, y: _rounded(x * (0x8123 - 0x10000), 9)),
+    VecOp.CLAMP: (0, 0xFFF0, 90, lambda x, y: np.minimum(np.maximum(x, -16), 90)),
+    VecOp.RELU: (0, 0, 0, lambda x, y: np.maximum(x, 0)),
+    VecOp.COPY2D: (0, 0, 0, lambda x, y: x),
+    VecOp.MAX: (0, B >> 4, 0, lambda x, y: np.maximum(x, y)),
+    VecOp.MIN: (0, B >> 4, 0, lambda x, y: np.minimum(x, y)),
+}
+"""sh, src1 and K of an instruction, and what numpy makes of its matrices, before saturation."""
+
+
+@pytest.mark.parametrize("op", sorted(set(VecOp) - {VecOp.TABLE}), ids=lambda op: op.name)
+@pytest.mark.parametrize("dtype", [np.int8, np.int16])
+def test_instruction(op: VecOp, dtype: type[np.integer[Any]]) -> None:
+    """Every operation but TABLE in int64, with one saturation."""
+    rng = seeded(360)
+    a, b = integers(rng, dtype, (5, 37)), integers(rng, dtype, (5, 37))
+    shift, src1, k, formula = FORMULAS[op]
+    info = np.iinfo(dtype)
+    both = 0x30 if dtype is np.int16 else 0
+    imm = op | both | shift << 8
+    word = Instruction(Opcode.VEC, 0, C >> 4, A >> 4, src1, 5, 37, k, imm)
+    result = ran(word, {A: a, B: b}).get(C, (5, 37), dtype)
+    expected = np.clip(formula(a.astype(np.int64), b.astype(np.int64)), info.min, info.max)
+    assert np.array_equal(result, expected)

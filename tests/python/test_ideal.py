@@ -3,9 +3,9 @@
 
 import pytest
 
-from npu.compiler import Traffic, compile_model, pieces, traffic
-from tb.benchmarks import cases, ideal, models, whole
-from tb.benchmarks.ideal import Work
+from npu.compiler import Traffic, compile_model, ideal, pieces, traffic
+from npu.compiler.ideal import Work
+from tb.benchmarks import catalogue, measured_models, model_benchmarks
 
 
 @pytest.mark.parametrize(
@@ -50,35 +50,40 @@ def test_larger_of_array_and_bus(work: Work, cycles: int, bound: str) -> None:
 )
 def test_benchmarks(name: str, cycles: int, bound: str) -> None:
     """The benchmarks' ideal times."""
-    work = cases.CASES[name].work
+    work = catalogue.CASES[name].work
     assert (work.ideal_cycles, work.bound) == (cycles, bound)
 
 
 def test_block_agrees_with_its_stream() -> None:
     """What the shape says must be read is what the compiled stream says is necessary, and input."""
     rows = 5
-    block = cases.compiled(rows)
+    block = catalogue.compiled(rows)
     necessary = sum(part.necessary for part in pieces(block))
     work = ideal.block(rows, 64, 4, 256)
     assert work.read_bytes == necessary + block.input_bytes
     assert work.write_bytes == block.output_bytes
 
 
-@pytest.mark.parametrize("family", whole.FAMILIES)
+@pytest.mark.parametrize("family", model_benchmarks.FAMILIES)
 def test_models_agree_with_their_programs(family: str) -> None:
     """The bytes that follow from a shape are those that the compiler accounts for."""
-    compiled, shape = compile_model(models.tiny(family)), models.tiny_shape(family)
+    compiled, shape = (
+        compile_model(measured_models.tiny(family)),
+        measured_models.tiny_shape(family),
+    )
     in_memory = compiled.cache.in_memory
-    for pos in whole.POSITIONS:
+    for pos in model_benchmarks.POSITIONS:
         work = ideal.forward(shape, 1, pos, in_memory=in_memory)
         assert Traffic(work.read_bytes, 4) == traffic(compiled, compiled.decode(), pos)
-    work = ideal.forward(shape, models.PROMPT, 0, in_memory=in_memory)
-    assert Traffic(work.read_bytes, 4) == traffic(compiled, compiled.prefill(models.PROMPT))
+    work = ideal.forward(shape, measured_models.PROMPT, 0, in_memory=in_memory)
+    assert Traffic(work.read_bytes, 4) == traffic(
+        compiled, compiled.prefill(measured_models.PROMPT)
+    )
 
 
 def test_sizes_of_a_decode_step_in_memory() -> None:
     """A cache in memory is read up to the position, and written once."""
-    shape = models.small_shape()
+    shape = measured_models.small_shape()
     at, later = (ideal.forward(shape, 1, pos, in_memory=True) for pos in (100, 101))
     assert later.read_bytes - at.read_bytes == 12 * 2 * 768
     assert at.write_bytes == later.write_bytes == 12 * 2 * 768 + 4
@@ -90,16 +95,16 @@ def test_visible_keys() -> None:
     assert ideal.visible_keys(2, 5) == 6 + 7
     assert ideal.visible_keys(4, 0, window=3) == 1 + 2 + 3 + 3
     assert ideal.visible_keys(1, 100, window=32) == 32
-    shape = models.tiny_shape("mistral")  # 64 wide, a window of 32
+    shape = measured_models.tiny_shape("mistral")  # 64 wide, a window of 32
     assert ideal.attention(shape, 2, 30).macs == 2 * 64 * (31 + 32)
 
 
 def test_counted_multiplications() -> None:
     """The chip counts 16-bit numerators twice and keys from a tile boundary on."""
-    shape = models.tiny_shape("mistral")  # a window of 32
-    assert whole.attention_macs(shape, 1, 64) == 4 * 3 * 64 * (65 - 32)
-    assert whole.counted(shape, 1, 64) == 4 * (36_864 + 3 * 64 * 33) + 64 * 256
-    assert cases.CASES["block_s16"].counted == 16 * 49_152 + 3 * 64 * 16 * 16
+    shape = measured_models.tiny_shape("mistral")  # a window of 32
+    assert model_benchmarks.attention_macs(shape, 1, 64) == 4 * 3 * 64 * (65 - 32)
+    assert model_benchmarks.counted(shape, 1, 64) == 4 * (36_864 + 3 * 64 * 33) + 64 * 256
+    assert catalogue.CASES["block_s16"].counted == 16 * 49_152 + 3 * 64 * 16 * 16
 
 
 def test_wide_operands_count_twice() -> None:

@@ -21,6 +21,7 @@ from npu.isa import (
     generate,
     source,
 )
+from npu.isa.emit_python import camel
 from npu.isa.fields import WORD_FIELDS
 from npu.isa.instruction import decode_image, encode_image
 from npu.isa.legality import check
@@ -73,7 +74,7 @@ def test_package_names_every_opcode_and_field() -> None:
     """The SystemVerilog package declares all opcodes and structs."""
     text = emit_sv.emit(source.load())
     for op in Opcode:
-        assert f"Op{emit_sv.camel(op.name)} = 8'd{op.value}" in text
+        assert f"Op{camel(op.name)} = 8'd{op.value}" in text
     for name in ("instr_t", "prefix_t", "gemm_mode_t", "engine_e", "error_e", "vec_op_e"):
         assert f"}} {name};" in text
 
@@ -209,7 +210,7 @@ F, D, R, A, U, N = (
         ((None, Instruction(Opcode.VEC, m=1, n=64, imm=0x10)), F),
         ((None, Instruction(Opcode.VEC, m=1, n=64, imm=0x23)), N),
         ((None, Instruction(Opcode.VEC, m=1, n=64, imm=0x37)), F),
-        ((None, Instruction(Opcode.VEC, m=1, n=64, imm=8)), F),
+        ((None, Instruction(Opcode.VEC, m=1, n=64, imm=len(VecOp))), F),
         ((None, Instruction(Opcode.VEC, m=1, n=64, imm=0x40)), F),
         ((None, Instruction(Opcode.VEC, m=1, n=64, imm=0x100)), F),
         ((None, Instruction(Opcode.VEC, m=1, n=64, imm=5, k=1)), F),

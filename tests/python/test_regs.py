@@ -54,8 +54,10 @@ def test_register_blocks(tmp_path: Path) -> None:
         "npu_chip_regs_pkg.sv",
         "npu_cmd_regs.sv",
         "npu_cmd_regs_pkg.sv",
+        "npu_desc_pkg.sv",
         "npu_seq_regs.sv",
         "npu_seq_regs_pkg.sv",
+        "npu_start_pkg.sv",
     ]
     block = (tmp_path / "npu_seq_regs.sv").read_text(encoding="utf-8")
     assert "input wire arst_n" in block

@@ -84,7 +84,10 @@ def test_files(name: str) -> None:
     check_owner(checkpoint, scales, SCALES_FILE)
     assert scales.provenance.keys() >= {"text", "tokens", "command"}
     model = quantize(checkpoint, scales)
-    assert (model.family, model.kv_heads) == (checkpoint.shape.family, checkpoint.shape.kv_heads)
+    assert (model.shape.family, model.shape.kv_heads) == (
+        checkpoint.shape.family,
+        checkpoint.shape.kv_heads,
+    )
 
 
 @EVERY

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from weights.checkpoint import Checkpoint, Shape
+from weights.checkpoint import Checkpoint, CheckpointShape
 from weights.equalize import equalize, inner_factors, value_factors
 from weights.reference import forward
 from weights.synthetic import random_checkpoint, random_tokens, shape_of
@@ -20,7 +20,7 @@ QWEN2 = shape_of(
 SHAPES = pytest.mark.parametrize("shape", [GPT2, QWEN2], ids=lambda shape: shape.family)
 
 
-def unbalanced(shape: Shape, seed: int) -> Checkpoint:
+def unbalanced(shape: CheckpointShape, seed: int) -> Checkpoint:
     """Return a model whose value channels, and gated channels, have very different ranges."""
     model = random_checkpoint(shape, seed)
     tensors = dict(model.tensors)
@@ -35,7 +35,7 @@ def unbalanced(shape: Shape, seed: int) -> Checkpoint:
 
 
 @SHAPES
-def test_logits_are_bit_identical(shape: Shape) -> None:
+def test_logits_are_bit_identical(shape: CheckpointShape) -> None:
     """Factors are powers of two, so not one bit of the float logits changes."""
     model, tokens = unbalanced(shape, 1), random_tokens(shape, 2, 3)
     balanced = equalize(model)
@@ -50,7 +50,7 @@ def test_logits_are_bit_identical(shape: Shape) -> None:
 
 
 @SHAPES
-def test_ranges_are_balanced(shape: Shape) -> None:
+def test_ranges_are_balanced(shape: CheckpointShape) -> None:
     """Both sides of a pair end within the rounding of the factor of one another."""
     balanced = equalize(unbalanced(shape, 2))
     for layer in range(shape.layers):
@@ -71,7 +71,7 @@ def test_ranges_are_balanced(shape: Shape) -> None:
 
 
 @SHAPES
-def test_only_pairs_change(shape: Shape) -> None:
+def test_only_pairs_change(shape: CheckpointShape) -> None:
     """Queries, keys, gates and everything outside the blocks stay as they are."""
     model = unbalanced(shape, 3)
     balanced = equalize(model)
@@ -82,7 +82,7 @@ def test_only_pairs_change(shape: Shape) -> None:
 
 
 @SHAPES
-def test_dead_channels(shape: Shape) -> None:
+def test_dead_channels(shape: CheckpointShape) -> None:
     """A channel without weights on one side is left alone."""
     model = unbalanced(shape, 4)
     tensors = {name: tensor.copy() for name, tensor in model.tensors.items()}

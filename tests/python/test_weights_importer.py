@@ -15,7 +15,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from weights.architectures import ARCHITECTURES
-from weights.checkpoint import Shape
+from weights.checkpoint import CheckpointShape
 from weights.importer import load_checkpoint, parse_config
 from weights.synthetic import config_of, random_checkpoint, shape_of, write_checkpoint
 
@@ -54,7 +54,7 @@ SHAPES = [
 
 @pytest.mark.parametrize("bare", [False, True])
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.family)
-def test_every_tensor_and_dimension(tmp_path: Path, shape: Shape, bare: bool) -> None:
+def test_every_tensor_and_dimension(tmp_path: Path, shape: CheckpointShape, bare: bool) -> None:
     """What is written is read; names come with the prefix or, as without a head, bare."""
     written = random_checkpoint(shape, 1)
     write_checkpoint(written, tmp_path, prefix="" if bare else None)

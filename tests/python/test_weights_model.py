@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from weights.model import Linear, ModelError, Norm, QuantizedModel
+from weights.shape import Shape
 from weights.synthetic import random_model, shape_of
 
 SHAPE = shape_of(
@@ -124,7 +125,10 @@ def test_norm_refuses(field: str, value: object, message: str) -> None:
 def test_model_refuses(model: QuantizedModel, field: str, value: object, message: str) -> None:
     """The parts of a model must fit together."""
     with pytest.raises(ModelError, match=message):
-        replace(model, **{field: value})  # type: ignore[arg-type]
+        if field in Shape.__slots__:
+            replace(model, shape=replace(model.shape, **{field: value}))  # type: ignore[arg-type]
+        else:
+            replace(model, **{field: value})  # type: ignore[arg-type]
 
 
 def test_block_refuses_other_sizes(model: QuantizedModel) -> None:
@@ -153,5 +157,21 @@ def test_gated_model_refuses(gated: QuantizedModel) -> None:
     with pytest.raises(
         ModelError, match=r"blocks\[0\].qkv: given size \(16, 48\), allowed \(16, 36"
     ):
-        replace(gated, kv_heads=1)
-    assert gated.group == 2
+        replace(gated, shape=replace(gated.shape, kv_heads=1))
+    with pytest.raises(ModelError, match=r"blocks\[0\].gate: given one, allowed none"):
+        replace(gated, shape=replace(gated.shape, gated=False))
+    with pytest.raises(ModelError, match=r"QuantizedModel.rope: given none, allowed one"):
+        replace(gated, rope=None)
+    with pytest.raises(ModelError, match=r"QuantizedModel.wpe: given one, allowed none"):
+        replace(gated, wpe=np.zeros((8, 16), np.int16))
+    assert gated.shape.group == 2
+
+
+def test_one_shape() -> None:
+    """A checkpoint, its integers and the compiled model have one shape; the floats add theirs."""
+    floats = shape_of("qwen2", kv_heads=2)
+    model = random_model(floats, 3)
+    assert model.shape == floats.plain()
+    assert type(model.shape) is Shape
+    assert replace(floats, epsilon=1.0, activation="gelu").plain() == model.shape
+    assert floats.plain() != replace(floats, window=3).plain()

@@ -140,8 +140,13 @@ def test_activation_table(name: str) -> None:
 
 def test_dimensions_and_scales(model: QuantizedModel) -> None:
     """The integer model has the checkpoint's dimensions and names every scale."""
-    assert (model.hidden, model.layers, model.heads, model.head_dim) == (32, 2, 2, 16)
-    assert (model.ffn, model.vocab, model.context) == (48, 60, 16)
+    assert (model.shape.hidden, model.shape.layers, model.shape.heads, model.shape.head_dim) == (
+        32,
+        2,
+        2,
+        16,
+    )
+    assert (model.shape.ffn, model.shape.vocab, model.shape.context) == (48, 60, 16)
     expected = {"residual", "logits"}
     expected |= {f"h.{i}.{key}" for i in (0, 1) for key in ("q", "k", "v", "ctx", "up", "act")}
     assert model.scales.keys() == expected
@@ -248,8 +253,13 @@ def gated(gated_checkpoint: Checkpoint, gated_scales: ActivationScales) -> Quant
 
 def test_dimensions_and_scales_of_a_gated_model(gated: QuantizedModel) -> None:
     """Heads, groups and the tensors of a gated feed-forward."""
-    assert (gated.family, gated.norm, gated.window) == ("qwen2", "rmsnorm", 0)
-    assert (gated.heads, gated.kv_heads, gated.group, gated.head_dim) == (6, 2, 3, 10)
+    assert (gated.shape.family, gated.shape.norm, gated.shape.window) == ("qwen2", "rmsnorm", 0)
+    assert (gated.shape.heads, gated.shape.kv_heads, gated.shape.group, gated.shape.head_dim) == (
+        6,
+        2,
+        3,
+        10,
+    )
     assert gated.blocks[0].qkv.outputs == (6 + 2 + 2) * 10
     assert gated.blocks[0].proj.inputs == 60
     assert gated.wpe is None
@@ -260,7 +270,7 @@ def test_dimensions_and_scales_of_a_gated_model(gated: QuantizedModel) -> None:
 
 def test_window_of_the_model() -> None:
     """The window is handed on."""
-    assert random_model(shape_of("mistral", window=5, kv_heads=1), 1).window == 5
+    assert random_model(shape_of("mistral", window=5, kv_heads=1), 1).shape.window == 5
 
 
 def test_rope_table(gated: QuantizedModel) -> None:

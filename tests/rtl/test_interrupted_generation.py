@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from golden import session
-from tb.build import Configuration
-from tb.paths import ROOT
+from npu.paths import ROOT
+from tb.run.build import Configuration
 from weights.quantize import quantize_checkpoint
 
 CHECKPOINT = ROOT / "weights" / "checkpoints" / "gpt2-tiny"
@@ -30,7 +30,7 @@ def test_ctrl_c_keeps_the_text_and_ends_the_simulator() -> None:
     binary = Configuration().binary
     assert binary.exists(), f"{binary} is not built: run make test"
     # What a shell starts in the background ignores Ctrl-C, and so would what it starts itself.
-    command = ["env", "--default-signal=INT", sys.executable, "-m", "tb.cli"]
+    command = ["env", "--default-signal=INT", sys.executable, "-m", "npu.cli"]
     command += ["generate", str(CHECKPOINT)]
     command += ["--prompt", PROMPT, "--tokens", str(TOKENS)]
     pipe = subprocess.PIPE

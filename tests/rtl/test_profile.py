@@ -8,12 +8,12 @@ from pathlib import Path
 
 from rich.console import Console
 
+from npu.cli.load_model import load
 from npu.isa.operands import Limits
-from tb.benchmarks import timeline
-from tb.build import Configuration
+from npu.paths import ROOT
 from tb.models import profile
-from tb.models.load import load
-from tb.paths import ROOT
+from tb.run import timeline
+from tb.run.build import Configuration
 
 CHECKPOINT = str(ROOT / "weights" / "checkpoints" / "qwen2-tiny")
 BEFORE_THE_INTERRUPT = 8

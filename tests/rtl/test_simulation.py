@@ -12,8 +12,8 @@ import os
 import pytest
 
 from npu.isa.operands import ARRAY_DIMS
-from tb import registry, runner
-from tb.build import Configuration
+from tb.run import registry, runner
+from tb.run.build import Configuration
 
 ARRAY_DIM = int(os.environ.get("ARRAY_DIM", "16"))
 ON_OTHER_SIZES = {
@@ -21,7 +21,7 @@ ON_OTHER_SIZES = {
     8: ["test_cmd_registers", "test_cmd_tiles"],
     32: ["test_cmd_registers", "test_cmd_tiles"],
 }
-"""Beside GEMM and K/V cache, by size: `tb.build.SCRATCH_BYTES`."""
+"""Beside GEMM and K/V cache, by size: `tb.run.build.SCRATCH_BYTES`."""
 TESTS = registry.discover()
 JOBS = [
     (test, ARRAY_DIM)

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 
 from weights.architecture import Architecture, Config, Stored
-from weights.checkpoint import Shape
+from weights.checkpoint import CheckpointShape
 
 ACTIVATIONS = ("gelu", "gelu_new", "gelu_pytorch_tanh")
 """The first is exact (erf), the others are the tanh form."""
 LINEARS = ("q", "k", "v", "o", "up", "down")
 
 
-def parse(config: Config) -> Shape:
+def parse(config: Config) -> CheckpointShape:
     """Return the dimensions; defaults are those of transformers' GPT2Config."""
     config.fixed("scale_attn_weights", True)
     config.fixed("scale_attn_by_inverse_layer_idx", False)
@@ -26,7 +26,7 @@ def parse(config: Config) -> Shape:
     hidden, heads = config.size("n_embd", 768), config.size("n_head", 12)
     if hidden % heads:
         raise config.refusal("n_embd", f"a multiple of n_head = {heads}", hidden)
-    return Shape(
+    return CheckpointShape(
         family="gpt2",
         norm="layernorm",
         hidden=hidden,
@@ -44,7 +44,7 @@ def parse(config: Config) -> Shape:
     )
 
 
-def write(shape: Shape) -> dict[str, object]:
+def write(shape: CheckpointShape) -> dict[str, object]:
     """Return the config."""
     return {
         "n_embd": shape.hidden,
@@ -59,7 +59,7 @@ def write(shape: Shape) -> dict[str, object]:
     }
 
 
-def stored(shape: Shape) -> list[Stored]:
+def stored(shape: CheckpointShape) -> list[Stored]:
     """Return the tensors; GPT-2 keeps matrices (in, out), and q, k and v as one."""
     layers = {
         "ln_1": ("norm1",),

@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 
 from weights.architecture import Architecture, Config, Stored
-from weights.checkpoint import Shape
+from weights.checkpoint import CheckpointShape
 
 BUFFERS = re.compile(r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq")
 """The frequencies of the rotary embedding, which old checkpoints store."""
@@ -25,7 +25,7 @@ def parse_common(
     ffn: int,
     kv_heads: int | None = None,
     context: int,
-) -> Shape:
+) -> CheckpointShape:
     """Return the dimensions without biases and window, given transformers' defaults of a family."""
     config.fixed("hidden_act", "silu")
     tied = config.flag("tie_word_embeddings", False)
@@ -41,7 +41,7 @@ def parse_common(
     head_dim = head_dim or hidden // heads
     if head_dim % 2:
         raise config.refusal("head_dim", "an even number (rotary pairs)", head_dim)
-    return Shape(
+    return CheckpointShape(
         family=family,
         norm="rmsnorm",
         hidden=hidden,
@@ -55,17 +55,18 @@ def parse_common(
         epsilon=epsilon,
         activation="silu",
         gated=True,
+        rope=True,
         rope_theta=theta,
         tied=tied,
     )
 
 
-def with_window(shape: Shape, window: int | None) -> Shape:
+def with_window(shape: CheckpointShape, window: int | None) -> CheckpointShape:
     """Return the shape with a sliding window, unless it sees the whole context anyway."""
     return replace(shape, window=0 if window is None or window >= shape.context else window)
 
 
-def write_common(shape: Shape) -> dict[str, object]:
+def write_common(shape: CheckpointShape) -> dict[str, object]:
     """Return the config without biases and window."""
     return {
         "hidden_size": shape.hidden,
@@ -83,7 +84,7 @@ def write_common(shape: Shape) -> dict[str, object]:
     }
 
 
-def stored(shape: Shape) -> list[Stored]:
+def stored(shape: CheckpointShape) -> list[Stored]:
     """Return the tensors; matrices are (out, in)."""
     layers = {
         "q": "self_attn.q_proj",
@@ -109,7 +110,7 @@ def stored(shape: Shape) -> list[Stored]:
     return [*tensors, Stored("norm.weight", ("norm.weight",))]
 
 
-def parse(config: Config) -> Shape:
+def parse(config: Config) -> CheckpointShape:
     """Return the dimensions; defaults are those of transformers' LlamaConfig."""
     config.fixed("sliding_window", None)
     shape = parse_common("llama", config, ffn=11008, context=2048)
@@ -120,7 +121,7 @@ def parse(config: Config) -> Shape:
     return replace(shape, biases=attention + feed_forward)
 
 
-def write(shape: Shape) -> dict[str, object]:
+def write(shape: CheckpointShape) -> dict[str, object]:
     """Return the config."""
     biases = {"attention_bias": "q" in shape.biases, "mlp_bias": "gate" in shape.biases}
     return write_common(shape) | biases

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from weights.architecture import Architecture, Config
 from weights.architectures.llama import BUFFERS, parse_common, stored, with_window, write_common
-from weights.checkpoint import Shape
+from weights.checkpoint import CheckpointShape
 
 
-def parse(config: Config) -> Shape:
+def parse(config: Config) -> CheckpointShape:
     """Return the dimensions; defaults are those of transformers' MistralConfig."""
     config.fixed("attention_bias", False)
     config.fixed("mlp_bias", False)
@@ -23,7 +23,7 @@ def parse(config: Config) -> Shape:
     return with_window(shape, window)
 
 
-def write(shape: Shape) -> dict[str, object]:
+def write(shape: CheckpointShape) -> dict[str, object]:
     """Return the config."""
     return write_common(shape) | {"sliding_window": shape.window or None}
 

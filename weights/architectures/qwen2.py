@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from weights.architecture import Architecture, Config
 from weights.architectures.llama import BUFFERS, parse_common, stored, with_window, write_common
-from weights.checkpoint import Shape
+from weights.checkpoint import CheckpointShape
 
 
-def parse(config: Config) -> Shape:
+def parse(config: Config) -> CheckpointShape:
     """Return the dimensions; defaults are those of transformers' Qwen2Config."""
     config.fixed("mlp_bias", False)
     shape = parse_common("qwen2", config, vocab=151936, ffn=22016, kv_heads=32, context=32768)
@@ -38,7 +38,7 @@ def _kind(config: Config, layers: int) -> str:
     return "full_attention" if full >= layers else "sliding_attention"
 
 
-def write(shape: Shape) -> dict[str, object]:
+def write(shape: CheckpointShape) -> dict[str, object]:
     """Return the config."""
     window = {
         "use_sliding_window": shape.window > 0,

@@ -4,16 +4,14 @@
 from npu.driver.command.buffer import CommandBuffer, Result
 from npu.driver.command.completion import Completion, CompletionRing
 from npu.driver.command.descriptor import Command, Descriptor, Program, Stream
-from npu.driver.command.errors import CommandError, CommandFailed
 from npu.driver.command.operation import Gemm, Operation, Scalar, Vrelu
 from npu.driver.command.port import CommandPort
-from npu.driver.command.status import Counters, RingStatus, Status
+from npu.driver.command.status import Counters, Status
+from npu.regs import RingStatus
 
 __all__ = [
     "Command",
     "CommandBuffer",
-    "CommandError",
-    "CommandFailed",
     "CommandPort",
     "Completion",
     "CompletionRing",

@@ -13,13 +13,13 @@ from npu.driver.command.descriptor import (
     Words,
     tile_words,
 )
-from npu.driver.command.errors import WORD, CommandError, CommandFailed, whole
 from npu.driver.command.operation import Scalar
 from npu.driver.command.port import CommandPort
 from npu.driver.command.scalars import signed
-from npu.driver.command.status import RingStatus, meaning
+from npu.driver.command.status import meaning
+from npu.driver.errors import WORD, CommandFailed, RequestError, whole
 from npu.isa import Engine, ErrorCode
-from npu.regs import CMD_FIELDS, SEQ_BASE, SEQ_FIELDS, CmdOp, CmdReg, SeqReg
+from npu.regs import CMD_FIELDS, SEQ_BASE, SEQ_FIELDS, CmdOp, CmdReg, RingStatus, SeqReg
 
 PLACES = 8
 """Entries of the ring."""
@@ -112,29 +112,29 @@ class CommandBuffer:
         """Take a descriptor into the next batch; return its ring index.
 
         Raises:
-            CommandError: the hardware would refuse it, there is no room, or a batch is under way,
+            RequestError: the hardware would refuse it, there is no room, or a batch is under way,
                 which `extend` adds to. The buffer stays as it was.
         """
         if self._submitted:
-            raise CommandError("add", "a descriptor while the batch runs", "extend, or after wait")
+            raise RequestError("add", "a descriptor while the batch runs", "extend, or after wait")
         return self._add(descriptor)
 
     def _add(self, descriptor: Descriptor) -> int:
         if not isinstance(descriptor, Command | Program):
-            raise CommandError("descriptor", type(descriptor).__name__, "Command or Program")
+            raise RequestError("descriptor", type(descriptor).__name__, "Command or Program")
         descriptor.check(self.port.scratch_bytes)
         ternary = self._ternary
         operation = descriptor.operation if isinstance(descriptor, Command) else None
         if isinstance(operation, Scalar) and operation.op == CmdOp.DOT16_S2:
             if ternary not in (None, operation.ternary):
-                raise CommandError(
+                raise RequestError(
                     "DOT16_S2.ternary", operation.ternary, f"{ternary}, as the batch has it"
                 )
             ternary = operation.ternary
         shared = self._shared_with(descriptor)
         image = descriptor.image(shared)
         if len(image) // ENTRY > self.room:
-            raise CommandError(
+            raise RequestError(
                 "ring", f"a descriptor of {len(image) // ENTRY} entries", f"{self.room} more"
             )
         entry = _Entry(descriptor, self._next, image)
@@ -161,7 +161,7 @@ class CommandBuffer:
                 place = (entry.index + i) % PLACES
                 places[place] = entry.image[ENTRY * i : ENTRY * (i + 1)]
         if index not in places:
-            raise CommandError("image.index", index, f"{sorted(places)}, which hold something")
+            raise RequestError("image.index", index, f"{sorted(places)}, which hold something")
         return places[index]
 
     async def submit(self, *, per_entry: bool = False) -> None:
@@ -171,11 +171,11 @@ class CommandBuffer:
             per_entry: every descriptor that completes raises the interrupt, for `wait_entry`.
 
         Raises:
-            CommandError: nothing was added, or something runs.
+            RequestError: nothing was added, or something runs.
         """
         self.port.check_idle()
         if not self._added:
-            raise CommandError("submit", "an empty batch", "at least one descriptor")
+            raise RequestError("submit", "an empty batch", "at least one descriptor")
         self.port.ring_runs = self._submitted = True
         self._per_entry = per_entry
         self._ternary = bool(self._ternary)
@@ -206,7 +206,7 @@ class CommandBuffer:
         """Append to the batch under way; start the ring again if it had stopped already.
 
         Raises:
-            CommandError: no batch is under way, or a descriptor is refused; then none is added.
+            RequestError: no batch is under way, or a descriptor is refused; then none is added.
         """
         self._check_submitted("extend")
         await self._progress()
@@ -214,7 +214,7 @@ class CommandBuffer:
         try:
             for descriptor in descriptors:
                 self._add(descriptor)
-        except CommandError:
+        except RequestError:
             self._added, self._next = [], start
             raise
         await self._stage()
@@ -229,7 +229,7 @@ class CommandBuffer:
         """Wait until the ring is done; return what has completed since the last wait.
 
         Raises:
-            CommandError: no batch is under way.
+            RequestError: no batch is under way.
             CommandFailed: a descriptor failed. It and those behind it are dropped, and the next
                 batch begins in its place; `results` returns those before it.
         """
@@ -247,14 +247,14 @@ class CommandBuffer:
             what has completed since the last wait; `wait` ends the batch.
 
         Raises:
-            CommandError: nothing is left to wait for, or the batch is without `per_entry`.
+            RequestError: nothing is left to wait for, or the batch is without `per_entry`.
             CommandFailed: as by `wait`.
         """
         self._check_submitted("wait_entry")
         if not self._per_entry:
-            raise CommandError("wait_entry", "a batch without per_entry", "one with it")
+            raise RequestError("wait_entry", "a batch without per_entry", "one with it")
         if not self._running and not self._completed:
-            raise CommandError("wait_entry", "a batch that has completed", "wait, to end it")
+            raise RequestError("wait_entry", "a batch that has completed", "wait, to end it")
         while not self._completed:
             status = await self._interrupt()
             if not self._completed and CMD_FIELDS["CTRL_STATUS_ERROR"].get(status):
@@ -288,7 +288,7 @@ class CommandBuffer:
 
     def _check_submitted(self, name: str) -> None:
         if not self._submitted:
-            raise CommandError(name, "a ring at rest", "a batch that was submitted")
+            raise RequestError(name, "a ring at rest", "a batch that was submitted")
 
     async def _interrupt(self) -> int:
         """Wait for the interrupt, see how far the ring is, return CTRL_STATUS."""

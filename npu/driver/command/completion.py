@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 
-from npu.driver.command.errors import WORD, CommandFailed, whole
 from npu.driver.command.port import CommandPort
-from npu.driver.command.status import RingStatus
+from npu.driver.errors import WORD, CommandFailed, whole
 from npu.isa import Engine, ErrorCode
-from npu.regs import CMD_FIELDS, CmdOp, CmdReg
+from npu.regs import CMD_FIELDS, DESC_RECORD, SEQ_FIELDS, CmdOp, CmdReg, RingStatus
 
-RECORD = 16
+RECORD = DESC_RECORD.size
 """Bytes of a record."""
 INDICES = 1 << 16
 """CQ_HEAD and CQ_TAIL run modulo this."""
@@ -46,23 +44,26 @@ class Completion:
     @property
     def completed(self) -> bool:
         """Whether it ended without an error."""
-        return self.code == RingStatus.COMPLETED
+        return self.code == RingStatus.DONE
 
     @classmethod
     def of(cls, record: bytes) -> Completion:
         """Decode 16 bytes."""
-        head, low, high, cycles = struct.unpack("<4I", record)
-        program = bool(head >> 28 & 1)
+        found = DESC_RECORD.unpack(record)
+        low, high, program = found["result"], found["result_hi"], bool(found["launch"])
+        # A program's error lies where STATUS has it.
+        error = SEQ_FIELDS["STATUS_ERROR_CODE"].get(high) if program else 0
+        engine = SEQ_FIELDS["STATUS_ERROR_ENGINE"].get(high) if program else 0
         return cls(
-            code=head & 0xFF,
-            index=head >> 8 & 7,
-            tag=head >> 16 & 0xFF,
-            operation=None if program else CmdOp(head >> 24 & 0xF),
+            code=found["code"],
+            index=found["index"],
+            tag=found["tag"],
+            operation=None if program else CmdOp(found["opcode"]),
             result=0 if program else low | high << 32,
             tokens=low if program else 0,
-            error=ErrorCode(high >> 8 & 0xF if program else 0),
-            engine=Engine(high >> 12 & 7 if program else 0),
-            cycles=cycles,
+            error=ErrorCode(error),
+            engine=Engine(engine),
+            cycles=found["cycles"],
         )
 
 
@@ -86,7 +87,7 @@ class CompletionRing:
         """Clear the ring's memory and switch it on; arguments as the attributes.
 
         Raises:
-            CommandError: an argument is outside its range, or the descriptor ring runs.
+            RequestError: an argument is outside its range, or the descriptor ring runs.
         """
         most = (1 << CMD_FIELDS["CQ_CTRL_LOG2_SIZE"].width) - 1
         size = RECORD << whole("CompletionRing.log2_size", log2_size, 0, most)
@@ -144,5 +145,5 @@ class CompletionRing:
 
     def _is_new(self, index: int) -> bool:
         """Return whether the record of an index is there; the first lap has phase 1."""
-        phase = self._record(index)[1] >> 7
+        phase = DESC_RECORD.unpack(self._record(index))["phase"]
         return phase != (index % INDICES >> self.log2_size) & 1

@@ -3,22 +3,19 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from npu.driver.command.errors import WORD, CommandError, whole
 from npu.driver.command.operation import Gemm, Operation, Scalar, Vrelu, check_operation
-from npu.driver.launch import Launch
+from npu.driver.errors import WORD, RequestError, whole
+from npu.regs import DESC_ENTRY, DESC_EXTENSION, DESC_PROGRAM, StartState
+from npu.regs.layout import WORD_BYTES
 
-ENTRY = 16
+ENTRY = DESC_ENTRY.size
 """Bytes of a ring entry."""
 MOST_STREAM = 60
 SCALAR_RESULT = 8
 """Bytes of the writeback of a scalar operation: RESULT and RESULT_HI."""
-
-EXTENDED, PROGRAM, STREAM, WRITEBACK, OWNER = 1 << 4, 1 << 5, 1 << 8, 1 << 30, 1 << 31
-OFFSET_LSB, SIZE_LSB, TAG_LSB = 16, 24, 24
 
 Words: TypeAlias = tuple[int, int, int]
 """GEMM_CFG, GEMM_BASE, GEMM_STRIDE."""
@@ -39,7 +36,7 @@ class Stream:
     size: int
 
     def check(self, scratch_bytes: int) -> None:
-        """Raise CommandError unless the hardware accepts this."""
+        """Raise RequestError unless the hardware accepts this."""
         whole("Stream.size", self.size, 4, MOST_STREAM, 4)
         whole("Stream.offset", self.offset, 0, scratch_bytes - self.size, 4)
         whole("Stream.source", self.source, 0, WORD + 1 - self.size, 4)
@@ -71,16 +68,16 @@ class Command:
         return SCALAR_RESULT if isinstance(self.operation, Scalar) else self.operation.output_bytes
 
     def check(self, scratch_bytes: int) -> None:
-        """Raise CommandError unless the hardware carries this out."""
+        """Raise RequestError unless the hardware carries this out."""
         check_operation(self.operation, scratch_bytes)
         if self.tag is not None:
             whole("Command.tag", self.tag, 0, 255)
         if self.stream is not None:
             if not isinstance(self.stream, Stream):
-                raise CommandError("Command.stream", type(self.stream).__name__, "Stream or None")
+                raise RequestError("Command.stream", type(self.stream).__name__, "Stream or None")
             self.stream.check(scratch_bytes)
             if isinstance(self.operation, Scalar) and self.operation.a != self.stream.source:
-                raise CommandError(
+                raise RequestError(
                     f"{self.operation.op.name}.a",
                     f"{self.operation.a:#x} with a stream",
                     f"its source, {self.stream.source:#x}",
@@ -105,22 +102,25 @@ class Command:
     def image(self, shared: Words | None) -> bytes:
         """Return the 16 or 32 bytes of the ring, with `shared` in the tile registers."""
         operation = self.operation
-        head = OWNER | operation.op
-        a, b, acc = 0, 0, 0
+        extended = self.extended(shared)
+        fields = {"owner": 1, "opcode": int(operation.op), "extended": int(extended)}
         if isinstance(operation, Scalar):
-            a, b, acc = operation.a, operation.b, operation.acc
+            fields |= {"a": operation.a, "b": operation.b, "acc": operation.acc}
         if self.stream is not None:
-            head |= STREAM | self.stream.offset << OFFSET_LSB | self.stream.size << SIZE_LSB
-            a = self.stream.source
+            stream = self.stream
+            fields |= {"stream": 1, "offset": stream.offset, "bytes": stream.size}
+            fields["a"] = stream.source
         if self.writeback is not None:
-            head |= WRITEBACK
-        if not self.extended(shared):
-            return struct.pack("<4I", head, a, b if self.writeback is None else self.writeback, acc)
+            fields["writeback"] = 1
+        if not extended:
+            if self.writeback is not None:
+                fields["b"] = self.writeback
+            return DESC_ENTRY.image(**fields)
         shape, places, strides = (0, 0, 0) if isinstance(operation, Scalar) else operation.words()
-        tag = (self.tag or 0) << TAG_LSB
-        return struct.pack(
-            "<8I", head | EXTENDED, a, b, acc, self.writeback or 0, shape, places, strides | tag
+        second = DESC_EXTENSION.image(
+            target=self.writeback or 0, cfg=shape, base=places, stride=strides, tag=self.tag or 0
         )
+        return DESC_ENTRY.image(**fields) + second
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +144,15 @@ class Program:
     tag: int = 0
 
     @classmethod
-    def of(cls, launch: Launch, tag: int = 0) -> Program:
-        """Return the descriptor of a launch; `CommandPort.prepare` writes the rest of it."""
+    def of(cls, start: StartState, tag: int = 0) -> Program:
+        """Return the descriptor of a start; `CommandPort.prepare` writes the rest of it."""
         return cls(
-            launch.ucode_base,
-            launch.ucode_len,
-            launch.pos,
-            launch.token,
-            launch.bases[0],
-            launch.bases[1],
+            start.ucode_base,
+            start.ucode_len,
+            start.pos,
+            start.token,
+            start.bases[0],
+            start.bases[1],
             tag,
         )
 
@@ -162,7 +162,7 @@ class Program:
         return 0
 
     def check(self, scratch_bytes: int) -> None:
-        """Raise CommandError unless the hardware accepts this."""
+        """Raise RequestError unless the hardware accepts this."""
         del scratch_bytes
         whole("Program.length", self.length, 1, (WORD + 1) // ENTRY)
         whole("Program.base", self.base, 0, WORD + 1 - ENTRY * self.length, ENTRY)
@@ -180,9 +180,16 @@ class Program:
     def image(self, shared: Words | None) -> bytes:
         """Return the 32 bytes of the ring."""
         del shared
-        head = OWNER | EXTENDED | PROGRAM
-        words = (self.token, self.base0, self.base1, self.base, self.length, self.pos)
-        return struct.pack("<8I", head, *words, self.tag << TAG_LSB)
+        head = DESC_ENTRY.image(owner=1, extended=1, launch=1)[:WORD_BYTES]
+        program = DESC_PROGRAM.image(
+            token=self.token,
+            base0=self.base0,
+            base1=self.base1,
+            ucode_base=self.base,
+            ucode_len=self.length,
+            pos=self.pos,
+        )
+        return head + program + DESC_EXTENSION.image(tag=self.tag)[-WORD_BYTES:]
 
 
 Descriptor: TypeAlias = Command | Program

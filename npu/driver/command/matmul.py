@@ -25,7 +25,6 @@ import numpy.typing as npt
 
 from npu.driver.command import scalars
 from npu.driver.command.descriptor import MOST_STREAM
-from npu.driver.command.errors import CommandError
 from npu.driver.command.operation import (
     NARROW_SHAPE,
     NOT_A_NUMBER,
@@ -36,6 +35,7 @@ from npu.driver.command.operation import (
 )
 from npu.driver.command.port import CommandPort
 from npu.driver.command.runner import ByDescriptor, ByRegister, Runner, Tile
+from npu.driver.errors import RequestError
 from npu.regs import CmdOp
 
 Integers: TypeAlias = npt.NDArray[np.integer[Any]]
@@ -120,16 +120,16 @@ async def matmul(
             more than the scratchpad.
 
     Raises:
-        CommandError: shape, type, element, sparsity or arena does not fit; nothing was touched.
+        RequestError: shape, type, element, sparsity or arena does not fit; nothing was touched.
         CommandFailed: the hardware reports an error.
     """
     if fmt not in list(Format):
-        raise CommandError("matmul.fmt", repr(fmt), ", ".join(Format))
+        raise RequestError("matmul.fmt", repr(fmt), ", ".join(Format))
     fmt = Format(fmt)
     _check("a", a, fmt)
     _check("b", b, fmt)
     if a.shape[1] != b.shape[0]:
-        raise CommandError("b", f"{b.shape[0]} rows", f"{a.shape[1]}, the columns of a")
+        raise RequestError("b", f"{b.shape[0]} rows", f"{a.shape[1]}, the columns of a")
     kept = _kept(a) if fmt is Format.SPARSE_INT4 else None
     port.check_idle()
     runner: Runner
@@ -138,7 +138,7 @@ async def matmul(
     elif submit == "descriptor":
         runner = await ByDescriptor.open(port, arena)
     else:
-        raise CommandError("matmul.submit", repr(submit), "'register' or 'descriptor'")
+        raise RequestError("matmul.submit", repr(submit), "'register' or 'descriptor'")
     if kept is not None:
         return await _sparse(runner, a, kept, b)
     if fmt in GEMMS:
@@ -147,12 +147,12 @@ async def matmul(
 
 
 def _check(name: str, values: Integers, fmt: Format) -> None:
-    """Raise CommandError unless this is a matrix of the format's elements."""
+    """Raise RequestError unless this is a matrix of the format's elements."""
     if not isinstance(values, np.ndarray) or not np.issubdtype(values.dtype, np.integer):
         given = getattr(values, "dtype", type(values).__name__)
-        raise CommandError(name, given, "an array of an integer dtype")
+        raise RequestError(name, given, "an array of an integer dtype")
     if values.ndim != 2 or 0 in values.shape:
-        raise CommandError(name, f"shape {values.shape}", "two dimensions of at least 1")
+        raise RequestError(name, f"shape {values.shape}", "two dimensions of at least 1")
     low, high = RANGES[fmt]
     wrong = (values < low) | (values > high)
     allowed = f"{low} to {high} for {fmt}"
@@ -163,7 +163,7 @@ def _check(name: str, values: Integers, fmt: Format) -> None:
         i, j = (int(place) for place in np.argwhere(wrong)[0])
         value = int(values[i, j])
         given = f"{value:#04x}" if fmt is Format.FP8 else str(value)
-        raise CommandError(f"{name}[{i}, {j}]", given, allowed)
+        raise RequestError(f"{name}[{i}, {j}]", given, allowed)
 
 
 @lru_cache(maxsize=64)
@@ -181,7 +181,7 @@ def _best_tile(op: CmdOp, scratch_bytes: int, rows: int, columns: int, depth: in
                 break
             try:
                 tile.check(scratch_bytes)
-            except CommandError:
+            except RequestError:
                 continue
             best = tile
             break
@@ -266,14 +266,14 @@ def _kept(a: Integers) -> npt.NDArray[np.int64]:
     """Return the places in its group of the two elements kept of each, (M, groups, 2) ascending.
 
     Raises:
-        CommandError: a group of four neighbours along K has more than two that differ from 0.
+        RequestError: a group of four neighbours along K has more than two that differ from 0.
     """
     groups = _filled(a, 2 * GROUP).reshape(a.shape[0], -1, GROUP)
     counts = (groups != 0).sum(axis=2)
     if (counts > KEPT).any():
         i, group = (int(place) for place in np.argwhere(counts > KEPT)[0])
         first = GROUP * group
-        raise CommandError(
+        raise RequestError(
             f"a[{i}, {first}:{min(first + GROUP, a.shape[1])}]",
             f"{int(counts[i, group])} elements other than 0",
             f"at most {KEPT} of {GROUP} for {Format.SPARSE_INT4}",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operations of the command port as plain data, with the checks of the hardware.
 
-`check` raises CommandError for whatever the hardware of that scratchpad size would refuse.
+`check` raises RequestError for whatever the hardware of that scratchpad size would refuse.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from npu.driver.command.errors import WORD, CommandError, whole
+from npu.driver.errors import WORD, RequestError, whole
 from npu.regs import CmdOp
 
 PAGE = 64
@@ -47,21 +47,21 @@ class Scalar:
     ternary: bool = False
 
     def check(self, scratch_bytes: int) -> None:
-        """Raise CommandError unless the hardware executes this."""
+        """Raise RequestError unless the hardware executes this."""
         del scratch_bytes
         if not isinstance(self.op, CmdOp) or self.op in TILES:
-            raise CommandError("Scalar.op", repr(self.op), "a CmdOp other than GEMM and VRELU")
+            raise RequestError("Scalar.op", repr(self.op), "a CmdOp other than GEMM and VRELU")
         name = self.op.name
         for field in ("a", "b", "acc"):
             whole(f"{name}.{field}", getattr(self, field), 0, WORD)
         if self.ternary and self.op != CmdOp.DOT16_S2:
-            raise CommandError(f"{name}.ternary", True, "False but for DOT16_S2")
+            raise RequestError(f"{name}.ternary", True, "False but for DOT16_S2")
         for field in ("a", "b"):
             word = getattr(self, field)
             if self.ternary:
                 for lane in range(16):
                     if word >> 2 * lane & 3 == 3:
-                        raise CommandError(f"{name}.{field}[{lane}]", "code 3", "codes 0 to 2")
+                        raise RequestError(f"{name}.{field}[{lane}]", "code 3", "codes 0 to 2")
             if self.op == CmdOp.DOT4_FP8_E4M3:
                 for lane in range(4):
                     check_fp8(f"{name}.{field}[{lane}]", word >> 8 * lane & 0xFF)
@@ -120,9 +120,9 @@ class Gemm:
         )
 
     def check(self, scratch_bytes: int) -> None:
-        """Raise CommandError unless the hardware executes this."""
+        """Raise RequestError unless the hardware executes this."""
         if self.op not in (CmdOp.GEMM_S8, CmdOp.GEMM_S4):
-            raise CommandError("Gemm.op", repr(self.op), "GEMM_S8 or GEMM_S4")
+            raise RequestError("Gemm.op", repr(self.op), "GEMM_S8 or GEMM_S4")
         name = self.op.name
         narrow = scratch_bytes <= PAGE
         for field, most in zip("mnk", NARROW_SHAPE if narrow else WIDE_SHAPE, strict=True):
@@ -148,7 +148,7 @@ class Gemm:
         }
         for field, (first, last) in spans.items():
             if last >= scratch_bytes:
-                raise CommandError(
+                raise RequestError(
                     f"{self.op.name}.{field}",
                     f"bytes {first} to {last} of the scratchpad",
                     f"bytes 0 to {scratch_bytes - 1}",
@@ -157,7 +157,7 @@ class Gemm:
         for field in ("a", "b"):
             first, last = spans[field]
             if first <= c_last and c_first <= last:
-                raise CommandError(
+                raise RequestError(
                     f"{self.op.name}.c",
                     f"bytes {c_first} to {c_last} of the scratchpad",
                     f"none of bytes {first} to {last}, where {field} lies",
@@ -187,7 +187,7 @@ class Vrelu:
         return self.length, _three(self.source, self.destination, 0), 0
 
     def check(self, scratch_bytes: int) -> None:
-        """Raise CommandError unless the hardware executes this."""
+        """Raise RequestError unless the hardware executes this."""
         whole("VRELU_S8.length", self.length, 1, scratch_bytes)
         for field in ("source", "destination"):
             whole(f"VRELU_S8.{field}", getattr(self, field), 0, scratch_bytes - self.length)
@@ -197,15 +197,15 @@ Operation: TypeAlias = Scalar | Gemm | Vrelu
 
 
 def check_fp8(field: str, code: object) -> int:
-    """Return an FP8 code, or raise CommandError."""
+    """Return an FP8 code, or raise RequestError."""
     if whole(field, code, 0, 0xFF) in NOT_A_NUMBER:
-        raise CommandError(field, f"FP8 code {code:#04x} (not a number)", "0x00-0x7e, 0x80-0xfe")
+        raise RequestError(field, f"FP8 code {code:#04x} (not a number)", "0x00-0x7e, 0x80-0xfe")
     assert isinstance(code, int)
     return code
 
 
 def check_operation(operation: object, scratch_bytes: int) -> None:
-    """Raise CommandError unless `operation` is one that the hardware executes."""
+    """Raise RequestError unless `operation` is one that the hardware executes."""
     if not isinstance(operation, Scalar | Gemm | Vrelu):
-        raise CommandError("operation", type(operation).__name__, "Scalar, Gemm or Vrelu")
+        raise RequestError("operation", type(operation).__name__, "Scalar, Gemm or Vrelu")
     operation.check(scratch_bytes)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command port by register: one method per operation, scratchpad, status, counters.
 
-Whatever the hardware would refuse raises CommandError before a register is written; what the
+Whatever the hardware would refuse raises RequestError before a register is written; what the
 hardware reports raises CommandFailed. Every wait is for the interrupt.
 """
 
@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from npu.driver.bus import Bus
+from npu.driver.bus import Access, Bus, access
 from npu.driver.command import scalars
-from npu.driver.command.errors import WORD, CommandError, CommandFailed, whole
 from npu.driver.command.operation import (
     PAGE,
     SCRATCH_SIZES,
@@ -23,23 +22,26 @@ from npu.driver.command.operation import (
 )
 from npu.driver.command.scalars import signed
 from npu.driver.command.status import COUNTER_REGISTERS, Counters, Status
-from npu.driver.launch import Launch
+from npu.driver.errors import WORD, CommandFailed, RequestError, whole
+from npu.driver.identity import identify
 from npu.regs import (
     CHIP_BASE,
     CHIP_FIELDS,
     CMD_BASE,
     CMD_FIELDS,
     SEQ_BASE,
-    SEQ_FIELDS,
     ChipReg,
     CmdOp,
     CmdReg,
     SeqReg,
+    StartState,
 )
 
-ID = int.from_bytes(b"TSRA", "little")
-REG_MAP = 2
-"""Version of the register map that this driver was written for."""
+OF_A_DESCRIPTOR = {
+    *(SeqReg.UCODE_BASE, SeqReg.UCODE_LEN, SeqReg.POS, SeqReg.TOKEN),
+    *(SeqReg.DDR_BASE_ACT, SeqReg.DDR_BASE_OUT),
+}
+"""What a descriptor that launches a program brings itself."""
 TILE_REGISTERS = (CmdReg.GEMM_CFG, CmdReg.GEMM_BASE, CmdReg.GEMM_STRIDE)
 
 
@@ -62,21 +64,15 @@ class CommandPort:
         """Return the port of a chip, and make it the only source of the interrupt line.
 
         Raises:
-            CommandError: the chip is another one, its register map has another version, or it
+            RequestError: the chip is another one, its register map has another version, or it
                 has no command port.
         """
-        found = await bus.read32(CHIP_BASE + ChipReg.ID)
-        if found != ID:
-            raise CommandError("ID", f"{found:#010x}", f"{ID:#010x}")
-        version = await bus.read32(CHIP_BASE + ChipReg.VERSION)
-        found = CHIP_FIELDS["VERSION_REG_MAP"].get(version)
-        if found != REG_MAP:
-            raise CommandError("VERSION.REG_MAP", found, str(REG_MAP))
+        await identify(bus)
         config = await bus.read32(CMD_BASE + CmdReg.CMD_CONFIG)
         size = CMD_FIELDS["CMD_CONFIG_SCRATCH_BYTES"].get(config)
         if size not in SCRATCH_SIZES:
             given = f"{size}" if size else "0: the chip has no command port"
-            raise CommandError(
+            raise RequestError(
                 "CMD_CONFIG.SCRATCH_BYTES", given, ", ".join(map(str, SCRATCH_SIZES))
             )
         await bus.write32(CHIP_BASE + ChipReg.IRQ_ENABLE, CHIP_FIELDS["IRQ_ENABLE_CMD"].mask)
@@ -91,9 +87,9 @@ class CommandPort:
         await self.bus.write32(CMD_BASE + register, value)
 
     def check_idle(self) -> None:
-        """Raise CommandError while a CommandBuffer has the port."""
+        """Raise RequestError while a CommandBuffer has the port."""
         if self.ring_runs:
-            raise CommandError("command port", "a start or write while the ring runs", "when idle")
+            raise RequestError("command port", "a start or write while the ring runs", "when idle")
 
     async def finish(self) -> int:
         """Wait until the port is done; return CTRL_STATUS."""
@@ -120,7 +116,7 @@ class CommandPort:
             the scratchpad.
 
         Raises:
-            CommandError: the hardware would refuse it, or the ring runs.
+            RequestError: the hardware would refuse it, or the ring runs.
             CommandFailed: the hardware reports an error.
         """
         check_operation(operation, self.scratch_bytes)
@@ -246,7 +242,7 @@ class CommandPort:
         name = op.name.lower()
         for field, given in (("shape", shape), ("bases", bases), ("strides", strides)):
             if given is not None and len(given) != 3:
-                raise CommandError(f"{name}.{field}", f"{len(given)} numbers", "3")
+                raise RequestError(f"{name}.{field}", f"{len(given)} numbers", "3")
         for field, value in zip("mnk", shape, strict=True):
             whole(f"{op.name}.{field}", value, 1, WORD)
         default = Gemm.packed(op, *shape)
@@ -315,28 +311,11 @@ class CommandPort:
         most = (1 << CMD_FIELDS["DESC_TIMEOUT_CYCLES"].width) - 1
         await self.write(CmdReg.DESC_TIMEOUT, whole("set_timeout.cycles", cycles, 0, most))
 
-    async def prepare(self, launch: Launch) -> None:
+    async def prepare(self, start: StartState) -> None:
         """Write the sequencer's registers that programs launched by descriptors share.
 
         A descriptor brings program, POS, TOKEN, BASE0 and BASE1; all else is as written here.
         """
         self.check_idle()
-        writes = {
-            SeqReg.DDR_BASE_WGT: launch.stream_base,
-            SeqReg.STREAM_LEN: launch.stream_len,
-            SeqReg.WINDOW: launch.window,
-            SeqReg.LOOPLEFT: launch.loop_left,
-            SeqReg.EOS: launch.eos,
-            SeqReg.DDR_BASE_KV: launch.kv_base,
-            SeqReg.KVLAYER: launch.kv_layer,
-            SeqReg.KVHEAD: launch.kv_head,
-            SeqReg.KVVOFF: launch.kv_voff,
-            SeqReg.KVCAP: launch.kv_cap,
-            SeqReg.KV_CTRL: SEQ_FIELDS["KV_CTRL_IN_MEMORY"].put(launch.kv_in_memory),
-        }
-        for i, base in enumerate(launch.bases[2:], 2):
-            writes[SeqReg[f"BASE{i}"]] = base
-        for register, value in writes.items():
-            whole(f"prepare.{register.name}", value, 0, WORD)
-        for register, value in writes.items():
-            await self.bus.write32(SEQ_BASE + register, value)
+        shared = [one for one in start.writes() if one[0] not in OF_A_DESCRIPTOR]
+        await access(self.bus, [Access(SEQ_BASE + register, value) for register, value in shared])

@@ -8,9 +8,9 @@ from typing import NamedTuple, TypeAlias
 
 from npu.driver.command.buffer import PLACES, ROOM, CommandBuffer
 from npu.driver.command.descriptor import ENTRY, Command, Stream
-from npu.driver.command.errors import WORD, CommandError, whole
 from npu.driver.command.operation import Gemm, Scalar
 from npu.driver.command.port import CommandPort
+from npu.driver.errors import WORD, RequestError, whole
 
 STAGE = 64
 """Bytes of the arena for the stream of one tile."""
@@ -54,7 +54,7 @@ class ByDescriptor:
     async def open(port: CommandPort, arena: tuple[int, int] | None) -> ByDescriptor:
         """Check the arena and lay it out: the ring, then a slot for stream and result each."""
         if not isinstance(arena, tuple) or len(arena) != 2:
-            raise CommandError("matmul.arena", arena, "(address, size) with descriptors")
+            raise RequestError("matmul.arena", arena, "(address, size) with descriptors")
         slot_bytes = STAGE + port.scratch_bytes
         ring = PLACES * ENTRY
         base, size = arena

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from npu.driver.command.errors import WORD, CommandError, lanes, whole
 from npu.driver.command.operation import Scalar, check_fp8
+from npu.driver.errors import WORD, RequestError, lanes, whole
 from npu.regs import CmdOp
 
 
@@ -124,7 +124,7 @@ def sdot4(a: Sequence[int], positions: Sequence[int], b: Sequence[int]) -> Scala
         b: eight lanes.
 
     Raises:
-        CommandError: something does not fit.
+        RequestError: something does not fit.
     """
     values = lanes("sdot4.a", a, 4, -8, 7)
     places = lanes("sdot4.positions", positions, 4, 0, 3)
@@ -132,7 +132,7 @@ def sdot4(a: Sequence[int], positions: Sequence[int], b: Sequence[int]) -> Scala
     for group in (0, 1):
         first, second = places[2 * group : 2 * group + 2]
         if first == second:
-            raise CommandError(
+            raise RequestError(
                 f"sdot4.positions[{2 * group + 1}]", second, "another one than its neighbour's"
             )
     return Scalar(CmdOp.SDOT4_S4_2_4, pack(values, 4), pack(dense, 4), pack(places, 2))

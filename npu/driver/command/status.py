@@ -4,48 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 
-from npu.regs import CMD_FIELDS, CmdReg
-
-
-class RingStatus(IntEnum):
-    """DESC_STATUS[7:0]."""
-
-    NONE = 0x00
-    EMPTY = 0x01
-    COMPLETED = 0x02
-    BASE = 0x04
-    OPERATION = 0x06
-    TIMEOUT = 0x0C
-    FETCH = 0x14
-    STREAM = 0x24
-    STREAM_READ = 0x34
-    OWNER = 0x44
-    WRITEBACK = 0x84
-    WRITEBACK_WRITE = 0x94
-
-
-MEANING = {
-    RingStatus.NONE: "running, or cleared",
-    RingStatus.EMPTY: "started with an empty ring",
-    RingStatus.COMPLETED: "completed",
-    RingStatus.BASE: "DESC_BASE is not a multiple of 4",
-    RingStatus.OPERATION: "extension, operation or program failed",
-    RingStatus.TIMEOUT: "the memory was silent for longer than DESC_TIMEOUT",
-    RingStatus.FETCH: "fetching the descriptor met an error",
-    RingStatus.STREAM: "stream configuration",
-    RingStatus.STREAM_READ: "reading the stream met an error",
-    RingStatus.OWNER: "no owner bit",
-    RingStatus.WRITEBACK: "writeback configuration",
-    RingStatus.WRITEBACK_WRITE: "writing the result or the completion record met an error",
-}
+from npu.regs import CMD_FIELDS, RING_STATUS_TEXT, CmdReg, RingStatus
 
 
 def meaning(code: int) -> str:
     """Return DESC_STATUS[7:0] in words."""
     known = code in RingStatus.__members__.values()
-    return f"{code:#04x}, {MEANING[RingStatus(code)] if known else 'unknown'}"
+    return f"{code:#04x}, {RING_STATUS_TEXT[RingStatus(code)] if known else 'unknown'}"
 
 
 @dataclass(frozen=True, slots=True)

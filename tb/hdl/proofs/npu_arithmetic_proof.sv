@@ -32,7 +32,7 @@ module npu_arithmetic_proof
   input logic signed [15:0] b_i,
   input logic signed [15:0] lo_i,
   input logic signed [15:0] hi_i,
-  output logic [7:0] exact_o  // by operation
+  output logic [VecOps-1:0] exact_o  // by operation
 );
 
   typedef logic signed [63:0] plain_t;
@@ -134,11 +134,15 @@ module npu_arithmetic_proof
       VecScaleShift: return 32'(x) * 32'(hi);
       VecClamp:      return (bounded > hi) ? 32'(hi) : 32'(bounded);
       VecRelu:       return (x < 0) ? '0 : 32'(x);
+      VecMax:        return (x < y) ? 32'(y) : 32'(x);
+      VecMin:        return (x < y) ? 32'(x) : 32'(y);
+      VecCopy2d:     return 32'(x);
+      VecTable:      return 32'(x);  // the index
       default:       return 32'(x);
     endcase
   endfunction
 
-  for (genvar op = 0; op < 8; op++) begin : gen_operation
+  for (genvar op = 0; op < int'(VecOps); op++) begin : gen_operation
     assign exact_o[op] = exact(
         vec_op_e'(op), a_i, b_i, lo_i, hi_i
     ) == plain_exact(

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fills the examples of docs/command-port.md: `python -m dev.command_page [--check]`.
+
+Each example is a function of tb.command.driver_examples. The page gets its body and what it does on
+the bus of the reference model, so that neither can differ from what the driver really does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import inspect
+import re
+import struct
+import sys
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from golden.command import ModelBus
+from npu.driver.bus import Bus
+from npu.driver.command import CommandPort
+from npu.paths import ROOT
+from npu.regs import CHIP_BASE, CMD_BASE, SEQ_BASE, ChipReg, CmdReg, SeqReg
+from tb.command.driver_examples import BARE, EXAMPLES
+
+PAGE = ROOT / "docs" / "command-port.md"
+MEMORY = 1 << 16
+
+
+@dataclass
+class ListingBus:
+    """Writes down what reaches a chip, a line for each access.
+
+    Attributes:
+        chip: what answers.
+        lines: the accesses so far.
+    """
+
+    chip: Bus
+    lines: list[str] = field(default_factory=list)
+
+    async def read32(self, address: int) -> int:
+        """Return a register."""
+        value = await self.chip.read32(address)
+        self.lines.append(f"read   {address:#05x} {_name(address):<14} {value:#010x}")
+        return value
+
+    async def write32(self, address: int, value: int) -> None:
+        """Write a register."""
+        self.lines.append(f"write  {address:#05x} {_name(address):<14} {value:#010x}")
+        await self.chip.write32(address, value)
+
+    async def wait_interrupt(self) -> None:
+        """Wait for the interrupt line."""
+        await self.chip.wait_interrupt()
+        self.lines.append("wait for the interrupt")
+
+    def read_memory(self, address: int, size: int) -> bytes:
+        """Return bytes of memory."""
+        data = self.chip.read_memory(address, size)
+        self._memory("from", address, data)
+        return data
+
+    def write_memory(self, address: int, data: bytes) -> None:
+        """Put bytes into memory."""
+        self._memory("to  ", address, data)
+        self.chip.write_memory(address, data)
+
+    def _memory(self, what: str, address: int, data: bytes) -> None:
+        for i in range(0, len(data), 16):
+            part = data[i : i + 16]
+            words = struct.unpack(f"<{-(-len(part) // 4)}I", part + bytes(-len(part) % 4))
+            text = " ".join(f"{word:08x}" for word in words)
+            self.lines.append(f"memory {what} {address + i:#06x}: {text}")
+
+
+def _name(address: int) -> str:
+    """Return the name of a register."""
+    if address >= CHIP_BASE:
+        return ChipReg(address - CHIP_BASE).name
+    if address >= SEQ_BASE:
+        return SeqReg(address - SEQ_BASE).name
+    return CmdReg(address - CMD_BASE).name
+
+
+UNLISTED = ("product",)
+"""Examples whose accesses would fill pages."""
+
+
+def _body(function: Callable[..., object]) -> str:
+    """Return the body of an example without its docstring; what it returns is printed."""
+    text = inspect.getsource(function)
+    text = textwrap.dedent(text[text.index('"""\n') + 4 :])
+    return re.sub(r"^return (.*)$", r"print(\1)", text, flags=re.M)
+
+
+async def _example(name: str) -> str:
+    """Run an example on a fresh chip; return its part of the page."""
+    bus = ListingBus(ModelBus(np.zeros(MEMORY, np.uint8)))
+    if name in BARE:
+        body = _body(BARE[name])
+        result = await BARE[name](bus)
+    else:
+        body = _body(EXAMPLES[name])
+        port = await CommandPort.connect(bus)
+        bus.lines.clear()
+        result = await EXAMPLES[name](port)
+    lines = [] if name in UNLISTED else [*bus.lines, ""]
+    lines.append(" ".join(map(str, result if isinstance(result, tuple) else (result,))))
+    return "\n".join(["```python", f"{body}```", "", "```text", *lines, "```", ""])
+
+
+def filled(page: str) -> str:
+    """Return the page with all examples as they are now.
+
+    Raises:
+        ValueError: the page lacks the markers of an example, or has unknown ones.
+    """
+    pattern = r"^(<!-- begin (\w+) -->\n).*?^(<!-- end \2 -->\n)"
+    names = [*BARE, *EXAMPLES]
+    found = [match[2] for match in re.finditer(pattern, page, flags=re.M | re.S)]
+    if sorted(found) != sorted(names):
+        raise ValueError(f"{PAGE.name}: given examples {found}, allowed each of {names} once")
+
+    def replaced(match: re.Match[str]) -> str:
+        return f"{match[1]}{asyncio.run(_example(match[2]))}{match[3]}"
+
+    return re.sub(pattern, replaced, page, flags=re.M | re.S)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Fill the page; with --check only compare it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="fail if the page is stale")
+    args = parser.parse_args(argv)
+    old = PAGE.read_text(encoding="utf-8")
+    new = filled(old)
+    if args.check:
+        if new != old:
+            print(
+                f"{PAGE.relative_to(ROOT)} is stale: run python -m dev.command_page",
+                file=sys.stderr,
+            )
+        return int(new != old)
+    PAGE.write_text(new, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of `npu` for developers: regress, faults, synth, quality, lint, format, gen."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+
+from dev import faults, lint, proofs, regress, rtl_sizes, synth
+from npu.cli.arguments import AddCommand, UsageError, names_in, positive
+from npu.paths import BUILD, ROOT
+from tb.run import build, registry, runner, sources
+from tb.run.requests import add_common, built, check_simulator, chosen_tests, print_result
+from tb.run.verilator import VerilatorError
+
+BAD_INPUT = (
+    UsageError,
+    VerilatorError,
+    build.BuildError,
+    faults.FaultError,
+    registry.UnknownTestError,
+    synth.SynthesisError,
+)
+"""What a user can cause, or a tool; the text is what to print."""
+
+
+def _regress(arguments: argparse.Namespace) -> int:
+    """Run all tests on the RTL in full; print what they executed of the instruction set."""
+    check_simulator(arguments.sim)
+    tests = chosen_tests([], arguments.array_dim)
+    configuration = built(arguments, "fast")
+    seeds = range(arguments.seed, arguments.seed + arguments.seeds)
+    jobs = [runner.Job(test, configuration, seed, full=True) for test in tests for seed in seeds]
+    results = runner.run_all(jobs, arguments.jobs, print_result)
+    rows = regress.merge(results)
+    table = regress.render(rows)
+    (BUILD / "regress.txt").write_text(table, encoding="utf-8")
+    print(table)
+    failed = sum(not result.passed for result in results)
+    unseen = regress.missing(rows)
+    print(
+        f"{len(results) - failed} passed, {failed} failed; {len(rows) - len(unseen)} of "
+        f"{len(rows)} rows executed"
+    )
+    for name in unseen:
+        print(f"no test executes: {name}")
+    return 1 if failed or unseen or not results else 0
+
+
+def _faults(arguments: argparse.Namespace) -> int:
+    """Plant each fault of faults/ in the RTL; its test must notice."""
+    check_simulator(arguments.sim)
+    chosen = faults.discover()
+    names = names_in(arguments.faults)
+    unknown = set(names) - {fault.name for fault in chosen}
+    if unknown:
+        raise UsageError(f"no fault is called {', '.join(sorted(unknown))}; see faults/")
+    if names:
+        chosen = [fault for fault in chosen if fault.name in names]
+    build.generate()
+
+    started = time.monotonic()
+    verdicts = faults.run_all(
+        chosen,
+        arguments.array_dim,
+        arguments.seed,
+        arguments.jobs,
+        lambda line: print(line, flush=True),
+    )
+    missed = [verdict for verdict in verdicts if not verdict.noticed]
+    for verdict in missed:
+        print(verdict)
+    minutes = (time.monotonic() - started) / 60
+    print(f"{len(verdicts) - len(missed)} of {len(verdicts)} faults noticed in {minutes:.1f} min")
+    return 1 if missed else 0
+
+
+def _synth(arguments: argparse.Namespace) -> int:
+    """Synthesise the blocks; print what each uses and write build/reports/synth.json."""
+    chosen = synth.BLOCKS
+    names = names_in(arguments.blocks)
+    unknown = set(names) - {block.name for block in chosen}
+    if unknown:
+        allowed = ", ".join(repr(block.name) for block in chosen)
+        raise UsageError(f"given {sorted(unknown)[0]!r}, allowed {allowed}")
+    if names:
+        chosen = tuple(block for block in chosen if block.name in names)
+    build.generate()
+    print(f"yosys {synth.tool_version()}; its first run on a machine unpacks for some minutes")
+    synth.check_planted()
+    print(f"{len(synth.PLANTED)} planted faults are refused, a known module is counted right")
+    proofs.check()
+    print(
+        f"{len(proofs.OUTPUTS)} proofs of the arithmetic hold, "
+        f"{len(proofs.PLANTED)} planted faults are refuted"
+    )
+    results, refused = synth.run(chosen, arguments.jobs, lambda line: print(line, flush=True))
+    rows = [asdict(figures) for figures in results]
+    print(synth.render(rows))
+    if names:
+        return 1 if refused else 0
+    synth.save(results)
+    covered = {module for figures in results for module in figures.modules}
+    missing = synth.uncovered(covered, sources.rtl_sources())
+    for path in missing:
+        print(f"in no block: {path.relative_to(ROOT)}")
+    print(f"{len(results)} blocks synthesised, {len(refused)} refused, {len(missing)} files unused")
+    if arguments.page and not refused:
+        synth.write_page(rows)
+        rtl_sizes.write()
+    return 1 if refused or missing else 0
+
+
+def _quality(arguments: argparse.Namespace) -> int:
+    """Compare the integer networks with float32 on held-out text; build/reports/quality.json."""
+    command = [sys.executable, "-m", "dev.quality"]
+    command += [f"--{name}" for name in ("debug", "publish") if vars(arguments)[name]]
+    command += ["--tokens", str(arguments.tokens)] if arguments.tokens else []
+    # Products this small are slower when they are spread over threads.
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    command += names_in(arguments.models)
+    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+
+
+def _lint(_: argparse.Namespace) -> int:
+    """Check style and types, import rules, generated files."""
+    build.generate()
+    return lint.run()
+
+
+def _format(_: argparse.Namespace) -> int:
+    """Format SystemVerilog and Python in place."""
+    return lint.format_sources()
+
+
+def _gen(_: argparse.Namespace) -> int:
+    """Make the generated files."""
+    build.generate()
+    return 0
+
+
+def add_commands(command: AddCommand) -> None:
+    """Add the commands to the parser of `npu`."""
+    regression = command("regress", _regress)
+    add_common(regression)
+    regression.add_argument("--seeds", type=positive, default=1, help="seeds per test")
+    fault = command("faults", _faults)
+    add_common(fault)
+    fault.add_argument("faults", nargs="?", default="", help="names, comma list; default all")
+    synthesis = command("synth", _synth)
+    synthesis.add_argument("blocks", nargs="?", default="", help="names, comma list; default all")
+    synthesis.add_argument("-j", "--jobs", type=positive, default=1, help="blocks side by side")
+    synthesis.add_argument(
+        "--page", action="store_true", help="write the figures of docs/synthesis.md and docs/rtl"
+    )
+    measured = command("quality", _quality)
+    measured.add_argument("models", nargs="?", default="", help="names, comma list; default all")
+    measured.add_argument("--tokens", type=positive, help="tokens, at least; default all")
+    measured.add_argument("--publish", action="store_true", help="write the figures of README")
+    command("lint", _lint)
+    command("format", _format, builds=False)
+    command("gen", _gen)

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plants the faults of `faults/` in the RTL and runs the tests that must notice them.
+
+A fault is a patch against the tree with two header lines: `Fault:` says what is wrong, `Test:`
+names the test that must turn red. All faults that can be chosen at run time are in one model
+(`dev.fault_merge`), which a plusarg tells the fault to have; the few others are built one by one.
+Every test also runs on that model without a fault and must pass, so that its failure is the fault's
+doing. A fault that goes unnoticed, a patch that no longer applies and a model that no longer builds
+are failures.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dev import fault_merge
+from npu.paths import BUILD, ROOT, RTL
+from tb.run import build, registry, runner
+
+FAULTS = ROOT / "faults"
+PLANTED = BUILD / "faults"
+"""Where the patched copies of `rtl/` and the merged one are made."""
+RUNS = BUILD / "runs" / "faults"
+MERGED = "merged"
+NO_CHECK = ("the simulator ended", "did not converge")
+"""What a run says that has failed without any check of the bench or the RTL."""
+
+
+class FaultError(ValueError):
+    """A fault file that cannot be used."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One planted fault.
+
+    Attributes:
+        path: the patch.
+        summary: what is wrong with it in the tree.
+        test: the test that must fail.
+    """
+
+    path: Path
+    summary: str
+    test: registry.BenchTest
+
+    @property
+    def name(self) -> str:
+        """The file's name without its ending."""
+        return self.path.stem
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a fault.
+
+    Attributes:
+        fault: the fault.
+        noticed: whether its test has failed because of it.
+        reason: the test's message, or why the fault was not noticed.
+        seconds: wall-clock time of the test.
+    """
+
+    fault: Fault
+    noticed: bool
+    reason: str
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        lines = self.reason.splitlines() or [""]
+        return (
+            f"{'noticed' if self.noticed else 'MISSED '} {self.fault.name} by "
+            f"{self.fault.test.name} ({self.seconds:.1f} s)\n"
+            f"        {self.fault.summary}\n        {lines[0][:160]}"
+        )
+
+
+def discover(folder: Path = FAULTS) -> list[Fault]:
+    """Return the faults of `folder`.
+
+    Raises:
+        FaultError: a file lacks a header line or names a test that does not exist.
+    """
+    tests = registry.discover()
+    found = []
+    for path in sorted(folder.glob("*.patch")):
+        header = {}
+        for line in path.read_text(encoding="utf-8").splitlines()[:2]:
+            key, _, value = line.partition(": ")
+            header[key] = value.strip()
+        if not header.get("Fault") or not header.get("Test"):
+            raise FaultError(f"{path.name}: the first lines must be `Fault: ...` and `Test: ...`")
+        named = [test for test in tests if test.name == header["Test"]]
+        if not named:
+            raise FaultError(f"{path.name}: there is no test {header['Test']}")
+        found.append(Fault(path, header["Fault"], named[0]))
+    return found
+
+
+def _patched(fault: Fault, root: Path) -> Path:
+    """Return a copy of `rtl/` in `root` with the fault in it.
+
+    Raises:
+        FaultError: the patch does not apply.
+    """
+    shutil.copytree(RTL, root / "rtl")
+    patched = subprocess.run(
+        ["git", "apply", "-p1", "--unsafe-paths", f"--directory={root}", str(fault.path)],
+        cwd=root,
+        env={"PATH": "/usr/local/bin:/usr/bin:/bin", "GIT_DIR": "/nonexistent"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if patched.returncode != 0:
+        raise FaultError(f"the patch does not apply: {patched.stderr.strip()}")
+    return root / "rtl"
+
+
+@dataclass(frozen=True)
+class Planted:
+    """The faults in copies of `rtl/`.
+
+    Attributes:
+        numbers: the faults in the copy `merged`, with the value of `+fault=` for each.
+        alone: those that cannot be chosen at run time, in copies of their names.
+        errors: those that cannot be planted, with the reason.
+    """
+
+    numbers: dict[Fault, int]
+    alone: list[Fault]
+    errors: dict[Fault, str]
+
+
+def plant(faults: Sequence[Fault], folder: Path) -> Planted:
+    """Patch copies of `rtl/` in `folder`, which is emptied, and merge what can be merged."""
+    shutil.rmtree(folder, ignore_errors=True)
+    merger = fault_merge.Merger(RTL)
+    planted = Planted({}, [], {})
+    for number, fault in enumerate(faults, 1):
+        try:
+            patched = _patched(fault, folder / fault.name)
+        except FaultError as error:
+            planted.errors[fault] = str(error)
+            continue
+        if merger.take(patched, number, fault.name):
+            planted.numbers[fault] = number
+            shutil.rmtree(folder / fault.name)
+        else:
+            planted.alone.append(fault)
+    merger.write(folder / MERGED / "rtl")
+    return planted
+
+
+@dataclass
+class _Campaign:
+    """One run of `run_all`: the models, and a verdict for every fault whose fate is known."""
+
+    faults: Sequence[Fault]
+    planted: Planted
+    array_dim: int
+    seed: int
+    workers: int
+    say: Callable[[str], None]
+    verdicts: dict[Fault, Verdict] = field(default_factory=dict)
+
+    def model(self, name: str) -> build.Configuration:
+        """Return the configuration of the model that is made from `build/faults/NAME/rtl`."""
+        return build.Configuration(
+            array_dim=self.array_dim, rtl=PLANTED / name / "rtl", label=f"fault-{name}"
+        )
+
+    def miss(self, fault: Fault, reason: str) -> None:
+        """Settle a fault that cannot be tried."""
+        self.settle(Verdict(fault, False, reason))
+
+    def settle(self, verdict: Verdict) -> None:
+        """Note and show what became of a fault."""
+        self.verdicts[verdict.fault] = verdict
+        self.say(f"[{len(self.verdicts)}/{len(self.faults)}] {verdict}")
+
+    def left(self) -> list[Fault]:
+        """Return the faults whose fate is not known yet."""
+        return [fault for fault in self.faults if fault not in self.verdicts]
+
+    def refuse(self) -> None:
+        """Settle the faults that cannot be planted in this chip or tried on it."""
+        for fault, reason in self.planted.errors.items():
+            self.miss(fault, reason)
+        for fault in self.left():
+            if not fault.test.fits(self.model(MERGED).scratch_bytes):
+                self.miss(
+                    fault, f"{fault.test.name} is for another command port than ARRAY_DIM has"
+                )
+
+    def job(self, fault: Fault, model: build.Configuration) -> runner.Job:
+        """Return the run that must notice the fault."""
+        number = self.planted.numbers.get(fault, 0)
+        place = RUNS / fault.name
+        return runner.Job(fault.test, model, self.seed, place=place, plusargs=(f"fault={number}",))
+
+    def run_without_fault(self) -> None:
+        """Run every test without a fault; settle the faults of those that fail all the same."""
+        tests = list(dict.fromkeys(fault.test for fault in self.left()))
+        jobs = [
+            runner.Job(test, self.model(MERGED), self.seed, place=RUNS / test.name)
+            for test in tests
+        ]
+        progress = itertools.count(1)
+
+        def show(result: runner.TestResult) -> None:
+            word = "passes" if result.passed else "FAILS "
+            name = result.job.test.name
+            _tidy(result, result.passed)
+            self.say(f"[{next(progress)}/{len(jobs)}] {word} {name} ({result.seconds:.1f} s)")
+
+        failed = {
+            result.job.test: result.message
+            for result in runner.run_all(jobs, self.workers, show)
+            if not result.passed
+        }
+        for fault in self.left():
+            if fault.test in failed:
+                self.miss(fault, f"{fault.test.name} fails without it: {failed[fault.test]}")
+
+    def run_merged(self) -> None:
+        """Run the tests of the faults that are in the one model, side by side."""
+        faults = {fault.name: fault for fault in self.left() if fault in self.planted.numbers}
+        jobs = [self.job(fault, self.model(MERGED)) for fault in faults.values()]
+
+        def show(result: runner.TestResult) -> None:
+            self.settle(_verdict(faults[result.job.folder.name], result))
+
+        runner.run_all(jobs, self.workers, show)
+
+    def run_alone(self) -> None:
+        """Build and run the other faults one by one, because a build takes all cores."""
+        for fault in self.left():
+            model = self.model(fault.name)
+            try:
+                build.build(model)
+            except build.BuildError as error:
+                self.miss(fault, str(error))
+                continue
+            self.settle(_verdict(fault, runner.run(self.job(fault, model))))
+            shutil.rmtree(model.folder, ignore_errors=True)
+
+
+def _tidy(result: runner.TestResult, expected: bool) -> None:
+    """Keep what a run has left only if it did not end as it should: it is a lot."""
+    if expected:
+        shutil.rmtree(result.job.folder, ignore_errors=True)
+
+
+def _verdict(fault: Fault, result: runner.TestResult) -> Verdict:
+    if result.passed:
+        return Verdict(fault, False, f"{fault.test.name} passes", result.seconds)
+    noticed = not any(text in result.message for text in NO_CHECK)
+    _tidy(result, noticed)
+    return Verdict(fault, noticed, result.message, result.seconds)
+
+
+def run_all(
+    faults: Sequence[Fault], array_dim: int, seed: int, workers: int, say: Callable[[str], None]
+) -> list[Verdict]:
+    """Plant the faults and run their tests.
+
+    Args:
+        faults: the faults to plant.
+        array_dim: edge of the systolic array.
+        seed: seed of all random choices.
+        workers: runs side by side.
+        say: is told of every step and of every verdict as it comes.
+
+    Returns:
+        The verdicts in the order of `faults`.
+
+    Raises:
+        build.BuildError: the model that has all faults cannot be built.
+    """
+    planted = plant(faults, PLANTED)
+    campaign = _Campaign(faults, planted, array_dim, seed, workers, say)
+    campaign.refuse()
+    say(f"{len(planted.numbers)} faults in one model, {len(planted.alone)} built alone")
+    for fault in planted.alone:
+        say(f"        {fault.name}")
+    build.build(campaign.model(MERGED))
+    say("the tests without a fault:")
+    campaign.run_without_fault()
+    say("the tests with their faults:")
+    campaign.run_merged()
+    campaign.run_alone()
+    return [campaign.verdicts[fault] for fault in faults]

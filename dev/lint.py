@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Static checks: two SystemVerilog front ends, style, wiring, types, imports, generated files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from dev import lint_contracts, lint_docs, lint_modes, wiring
+from npu.isa.operands import ARRAY_DIMS
+from npu.paths import GENERATED, HDL, ROOT, RTL
+from tb.run import sources, verilator
+from tb.run.build import Configuration
+
+VERIBLE_FORMAT = (
+    "--column_limit=100",
+    "--indentation_spaces=2",
+    "--formal_parameters_indentation=indent",
+    "--named_parameter_indentation=indent",
+    "--named_port_indentation=indent",
+    "--port_declarations_indentation=indent",
+)
+SLANG_WAIVED = {
+    "case-redundant-default": "house style: a unique case has a default as well",
+    "case-enum-explicit": "what a case does not name is its default",
+    "case-type": "opcodes are looked up in fields that need not hold a known one",
+    "sign-conversion": "lanes are signed, words and ports are not",
+    "sign-compare": "a number of loop or generate against an unsigned index",
+    "arith-op-mismatch": "sums modulo 2^n, where signedness makes no difference",
+    "empty-output-connection": "outputs that an instance does not need are left open by name",
+    "useless-cast": "widths that follow from parameters",
+}
+"""Warnings of slang that are not reported, with the reason."""
+
+
+def slang_findings(configuration: Configuration) -> list[str]:
+    """Return what slang has to say about `npu_top`, elaboration and analysis."""
+    import pyslang
+    from pyslang.driver import Driver
+
+    driver = Driver()
+    driver.addStandardArgs()
+    words = ["slang", "--top", "npu_top", *configuration.parameters, "-Wextra"]
+    command = " ".join([*words, *map(str, sources.rtl_sources())])
+    if not (driver.parseCommandLine(command) and driver.processOptions()):
+        return ["slang does not understand its command line"]
+    if not driver.parseAllSources():
+        return ["slang cannot read the sources"]
+    compilation = driver.createCompilation()
+    analysis = driver.runAnalysis(compilation)
+    report = "".join(
+        pyslang.DiagnosticEngine.reportAll(compilation.sourceManager, diagnostics)
+        for diagnostics in (compilation.getAllDiagnostics(), analysis.getDiagnostics())
+    )
+    waived = tuple(f"[-W{name}]" for name in SLANG_WAIVED)
+    return [
+        line
+        for line in report.splitlines()
+        if (": warning:" in line or ": error:" in line)
+        and not line.endswith(waived)
+        # Generated packages declare more than the design uses; their blocks have unnamed loops.
+        and not (
+            any(text in line for text in ("[-Wunused-", "[-Wunnamed-generate]"))
+            and f"{GENERATED.relative_to(ROOT)}/" in line
+        )
+        # A chip without command port does not use its types.
+        and not (
+            "[-Wunused-" in line and "npu_cmd_pkg.sv" in line and not configuration.scratch_bytes
+        )
+    ]
+
+
+def _hdl() -> list[str]:
+    return [str(path) for folder in (RTL, HDL) for path in sorted(folder.rglob("*.sv"))]
+
+
+def _command(arguments: list[str], environment: dict[str, str] | None = None) -> list[str]:
+    run = subprocess.run(
+        arguments,
+        cwd=ROOT,
+        env={**os.environ, **(environment or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return run.stdout.strip().splitlines()[-60:] or ["failed"] if run.returncode else []
+
+
+def _verilator(configuration: Configuration) -> list[str]:
+    tool = verilator.find()
+    files = [*sources.waivers(), *sources.rtl_sources()]
+    arguments = [*tool.command, "--lint-only", "-Wall", "--top-module", "npu_top"]
+    arguments += [*configuration.parameters, *map(str, files)]
+    return _command(arguments, tool.environment)
+
+
+def _script(name: str) -> str:
+    return str(Path(sys.executable).parent / name)
+
+
+def checks() -> list[tuple[str, Callable[[], list[str]]]]:
+    """Return the checks by name; each returns its findings."""
+    python = sys.executable
+    found: list[tuple[str, Callable[[], list[str]]]] = []
+    for size in ARRAY_DIMS:
+        chip = Configuration(array_dim=size)
+        name = f"ArrayDim {size}, command port {chip.scratch_bytes or 'absent'}"
+        found.append((f"verilator -Wall, {name}", partial(_verilator, chip)))
+        found.append((f"slang, {name}", partial(slang_findings, chip)))
+    rules = f"--rules_config={ROOT / 'rtl' / 'verible.rules'}"
+    formatter = [_script("verible-verilog-format"), "--verify", "--inplace", *VERIBLE_FORMAT]
+    found += [
+        ("verible lint", lambda: _command([_script("verible-verilog-lint"), rules, *_hdl()])),
+        ("verible format", lambda: _command([*formatter, *_hdl()])),
+        ("wiring", wiring.findings),
+        ("ruff", lambda: _command([_script("ruff"), "check", "."])),
+        ("ruff format", lambda: _command([_script("ruff"), "format", "--check", "."])),
+        ("mypy", lambda: _command([_script("mypy")])),
+        ("import rules", lambda: _command([_script("lint-imports"), "--no-cache"])),
+        ("contracts", lint_contracts.findings),
+        ("modes by name", lint_modes.findings),
+        ("pages", lint_docs.findings),
+        ("generated: ISA", lambda: _command([python, "-m", "npu.isa.generate", "--check"])),
+        ("generated: registers", lambda: _command([python, "-m", "npu.regs.generate", "--check"])),
+        (
+            "generated: command port",
+            lambda: _command([python, "-m", "dev.command_page", "--check"]),
+        ),
+        (
+            "generated: sizes of blocks",
+            lambda: _command([python, "-m", "dev.rtl_sizes", "--check"]),
+        ),
+        ("generated: timing diagrams", lambda: _command([python, "-m", "dev.diagrams", "--check"])),
+    ]
+    return found
+
+
+def run() -> int:
+    """Run all checks and print a line for each; return the exit status."""
+    failed = 0
+    for name, check in checks():
+        findings = check()
+        print(f"{'FAIL' if findings else 'ok  '} {name}", flush=True)
+        for line in findings:
+            print(f"     {line}")
+        failed += bool(findings)
+    return 1 if failed else 0
+
+
+def format_sources() -> int:
+    """Format SystemVerilog and Python in place; return the exit status."""
+    findings = _command([_script("verible-verilog-format"), "--inplace", *VERIBLE_FORMAT, *_hdl()])
+    findings += _command([_script("ruff"), "format", "."])
+    print("\n".join(findings) or "formatted")
+    return 1 if findings else 0

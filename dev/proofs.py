@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Proofs for all inputs, by the SAT solver of yosys: the chip's arithmetic is the plain one.
+
+A module of `tb/hdl/proofs` puts functions of the design beside the same formulas written down
+plainly; what it says is true where its outputs are 1 for all inputs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from dev import synth
+from npu.isa import VecOp
+from npu.paths import HDL, ROOT
+from tb.run import sources
+
+TOP = "npu_arithmetic_proof"
+FOLDER = synth.FOLDER / "proofs"
+OUTPUTS = (
+    "round_shift_o",
+    "round_saturate_o",
+    "total_o",
+    "product_o",
+    "add_o",
+    "multiply_o[0]",
+    "multiply_o[1]",
+    *(f"exact_o[{operation}]" for operation in range(len(VecOp))),
+)
+
+SCRIPT = """
+read_slang --threads 1 --top {top} {files}
+prep -top {top} -flatten
+opt -full
+wreduce
+opt -full
+{proofs}
+"""
+
+PLANTED = {
+    "rounding truncates": (
+        "npu_pkg.sv",
+        "return y[16:1] + 16'(y[0]);",
+        "return y[16:1];",
+        "round_saturate_o",
+    ),
+    "rounding after saturation": (
+        "npu_pkg.sv",
+        "if (y[16:1] == most) return most;",
+        "",
+        "round_saturate_o",
+    ),
+    "a sum one bit too short": ("npu_pkg.sv", "SumBits = 41", "SumBits = 40", "total_o"),
+    "bounds in the wrong order": (
+        "npu_vec_pkg.sv",
+        "? below :",
+        "? least :",
+        f"exact_o[{VecOp.CLAMP}]",
+    ),
+}
+"""Faults that must be refuted: file, text, what takes its place, and the output that finds it."""
+
+
+def _files() -> list[Path]:
+    return synth.closure(TOP, [*sources.rtl_sources(), *sorted((HDL / "proofs").glob("*.sv"))])
+
+
+def _prove(files: Sequence[Path], outputs: Iterable[str], folder: Path) -> None:
+    text = SCRIPT.format(
+        top=TOP,
+        files=" ".join(str(path.relative_to(ROOT)) for path in files),
+        proofs="\n".join(f"sat -verify -prove {output} 1" for output in outputs),
+    )
+    synth.yosys(text, folder)
+
+
+def _plant(name: str, files: Sequence[Path]) -> None:
+    file, before, after, output = PLANTED[name]
+    folder = FOLDER / "planted"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = next(path for path in files if path.name == file)
+    text = path.read_text(encoding="utf-8")
+    if before not in text:
+        raise synth.SynthesisError(f"planted {name}: {file} lacks {before!r}")
+    changed = folder / file
+    changed.write_text(text.replace(before, after), encoding="utf-8")
+    try:
+        _prove([changed if p == path else p for p in files], [output], folder)
+    except synth.SynthesisError as error:
+        if "proof did fail" not in str(error):
+            raise
+    else:
+        raise synth.SynthesisError(f"planted {name}: not refuted")
+
+
+def check() -> None:
+    """Prove every output, and see each planted fault refuted.
+
+    Raises:
+        SynthesisError: a proof failed (the log has the inputs), or a planted fault was proved.
+    """
+    files = _files()
+    try:
+        _prove(files, OUTPUTS, FOLDER)
+    except synth.SynthesisError as error:
+        log = FOLDER / "log.txt"
+        tried = re.findall(r"Import proof-constraint: (.*) =", log.read_text(encoding="utf-8"))
+        last = tried[-1] if tried else "not begun"
+        raise synth.SynthesisError(
+            f"{TOP}: {last}: {error}\nlog: {log.relative_to(ROOT)}"
+        ) from None
+    for name in PLANTED:
+        _plant(name, files)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Merges what the runs have executed into one table: opcode and flag or mode, tests, seeds.
+
+The rows of the command port stand behind those of the instruction set.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.table import Table
+
+from tb.bench import isa_coverage
+from tb.command import command_coverage
+from tb.run.runner import TestResult
+
+
+@dataclass
+class CoverageRow:
+    """One use of the instruction set or of the command port, and who executed it.
+
+    Attributes:
+        name: opcode, then flag, mode value or prefix operand.
+        tests: how often each test executed it, in all its runs.
+        seeds: seeds with which some test executed it.
+    """
+
+    name: str
+    tests: Counter[str] = field(default_factory=Counter)
+    seeds: set[int] = field(default_factory=set)
+
+
+def merge(results: Sequence[TestResult]) -> list[CoverageRow]:
+    """Return the required rows with what passing runs have executed of them."""
+    rows = {
+        name: CoverageRow(name) for name in [*isa_coverage.required(), *command_coverage.required()]
+    }
+    for result in results:
+        file = result.job.folder / isa_coverage.FILE
+        if not result.passed or not file.exists():
+            continue
+        for name, count in json.loads(file.read_text(encoding="utf-8")).items():
+            if name in rows:
+                rows[name].tests[result.job.test.name] += count
+                rows[name].seeds.add(result.job.seed)
+    return list(rows.values())
+
+
+def missing(rows: Sequence[CoverageRow]) -> list[str]:
+    """Return the rows that no test has executed."""
+    return [row.name for row in rows if not row.tests]
+
+
+def render(rows: Sequence[CoverageRow]) -> str:
+    """Return the table as text."""
+    table = Table(title="What the tests executed", title_justify="left")
+    table.add_column("opcode")
+    table.add_column("flag, mode or operand")
+    for head in ("executed", "tests", "seeds"):
+        table.add_column(head, justify="right")
+    table.add_column("most in")
+    previous = ""
+    for row in rows:
+        opcode, _, use = row.name.partition(" ")
+        if opcode != previous:
+            table.add_section()
+        table.add_row(
+            opcode if opcode != previous else "",
+            use,
+            f"{row.tests.total():,}",
+            str(len(row.tests)),
+            str(len(row.seeds)),
+            row.tests.most_common(1)[0][0] if row.tests else "no test",
+        )
+        previous = opcode
+    console = Console(width=120, force_terminal=False, color_system=None)
+    with console.capture() as capture:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"

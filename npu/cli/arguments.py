@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The types of arguments that several commands take, and how a command is added."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Protocol
+
+from npu.compiler.model import Place
+from npu.isa.operands import ARRAY_DIMS
+
+PLACES: tuple[Place, ...] = ("auto", "sram", "memory")
+MODEL = "a Hugging Face folder, or a hub id such as openai-community/gpt2"
+
+
+class UsageError(ValueError):
+    """A command line that asks for something that there is not."""
+
+
+class AddCommand(Protocol):
+    """Adds a command to the parser of `npu`."""
+
+    def __call__(
+        self, name: str, function: Callable[[argparse.Namespace], int], *, builds: bool = True
+    ) -> argparse.ArgumentParser:
+        """Return the new command's parser; `builds`: it needs the folder build/."""
+
+
+def names_in(text: str) -> list[str]:
+    """Return the names of a comma list. Raises UsageError if there are only commas."""
+    names = [name for name in (part.strip() for part in text.split(",")) if name]
+    if text and not names:
+        raise UsageError(f"given {text!r}, allowed names separated by commas")
+    return names
+
+
+def whole_from(least: int, most: int | None = None) -> Callable[[str], int]:
+    """Return the type of whole numbers from `least` on, up to `most` if that is given."""
+
+    def whole(text: str) -> int:
+        number = int(text) if text.isascii() and text.isdecimal() else -1
+        if number < least or (most is not None and number > most):
+            allowed = f"from {least}" if most is None else f"{least} to {most}"
+            raise argparse.ArgumentTypeError(f"given {text!r}, allowed whole numbers {allowed}")
+        return number
+
+    return whole
+
+
+positive = whole_from(1)
+
+
+def array_dim(text: str) -> int:
+    """Return an edge that the array can have."""
+    allowed = [str(dim) for dim in ARRAY_DIMS]
+    if text not in allowed:
+        raise argparse.ArgumentTypeError(f"given {text!r}, allowed {', '.join(allowed)}")
+    return int(text)
+
+
+def add_array_dim(parser: argparse.ArgumentParser) -> None:
+    """Add --array-dim."""
+    sizes = ", ".join(map(str, ARRAY_DIMS))
+    text = f"edge of the array: {sizes} (16)"
+    parser.add_argument("--array-dim", type=array_dim, default=16, metavar="N", help=text)
+
+
+def add_cache(parser: argparse.ArgumentParser) -> None:
+    """Add --cache."""
+    parser.add_argument(
+        "--cache",
+        choices=PLACES,
+        default="auto",
+        help="place of the K/V cache: sram, memory, or auto, the SRAM if that costs nothing (auto)",
+    )

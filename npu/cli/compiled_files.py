@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled models as files: what `npu compile` writes, and what there is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.markup import escape
+from rich.table import Table
+
+from npu.cli import files
+from npu.cli.load_model import cache_text, shape_text, text_room
+from npu.compiler import CompiledModel, CompiledProgram, Piece, pieces
+
+PROGRAM_SUFFIX = ".npu"
+KIB = 1024
+
+
+@dataclass(frozen=True)
+class Written:
+    """A compiled model on disk.
+
+    Attributes:
+        model: what was written.
+        path, size: the packed file and its bytes.
+        programs: name, program and file of each program text.
+    """
+
+    model: CompiledModel
+    path: Path
+    size: int
+    programs: tuple[tuple[str, CompiledProgram, Path], ...]
+
+
+def write(model: CompiledModel, path: Path, rows: int | None) -> Written:
+    """Write the packed file and, beside it, the texts of its programs.
+
+    Args:
+        model: what to write.
+        path: of the packed file.
+        rows: of the prompt of a program that generates; None for none.
+
+    Raises:
+        FileError: a file cannot be written.
+        CompileError: a prompt of so many rows fits nowhere.
+    """
+    programs = [("decode", model.decode())]
+    if rows is not None:
+        programs.append((f"generate-{rows}", model.generate(rows)))
+    data = model.packed()
+    files.write(path, data)
+    written = []
+    for name, program in programs:
+        place = path.with_name(f"{path.stem}.{name}{PROGRAM_SUFFIX}")
+        files.write(place, program.text)
+        written.append((name, program, place))
+    return Written(model, path, len(data), tuple(written))
+
+
+def part_of(share: str) -> str:
+    """Return the part of a model that a share belongs to: "layer 3", "norm" or "head"."""
+    names = share.split(".")
+    return f"layer {names[1]}" if names[0] == "h" else names[0]
+
+
+def by_part(parts: Sequence[Piece]) -> dict[str, tuple[int, int]]:
+    """Return (bytes, necessary bytes) of each part of a model, in order."""
+    sums: dict[str, tuple[int, int]] = {}
+    for piece in parts:
+        size, necessary = sums.get(part_of(piece.share), (0, 0))
+        sums[part_of(piece.share)] = (size + piece.bytes, necessary + piece.necessary)
+    return sums
+
+
+def _ratio(size: int, necessary: int) -> str:
+    return f"{size:,} bytes, {size / necessary:.4f} times the {necessary:,} necessary ones"
+
+
+def _rows(model: CompiledModel) -> Iterator[tuple[str, str]]:
+    shape, limits = model.shape, model.limits
+    yield "model", shape_text(shape)
+    yield "", text_room(shape)
+    chip = f"array {limits.array_dim} x {limits.array_dim}, SRAM {limits.sram_bytes // KIB} KiB"
+    yield "chip", f"{chip}, tile edge {limits.edge}"
+    parts = pieces(model.decode())
+    yield (
+        "stream",
+        _ratio(sum(piece.bytes for piece in parts), sum(piece.necessary for piece in parts)),
+    )
+    for name, data in model.sections.items():
+        yield f"table {name}", f"{len(data):,} bytes"
+    yield "K/V cache", cache_text(model.cache)
+
+
+def model_table(model: CompiledModel) -> Table:
+    """Return what a compiled model needs."""
+    result = Table(show_header=False, box=None, pad_edge=False)
+    result.add_column(no_wrap=True)
+    result.add_column()
+    for row in _rows(model):
+        result.add_row(*row)
+    return result
+
+
+def program_row(name: str, program: CompiledProgram, room: int) -> tuple[str, str]:
+    """Return the row of a program in a table."""
+    words = f"{len(program.program.instructions):,} words"
+    return name, f"{words}, SRAM {program.sram_bytes:,} of {room:,} bytes"
+
+
+def written_table(written: Written) -> Table:
+    """Return what `npu compile` has made."""
+    result = model_table(written.model)
+    for name, program, _ in written.programs:
+        result.add_row(*program_row(name, program, written.model.room))
+    result.add_section()
+    result.add_row("written", escape(f"{written.path}, {written.size:,} bytes"))
+    for _, _, path in written.programs:
+        result.add_row("", escape(str(path)))
+    return result
+
+
+def parts_table(model: CompiledModel) -> Table:
+    """Return the stream's bytes by part of the model."""
+    result = Table(title="Stream", title_justify="left")
+    result.add_column("part")
+    for head in ("bytes", "necessary", "ratio"):
+        result.add_column(head, justify="right")
+    for name, (size, necessary) in by_part(pieces(model.decode())).items():
+        result.add_row(escape(name), f"{size:,}", f"{necessary:,}", f"{size / necessary:.4f}")
+    return result

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`npu inspect`: says what a checkpoint, a packed file or a program is; the content decides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from npu.asm import assemble, disassemble
+from npu.cli import compiled_files, files, program_files
+from npu.cli.files import FileError
+from npu.cli.load_model import cache_text
+from npu.cli.progress import step
+from npu.compiler import CompiledModel, CompileError, Pack, unpack
+from npu.compiler.model import plan_model
+from npu.compiler.pack import MAGIC
+from npu.isa.instruction import Instruction
+from npu.isa.operands import Limits
+from weights.calibrate import SCALES_FILE, cache_path, scales_for
+from weights.checkpoint import Checkpoint
+from weights.importer import load_checkpoint
+from weights.quantize import quantize
+
+_LAYER = re.compile(r"h\.(\d+)\.(.+)")
+
+
+def show(what: str, limits: Limits, listing: bool, console: Console) -> None:
+    """Print what a file, folder or hub id is.
+
+    Args:
+        what: its name.
+        limits: the chip whose rules are applied.
+        listing: also print the instructions of a program.
+        console: where to.
+
+    Raises:
+        FileError, PackError, AsmError, CheckpointError, ScalesError: it is none of these, or a
+            damaged one.
+    """
+    path = Path(what)
+    if not path.is_file():
+        _show_checkpoint(what, limits, console)
+        return
+    data = files.read_bytes(path)
+    if data.startswith(MAGIC):
+        _show_packed(unpack(data, filename=what), data, what, console)
+        return
+    text = files.text_of(data)
+    words = program_files.words_of(data)
+    if text is not None:
+        words = assemble(text, filename=what, limits=limits).instructions
+    if words is None:
+        raise FileError(
+            f"{what}: given a file of {len(data):,} bytes, allowed are a packed file, a program "
+            "(text, or words of 16 bytes with known opcodes), the folder of a checkpoint, a hub id"
+        )
+    _show_program(words, what, limits, listing, console)
+
+
+def _say(console: Console, text: str) -> None:
+    """Print text as it is, with the terminal's own line breaks."""
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def _show_program(
+    words: list[Instruction], name: str, limits: Limits, listing: bool, console: Console
+) -> None:
+    _say(console, f"{name}: a program")
+    console.print(program_files.table(program_files.contents(words, limits)))
+    if listing:
+        text = disassemble(words, limits=limits, indices=True)
+        _say(console, text.rstrip("\n"))
+
+
+def _show_packed(pack: Pack, data: bytes, name: str, console: Console) -> None:
+    if "shape" not in pack.info:
+        _say(console, f"{name}: a packed file without a model, {len(data):,} bytes")
+        console.print(_sections(pack))
+        return
+    model = CompiledModel.load(data, filename=name)
+    _say(console, f"{name}: a compiled model, {len(data):,} bytes")
+    table = compiled_files.model_table(model)
+    table.add_row(*compiled_files.program_row("decode", model.decode(), model.room))
+    console.print(table)
+    console.print(compiled_files.parts_table(model))
+
+
+def _sections(pack: Pack) -> Table:
+    table = Table("part", "bytes")
+    table.columns[1].justify = "right"
+    for share in pack.shares:
+        table.add_row(escape(f"share {share.name}"), f"{share.bytes:,}")
+    for name, section in pack.sections.items():
+        table.add_row(escape(f"section {name}"), f"{len(section):,}")
+    return table
+
+
+def _show_checkpoint(name: str, limits: Limits, console: Console) -> None:
+    with step(f"reading {name}"):
+        checkpoint = load_checkpoint(name)
+    _say(console, f"{name}: a checkpoint")
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for row in _dimensions(checkpoint):
+        table.add_row(*row)
+    console.print(table)
+    console.print(_tensors(checkpoint))
+    try:
+        cache = plan_model(checkpoint.shape, limits, "auto").cache
+    except CompileError as error:
+        _say(console, f"does not fit the chip: {error}")
+    else:
+        _say(console, f"fits the chip; K/V cache {cache_text(cache)}")
+    folder = checkpoint.folder
+    beside = folder is not None and (folder / SCALES_FILE).is_file()
+    if not beside and not cache_path(checkpoint).is_file():
+        _say(console, "activation scales: not measured yet; npu compile measures and keeps them")
+        return
+    with step("quantising"):
+        model = quantize(checkpoint, scales_for(checkpoint))
+    console.print(_scales(model.scales))
+
+
+def _dimensions(checkpoint: Checkpoint) -> Iterator[tuple[str, str]]:
+    shape = checkpoint.shape
+    yield "architecture", f"{shape.family}, {shape.norm}, {shape.activation}"
+    yield "layers", f"{shape.layers}"
+    yield "hidden", f"{shape.hidden}"
+    yield "heads", f"{shape.heads} of {shape.head_dim}, {shape.kv_heads} of K and V"
+    yield "feed-forward", f"{shape.ffn}{', gated' if shape.gated else ''}"
+    yield "vocabulary", f"{shape.vocab:,}{', head tied to it' if shape.tied else ''}"
+    yield "context", f"{shape.context:,}{f', window {shape.window}' if shape.window else ''}"
+    rope = f"rotary, base {shape.rope_theta:g}" if shape.rope else "learned"
+    yield "positions", rope
+    yield "parameters", f"{sum(tensor.size for tensor in checkpoint.tensors.values()):,}"
+
+
+def _merged(name: str) -> str:
+    """Return the name of a tensor with its layer left open."""
+    match = _LAYER.fullmatch(name)
+    return f"h.*.{match[2]}" if match else name
+
+
+def _tensors(checkpoint: Checkpoint) -> Table:
+    groups: dict[str, list[str]] = {}
+    for name in checkpoint.tensors:
+        groups.setdefault(_merged(name), []).append(name)
+    table = Table(title="Tensors", title_justify="left")
+    table.add_column("name", no_wrap=True)
+    for head in ("count", "shape", "parameters", "largest"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for name, members in groups.items():
+        tensors = [checkpoint.tensors[member] for member in members]
+        largest = max(float(np.abs(tensor).max()) for tensor in tensors)
+        size = " x ".join(map(str, tensors[0].shape))
+        total = sum(tensor.size for tensor in tensors)
+        table.add_row(name, f"{len(members)}", size, f"{total:,}", f"{largest:.3g}")
+    return table
+
+
+def _scales(scales: dict[str, float]) -> Table:
+    groups: dict[str, list[float]] = {}
+    for name, scale in scales.items():
+        groups.setdefault(_merged(name), []).append(scale)
+    table = Table(title="Real value of one unit", title_justify="left")
+    table.add_column("tensor", no_wrap=True)
+    for head in ("least", "largest"):
+        table.add_column(head, justify="right")
+    for name, values in groups.items():
+        table.add_row(name, f"{min(values):.3g}", f"{max(values):.3g}")
+    return table

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the name of a model to its integers, its tokenizer and its compiled form, with progress."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from npu.cli.progress import step
+from npu.compiler import (
+    CacheLayout,
+    CompiledModel,
+    CompileError,
+    PackError,
+    Shape,
+    compile_model,
+)
+from npu.compiler.model import Place, plan_model
+from npu.driver.generate import PromptError, check_count
+from npu.driver.placement import check_prompt
+from npu.isa.operands import Limits
+from weights.calibrate import ScalesError, scales_for
+from weights.checkpoint import CheckpointError
+from weights.importer import load_checkpoint
+from weights.model import ModelError, QuantizedModel
+from weights.quantize import quantize
+from weights.tokenizer import Tokenizer, TokenizerError, end_tokens, load_tokenizer
+
+BAD_MODEL = (
+    CheckpointError,
+    CompileError,
+    ModelError,
+    PackError,
+    PromptError,
+    ScalesError,
+    TokenizerError,
+)
+"""What a model or a prompt that a user names can cause."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model, ready to run.
+
+    Attributes:
+        name: as it was asked for.
+        model: in integers.
+        compiled: for the chip at hand.
+        tokenizer: text to ids and back.
+        ends: ids that end a text; the chip stops at the first of them, it has one such register.
+    """
+
+    name: str
+    model: QuantizedModel
+    compiled: CompiledModel
+    tokenizer: Tokenizer
+    ends: tuple[int, ...]
+
+    @property
+    def end(self) -> int | None:
+        """The token that the chip stops at, None for none."""
+        return self.ends[0] if self.ends else None
+
+    def end_text(self) -> str:
+        """Say in a few words where a text ends."""
+        if not self.ends:
+            return "none"
+        more = f"; also named, and passed over: {', '.join(map(str, self.ends[1:]))}"
+        return f"{self.end}{more if self.ends[1:] else ''}"
+
+
+def shape_text(shape: Shape) -> str:
+    """Return the dimensions of a decoder in one short line."""
+    heads = f"{shape.heads} heads of {shape.head_dim}"
+    if shape.kv_heads != shape.heads:
+        heads += f" on {shape.kv_heads}"
+    return f"{shape.family}, {shape.layers} layers, hidden {shape.hidden}, {heads}, FFN {shape.ffn}"
+
+
+def text_room(shape: Shape) -> str:
+    """Return vocabulary, context and window in one short line."""
+    window = f", each sees the last {shape.window}" if shape.window else ""
+    return f"{shape.vocab:,} tokens, {shape.context:,} positions{window}"
+
+
+def cache_text(cache: CacheLayout) -> str:
+    """Return size and place of the K/V cache."""
+    return f"{cache.bytes:,} bytes in {'memory' if cache.in_memory else 'the SRAM'}"
+
+
+def check_text(tokenizer: Tokenizer, shape: Shape, prompt: str, count: int) -> None:
+    """Raise PromptError or TokenizerError unless a model can go on with a prompt for so long."""
+    ids = tokenizer.encode(prompt)
+    check_prompt(ids, shape.vocab, shape.context)
+    check_count(count, len(ids), shape.context)
+
+
+def load(
+    name: str,
+    limits: Limits,
+    place: Place,
+    console: Console,
+    text: tuple[str, int] | None = None,
+) -> Loaded:
+    """Read, quantise and compile a model.
+
+    Args:
+        name: a folder or a hub id.
+        limits: the chip.
+        place: of the K/V cache.
+        console: where the progress is shown.
+        text: a prompt and a number of tokens that the model shall go on with.
+
+    Raises:
+        CheckpointError, ScalesError, TokenizerError, PromptError, CompileError: as the parts raise
+            them; what is known without the activations, before they are measured.
+    """
+    with step(f"reading {name}", console=console):
+        checkpoint = load_checkpoint(name)
+        vocab = checkpoint.shape.vocab
+        tokenizer = load_tokenizer(checkpoint.folder, vocab)
+        ends = end_tokens(checkpoint.folder, tokenizer, vocab)
+    plan_model(checkpoint.shape, limits, place)
+    if text is not None:
+        check_text(tokenizer, checkpoint.shape, *text)
+    with step("measuring activations and quantising", console=console):
+        model = quantize(checkpoint, scales_for(checkpoint))
+    with step("compiling the model for the chip", console=console):
+        compiled = compile_model(model, limits, cache=place)
+    return Loaded(name, model, compiled, tokenizer, tuple(ends))

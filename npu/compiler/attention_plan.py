@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How attention is done in every layer of a pass: what goes through together, in which order.
+
+The schedule keeps the array at work while the softmax runs. Heads whose K and V do not fit are read
+in pieces: scores piece by piece into one row, context accumulated over the pieces.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
+
+from npu.compiler.program_builder import Operand
+from npu.isa.operands import WORD, up
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys that the rows of a pass look at, counted from WSTART.
+
+    Attributes:
+        count: how many; the most there can be if `dynamic`.
+        earlier: those of them at positions before the pass; the most there can be if `dynamic`.
+        dynamic: the number follows from POS when the program runs: LEN keys, LEN - 1 earlier ones.
+        first: position of key 0 if it is known.
+
+    """
+
+    count: int
+    earlier: int
+    dynamic: bool
+    first: int = 0
+
+    def part(self, base: int, most: int) -> dict[str, Operand]:
+        """Return the operands "count" and "base" of at most `most` keys from key `base` on."""
+        if not self.dynamic:
+            return {"count": min(most, self.count - base), "base": None}
+        return {"count": f"len<={most}", "base": base or None}
+
+    def pieces(self, most: int) -> tuple[tuple[int, int], ...]:
+        """Return (first key, number of keys) of pieces of at most `most` keys."""
+        return tuple((base, min(most, self.count - base)) for base in range(0, self.count, most))
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionUnit:
+    """Rows that share one K/V head and go through attention together.
+
+    Attributes:
+        kv_head: the K/V head.
+        heads: their query heads; each has the same number of consecutive rows.
+        q, ctx: addresses of the first row of q and of the context.
+
+    """
+
+    kv_head: int
+    heads: tuple[int, ...]
+    q: int
+    ctx: int
+
+
+class Step(Enum):
+    """What is done for a unit."""
+
+    SCORES = "K"
+    SOFTMAX = "softmax"
+    CONTEXT = "V"
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One read of a piece of K or V: the unit that reads, and the piece's number."""
+
+    step: Step
+    unit: int
+    piece: int
+
+
+def score_pitch(keys: int) -> int:
+    """Return the bytes of a row of 16-bit scores or numerators: a multiple of 16 elements."""
+    return 2 * up(keys)
+
+
+def schedule(units: int, slots: int, *, joint: bool = False) -> list[tuple[Step, int]]:
+    """Return the steps of all units in order, for a number of score buffers.
+
+    With two buffers the scores of the next unit and the context of the one before are computed
+    under the softmax of this one; with a buffer for every unit each step is done for all units.
+    With `joint` there is one softmax for all of them, at unit 0.
+    """
+    if slots == 1:
+        return [(step, unit) for unit in range(units) for step in Step]
+    if slots >= units:
+        steps = [(step, unit) for step in Step for unit in range(units)]
+        return [
+            (step, unit) for step, unit in steps if step != Step.SOFTMAX or not unit or not joint
+        ]
+    steps = [(Step.SCORES, 0), (Step.SCORES, 1), (Step.SOFTMAX, 0)]
+    for unit in range(1, units):
+        steps += [(Step.SOFTMAX, unit), (Step.CONTEXT, unit - 1)]
+        if unit + 1 < units:
+            steps.append((Step.SCORES, unit + 1))
+    return [*steps, (Step.CONTEXT, units - 1)]
+
+
+def uses(steps: list[tuple[Step, int]], pieces: int) -> list[Use]:
+    """Return the reads of K and V in the order of a schedule."""
+    return [
+        Use(step, unit, piece)
+        for step, unit in steps
+        if step != Step.SOFTMAX
+        for piece in range(pieces)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionPlan:
+    """Where attention finds and leaves things in any layer; addresses and pitches in bytes.
+
+    Attributes:
+        units: what goes through one after the other.
+        rows: rows of a unit.
+        rows_per_head: rows of each of its query heads, at consecutive positions.
+        head_dim: lanes of a head.
+        q_pitch, ctx_pitch: from row to row of a unit.
+        keys: what the rows look at.
+        pieces: (first key, number of keys) of the pieces in which K and V are read.
+        scores, numer, sums: buffers that units use in turn, the same number of each; a numerator
+            buffer may be its score buffer (softmax in place).
+        planes: int32 partial sums of the context, needed with more than one piece.
+
+    """
+
+    units: tuple[AttentionUnit, ...]
+    rows: int
+    rows_per_head: int
+    head_dim: int
+    q_pitch: int
+    ctx_pitch: int
+    keys: Keys
+    pieces: tuple[tuple[int, int], ...]
+    scores: tuple[int, ...]
+    numer: tuple[int, ...]
+    sums: tuple[int, ...]
+    planes: int = 0
+
+    @property
+    def pitch(self) -> int:
+        """Bytes of a row of scores or numerators."""
+        return score_pitch(self.keys.count)
+
+    @property
+    def joint(self) -> bool:
+        """Whether one softmax serves all units: single positions, the buffers one behind another.
+
+        Its rows are short of work for the array, so nothing is gained by doing them apart.
+        """
+        step = self.rows * self.pitch
+        steps = {b - a for a, b in pairwise(self.scores)} | {b - a for a, b in pairwise(self.numer)}
+        sums = {b - a for a, b in pairwise(self.sums)}
+        together = steps <= {step} and sums <= {self.rows * WORD}
+        return together and self.rows_per_head == 1 and len(self.scores) >= len(self.units)
+
+    @property
+    def steps(self) -> list[tuple[Step, int]]:
+        """The steps of all units in order."""
+        return schedule(len(self.units), len(self.scores), joint=self.joint)
+
+    @property
+    def uses(self) -> list[Use]:
+        """The reads of K and V in order."""
+        return uses(self.steps, len(self.pieces))

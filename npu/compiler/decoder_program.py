@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs of a decoder, emitted from its plan: a decode step, and a prompt chunk by chunk.
+
+A step is for every position: the token TOKEN at position POS, again while a LOOP turns. Of a prompt
+a chunk of rows goes through all layers before the next one.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from npu.compiler.decoder_layer import DecoderLayer, Parameters, norm_name
+from npu.compiler.emit import (
+    SramMatrix,
+    emit_add,
+    emit_attention,
+    emit_best_columns,
+    emit_embed,
+    emit_load,
+    emit_norm,
+    emit_store,
+    note,
+)
+from npu.compiler.kv_staging import Form, Rows, Staging
+from npu.compiler.pass_plan import PassPlan
+from npu.compiler.program_builder import ProgramBuilder
+from npu.compiler.shape import Shape, lane, qkv_pitch, residual_pitch
+from npu.compiler.stream import Share
+from npu.isa.generated import Engine
+from npu.isa.operands import DYNAMIC, up
+
+INPUT, OUTPUT, TOKENS, POSITIONS, ROPE, LOGITS = range(6)
+"""Base registers: token ids in, token ids out, token, position and RoPE tables, logits out."""
+
+
+def emit_step(
+    builder: ProgramBuilder, shape: Shape, parameters: Parameters, plan: PassPlan
+) -> None:
+    """Emit a decode step; it can be the target of a LOOP."""
+    step = _DecoderPass(builder, shape, parameters, plan)
+    step.embed()
+    step.layers()
+    step.head()
+
+
+def emit_prompt(
+    builder: ProgramBuilder, shape: Shape, parameters: Parameters, chunks: Sequence[PassPlan]
+) -> None:
+    """Emit the chunks of a prompt, and the head of its last row."""
+    for plan in chunks:
+        first = plan.first_row
+        if first:
+            builder.fence(Engine.ST)
+            builder.rewind()
+        builder.comment(f"rows {first} to {first + plan.work.rows - 1}")
+        builder.set("POS", plan.pos or 0)
+        chunk = _DecoderPass(builder, shape, parameters, plan)
+        chunk.embed()
+        chunk.layers()
+    chunk.head()
+
+
+@dataclass(frozen=True, slots=True)
+class _DecoderPass:
+    """Emits one pass.
+
+    Attributes:
+        builder: the program.
+        shape: the decoder.
+        parameters: of the model.
+        plan: what the pass is.
+
+    """
+
+    builder: ProgramBuilder
+    shape: Shape
+    parameters: Parameters
+    plan: PassPlan
+
+    @property
+    def at(self) -> Mapping[str, int]:
+        """Addresses by name."""
+        return self.plan.layout.at
+
+    @property
+    def x(self) -> SramMatrix:
+        """The residual stream."""
+        address = self.at["x"] + self.plan.work.skip * residual_pitch(self.shape)
+        return SramMatrix(address, self.plan.work.rows, self.shape.hidden, "int16")
+
+    def embed(self) -> None:
+        """Fetch the rows of the tokens, add those of the positions, fetch those of RoPE."""
+        shape, work, at, x = self.shape, self.plan.work, self.at, self.x
+        row, fetched = 2 * shape.hidden, work.skip + work.rows
+        if work.listed:
+            offset = 4 * (self.plan.first_row - work.skip)
+            emit_load(self.builder, at["ids"], INPUT, rows=1, size=4 * fetched, offset=offset)
+        if shape.positions:
+            self._by_position(at["positions"], POSITIONS, row)
+        if shape.rope:
+            self._by_position(at["rope"], ROPE, 2 * shape.head_dim)
+        emit_embed(
+            self.builder,
+            at["x"],
+            TOKENS,
+            rows=fetched,
+            size=row,
+            index="list" if work.listed else "token",
+            ids=at["ids"] if work.listed else None,
+        )
+        if shape.positions:
+            positions = SramMatrix(at["positions"], work.rows, shape.hidden, "int16")
+            emit_add(self.builder, x, positions, x)
+
+    def _by_position(self, dst: int, base: int, size: int) -> None:
+        rows = self.plan.work.rows
+        emit_embed(self.builder, dst, base, rows=rows, size=size, index="pos")
+
+    def layers(self) -> None:
+        """Emit all layers."""
+        sources: list[Staging] = []
+        for layer in range(self.shape.layers):
+            sources.append(self._staging(layer, sources[-1] if sources else None))
+        for layer, source in enumerate(sources):
+            self.builder.comment(f"layer {layer}")
+            self._layer(layer, source)
+
+    def _layer(self, number: int, staging: Staging) -> None:
+        """Emit one layer; its source of K and V is given."""
+        layer = DecoderLayer(
+            self.builder, self.shape, self.parameters, number, self.at, self.x, self.plan.first_row
+        )
+        staging.ahead()
+        layer.norm("norm1")
+        layer.qkv()
+        if self.shape.rope:
+            staging.append_values()
+            layer.rotate()
+            staging.append_keys()
+        else:
+            staging.append_keys()
+            staging.append_values()
+        staging.fill()
+        emit_attention(
+            self.builder,
+            self.plan.attention,
+            staging,
+            layer=number,
+            scale=layer.scale,
+            first_row=self.plan.first_row,
+        )
+        layer.project()
+        layer.feed_forward()
+
+    def _staging(self, layer: int, before: Staging | None) -> Staging:
+        """Return the source of K and V of a layer; `before` is that of the layer before."""
+        shape, layout = self.shape, self.plan.layout
+        in_turn = layout.choice.form == Form.RING and layout.lasting
+        k = self.at["qkv"] + shape.heads * lane(shape)
+        v = k + shape.kv_heads * lane(shape)
+        return Staging(
+            self.builder,
+            layout.staging,
+            self.plan.attention,
+            layer,
+            shape.kv_heads,
+            Rows(k, v, qkv_pitch(shape), self.plan.work.rows),
+            before if in_turn else None,
+        )
+
+    def head(self) -> None:
+        """Emit final norm and head of the last row, and make its best column the next token."""
+        shape, edge = self.shape, self.builder.limits.edge
+        final = SramMatrix(self.at["final"], 1, shape.hidden)
+        emit_norm(
+            self.builder, norm_name(shape), self.x.last_row, final, self.parameters.shares["norm"]
+        )
+        logits = self.plan.work.logits
+        most = self.plan.layout.logits_columns if logits else (DYNAMIC - 1) // edge * edge
+        for index, first in enumerate(range(0, shape.vocab, most)):
+            count = min(most, shape.vocab - first)
+            share = self._columns(first, count)
+            if logits:
+                self._logits(final, first, count, index % 2, share)
+            else:
+                emit_best_columns(self.builder, final, count, share, None)
+        self.builder.argmax(OUTPUT)
+
+    def _columns(self, first: int, count: int) -> Share:
+        """Return the share of some columns of the head."""
+        edge = self.builder.limits.edge
+        tile_bytes = 8 * edge + up(self.shape.hidden, edge) * edge
+        name = "head" if count == self.shape.vocab else f"head[{first}:{first + count}]"
+        size = up(count, edge) // edge * tile_bytes
+        return self.parameters.shares["head"].part(name, first // edge * tile_bytes, size)
+
+    def _logits(self, final: SramMatrix, first: int, count: int, slot: int, share: Share) -> None:
+        """Emit some columns of the head, and send them to memory."""
+        dst = SramMatrix(self.at[f"logits{slot}"], 1, count, "int16")
+        instr = emit_best_columns(self.builder, final, count, share, dst)
+        note(self.builder, "logits", self.shape.layers, instr, dst, column=first)
+        size, offset = 2 * count, 2 * first
+        emit_store(self.builder, dst.address, LOGITS, rows=1, size=size, offset=offset)

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One emitter for every operation; each takes matrices in SRAM and knows no model.
+
+A plan says where matrices lie and in which order the operations come; the emitters write the
+instructions, and nothing else does.
+"""
+
+from npu.compiler.emit.attention_steps import RowMajor, Scale, emit_attention
+from npu.compiler.emit.cache_transfers import (
+    CacheHeads,
+    emit_kv_append,
+    emit_kv_read_earlier,
+    emit_kv_read_piece,
+)
+from npu.compiler.emit.linear_layers import emit_best_columns, emit_linear
+from npu.compiler.emit.memory_transfers import emit_embed, emit_load, emit_store
+from npu.compiler.emit.row_operations import emit_add, emit_norm, emit_rope, emit_table
+from npu.compiler.emit.sram_matrix import SramMatrix, note, note_heads
+
+__all__ = [
+    "CacheHeads",
+    "RowMajor",
+    "Scale",
+    "SramMatrix",
+    "emit_add",
+    "emit_attention",
+    "emit_best_columns",
+    "emit_embed",
+    "emit_kv_append",
+    "emit_kv_read_earlier",
+    "emit_kv_read_piece",
+    "emit_linear",
+    "emit_load",
+    "emit_norm",
+    "emit_rope",
+    "emit_store",
+    "emit_table",
+    "note",
+    "note_heads",
+]

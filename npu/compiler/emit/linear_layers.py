@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Linear layers: GEMM with weights and requantisation from the stream."""
+
+from typing import Literal
+
+from npu.compiler.emit.sram_matrix import SramMatrix
+from npu.compiler.program_builder import ProgramBuilder
+from npu.compiler.stream import Share
+
+
+def emit_linear(
+    builder: ProgramBuilder,
+    src: SramMatrix,
+    dst: SramMatrix,
+    share: Share,
+    *,
+    op: Literal["add", "mul"] | None = None,
+    table: bool = False,
+    product: tuple[int, int] | None = None,
+) -> int:
+    """Emit a linear layer of int8 rows; return its word index.
+
+    Args:
+        builder: of the program.
+        src: (M, K) int8.
+        dst: (M, N) int8 or int16.
+        share: of weights and channels, with `table` behind an activation table.
+        op: what follows the requantisation: the result of the layer added to, or multiplied with,
+            what stands at `dst`.
+        table: the activation of the share follows.
+        product: multiplier and shift of the product.
+
+    """
+    return builder.emit(
+        "GEMM",
+        "bias",
+        *(["table"] if table else []),
+        dst=dst.address,
+        src0=src.address,
+        src1=dst.address if op else None,
+        M=src.rows,
+        N=dst.columns,
+        K=src.columns,
+        B="stream",
+        q="ch",
+        out=dst.out,
+        op=op,
+        mul=product[0] if product else None,
+        sh=product[1] if product else None,
+        share=share,
+    )
+
+
+def emit_best_columns(
+    builder: ProgramBuilder, src: SramMatrix, columns: int, share: Share, dst: SramMatrix | None
+) -> int:
+    """Emit a linear layer of one row whose best column ARGMAX finds; return its word index.
+
+    The results themselves are kept at `dst`, (1, columns) int16, or nowhere for None.
+    """
+    return builder.emit(
+        "GEMM",
+        "bias",
+        "argmax",
+        dst=None if dst is None else dst.address,
+        src0=src.address,
+        M=src.rows,
+        N=columns,
+        K=src.columns,
+        B="stream",
+        q="ch",
+        out="none" if dst is None else dst.out,
+        share=share,
+    )

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The least time that work can take on bus and array, from shapes alone.
+
+`ideal_cycles` is the larger of two times: the multiplications at 256 a cycle, and the necessary
+bytes at 16 a cycle, where reads and writes have a channel each and the slower one counts. Necessary
+are weights without padding, 8 bytes per output channel, 4 per norm channel, tables as listed in
+the stream's format, input and output; never microcode. Nothing here comes from a run.
+
+Of a whole model the K/V cache counts where it lies in memory: the positions that are looked at are
+read, the new ones written. Of attention a row's visible keys count, in scores and P.V once each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from npu.compiler.shape import Shape
+from npu.isa.operands import TABLE_BYTES
+
+MACS_PER_CYCLE = 256
+BYTES_PER_CYCLE = 16
+CHANNEL_BYTES, NORM_CHANNEL_BYTES = 8, 4
+
+Bound = Literal["mac", "bus", "port"]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What must be done, whatever the chip looks like; sums of works are works.
+
+    Attributes:
+        macs: multiplications of 8 by 8 bits.
+        read_bytes, write_bytes: necessary bytes on the bus.
+        cycles: of the command port, which has a unit of its own.
+    """
+
+    macs: int = 0
+    read_bytes: int = 0
+    write_bytes: int = 0
+    cycles: int = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(
+            self.macs + other.macs,
+            self.read_bytes + other.read_bytes,
+            self.write_bytes + other.write_bytes,
+            self.cycles + other.cycles,
+        )
+
+    @property
+    def mac_cycles(self) -> int:
+        """Cycles of the array, rounded up."""
+        return -(-self.macs // MACS_PER_CYCLE)
+
+    @property
+    def bus_cycles(self) -> int:
+        """Cycles of the busier channel, rounded up."""
+        return -(-max(self.read_bytes, self.write_bytes) // BYTES_PER_CYCLE)
+
+    @property
+    def ideal_cycles(self) -> int:
+        """The largest of all."""
+        return max(self.mac_cycles, self.bus_cycles, self.cycles)
+
+    @property
+    def bound(self) -> Bound:
+        """Which of them it is."""
+        if self.cycles > max(self.mac_cycles, self.bus_cycles):
+            return "port"
+        return "mac" if self.mac_cycles >= self.bus_cycles else "bus"
+
+
+def transfer(read_bytes: int = 0, write_bytes: int = 0) -> Work:
+    """Input and output."""
+    return Work(0, read_bytes, write_bytes)
+
+
+def multiply(m: int, n: int, k: int, *, wide: bool = False) -> Work:
+    """(m, k) times (k, n), both in SRAM; 16-bit values (`wide`) take two multiplications each."""
+    return Work(m * n * k * (2 if wide else 1))
+
+
+def linear(m: int, n: int, k: int, *, table: bool = False) -> Work:
+    """`multiply` with streamed INT8 weights, a channel record per column, and maybe a table."""
+    stream = k * n + CHANNEL_BYTES * n + (TABLE_BYTES if table else 0)
+    return multiply(m, n, k) + transfer(stream)
+
+
+def norm(n: int) -> Work:
+    """A norm with streamed parameters, whatever the number of rows."""
+    return transfer(NORM_CHANNEL_BYTES * n)
+
+
+def visible_keys(rows: int, past: int, window: int = 0) -> int:
+    """Keys that `rows` positions behind `past` ones see, summed over the rows.
+
+    A position sees itself and those before it, with a `window` above 0 the last `window` of them.
+    """
+    seen = (position + 1 for position in range(past, past + rows))
+    return sum(min(keys, window) if window else keys for keys in seen)
+
+
+def block(rows: int, hidden: int, heads: int, ffn: int) -> Work:
+    """One GPT-2 block on positions 0 to rows-1, int16 residuals in and out."""
+    work = transfer(2 * rows * hidden, 2 * rows * hidden) + norm(hidden) + norm(hidden)
+    work += linear(rows, 3 * hidden, hidden) + linear(rows, hidden, hidden)
+    work += linear(rows, ffn, hidden, table=True) + linear(rows, hidden, ffn)
+    return work + Work(2 * visible_keys(rows, 0) * hidden)
+
+
+def attention(shape: Shape, rows: int, past: int) -> Work:
+    """Scores and context of `rows` positions that follow `past` ones, K and V in SRAM."""
+    keys = visible_keys(rows, past, shape.window)
+    return Work(2 * keys * shape.q_columns)
+
+
+def layer(shape: Shape, rows: int, past: int, *, in_memory: bool) -> Work:
+    """One layer of a model on `rows` positions that follow `past` ones."""
+    queries, keys = shape.q_columns, shape.kv_columns
+    seen = min(past, shape.window - 1) if shape.window else past
+    work = norm(shape.hidden) + norm(shape.hidden)
+    work += linear(rows, queries + 2 * keys, shape.hidden) + linear(rows, shape.hidden, queries)
+    work += linear(rows, shape.ffn, shape.hidden, table=True)
+    if shape.gated:
+        work += linear(rows, shape.ffn, shape.hidden)
+    work += linear(rows, shape.hidden, shape.ffn)
+    work += attention(shape, rows, past)
+    return work + (transfer(2 * keys * seen, 2 * keys * rows) if in_memory else Work())
+
+
+def forward(shape: Shape, rows: int, past: int, *, in_memory: bool, logits: bool = False) -> Work:
+    """A pass of a model on `rows` tokens that follow `past` ones, to the token after the last.
+
+    With `logits` all int16 logits are written and not only a token.
+    """
+    embedding = 2 * (shape.hidden * (2 if shape.positions else 1) + shape.head_dim * shape.rope)
+    work = transfer(4 * rows if rows > 1 else 0)  # the ids of a prompt; a step has its token
+    work += transfer(embedding * rows, 2 * shape.vocab if logits else 4)
+    for _ in range(shape.layers):
+        work += layer(shape, rows, past, in_memory=in_memory)
+    return work + norm(shape.hidden) + linear(1, shape.vocab, shape.hidden)

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parameter image of a whole model or a block, and the tables that are not streamed.
+
+One image serves all programs of a model: per layer norm1, qkv, proj, norm2, [gate,] up and down,
+then the final norm and the head. A block alone has its layer's part of it, or, if nothing is fused,
+q, k and v apart and the activation table apart.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from npu.compiler.linear_padding import columns, pad_inputs, pad_outputs
+from npu.compiler.stream import Share, Stream, gemm_share, norm_share, table_share
+from npu.isa.generated import Opcode
+from npu.isa.operands import WORD, up
+from weights.model import Block, Linear, Norm, QuantizedModel
+
+
+@dataclass(frozen=True)
+class Image:
+    """A stream with its shares by name: "h.0.norm1", ..., "norm", "head"."""
+
+    stream: bytes
+    shares: tuple[Share, ...]
+
+
+def build_image(model: QuantizedModel, edge: int) -> Image:
+    """Return the image of a model for a tile edge."""
+    stream = Stream()
+    norm = _norm_opcode(model)
+    for index, block in enumerate(model.blocks):
+        _append(stream, f"h.{index}.", _fused_layers(block, model.shape.head_dim), norm, edge)
+    last: Parameters = {"norm": model.final_norm, "head": (model.head, None)}
+    _append(stream, "", last, norm, edge)
+    return Image(stream.image(), tuple(stream.shares))
+
+
+def build_block_image(model: QuantizedModel, layer: int, edge: int, *, fused: bool) -> Image:
+    """Return the image of one block alone for a tile edge."""
+    stream = Stream()
+    layers = _fused_layers if fused else _single_layers
+    found = layers(model.blocks[layer], model.shape.head_dim)
+    _append(stream, f"h.{layer}.", found, _norm_opcode(model), edge)
+    return Image(stream.image(), tuple(stream.shares))
+
+
+Table = npt.NDArray[np.int8]
+Parameters = dict[str, "Norm | Table | tuple[Linear, Table | None]"]
+"""By name, in the order of their use: a norm, a table, or a linear layer with or without one."""
+
+
+def _norm_opcode(model: QuantizedModel) -> Opcode:
+    return Opcode.RMSNORM if model.shape.norm == "rmsnorm" else Opcode.LAYERNORM
+
+
+def _fused_layers(block: Block, head_dim: int) -> Parameters:
+    """Return a block's parameters where GEMM applies the activation."""
+    gate, plain = block.gate, None if block.gate is not None else block.table
+    return {
+        "norm1": block.norm1,
+        "qkv": (pad_outputs(block.qkv, head_dim), None),
+        "proj": (pad_inputs(block.proj, head_dim), None),
+        "norm2": block.norm2,
+        **({} if gate is None else {"gate": (gate, block.table)}),
+        "up": (block.up, plain),
+        "down": (block.down, None),
+    }
+
+
+def _single_layers(block: Block, head_dim: int) -> Parameters:
+    """Return the parameters of a block without gate where every operation has its own."""
+    hidden = block.norm1.size
+    heads = {
+        name: columns(block.qkv, part * hidden, (part + 1) * hidden)
+        for part, name in enumerate("qkv")
+    }
+    return {
+        "norm1": block.norm1,
+        **{name: (pad_outputs(part, head_dim), None) for name, part in heads.items()},
+        "proj": (pad_inputs(block.proj, head_dim), None),
+        "norm2": block.norm2,
+        "up": (block.up, None),
+        "gelu": block.table,
+        "down": (block.down, None),
+    }
+
+
+def _append(stream: Stream, prefix: str, parameters: Parameters, norm: Opcode, edge: int) -> None:
+    """Add parameters to a stream, names behind a prefix."""
+    for name, one in parameters.items():
+        if isinstance(one, Norm):
+            stream.append(prefix + name, norm, norm_share(one))
+        elif isinstance(one, tuple):
+            stream.append(prefix + name, Opcode.GEMM, gemm_share(one[0], edge, one[1]))
+        else:
+            stream.append(prefix + name, Opcode.GELU, table_share(one))
+
+
+def _rows(table: npt.NDArray[np.int16]) -> bytes:
+    """Return the rows of a (rows, elements) table, each padded to whole words."""
+    raw = np.ascontiguousarray(table.astype("<i2")).view(np.uint8).reshape(table.shape[0], -1)
+    return np.pad(raw, ((0, 0), (0, up(raw.shape[1], WORD) - raw.shape[1]))).tobytes()
+
+
+def build_sections(model: QuantizedModel) -> dict[str, bytes]:
+    """Return the tables of a model by name, rows padded to whole words.
+
+    "tokens": (vocab, hidden) int16, read through BASE2. "positions": (context, hidden) int16,
+    BASE3. "rope": (context, head_dim / 2, 2) int16 cosine and sine, BASE4.
+    """
+    sections = {"tokens": _rows(model.wte)}
+    if model.wpe is not None:
+        sections["positions"] = _rows(model.wpe)
+    if model.rope is not None:
+        sections["rope"] = _rows(model.rope.reshape(model.rope.shape[0], -1))
+    return sections

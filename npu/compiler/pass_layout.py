@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a pass through the decoder keeps its tensors in SRAM, and how it does attention."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from npu.compiler.attention_plan import score_pitch
+from npu.compiler.errors import CompileError
+from npu.compiler.kv_staging import Form, StagingPlan
+from npu.compiler.shape import Shape, ctx_pitch, qkv_pitch, residual_pitch
+from npu.compiler.sram_allocation import Buffer, place, top
+from npu.isa.operands import WORD, Limits, up
+
+EMBED, NORM1, QKV, ATTENTION, PROJ, NORM2, FFN, DOWN, HEAD = range(9)
+"""Phases of a pass, for the lifetimes of buffers; a pass repeats NORM1 to DOWN for each layer."""
+LOGITS_MOST = 4096
+"""Most columns of the head that go to memory at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutChoice:
+    """How attention is done.
+
+    Attributes:
+        form: how K and V come to SRAM.
+        slots: tiles for so many heads or pieces.
+        piece: positions that a slot has room for, a multiple of the tile edge.
+        scores: score buffers.
+
+    """
+
+    form: Form
+    slots: int
+    piece: int
+    scores: int
+
+
+@dataclass(frozen=True, slots=True)
+class PassLayout:
+    """A choice, its buffers and their addresses.
+
+    Attributes:
+        choice: how attention is done.
+        buffers: what needs room, and when.
+        at: addresses by name.
+        staging: the tiles.
+        scores, sums: of each score buffer.
+        lasting: tiles keep their contents from layer to layer.
+        sram_bytes: first byte past everything.
+        logits_columns: columns of the head that have room in each of "logits0" and "logits1".
+
+    """
+
+    choice: LayoutChoice
+    buffers: tuple[Buffer, ...]
+    at: dict[str, int]
+    staging: StagingPlan
+    scores: tuple[int, ...]
+    sums: tuple[int, ...]
+    lasting: bool
+    sram_bytes: int
+    logits_columns: int
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardPass:
+    """The rows of a pass, and what a unit of its attention is.
+
+    Attributes:
+        rows: positions.
+        keys: the most keys that they look at.
+        units: of attention.
+        unit_rows: rows of a unit.
+        stack: query heads of a unit.
+        listed: tokens come as a list of ids, and not as the last token.
+        logits: the head's outputs go to memory.
+        skip: rows before those of the pass that are fetched too, as a list begins at a whole word.
+
+    """
+
+    rows: int
+    keys: int
+    units: int
+    unit_rows: int
+    stack: int
+    listed: bool
+    logits: bool
+    skip: int
+
+
+def make_passes(
+    shape: Shape,
+    rows: int,
+    keys: int,
+    *,
+    listed: bool = False,
+    logits: bool = False,
+    skip: int = 0,
+) -> list[ForwardPass]:
+    """Return the ways to cut a pass of consecutive positions into units of attention, best first.
+
+    A query head is a unit. Of a single position the query heads of a K/V head are the rows of a
+    unit, all of them or, as scores of long rows need much room, only some.
+    """
+    if rows > 1:
+        return [ForwardPass(rows, keys, shape.heads, rows, 1, listed, logits, skip)]
+    stacks = [size for size in range(shape.group, 0, -1) if shape.group % size == 0]
+    return [
+        ForwardPass(1, keys, shape.heads // stack, stack, stack, listed, logits, skip)
+        for stack in stacks
+    ]
+
+
+def choices(shape: Shape, work: ForwardPass, edge: int) -> Iterator[LayoutChoice]:
+    """Yield the ways to do attention, best first."""
+    whole = up(work.keys, edge)
+    two = min(2, work.units)
+    if work.rows == 1 and work.units > 2:
+        yield LayoutChoice(Form.ALL, 2 * shape.kv_heads, whole, work.units)
+    for scores in range(two, 0, -1):
+        yield LayoutChoice(Form.ALL, 2 * shape.kv_heads, whole, scores)
+        for slots in (4, 3):
+            yield LayoutChoice(Form.RING, slots, whole, scores)
+    for scores in range(two, 0, -1):
+        yield LayoutChoice(Form.RING, 2, whole, scores)
+    halves = [whole]
+    while halves[-1] > edge:
+        halves.append(up(halves[-1] // 2, edge))
+    for scores in range(two, 0, -1):
+        for allowed in ((4, 3), (2,)):
+            for piece in halves[1:]:
+                for slots in allowed:
+                    yield LayoutChoice(Form.PIECES, slots, piece, scores)
+
+
+def overlaps(choice: LayoutChoice) -> bool:
+    """Whether the softmax runs under other work, and K and V are read ahead."""
+    return choice.form != Form.PIECES and (choice.scores > 1 or choice.slots > 2)
+
+
+def layouts(
+    shape: Shape, works: Sequence[ForwardPass], limits: Limits
+) -> Iterator[tuple[ForwardPass, PassLayout]]:
+    """Yield the layouts of passes for each choice, best first, whether they fit or not."""
+    for work in works:
+        for choice in choices(shape, work, limits.edge):
+            yield work, _layout(shape, work, choice, limits)
+
+
+def find_layout(
+    shape: Shape, works: Sequence[ForwardPass], limits: Limits, room: int, what: str
+) -> tuple[ForwardPass, PassLayout]:
+    """Return the best layout in `room` bytes of SRAM. Raises CompileError if there is none."""
+    found = []
+    for work, layout in layouts(shape, works, limits):
+        if layout.sram_bytes <= room:
+            return work, layout
+        found.append((layout.sram_bytes, work, layout))
+    _, work, layout = min(found, key=lambda each: each[0])
+    raise CompileError(_refusal(shape, work, layout, room, what))
+
+
+def _refusal(shape: Shape, work: ForwardPass, layout: PassLayout, room: int, what: str) -> str:
+    """Return why a layout does not fit."""
+    parts = ", ".join(f"{buffer.name} {buffer.size}" for buffer in layout.buffers)
+    return (
+        f"{what} of a decoder with hidden {shape.hidden}, {shape.heads} heads on {shape.kv_heads} "
+        f"of {shape.head_dim}, ffn {shape.ffn} over {work.keys} keys needs {layout.sram_bytes} "
+        f"bytes of SRAM, there are {room} (bytes, not all at a time: {parts})"
+    )
+
+
+def _lasting(work: ForwardPass) -> bool:
+    """Whether tiles share their place with nothing: single rows are small and leave the room."""
+    return work.rows == 1
+
+
+def _buffers(shape: Shape, work: ForwardPass, choice: LayoutChoice, edge: int) -> list[Buffer]:
+    rows, residual = work.rows, work.rows * residual_pitch(shape)
+    score = work.unit_rows * score_pitch(work.keys)
+    tile = choice.piece * up(shape.head_dim, edge)
+    result = [
+        Buffer("x", residual + work.skip * residual_pitch(shape), EMBED, HEAD),
+        Buffer("norm1", rows * up(shape.hidden), NORM1, QKV),
+        Buffer("qkv", rows * qkv_pitch(shape), QKV, ATTENTION),
+        Buffer("ctx", rows * ctx_pitch(shape), ATTENTION, PROJ),
+        Buffer("norm2", rows * up(shape.hidden), NORM2, FFN),
+        Buffer("act", rows * up(shape.ffn), FFN, DOWN),
+        Buffer("final", up(shape.hidden), HEAD, HEAD),
+        Buffer("tiles", choice.slots * tile, NORM1, DOWN if _lasting(work) else ATTENTION),
+    ]
+    if work.listed:
+        result.append(Buffer("ids", up(4 * (work.skip + rows)), EMBED, EMBED))
+    if shape.positions:
+        result.append(Buffer("positions", residual, EMBED, DOWN if rows == 1 else EMBED))
+    if shape.rope:
+        result.append(Buffer("rope", rows * up(2 * shape.head_dim), EMBED, HEAD))
+    sums = choice.scores * work.unit_rows * WORD
+    result.append(Buffer("scores", choice.scores * score, ATTENTION, ATTENTION))
+    result.append(Buffer("sums", sums, ATTENTION, ATTENTION))
+    if choice.form == Form.PIECES:
+        planes = 2 * work.unit_rows * up(4 * shape.head_dim)
+        result.append(Buffer("planes", planes, ATTENTION, ATTENTION))
+    if work.logits:
+        size = 2 * min(up(shape.vocab, 32), LOGITS_MOST)
+        result += [Buffer(f"logits{slot}", size, HEAD, HEAD) for slot in range(2)]
+    return result
+
+
+def _layout(shape: Shape, work: ForwardPass, choice: LayoutChoice, limits: Limits) -> PassLayout:
+    buffers = _buffers(shape, work, choice, limits.edge)
+    at = place(buffers)
+    score = work.unit_rows * score_pitch(work.keys)
+    tile = choice.piece * up(shape.head_dim, limits.edge)
+    slots = tuple(at["tiles"] + slot * tile for slot in range(choice.slots))
+    return PassLayout(
+        choice,
+        tuple(buffers),
+        at,
+        StagingPlan(choice.form, slots, tile),
+        tuple(at["scores"] + slot * score for slot in range(choice.scores)),
+        tuple(at["sums"] + slot * work.unit_rows * WORD for slot in range(choice.scores)),
+        _lasting(work),
+        top(buffers, at),
+        min(up(shape.vocab, 32), LOGITS_MOST),
+    )

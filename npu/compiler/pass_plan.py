@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pass of some rows through a decoder, planned: a decode step, or a chunk of a prompt."""
+
+from dataclasses import dataclass
+
+from npu.compiler.attention_plan import AttentionPlan, AttentionUnit, Keys
+from npu.compiler.kv_staging import Form
+from npu.compiler.pass_layout import (
+    ForwardPass,
+    PassLayout,
+    find_layout,
+    layouts,
+    make_passes,
+    overlaps,
+)
+from npu.compiler.shape import Shape, ctx_pitch, first_key, lane, most_keys, qkv_pitch
+from npu.isa.operands import Limits
+
+STEP = 16
+"""Chunks are multiples of this many rows, if as many fit."""
+SMALL = (8, 4, 2, 1)
+"""Chunks for decoders whose rows are so wide that fewer fit."""
+ENOUGH = 32
+"""From so many rows on a chunk keeps the array busier than the bus: wider ones must gain more."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassPlan:
+    """What a pass is, where it keeps things, and how it does attention in every layer.
+
+    Attributes:
+        work: its rows.
+        layout: where they are kept, and while which phases.
+        attention: of any layer.
+        pos: position of the first row; None where the program finds it in POS.
+        first_row: number of the first row in the prompt.
+
+    """
+
+    work: ForwardPass
+    layout: PassLayout
+    attention: AttentionPlan
+    pos: int | None = None
+    first_row: int = 0
+
+
+def plan_step(shape: Shape, limits: Limits, room: int, *, logits: bool) -> PassPlan:
+    """Plan a decode step for any position in `room` bytes of SRAM; CompileError if none fits."""
+    most = most_keys(shape, limits.edge)
+    works = make_passes(shape, 1, most, logits=logits)
+    work, layout = find_layout(shape, works, limits, room, "a decode step")
+    return PassPlan(work, layout, _attention(shape, work, layout, Keys(most, most, dynamic=True)))
+
+
+def plan_chunk(
+    shape: Shape,
+    limits: Limits,
+    room: int,
+    pos: int,
+    left: int,
+    most: int | None,
+    *,
+    logits: bool,
+    first_row: int = 0,
+    skip: int = 0,
+) -> PassPlan:
+    """Plan the next chunk of a prompt.
+
+    Args:
+        shape: the decoder.
+        limits: the chip.
+        room: bytes of SRAM.
+        pos: position of the first row.
+        left: rows of the prompt that are to go.
+        most: largest number of rows of a chunk, None for what fits.
+        logits: of the last row go to memory.
+        first_row: number of the first row in the prompt.
+        skip: number of ids before its first one in the same word.
+
+    Raises:
+        CompileError: no chunk fits.
+
+    """
+    first = first_key(shape, pos, limits.edge)
+    work, layout = _choose_chunk(shape, limits, room, pos, left, most, logits, skip)
+    keys = Keys(work.keys, pos - first, dynamic=False, first=first)
+    return PassPlan(work, layout, _attention(shape, work, layout, keys), pos, first_row)
+
+
+def _choose_chunk(
+    shape: Shape,
+    limits: Limits,
+    room: int,
+    pos: int,
+    left: int,
+    most: int | None,
+    logits: bool,
+    skip: int,
+) -> tuple[ForwardPass, PassLayout]:
+    """Return the most rows that fit, and their layout. Raises CompileError."""
+    first = first_key(shape, pos, limits.edge)
+    limit = min(limits.acc_rows, most or limits.acc_rows)
+    sizes = [*range(limit // STEP * STEP, 0, -STEP), *(size for size in SMALL if size <= limit)]
+    for size in dict.fromkeys(min(size, left) for size in sizes):
+        keys = pos + size - first
+        works = make_passes(shape, size, keys, listed=True, logits=logits, skip=skip)
+        for work, layout in layouts(shape, works, limits):
+            good = size <= ENOUGH or overlaps(layout.choice)
+            if good and layout.sram_bytes <= room:
+                return work, layout
+    what = f"a chunk of {size} rows at position {pos}"
+    return find_layout(shape, works, limits, room, what)
+
+
+def _attention(shape: Shape, work: ForwardPass, layout: PassLayout, keys: Keys) -> AttentionPlan:
+    """Return how attention is done: of a single row, query heads are the rows of a unit."""
+    single = work.rows == 1
+    whole = layout.choice.form != Form.PIECES
+    return AttentionPlan(
+        units=_units(shape, work, layout.at["qkv"], layout.at["ctx"]),
+        rows=work.unit_rows,
+        rows_per_head=work.rows,
+        head_dim=shape.head_dim,
+        q_pitch=lane(shape) if single else qkv_pitch(shape),
+        ctx_pitch=lane(shape) if single else ctx_pitch(shape),
+        keys=keys,
+        pieces=keys.pieces(keys.count if whole else layout.choice.piece),
+        scores=layout.scores,
+        numer=layout.scores,
+        sums=layout.sums,
+        planes=layout.at.get("planes", 0),
+    )
+
+
+def _units(shape: Shape, work: ForwardPass, q: int, ctx: int) -> tuple[AttentionUnit, ...]:
+    """Return the units of attention: query heads one by one, or some of a K/V head stacked."""
+    return tuple(
+        AttentionUnit(
+            first // shape.group,
+            tuple(range(first, first + work.stack)),
+            q + first * lane(shape),
+            ctx + first * lane(shape),
+        )
+        for first in range(0, shape.heads, work.stack)
+    )

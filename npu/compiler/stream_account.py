@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accounts for every byte of a compiled stream: what it is for, and how much of it is necessary.
+
+Necessary are weights without padding, 8 bytes per output channel, 4 per norm channel, and tables as
+the format lists them. The rest is padding and headers. Layouts: docs/reference/isa.md.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from npu.asm.program import Program
+from npu.compiler.model import CompiledModel, CompiledProgram
+from npu.compiler.stream import Share
+from npu.isa.gemm import GemmForm
+from npu.isa.generated import GemmQ, Opcode
+from npu.isa.instruction import Instruction
+from npu.isa.operands import TABLE_BYTES, share_bytes, up
+
+CHANNEL_BYTES, NORM_CHANNEL_BYTES, HEADER_BYTES = 8, 4, 64
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of an instruction's share.
+
+    Attributes:
+        share: name of the share.
+        what: "weights", "channels", "table", "norm channels" or "header".
+        bytes: as it lies in the stream.
+        necessary: those of them that no format could leave out.
+
+    """
+
+    share: str
+    what: str
+    bytes: int
+    necessary: int
+
+
+def _gemm(word: Instruction, name: str, edge: int) -> Iterator[Piece]:
+    form = GemmForm.of(word)
+    columns = up(word.n, edge)
+    if form.activation:
+        yield Piece(name, "table", TABLE_BYTES, TABLE_BYTES)
+    if form.mode and form.requant and form.q == GemmQ.TENSOR:
+        yield Piece(name, "header", HEADER_BYTES, 0)
+    if form.mode and form.requant and form.q == GemmQ.CHANNEL:
+        yield Piece(name, "channels", CHANNEL_BYTES * columns, CHANNEL_BYTES * word.n)
+    if form.stream:
+        yield Piece(name, "weights", columns * up(word.k, edge), word.n * word.k)
+
+
+def _norm(word: Instruction, name: str) -> Iterator[Piece]:
+    yield Piece(name, "header", HEADER_BYTES, 0)
+    size = up(NORM_CHANNEL_BYTES * up(word.n), HEADER_BYTES)
+    yield Piece(name, "norm channels", size, NORM_CHANNEL_BYTES * word.n)
+
+
+class Streamed(Protocol):
+    """A program and the shares that it takes, in order."""
+
+    @property
+    def program(self) -> Program:
+        """The program."""
+
+    @property
+    def shares(self) -> tuple[Share, ...]:
+        """Its shares."""
+
+    @property
+    def edge(self) -> int:
+        """Tile edge of the chip."""
+
+
+def pieces(block: Streamed) -> list[Piece]:
+    """Return the parts of what a program takes from the stream, in order.
+
+    Raises ValueError if they are not all of it.
+    """
+    takers = [word for word in block.program.instructions if share_bytes(word, block.edge)]
+    found: list[Piece] = []
+    for word, share in zip(takers, block.shares, strict=True):
+        if word.opcode == Opcode.GEMM:
+            parts = list(_gemm(word, share.name, block.edge))
+        elif word.opcode in (Opcode.LAYERNORM, Opcode.RMSNORM):
+            parts = list(_norm(word, share.name))
+        else:
+            parts = [Piece(share.name, "table", TABLE_BYTES, TABLE_BYTES)]
+        size = sum(part.bytes for part in parts)
+        if size != share.bytes:
+            raise ValueError(f"share {share.name}: parts of {size} bytes, it has {share.bytes}")
+        found += parts
+    return found
+
+
+def overhead(parts: Sequence[Piece]) -> float:
+    """Return the bytes of the stream per necessary byte."""
+    return sum(part.bytes for part in parts) / sum(part.necessary for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Bytes on the bus that no program could do without."""
+
+    read: int
+    write: int
+
+
+def traffic(model: CompiledModel, program: CompiledProgram, pos: int = 0) -> Traffic:
+    """Return the necessary traffic of a decode step at `pos`, or of a prompt that begins there.
+
+    Parameters once, rows of the tables, ids in and out, logits where the program stores them; if
+    the cache lies in memory, the appended rows of K and V and the earlier ones that can be seen.
+    """
+    shape, rows = model.shape, max(1, program.rows)
+    parts = {(part.share, part.what): part.necessary for part in pieces(program)}
+    read = sum(parts.values())
+    read += rows * 2 * (shape.hidden * (1 + shape.positions) + shape.head_dim * shape.rope)
+    read += 4 * program.rows
+    write = 4
+    if any(ref.name == "logits" for ref in program.tensors):
+        write += 2 * shape.vocab
+    if model.cache.in_memory:
+        row = 2 * shape.layers * shape.kv_columns
+        read += row * (min(pos, shape.window - 1) if shape.window else pos)
+        write += row * rows
+    return Traffic(read, write)

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A queue that several readers read, each at its own pace: an entry is gone when the last of them
+// has taken it. The stages of an engine that work on different instructions at the same time use it
+// to share one copy of the operations.
+
+module npu_multicast_fifo #(
+  parameter type DataT = logic,  // what an entry is, any type
+  parameter int unsigned Depth = 4,  // entries, a power of two of at least 2
+  parameter int unsigned NumReaders = 2  // at least 1
+) (
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
+
+  input  logic valid_i,  // push; may be withdrawn before ready_o
+  output logic ready_o,  // room for one more behind the slowest reader; depends on no input
+  input  DataT data_i,   // counts where valid_i and ready_o meet
+
+  output logic valid_o[NumReaders],  // an entry for this reader; stays until its ready_i
+  input  logic ready_i[NumReaders],  // this reader is through with it; may depend on valid_o
+  output DataT data_o [NumReaders]   // the oldest one, stable while its valid_o
+);
+
+  localparam int unsigned PtrW = $clog2(Depth);
+
+  if (Depth < 2 || (Depth & (Depth - 1)) != 0) begin : gen_bad_depth
+    $fatal(1, "npu_multicast_fifo: Depth = %0d, must be a power of two of at least 2", Depth);
+  end
+
+  // One more bit than the address tells a full queue from an empty one.
+  DataT mem_q[Depth];
+  logic [PtrW:0] wr_q;
+  logic [PtrW:0] rd_q[NumReaders];
+
+  always_comb begin
+    ready_o = 1'b1;
+    for (int unsigned r = 0; r < NumReaders; r++) begin
+      if ((PtrW + 1)'(wr_q - rd_q[r]) == (PtrW + 1)'(Depth)) ready_o = 1'b0;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (valid_i && ready_o) mem_q[wr_q[PtrW-1:0]] <= data_i;
+  end
+
+  for (genvar r = 0; r < int'(NumReaders); r++) begin : gen_reader
+    assign valid_o[r] = rd_q[r] != wr_q;
+    assign data_o[r]  = mem_q[rd_q[r][PtrW-1:0]];
+
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) rd_q[r] <= '0;
+      else if (valid_o[r] && ready_i[r]) rd_q[r] <= rd_q[r] + 1'b1;
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) wr_q <= '0;
+    else if (valid_i && ready_o) wr_q <= wr_q + 1'b1;
+  end
+
+endmodule

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Read side of a row engine. The engine's walker hands in the steps of the work in order; each step
+// carries a tag for the datapath and may ask for an SRAM word. The steps come out in the same
+// order, each joined with the word it needs. One word can serve several consecutive steps: the
+// first asks for it (`read`), all but the last keep it (`keep`). Steps run ahead of the datapath by
+// up to Depth, which hides the SRAM's latency and arbitration.
+
+module npu_row_fetch #(
+  parameter type TagT = logic,  // what the datapath must know of a step, any type
+  parameter int unsigned Depth = 8  // steps that may run ahead, at least 1
+) (
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
+
+  // Steps in
+  // Stays until token_ready_o, the rest stable: rd_req_o follows it
+  input  logic                token_valid_i,
+  output logic                token_ready_o,  // may depend on token_valid_i (rd_ready_i)
+  input  logic                token_read_i,   // asks for a word
+  input  logic                token_word_i,   // needs a word, this one's or an earlier one's
+  input  logic                token_keep_i,   // the next step needs the same word
+  input  npu_pkg::sram_addr_t token_addr_i,   // of the word, where token_read_i
+  input  TagT                 token_tag_i,    // comes out beside the word
+
+  // Steps out, with their words; at the earliest one cycle after they came in
+  output logic           valid_o,  // a step, its word is there; stays until ready_i
+  input  logic           ready_i,  // taken; may depend on valid_o
+  output TagT            tag_o,    // stable while valid_o
+  output npu_pkg::word_t word_o,   // stable while valid_o, where the step needs a word
+  output logic           empty_o,  // no step is inside
+
+  // SRAM port
+  output npu_pkg::sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
+  input  logic                  rd_ready_i,  // granted; may depend on rd_req_o.valid
+  input  npu_pkg::sram_rd_rsp_t rd_rsp_i     // words in the order asked for; never refused
+);
+
+  typedef struct packed {
+    logic word;
+    logic keep;
+    TagT  tag;
+  } entry_t;
+
+  entry_t head, entry;
+  logic tag_ready, head_valid, addr_ready, data_valid;
+
+  assign entry         = '{word: token_word_i, keep: token_keep_i, tag: token_tag_i};
+  assign token_ready_o = tag_ready && (!token_read_i || addr_ready);
+  assign valid_o       = head_valid && (!head.word || data_valid);
+  assign tag_o         = head.tag;
+  assign empty_o       = !head_valid;
+
+  npu_fifo #(
+    .DataT(entry_t),
+    .Depth(Depth)
+  ) u_tags (
+    .clk_i,
+    .rst_ni,
+    .valid_i(token_valid_i && (!token_read_i || addr_ready)),
+    .ready_o(tag_ready),
+    .data_i (entry),
+    .valid_o(head_valid),
+    .ready_i(ready_i && (!head.word || data_valid)),
+    .data_o (head)
+  );
+
+  npu_sram_reader #(
+    .Depth(Depth)
+  ) u_reader (
+    .clk_i,
+    .rst_ni,
+    .addr_valid_i(token_valid_i && token_read_i && tag_ready),
+    .addr_ready_o(addr_ready),
+    .addr_i      (token_addr_i),
+    .data_valid_o(data_valid),
+    .data_ready_i(valid_o && ready_i && head.word && !head.keep),
+    .data_o      (word_o),
+    .rd_req_o,
+    .rd_ready_i,
+    .rd_rsp_i
+  );
+
+`ifndef SYNTHESIS
+  ReadNeedsWord_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   token_valid_i && token_read_i |-> token_word_i)
+  else $error("npu_row_fetch: a step asks for a word that it does not need");
+  KeepNeedsWord_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   token_valid_i && token_keep_i |-> token_word_i)
+  else $error("npu_row_fetch: a step keeps a word that it does not need");
+`endif
+
+endmodule

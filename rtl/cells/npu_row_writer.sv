@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Write side of a row engine. It gives every result word its address (row base plus a running
+// column; the row base moves by the pitch after the last word of a row) and queues address and
+// word, so that a write request stands still until it is accepted. A side entry with an address of
+// its own serves results that do not belong to the rows; the two never arrive in the same cycle.
+
+module npu_row_writer #(
+  parameter int unsigned Depth = 4  // words that may wait for the SRAM, at least 1
+) (
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
+
+  // Start of an instruction, not before the queue is empty
+  input logic                start_i,  // pulse, in a cycle without word_valid_i
+  input npu_pkg::sram_addr_t dst_i,    // SRAM address of the first word, with start_i
+  input npu_pkg::sram_addr_t pitch_i,  // words from row to row, with start_i
+
+  // Words in; both entries share the ready
+  output logic                ready_o,       // room for one more; depends on no input
+  // The next word of the rows; may be withdrawn before ready_o
+  input  logic                word_valid_i,
+  input  npu_pkg::word_t      word_i,        // all 16 bytes, with word_valid_i
+  input  logic                row_last_i,    // the last word of its row, with word_valid_i
+  // A word with its own address, in a cycle without word_valid_i
+  input  logic                side_valid_i,
+  input  npu_pkg::sram_addr_t side_addr_i,   // its SRAM address, with side_valid_i
+  input  npu_pkg::word_t      side_word_i,   // all 16 bytes, with side_valid_i
+
+  output logic empty_o,  // no word waits: all that came are in SRAM
+
+  // SRAM port
+  // One cycle after its word or later; stays until ready, all stable
+  output npu_pkg::sram_wr_req_t wr_req_o,
+  input  logic                  wr_ready_i  // granted; may depend on wr_req_o.valid
+);
+
+  typedef struct packed {
+    npu_pkg::sram_addr_t addr;
+    npu_pkg::word_t      data;
+  } entry_t;
+
+  npu_pkg::sram_addr_t addr_q, next_row_q, pitch_q;
+  entry_t head, entry;
+  logic valid;
+
+  assign entry.addr = side_valid_i ? side_addr_i : addr_q;
+  assign entry.data = side_valid_i ? side_word_i : word_i;
+  assign empty_o    = !valid;
+  assign wr_req_o   = '{valid: valid, addr: head.addr, data: head.data};
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      addr_q     <= '0;
+      next_row_q <= '0;
+      pitch_q    <= '0;
+    end else if (start_i) begin
+      addr_q     <= dst_i;
+      next_row_q <= dst_i + pitch_i;
+      pitch_q    <= pitch_i;
+    end else if (word_valid_i && ready_o) begin
+      addr_q <= row_last_i ? next_row_q : addr_q + 1'b1;
+      if (row_last_i) next_row_q <= next_row_q + pitch_q;
+    end
+  end
+
+  npu_fifo #(
+    .DataT(entry_t),
+    .Depth(Depth)
+  ) u_words (
+    .clk_i,
+    .rst_ni,
+    .valid_i(word_valid_i || side_valid_i),
+    .ready_o,
+    .data_i (entry),
+    .valid_o(valid),
+    .ready_i(wr_ready_i),
+    .data_o (head)
+  );
+
+`ifndef SYNTHESIS
+  OneWord_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) !(word_valid_i && side_valid_i))
+  else $error("npu_row_writer: a word of the rows and a side word at once");
+  StartWhenEmpty_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> empty_o && !word_valid_i)
+  else $error("npu_row_writer: a new start before the last words are in SRAM");
+  WriteKept_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) wr_req_o.valid && !wr_ready_i |=> $stable(
+      wr_req_o
+  ))
+  else $error("npu_row_writer: a write is withdrawn or changed before it is granted");
+`endif
+
+endmodule

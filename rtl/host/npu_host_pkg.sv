@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What passes between the host's port, the register windows and the core: accesses, what is set for
+// a program, how it goes, and the events that the performance counters count.
+
+package npu_host_pkg;
+  import npu_pkg::*;
+
+  // One access to a register window: `valid` is a pulse, answered in the same cycle or later; until
+  // then nothing else changes.
+  typedef struct packed {
+    logic        valid;  // pulse
+    logic        write;  // with valid; 0: read
+    logic [7:0]  addr;   // bytes from the start of the window, a multiple of 4
+    logic [31:0] wdata;  // value to write
+    logic [31:0] wmask;  // bits that the host writes
+  } window_req_t;
+
+  // The answer of a window, once per access
+  typedef struct packed {
+    logic        ack;    // pulse
+    logic [31:0] rdata;  // value read, valid with ack
+  } window_rsp_t;
+
+  // Pulses that the host gives
+  typedef struct packed {
+    logic start;          // start the program of the start registers; lost while busy
+    logic abort_program;  // end it as an error; lost while none runs
+    logic soft_reset;     // end whatever runs without a report
+  } control_t;
+
+  // How a program goes
+  typedef struct packed {
+    logic   started;  // pulse: a program starts
+    logic   busy;     // a level: from the next cycle on until the chip can start again
+    logic   done;     // a level: from the cycle after finish to the next start
+    logic   finish;   // pulse: the program has ended; not after a soft reset
+    logic   failed;   // pulse: error holds an error from the next cycle on
+    fault_t error;    // the first error of the program, a level until the next start
+  } run_status_t;
+
+  // What happens in this cycle, for the performance counters
+  typedef struct packed {
+    logic [11:0]           macs;          // multiply-accumulates of GEMM
+    logic                  instr;         // an instruction is dispatched
+    logic                  read_beat;     // on the memory bus, for a program
+    logic                  write_beat;    // the same, a write
+    logic                  stream_beat;   // a read beat of the parameter stream
+    logic [NumEngines-1:0] engine_busy;   // has an unfinished operation
+    logic [NumEngines-1:0] engine_stall;  // is busy, and SRAM or stream holds it up
+  } events_t;
+
+  // What they have counted since the start of the program
+  typedef struct packed {
+    logic [63:0]                 cycles;        // busy cycles
+    logic [63:0]                 macs;          // multiply-accumulates of GEMM
+    logic [31:0]                 instrs;        // instructions dispatched
+    logic [31:0]                 read_beats;    // beats on the memory bus
+    logic [31:0]                 write_beats;   // beats on the memory bus
+    logic [31:0]                 stream_beats;  // read beats of the parameter stream
+    logic [NumEngines-1:0][31:0] busy;          // cycles of each engine with unfinished operations
+    logic [NumEngines-1:0][31:0] stall;         // cycles of each engine held up by SRAM or stream
+  } counters_t;
+
+endpackage

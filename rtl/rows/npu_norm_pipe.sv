@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Datapath of the norms. Both passes share the front: unpack an octet, and one multiplier per lane
+// that gives x^2 for the sums or N * x for the output. The output goes on as d = N * x - S1, d * R,
+// q = sat16(rs(d * R, 6 + j)), q * G, and y = sat(rs(q * G, shG) + bias), packed into words. The
+// front waits until the scale of the row and the parameters of the octet have arrived; the rest
+// stands still only while the write queue is full.
+
+module npu_norm_pipe (
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
+
+  input npu_pkg::dim_t cols_i,  // columns of a row, N; steady during an operation
+  input logic          out16_i, // int16 output instead of int8; steady during an operation
+
+  // Octets of rows
+  input  logic                    valid_i,  // stays until ready, data stable
+  output logic                    ready_o,  // taken; independent of valid_i
+  input  npu_rows_pkg::norm_tag_t tag_i,    // pass and place in the row, with valid_i
+  input  npu_pkg::word_t          word_i,   // columns of int16; from lane tag_i.lanes on ignored
+
+  // Summing pass, to the statistics
+  output logic stat_valid_o,  // an octet, for one cycle; cannot be refused
+  output logic stat_first_o,  // first of its row, with stat_valid_o
+  output logic stat_last_o,  // last of its row, with stat_valid_o
+  output logic signed [18:0] stat_sum_o,  // sum of its columns, exact, with stat_valid_o
+  // Square of each column, unsigned, with stat_valid_o
+  output logic [npu_rows_pkg::RowLanes-1:0][31:0] stat_square_o,
+
+  // Statistics of the row and parameters
+  input logic scale_valid_i,  // those of the oldest row are known; stays until scale_pop_o
+  output logic scale_pop_o,  // the row needs them no more; only with scale_valid_i
+  input npu_rows_pkg::norm_sum_t sum_i,  // S1, zero for RMSNORM; with scale_valid_i
+  input npu_rows_pkg::norm_scale_t scale_i,  // recip and j, with scale_valid_i
+  input logic [10:0] octets_i,  // octets of the row whose parameters can be read
+  output logic param_read_o,  // read the parameters of an octet
+  output logic [9:0] param_octet_o,  // index inside the row, with param_read_o
+  // Of its columns, one cycle after param_read_o, until the next
+  input npu_rows_pkg::norm_record_t [npu_rows_pkg::RowLanes-1:0] record_i,
+
+  // Words of the output
+  output logic           word_valid_o,  // stays until ready, data stable
+  input  logic           word_ready_i,  // taken; may depend on word_valid_o
+  // 8 or 16 columns, zero past the row's end; with word_valid_o
+  output npu_pkg::word_t word_o,
+  output logic           row_last_o,    // the last word of its row, with word_valid_o
+
+  output logic empty_o  // no stage holds an octet
+);
+
+  import npu_pkg::*;
+  import npu_rows_pkg::*;
+
+  typedef struct packed {
+    logic       last;
+    logic [3:0] lanes;
+    logic [9:0] octet;
+  } out_tag_t;
+
+  logic front, back;  // the two parts move
+  logic early;  // the front waits for statistics or parameters
+
+  // Front: unpacked, multiplied
+  logic unpack_valid_q, mul_valid_q;
+  norm_tag_t unpack_tag_q, mul_tag_q;
+  octet_t unpack_q;
+  logic signed [18:0] octet_sum, octet_sum_q;
+  logic [RowLanes-1:0][31:0] mul_q;
+
+  // Back: difference, scaled, quotient, product
+  logic diff_valid_q, scaled_valid_q, quot_valid_q, prod_valid_q;
+  out_tag_t diff_tag_q, scaled_tag_q, quot_tag_q, prod_tag_q;
+  norm_scale_t diff_scale_q;
+  logic [5:0] scaled_half_q;
+  logic [RowLanes-1:0][31:0] diff_q;
+  logic [RowLanes-1:0][46:0] scaled_q;
+  octet_t quot_q;
+  logic [RowLanes-1:0][32:0] prod_q;
+  norm_record_t [RowLanes-1:0] record_q;
+
+  // Packing
+  octet_t octet;
+  logic [63:0] narrow, low_q;
+
+  assign early = mul_valid_q && mul_tag_q.kind == NormPassOut &&
+                 !(scale_valid_i && 11'(mul_tag_q.octet) < octets_i);
+  assign back = !word_valid_o || word_ready_i;
+  assign front = back && !early;
+  assign ready_o = front;
+  assign empty_o = !(unpack_valid_q || mul_valid_q || diff_valid_q || scaled_valid_q ||
+                     quot_valid_q || prod_valid_q);
+
+  assign stat_valid_o = front && mul_valid_q && mul_tag_q.kind == NormPassSum;
+  assign stat_first_o = mul_tag_q.first;
+  assign stat_last_o = mul_tag_q.last;
+  assign stat_sum_o = octet_sum_q;
+  assign stat_square_o = mul_q;
+  assign scale_pop_o = front && mul_valid_q && mul_tag_q.kind == NormPassOut && mul_tag_q.last;
+  assign param_read_o = back && scaled_valid_q;
+  assign param_octet_o = scaled_tag_q.octet;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      unpack_valid_q <= 1'b0;
+      mul_valid_q    <= 1'b0;
+      diff_valid_q   <= 1'b0;
+      scaled_valid_q <= 1'b0;
+      quot_valid_q   <= 1'b0;
+      prod_valid_q   <= 1'b0;
+    end else if (back) begin
+      if (front) begin
+        unpack_valid_q <= valid_i;
+        mul_valid_q    <= unpack_valid_q;
+      end
+      diff_valid_q   <= front && mul_valid_q && mul_tag_q.kind == NormPassOut;
+      scaled_valid_q <= diff_valid_q;
+      quot_valid_q   <= scaled_valid_q;
+      prod_valid_q   <= quot_valid_q;
+    end
+  end
+
+  // Front
+  always_ff @(posedge clk_i) begin
+    if (front && valid_i) begin
+      unpack_tag_q <= tag_i;
+      for (int unsigned l = 0; l < RowLanes; l++) begin
+        unpack_q[l] <= (4'(l) < tag_i.lanes) ? word_i[16*l+:16] : '0;
+      end
+    end
+  end
+
+  always_comb begin
+    octet_sum = '0;
+    if (unpack_valid_q) begin
+      for (int unsigned l = 0; l < RowLanes; l++) octet_sum += 19'($signed(unpack_q[l]));
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (front && unpack_valid_q) begin
+      mul_tag_q   <= unpack_tag_q;
+      octet_sum_q <= octet_sum;
+      for (int unsigned l = 0; l < RowLanes; l++) begin
+        automatic logic [15:0] factor = (unpack_tag_q.kind == NormPassSum) ? unpack_q[l] : cols_i;
+        mul_q[l] <= 32'($signed(unpack_q[l])) * 32'($signed(factor));
+      end
+    end
+  end
+
+  // Back
+  always_ff @(posedge clk_i) begin
+    if (front && mul_valid_q) begin
+      diff_tag_q   <= '{last: mul_tag_q.last, lanes: mul_tag_q.lanes, octet: mul_tag_q.octet};
+      diff_scale_q <= scale_i;
+      for (int unsigned l = 0; l < RowLanes; l++) diff_q[l] <= mul_q[l] - 32'(sum_i);
+    end
+    if (back && diff_valid_q) begin
+      scaled_tag_q  <= diff_tag_q;
+      scaled_half_q <= diff_scale_q.half;
+      for (int unsigned l = 0; l < RowLanes; l++) begin
+        scaled_q[l] <= 47'($signed(diff_q[l])) * 47'(diff_scale_q.recip);
+      end
+    end
+    if (back && scaled_valid_q) begin
+      quot_tag_q <= scaled_tag_q;
+      for (int unsigned l = 0; l < RowLanes; l++) begin
+        quot_q[l] <= round_saturate(acc_t'($signed(scaled_q[l])), scaled_half_q + 6'd6, 1'b1);
+      end
+    end
+    if (back && quot_valid_q) begin
+      prod_tag_q <= quot_tag_q;
+      record_q   <= record_i;
+      for (int unsigned l = 0; l < RowLanes; l++) begin
+        prod_q[l] <= 33'($signed(quot_q[l])) * 33'(record_i[l].gain);
+      end
+    end
+  end
+
+  always_comb begin
+    octet = '0;
+    if (prod_valid_q) begin
+      for (int unsigned l = 0; l < RowLanes; l++) begin
+        automatic logic [5:0] shift = record_q[l].shift;
+        automatic
+        logic signed [33:0]
+        y = 34'(round_shift(
+            acc_t'($signed(prod_q[l])), shift
+        )) + 34'(record_q[l].bias);
+        if (4'(l) < prod_tag_q.lanes) begin
+          octet[l] = round_saturate(acc_t'(y), '0, out16_i);
+        end
+      end
+    end
+    for (int unsigned l = 0; l < RowLanes; l++) narrow[8*l+:8] = octet[l][7:0];
+  end
+
+  // Words: one octet of int16, or two of int8
+  assign word_valid_o = prod_valid_q && (out16_i || prod_tag_q.octet[0] || prod_tag_q.last);
+  assign row_last_o   = prod_tag_q.last;
+
+  always_comb begin
+    if (out16_i) word_o = word_t'(octet);
+    else if (prod_tag_q.octet[0]) word_o = {narrow, low_q};
+    else word_o = {64'd0, narrow};
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (back && prod_valid_q) low_q <= narrow;
+  end
+
+endmodule

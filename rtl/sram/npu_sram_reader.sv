@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Turns a stream of SRAM word addresses into a stream of words. It asks for no more words than it
+// can hold, because the SRAM's answers cannot be refused, and so hides the SRAM's latency and
+// arbitration from an engine: one word per cycle as long as the bank grants.
+
+module npu_sram_reader #(
+  // Words asked for and not yet taken, at least 1; 3 or more for a word in every cycle
+  parameter int unsigned Depth = 8
+) (
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
+
+  // Addresses in
+  input  logic                addr_valid_i,  // withdrawing it withdraws rd_req_o
+  // Accepted; may depend on addr_valid_i, as rd_ready_i does
+  output logic                addr_ready_o,
+  input  npu_pkg::sram_addr_t addr_i,        // word to read, with addr_valid_i
+
+  // Words out, in the order of the addresses
+  output logic           data_valid_o,  // two cycles later or more; stays until ready, data stable
+  input  logic           data_ready_i,  // the word is taken; may depend on data_valid_o
+  output npu_pkg::word_t data_o,        // the word, with data_valid_o
+
+  // SRAM port
+  output npu_pkg::sram_rd_req_t rd_req_o,    // kept until ready if addr_valid_i is
+  input  logic                  rd_ready_i,  // accepted; may depend on rd_req_o
+  input  npu_pkg::sram_rd_rsp_t rd_rsp_i     // words in the order of the requests; never refused
+);
+
+  localparam int unsigned CountW = $clog2(Depth + 1);
+
+  logic [CountW-1:0] credit_q;  // words that may still be asked for
+  logic ask, take, fifo_ready;
+
+  assign rd_req_o.valid = addr_valid_i && credit_q != '0;
+  assign rd_req_o.addr  = addr_i;
+  assign addr_ready_o   = rd_ready_i && credit_q != '0;
+  assign ask            = rd_req_o.valid && rd_ready_i;
+  assign take           = data_valid_o && data_ready_i;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      credit_q <= CountW'(Depth);
+    end else if (ask && !take) begin
+      credit_q <= credit_q - 1'b1;
+    end else if (take && !ask) begin
+      credit_q <= credit_q + 1'b1;
+    end
+  end
+
+  npu_fifo #(
+    .DataT(npu_pkg::word_t),
+    .Depth(Depth)
+  ) u_words (
+    .clk_i,
+    .rst_ni,
+    .valid_i(rd_rsp_i.valid),
+    .ready_o(fifo_ready),
+    .data_i (rd_rsp_i.data),
+    .valid_o(data_valid_o),
+    .ready_i(data_ready_i),
+    .data_o (data_o)
+  );
+
+`ifndef SYNTHESIS
+  WordRoom_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) rd_rsp_i.valid |-> fifo_ready)
+  else $error("npu_sram_reader: a word came for which there is no room");
+`endif
+
+endmodule

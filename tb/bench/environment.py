@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bench as a test sees it: reset, memory, knobs, run a program, compare with the model."""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Unpack
+
+import cocotb
+import numpy as np
+import numpy.typing as npt
+from cocotb.triggers import FallingEdge, RisingEdge, Timer
+
+from golden.machine import ChipConfig, Machine, RunResult
+from npu.driver.chip import Finish, LastState
+from npu.driver.errors import DeviceError
+from npu.isa import Instruction
+from npu.isa.operands import Limits
+from npu.regs import MachineStart, StartState
+from tb.bench import isa_coverage, logs
+from tb.bench.counters import compare_counters
+from tb.bench.dut import Dut
+from tb.bench.host import RtlBus, RtlChip, TimedFinish
+from tb.bench.knobs import Knobs
+from tb.bench.memory import Memory
+from tb.bench.python_memory import PythonMemory
+from tb.bench.scoreboard import (
+    Compared,
+    Locate,
+    MismatchError,
+    RunMismatchError,
+    Writes,
+    compare_errors,
+    compare_images,
+    compare_writes,
+)
+
+INPUT, OUTPUT = 0x0010_0000, 0x0020_0000
+"""Default BASE0 and BASE1."""
+_BASES = (INPUT, OUTPUT, 0, 0, 0, 0, 0, 0)
+PROGRAM, STREAM = 0x0040_0000, 0x0080_0000
+"""Where `Bench.load` puts the program and the parameter stream."""
+DEFAULT_LIMIT = 200_000
+"""Cycles that a program of a test may take unless the test says otherwise."""
+
+
+class BackEnd(Enum):
+    """Who answers on the memory bus."""
+
+    SYSTEMVERILOG = "the slave in tb_top: fast, for everything"
+    PYTHON = "the slave in tb.bench.python_memory: for protocol tests"
+
+
+@dataclass(frozen=True)
+class Execution:
+    """A program that ran on the chip and on the model with equal results.
+
+    Attributes:
+        finish: the chip's error status, counters and time.
+        model: what the model returned.
+        writes: the chip's SRAM writes.
+        events: dispatched words and finished instructions (`tb.bench.logs.EVENT`).
+        trace: milestones and, with the knob `trace`, states (`tb.bench.logs.START` and so on).
+        compared: how much was compared.
+    """
+
+    finish: TimedFinish
+    model: RunResult
+    writes: Writes
+    events: logs.Records
+    trace: logs.Records
+    compared: Compared
+
+
+@dataclass
+class Bench:
+    """One `tb_top` after reset.
+
+    Attributes:
+        dut: the bench top.
+        run_dir: folder of this run.
+        memory: the memory behind the chip; filled with random bytes at the start.
+        bus: register port, interrupt and memory, as the driver takes them.
+        chip: the driver on that bus.
+        config: the chip's sizes, read from its own registers.
+        random: the test's random generator, seeded by the run's seed.
+        hits: coverage rows that programs of this test have executed.
+    """
+
+    dut: Dut
+    run_dir: Path
+    memory: Memory
+    bus: RtlBus
+    chip: RtlChip
+    config: ChipConfig
+    random: np.random.Generator
+    hits: isa_coverage.Hits = field(default_factory=isa_coverage.Hits)
+
+    @classmethod
+    async def start(
+        cls,
+        dut: Dut,
+        knobs: Knobs | None = None,
+        *,
+        back_end: BackEnd = BackEnd.SYSTEMVERILOG,
+    ) -> Bench:
+        """Reset the chip and return the bench around it."""
+        gc.freeze()  # what is imported stays: no collection need look at it, the last least of all
+        run_dir = Path(str(cocotb.plusargs["run_dir"]))
+        seed = int(cocotb.RANDOM_SEED)
+        random = np.random.default_rng(seed)
+        memory = Memory.map(run_dir / "memory.bin")
+        memory.data[:] = random.integers(0, 256, memory.data.size, np.uint8)
+        dut.knob_seed.value = seed & 0xFFFF_FFFF
+        knobs = knobs or Knobs()
+        knobs.apply(dut)
+        slave: PythonMemory | None = None
+        if back_end is BackEnd.PYTHON:
+            slave = PythonMemory(dut, memory, knobs, seed)
+            slave.start()
+        bus = RtlBus(dut, memory)
+        await reset(dut)
+        chip = await RtlChip.connect(bus)
+        limits = chip.info.limits
+        config = ChipConfig(limits.array_dim, limits.sram_bytes, limits.acc_rows, limits.norm_max)
+        bench = cls(dut, run_dir, memory, bus, chip, config, random)
+        bench._slave = slave
+        bench._writes = logs.Log(run_dir / "sram_writes.bin", logs.SRAM_WRITE)
+        bench._events = logs.Log(run_dir / "events.bin", logs.EVENT)
+        bench._trace = logs.Log(run_dir / "trace.bin", logs.EVENT)
+        return bench
+
+    _slave: PythonMemory | None = field(default=None, init=False, repr=False)
+    _writes: logs.Log = field(init=False, repr=False)
+    _events: logs.Log = field(init=False, repr=False)
+    _trace: logs.Log = field(init=False, repr=False)
+
+    async def set_knobs(self, knobs: Knobs) -> None:
+        """Change the behaviour of the memory from the next clock edge on."""
+        knobs.apply(self.dut)
+        if self._slave is not None:
+            self._slave.knobs = knobs
+        await RisingEdge(self.dut.clk)
+
+    @property
+    def limits(self) -> Limits:
+        """The chip's sizes as the compiler takes them."""
+        return self.chip.info.limits
+
+    async def sync(self) -> npt.NDArray[np.uint8]:
+        """Return a copy of the chip's SRAM, (bytes,) uint8; the logs are complete up to now."""
+        await FallingEdge(self.dut.clk)
+        self.dut.sync.value = 1
+        await Timer(1, "ns")
+        self.dut.sync.value = 0
+        await Timer(1, "ns")
+        return np.fromfile(self.run_dir / "sram.bin", dtype=np.uint8)
+
+    def load(
+        self,
+        program: Sequence[Instruction],
+        stream: bytes = b"",
+        *,
+        length: int | None = None,
+        **registers: Unpack[MachineStart],
+    ) -> StartState:
+        """Put program and stream into memory and return how to start it.
+
+        Args:
+            program: its words.
+            stream: its parameters.
+            length: words that the chip is told of, by default all.
+            registers: what the machine starts with; without `bases` those of INPUT and OUTPUT.
+        """
+        self.memory.stage(PROGRAM, b"".join(word.encode() for word in program))
+        if stream:
+            self.memory.stage(STREAM, stream)
+        words = len(program) if length is None else length
+        machine: MachineStart = {"bases": _BASES, **registers}
+        return StartState(PROGRAM, words, STREAM, len(stream), **machine)
+
+    async def run(
+        self,
+        program: Sequence[Instruction],
+        start: StartState,
+        *,
+        locate: Locate | None = None,
+        limit: int = DEFAULT_LIMIT,
+    ) -> Execution:
+        """Run a loaded program on the chip and on the model and compare everything.
+
+        Args:
+            program: the words in memory, for messages and coverage.
+            start: as `load` returned it.
+            locate: names a place in SRAM in the terms of the model.
+            limit: cycles until the interrupt must have come.
+
+        Raises:
+            MismatchError: the two differ; the message names the first difference.
+            DeviceError: the chip did not end.
+        """
+        sram = await self.sync()
+        self._writes.take()
+        self._events.take()
+        self._trace.take()
+        memory = self.memory.snapshot()
+        model = Machine(self.config, memory, sram).run(start)
+        if model.races:
+            raise ValueError(f"the program has {len(model.races)} races, first: {model.races[0]}")
+        try:
+            finish = await self.chip.run(start, limit)
+        except DeviceError:
+            await self.sync()
+            raise
+        actual_sram = await self.sync()
+        writes = Writes.of_log(self._writes.take())
+        events = self._events.take()
+        trace = self._trace.take()
+        expected = Writes.of_model(model)
+        compared = Compared.of(
+            (expected, writes), (sram, actual_sram), (memory, self.memory.data), model.stored
+        )
+        execution = Execution(finish, model, writes, events, trace, compared)
+        try:
+            compare_writes(expected, writes, program, locate)
+            compare_errors(model.error, finish.error)
+            _compare_registers(model, finish)
+            if compared.differs:
+                compare_images(sram, actual_sram, "SRAM")
+                compare_images(memory, self.memory.data, "memory")
+            compare_counters({"INSTRS": model.executed, "MACS": model.macs}, finish.counters)
+        except MismatchError as error:
+            raise RunMismatchError(str(error), execution) from None
+        self.hits.add(program, events)
+        self._save_hits()
+        return execution
+
+    async def execute(
+        self,
+        program: Sequence[Instruction],
+        stream: bytes = b"",
+        *,
+        limit: int = DEFAULT_LIMIT,
+        **registers: Unpack[MachineStart],
+    ) -> Execution:
+        """`load` and `run` in one."""
+        start = self.load(program, stream, **registers)
+        return await self.run(program, start, limit=limit)
+
+    def add_hits(self, rows: Iterable[str]) -> None:
+        """Count rows of the table of `make regress` that no program has executed but the test."""
+        self.hits.counts.update(rows)
+        self._save_hits()
+
+    def _save_hits(self) -> None:
+        text = json.dumps(self.hits.counts, indent=1, sort_keys=True)
+        (self.run_dir / isa_coverage.FILE).write_text(text, encoding="utf-8")
+
+
+def full() -> bool:
+    """Return whether a test with a long form is to run it: under `make regress` or with FULL=1."""
+    return "full" in cocotb.plusargs
+
+
+def _compare_registers(model: RunResult, finish: Finish) -> None:
+    """Compare what the program left in registers."""
+    last = LastState(model.out_count, model.token, model.pos)
+    if finish.last != last:
+        raise MismatchError(f"registers: expected {last}, actual {finish.last}")
+
+
+async def reset(dut: Dut, cycles: int = 5) -> None:
+    """Hold the chip in reset for some cycles; it releases after a clock edge."""
+    dut.rst_n.value = 0
+    for _ in range(cycles):
+        await RisingEdge(dut.clk)
+    dut.rst_n.value = 1
+    for _ in range(2):
+        await RisingEdge(dut.clk)

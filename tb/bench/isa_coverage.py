@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which uses of the instruction set the tests have executed: rows of opcode and flag or mode.
+
+The rows follow from the ISA file: for every opcode the plain use, each flag, each value of
+each short mode field that the chip takes, and each prefix operand.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from npu.isa import (
+    BARRIER_MOST,
+    OPCODES,
+    PREFIX_FIELDS,
+    SET_REGISTERS,
+    BitField,
+    Flag,
+    GemmQ,
+    Instruction,
+    Opcode,
+    SetReg,
+    VecOp,
+)
+from tb.bench.logs import DISPATCH, Records
+
+FILE = "coverage.json"
+"""Name of the file in a run's folder that holds the rows and how often they were executed."""
+
+WIDEST_MODE_FIELD = 3
+"""Fields of more bits are numbers, unless their values have names."""
+
+MUST_BE_ZERO = {("GEMM", "reserved")}
+"""Fields of imm without a use."""
+
+
+def _is_mode(bits: BitField) -> bool:
+    """Whether a field of imm names something or is a short number."""
+    return bits.values is not None or bits.width <= WIDEST_MODE_FIELD
+
+
+def _has_mode_word(word: Instruction) -> bool:
+    return word.opcode != Opcode.GEMM or bool(word.flags >> Flag.MODE & 1)
+
+
+def _value_row(opcode: Opcode, bits: BitField, value: int) -> str:
+    if bits.values is VecOp:
+        return f"{opcode.name} {VecOp(value).name}"
+    return f"{opcode.name} {bits.name}={bits.values(value).name if bits.values else value}"
+
+
+def rows_of(word: Instruction, prefix: Instruction | None) -> set[str]:
+    """Return the rows that executing `word` (with the prefix word before it) covers."""
+    opcode = Opcode(word.opcode)
+    info = OPCODES[opcode]
+    rows = {f"{opcode.name}"}
+    for name, bit in info.flags.items():
+        if word.flags >> bit & 1:
+            rows.add(f"{opcode.name} {name}")
+    if _has_mode_word(word):
+        for bits in filter(_is_mode, info.imm.values()):
+            rows.add(_value_row(opcode, bits, bits.get(word.imm)))
+    if opcode == Opcode.SET:
+        rows.add(f"SET {SetReg(word.dst).name}")
+    if opcode == Opcode.BARRIER:
+        rows.add(f"BARRIER n={word.n}")
+        rows |= {f"BARRIER mask[{bit}]" for bit in range(6) if word.m >> bit & 1}
+        if not word.m:
+            rows.add("BARRIER mask=0")
+    if prefix is not None:
+        rows.add("PFX")
+        for name in info.prefix:
+            if name == "sums" and not _takes_sums(word):
+                continue
+            if name == "mul" and _takes_sums(word):
+                continue
+            if getattr(prefix, PREFIX_FIELDS[name]):
+                rows.add(f"{opcode.name} {name}=")
+    return rows
+
+
+def _takes_sums(word: Instruction) -> bool:
+    """Whether the prefix imm of a GEMM is the address of the sums (q ROW)."""
+    q = OPCODES[Opcode.GEMM].imm["q"].get(word.imm)
+    return _has_mode_word(word) and q == GemmQ.ROW
+
+
+def required() -> list[str]:
+    """Return every row that must be executed by some test, in the order of the opcodes."""
+    rows: list[str] = []
+    for opcode, info in OPCODES.items():
+        name = opcode.name
+        rows.append(name)
+        rows += [f"{name} {flag}" for flag in info.flags]
+        for bits in filter(_is_mode, info.imm.values()):
+            values = [value for value in range(1 << bits.width) if bits.takes(value)]
+            if (name, bits.name) in MUST_BE_ZERO:
+                values = [0]
+            rows += [_value_row(opcode, bits, value) for value in values]
+        rows += [f"{name} {operand}=" for operand in info.prefix]
+        if opcode == Opcode.SET:
+            rows += [f"SET {register.name}" for register in SET_REGISTERS]
+        if opcode == Opcode.BARRIER:
+            rows += [f"BARRIER n={n}" for n in range(BARRIER_MOST + 1)] + ["BARRIER mask=0"]
+            rows += [f"BARRIER mask[{bit}]" for bit in range(6)]
+    return rows
+
+
+@dataclass
+class Hits:
+    """How often each row was executed."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def add(self, program: Sequence[Instruction], events: Records) -> None:
+        """Count what the event log of one run shows as dispatched."""
+        for index in events["instr"][events["kind"] == DISPATCH].tolist():
+            word = program[index]
+            before = program[index - 1] if index else None
+            prefix = before if before is not None and before.opcode == Opcode.PFX else None
+            self.counts.update(rows_of(word, prefix))

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How memory and host behave: latency, gaps, back-pressure, order, injected errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from tb.bench.dut import Dut
+
+LATENCY_MAX = 0xFFFF
+"""Cycles of latency that the memory knows."""
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """Settings of the memory and the host; each is the signal `knob_<name>` of `tb_top`.
+
+    The defaults are the conditions of all performance figures: 40 cycles from the address
+    handshake to the first read beat and from the last write beat to the response, pipelined, one
+    beat per cycle. With a spread each burst takes up to so many cycles more. Gaps and stalls are
+    percentages of cycles, 0..99; with `host_stall` it is the host who is slow to offer and to
+    accept what makes a register access. A silent memory neither accepts nor answers; one that is
+    silent only from `silent_first` to `silent_last` accepts everything and withholds its answers
+    there, and those that would have to come after them.
+    """
+
+    read_latency: int = 40
+    write_latency: int = 40
+    read_spread: int = 0
+    write_spread: int = 0
+    read_gap: int = 0
+    write_gap: int = 0
+    ar_stall: int = 0
+    aw_stall: int = 0
+    w_stall: int = 0
+    host_stall: int = 0
+    interleave: int = 0
+    read_silent: int = 0
+    write_silent: int = 0
+    read_error: int = 0
+    write_error: int = 0
+    error_first: int = 0
+    error_last: int = 0
+    silent_first: int = 0
+    silent_last: int = 0xFFFF_FFFF
+    log: int = 1
+    trace: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("read_latency", "write_latency"):
+            if not 1 <= getattr(self, name) <= LATENCY_MAX:
+                raise ValueError(
+                    f"{name}: given {getattr(self, name)}, allowed 1..{LATENCY_MAX} cycles"
+                )
+        for name in ("read_spread", "write_spread"):
+            if not 0 <= getattr(self, name) <= LATENCY_MAX:
+                raise ValueError(
+                    f"{name}: given {getattr(self, name)}, allowed 0..{LATENCY_MAX} cycles"
+                )
+        for name in ("read_gap", "write_gap", "ar_stall", "aw_stall", "w_stall", "host_stall"):
+            if not 0 <= getattr(self, name) <= 99:
+                raise ValueError(f"{name}: given {getattr(self, name)}, allowed 0..99 percent")
+
+    def apply(self, dut: Dut) -> None:
+        """Set the signals; they take effect at the next clock edge."""
+        for field in fields(self):
+            getattr(dut, f"knob_{field.name}").value = getattr(self, field.name)

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of `npu` that run the benchmarks: bench, bench-docs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from npu.cli.arguments import AddCommand, UsageError, names_in, positive
+from tb.benchmarks import bars, cpp_host, publish, suite
+from tb.run import build
+from tb.run.verilator import VerilatorError
+
+BAD_INPUT = (UsageError, VerilatorError, build.BuildError, bars.RaiseError, publish.PublishError)
+"""What a user can cause, or a tool; the text is what to print."""
+
+
+def _bench(arguments: argparse.Namespace) -> int:
+    """Run the benchmarks: table, bench.json, roofline and timelines in build/reports."""
+    configuration = build.Configuration()
+    build.generate()
+    build.build(configuration)
+    try:
+        return suite.run(configuration, arguments.jobs)
+    except (suite.BenchError, cpp_host.PlainHostError) as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+
+
+def _bench_docs(arguments: argparse.Namespace) -> int:
+    """Put the last bench run into docs/performance.md, and lower the bars to its figures."""
+    publish.run(names_in(arguments.raised))
+    return 0
+
+
+def add_commands(command: AddCommand) -> None:
+    """Add the commands to the parser of `npu`."""
+    bench = command("bench", _bench)
+    cores = len(os.sched_getaffinity(0))
+    bench.add_argument("-j", "--jobs", type=positive, default=cores, help="runs side by side")
+    documented = command("bench-docs", _bench_docs, builds=False)
+    documented.add_argument(
+        "--raise", dest="raised", default="", help="benchmarks whose bar may rise, comma list"
+    )

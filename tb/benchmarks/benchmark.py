@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a benchmark is: its work, and what of it is timed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+
+from npu.compiler.ideal import Work
+from npu.isa import Opcode
+from tb.bench.knobs import Knobs
+from tb.benchmarks.benchmark_load import BenchmarkLoad
+from tb.command.command_session import CommandSession
+from tb.run.registry import MEMORY_MIB
+
+
+class Interval(Enum):
+    """What is timed; both ends count from the cycle of the one event to that of the other."""
+
+    PROGRAM = "start to interrupt"
+    INSTRUCTION = "the instruction's command taken by its engine to its done"
+    DISPATCHED = "dispatch of the instruction to its done"
+    CHAIN = "first dispatch to last done of the instructions of this kind"
+    TURNS = "first dispatch of the instruction to its last, which a LOOP repeats"
+    OPERATION = "strobe of a start of the command port to its interrupt, the slowest of all"
+    LAUNCH = "end of the first program to the first dispatch of the second"
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One benchmark.
+
+    Attributes:
+        name: as in bench.json.
+        parameters: its shape, for bench.json.
+        work: what must be done within the timed interval.
+        load: makes programs and data; None for a benchmark of the command port.
+        counted: multiplications that the chip counts, if they are not those of `work`: it counts
+            both passes of a 16-bit operand, and all keys of a GEMM, also those that no row sees.
+        interval: what is timed.
+        opcode: of the timed instruction where the interval is not the whole program.
+        share: the ratio is ideal / cycles, the share of the bus, and not cycles / ideal.
+        knobs: the memory.
+        limit: cycles that it may take at all.
+        traced: whether there is a timeline.
+        pictured: whether it stands in the roofline.
+        memory_bytes: size of the memory behind the chip.
+        drive: for a benchmark of the command port, all that is done there, on chip and model.
+    """
+
+    name: str
+    parameters: Mapping[str, int]
+    work: Work
+    load: Callable[[np.random.Generator], BenchmarkLoad] | None = None
+    share: bool = False
+    interval: Interval = Interval.PROGRAM
+    opcode: Opcode = Opcode.END
+    knobs: Knobs = field(default_factory=Knobs)
+    limit: int = 600_000
+    traced: bool = False
+    pictured: bool = True
+    counted: int | None = None
+    memory_bytes: int = MEMORY_MIB << 20
+    drive: Callable[[CommandSession], Awaitable[None]] | None = None
+
+    def ratio(self, cycles: int) -> float:
+        """Return the figure of bench.json for a run of `cycles`."""
+        ideal_cycles = self.work.ideal_cycles
+        return ideal_cycles / cycles if self.share else cycles / ideal_cycles
+
+    @property
+    def counted_macs(self) -> int:
+        """Multiplications that the chip must have counted."""
+        return self.work.macs if self.counted is None else self.counted

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmarks: for each the program, what of it is timed, and the work in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+
+from golden import decoder
+from npu.asm import assemble
+from npu.compiler import CompiledBlock, compile_block, ideal
+from npu.compiler.stream import gemm_share
+from npu.isa import Opcode
+from tb.bench.knobs import Knobs
+from tb.benchmarks import measured_models
+from tb.benchmarks.benchmark import Benchmark, Interval
+from tb.benchmarks.benchmark_load import BenchmarkLoad, single
+from tb.benchmarks.command_benchmarks import port_cases
+from tb.benchmarks.model_benchmarks import whole_cases
+from tb.models.sample_model import TEXT
+from weights.model import Linear
+
+LAYER = 0
+
+
+def _text(text: str, random: np.random.Generator, inputs: int = 0) -> BenchmarkLoad:
+    words = assemble(text).instructions
+    return single(words, inputs=random.integers(0, 256, inputs, np.uint8).tobytes())
+
+
+def _linear(random: np.random.Generator, n: int, k: int) -> bytes:
+    """Return a share of full-range weights whose results are mostly not saturated."""
+    return gemm_share(
+        Linear(
+            random.integers(-127, 128, (k, n), np.int8),
+            random.integers(-(1 << 12), 1 << 12, n).astype(np.int32),
+            random.integers(1 << 14, 1 << 15, n).astype(np.uint16),
+            np.full(n, 26, np.uint8),
+        )
+    )
+
+
+def _sram_gemm(random: np.random.Generator) -> BenchmarkLoad:
+    text = "GEMM dst=0x8000 src0=0x0 src1=0x4000 M=128 N=128 K=128 q=imm mul=9000 sh=24 out=i8"
+    return _text(f"{text}\nEND", random)
+
+
+def _stream_gemm(m: int, n: int, k: int, random: np.random.Generator) -> BenchmarkLoad:
+    text = f"GEMM dst=0x20000 src0=0x0 M={m} N={n} K={k} B=stream q=ch bias out=i8\nEND"
+    return single(assemble(text).instructions, _linear(random, n, k))
+
+
+def _catch_up(random: np.random.Generator) -> BenchmarkLoad:
+    # The softmax takes about ten times as long as the bus needs to fill the FIFO.
+    text = """
+        SOFTMAX dst=0x20000 src0=0x10000 src1=0x30000 M=64 N=512 out=u16
+        BARRIER smx
+        GEMM dst=0x1000 src0=0x0 M=1 N=256 K=112 B=stream q=ch bias out=i8
+        END
+    """
+    return single(assemble(text).instructions, _linear(random, 256, 112))
+
+
+def _loads(count: int, size: int) -> str:
+    lines = [
+        f"DMA_LOAD dst={size * index:#x} M=1 N={size} b=0 off={size * index:#x}"
+        for index in range(count)
+    ]
+    return "\n".join([*lines, "END"])
+
+
+def _dma(count: int, size: int, random: np.random.Generator) -> BenchmarkLoad:
+    return _text(_loads(count, size), random, count * size)
+
+
+def _dma_fetched(count: int, size: int, random: np.random.Generator) -> BenchmarkLoad:
+    # While the softmax runs, the queue of the microcode fetch fills with what follows.
+    wait = "SOFTMAX dst=0x30000 src0=0x20000 src1=0x3F000 M=16 N=64 out=u16\nBARRIER smx\n"
+    return _text(wait + _loads(count, size), random, count * size)
+
+
+def _dma_rows(rows: int, size: int, random: np.random.Generator) -> BenchmarkLoad:
+    text = f"DMA_LOAD dst=0x0 M={rows} N={size} b=0 pitch={2 * size}\nEND"
+    return _text(text, random, 2 * rows * size)
+
+
+def compiled(rows: int) -> CompiledBlock:
+    """Return the fused block of the blocks' benchmarks."""
+    return compile_block(measured_models.tiny("gpt2"), LAYER, rows)
+
+
+def _block(rows: int, random: np.random.Generator) -> BenchmarkLoad:
+    del random  # the input is a real one
+    block = compiled(rows)
+    inputs = decoder.residuals(measured_models.tiny("gpt2"), list(TEXT.encode()[:rows]))[LAYER]
+    return single(block.program.instructions, block.stream, inputs.astype("<i2").tobytes())
+
+
+def _stream_case(name: str, m: int, n: int, k: int, latency: int = 40) -> Benchmark:
+    return Benchmark(
+        name,
+        {"m": m, "n": n, "k": k, "latency": latency},
+        ideal.linear(m, n, k),
+        partial(_stream_gemm, m, n, k),
+        knobs=Knobs(read_latency=latency, write_latency=latency),
+        pictured=latency == 40,
+    )
+
+
+def _block_case(rows: int, *, traced: bool = True) -> Benchmark:
+    hidden, heads, ffn = 64, 4, 256
+    work = ideal.block(rows, hidden, heads, ffn)
+    # The chip multiplies all rows with all keys, and the numerators are 16-bit values.
+    unseen = 3 * rows * rows - 2 * ideal.visible_keys(rows, 0)
+    return Benchmark(
+        f"block_s{rows}",
+        {"rows": rows, "hidden": hidden, "heads": heads, "ffn": ffn, "latency": 40},
+        work,
+        partial(_block, rows),
+        traced=traced,
+        counted=work.macs + unseen * hidden,
+    )
+
+
+def _dma_case(
+    name: str,
+    count: int,
+    size: int,
+    load: Callable[[int, int, np.random.Generator], BenchmarkLoad] = _dma,
+) -> Benchmark:
+    return Benchmark(
+        name,
+        {"transfers": count, "bytes": size, "latency": 40},
+        ideal.transfer(count * size),
+        partial(load, count, size),
+        share=True,
+        interval=Interval.CHAIN,
+        opcode=Opcode.DMA_LOAD,
+    )
+
+
+def _cases() -> Iterator[Benchmark]:
+    yield Benchmark(
+        "gemm_sram_128",
+        {"m": 128, "n": 128, "k": 128, "latency": 40},
+        ideal.multiply(128, 128, 128),
+        _sram_gemm,
+        interval=Interval.INSTRUCTION,
+        opcode=Opcode.GEMM,
+        traced=True,
+    )
+    for latency in (40, 100, 200, 400):
+        yield _stream_case(f"gemm_stream_m1_l{latency}", 1, 3072, 768, latency=latency)
+    yield _stream_case("gemm_stream_m16", 16, 768, 768)
+    yield _stream_case("gemm_stream_m128", 128, 768, 768)
+    yield Benchmark(
+        "gemm_catch_up",
+        {"m": 1, "n": 256, "k": 112, "latency": 40},
+        ideal.multiply(1, 256, 112),  # the stream is in the FIFO already
+        _catch_up,
+        interval=Interval.DISPATCHED,
+        opcode=Opcode.GEMM,
+        traced=True,
+    )
+    yield _block_case(16)
+    yield _block_case(1)
+    yield _block_case(5)
+    yield _block_case(128, traced=False)
+    yield _dma_case("dma_4k", 64, 4096)
+    yield _dma_case("dma_256", 60, 256, _dma_fetched)
+    yield _dma_case("dma_256_long", 512, 256)
+    yield Benchmark(
+        "dma_256_rows",
+        {"transfers": 1, "rows": 512, "bytes": 256, "latency": 40},
+        ideal.transfer(512 * 256),
+        partial(_dma_rows, 512, 256),
+        share=True,
+        interval=Interval.CHAIN,
+        opcode=Opcode.DMA_LOAD,
+    )
+    yield from port_cases()
+    yield from whole_cases()
+
+
+CASES = {case.name: case for case in _cases()}
+LONG_RUN = "gemm_stream_m128"
+"""The longest benchmark: speed of the bench and calls into Python are taken from it."""

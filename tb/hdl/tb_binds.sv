@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The probes of the bench, bound to the modules that own the signals: the one place that knows names
+// inside of modules of the chip. The design knows nothing of it.
+
+// Engines. A row engine works where a word goes through one of its SRAM ports.
+`define ROW_ENGINE(LATE) \
+    trace_pkg::engine_trace_t'{ \
+      take: cmd_valid_i && cmd_ready_o, \
+      done: status_o.done, \
+      busy: status_o.busy, \
+      works: (rd_req_o.valid && rd_ready_i) || (wr_req_o.valid && wr_ready_i), \
+      read_goes: rd_req_o.valid && rd_ready_i, \
+      read_refused: rd_req_o.valid && !rd_ready_i, \
+      write_valid: wr_req_o.valid, \
+      write_ready: wr_ready_i, \
+      write_addr: wr_req_o.addr, \
+      write_data: wr_req_o.data, \
+      stream_late: LATE, \
+      default: '0 \
+    }
+
+bind npu_softmax trace_probe #(
+  .TraceT(trace_pkg::engine_trace_t)
+) u_probe (.trace_i(`ROW_ENGINE(1'b0)));
+bind npu_nrm trace_probe #(
+  .TraceT(trace_pkg::engine_trace_t)
+) u_probe (.trace_i(`ROW_ENGINE(stream_ready_o && !stream_valid_i)));
+bind npu_vec trace_probe #(
+  .TraceT(trace_pkg::engine_trace_t)
+) u_probe (.trace_i(`ROW_ENGINE(stream_ready_o && !stream_valid_i)));
+
+bind npu_gemm trace_probe #(
+  .TraceT(trace_pkg::engine_trace_t)
+) u_probe (
+  .trace_i(trace_pkg::engine_trace_t
+'{
+      take: cmd_valid_i && cmd_ready_o,
+      done: status_o.done,
+      busy: status_o.busy,
+      works: row_valid || u_loader.beat_go,
+      read_refused:
+      (
+      rd_req_o[0].valid && !rd_ready_i[0]
+      ) || (
+      rd_req_o[1].valid && !rd_ready_i[1]
+      ) || (
+      rd_req_o[2].valid && !rd_ready_i[2]
+      ) || (
+      rd_req_o[3].valid && !rd_ready_i[3]
+      ),
+      write_valid: wr_req_o.valid,
+      write_ready: wr_ready_i,
+      write_addr: wr_req_o.addr,
+      write_data: wr_req_o.data,
+      stream_late: stream_ready_o && !stream_valid_i,
+      bank_waits:
+      u_sums.u_feeder.slice_valid
+      &&
+      u_sums.u_feeder.column_start
+      &&
+      u_sums.u_feeder.banks_q
+      == '0,
+      parameter_waits: param_in_valid && !param_in_ready,
+      row_goes: u_sums.u_array.act_valid_i,
+      default: '0
+  }
+  )
+);
+
+bind npu_dma_load trace_probe #(
+  .TraceT(trace_pkg::engine_trace_t)
+) u_probe (
+  .trace_i(trace_pkg::engine_trace_t
+'{
+      take: cmd_valid_i && cmd_ready_o,
+      done: status_o.done,
+      busy: status_o.busy,
+      works: wr_req_o.valid && wr_ready_i,
+      write_valid: wr_req_o.valid,
+      write_ready: wr_ready_i,
+      write_addr: wr_req_o.addr,
+      write_data: wr_req_o.data,
+      default: '0
+  }
+  )
+);
+
+bind npu_dma_store trace_probe #(
+  .TraceT(trace_pkg::engine_trace_t)
+) u_probe (
+  .trace_i(trace_pkg::engine_trace_t
+'{
+      take: cmd_valid_i && cmd_ready_o,
+      done: status_o.done,
+      busy: status_o.busy,
+      works: (w_o.valid && wr_rsp_i.word_ready) || (sram_wr_req_o.valid && sram_wr_ready_i),
+      read_refused: rd_req_o.valid && !rd_ready_i,
+      write_valid: sram_wr_req_o.valid,
+      write_ready: sram_wr_ready_i,
+      write_addr: sram_wr_req_o.addr,
+      write_data: sram_wr_req_o.data,
+      write_last: job_ready[Place],
+      channel_waits: w_o.valid || wr_req_o.valid,
+      default: '0
+  }
+  )
+);
+
+bind npu_dispatch trace_probe #(
+  .TraceT(trace_pkg::dispatch_trace_t)
+) u_probe (
+  .trace_i(trace_pkg::dispatch_trace_t
+'{
+      valid: entry_valid_i,
+      taken: entry_valid_i && entry_ready_o,
+      fire: fire_o,
+      ended: end_o,
+      resolved: resolved,
+      queue_full: is_engine && !nothing && !cmd_ready_i[engine],
+      index: entry_i.index,
+      word: word,
+      queued: cmd_valid_o & cmd_ready_i
+  }
+  )
+);
+
+bind npu_core trace_probe #(
+  .TraceT(trace_pkg::core_trace_t)
+) u_probe (
+  .trace_i(trace_pkg::core_trace_t
+'{
+      rst_n: core_rst_n,
+      started: status_o.started,
+      busy: status_o.busy,
+      finish: status_o.finish,
+      soft_reset: control_i.soft_reset,
+      stream_beat: events_o.stream_beat,
+      ticket_valid: ticket_valid,
+      ticket_ready: ticket_ready,
+      beat_valid: beat_valid,
+      beat_ready: beat_ready,
+      engine_busy: events_o.engine_busy,
+      engine_stall: events_o.engine_stall
+  }
+  )
+);
+
+// Beats in the FIFO of the parameter stream
+bind npu_stream_fifo trace_probe #(
+  .TraceT(logic [31:0])
+) u_probe (.trace_i(32'(stored_q) + 32'(out_valid_q)));
+
+// PERF_CTRL.CLEAR
+bind npu_chip_window trace_probe u_probe (.trace_i(chip_out.PERF_CTRL.CLEAR.value));
+
+bind npu_cmd trace_probe #(
+  .TraceT(trace_pkg::cmd_trace_t)
+) u_probe (
+  .trace_i(trace_pkg::cmd_trace_t
+'{
+      start: start,
+      descriptor: descriptor,
+      irq: irq_o,
+      status: status,
+      op_valid: op_start || ring_op_valid,
+      op_done: op_done,
+      ring_start: ring_start,
+      ring_end: ring_end,
+      ring_code: ring_code,
+      entry: entry,
+      stall: events.stall,
+      launch_valid: launch_valid_o,
+      launch_ready: launch_ready_i,
+      head: ring_regs.head,
+      tail: ring_regs.tail
+  }
+  )
+);

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bench of the queues: FIFOs of several depths with and without flush, and one with three readers, all
+// with the same input. What an entry carries when it is not valid is of no interest.
+
+module unit_cells;
+
+  localparam int unsigned NumFifos = 6;
+  localparam int unsigned Depths[NumFifos] = '{1, 2, 3, 4, 8, 5};
+  localparam int unsigned Plain = 5;  // the one without flush and count
+  localparam int unsigned NumReaders = 3;
+
+  typedef struct packed {
+    logic [95:0]           unused;
+    logic [15:0]           data;
+    logic [10:0]           unused_too;
+    logic [NumReaders-1:0] ready;       // the first one is that of all FIFOs with one reader
+    logic                  flush;
+    logic                  valid;
+  } drive_t;
+
+  typedef struct packed {
+    logic [7:0]  unused;
+    logic        ready;
+    logic        valid;
+    logic [5:0]  count;
+    logic [15:0] data;
+  } queue_t;
+
+  logic clk, rst_n, start, ended;
+  unit_pkg::program_t played;
+  drive_t drive;
+  logic [2:0][127:0] drives;  // of which the first word is used
+  queue_t [11:0] observed;
+
+  unit_control u_control (
+    .clk_o    (clk),
+    .rst_no   (rst_n),
+    .world_o  (),
+    .program_o(played),
+    .start_o  (start),
+    .end_i    (ended)
+  );
+
+  unit_player #(
+    .Words(3)
+  ) u_player (
+    .clk_i    (clk),
+    .rst_ni   (rst_n),
+    .start_i  (start),
+    .cycles_i (played.words),
+    .end_o    (ended),
+    .drive_o  (drives),
+    .observe_i(observed)
+  );
+
+  assign drive = drives[0];
+
+  for (genvar f = 0; f < int'(NumFifos); f++) begin : gen_fifo
+    assign observed[f].unused = '0;
+
+    if (f == int'(Plain)) begin : gen_plain
+      npu_fifo #(
+        .DataT(logic [15:0]),
+        .Depth(Depths[f])
+      ) u_fifo (
+        .clk_i  (clk),
+        .rst_ni (rst_n),
+        .valid_i(drive.valid),
+        .ready_o(observed[f].ready),
+        .data_i (drive.data),
+        .valid_o(observed[f].valid),
+        .ready_i(drive.ready[0]),
+        .data_o (observed[f].data)
+      );
+      assign observed[f].count = '0;
+    end else begin : gen_flush
+      logic [$clog2(Depths[f]+1)-1:0] count;
+      assign observed[f].count = 6'(count);
+
+      npu_flush_fifo #(
+        .DataT(logic [15:0]),
+        .Depth(Depths[f])
+      ) u_fifo (
+        .clk_i  (clk),
+        .rst_ni (rst_n),
+        .flush_i(drive.flush),
+        .valid_i(drive.valid),
+        .ready_o(observed[f].ready),
+        .data_i (drive.data),
+        .valid_o(observed[f].valid),
+        .ready_i(drive.ready[0]),
+        .data_o (observed[f].data),
+        .count_o(count)
+      );
+    end
+  end
+
+  logic shared_ready;
+  logic shared_valid[NumReaders], ready[NumReaders];
+  logic [15:0] shared_data[NumReaders];
+
+  npu_multicast_fifo #(
+    .DataT     (logic [15:0]),
+    .Depth     (4),
+    .NumReaders(NumReaders)
+  ) u_multicast (
+    .clk_i  (clk),
+    .rst_ni (rst_n),
+    .valid_i(drive.valid),
+    .ready_o(shared_ready),
+    .data_i (drive.data),
+    .valid_o(shared_valid),
+    .ready_i(ready),
+    .data_o (shared_data)
+  );
+
+  for (genvar r = 0; r < int'(NumReaders); r++) begin : gen_reader
+    assign ready[r] = drive.ready[r];
+    assign observed[NumFifos+r] = '{
+            ready: shared_ready,
+            valid: shared_valid[r],
+            data: shared_data[r],
+            default: '0
+        };
+  end
+  assign observed[11:NumFifos+NumReaders] = '0;
+
+endmodule

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs a program for the bench of an engine: the chip's own sequencer turns any legal word into the
+// engine's command; program and stream come from behavioural memories. A word for an engine that the
+// bench lacks waits for ever.
+
+module unit_program
+  import npu_pkg::*;
+  import npu_start_pkg::*;
+  import npu_isa_pkg::*;
+(
+  input logic               clk_i,
+  input logic               rst_ni,
+  input unit_pkg::world_t   world_i,
+  input unit_pkg::program_t program_i,
+
+  input  logic start_i,
+  output logic end_o,
+
+  // To and from the engines
+  output logic       [NumEngines-1:0] cmd_valid_o,
+  input  logic       [NumEngines-1:0] cmd_ready_i,
+  output load_cmd_t                   load_cmd_o,
+  output store_cmd_t                  store_cmd_o,
+  output gemm_cmd_t                   gemm_cmd_o,
+  output smx_cmd_t                    smx_cmd_o,
+  output nrm_cmd_t                    nrm_cmd_o,
+  output vec_cmd_t                    vec_cmd_o,
+  input  logic       [NumEngines-1:0] done_i,
+  input  argmax_t                     argmax_i,
+  output logic                        argmax_clear_o,
+
+  // Stream
+  output logic  beat_valid_o,
+  output beat_t beat_data_o,
+  input  logic  beat_ready_i,
+  input  logic  beat_last_i
+);
+
+  start_state_t start_state;
+  mem_req_t rd_req;
+  mem_rd_rsp_t rd_rsp;
+  logic ticket_valid, ticket_ready;
+  ticket_t ticket;
+  fault_t  fault;
+
+  // Base registers as in tb.stimulus.simple_cases.DMA_BASES
+  always_comb begin
+    start_state                      = '0;
+    start_state.image.ucode_base     = unit_pkg::ProgramAt;
+    start_state.image.ucode_len      = program_i.words;
+    start_state.image.stream_len     = program_i.stream_bytes;
+    start_state.machine.eos          = '1;
+    start_state.machine.kv_in_memory = !program_i.cache_in_sram;
+    start_state.machine.bases[0]     = 32'h0010_0000;
+    for (int unsigned b = 1; b < 8; b++) start_state.machine.bases[b] = 32'h0020_0000;
+  end
+
+  npu_seq u_seq (
+    .clk_i,
+    .rst_ni,
+    .start_i,
+    .stop_i        (1'b0),
+    .start_state_i (start_state),
+    .rd_req_o      (rd_req),
+    .rd_rsp_i      (rd_rsp),
+    .regs_o        (),
+    .argmax_i,
+    .argmax_clear_o,
+    .ticket_valid_o(ticket_valid),
+    .ticket_ready_i(ticket_ready),
+    .ticket_o      (ticket),
+    .cmd_valid_o,
+    .cmd_ready_i,
+    .load_cmd_o,
+    .store_cmd_o,
+    .gemm_cmd_o,
+    .smx_cmd_o,
+    .nrm_cmd_o,
+    .vec_cmd_o,
+    .done_i,
+    .end_o,
+    .fault_o       (fault),
+    .last_instr_o  (),
+    .fire_o        (),
+    .busy_o        ()
+  );
+
+  unit_memory_read u_program_memory (
+    .clk_i,
+    .rst_ni,
+    .world_i,
+    .req_i(rd_req),
+    .rsp_o(rd_rsp)
+  );
+
+  unit_stream u_stream (
+    .clk_i,
+    .rst_ni,
+    .world_i,
+    .ticket_valid_i(ticket_valid),
+    .ticket_ready_o(ticket_ready),
+    .ticket_i      (ticket),
+    .beat_valid_o,
+    .beat_data_o,
+    .beat_ready_i,
+    .beat_last_i
+  );
+
+  always @(posedge clk_i) begin
+    if (rst_ni && fault.valid) begin
+      $fatal(1, "unit_program: a legal program was refused: %s at word %0d", fault.code.name(),
+             fault.instr);
+    end
+  end
+
+endmodule

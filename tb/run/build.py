@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds a model of the bench with Verilator, once per configuration, in a folder of its own.
+
+The fast build lets Python see only the signals of `tb_top`, which makes it several times faster;
+the debug build makes everything visible and can record waveforms. Cycle counts are the same.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import cocotb_tools.config
+
+from npu.cli import build_folder, progress
+from npu.paths import BUILD, GENERATED, HDL, ROOT, RTL
+from tb.run import simulator_library, sources, verilator
+
+Kind = Literal["fast", "debug"]
+TOP = "tb_top"
+_CACHE_OF_ALL_CLONES = {"CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}
+"""Settings of ccache by which one clone finds what another one has compiled."""
+SCRATCH_BYTES = {4: 0, 8: 256, 32: 128}
+"""Scratchpad of the command port by size of the array, 0 for a chip without the port, elsewhere 64:
+the configurations that are built anyway cover all of them."""
+
+
+class BuildError(RuntimeError):
+    """Verilator or the compiler refused the sources."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What one model is built from.
+
+    Attributes:
+        kind: "fast" for runs, "debug" for waveforms.
+        array_dim: edge of the systolic array (make variable ARRAY_DIM).
+        rtl: folder of the design's sources; another one to try a changed copy.
+        label: folder name in build/sim, derived from the rest if empty.
+    """
+
+    kind: Kind = "fast"
+    array_dim: int = 16
+    rtl: Path = RTL
+    label: str = ""
+
+    takes: ClassVar[str] = "1 to 2 minutes"
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes of the command port's scratchpad, 0 without a command port."""
+        return SCRATCH_BYTES.get(self.array_dim, 64)
+
+    @property
+    def parameters(self) -> list[str]:
+        """The chip's parameters, as arguments of Verilator and slang."""
+        return [
+            f"-GArrayDim={self.array_dim}",
+            f"-GEnableCmd={int(self.scratch_bytes > 0)}",
+            f"-GCmdScratchBytes={self.scratch_bytes or 64}",
+        ]
+
+    @property
+    def top(self) -> str:
+        """The module that Python sees as `dut`, and the executable."""
+        return TOP
+
+    @property
+    def folder(self) -> Path:
+        """Where the model is built."""
+        return BUILD / "sim" / (self.label or f"{self.kind}-a{self.array_dim}")
+
+    @property
+    def binary(self) -> Path:
+        """The simulator's executable."""
+        return self.folder / self.top
+
+    @property
+    def options(self) -> list[str]:
+        """Arguments of Verilator that models of this kind have."""
+        return []
+
+    @property
+    def inputs(self) -> list[Path]:
+        """What Verilator reads: what Python sees, waivers of the design, sources."""
+        seen = [HDL / "fast.vlt", *([HDL / "debug.vlt"] if self.kind == "debug" else [])]
+        waivers = sources.waivers(self.rtl, GENERATED)
+        return [*seen, *waivers, *sources.bench_sources(self.rtl, GENERATED)]
+
+    def repeat(self, test: str, seed: int) -> list[str]:
+        """Return the words of the command that runs a test on such a model again."""
+        size = [f"ARRAY_DIM={self.array_dim}"] if self.array_dim != 16 else []
+        return ["make", "SIM=verilator", f"TESTCASE={test}", f"SEED={seed}", *size]
+
+
+def generate() -> None:
+    """Make the generated SystemVerilog and Python files.
+
+    Raises:
+        BuildError: a generator fails.
+    """
+    for module in ("npu.isa.generate", "npu.regs.generate"):
+        _run([sys.executable, "-m", module], f"python -m {module}", {})
+
+
+def _run(command: list[str], what: str, environment: dict[str, str]) -> str:
+    run = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if run.returncode != 0:
+        raise BuildError(f"{what} failed:{_reason(run.stdout)}")
+    return run.stdout
+
+
+def _reason(output: str) -> str:
+    """Return why a tool failed: one line where the reason is not in the sources, else its last."""
+    full = os.strerror(errno.ENOSPC)
+    if full in output or build_folder.is_full():
+        return f" {BUILD}: {full}"
+    if "Traceback (most recent call last):" in output:
+        return f" {output.strip().splitlines()[-1]}"
+    return f"\n{output.strip()[-6000:]}"
+
+
+@cache
+def fst_missing() -> str | None:
+    """Return what the system lacks for recording waveforms, None if nothing."""
+    for header, package in (("zlib.h", "zlib1g-dev"), ("lz4.h", "liblz4-dev")):
+        probe = subprocess.run(
+            ["g++", "-E", "-x", "c++", "-"],
+            input=f"#include <{header}>\n",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if probe.returncode != 0:
+            return f"waveforms need the header {header}: install the Debian package {package}"
+    return None
+
+
+def traces(configuration: Configuration) -> bool:
+    """Whether the model can record waveforms: a debug build on a system that has what it takes."""
+    return configuration.kind == "debug" and fst_missing() is None
+
+
+def _verilator_arguments(configuration: Configuration) -> list[str]:
+    libraries = cocotb_tools.config.libs_dir
+    arguments = [
+        "--cc",
+        "--exe",
+        "--timing",
+        "--assert",
+        "--vpi",
+        "--timescale",
+        "1ns/1ns",
+        "--x-initial",
+        "unique",
+        "-Wno-fatal",
+        "--top-module",
+        configuration.top,
+        "--prefix",
+        "Vtop",
+        "-Mdir",
+        str(configuration.folder),
+        "-o",
+        configuration.top,
+        *configuration.parameters,
+        *configuration.options,
+        "-LDFLAGS",
+        f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator",
+    ]
+    if traces(configuration):
+        arguments += ["--trace-fst", "--trace-structs"]
+    return arguments
+
+
+def build(configuration: Configuration) -> Path:
+    """Build the model, or only what changed of it; return the executable.
+
+    Raises:
+        BuildError: with the tool's message.
+    """
+    tool = verilator.find()
+    with _locked(configuration.folder):
+        _build_locked(configuration, tool)
+    return configuration.binary
+
+
+def link_host(configuration: Configuration, makefile: Path, source: Path) -> Path:
+    """Link another main program with the library of a built model; return the executable.
+
+    Raises:
+        BuildError: with the compiler's message.
+    """
+    tool = verilator.find()
+    with _locked(configuration.folder):
+        variables = [*_make_variables(configuration, tool), f"HOST_SOURCE={source}"]
+        arguments = ["-f", str(makefile), *variables]
+        _make(configuration.folder, arguments, f"compiling {source.name}", tool)
+    return configuration.folder / "plain_host"
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock: two commands may build the same configuration at once."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(folder.name + ".lock").open("w") as file:
+        with progress.step(f"waiting for another command that builds {folder.name}"):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _start_afresh_if_changed(folder: Path, recipe: str) -> None:
+    """Empty the folder if what it holds was built in another way."""
+    stamp = folder / "recipe.txt"
+    if not stamp.exists() or stamp.read_text(encoding="utf-8") != recipe:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        stamp.write_text(recipe, encoding="utf-8")
+
+
+def _make_variables(configuration: Configuration, tool: verilator.Verilator) -> list[str]:
+    # -O2 takes twice the compiler's time for a model that is no faster.
+    variables = [*tool.make_variables, "OPT_FAST=-O1", "OPT_SLOW=-O0", "OPT_GLOBAL=-O1"]
+    variables.append(f"VM_TRACE={int(traces(configuration))}")
+    if shutil.which("ccache"):
+        variables.append("OBJCACHE=ccache")
+    return variables
+
+
+def _make(folder: Path, arguments: list[str], what: str, tool: verilator.Verilator) -> str:
+    # Debian's make sets these for its children; ours starts afresh.
+    clean = {"MAKEFLAGS": "", "MAKELEVEL": "", "MFLAGS": ""}
+    environment = {**tool.environment, **clean, **_CACHE_OF_ALL_CLONES}
+    return _run(["make", "-C", str(folder), *arguments], what, environment)
+
+
+def _compiled(folder: Path, begun: float) -> str:
+    """Return how many files of the design have been compiled since a time; of one file nothing."""
+    if (folder / "Vtop__ALL.cpp").exists():
+        return ""
+    done = sum(path.stat().st_mtime >= begun for path in folder.glob("Vtop*.o"))
+    return f"{done} of {len(list(folder.glob('Vtop*.cpp')))} files"
+
+
+def _build_locked(configuration: Configuration, tool: verilator.Verilator) -> None:
+    folder = configuration.folder
+    main = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
+    command = [
+        *tool.command,
+        *_verilator_arguments(configuration),
+        str(main),
+        str(HDL / "memory_dpi.cpp"),
+        *sources.relative(configuration.inputs),
+    ]
+    started = time.monotonic()
+    variables = _make_variables(configuration, tool)
+    recipe = "\n".join([tool.version, *_verilator_arguments(configuration), *variables])
+    library = simulator_library.folder([tool.version, *variables])
+    _start_afresh_if_changed(folder, recipe)
+    simulator_library.copy(library, folder)
+    doing = f"building {folder.name} ({configuration.takes})"
+    if configuration.binary.exists():
+        doing = f"building {folder.name}, what has changed of it"
+    with progress.step(f"{doing}: Verilator reads the design"):
+        _run(command, "verilator", tool.environment)
+    jobs = len(os.sched_getaffinity(0))
+    # Every run of Verilator writes Vtop.mk, which is no reason to compile its library again: other
+    # options have another recipe.
+    make = ["-f", "Vtop.mk", "-o", "Vtop.mk", f"-j{jobs}", *variables]
+    begun = time.time() - 1.0  # file systems have coarser clocks
+    with progress.step(f"{doing}: compiling", lambda: _compiled(folder, begun)):
+        log = _make(folder, make, "compiling the model", tool)
+    simulator_library.copy(folder, library)
+    seconds = time.monotonic() - started
+    if "g++" in log:
+        print(f"built {folder.relative_to(BUILD.parent)} in {seconds:.0f} s ({tool.version})")

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the tests on the RTL by reading their sources: no simulator, no import of cocotb.
+
+A test is an `async def` decorated with `@cocotb.test` in `tb/tests/test_*.py`. Its name is the
+function's name; a module's name stands for all tests of that module. A module whose tests need more
+memory behind the chip than usual says so by a line `MEMORY_MIB = <number>`; one whose tests need a
+certain command port by a line `SCRATCH_BYTES = (<number>, ...)`, 0 meaning a chip without one. One
+whose tests run from several power-up states says by a line `POWER_UPS = <number>` from how many
+random ones, beside all zeros and all ones.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from npu.paths import TESTS
+
+MEMORY_MIB = 16
+"""Memory behind the chip unless a module asks for more, in MiB; its file is sparse."""
+
+
+class UnknownTestError(ValueError):
+    """A name that no test has."""
+
+
+@dataclass(frozen=True, order=True)
+class BenchTest:
+    """One cocotb test.
+
+    Attributes:
+        module: dotted name of the module, e.g. `tb.tests.test_gemm`.
+        name: name of the function, unique in the tree.
+        summary: first line of its docstring.
+        memory_bytes: size of the memory behind the chip.
+        scratch_bytes: sizes of the command port's scratchpad that the test is for; all if empty.
+        power_ups: random power-up states that it runs from, with all zeros and all ones before
+            them; 0: from one random state only.
+    """
+
+    module: str
+    name: str
+    summary: str
+    memory_bytes: int = MEMORY_MIB << 20
+    scratch_bytes: tuple[int, ...] = ()
+    power_ups: int = 0
+
+    def fits(self, scratch_bytes: int) -> bool:
+        """Whether the test is for a chip with this scratchpad, 0 for no command port."""
+        return not self.scratch_bytes or scratch_bytes in self.scratch_bytes
+
+    @property
+    def group(self) -> str:
+        """The module's own name, e.g. `test_gemm`."""
+        return self.module.rsplit(".", 1)[-1]
+
+
+def _is_cocotb_test(decorator: ast.expr) -> bool:
+    target = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return (
+        isinstance(target, ast.Attribute)
+        and target.attr == "test"
+        and isinstance(target.value, ast.Name)
+        and target.value.id == "cocotb"
+    )
+
+
+def _number(body: Iterable[ast.stmt], name: str, default: int) -> int:
+    """Return the number that a module gives a name, or the default."""
+    for node in body:
+        match node:
+            case ast.Assign([ast.Name(target)], ast.Constant(int(value))) if target == name:
+                return value
+    return default
+
+
+def _scratch_bytes(body: Iterable[ast.stmt]) -> tuple[int, ...]:
+    for node in body:
+        match node:
+            case ast.Assign([ast.Name("SCRATCH_BYTES")], ast.Tuple() as sizes):
+                return tuple(ast.literal_eval(sizes))
+    return ()
+
+
+def _tests_in(path: Path, package: str) -> Iterable[BenchTest]:
+    body = ast.parse(path.read_text(encoding="utf-8"), filename=str(path)).body
+    memory_bytes = _number(body, "MEMORY_MIB", MEMORY_MIB) << 20
+    scratch_bytes, power_ups = _scratch_bytes(body), _number(body, "POWER_UPS", 0)
+    for node in body:
+        if isinstance(node, ast.AsyncFunctionDef) and any(
+            _is_cocotb_test(decorator) for decorator in node.decorator_list
+        ):
+            summary = (ast.get_docstring(node) or "").split("\n")[0]
+            module = f"{package}.{path.stem}"
+            yield BenchTest(module, node.name, summary, memory_bytes, scratch_bytes, power_ups)
+
+
+def discover(folder: Path = TESTS, package: str = "tb.tests") -> list[BenchTest]:
+    """Return all tests in `folder`, the home of `package`, by module and place.
+
+    Raises:
+        ValueError: two tests have the same name.
+    """
+    tests = [test for path in sorted(folder.glob("test_*.py")) for test in _tests_in(path, package)]
+    seen: dict[str, BenchTest] = {}
+    for test in tests:
+        if test.name in seen:
+            raise ValueError(
+                f"two tests are called {test.name}: in {seen[test.name].module} and {test.module}"
+            )
+        seen[test.name] = test
+    return tests
+
+
+def near(name: str, known: Sequence[str]) -> str:
+    """Return what a message about an unknown name adds: the known ones near to it, if any."""
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    close = close or [other for other in known if name.removeprefix("test_") in other][:5]
+    return f"; near: {', '.join(close)}" if close else ""
+
+
+def select(
+    names: Sequence[str], tests: Sequence[BenchTest], listing: str = "python -m npu.cli run --list"
+) -> list[BenchTest]:
+    """Return the tests that `names` (exact names of tests or modules) choose, each once.
+
+    Args:
+        names: of tests or of modules.
+        tests: what there is.
+        listing: the command that shows all names.
+
+    Raises:
+        UnknownTestError: a name is not there; the message lists near ones.
+    """
+    chosen: dict[str, BenchTest] = {}
+    known = sorted({test.name for test in tests} | {test.group for test in tests})
+    for name in names:
+        hits = [test for test in tests if name in (test.name, test.group)]
+        if not hits:
+            raise UnknownTestError(
+                f"no test is called {name!r}{near(name, known)} (all names: {listing})"
+            )
+        chosen.update((test.name, test) for test in hits)
+    return list(chosen.values())

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of `npu` that run tests on the RTL: run, waves, test, build."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+
+from npu.cli.arguments import AddCommand, UsageError, names_in, positive
+from npu.isa.operands import ARRAY_DIMS
+from npu.paths import ROOT
+from tb.run import build, registry, runner, waves
+from tb.run.requests import add_common, built, check_simulator, chosen_tests, print_result
+from tb.run.verilator import VerilatorError
+
+BAD_INPUT = (
+    UsageError,
+    VerilatorError,
+    build.BuildError,
+    registry.UnknownTestError,
+    waves.WaveError,
+)
+"""What a user can cause, or a tool; the text is what to print."""
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Run tests by name."""
+    if arguments.list:
+        for test in registry.discover():
+            print(f"{test.group:24} {test.name:40} {test.summary}")
+        return 0
+    check_simulator(arguments.sim)
+    chosen = chosen_tests(names_in(arguments.tests), arguments.array_dim)
+    if not chosen:
+        raise UsageError("no test to run")
+    configuration = built(arguments, arguments.kind)
+    seeds = range(arguments.seed, arguments.seed + arguments.seeds)
+    jobs = [
+        runner.Job(test, configuration, seed, full=arguments.full)
+        for test in chosen
+        for seed in seeds
+    ]
+    results = runner.run_all(jobs, arguments.jobs, print_result)
+    failed = [result for result in results if not result.passed]
+    print(f"{len(results) - len(failed)} passed, {len(failed)} failed")
+    return 1 if failed or not results else 0
+
+
+def _waves(arguments: argparse.Namespace) -> int:
+    """Record the waveform of one test: build/waves/NAME.fst and NAME.gtkw."""
+    check_simulator(arguments.sim)
+    names = names_in(arguments.tests)
+    if not names:
+        raise UsageError("make waves needs TESTCASE=name")
+    missing = build.fst_missing()
+    if missing is not None:
+        raise build.BuildError(missing)
+    chosen = chosen_tests(names, arguments.array_dim)
+    configuration = built(arguments, "debug")
+    waves.WAVES.mkdir(parents=True, exist_ok=True)
+    jobs = [
+        runner.Job(test, configuration, arguments.seed, waves.WAVES / f"{test.name}.fst")
+        for test in chosen
+    ]
+    results = runner.run_all(jobs, arguments.jobs, print_result)
+    for job in jobs:
+        if job.waves is not None and job.waves.exists():
+            save_file = waves.write_save_file(job.waves)
+            print(f"waves: gtkwave {save_file.relative_to(ROOT)}")
+    return 1 if any(not result.passed for result in results) else 0
+
+
+def _test(arguments: argparse.Namespace) -> int:
+    """Build, then run everything under pytest: simulator-free tests and all tests on the RTL.
+
+    All sizes of the array are built, because the tests of GEMM run on each of them.
+    """
+    check_simulator(arguments.sim)
+    build.generate()
+    for edge in ARRAY_DIMS:
+        build.build(build.Configuration(array_dim=edge))
+    command = [sys.executable, "-m", "pytest", "-n", str(arguments.jobs), "-q"]
+    environment = {
+        **os.environ,
+        "SEED": str(arguments.seed),
+        "ARRAY_DIM": str(arguments.array_dim),
+    }
+    return subprocess.run(
+        [*command, *arguments.paths], cwd=ROOT, env=environment, check=False
+    ).returncode
+
+
+def _build(arguments: argparse.Namespace) -> int:
+    """Build a model without running anything."""
+    built(arguments, arguments.kind)
+    return 0
+
+
+def add_commands(command: AddCommand) -> None:
+    """Add the commands to the parser of `npu`."""
+    run = command("run", _run)
+    add_common(run)
+    run.add_argument("tests", nargs="?", default="", help="exact names, comma list; default all")
+    run.add_argument("--list", action="store_true", help="list the tests and exit")
+    run.add_argument("--seeds", type=positive, default=1, help="seeds per test")
+    run.add_argument("--kind", choices=["fast", "debug"], default="fast", help="of the model")
+    run.add_argument("--full", action="store_true", help="the long form of tests that have one")
+    wave = command("waves", _waves)
+    add_common(wave)
+    wave.add_argument("tests", nargs="?", default="", help="exact names, comma list")
+    test = command("test", _test)
+    add_common(test)
+    test.add_argument("paths", nargs="*", help="pytest's own paths and options")
+    built_only = command("build", _build)
+    add_common(built_only)
+    built_only.add_argument("kind", nargs="?", choices=["fast", "debug"], default="fast")

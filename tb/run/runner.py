@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs tests on a built model: each in a process and a folder of its own, side by side.
+
+The folder of a run holds everything about it: the shared memory and SRAM images, the logs of the
+bench, the simulator's output (`log.txt`), the result (`results.xml`) and what the test wrote.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from pathlib import Path
+
+import cocotb_tools.config
+import find_libpython
+
+from npu.cli import build_folder
+from npu.paths import BUILD, ROOT
+from tb.bench import accesses
+from tb.run.build import Configuration
+from tb.run.registry import BenchTest
+
+SRAM_BYTES = 256 << 10
+LOG = "log.txt"
+"""Name of the simulator's output in the run's folder."""
+TIME_LIMIT_S = 1800
+"""Wall-clock limit of one run; every wait inside has a limit in cycles as well."""
+
+
+class Fill(IntEnum):
+    """What every bit of a register holds before the first reset, as Verilator numbers it."""
+
+    ZEROS = 0
+    ONES = 1
+    RANDOM = 2
+
+
+@dataclass(frozen=True)
+class PowerUp:
+    """The state of registers and SRAM before the first reset; `seed` is that of random bits."""
+
+    fill: Fill
+    seed: int = 1
+
+    @property
+    def arguments(self) -> list[str]:
+        """What tells the simulator."""
+        return [
+            f"+verilator+rand+reset+{self.fill.value}",
+            f"+verilator+seed+{self.seed % 0x7FFFFFFF or 1}",
+        ]
+
+    def __str__(self) -> str:
+        return f"random bits {self.seed}" if self.fill is Fill.RANDOM else f"all {self.fill.name}"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One test with one seed on one configuration.
+
+    Attributes:
+        test: what runs.
+        configuration: the model that it runs on.
+        seed: seed of all random choices.
+        waves: waveform file to write; needs the debug build.
+        place: folder of the run, by default one in build/runs.
+        full: whether tests with a long form run it (`make regress` does).
+        plusargs: more arguments of the simulation, without the plus sign.
+    """
+
+    test: BenchTest
+    configuration: Configuration
+    seed: int = 1
+    waves: Path | None = None
+    place: Path | None = None
+    full: bool = False
+    plusargs: tuple[str, ...] = ()
+
+    @property
+    def power_ups(self) -> list[PowerUp]:
+        """The states that it runs from, one after the other."""
+        if not self.test.power_ups:
+            return [PowerUp(Fill.RANDOM, self.seed)]
+        first = 1 + (self.seed - 1) * self.test.power_ups
+        seeds = range(first, first + self.test.power_ups)
+        random = [PowerUp(Fill.RANDOM, seed) for seed in seeds]
+        return [PowerUp(Fill.ZEROS), PowerUp(Fill.ONES), *random]
+
+    @property
+    def folder(self) -> Path:
+        """The run's folder."""
+        if self.place is not None:
+            return self.place
+        return BUILD / "runs" / self.configuration.folder.name / f"{self.test.name}-{self.seed}"
+
+    @property
+    def repro(self) -> str:
+        """The command that repeats exactly this run."""
+        words = self.configuration.repeat(self.test.name, self.seed)
+        if self.full:
+            words.append("FULL=1")
+        return " ".join(words)
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """How a run ended.
+
+    Attributes:
+        job: what ran.
+        passed: True if the test ran and passed.
+        message: the reason of a failure, one or a few lines.
+        output: what the test itself printed, without the simulator's own chatter.
+        seconds: wall-clock time.
+    """
+
+    job: Job
+    passed: bool
+    message: str
+    output: str
+    seconds: float
+
+
+def _environment(job: Job) -> dict[str, str]:
+    libpython = find_libpython.find_libpython()
+    if libpython is None:
+        raise RuntimeError(
+            "cocotb needs Python's shared library: install the Debian package libpython3-dev"
+        )
+    # Each simulation imports the bench anew, with assertions rewritten by pytest: a second of work
+    # unless Python may keep the result.
+    inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    return {
+        **inherited,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]),
+        "PYGPI_PYTHON_BIN": sys.executable,
+        "GPI_USERS": f"{libpython};{cocotb_tools.config.pygpi_entry_point()}",
+        "COCOTB_TOPLEVEL": job.configuration.top,
+        "COCOTB_TEST_MODULES": job.test.module,
+        "COCOTB_TEST_FILTER": rf"\.{job.test.name}$",
+        "COCOTB_RANDOM_SEED": str(job.seed),
+        "COCOTB_RESULTS_FILE": str(job.folder / "results.xml"),
+        "COCOTB_TRUST_INERTIAL_WRITES": "1",
+        "COCOTB_ANSI_OUTPUT": "0",
+        "TOPLEVEL_LANG": "verilog",
+    }
+
+
+def prepare(job: Job) -> None:
+    """Make the run's folder with an empty memory and SRAM in it.
+
+    Raises:
+        OSError: there is no room for them. Found here, for a mapped file without room kills whoever
+            writes to it.
+    """
+    shutil.rmtree(job.folder, ignore_errors=True)
+    job.folder.mkdir(parents=True)
+    for name, size in (
+        ("memory.bin", job.test.memory_bytes),
+        ("sram.bin", SRAM_BYTES),
+        (accesses.FILE, accesses.MOST * accesses.RECORD.itemsize),
+    ):
+        path = job.folder / name
+        with path.open("wb") as file:
+            try:
+                os.posix_fallocate(file.fileno(), 0, size)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+def _outcome(results: Path) -> tuple[int, str]:
+    """Return the number of tests that ran and the first failure ("" if none)."""
+    if not results.exists():
+        return 0, ""
+    cases = ElementTree.parse(results).getroot().findall(".//testcase")
+    ran = [case for case in cases if case.find("skipped") is None]
+    for case in ran:
+        for kind in ("failure", "error"):
+            found = case.find(kind)
+            if found is not None:
+                kind_of_error = found.get("error_type") or found.get("type") or kind
+                text = found.get("error_msg") or found.get("message") or found.text or ""
+                return len(ran), f"{kind_of_error}: {text}".strip()
+    return len(ran), ""
+
+
+def _tail(log: Path, lines: int = 25) -> str:
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    return "\n".join(text.splitlines()[-lines:])
+
+
+def _simulator_error(log: Path) -> str:
+    """Return the first error of the simulator itself, such as a failed assertion, or ""."""
+    with log.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if "%Error" in line or line.startswith("tb: "):
+                return line.strip()
+    return ""
+
+
+def command(job: Job, binary: Path, folder: Path, power_up: PowerUp | None = None) -> list[str]:
+    """Return the command that simulates a job in `folder`, by default from its first state."""
+    return [
+        str(binary),
+        f"+run_dir={folder}",
+        f"+array_dim={job.configuration.array_dim}",
+        f"+scratch_bytes={job.configuration.scratch_bytes}",
+        *(["+full=1"] if job.full else []),
+        *(power_up or job.power_ups[0]).arguments,
+        *(f"+{argument}" for argument in job.plusargs),
+    ]
+
+
+_LIVE: set[subprocess.Popen[bytes]] = set()
+"""Simulators that run now: they do not hear Ctrl-C themselves."""
+
+
+def launch(job: Job, power_up: PowerUp | None = None) -> subprocess.Popen[bytes]:
+    """Start the simulator in a prepared folder, in a process group of its own."""
+    arguments = command(job, job.configuration.binary, job.folder, power_up)
+    if job.waves is not None:
+        arguments += ["--trace", "--trace-file", str(job.waves)]
+    with (job.folder / LOG).open("wb") as file:
+        process = subprocess.Popen(
+            arguments,
+            cwd=job.folder,
+            env=_environment(job),
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    _LIVE.add(process)
+    return process
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """End a simulator that has not ended, and whatever it has started."""
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    _LIVE.discard(process)
+
+
+def outcome(job: Job, status: int | str, seconds: float) -> TestResult:
+    """Say how a run has ended whose simulator ended with `status`.
+
+    Raises:
+        OSError: it failed, and its folder has no room left, which is reason enough.
+    """
+    log = job.folder / LOG
+    ran, failure = _outcome(job.folder / "results.xml")
+    message = failure
+    stopped = _simulator_error(log)
+    if stopped:
+        message = f"the simulator stopped: {stopped}"
+    elif not failure and ran == 0:
+        message = f"the simulator ended ({status}) before any test had run:\n{_tail(log)}"
+    elif not failure and status != 0:
+        message = f"the test passed but the simulator ended with {status}:\n{_tail(log)}"
+    if message and build_folder.is_full():
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(job.folder))
+    printed = job.folder / "report.txt"
+    output = printed.read_text(encoding="utf-8") if printed.exists() else ""
+    return TestResult(job, not message, message, output, seconds)
+
+
+def run(job: Job) -> TestResult:
+    """Run one test, from each of its power-up states until one fails, and say how it ended."""
+    started = time.monotonic()
+    for power_up in job.power_ups:
+        result = _simulate(job, power_up)
+        if not result.passed:
+            break
+    seconds = time.monotonic() - started
+    told = f"from {power_up}: {result.message}" if job.test.power_ups else result.message
+    return replace(result, message="" if result.passed else told, seconds=seconds)
+
+
+def _simulate(job: Job, power_up: PowerUp) -> TestResult:
+    """Run one simulation and say how it ended."""
+    prepare(job)
+    started = time.monotonic()
+    process = launch(job, power_up)
+    try:
+        status: int | str = process.wait(TIME_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        status = f"no end within {TIME_LIMIT_S} s"
+    finally:
+        kill(process)
+    return outcome(job, status, time.monotonic() - started)
+
+
+def run_all(
+    jobs: Sequence[Job], workers: int, on_result: Callable[[TestResult], None] | None = None
+) -> list[TestResult]:
+    """Run `jobs`, at most `workers` at a time; return the results in the order of the jobs."""
+
+    def one(job: Job) -> TestResult:
+        result = run(job)
+        if on_result is not None:
+            on_result(result)
+        return result
+
+    with ThreadPoolExecutor(max_workers=max(1, workers)) as pool:
+        try:
+            return list(pool.map(one, jobs))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in tuple(_LIVE):
+                kill(process)
+            raise

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benches of single blocks: a wrapper in `tb/hdl/unit`, tests in `tb/unit`, a model of its own.
+
+The block `x` has the wrapper `unit_x.sv` and the tests `test_x.py`; nothing else registers it. Its
+model holds the wrapper, the packages and what the wrapper instantiates, which Verilator finds by
+the names of the modules: an edited line elsewhere changes nothing, and compiling takes seconds.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from npu.paths import BUILD, GENERATED, HDL, ROOT
+from tb.run import registry, sources
+from tb.run.build import Configuration
+
+UNIT_HDL = HDL / "unit"
+UNIT_TESTS = ROOT / "tb" / "unit"
+
+
+class UnknownBlockError(ValueError):
+    """A name that no block has."""
+
+
+@dataclass(frozen=True)
+class UnitConfiguration(Configuration):
+    """A block alone in its bench.
+
+    Attributes:
+        block: the block's name.
+    """
+
+    block: str = ""
+
+    takes: ClassVar[str] = "10 to 30 seconds"
+
+    @property
+    def parameters(self) -> list[str]:
+        """The wrapper sets them."""
+        return []
+
+    @property
+    def top(self) -> str:
+        """The wrapper."""
+        return f"unit_{self.block}"
+
+    @property
+    def folder(self) -> Path:
+        """Where the model is built."""
+        return BUILD / "unit" / (self.label or f"{self.kind}-{self.block}")
+
+    @property
+    def options(self) -> list[str]:
+        """One C++ file, which is faster for a small model, and folders to find modules in."""
+        homes = {path.parent for path in [*self.rtl.rglob("*.sv"), *GENERATED.rglob("*.sv")]}
+        folders = [os.path.relpath(home, ROOT) for home in sorted({*homes, HDL, UNIT_HDL})]
+        return ["--output-split", "0", *(word for home in folders for word in ("-y", home))]
+
+    @property
+    def inputs(self) -> list[Path]:
+        """What Verilator reads: what Python sees, waivers, all packages, and the wrapper."""
+        seen = [UNIT_HDL / "unit.vlt", *([HDL / "debug.vlt"] if self.kind == "debug" else [])]
+        hdl = [*self.rtl.rglob("*.sv"), *GENERATED.rglob("*.sv"), HDL / "tb_pkg.sv"]
+        packages = sources.packages([*hdl, UNIT_HDL / "unit_pkg.sv"])
+        waivers = sources.waivers(self.rtl, GENERATED)
+        return [*seen, *waivers, *packages, UNIT_HDL / f"{self.top}.sv"]
+
+    def repeat(self, test: str, seed: int) -> list[str]:
+        """Return the words of the command that runs a test on such a model again."""
+        return ["make", "unit", f"BLOCK={self.block}", f"TESTCASE={test}", f"SEED={seed}"]
+
+
+def blocks() -> list[str]:
+    """Return the names of all blocks that have a bench."""
+    return sorted(path.stem.removeprefix("test_") for path in UNIT_TESTS.glob("test_*.py"))
+
+
+def select(names: Sequence[str]) -> list[str]:
+    """Return the blocks that are named, each once; without a name all.
+
+    Raises:
+        UnknownBlockError: a name is not there; the message lists near ones.
+    """
+    known = blocks()
+    for name in names:
+        if name not in known:
+            hint = registry.near(name, known) or f"; all: {', '.join(known)}"
+            raise UnknownBlockError(f"no block is called {name!r}{hint}")
+    return list(dict.fromkeys(names)) or known
+
+
+def tests_of(block: str) -> list[registry.BenchTest]:
+    """Return the tests of a block."""
+    tests = registry.discover(UNIT_TESTS, "tb.unit")
+    return [test for test in tests if test.group == f"test_{block}"]

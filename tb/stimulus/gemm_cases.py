@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random GEMM instructions: every operand form, requantisation, output and second operand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from npu.compiler.stream import tiles
+from npu.isa import WORD, Flag, GemmA, GemmB, GemmOp, GemmOut, GemmQ, Instruction, Opcode
+from npu.isa.operands import up
+from tb.stimulus.operand_values import any_shift, factor, full, mixed, stored_factor, stored_factors
+from tb.stimulus.random_case import Case, instruction, size
+from tb.stimulus.sram_space import Place, Space
+
+A_TYPES = {
+    GemmA.INT8: np.int8,
+    GemmA.UINT8: np.uint8,
+    GemmA.INT16: np.int16,
+    GemmA.UINT16: np.uint16,
+}
+WIDE = (GemmA.INT16, GemmA.UINT16)
+CHANNEL = np.dtype([("bias", "<i4"), ("mult", "<u2"), ("shift", "u1"), ("zero", "u1")])
+
+
+@dataclass(frozen=True)
+class GemmSize:
+    """M rows, N columns, K inner length."""
+
+    m: int
+    n: int
+    k: int
+
+
+@dataclass(frozen=True)
+class GemmMode:
+    """What a GEMM does besides multiplying."""
+
+    a_type: GemmA
+    b_form: GemmB
+    transpose: bool
+    requant: bool
+    q: GemmQ
+    out: GemmOut
+    op: GemmOp
+    accumulate: bool
+    bias: bool
+    relu: bool
+    table: bool
+    argmax: bool = False
+
+
+def random_mode(random: np.random.Generator) -> GemmMode:
+    """Return a legal combination."""
+
+    def chance(share: float) -> bool:
+        return bool(random.random() < share)
+
+    b_form = GemmB(int(random.integers(3)))
+    requant = chance(0.8)
+    q = GemmQ(int(random.integers(4))) if requant else GemmQ.PREFIX
+    out = GemmOut(int(random.integers(2))) if requant else GemmOut.INT32
+    accumulate = chance(0.25)
+    op = GemmOp.NONE
+    if requant and not accumulate and chance(0.6):
+        op = (
+            GemmOp.MUL
+            if q in (GemmQ.TENSOR, GemmQ.CHANNEL) and out == GemmOut.INT8 and chance(0.7)
+            else GemmOp.ADD
+        )
+    return GemmMode(
+        a_type=GemmA(int(random.integers(4))),
+        b_form=b_form,
+        transpose=b_form != GemmB.STREAM and chance(0.5),
+        requant=requant,
+        q=q,
+        out=out,
+        op=op,
+        accumulate=accumulate,
+        bias=q == GemmQ.CHANNEL and requant and chance(0.6),
+        relu=requant and chance(0.3),
+        table=requant and out == GemmOut.INT8 and chance(0.3),
+    )
+
+
+def argmax_mode(random: np.random.Generator) -> GemmMode:
+    """Return a legal combination with argmax, its output written or not."""
+    mode = random_mode(random)
+    while not mode.requant:
+        mode = random_mode(random)
+    written = random.random() < 0.4
+    if mode.out == GemmOut.INT16 and not written:
+        mode = replace(mode, out=GemmOut.NONE)
+    return replace(mode, argmax=True)
+
+
+def random_shape(random: np.random.Generator, mode: GemmMode, rows: int) -> GemmSize:
+    """Return a shape: rows up to what the accumulators hold for this A."""
+    most = rows // 2 if mode.a_type in WIDE else rows
+    if random.random() < 0.1:
+        return GemmSize(size(random, 8), size(random, 60), size(random, 700))
+    return GemmSize(size(random, most), size(random, 80), size(random, 100))
+
+
+class _Builder:
+    """Collects the operands of one GEMM."""
+
+    def __init__(
+        self, random: np.random.Generator, space: Space, shape: GemmSize, mode: GemmMode, edge: int
+    ) -> None:
+        self.random, self.space, self.shape, self.mode, self.edge = random, space, shape, mode, edge
+        self.case = Case([])
+        self.prefix: dict[str, int] = {}
+        spread_a = 15000.0 if mode.a_type in WIDE else 60.0
+        self.spread = spread_a * 60.0 * shape.k**0.5
+
+    def a(self) -> Place:
+        """Place A and give it data."""
+        dtype = A_TYPES[self.mode.a_type]
+        width = self.shape.k * np.dtype(dtype).itemsize
+        place = self.space.matrix(self.shape.m, width)
+        self.case.fill("A", place, mixed(self.random, (self.shape.m, self.shape.k), dtype))
+        self.prefix["ap"] = place.prefix_pitch
+        return place
+
+    def b(self) -> int:
+        """Place B in SRAM, or keep it for the stream; return its word address or 0."""
+        shape, mode = self.shape, self.mode
+        self.weights = mixed(self.random, (shape.k, shape.n), np.int8)
+        if mode.b_form == GemmB.STREAM:
+            self.case.data["B"] = self.weights
+            return 0
+        matrix = self.weights.T if mode.transpose else self.weights
+        if mode.b_form == GemmB.ROW_MAJOR:
+            place = self.space.matrix(matrix.shape[0], matrix.shape[1])
+            self.case.fill("B", place, np.ascontiguousarray(matrix))
+            self.prefix["bp"] = place.prefix_pitch
+            return place.word
+        return self._tile_order(np.ascontiguousarray(matrix))
+
+    def _tile_order(self, matrix: npt.NDArray[np.int8]) -> int:
+        """Place (positions, lanes) in tile order; what lies past both is random."""
+        positions, lanes = matrix.shape
+        edge = self.edge
+        padded = full(self.random, (up(positions, edge), up(lanes, edge)), np.int8)
+        padded[:positions, :lanes] = matrix
+        cut = padded.reshape(-1, edge, padded.shape[1] // edge, edge).transpose(0, 2, 1, 3)
+        place = self.space.block(padded.size)
+        self.case.fill("B", place, np.ascontiguousarray(cut).reshape(1, -1))
+        return place.word
+
+    def c(self) -> Place:
+        """Place C."""
+        if self.mode.out == GemmOut.NONE:
+            return Place(0, 0, False, 0, 0)
+        bytes_per = {GemmOut.INT8: 1, GemmOut.INT16: 2, GemmOut.INT32: 4}[self.mode.out]
+        rows = self.shape.m
+        if self.mode.out == GemmOut.INT32 and self.mode.a_type in WIDE:
+            rows *= 2
+        place = self.space.matrix(rows, self.shape.n * bytes_per)
+        self.prefix["cp"] = place.prefix_pitch
+        return place
+
+    def d(self, c: Place) -> int:
+        """Place the second operand, sometimes over C; return its word address."""
+        shape, mode = self.shape, self.mode
+        rows = shape.m * (2 if mode.accumulate and mode.a_type in WIDE else 1)
+        dtype = (
+            np.int32
+            if mode.accumulate
+            else np.int16
+            if mode.out in (GemmOut.INT16, GemmOut.NONE)
+            else np.int8
+        )
+        width = shape.n * np.dtype(dtype).itemsize
+        same_form = mode.accumulate == (mode.out == GemmOut.INT32)
+        same_form &= mode.out != GemmOut.NONE
+        over_c = same_form and self.random.random() < 0.5
+        place = c if over_c else self.space.matrix(rows, width)
+        if mode.out == GemmOut.NONE and mode.accumulate and place.word == 0:
+            place = self.space.matrix(rows, width)  # C counts as lying at 0
+        self.prefix["dp"] = place.prefix_pitch
+        if mode.accumulate:
+            values = mixed(self.random, (rows, shape.n), np.int32)
+            if self.random.random() < 0.8:
+                values >>= 11  # near the sums, so that both count
+        else:
+            values = mixed(self.random, (rows, shape.n), dtype)
+        self.case.fill("partial sums" if mode.accumulate else "D", place, values)
+        return place.word
+
+    def requantise(self) -> None:
+        """Choose the factors: prefix operands, sums, or pieces of the share."""
+        mode, random = self.mode, self.random
+        target = 40.0 if mode.out == GemmOut.INT8 else 9000.0
+        if mode.table:
+            self.case.data["table"] = full(random, (256,), np.int8)
+            self.case.stream += self.case.data["table"].tobytes()
+        if mode.requant and mode.q == GemmQ.PREFIX:
+            mult, shift = factor(random, self.spread, target)
+            self.prefix |= {"mul": mult, "sh": shift}
+            self.case.data |= {"mul": np.array([mult], np.uint16), "sh": np.array([shift])}
+        if mode.requant and mode.q == GemmQ.TENSOR:
+            mult, shift = stored_factor(random, self.spread, target)
+            self.case.data["mult"] = np.array([mult], np.uint16)
+            self.case.data["shift"] = np.array([shift], np.uint8)
+            record = mult.to_bytes(2, "little") + bytes([shift])
+            self.case.stream += record + bytes(61)
+        if mode.requant and mode.q == GemmQ.ROW:
+            self._sums()
+        if mode.op == GemmOp.MUL:
+            mult, shift = stored_factor(random, 40.0 * 60.0, 40.0)
+            self.prefix |= {"mul": mult, "sh": shift & 0x3F}
+            self.case.data["mul of MUL"] = np.array([mult], np.uint16)
+        self._tiles(target)
+
+    def _sums(self) -> None:
+        """Place softmax sums: mostly near what brings the products into range."""
+        rows = self.shape.m
+        bits = np.log2(self.spread / 40.0)
+        wanted = 2.0 ** self.random.uniform(max(bits - 2, 0), max(min(bits + 2, 31.9), 0.1), rows)
+        sums = np.minimum(wanted, 2**32 - 1).astype(np.uint32)
+        if self.random.random() < 0.1:
+            sums = mixed(self.random, (rows,), np.uint32)
+        if self.random.random() < 0.1:
+            sums[int(self.random.integers(rows))] = 0
+        place = self.space.block(rows * WORD)
+        words = full(self.random, (rows, 4), np.uint32)
+        words[:, 0] = sums
+        self.case.fill("sums", place, words.reshape(1, -1))
+        self.case.data["sums"] = sums
+        self.prefix["sums"] = place.word
+
+    def _tiles(self, target: float) -> None:
+        """Append the per-channel records and the weight tiles of each column tile."""
+        mode, shape, edge = self.mode, self.shape, self.edge
+        count = up(shape.n, edge)
+        channels = np.zeros(count, CHANNEL)
+        if mode.requant and mode.q == GemmQ.CHANNEL:
+            used = slice(0, shape.n)
+            mult, shift = stored_factors(self.random, shape.n, self.spread, target)
+            channels["mult"][used], channels["shift"][used] = mult, shift
+            if self.random.random() < 0.2:
+                channels["bias"][used] = mixed(self.random, (shape.n,), np.int32)
+            else:
+                span = int(self.spread) + 1
+                channels["bias"][used] = self.random.integers(-span, span, shape.n)
+            self.case.data |= {name: channels[name][used] for name in ("bias", "mult", "shift")}
+        weights = tiles(self.weights, edge)
+        for tile in range(count // edge):
+            if mode.requant and mode.q == GemmQ.CHANNEL:
+                self.case.stream += channels[tile * edge : (tile + 1) * edge].tobytes()
+            if mode.b_form == GemmB.STREAM:
+                self.case.stream += weights[tile].tobytes()
+
+
+def build(
+    random: np.random.Generator, space: Space, shape: GemmSize, mode: GemmMode, edge: int = 16
+) -> Case:
+    """Return a GEMM of a given shape and mode with random operands."""
+    builder = _Builder(random, space, shape, mode, edge)
+    a, source = builder.a(), builder.b()
+    c = builder.c()
+    has_d = mode.accumulate or mode.op != GemmOp.NONE
+    if has_d:
+        d = builder.d(c)
+        if mode.b_form == GemmB.STREAM:
+            source = d
+        else:
+            builder.prefix["d"] = d
+    builder.requantise()
+    names = [
+        ("MODE", True),
+        ("TRANSPOSE_B", mode.transpose),
+        ("BIAS_EN", mode.bias),
+        ("REQUANT", mode.requant),
+        ("RELU", mode.relu),
+        ("ACCUMULATE", mode.accumulate),
+    ]
+    case = builder.case
+    case.words = instruction(
+        Opcode.GEMM,
+        flags=[name for name, on in names if on],
+        dst=c.word,
+        src0=a.word,
+        src1=source,
+        m=shape.m,
+        n=shape.n,
+        k=shape.k,
+        imm={
+            "a_type": mode.a_type,
+            "b_form": mode.b_form,
+            "q": mode.q,
+            "activation": int(mode.table),
+            "out": mode.out,
+            "op": mode.op,
+            "argmax": int(mode.argmax),
+        },
+        prefix=builder.prefix,
+        needs_prefix=(has_d and mode.b_form != GemmB.STREAM)
+        or (mode.requant and mode.q == GemmQ.ROW),
+    )
+    return case
+
+
+def gemm(random: np.random.Generator, space: Space, rows: int = 128, edge: int = 16) -> Case:
+    """Return a random GEMM with a mode word."""
+    mode = random_mode(random)
+    return build(random, space, random_shape(random, mode, rows), mode, edge)
+
+
+def argmax(random: np.random.Generator, space: Space, edge: int = 16) -> Case:
+    """Return a random GEMM of one row with argmax."""
+    mode = argmax_mode(random)
+    shape = replace(random_shape(random, mode, 2), m=1)
+    return build(random, space, shape, mode, edge)
+
+
+def classic(random: np.random.Generator, space: Space, rows: int = 128, edge: int = 16) -> Case:
+    """Return a random GEMM without a mode word: the original's instruction."""
+    requant = bool(random.random() < 0.6)
+    accumulate = bool(random.random() < 0.4)
+    mode = GemmMode(
+        a_type=GemmA.INT8,
+        b_form=GemmB.ROW_MAJOR,
+        transpose=bool(random.random() < 0.5),
+        requant=requant,
+        q=GemmQ.ROW if requant else GemmQ.PREFIX,
+        out=GemmOut.INT8 if requant else GemmOut.INT32,
+        op=GemmOp.NONE,
+        accumulate=accumulate,
+        bias=False,
+        relu=requant and bool(random.random() < 0.3),
+        table=False,
+    )
+    shape = random_shape(random, mode, rows)
+    builder = _Builder(random, space, shape, mode, edge)
+    a, b, c = builder.a(), builder.b(), builder.c()
+    if accumulate:
+        builder.prefix["d"] = builder.d(c)
+        if builder.prefix["d"] == c.word and not any(
+            builder.prefix.get(name) for name in ("ap", "bp", "cp", "dp")
+        ):
+            builder.prefix = {}  # without a prefix word D is C
+    scale = int(mixed(random, (), np.uint8))
+    near = round(np.log2(max(builder.spread, 1) * max(scale, 1) / 40)) + random.integers(-2, 3)
+    shift = int(np.clip(near, 0, 63)) if random.random() < 0.9 else any_shift(random)
+    if requant:
+        builder.case.data |= {"scale": np.array([scale], np.uint8), "shift": np.array([shift])}
+    flags = 0
+    for flag, on in (
+        (Flag.TRANSPOSE_B, mode.transpose),
+        (Flag.REQUANT, requant),
+        (Flag.RELU, mode.relu),
+        (Flag.ACCUMULATE, accumulate),
+    ):
+        flags |= on << flag
+    prefix = instruction(Opcode.GEMM, prefix=builder.prefix, needs_prefix="d" in builder.prefix)[
+        :-1
+    ]
+    word = Instruction(
+        Opcode.GEMM,
+        flags=flags,
+        dst=c.word,
+        src0=a.word,
+        src1=b,
+        m=shape.m,
+        n=shape.n,
+        k=shape.k,
+        imm=scale | shift << 8 if requant else 0,
+    )
+    builder.case.words = [*prefix, word]
+    return builder.case

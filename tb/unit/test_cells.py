@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FIFOs alone, against queues: order, full and empty, both at once, flush, several readers."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+import cocotb
+import numpy as np
+
+from tb.bench.dut import Dut
+from tb.unit.player import Words, play, table
+from tb.unit.world import UnitBench
+
+DEPTHS = (1, 2, 3, 4, 8, 5)
+"""Of the FIFOs with one reader, as `unit_cells` has them; the last one has no flush."""
+SHARED_DEPTH, READERS = 4, 3
+WORDS = 3
+"""Words of a row of `unit_cells`."""
+
+
+class QueueError(AssertionError):
+    """A queue of the RTL is not what a queue is."""
+
+
+@dataclass
+class Queue:
+    """What a FIFO is: entries in order, at most `depth` of them for the slowest reader.
+
+    Attributes:
+        depth: entries that have room.
+        readers: the entries that each reader has still to take.
+    """
+
+    depth: int
+    readers: list[deque[int]] = field(default_factory=lambda: [deque()])
+
+    @property
+    def ready(self) -> bool:
+        """Whether one more entry has room."""
+        return all(len(entries) < self.depth for entries in self.readers)
+
+    def step(self, push: int | None, pops: list[bool], flush: bool) -> None:
+        """Let a cycle pass: both sides act on what was there before it; a flush undoes both."""
+        takes = self.ready
+        for entries, pop in zip(self.readers, pops, strict=True):
+            if pop and entries:
+                entries.popleft()
+            if push is not None and takes:
+                entries.append(push)
+            if flush:
+                entries.clear()
+
+
+def driven(random: np.random.Generator, cycles: int) -> Words:
+    """Return stretches in which either side is fast, slow or absent, so that queues fill and drain.
+
+    Column 0: bit 0 valid, 1 flush, 2 to 4 readiness of the readers, 16 to 31 the entry.
+    """
+    rows = table(cycles, WORDS)
+    at = 0
+    while at < cycles:
+        stretch = min(int(random.integers(1, 40)), cycles - at)
+        odds = random.choice([0.0, 0.1, 0.5, 0.9, 1.0], 1 + READERS)
+        bits = random.random((stretch, 1 + READERS)) < odds
+        flush = random.random(stretch) < random.choice([0.0, 0.05, 0.3])
+        word = bits[:, 0] | flush << 1
+        for reader in range(READERS):
+            word = word | bits[:, 1 + reader] << (2 + reader)
+        entries = random.integers(1 << 16, size=stretch)
+        rows[at : at + stretch, 0] = word | entries << 16
+        at += stretch
+    return rows
+
+
+def check(name: str, queue: Queue, driven_word: int, shown: list[int], cycle: int) -> None:
+    """Compare what a FIFO shows to each reader with a queue, then let the cycle pass.
+
+    Raises:
+        QueueError: they differ.
+    """
+    for reader, (entries, word) in enumerate(zip(queue.readers, shown, strict=True)):
+        ready, valid, data = word >> 23 & 1, word >> 22 & 1, word & 0xFFFF
+        expected = (int(queue.ready), int(bool(entries)), entries[0] if entries else data)
+        if (ready, valid, data) != expected:
+            raise QueueError(
+                f"{name}, reader {reader}, cycle {cycle}: expected ready, valid, entry {expected}, "
+                f"actual {(ready, valid, data)}"
+            )
+    push = driven_word >> 16 if driven_word & 1 else None
+    pops = [bool(driven_word >> (2 + reader) & 1) for reader in range(len(queue.readers))]
+    queue.step(push, pops, bool(driven_word & 2))
+
+
+@cocotb.test
+async def unit_cells_queues(dut: Dut) -> None:
+    """Every FIFO shows in every cycle what a queue would show."""
+    unit = UnitBench.of(dut)
+    rows = driven(unit.random, 20_000)
+    shown = await play(unit, rows)
+    for index, depth in enumerate(DEPTHS):
+        # The last one is the plain FIFO, which can neither flush nor count.
+        queue, flushes = Queue(depth), depth != DEPTHS[-1]
+        full = empty = 0
+        for cycle, (word, seen) in enumerate(
+            zip(rows[:, 0].tolist(), shown[:, index].tolist(), strict=True)
+        ):
+            count = len(queue.readers[0])
+            if flushes and seen >> 16 & 0x3F != count:
+                raise QueueError(f"depth {depth}, cycle {cycle}: expected count {count}")
+            full += count == depth
+            empty += count == 0
+            check(f"depth {depth}", queue, word if flushes else word & ~2, [seen], cycle)
+        assert full > 100, f"depth {depth} was full in {full} cycles only"
+        assert empty > 100, f"depth {depth} was empty in {empty} cycles only"
+
+
+@cocotb.test
+async def unit_cells_multicast(dut: Dut) -> None:
+    """Three readers at their own pace get all entries; the slowest one decides what has room."""
+    unit = UnitBench.of(dut)
+    rows = driven(unit.random, 20_000)
+    shown = (await play(unit, rows))[:, len(DEPTHS) : len(DEPTHS) + READERS]
+    queue = Queue(SHARED_DEPTH, [deque() for _ in range(READERS)])
+    for cycle, (word, seen) in enumerate(zip(rows[:, 0].tolist(), shown.tolist(), strict=True)):
+        check("multicast", queue, word & ~2, seen, cycle)

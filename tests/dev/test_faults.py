@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults become choices at run time, many in one file; those that cannot be chosen are refused."""
+
+from __future__ import annotations
+
+from difflib import unified_diff
+from pathlib import Path
+
+import pytest
+
+from dev import fault_merge, faults
+from dev.sv_source import SvSource, constant_functions
+from npu.paths import RTL
+from tb.run import build, runner
+
+MODULE = """
+module m (
+  input logic clk_i,
+  input logic [7:0] a_i,
+  output logic [7:0] y_o
+);
+  localparam int unsigned Width = 8;
+  logic [7:0] q;
+  logic en;
+  function automatic logic [7:0] half(logic [7:0] x);
+    if (x == '0) return 8'd1;
+    return x >> 1;
+  endfunction
+  assign y_o = q + a_i;  // the sum
+  always_ff @(posedge clk_i) begin
+    if (en) q <= a_i;
+    else if (a_i[0]) q <= half(a_i);
+    else q <= '0;
+  end
+  n u_n (
+    .clk_i,
+    .en_i(en),
+    .y_o ()
+  );
+endmodule
+"""
+
+
+def _merged(*changes: tuple[str, str], text: str = MODULE) -> str | None:
+    """Return the merged text, blanks reduced; fault n replaces its first text by the second."""
+    original = SvSource(text)
+    constant = constant_functions([original])
+    edits = []
+    for number, (old, new) in enumerate(changes, 1):
+        assert text.count(old) == 1
+        changed = SvSource(text.replace(old, new))
+        found = fault_merge.differences(original, changed, number, constant)
+        if found is None:
+            return None
+        edits += found
+    merged = original.edited(edits)
+    assert not SvSource(merged).is_broken
+    return " ".join(merged.split())
+
+
+def _contains(merged: str | None, part: str) -> bool:
+    return merged is not None and " ".join(part.split()) in merged
+
+
+def test_nothing_changed() -> None:
+    """Comments and blanks are no difference; connections by name only are written out."""
+    merged = _merged(("  // the sum", ""), ("y_o = q", "y_o  =  q"))
+    assert merged == " ".join(MODULE.replace(".clk_i,\n    .en", ".clk_i(clk_i),\n    .en").split())
+
+
+def test_an_assignment_is_chosen_whole() -> None:
+    """Neither side gives the other its width or sign, as the operands of `?:` would."""
+    assert _contains(
+        _merged(("q + a_i", "32'(q) >>> 1")),
+        """
+        always_comb /* assign */ begin if (npu_fault_pkg::fault == 1) begin
+        y_o = 32'(q) >>> 1; end else begin y_o = q + a_i; end end // the sum
+        """,
+    )
+
+
+def test_a_statement_keeps_its_else() -> None:
+    """The `else` behind a choice is still that of the `if` in front of it."""
+    assert _contains(
+        _merged(("q <= a_i", "q <= ~a_i")),
+        """
+        if (en) begin if (npu_fault_pkg::fault == 1) begin q <= ~a_i; end
+        else begin q <= a_i; end end
+        else if (a_i[0])
+        """,
+    )
+
+
+def test_a_dropped_branch() -> None:
+    """What stands behind the `else` in front of it is another statement."""
+    assert _contains(
+        _merged(("else if (a_i[0]) q <= half(a_i);", "")),
+        """
+        if (en) q <= a_i;
+        else begin if (npu_fault_pkg::fault == 1) begin q <= '0; end
+        else begin if (a_i[0]) q <= half(a_i); else q <= '0; end end
+        """,
+    )
+
+
+def test_a_dropped_statement() -> None:
+    """In a function too, which goes on with the next one."""
+    assert _contains(
+        _merged(("if (x == '0) return 8'd1;", "")),
+        """
+        begin if (npu_fault_pkg::fault == 1) begin end
+        else begin if (x == '0) return 8'd1; end end return x >> 1;
+        """,
+    )
+
+
+def test_an_added_statement() -> None:
+    """It comes behind the one that it stands behind."""
+    assert _contains(
+        _merged(("    else q <= '0;\n", "    else q <= '0;\n    en <= 1'b1;\n")),
+        "else q <= '0; if (npu_fault_pkg::fault == 1) begin en <= 1'b1; end end",
+    )
+
+
+def test_an_added_register() -> None:
+    """Declaration and process are just added; what they are used for is chosen."""
+    process = "logic [7:0] last_q;\n  always_ff @(posedge clk_i) last_q <= a_i;\n"
+    merged = _merged(("  assign y_o = q + a_i;", f"  {process}  assign y_o = last_q;"))
+    assert _contains(merged, " ".join(process.split()))
+    assert _contains(merged, "begin y_o = last_q; end else begin y_o = q + a_i; end")
+
+
+def test_a_dropped_process() -> None:
+    """Its body does nothing."""
+    text = MODULE.replace("endmodule", "  always_comb begin\n    en = a_i[1];\n  end\nendmodule")
+    assert _contains(
+        _merged(("  always_comb begin\n    en = a_i[1];\n  end\n", ""), text=text),
+        "always_comb begin if (npu_fault_pkg::fault == 1) begin end else begin begin en",
+    )
+
+
+def test_two_faults_of_one_line() -> None:
+    """The original of one is the choice between the original and the other."""
+    assert _contains(
+        _merged(("q + a_i", "q"), ("q + a_i", "a_i")),
+        """
+        always_comb /* assign */ begin if (npu_fault_pkg::fault == 1) begin y_o = q; end else begin
+        begin if (npu_fault_pkg::fault == 2) begin y_o = a_i; end else begin y_o = q + a_i; end end
+        end end
+        """,
+    )
+
+
+def test_a_fault_inside_of_another_ones_statement() -> None:
+    """A choice in one branch of a statement that is chosen as a whole."""
+    assert _contains(
+        _merged(("if (en) q", "if (!en) q"), ("half(a_i);", "a_i;")),
+        """
+        end else begin if (en) q <= a_i; else if (a_i[0])
+        begin if (npu_fault_pkg::fault == 2) begin q <= a_i; end else begin q <= half(a_i); end end
+        else q <= '0; end end
+        """,
+    )
+
+
+def test_the_connection_of_an_input() -> None:
+    """By its name or by name only; the choice stands in the parentheses."""
+    assert _contains(
+        _merged(
+            (".clk_i,\n    .en", ".clk_i(clk_i && en),\n    .en"), (".en_i(en)", ".en_i(1'b0)")
+        ),
+        """
+        .clk_i(((npu_fault_pkg::fault == 1) ? (clk_i && en) : (clk_i))),
+        .en_i(((npu_fault_pkg::fault == 2) ? (1'b0) : (en))),
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("Width = 8", "Width = 9"),
+        ("logic [7:0] q;", "logic [6:0] q;"),
+        ("output logic [7:0] y_o", "output logic [6:0] y_o"),
+        ("posedge clk_i", "negedge clk_i"),
+        (".y_o ()", ".y_o (q)"),
+        ("assign y_o = ", "assign q = "),
+        ("n u_n", "o u_n"),
+        ("  n u_n", "  always_comb en = a_i[3];\n  n u_n"),
+        ("  n u_n", "  o u_o (.en_o(en));\n  n u_n"),
+        ("y_o = q + a_i;", "y_o = q + ;"),
+    ],
+    ids=lambda change: change[1].strip(),
+)
+def test_refused(change: tuple[str, str]) -> None:
+    """What is decided before the simulation runs, a second driver, what is no SystemVerilog."""
+    assert _merged(change) is None
+
+
+def test_a_function_of_a_parameter_is_refused() -> None:
+    """Also one that such a function calls: it must not depend on a variable."""
+    text = MODULE.replace("Width = 8", "Width = twice(4)").replace(
+        "  assign",
+        "  function automatic int twice(int x);\n    return half(x);\n  endfunction\n  assign",
+    )
+    assert _merged(("return x >> 1", "return x"), text=text) is None
+    assert _merged(("return x >> 1", "return x")) is not None
+
+
+def test_every_fault_can_be_planted(tmp_path: Path) -> None:
+    """Every patch applies, and almost all of them share one model."""
+    chosen = faults.discover()
+    planted = faults.plant(chosen, tmp_path)
+    assert planted.errors == {}
+    assert len(planted.alone) < len(chosen) / 10
+    merged = [*(tmp_path / faults.MERGED).rglob("*.sv")]
+    assert [path for path in merged if SvSource(path.read_text(encoding="utf-8")).is_broken] == []
+    used = "".join(path.read_text(encoding="utf-8") for path in merged)
+    for fault, number in planted.numbers.items():
+        assert f"npu_fault_pkg::fault == {number})" in used
+        assert f"// {number}: {fault.name}\n" in used
+
+
+def _write(folder: Path, text: str) -> None:
+    (folder / "01-wrong.patch").write_text(text, encoding="utf-8")
+
+
+def test_a_stale_patch_is_named(tmp_path: Path) -> None:
+    """The others are planted all the same."""
+    _write(
+        tmp_path,
+        "Fault: Is not there.\nTest: test_gemm_random\n\n--- a/rtl/npu_pkg.sv\n"
+        "+++ b/rtl/npu_pkg.sv\n@@ -1,1 +1,1 @@\n-nothing of the kind\n+something\n",
+    )
+    chosen = [*faults.discover(tmp_path), *faults.discover()[:2]]
+    planted = faults.plant(chosen, tmp_path / "planted")
+    (error,) = planted.errors.values()
+    assert error.startswith("the patch does not apply: error: patch failed: ")
+    assert list(planted.numbers) == chosen[1:]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("Test: test_gemm_random\n", "the first lines must be `Fault: ...` and `Test: ...`"),
+        ("Fault: A fault.\nTest:\n", "the first lines must be `Fault: ...` and `Test: ...`"),
+        ("Fault: A fault.\nTest: test_nothing\n", "there is no test test_nothing"),
+    ],
+)
+def test_a_bad_header_is_named(tmp_path: Path, text: str, line: str) -> None:
+    """Before anything is built."""
+    _write(tmp_path, text)
+    with pytest.raises(faults.FaultError, match=r"01-wrong\.patch: ") as caught:
+        faults.discover(tmp_path)
+    assert str(caught.value).endswith(line)
+
+
+def _patch_of(old: str, new: str) -> str:
+    """Return the patch that replaces a text of `npu_pkg.sv`, which is there once."""
+    text = (RTL / "npu_pkg.sv").read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    before, after = (part.splitlines(keepends=True) for part in (text, text.replace(old, new)))
+    return "".join(unified_diff(before, after, "a/rtl/npu_pkg.sv", "b/rtl/npu_pkg.sv"))
+
+
+MESSAGES = {"fault=1": "MismatchError", "fault=2": "", "fault=3": "the simulator ended (1)"}
+"""How the runs end with their faults."""
+
+
+def test_verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noticed is what fails by a check, in a test that passes without the fault.
+
+    Models and runs are made up: of the seven faults two are built alone, and the second of these
+    does not build.
+    """
+    sums = "y = $signed({x, 1'b0}) >>> shift;"
+    for number, (change, test) in enumerate(
+        [
+            ((sums, "y = $signed({x, 1'b0}) << shift;"), "test_gemm_random"),
+            ((sums, "y = $signed({x, 1'b1}) >>> shift;"), "test_gemm_random"),
+            ((sums, "y = {x, 1'b0};"), "test_gemm_random"),
+            ((sums, "y = '1;"), "test_dma_random"),
+            (("MaxBurst = 32;", "MaxBurst = 16;"), "test_dma_boundaries"),
+            (("MaxBurst = 32;", "MaxBurst = 8;"), "test_dma_boundaries"),
+            ((sums, "y = '0;"), "test_cmd_absent"),
+        ]
+    ):
+        header = f"Fault: Number {number}.\nTest: {test}\n\n"
+        (tmp_path / f"{number}.patch").write_text(header + _patch_of(*change), encoding="utf-8")
+    built: list[str] = []
+    ran: list[tuple[str, str, tuple[str, ...]]] = []
+
+    def built_model(configuration: build.Configuration) -> Path:
+        built.append(configuration.label)
+        if configuration.label == "fault-5":
+            raise build.BuildError("no such size")
+        return configuration.binary
+
+    def ended(job: runner.Job) -> runner.TestResult:
+        ran.append((job.test.name, job.configuration.label, job.plusargs))
+        message = MESSAGES.get(job.plusargs[0], "MismatchError") if job.plusargs else ""
+        if job.test.name == "test_dma_random":
+            message = "it never works"
+        return runner.TestResult(job, not message, message, "", 1.0)
+
+    monkeypatch.setattr(build, "build", built_model)
+    monkeypatch.setattr(runner, "run", ended)
+    monkeypatch.setattr(faults, "PLANTED", tmp_path / "planted")
+    said: list[str] = []
+    verdicts = faults.run_all(faults.discover(tmp_path), 16, 1, 1, said.append)
+    assert [(verdict.noticed, verdict.reason) for verdict in verdicts] == [
+        (True, "MismatchError"),
+        (False, "test_gemm_random passes"),
+        (False, "the simulator ended (1)"),
+        (False, "test_dma_random fails without it: it never works"),
+        (True, "MismatchError"),
+        (False, "no such size"),
+        (False, "test_cmd_absent is for another command port than ARRAY_DIM has"),
+    ]
+    assert built == ["fault-merged", "fault-4", "fault-5"]
+    assert ran == [
+        ("test_gemm_random", "fault-merged", ()),
+        ("test_dma_random", "fault-merged", ()),
+        ("test_dma_boundaries", "fault-merged", ()),
+        ("test_gemm_random", "fault-merged", ("fault=1",)),
+        ("test_gemm_random", "fault-merged", ("fault=2",)),
+        ("test_gemm_random", "fault-merged", ("fault=3",)),
+        ("test_dma_boundaries", "fault-4", ("fault=0",)),
+    ]
+    assert "5 faults in one model, 2 built alone" in said
+    assert sum("[7/7]" in line for line in said) == 1

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `make synth` makes of yosys' files: counting, refusing, finding sources, the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dev import synth
+from npu.paths import GENERATED, RTL
+from tb.run import sources
+
+STAT: dict[str, Any] = {
+    "modules": {
+        "\\top": {"num_cells_by_type": {"$lut": 5, "half$top.u_a": 2, "half$top.u_b": 1}},
+        "\\half$top.u_a": {"num_cells_by_type": {"$lut": 10, "$_SDFFE_PP0P_": 3, "leaf": 2}},
+        "\\half$top.u_b": {"num_cells_by_type": {"$__DSP": 4, "$mem_v2": 1}},
+        "\\leaf": {"num_cells_by_type": {"$_DFFE_PP0P_": 7, "CARRY4": 1}},
+    }
+}
+
+
+def _memory(words: int, width: int) -> dict[str, Any]:
+    parameters = {"SIZE": f"{words:032b}", "WIDTH": f"{width:032b}"}
+    return {"type": "$mem_v2", "parameters": parameters}
+
+
+def _figures(**changes: object) -> dict[str, Any]:
+    figures: dict[str, Any] = {
+        "block": "vector",
+        "top": "npu_vec",
+        "parameters": {"ArrayDim": 4},
+        "lut": 24284,
+        "ff": 3888,
+        "dsp": 32,
+        "memory_bits": 1112,
+        "seconds": 21.7,
+        "modules": ["npu_vec"],
+    }
+    return figures | changes
+
+
+def test_cells_count_with_every_instance() -> None:
+    """A module below counts as often as it is there."""
+    assert synth.cells(STAT, "top") == {
+        "$lut": 5 + 2 * 10,
+        "$_SDFFE_PP0P_": 2 * 3,
+        "$_DFFE_PP0P_": 2 * 2 * 7,
+        "CARRY4": 2 * 2,
+        "$__DSP": 4,
+        "$mem_v2": 1,
+    }
+
+
+def test_memory_bits_count_with_every_instance() -> None:
+    """Words times width, for each instance of the module; other cells do not count."""
+    netlist = {
+        "modules": {
+            "leaf": {"cells": {"a": _memory(1024, 128), "b": _memory(8, 3)}},
+            "top": {"cells": {"c": {"type": "$lut", "parameters": {}}, "d": _memory(16, 1)}},
+        }
+    }
+    assert synth.memory_bits(netlist, {"\\leaf": 4, "\\top": 1}) == 4 * (1024 * 128 + 24) + 16
+
+
+@pytest.mark.parametrize("cell", ["$_DLATCH_P_", "$dlatch", "$_ALDFF_PP_", "$div", "$print", "$sr"])
+def test_a_cell_that_the_target_lacks_is_named(cell: str) -> None:
+    """Latches, arithmetic that was left over and cells of simulation are not mapped."""
+    assert synth.unmapped(dict.fromkeys(["$lut", "$_DFFE_PP1P_", "$_DFF_P_", cell], 1)) == [cell]
+
+
+def test_findings_are_warnings_and_errors_with_their_lines() -> None:
+    """What belongs to a finding follows it, indented; the rest of the log is left out."""
+    log = (
+        "3. Executing CHECK pass.\n"
+        "Warning: found logic loop in module m:\n"
+        "    cell $1 ($mux) source: m.sv:1\n"
+        "Checking module n...\n"
+        "    not part of it\n"
+        "m.sv:7: Warning: wait statement will not be synthesized\n"
+        "Build succeeded: 0 errors, 1 warning\n"
+        "ERROR: Found 1 problems in 'check -assert'.\n"
+    )
+    assert synth.findings(log) == [
+        "Warning: found logic loop in module m:\n    cell $1 ($mux) source: m.sv:1",
+        "m.sv:7: Warning: wait statement will not be synthesized",
+        "ERROR: Found 1 problems in 'check -assert'.",
+    ]
+
+
+def test_a_block_is_read_with_what_it_needs(tmp_path: Path) -> None:
+    """Files come in the given order: packages of packages, modules of modules, nothing else."""
+    texts = {
+        "p.sv": "package p;\nendpackage",
+        "q.sv": "package q;\n  import p::*;\nendpackage",
+        "a.sv": "module a;\n  b u_b ();\nendmodule",
+        "b.sv": "module b\n  import q::*;\n();\nendmodule",
+        "c.sv": "module c;\n  a u_a ();\nendmodule",
+    }
+    paths = [tmp_path / name for name in texts]
+    for path in paths:
+        path.write_text(texts[path.name], encoding="utf-8")
+    assert [path.name for path in synth.closure("a", paths)] == ["p.sv", "q.sv", "a.sv", "b.sv"]
+    assert [path.name for path in synth.uncovered(["a", "b", "x"], paths)] == ["c.sv"]
+    with pytest.raises(synth.SynthesisError, match="no file has a module d"):
+        synth.closure("d", paths)
+
+
+def test_the_blocks_need_every_file_of_the_design() -> None:
+    """No module of `rtl/` can be left out; every folder but that of shared cells has a block."""
+    paths = sources.rtl_sources(RTL, GENERATED)
+    needed = {path for block in synth.BLOCKS for path in synth.closure(block.top, paths)}
+    assert {path for path in paths if RTL in path.parents} <= needed
+    tops = {path.parent for path in paths if path.stem in {block.top for block in synth.BLOCKS}}
+    folders = {path.parent for path in paths if RTL in path.parents}
+    assert folders - {RTL / "cells"} <= tops
+
+
+def test_the_script_of_a_block_says_its_parameters() -> None:
+    """Parameters and files are part of the script, and so of what a kept result depends on."""
+    block = synth.SynthBlock("b", "npu_gemm", {"ArrayDim": 4, "AccRows": 32})
+    text = synth.script(block, [RTL / "gemm" / "npu_gemm.sv"], synth.FOLDER / "b")
+    assert text.count("--top npu_gemm -G ArrayDim=4 -G AccRows=32 rtl/gemm/npu_gemm.sv") == 2
+    assert "check -assert -nolatches" in text
+
+
+def test_the_page_gets_the_table(tmp_path: Path) -> None:
+    """Only what lies between the marks changes."""
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{synth.BEGIN}\nold\n{synth.END}\nafter\n", encoding="utf-8")
+    synth.write_page([_figures()], page)
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith(f"before\n{synth.BEGIN}\n| block |")
+    assert "| vector | npu_vec ArrayDim 4 | 24,284 | 3,888 | 32 | 1,112 |\n" in text
+    assert text.endswith(f"{synth.END}\nafter\n")
+    assert "old" not in text
+    page.write_text("no marks\n", encoding="utf-8")
+    with pytest.raises(synth.SynthesisError, match=r"page\.md lacks"):
+        synth.write_page([_figures()], page)
+
+
+def test_the_table_has_a_row_for_each_block() -> None:
+    """Block, module and parameters, and the figures."""
+    text = synth.render([_figures(), _figures(block="host", top="npu_host", lut=7)])
+    rows = [line.split() for line in text.splitlines() if "npu_" in line]
+    assert [row[1] for row in rows] == ["vector", "host"]
+    assert "24,284" in rows[0]
+    assert "7" in rows[1]

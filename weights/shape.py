@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shape of a decoder: all that is known of it without a weight, for whoever reads a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Literal
+
+NormKind = Literal["layernorm", "rmsnorm"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The dimensions of a decoder and what it is made of.
+
+    Attributes:
+        family: the architecture's name, "gpt2", "llama", "mistral", "qwen2", ...; informative, the
+            other attributes say all that computing needs.
+        norm: the kind of all norms.
+        hidden, layers, heads, kv_heads, head_dim, ffn, vocab, context: dimensions; heads is a
+            multiple of kv_heads, and query head h reads K/V head h // (heads // kv_heads).
+        window: a position sees itself and the window - 1 positions before it; 0 = all of them.
+        rope: q and k are rotated by their position; else positions are learned rows that are added
+            to those of the tokens.
+        gated: the feed-forward is down(activation(gate(x)) * up(x)), else down(activation(up(x))).
+    """
+
+    family: str
+    norm: NormKind
+    hidden: int
+    layers: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    ffn: int
+    vocab: int
+    context: int
+    window: int = 0
+    rope: bool = False
+    gated: bool = False
+
+    @property
+    def group(self) -> int:
+        """Query heads per K/V head."""
+        return self.heads // self.kv_heads
+
+    @property
+    def q_columns(self) -> int:
+        """Columns of q and of the context: heads * head_dim."""
+        return self.heads * self.head_dim
+
+    @property
+    def kv_columns(self) -> int:
+        """Columns of k, and of v: kv_heads * head_dim."""
+        return self.kv_heads * self.head_dim
+
+    @property
+    def positions(self) -> bool:
+        """Whether positions are learned rows."""
+        return not self.rope
+
+    def plain(self) -> Shape:
+        """Return the shape without what a subclass adds."""
+        return Shape(*(getattr(self, field.name) for field in fields(Shape)))
