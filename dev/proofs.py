@@ -40,18 +40,18 @@ opt -full
 
 PLANTED = {
     "rounding truncates": (
-        "npu_pkg.sv",
+        "npu_fixed_pkg.sv",
         "return y[16:1] + 16'(y[0]);",
         "return y[16:1];",
         "round_saturate_o",
     ),
     "rounding after saturation": (
-        "npu_pkg.sv",
+        "npu_fixed_pkg.sv",
         "if (y[16:1] == most) return most;",
         "",
         "round_saturate_o",
     ),
-    "a sum one bit too short": ("npu_pkg.sv", "SumBits = 41", "SumBits = 40", "total_o"),
+    "a sum one bit too short": ("npu_fixed_pkg.sv", "SumBits = 41", "SumBits = 40", "total_o"),
     "bounds in the wrong order": (
         "npu_vec_pkg.sv",
         "? below :",

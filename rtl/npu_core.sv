@@ -6,6 +6,9 @@
 
 module npu_core
   import npu_pkg::*;
+  import npu_mem_pkg::*;
+  import npu_operation_pkg::*;
+  import npu_stream_pkg::*;
   import npu_start_pkg::*;
   import npu_isa_pkg::*;
   import npu_host_pkg::*;
@@ -69,7 +72,7 @@ module npu_core
   mem_rd_rsp_t       rd_rsp      [NumRd];
   mem_wdata_t        w           [    1];
   mem_wr_rsp_t       wr_rsp      [    1];
-  fault_t            port_fault;
+  error_t            port_error;
   logic        [8:0] mem_latency;
   logic              mem_word;
 
@@ -91,7 +94,7 @@ module npu_core
     .drain_i   (drain),
     .idle_o    (bus_idle),
     .stuck_o   (bus_stuck),
-    .fault_o   (port_fault),
+    .error_o   (port_error),
     .latency_o (mem_latency),
     .word_o    (mem_word),
     .axi_req_o,
@@ -106,7 +109,7 @@ module npu_core
   // Program control
   // ---------------------------------------------------------------------------------------------
   logic seq_end;
-  fault_t seq_fault, engine_fault;
+  error_t seq_error, engine_error;
   instr_idx_t   last_instr;
   start_state_t start_state;
 
@@ -121,9 +124,9 @@ module npu_core
     .launch_end_o,
     .start_state_o (start_state),
     .end_i         (seq_end),
-    .end_fault_i   (seq_fault),
-    .port_fault_i  (port_fault),
-    .engine_fault_i(engine_fault),
+    .end_error_i   (seq_error),
+    .port_error_i  (port_error),
+    .engine_error_i(engine_error),
     .last_instr_i  (last_instr),
     .drain_o       (drain),
     .bus_idle_i    (bus_idle),
@@ -136,14 +139,14 @@ module npu_core
   // ---------------------------------------------------------------------------------------------
   // Sequencer and streamer
   // ---------------------------------------------------------------------------------------------
-  logic [NumEngines-1:0] cmd_valid, cmd_ready, engine_done, scoreboard_busy;
+  logic [NumEngines-1:0] op_valid, op_ready, engine_done, unfinished;
   engine_status_t engine_status[NumEngines];
-  load_cmd_t load_cmd;
-  store_cmd_t store_cmd;
-  gemm_cmd_t gemm_cmd;
-  smx_cmd_t smx_cmd;
-  nrm_cmd_t nrm_cmd;
-  vec_cmd_t vec_cmd;
+  load_operation_t load_op;
+  store_operation_t store_op;
+  gemm_operation_t gemm_op;
+  smx_operation_t smx_op;
+  nrm_operation_t nrm_op;
+  vec_operation_t vec_op;
   argmax_t argmax;
   logic argmax_clear;
   machine_t regs;
@@ -169,20 +172,20 @@ module npu_core
     .ticket_valid_o(ticket_valid),
     .ticket_ready_i(ticket_ready),
     .ticket_o      (ticket),
-    .cmd_valid_o   (cmd_valid),
-    .cmd_ready_i   (cmd_ready),
-    .load_cmd_o    (load_cmd),
-    .store_cmd_o   (store_cmd),
-    .gemm_cmd_o    (gemm_cmd),
-    .smx_cmd_o     (smx_cmd),
-    .nrm_cmd_o     (nrm_cmd),
-    .vec_cmd_o     (vec_cmd),
+    .op_valid_o    (op_valid),
+    .op_ready_i    (op_ready),
+    .load_op_o     (load_op),
+    .store_op_o    (store_op),
+    .gemm_op_o     (gemm_op),
+    .smx_op_o      (smx_op),
+    .nrm_op_o      (nrm_op),
+    .vec_op_o      (vec_op),
     .done_i        (engine_done),
     .end_o         (seq_end),
-    .fault_o       (seq_fault),
+    .error_o       (seq_error),
     .last_instr_o  (last_instr),
     .fire_o        (events_o.instr),
-    .busy_o        (scoreboard_busy)
+    .busy_o        (unfinished)
   );
 
   logic token_done;
@@ -200,12 +203,12 @@ module npu_core
 
   for (genvar e = 0; e < int'(NumEngines); e++) begin : gen_engine
     assign engine_done[e] = engine_status[e].done;
-    assign events_o.engine_busy[e] = scoreboard_busy[e];
+    assign events_o.engine_busy[e] = unfinished[e];
     assign events_o.engine_stall[e] = engine_status[e].stall && engine_status[e].busy;
   end
 
-  logic [NumEngines-1:0] beat_valid, beat_ready, beat_last;
-  beat_t beat_data;
+  logic [NumEngines-1:0] line_valid, line_ready, line_last;
+  line_t line_data;
 
   logic [4:0] stream_limit;
   logic stream_wants, stream_held;
@@ -219,7 +222,7 @@ module npu_core
     .held_i   (stream_held),
     .mine_i   (rd_rsp[RdStream].valid),
     .word_i   (mem_word),
-    .load_i   (scoreboard_busy[EngLd]),
+    .load_i   (unfinished[EngLd]),
     .limit_o  (stream_limit)
   );
 
@@ -242,10 +245,10 @@ module npu_core
     .ticket_ready_o(ticket_ready),
     .ticket_i      (ticket),
     .loop_i        (regs.loop_left != '0),
-    .beat_valid_o  (beat_valid),
-    .beat_data_o   (beat_data),
-    .beat_ready_i  (beat_ready),
-    .beat_last_i   (beat_last),
+    .line_valid_o  (line_valid),
+    .line_data_o   (line_data),
+    .line_ready_i  (line_ready),
+    .line_last_i   (line_last),
     .rd_req_o      (rd_req[RdStream]),
     .rd_rsp_i      (rd_rsp[RdStream])
   );
@@ -258,24 +261,24 @@ module npu_core
   ) u_engines (
     .clk_i,
     .rst_ni        (core_rst_n),
-    .cmd_valid_i   (cmd_valid),
-    .cmd_ready_o   (cmd_ready),
-    .load_cmd_i    (load_cmd),
-    .store_cmd_i   (store_cmd),
-    .gemm_cmd_i    (gemm_cmd),
-    .smx_cmd_i     (smx_cmd),
-    .nrm_cmd_i     (nrm_cmd),
-    .vec_cmd_i     (vec_cmd),
+    .op_valid_i    (op_valid),
+    .op_ready_o    (op_ready),
+    .load_op_i     (load_op),
+    .store_op_i    (store_op),
+    .gemm_op_i     (gemm_op),
+    .smx_op_i      (smx_op),
+    .nrm_op_i      (nrm_op),
+    .vec_op_i      (vec_op),
     .status_o      (engine_status),
     .macs_o        (events_o.macs),
-    .fault_o       (engine_fault),
+    .error_o       (engine_error),
     .token_done_o  (token_done),
     .argmax_o      (argmax),
     .argmax_clear_i(argmax_clear),
-    .beat_valid_i  (beat_valid),
-    .beat_data_i   (beat_data),
-    .beat_ready_o  (beat_ready),
-    .beat_last_o   (beat_last),
+    .line_valid_i  (line_valid),
+    .line_data_i   (line_data),
+    .line_ready_o  (line_ready),
+    .line_last_o   (line_last),
     .mem_rd_req_o  (rd_req[RdLoad]),
     .mem_rd_rsp_i  (rd_rsp[RdLoad]),
     .mem_wr_req_o  (wr_req[0]),

@@ -5,6 +5,9 @@
 
 module npu_engines
   import npu_pkg::*;
+  import npu_sram_pkg::*;
+  import npu_mem_pkg::*;
+  import npu_operation_pkg::*;
   import npu_isa_pkg::*;
 #(
   // Rows and columns of the systolic array: 4, 8, 16 or 32
@@ -20,17 +23,17 @@ module npu_engines
   input logic rst_ni, // reset, active low
 
   // Operations, by engine
-  input logic [NumEngines-1:0] cmd_valid_i,  // an operation; stays until ready, data stable
-  output logic [NumEngines-1:0] cmd_ready_o,  // taken; independent of cmd_valid_i
-  input load_cmd_t load_cmd_i,  // with cmd_valid_i[EngLd]
-  input store_cmd_t store_cmd_i,  // with cmd_valid_i[EngSt]
-  input gemm_cmd_t gemm_cmd_i,  // with cmd_valid_i[EngGemm]
-  input smx_cmd_t smx_cmd_i,  // with cmd_valid_i[EngSmx]
-  input nrm_cmd_t nrm_cmd_i,  // with cmd_valid_i[EngNrm]
-  input vec_cmd_t vec_cmd_i,  // with cmd_valid_i[EngVec]
+  input logic [NumEngines-1:0] op_valid_i,  // an operation; stays until ready, data stable
+  output logic [NumEngines-1:0] op_ready_o,  // taken; independent of op_valid_i
+  input load_operation_t load_op_i,  // with op_valid_i[EngLd]
+  input store_operation_t store_op_i,  // with op_valid_i[EngSt]
+  input gemm_operation_t gemm_op_i,  // with op_valid_i[EngGemm]
+  input smx_operation_t smx_op_i,  // with op_valid_i[EngSmx]
+  input nrm_operation_t nrm_op_i,  // with op_valid_i[EngNrm]
+  input vec_operation_t vec_op_i,  // with op_valid_i[EngVec]
   output engine_status_t status_o[NumEngines],  // by engine; done: its oldest operation is finished
   output logic [11:0] macs_o,  // multiplications of GEMM in this cycle, for the counters
-  output fault_t fault_o,  // of the load engine: a level until reset
+  output error_t error_o,  // of the load engine: a level until reset
   output logic token_done_o,  // pulse: a token of ARGMAX is in memory
 
   // Running argmax of GEMM
@@ -39,10 +42,10 @@ module npu_engines
 
   // Shares of the parameter stream, by engine
   // A line; stays until ready, data stable; for one engine at most
-  input  logic  [NumEngines-1:0] beat_valid_i,
-  input  beat_t                  beat_data_i,   // the line, first byte lowest, with beat_valid_i
-  output logic  [NumEngines-1:0] beat_ready_o,  // taken; a level, independent of beat_valid_i
-  output logic  [NumEngines-1:0] beat_last_o,   // with beat_ready_o: the line is the share's last
+  input  logic  [NumEngines-1:0] line_valid_i,
+  input  line_t                  line_data_i,   // the line, first byte lowest, with line_valid_i
+  output logic  [NumEngines-1:0] line_ready_o,  // taken; a level, independent of line_valid_i
+  output logic  [NumEngines-1:0] line_last_o,   // with line_ready_o: the line is the share's last
 
   // Memory
   output mem_req_t    mem_rd_req_o,  // of the load engine; stays until ready, all stable
@@ -72,8 +75,8 @@ module npu_engines
   localparam int unsigned WrStore = 5;
 
   // Engines without a share of the stream
-  assign {beat_ready_o[EngLd], beat_ready_o[EngSt], beat_ready_o[EngSmx]} = '0;
-  assign {beat_last_o[EngLd], beat_last_o[EngSt], beat_last_o[EngSmx]}    = '0;
+  assign {line_ready_o[EngLd], line_ready_o[EngSt], line_ready_o[EngSmx]} = '0;
+  assign {line_last_o[EngLd], line_last_o[EngSt], line_last_o[EngSmx]}    = '0;
 
   // ---------------------------------------------------------------------------------------------
   // SRAM
@@ -106,11 +109,11 @@ module npu_engines
   ) u_load (
     .clk_i,
     .rst_ni,
-    .cmd_valid_i    (cmd_valid_i[EngLd]),
-    .cmd_ready_o    (cmd_ready_o[EngLd]),
-    .cmd_i          (load_cmd_i),
+    .op_valid_i     (op_valid_i[EngLd]),
+    .op_ready_o     (op_ready_o[EngLd]),
+    .op_i           (load_op_i),
     .status_o       (status_o[EngLd]),
-    .fault_o,
+    .error_o,
     .rd_req_o       (mem_rd_req_o),
     .rd_rsp_i       (mem_rd_rsp_i),
     .sram_rd_req_o  (rd_req[RdLoad]),
@@ -125,9 +128,9 @@ module npu_engines
   ) u_store (
     .clk_i,
     .rst_ni,
-    .cmd_valid_i    (cmd_valid_i[EngSt]),
-    .cmd_ready_o    (cmd_ready_o[EngSt]),
-    .cmd_i          (store_cmd_i),
+    .op_valid_i     (op_valid_i[EngSt]),
+    .op_ready_o     (op_ready_o[EngSt]),
+    .op_i           (store_op_i),
     .status_o       (status_o[EngSt]),
     .token_done_o,
     .rd_req_o       (rd_req[RdStore]),
@@ -146,14 +149,14 @@ module npu_engines
   ) u_gemm (
     .clk_i,
     .rst_ni,
-    .cmd_valid_i   (cmd_valid_i[EngGemm]),
-    .cmd_ready_o   (cmd_ready_o[EngGemm]),
-    .cmd_i         (gemm_cmd_i),
+    .op_valid_i    (op_valid_i[EngGemm]),
+    .op_ready_o    (op_ready_o[EngGemm]),
+    .op_i          (gemm_op_i),
     .status_o      (status_o[EngGemm]),
-    .stream_valid_i(beat_valid_i[EngGemm]),
-    .stream_data_i (beat_data_i),
-    .stream_ready_o(beat_ready_o[EngGemm]),
-    .stream_last_o (beat_last_o[EngGemm]),
+    .stream_valid_i(line_valid_i[EngGemm]),
+    .stream_data_i (line_data_i),
+    .stream_ready_o(line_ready_o[EngGemm]),
+    .stream_last_o (line_last_o[EngGemm]),
     .rd_req_o      (rd_req[RdGemm:RdGemm+3]),
     .rd_ready_i    (rd_ready[RdGemm:RdGemm+3]),
     .rd_rsp_i      (rd_rsp[RdGemm:RdGemm+3]),
@@ -167,15 +170,15 @@ module npu_engines
   npu_softmax u_softmax (
     .clk_i,
     .rst_ni,
-    .cmd_valid_i(cmd_valid_i[EngSmx]),
-    .cmd_ready_o(cmd_ready_o[EngSmx]),
-    .cmd_i      (smx_cmd_i),
-    .status_o   (status_o[EngSmx]),
-    .rd_req_o   (rd_req[RdSmx]),
-    .rd_ready_i (rd_ready[RdSmx]),
-    .rd_rsp_i   (rd_rsp[RdSmx]),
-    .wr_req_o   (wr_req[WrSmx]),
-    .wr_ready_i (wr_ready[WrSmx])
+    .op_valid_i(op_valid_i[EngSmx]),
+    .op_ready_o(op_ready_o[EngSmx]),
+    .op_i      (smx_op_i),
+    .status_o  (status_o[EngSmx]),
+    .rd_req_o  (rd_req[RdSmx]),
+    .rd_ready_i(rd_ready[RdSmx]),
+    .rd_rsp_i  (rd_rsp[RdSmx]),
+    .wr_req_o  (wr_req[WrSmx]),
+    .wr_ready_i(wr_ready[WrSmx])
   );
 
   npu_nrm #(
@@ -183,37 +186,37 @@ module npu_engines
   ) u_nrm (
     .clk_i,
     .rst_ni,
-    .cmd_valid_i   (cmd_valid_i[EngNrm]),
-    .cmd_ready_o   (cmd_ready_o[EngNrm]),
-    .cmd_i         (nrm_cmd_i),
+    .op_valid_i    (op_valid_i[EngNrm]),
+    .op_ready_o    (op_ready_o[EngNrm]),
+    .op_i          (nrm_op_i),
     .status_o      (status_o[EngNrm]),
     .rd_req_o      (rd_req[RdNrm]),
     .rd_ready_i    (rd_ready[RdNrm]),
     .rd_rsp_i      (rd_rsp[RdNrm]),
     .wr_req_o      (wr_req[WrNrm]),
     .wr_ready_i    (wr_ready[WrNrm]),
-    .stream_valid_i(beat_valid_i[EngNrm]),
-    .stream_data_i (beat_data_i),
-    .stream_ready_o(beat_ready_o[EngNrm]),
-    .stream_last_o (beat_last_o[EngNrm])
+    .stream_valid_i(line_valid_i[EngNrm]),
+    .stream_data_i (line_data_i),
+    .stream_ready_o(line_ready_o[EngNrm]),
+    .stream_last_o (line_last_o[EngNrm])
   );
 
   npu_vec u_vec (
     .clk_i,
     .rst_ni,
-    .cmd_valid_i   (cmd_valid_i[EngVec]),
-    .cmd_ready_o   (cmd_ready_o[EngVec]),
-    .cmd_i         (vec_cmd_i),
+    .op_valid_i    (op_valid_i[EngVec]),
+    .op_ready_o    (op_ready_o[EngVec]),
+    .op_i          (vec_op_i),
     .status_o      (status_o[EngVec]),
     .rd_req_o      (rd_req[RdVec]),
     .rd_ready_i    (rd_ready[RdVec]),
     .rd_rsp_i      (rd_rsp[RdVec]),
     .wr_req_o      (wr_req[WrVec]),
     .wr_ready_i    (wr_ready[WrVec]),
-    .stream_valid_i(beat_valid_i[EngVec]),
-    .stream_data_i (beat_data_i),
-    .stream_ready_o(beat_ready_o[EngVec]),
-    .stream_last_o (beat_last_o[EngVec])
+    .stream_valid_i(line_valid_i[EngVec]),
+    .stream_data_i (line_data_i),
+    .stream_ready_o(line_ready_o[EngVec]),
+    .stream_last_o (line_last_o[EngVec])
   );
 
 endmodule

@@ -5,6 +5,8 @@
 
 module npu_top
   import npu_pkg::*;
+  import npu_mem_pkg::*;
+  import npu_stream_pkg::*;
   import npu_start_pkg::*;
   import npu_host_pkg::*;
 #(

@@ -15,9 +15,9 @@ module npu_lookup_table
   input logic rst_ni, // reset, active low
 
   // Line by line, or word by word. Not in the two cycles after the last one of a table.
-  input logic        beat_valid_i,  // writes a line; no refusal; never together with word_valid_i
-  input logic  [1:0] beat_i,        // which line of the table, 0 to 3; 3 comes last
-  input beat_t       beat_data_i,   // four words, the first in the lowest bits
+  input logic        line_valid_i,  // writes a line; no refusal; never together with word_valid_i
+  input logic  [1:0] line_i,        // which line of the table, 0 to 3; 3 comes last
+  input line_t       line_data_i,   // four words, the first in the lowest bits
   input logic        word_valid_i,  // writes a word; no refusal
   input logic  [3:0] word_i,        // which word of the table, 0 to 15; 15 comes last
   input word_t       word_data_i,   // 16 entries, the first in the lowest byte
@@ -36,29 +36,29 @@ module npu_lookup_table
   // ---------------------------------------------------------------------------------------------
   // Fourth words, and the writes that they wait for
   // ---------------------------------------------------------------------------------------------
-  logic [1:0] beat;
+  logic [1:0] line;
   logic [3:0] write;  // words of the line
   word_t fourth;
   word_t [3:0] fourth_q;
   logic [1:0] flush_q;  // one after the other: words 3, 7 and 11, then word 15
 
-  assign beat   = beat_valid_i ? beat_i : word_i[3:2];
-  assign fourth = word_valid_i ? word_data_i : beat_data_i[3*WordBits+:WordBits];
+  assign line   = line_valid_i ? line_i : word_i[3:2];
+  assign fourth = word_valid_i ? word_data_i : line_data_i[3*WordBits+:WordBits];
 
   always_comb begin
-    write = {4{beat_valid_i}};
+    write = {4{line_valid_i}};
     if (word_valid_i) write[word_i[1:0]] = 1'b1;
   end
 
   always_ff @(posedge clk_i) begin
     for (int unsigned b = 0; b < 4; b++) begin
-      if (write[3] && beat == 2'(b)) fourth_q[b] <= fourth;
+      if (write[3] && line == 2'(b)) fourth_q[b] <= fourth;
     end
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) flush_q <= '0;
-    else flush_q <= {flush_q[0], write[3] && beat == 2'd3};
+    else flush_q <= {flush_q[0], write[3] && line == 2'd3};
   end
 
   // ---------------------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ module npu_lookup_table
 
   always_comb begin
     column_write = write[2:0];
-    write_row    = {1'b0, beat};
+    write_row    = {1'b0, line};
     if (flush_q[0]) begin
       column_write = '1;
       write_row    = 3'd4;
@@ -82,7 +82,7 @@ module npu_lookup_table
       unique case ({
         flush_q[0], word_valid_i
       })
-        2'b00:   column_data[c] = beat_data_i[c*WordBits+:WordBits];
+        2'b00:   column_data[c] = line_data_i[c*WordBits+:WordBits];
         2'b01:   column_data[c] = word_data_i;
         default: column_data[c] = fourth_q[c];
       endcase

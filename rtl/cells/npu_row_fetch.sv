@@ -14,14 +14,14 @@ module npu_row_fetch #(
   input logic rst_ni, // reset, active low
 
   // Steps in
-  // Stays until token_ready_o, the rest stable: rd_req_o follows it
-  input  logic                token_valid_i,
-  output logic                token_ready_o,  // may depend on token_valid_i (rd_ready_i)
-  input  logic                token_read_i,   // asks for a word
-  input  logic                token_word_i,   // needs a word, this one's or an earlier one's
-  input  logic                token_keep_i,   // the next step needs the same word
-  input  npu_pkg::sram_addr_t token_addr_i,   // of the word, where token_read_i
-  input  TagT                 token_tag_i,    // comes out beside the word
+  // Stays until step_ready_o, the rest stable: rd_req_o follows it
+  input  logic                step_valid_i,
+  output logic                step_ready_o,  // may depend on step_valid_i (rd_ready_i)
+  input  logic                step_read_i,   // asks for a word
+  input  logic                step_word_i,   // needs a word, this one's or an earlier one's
+  input  logic                step_keep_i,   // the next step needs the same word
+  input  npu_pkg::sram_addr_t step_addr_i,   // of the word, where step_read_i
+  input  TagT                 step_tag_i,    // comes out beside the word
 
   // Steps out, with their words; at the earliest one cycle after they came in
   output logic           valid_o,  // a step, its word is there; stays until ready_i
@@ -31,9 +31,9 @@ module npu_row_fetch #(
   output logic           empty_o,  // no step is inside
 
   // SRAM port
-  output npu_pkg::sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
-  input  logic                  rd_ready_i,  // granted; may depend on rd_req_o.valid
-  input  npu_pkg::sram_rd_rsp_t rd_rsp_i     // words in the order asked for; never refused
+  output npu_sram_pkg::sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
+  input  logic                       rd_ready_i,  // granted; may depend on rd_req_o.valid
+  input  npu_sram_pkg::sram_rd_rsp_t rd_rsp_i     // words in the order asked for; never refused
 );
 
   typedef struct packed {
@@ -45,11 +45,11 @@ module npu_row_fetch #(
   entry_t head, entry;
   logic tag_ready, head_valid, addr_ready, data_valid;
 
-  assign entry         = '{word: token_word_i, keep: token_keep_i, tag: token_tag_i};
-  assign token_ready_o = tag_ready && (!token_read_i || addr_ready);
-  assign valid_o       = head_valid && (!head.word || data_valid);
-  assign tag_o         = head.tag;
-  assign empty_o       = !head_valid;
+  assign entry        = '{word: step_word_i, keep: step_keep_i, tag: step_tag_i};
+  assign step_ready_o = tag_ready && (!step_read_i || addr_ready);
+  assign valid_o      = head_valid && (!head.word || data_valid);
+  assign tag_o        = head.tag;
+  assign empty_o      = !head_valid;
 
   npu_fifo #(
     .DataT(entry_t),
@@ -57,7 +57,7 @@ module npu_row_fetch #(
   ) u_tags (
     .clk_i,
     .rst_ni,
-    .valid_i(token_valid_i && (!token_read_i || addr_ready)),
+    .valid_i(step_valid_i && (!step_read_i || addr_ready)),
     .ready_o(tag_ready),
     .data_i (entry),
     .valid_o(head_valid),
@@ -70,9 +70,9 @@ module npu_row_fetch #(
   ) u_reader (
     .clk_i,
     .rst_ni,
-    .addr_valid_i(token_valid_i && token_read_i && tag_ready),
+    .addr_valid_i(step_valid_i && step_read_i && tag_ready),
     .addr_ready_o(addr_ready),
-    .addr_i      (token_addr_i),
+    .addr_i      (step_addr_i),
     .data_valid_o(data_valid),
     .data_ready_i(valid_o && ready_i && head.word && !head.keep),
     .data_o      (word_o),
@@ -84,11 +84,11 @@ module npu_row_fetch #(
 `ifndef SYNTHESIS
   ReadNeedsWord_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   token_valid_i && token_read_i |-> token_word_i)
+                   step_valid_i && step_read_i |-> step_word_i)
   else $error("npu_row_fetch: a step asks for a word that it does not need");
   KeepNeedsWord_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   token_valid_i && token_keep_i |-> token_word_i)
+                   step_valid_i && step_keep_i |-> step_word_i)
   else $error("npu_row_fetch: a step keeps a word that it does not need");
 `endif
 

@@ -31,8 +31,8 @@ module npu_row_writer #(
 
   // SRAM port
   // One cycle after its word or later; stays until ready, all stable
-  output npu_pkg::sram_wr_req_t wr_req_o,
-  input  logic                  wr_ready_i  // granted; may depend on wr_req_o.valid
+  output npu_sram_pkg::sram_wr_req_t wr_req_o,
+  input  logic                       wr_ready_i  // granted; may depend on wr_req_o.valid
 );
 
   typedef struct packed {

@@ -5,6 +5,8 @@
 
 module npu_cmd
   import npu_pkg::*;
+  import npu_mem_pkg::*;
+  import npu_stream_pkg::*;
   import npu_cmd_pkg::*;
 #(
   parameter int unsigned ScratchBytes = 64  // bytes of the scratchpad: 64, 128 or 256
@@ -28,7 +30,7 @@ module npu_cmd
   input  logic                               launch_ready_i,  // may depend on launch_valid_o
   output npu_desc_pkg::desc_program_t        launch_o,        // stable while launch_valid_o
   input  logic                               launch_end_i,    // pulse: the program has ended
-  input  fault_t                             launch_error_i,  // with launch_end_i; not valid: none
+  input  error_t                             launch_error_i,  // with launch_end_i; not valid: none
   input  logic                        [31:0] launch_count_i,  // OUTCNT, with launch_end_i
 
   // Memory port

@@ -8,6 +8,8 @@
 
 module npu_cmd_mem
   import npu_pkg::*;
+  import npu_mem_pkg::*;
+  import npu_stream_pkg::*;
   import npu_axi_pkg::*;
   import npu_cmd_pkg::*;
 #(

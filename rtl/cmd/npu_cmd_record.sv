@@ -28,7 +28,7 @@ module npu_cmd_record
   input logic   [31:0] result_i,        // RESULT; stays while active_i
   input logic   [31:0] result_hi_i,     // RESULT_HI; stays while active_i
   input logic          launch_end_i,    // pulse: a program has ended
-  input fault_t        launch_error_i,  // its error, with launch_end_i; not valid: none
+  input error_t        launch_error_i,  // its error, with launch_end_i; not valid: none
   input logic   [31:0] launch_count_i,  // OUTCNT at its end, with launch_end_i
 
   // Registers

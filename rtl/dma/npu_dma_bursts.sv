@@ -6,6 +6,7 @@
 
 module npu_dma_bursts
   import npu_pkg::*;
+  import npu_mem_pkg::*;
   import npu_dma_pkg::*;
 #(
   parameter int unsigned ArrayDim = 16  // rows and columns of the systolic array: 4, 8, 16 or 32

@@ -9,6 +9,9 @@
 
 module npu_dma_load
   import npu_pkg::*;
+  import npu_sram_pkg::*;
+  import npu_mem_pkg::*;
+  import npu_operation_pkg::*;
   import npu_dma_pkg::*;
   import npu_isa_pkg::*;
 #(
@@ -19,13 +22,13 @@ module npu_dma_load
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input  logic           cmd_valid_i,  // an operation; stays until ready, data stable
-  // Taken, while older ones are inside; independent of cmd_valid_i
-  output logic           cmd_ready_o,
-  input  load_cmd_t      cmd_i,        // the operation, with cmd_valid_i
-  output engine_status_t status_o,     // done: the last word of the oldest operation is written
+  input  logic            op_valid_i,  // an operation; stays until ready, data stable
+  // Taken, while older ones are inside; independent of op_valid_i
+  output logic            op_ready_o,
+  input  load_operation_t op_i,        // the operation, with op_valid_i
+  output engine_status_t  status_o,    // done: the last word of the oldest operation is written
   // A row of a list lies outside the address space: a level until reset
-  output fault_t         fault_o,
+  output error_t          error_o,
 
   output mem_req_t rd_req_o,  // to memory, with room for its words; stays until ready, all stable
   input mem_rd_rsp_t rd_rsp_i,  // ready may depend on rd_req_o.valid; words in order, never refused
@@ -44,15 +47,15 @@ module npu_dma_load
   localparam int unsigned CopyDepth = 8;  // words on their way from SRAM to SRAM
   localparam int unsigned CopyW = $clog2(CopyDepth + 1);
 
-  function automatic logic is_copy(load_cmd_t cmd);
-    return cmd.op == LoadKv && cmd.cache_in_sram;
+  function automatic logic is_copy(load_operation_t op);
+    return op.op == LoadKv && op.cache_in_sram;
   endfunction
 
   // ---------------------------------------------------------------------------------------------
   // Asking side
   // ---------------------------------------------------------------------------------------------
   logic ask_q;  // an operation is being asked for
-  load_cmd_t ask_cmd_q;
+  load_operation_t ask_op_q;
   shape_t ask_shape_q, shape, row;
   logic [3:0] tail;
   logic accept, fill_ready, by_list, ask_ready, ask_end, request_ready;
@@ -62,27 +65,27 @@ module npu_dma_load
   mem_addr_t list_bad_addr;
 
   always_comb begin
-    shape = row_shape(cmd_i.rows, cmd_i.bytes);
-    tail  = cmd_i.bytes[3:0];
-    if (cmd_i.op == LoadKv) begin
-      shape = head_shape(Edge, cmd_i.rows, cmd_i.bytes, cmd_i.positions, '0);
+    shape = row_shape(op_i.rows, op_i.bytes);
+    tail  = op_i.bytes[3:0];
+    if (op_i.op == LoadKv) begin
+      shape = head_shape(Edge, op_i.rows, op_i.bytes, op_i.positions, '0);
       tail  = '0;
     end
   end
 
-  assign cmd_ready_o = !ask_q && fill_ready;
-  assign accept      = cmd_valid_i && cmd_ready_o;
-  assign by_list     = ask_cmd_q.op == LoadList;
-  assign ask_end     = ask_ready && (!by_list || row_last);
+  assign op_ready_o = !ask_q && fill_ready;
+  assign accept     = op_valid_i && op_ready_o;
+  assign by_list    = ask_op_q.op == LoadList;
+  assign ask_end    = ask_ready && (!by_list || row_last);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       ask_q       <= 1'b0;
-      ask_cmd_q   <= '0;
+      ask_op_q    <= '0;
       ask_shape_q <= '0;
     end else if (accept) begin
       ask_q       <= 1'b1;
-      ask_cmd_q   <= cmd_i;
+      ask_op_q    <= op_i;
       ask_shape_q <= shape;
     end else if (ask_end) begin
       ask_q <= 1'b0;
@@ -102,11 +105,11 @@ module npu_dma_load
     .rst_ni,
     .valid_i (ask_q && (!by_list || row_valid)),
     .ready_o (ask_ready),
-    .base_i  (by_list ? list_row : ask_cmd_q.mem[31:4]),
-    .pitch_i (ask_cmd_q.mem_pitch[31:4]),
+    .base_i  (by_list ? list_row : ask_op_q.mem[31:4]),
+    .pitch_i (ask_op_q.mem_pitch[31:4]),
     .shape_i (row),
-    .instr_i (ask_cmd_q.instr),
-    .single_i(is_copy(ask_cmd_q)),
+    .instr_i (ask_op_q.instr),
+    .single_i(is_copy(ask_op_q)),
     .req_o   (request),
     .last_o  (),
     .ready_i (request_ready)
@@ -131,7 +134,7 @@ module npu_dma_load
       copy_q <= 1'b0;
       room_q <= RoomW'(QueueWords);
     end else begin
-      if (!request.valid || request_ready) copy_q <= is_copy(ask_cmd_q);
+      if (!request.valid || request_ready) copy_q <= is_copy(ask_op_q);
       room_q <= room_q - (issue ? RoomW'(request.len) + 1'b1 : '0) + RoomW'(take);
     end
   end
@@ -164,11 +167,11 @@ module npu_dma_load
     .clk_i,
     .rst_ni,
     .valid_i     (list_turn),
-    .list_i      (ask_cmd_q.list),
-    .mem_i       (ask_cmd_q.mem),
-    .pitch_i     (ask_cmd_q.mem_pitch[19:4]),
-    .rows_i      (ask_cmd_q.rows),
-    .bytes_i     (ask_cmd_q.bytes),
+    .list_i      (ask_op_q.list),
+    .mem_i       (ask_op_q.mem),
+    .pitch_i     (ask_op_q.mem_pitch[19:4]),
+    .rows_i      (ask_op_q.rows),
+    .bytes_i     (ask_op_q.bytes),
     .addr_valid_o(list_addr_valid),
     .addr_ready_i(reader_ready),
     .addr_o      (list_addr),
@@ -206,13 +209,13 @@ module npu_dma_load
 
   // A bad row is reported when all before it have been asked for.
   always_comb begin
-    fault_o = '0;
+    error_o = '0;
     if (list_bad && !request.valid) begin
-      fault_o = '{
+      error_o = '{
           valid: 1'b1,
           code: ErrBadAddress,
           engine: EngLd,
-          instr: ask_cmd_q.instr,
+          instr: ask_op_q.instr,
           addr: list_bad_addr
       };
     end
@@ -224,10 +227,10 @@ module npu_dma_load
   fill_t fill;
   logic  in_sram;
 
-  assign in_sram = is_copy(cmd_i);
+  assign in_sram = is_copy(op_i);
   assign fill = '{
-          sram: cmd_i.sram,
-          pitch: cmd_i.sram_pitch,
+          sram: op_i.sram,
+          pitch: op_i.sram_pitch,
           tail: tail,
           copy: in_sram,
           shape: shape

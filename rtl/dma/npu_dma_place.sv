@@ -5,6 +5,9 @@
 
 module npu_dma_place
   import npu_pkg::*;
+  import npu_sram_pkg::*;
+  import npu_mem_pkg::*;
+  import npu_operation_pkg::*;
   import npu_dma_pkg::*;
 #(
   parameter int unsigned ArrayDim = 16  // rows and columns of the systolic array: 4, 8, 16 or 32
@@ -12,8 +15,8 @@ module npu_dma_place
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input store_cmd_t cmd_i,   // of the word; steady from an operation's first word to its last
-  input shape_t     shape_i, // of the same operation
+  input store_operation_t op_i,    // of the word; steady from an operation's first word to its last
+  input shape_t           shape_i, // of the same operation
 
   input  logic        valid_i,  // a word; stays until ready, all stable
   output logic        ready_o,  // the last destination takes it; only with valid_i
@@ -28,8 +31,8 @@ module npu_dma_place
 );
 
   logic to_memory, to_cache, to_stage;
-  assign to_cache  = cmd_i.op == StoreKv && cmd_i.cache_in_sram;
-  assign to_stage  = cmd_i.op == StoreKv && cmd_i.stage_valid;
+  assign to_cache  = op_i.op == StoreKv && op_i.cache_in_sram;
+  assign to_stage  = op_i.op == StoreKv && op_i.stage_valid;
   assign to_memory = !to_cache;
 
   // Destinations that have the word already
@@ -46,7 +49,7 @@ module npu_dma_place
     .clk_i,
     .rst_ni,
     .shape_i,
-    .pitch_i(cmd_i.mem_pitch[19:4]),
+    .pitch_i(op_i.mem_pitch[19:4]),
     .step_i (valid_i && ready_o),
     .words_i(6'd1),
     .at_o   (cache_at),
@@ -61,7 +64,7 @@ module npu_dma_place
     .clk_i,
     .rst_ni,
     .shape_i,
-    .pitch_i(cmd_i.stage_pitch),
+    .pitch_i(op_i.stage_pitch),
     .step_i (valid_i && ready_o),
     .words_i(6'd1),
     .at_o   (stage_at),
@@ -78,10 +81,10 @@ module npu_dma_place
     w_o.valid = valid_i && to_memory && !memory_q;
     w_o.data  = data;
     w_o.strb  = '1;
-    if (cmd_i.op == StoreRows) w_o.strb = lanes;
-    if (cmd_i.op == StoreToken) begin
-      w_o.data = {4{cmd_i.token}};
-      w_o.strb = 16'h000f << cmd_i.mem[3:0];
+    if (op_i.op == StoreRows) w_o.strb = lanes;
+    if (op_i.op == StoreToken) begin
+      w_o.data = {4{op_i.token}};
+      w_o.strb = 16'h000f << op_i.mem[3:0];
     end
   end
 
@@ -89,7 +92,7 @@ module npu_dma_place
   assign cache_turn = to_cache && !cache_q;
   always_comb begin
     sram_wr_req_o.valid = valid_i && (cache_turn || (to_stage && !stage_q));
-    sram_wr_req_o.addr  = cache_turn ? cmd_i.mem[19:4] + cache_at : cmd_i.stage + stage_at;
+    sram_wr_req_o.addr  = cache_turn ? op_i.mem[19:4] + cache_at : op_i.stage + stage_at;
     sram_wr_req_o.data  = data;
   end
 

@@ -7,6 +7,7 @@
 
 module npu_dma_source
   import npu_pkg::*;
+  import npu_operation_pkg::*;
   import npu_dma_pkg::*;
 #(
   parameter int unsigned ArrayDim = 16  // rows and columns of the systolic array: 4, 8, 16 or 32
@@ -14,19 +15,19 @@ module npu_dma_source
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input  store_cmd_t       cmd_i,    // an operation; steady from its first step to its last
-  input  logic             step_i,   // the word is taken; the next one is shown one cycle later
-  output sram_addr_t       addr_o,   // SRAM word to read, while cmd_i holds
+  input store_operation_t op_i,  // an operation; steady from its first step to its last
+  input logic step_i,  // the word is taken; the next one is shown one cycle later
+  output sram_addr_t addr_o,  // SRAM word to read, while op_i holds
   // Bytes of it that count, 0 to 16; 0: past the end of its row, any word of the row will do
-  output logic       [4:0] bytes_o,
-  output logic             last_o    // the last word of the operation
+  output logic [4:0] bytes_o,
+  output logic last_o  // the last word of the operation
 );
 
   localparam int unsigned Edge = tile_edge(ArrayDim);
   localparam int unsigned TileRowWords = Edge / WordBytes;
 
   logic kv;
-  assign kv = cmd_i.op == StoreKv;
+  assign kv = op_i.op == StoreKv;
 
   // A plain row is a stripe of one position whose tiles are one word wide.
   sram_addr_t head_q, stripe_q, row_q;  // places of the head, the stripe's first row, the row
@@ -41,13 +42,13 @@ module npu_dma_source
   dim_t rows_left;
   logic word_last, row_last, tile_last, stripe_last, head_last;
 
-  assign words      = words_of(cmd_i.bytes);
+  assign words      = words_of(op_i.bytes);
   assign tile_words = kv ? sram_addr_t'(TileRowWords) : sram_addr_t'(1);
-  assign rows_left  = cmd_i.rows - rows_q;
+  assign rows_left  = op_i.rows - rows_q;
 
   always_comb begin
     stripe_rows = 6'd1;
-    if (kv) stripe_rows = 6'(Edge) - ((rows_q == '0) ? {1'b0, cmd_i.phase} : '0);
+    if (kv) stripe_rows = 6'(Edge) - ((rows_q == '0) ? {1'b0, op_i.phase} : '0);
     if (rows_left < {10'b0, stripe_rows}) stripe_rows = rows_left[5:0];
   end
 
@@ -55,16 +56,16 @@ module npu_dma_source
   assign row_last    = word_last && {1'b0, in_stripe_q} + 6'd1 == stripe_rows;
   assign tile_last   = row_last && 17'(tile_q) + 17'(tile_words) >= 17'(words);
   assign stripe_last = tile_last && rows_left == {10'b0, stripe_rows};
-  assign head_last   = !kv || heads_q + 1'b1 == cmd_i.heads;
+  assign head_last   = !kv || heads_q + 1'b1 == op_i.heads;
   assign last_o      = stripe_last && head_last;
 
   assign word        = tile_q + sram_addr_t'(word_q);
   always_comb begin
-    addr_o  = cmd_i.sram + head_q + row_q + word;
+    addr_o  = op_i.sram + head_q + row_q + word;
     bytes_o = 5'd16;
-    if (word + 1'b1 == words && cmd_i.bytes[3:0] != '0) bytes_o = {1'b0, cmd_i.bytes[3:0]};
+    if (word + 1'b1 == words && op_i.bytes[3:0] != '0) bytes_o = {1'b0, op_i.bytes[3:0]};
     if (word == words) begin
-      addr_o  = cmd_i.sram + head_q + row_q;
+      addr_o  = op_i.sram + head_q + row_q;
       bytes_o = '0;
     end
   end
@@ -83,7 +84,7 @@ module npu_dma_source
       word_q <= !word_last;
       if (word_last) begin
         in_stripe_q <= in_stripe_q + 1'b1;
-        row_q       <= row_q + cmd_i.sram_pitch;
+        row_q       <= row_q + op_i.sram_pitch;
       end
       if (row_last) begin
         in_stripe_q <= '0;
@@ -92,8 +93,8 @@ module npu_dma_source
       end
       if (tile_last) begin
         tile_q   <= '0;
-        row_q    <= row_q + cmd_i.sram_pitch;
-        stripe_q <= row_q + cmd_i.sram_pitch;
+        row_q    <= row_q + op_i.sram_pitch;
+        stripe_q <= row_q + op_i.sram_pitch;
         rows_q   <= rows_q + {10'b0, stripe_rows};
       end
       if (stripe_last) begin

@@ -8,6 +8,9 @@
 
 module npu_dma_store
   import npu_pkg::*;
+  import npu_sram_pkg::*;
+  import npu_mem_pkg::*;
+  import npu_operation_pkg::*;
   import npu_dma_pkg::*;
 #(
   parameter int unsigned ArrayDim = 16  // rows and columns of the systolic array: 4, 8, 16 or 32
@@ -15,13 +18,13 @@ module npu_dma_store
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input  logic           cmd_valid_i,  // an operation; stays until ready, data stable
-  output logic           cmd_ready_o,  // taken, up to four are inside; independent of cmd_valid_i
-  input  store_cmd_t     cmd_i,        // the operation, with cmd_valid_i
+  input  logic             op_valid_i,   // an operation; stays until ready, data stable
+  output logic             op_ready_o,   // taken, up to four are inside; independent of op_valid_i
+  input  store_operation_t op_i,         // the operation, with op_valid_i
   // Done: words of the oldest one delivered, its bursts acknowledged
-  output engine_status_t status_o,
+  output engine_status_t   status_o,
   // With status_o.done: the operation that is done was a token's
-  output logic           token_done_o,
+  output logic             token_done_o,
 
   output sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
   input  logic         rd_ready_i,  // granted; may depend on rd_req_o.valid
@@ -50,12 +53,12 @@ module npu_dma_store
   localparam int unsigned NumParts = 4;
 
   typedef struct packed {
-    store_cmd_t cmd;
-    shape_t     shape;
+    store_operation_t op;
+    shape_t           shape;
   } job_t;
 
-  function automatic logic to_memory(store_cmd_t cmd);
-    return cmd.op != StoreKv || !cmd.cache_in_sram;
+  function automatic logic to_memory(store_operation_t op);
+    return op.op != StoreKv || !op.cache_in_sram;
   endfunction
 
   // ---------------------------------------------------------------------------------------------
@@ -65,13 +68,13 @@ module npu_dma_store
   logic job_valid[NumParts], job_ready[NumParts];
 
   always_comb begin
-    job_in.cmd = cmd_i;
-    unique case (cmd_i.op)
+    job_in.op = op_i;
+    unique case (op_i.op)
       StoreToken: job_in.shape = row_shape(dim_t'(1), dim_t'(4));
       StoreKv: begin
-        job_in.shape = head_shape(Edge, {7'b0, cmd_i.heads}, cmd_i.bytes, cmd_i.rows, cmd_i.phase);
+        job_in.shape = head_shape(Edge, {7'b0, op_i.heads}, op_i.bytes, op_i.rows, op_i.phase);
       end
-      default: job_in.shape = row_shape(cmd_i.rows, cmd_i.bytes);
+      default: job_in.shape = row_shape(op_i.rows, op_i.bytes);
     endcase
   end
 
@@ -82,8 +85,8 @@ module npu_dma_store
   ) u_jobs (
     .clk_i,
     .rst_ni,
-    .valid_i(cmd_valid_i),
-    .ready_o(cmd_ready_o),
+    .valid_i(op_valid_i),
+    .ready_o(op_ready_o),
     .data_i (job_in),
     .valid_o(job_valid),
     .ready_i(job_ready),
@@ -96,8 +99,8 @@ module npu_dma_store
   mem_req_t request;
   logic cut_valid, cut_ready, request_last, issue, answers_room, answer_last;
 
-  assign cut_valid         = job_valid[Bursts] && to_memory(job[Bursts].cmd);
-  assign job_ready[Bursts] = cut_ready || !to_memory(job[Bursts].cmd);
+  assign cut_valid         = job_valid[Bursts] && to_memory(job[Bursts].op);
+  assign job_ready[Bursts] = cut_ready || !to_memory(job[Bursts].op);
 
   npu_dma_bursts #(
     .ArrayDim(ArrayDim)
@@ -106,10 +109,10 @@ module npu_dma_store
     .rst_ni,
     .valid_i (cut_valid),
     .ready_o (cut_ready),
-    .base_i  (job[Bursts].cmd.mem[31:4]),
-    .pitch_i (job[Bursts].cmd.mem_pitch[31:4]),
+    .base_i  (job[Bursts].op.mem[31:4]),
+    .pitch_i (job[Bursts].op.mem_pitch[31:4]),
     .shape_i (job[Bursts].shape),
-    .instr_i (job[Bursts].cmd.instr),
+    .instr_i (job[Bursts].op.instr),
     .single_i(1'b0),
     .req_o   (request),
     .last_o  (request_last),
@@ -151,7 +154,7 @@ module npu_dma_store
   word_t data;
 
   // A token needs no word from SRAM.
-  assign by_read           = job[Source].cmd.op != StoreToken;
+  assign by_read           = job[Source].op.op != StoreToken;
   assign step              = job_valid[Source] && (!by_read || reader_ready) && tag_room;
   assign job_ready[Source] = step && tag_in.last;
 
@@ -160,11 +163,11 @@ module npu_dma_store
   ) u_source (
     .clk_i,
     .rst_ni,
-    .cmd_i  (job[Source].cmd),
-    .step_i (step && by_read),
-    .addr_o (source_addr),
+    .op_i(job[Source].op),
+    .step_i(step && by_read),
+    .addr_o(source_addr),
     .bytes_o(tag_in.bytes),
-    .last_o (source_last)
+    .last_o(source_last)
   );
 
   assign tag_in.last = !by_read || source_last;
@@ -199,7 +202,7 @@ module npu_dma_store
     .data_o (tag)
   );
 
-  assign from_sram        = job[Place].cmd.op != StoreToken;
+  assign from_sram        = job[Place].op.op != StoreToken;
   assign word_valid       = tag_valid && (!from_sram || data_valid);
   assign word_taken       = word_valid && word_ready;
   assign job_ready[Place] = word_taken && tag.last;
@@ -209,7 +212,7 @@ module npu_dma_store
   ) u_place (
     .clk_i,
     .rst_ni,
-    .cmd_i(job[Place].cmd),
+    .op_i(job[Place].op),
     .shape_i(job[Place].shape),
     .valid_i(word_valid),
     .ready_o(word_ready),
@@ -229,7 +232,7 @@ module npu_dma_store
   logic [CountW-1:0] delivered_q, answered_q;
   logic finish_memory, done;
 
-  assign finish_memory = to_memory(job[Finish].cmd);
+  assign finish_memory = to_memory(job[Finish].op);
   assign done = job_valid[Finish] && delivered_q != '0 && (!finish_memory || answered_q != '0);
   assign job_ready[Finish] = done;
 
@@ -244,7 +247,7 @@ module npu_dma_store
     end
   end
 
-  assign token_done_o = done && job[Finish].cmd.op == StoreToken;
+  assign token_done_o = done && job[Finish].op.op == StoreToken;
 
   // It stalls while no word goes out.
   assign status_o.done = done;

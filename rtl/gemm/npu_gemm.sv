@@ -8,6 +8,8 @@
 
 module npu_gemm
   import npu_pkg::*;
+  import npu_sram_pkg::*;
+  import npu_operation_pkg::*;
 #(
   parameter int unsigned ArrayDim = 16,  // rows and columns of the systolic array: 4, 8, 16 or 32
   // Rows of an accumulator bank, a power of two of at least 4
@@ -16,13 +18,13 @@ module npu_gemm
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input  logic           cmd_valid_i,  // an operation; stays until ready, data stable
-  output logic           cmd_ready_o,  // taken, up to four are inside; depends on no input
-  input  gemm_cmd_t      cmd_i,        // the operation, with cmd_valid_i
-  output engine_status_t status_o,     // done: the last row of the oldest one is written or dropped
+  input  logic            op_valid_i,  // an operation; stays until ready, data stable
+  output logic            op_ready_o,  // taken, up to four are inside; depends on no input
+  input  gemm_operation_t op_i,        // the operation, with op_valid_i
+  output engine_status_t  status_o,    // done: the last row of the oldest one is written or dropped
 
   input  logic  stream_valid_i,  // a line of the share; stays until ready, data stable
-  input  beat_t stream_data_i,   // the next line, first byte lowest; with stream_valid_i
+  input  line_t stream_data_i,   // the next line, first byte lowest; with stream_valid_i
   output logic  stream_ready_o,  // taken; a level, independent of stream_valid_i
   output logic  stream_last_o,   // with stream_ready_o: this line is the share's last
 
@@ -41,8 +43,8 @@ module npu_gemm
 );
 
   localparam int unsigned Edge = tile_edge(ArrayDim);
-  localparam int unsigned LinesPerBeat = BeatBytes / Edge;
-  localparam int unsigned BeatIdxW = $clog2(Edge / LinesPerBeat);
+  localparam int unsigned StripsPerLine = LineBytes / Edge;
+  localparam int unsigned LineIdxW = $clog2(Edge / StripsPerLine);
 
   if (!(ArrayDim inside {4, 8, 16, 32})) begin : gen_bad_dim
     $fatal(1, "npu_gemm: ArrayDim = %0d, must be 4, 8, 16 or 32", ArrayDim);
@@ -60,30 +62,30 @@ module npu_gemm
   localparam int unsigned OperandD = 3;
   localparam int unsigned Collect = 4;
 
-  logic      stage_valid[5];
-  logic      stage_ready[5];
-  gemm_cmd_t stage_cmd  [5];
+  logic            stage_valid[5];
+  logic            stage_ready[5];
+  gemm_operation_t stage_op   [5];
   logic queue_ready, accept, done;
   logic [2:0] in_flight_q;
 
   npu_multicast_fifo #(
-    .DataT     (gemm_cmd_t),
+    .DataT     (gemm_operation_t),
     .Depth     (4),
     .NumReaders(5)
   ) u_commands (
     .clk_i,
     .rst_ni,
-    .valid_i(cmd_valid_i && !in_flight_q[2]),
+    .valid_i(op_valid_i && !in_flight_q[2]),
     .ready_o(queue_ready),
-    .data_i (cmd_i),
+    .data_i (op_i),
     .valid_o(stage_valid),
     .ready_i(stage_ready),
-    .data_o (stage_cmd)
+    .data_o (stage_op)
   );
 
   // Instructions inside
-  assign cmd_ready_o = queue_ready && !in_flight_q[2];
-  assign accept      = cmd_valid_i && cmd_ready_o;
+  assign op_ready_o = queue_ready && !in_flight_q[2];
+  assign accept     = op_valid_i && op_ready_o;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) in_flight_q <= '0;
@@ -94,41 +96,41 @@ module npu_gemm
   // Weights
   // ---------------------------------------------------------------------------------------------
   logic param_in_valid, param_in_ready, param_valid, param_ready;
-  beat_t param_in, param;
-  logic [LinesPerBeat-1:0] wt_line_valid;
+  line_t param_in, param;
+  logic [StripsPerLine-1:0] wt_strip_valid;
   logic wt_set, wt_by_column, tile_loaded, tile_used;
-  logic [BeatIdxW-1:0] wt_beat;
-  beat_t wt_data;
+  logic [LineIdxW-1:0] wt_line;
+  line_t wt_data;
 
   npu_gemm_loader #(
     .Edge(Edge)
   ) u_loader (
     .clk_i,
     .rst_ni,
-    .cmd_valid_i    (stage_valid[Loader]),
-    .cmd_ready_o    (stage_ready[Loader]),
-    .cmd_i          (stage_cmd[Loader]),
+    .op_valid_i      (stage_valid[Loader]),
+    .op_ready_o      (stage_ready[Loader]),
+    .op_i            (stage_op[Loader]),
     .stream_valid_i,
     .stream_data_i,
     .stream_ready_o,
     .stream_last_o,
-    .rd_req_o       (rd_req_o[1:2]),
-    .rd_ready_i     (rd_ready_i[1:2]),
-    .rd_rsp_i       (rd_rsp_i[1:2]),
-    .param_valid_o  (param_in_valid),
-    .param_ready_i  (param_in_ready),
-    .param_o        (param_in),
-    .wt_line_valid_o(wt_line_valid),
-    .wt_set_o       (wt_set),
-    .wt_by_column_o (wt_by_column),
-    .wt_beat_o      (wt_beat),
-    .wt_data_o      (wt_data),
-    .tile_loaded_o  (tile_loaded),
-    .tile_used_i    (tile_used)
+    .rd_req_o        (rd_req_o[1:2]),
+    .rd_ready_i      (rd_ready_i[1:2]),
+    .rd_rsp_i        (rd_rsp_i[1:2]),
+    .param_valid_o   (param_in_valid),
+    .param_ready_i   (param_in_ready),
+    .param_o         (param_in),
+    .wt_strip_valid_o(wt_strip_valid),
+    .wt_set_o        (wt_set),
+    .wt_by_column_o  (wt_by_column),
+    .wt_line_o       (wt_line),
+    .wt_data_o       (wt_data),
+    .tile_loaded_o   (tile_loaded),
+    .tile_used_i     (tile_used)
   );
 
   npu_fifo #(
-    .DataT(beat_t),
+    .DataT(line_t),
     .Depth(8)
   ) u_params (
     .clk_i,
@@ -154,26 +156,26 @@ module npu_gemm
   ) u_sums (
     .clk_i,
     .rst_ni,
-    .feed_valid_i   (stage_valid[Feeder]),
-    .feed_ready_o   (stage_ready[Feeder]),
-    .feed_cmd_i     (stage_cmd[Feeder]),
-    .drain_valid_i  (stage_valid[Drain]),
-    .drain_ready_o  (stage_ready[Drain]),
-    .drain_cmd_i    (stage_cmd[Drain]),
-    .rd_req_o       (rd_req_o[0]),
-    .rd_ready_i     (rd_ready_i[0]),
-    .rd_rsp_i       (rd_rsp_i[0]),
-    .wt_line_valid_i(wt_line_valid),
-    .wt_set_i       (wt_set),
-    .wt_by_column_i (wt_by_column),
-    .wt_beat_i      (wt_beat),
-    .wt_data_i      (wt_data),
-    .tile_loaded_i  (tile_loaded),
-    .tile_used_o    (tile_used),
-    .sums_valid_o   (sums_valid),
-    .sums_ready_i   (sums_ready),
-    .sums_o         (sums),
-    .row_valid_o    (row_valid),
+    .feed_valid_i    (stage_valid[Feeder]),
+    .feed_ready_o    (stage_ready[Feeder]),
+    .feed_op_i       (stage_op[Feeder]),
+    .drain_valid_i   (stage_valid[Drain]),
+    .drain_ready_o   (stage_ready[Drain]),
+    .drain_op_i      (stage_op[Drain]),
+    .rd_req_o        (rd_req_o[0]),
+    .rd_ready_i      (rd_ready_i[0]),
+    .rd_rsp_i        (rd_rsp_i[0]),
+    .wt_strip_valid_i(wt_strip_valid),
+    .wt_set_i        (wt_set),
+    .wt_by_column_i  (wt_by_column),
+    .wt_line_i       (wt_line),
+    .wt_data_i       (wt_data),
+    .tile_loaded_i   (tile_loaded),
+    .tile_used_o     (tile_used),
+    .sums_valid_o    (sums_valid),
+    .sums_ready_i    (sums_ready),
+    .sums_o          (sums),
+    .row_valid_o     (row_valid),
     .macs_o
   );
 
@@ -184,10 +186,10 @@ module npu_gemm
     .rst_ni,
     .operand_valid_i(stage_valid[OperandD]),
     .operand_ready_o(stage_ready[OperandD]),
-    .operand_cmd_i  (stage_cmd[OperandD]),
+    .operand_op_i   (stage_op[OperandD]),
     .collect_valid_i(stage_valid[Collect]),
     .collect_ready_o(stage_ready[Collect]),
-    .collect_cmd_i  (stage_cmd[Collect]),
+    .collect_op_i   (stage_op[Collect]),
     .param_valid_i  (param_valid),
     .param_ready_o  (param_ready),
     .param_i        (param),

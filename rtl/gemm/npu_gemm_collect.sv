@@ -6,6 +6,7 @@
 
 module npu_gemm_collect
   import npu_pkg::*;
+  import npu_operation_pkg::*;
   import npu_isa_pkg::*;
   import npu_gemm_pkg::*;
 #(
@@ -16,13 +17,13 @@ module npu_gemm_collect
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input  logic      cmd_valid_i,  // stays until cmd_ready_o
-  output logic      cmd_ready_o,  // high as its last row goes; depends on row_ready_i
-  input  gemm_cmd_t cmd_i,        // stable while cmd_valid_i
+  input  logic            op_valid_i,  // stays until op_ready_o
+  output logic            op_ready_o,  // high as its last row goes; depends on row_ready_i
+  input  gemm_operation_t op_i,        // stable while op_valid_i
 
   input  logic  param_valid_i,  // stays until param_ready_o
   output logic  param_ready_o,  // does not depend on param_valid_i
-  input  beat_t param_i,        // a line of table or parameters, stable while param_valid_i
+  input  line_t param_i,        // a line of table or parameters, stable while param_valid_i
 
   input  logic sums_valid_i,  // stays until sums_ready_o
   output logic sums_ready_o,  // may depend on sums_valid_i
@@ -35,7 +36,7 @@ module npu_gemm_collect
   // Activation table, written while no row is under way
   input  logic       pipe_busy_i,    // a row is in post-processing; from registers
   output logic       table_write_o,  // param_i is a line of the table; no refusal
-  output logic [1:0] table_beat_o,   // which of its four lines, in order
+  output logic [1:0] table_line_o,   // which of its four lines, in order
 
   // One row, to post-processing. What the operation uses of it is stable while row_valid_o, but for
   // row_ctrl_o.done.
@@ -50,7 +51,7 @@ module npu_gemm_collect
   output logic      [  Edge-1:0][ 5:0] row_shift_o   // right shift, by column
 );
 
-  localparam int unsigned ChannelBeats = Edge * 8 / BeatBytes;
+  localparam int unsigned ChannelLines = Edge * 8 / LineBytes;
 
   typedef enum logic [2:0] {
     StIdle,
@@ -61,21 +62,21 @@ module npu_gemm_collect
   } state_e;
 
   state_e state_q, first_state, column_state;
-  logic [2:0] beat_q;
+  logic [2:0] line_q;
   dim_t n_left_q, m_q;
   sram_addr_t c_row_q, c_column_q;
   logic wide, raw_planes, both_planes, use_sums;
 
-  assign wide = cmd_i.a_type inside {GemmAInt16, GemmAUint16};
+  assign wide = op_i.a_type inside {GemmAInt16, GemmAUint16};
   // Unrequantised sums of a 16-bit operand A are two planes of rows; otherwise they are combined.
-  assign raw_planes  = wide && !cmd_i.requant;
-  assign both_planes = wide && cmd_i.requant;
-  assign use_sums    = cmd_i.requant && cmd_i.q == GemmQRow;
+  assign raw_planes  = wide && !op_i.requant;
+  assign both_planes = wide && op_i.requant;
+  assign use_sums    = op_i.requant && op_i.q == GemmQRow;
 
-  assign column_state = (cmd_i.requant && cmd_i.q == GemmQChannel) ? StChannel : StRows;
+  assign column_state = (op_i.requant && op_i.q == GemmQChannel) ? StChannel : StRows;
   always_comb begin
-    if (cmd_i.activation) first_state = StTable;
-    else if (cmd_i.requant && cmd_i.q == GemmQTensor) first_state = StTensor;
+    if (op_i.activation) first_state = StTable;
+    else if (op_i.requant && op_i.q == GemmQTensor) first_state = StTensor;
     else first_state = column_state;
   end
 
@@ -87,7 +88,7 @@ module npu_gemm_collect
                          state_q == StChannel;
   assign param_take = param_valid_i && param_ready_o;
   assign table_write_o = param_take && state_q == StTable;
-  assign table_beat_o = beat_q[1:0];
+  assign table_line_o = line_q[1:0];
 
   logic [Edge-1:0][31:0] bias_q;
   logic [Edge-1:0][15:0] mult_q;
@@ -95,10 +96,10 @@ module npu_gemm_collect
 
   always_ff @(posedge clk_i) begin
     if (param_take && state_q == StChannel) begin
-      for (int unsigned c = 0; c < BeatBytes / 8; c++) begin
-        bias_q[(BeatBytes/8)*32'(beat_q)+c]  <= param_i[64*c+:32];
-        mult_q[(BeatBytes/8)*32'(beat_q)+c]  <= param_i[64*c+32+:16];
-        shift_q[(BeatBytes/8)*32'(beat_q)+c] <= param_i[64*c+48+:6];
+      for (int unsigned c = 0; c < LineBytes / 8; c++) begin
+        bias_q[(LineBytes/8)*32'(line_q)+c]  <= param_i[64*c+:32];
+        mult_q[(LineBytes/8)*32'(line_q)+c]  <= param_i[64*c+32+:16];
+        shift_q[(LineBytes/8)*32'(line_q)+c] <= param_i[64*c+48+:6];
       end
     end else if (param_take && state_q == StTensor) begin
       for (int unsigned c = 0; c < Edge; c++) begin
@@ -107,8 +108,8 @@ module npu_gemm_collect
       end
     end else if (state_q == StIdle) begin
       for (int unsigned c = 0; c < Edge; c++) begin
-        mult_q[c]  <= cmd_i.mult;
-        shift_q[c] <= cmd_i.shift;
+        mult_q[c]  <= op_i.mult;
+        shift_q[c] <= op_i.shift;
       end
     end
   end
@@ -127,7 +128,7 @@ module npu_gemm_collect
   ) u_words (
     .clk_i,
     .rst_ni,
-    .cmd_i,
+    .op_i,
     .columns_i(columns),
     .word_valid_i,
     .word_ready_o,
@@ -151,12 +152,12 @@ module npu_gemm_collect
   assign sums_ready_o  = state_q == StRows && ((both_planes && !have_high_q) || launch);
 
   assign row_last      = !raw_planes || plane_q;
-  assign column_last   = launch && row_last && m_q + 1'b1 == cmd_i.m;
-  assign cmd_ready_o   = column_last && n_left_q <= dim_t'(Edge);
+  assign column_last   = launch && row_last && m_q + 1'b1 == op_i.m;
+  assign op_ready_o    = column_last && n_left_q <= dim_t'(Edge);
 
   logic [3:0] c_tile_words, c_words;
   always_comb begin
-    unique case (cmd_i.out)
+    unique case (op_i.out)
       GemmOutInt16: begin
         c_tile_words = 4'(Edge / 8);
         c_words      = 4'((8'(columns) + 8'd7) >> 3);
@@ -175,7 +176,7 @@ module npu_gemm_collect
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       state_q     <= StIdle;
-      beat_q      <= '0;
+      line_q      <= '0;
       n_left_q    <= '0;
       m_q         <= '0;
       c_row_q     <= '0;
@@ -186,22 +187,22 @@ module npu_gemm_collect
     end else begin
       unique case (state_q)
         StIdle: begin
-          beat_q     <= '0;
-          n_left_q   <= cmd_i.n;
+          line_q     <= '0;
+          n_left_q   <= op_i.n;
           m_q        <= '0;
-          c_row_q    <= cmd_i.c;
+          c_row_q    <= op_i.c;
           c_column_q <= '0;
-          if (cmd_valid_i) state_q <= first_state;
+          if (op_valid_i) state_q <= first_state;
         end
         StTable, StTensor, StChannel:
         if (param_take) begin
-          beat_q <= beat_q + 3'd1;
-          if (state_q == StTable && beat_q == 3'd3) begin
-            beat_q  <= '0;
-            state_q <= (cmd_i.requant && cmd_i.q == GemmQTensor) ? StTensor : column_state;
+          line_q <= line_q + 3'd1;
+          if (state_q == StTable && line_q == 3'd3) begin
+            line_q  <= '0;
+            state_q <= (op_i.requant && op_i.q == GemmQTensor) ? StTensor : column_state;
           end else if (state_q == StTensor || (state_q == StChannel &&
-                                               beat_q == 3'(ChannelBeats - 1))) begin
-            beat_q  <= '0;
+                                               line_q == 3'(ChannelLines - 1))) begin
+            line_q  <= '0;
             state_q <= (state_q == StTensor) ? column_state : StRows;
           end
         end
@@ -215,15 +216,15 @@ module npu_gemm_collect
             plane_q     <= raw_planes && !plane_q;
             if (row_last) begin
               m_q     <= m_q + 1'b1;
-              c_row_q <= c_row_q + cmd_i.c_pitch;
+              c_row_q <= c_row_q + op_i.c_pitch;
             end
           end
           if (column_last) begin
             m_q        <= '0;
-            c_row_q    <= cmd_i.c;
+            c_row_q    <= op_i.c;
             c_column_q <= c_column_q + sram_addr_t'(c_tile_words);
             n_left_q   <= n_left_q - dim_t'(Edge);
-            state_q    <= cmd_ready_o ? StIdle : column_state;
+            state_q    <= op_ready_o ? StIdle : column_state;
           end
         end
         default: state_q <= StIdle;
@@ -245,25 +246,25 @@ module npu_gemm_collect
 
   always_comb begin
     row_ctrl_o = '{
-        addr: c_row_q + c_column_q + (plane_q ? cmd_i.m * cmd_i.c_pitch : 16'd0),
+        addr: c_row_q + c_column_q + (plane_q ? op_i.m * op_i.c_pitch : 16'd0),
         words: c_words,
         columns: columns,
-        done: cmd_ready_o,
+        done: op_ready_o,
         wide: both_planes,
-        requant: cmd_i.requant,
-        relu: cmd_i.relu,
-        accumulate: cmd_i.accumulate,
-        activation: cmd_i.activation,
-        out: cmd_i.out,
-        op: cmd_i.op,
-        argmax: cmd_i.argmax,
-        mul: cmd_i.mult,
-        mul_shift: cmd_i.shift
+        requant: op_i.requant,
+        relu: op_i.relu,
+        accumulate: op_i.accumulate,
+        activation: op_i.activation,
+        out: op_i.out,
+        op: op_i.op,
+        argmax: op_i.argmax,
+        mul: op_i.mult,
+        mul_shift: op_i.shift
     };
     row_high_o = both_planes ? high_q : sums_i;
     row_low_o = sums_i;
     row_bias_o = '0;
-    if (cmd_i.bias) row_bias_o = bias_q;
+    if (op_i.bias) row_bias_o = bias_q;
     row_mult_o  = mult_q;
     row_shift_o = shift_q;
     if (use_sums) begin

@@ -5,6 +5,7 @@
 
 module npu_gemm_drain
   import npu_pkg::*;
+  import npu_operation_pkg::*;
   import npu_isa_pkg::*;
 #(
   parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
@@ -15,9 +16,9 @@ module npu_gemm_drain
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input  logic      cmd_valid_i,  // stays until cmd_ready_o
-  output logic      cmd_ready_o,  // high as its last row is read; depends on drain_ready_i
-  input  gemm_cmd_t cmd_i,        // stable while cmd_valid_i
+  input  logic            op_valid_i,  // stays until op_ready_o
+  output logic            op_ready_o,  // high as its last row is read; depends on drain_ready_i
+  input  gemm_operation_t op_i,        // stable while op_valid_i
 
   input  logic                   final_row_i,          // pulse: one more row may be read
   output logic                   drain_valid_o,        // stays until drain_ready_i
@@ -41,7 +42,7 @@ module npu_gemm_drain
   logic fresh_q, read, row_last, n_last;
   SumsT arriving;
 
-  assign rows = (cmd_i.a_type inside {GemmAInt16, GemmAUint16}) ? dim_t'(cmd_i.m << 1) : cmd_i.m;
+  assign rows = (op_i.a_type inside {GemmAInt16, GemmAUint16}) ? dim_t'(op_i.m << 1) : op_i.m;
   assign row_last = row_q + 1'b1 == rows;
   assign n_last = n_left_q <= dim_t'(Edge);
   assign drain_valid_o = !fresh_q && finished_q != '0 && credit_q != '0;
@@ -49,7 +50,7 @@ module npu_gemm_drain
   assign drain_row_o = RowW'(row_q);
   assign read = drain_valid_o && drain_ready_i;
   assign bank_free_o = read && row_last;
-  assign cmd_ready_o = read && row_last && n_last;
+  assign op_ready_o = read && row_last && n_last;
 
   always_comb begin
     for (int unsigned n = 0; n < Edge; n++) arriving[n] = drain_sum_i[n];
@@ -68,17 +69,17 @@ module npu_gemm_drain
       finished_q <= finished_q + (RowW + 2)'(final_row_i) - (RowW + 2)'(read);
       credit_q   <= credit_q + 3'(sums_valid_o && sums_ready_i) - 3'(read);
       arrive_q   <= read;
-      if (cmd_valid_i && fresh_q) begin
+      if (op_valid_i && fresh_q) begin
         fresh_q  <= 1'b0;
         row_q    <= '0;
-        n_left_q <= cmd_i.n;
+        n_left_q <= op_i.n;
       end else if (read) begin
         row_q <= row_last ? '0 : row_q + 1'b1;
         if (row_last) begin
           bank_q   <= !bank_q;
           n_left_q <= n_left_q - dim_t'(Edge);
         end
-        if (cmd_ready_o) fresh_q <= 1'b1;
+        if (op_ready_o) fresh_q <= 1'b1;
       end
     end
   end

@@ -9,6 +9,8 @@
 
 module npu_gemm_feeder
   import npu_pkg::*;
+  import npu_sram_pkg::*;
+  import npu_operation_pkg::*;
   import npu_isa_pkg::*;
   import npu_gemm_pkg::*;
 #(
@@ -20,9 +22,9 @@ module npu_gemm_feeder
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input  logic      cmd_valid_i,  // stays until cmd_ready_o
-  output logic      cmd_ready_o,  // high as its last row enters the array
-  input  gemm_cmd_t cmd_i,        // stable while cmd_valid_i
+  input  logic            op_valid_i,  // stays until op_ready_o
+  output logic            op_ready_o,  // high as its last row enters the array
+  input  gemm_operation_t op_i,        // stable while op_valid_i
 
   output sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
   input  logic         rd_ready_i,  // granted; may depend on rd_req_o.valid
@@ -49,8 +51,8 @@ module npu_gemm_feeder
   localparam int unsigned SliceWords = 2 * Edge / 16;
 
   logic fresh_q, start, wide;  // fresh: counters must be loaded from the operation
-  assign start = cmd_valid_i && fresh_q;
-  assign wide  = cmd_i.a_type inside {GemmAInt16, GemmAUint16};
+  assign start = op_valid_i && fresh_q;
+  assign wide  = op_i.a_type inside {GemmAInt16, GemmAUint16};
 
   logic slice_valid, slice_done;
   word_t [SliceWords-1:0] slice;
@@ -61,7 +63,7 @@ module npu_gemm_feeder
     .clk_i,
     .rst_ni,
     .start_i      (start),
-    .cmd_i,
+    .op_i,
     .slice_valid_o(slice_valid),
     .slice_ready_i(slice_done),
     .slice_o      (slice),
@@ -84,19 +86,19 @@ module npu_gemm_feeder
 
   assign {part_inner, part_column} = part_q;
   assign part_last = part_q == (2 * PartW)'(Parts * Parts - 1);
-  assign m_last = m_q + 1'b1 == cmd_i.m;
+  assign m_last = m_q + 1'b1 == op_i.m;
   assign k_last = k_left_q <= dim_t'(Edge);
   assign n_last = n_left_q <= dim_t'(Edge);
   assign column_start = k_first_q && m_q == '0 && !pass_q && part_q == '0;
   // Sums cannot be added to in two consecutive cycles. Where an instruction has a single row of
   // sums and a tile a single part, the next tile would do so.
-  assign wait_sums = Parts == 1 && cmd_i.m == dim_t'(1) && !wide && !k_first_q && issue_q;
+  assign wait_sums = Parts == 1 && op_i.m == dim_t'(1) && !wide && !k_first_q && issue_q;
   assign issue = slice_valid && loaded_q != '0 && (!column_start || banks_q != '0) && !wait_sums;
 
   assign slice_done = issue && part_last && (!wide || pass_q);
   assign tile_end = slice_done && m_last;
   assign column_end = tile_end && k_last;
-  assign cmd_ready_o = column_end && n_last;
+  assign op_ready_o = column_end && n_last;
   assign tile_used_o = tile_end;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -116,11 +118,11 @@ module npu_gemm_feeder
     end else begin
       if (start) begin
         fresh_q   <= 1'b0;
-        k_left_q  <= cmd_i.k;
-        n_left_q  <= cmd_i.n;
+        k_left_q  <= op_i.k;
+        n_left_q  <= op_i.n;
         m_q       <= '0;
         k_first_q <= 1'b1;
-      end else if (cmd_ready_o) begin
+      end else if (op_ready_o) begin
         fresh_q <= 1'b1;
       end
 
@@ -134,7 +136,7 @@ module npu_gemm_feeder
         if (m_last) begin
           set_q     <= !set_q;
           k_first_q <= k_last;
-          k_left_q  <= k_last ? cmd_i.k : k_left_q - dim_t'(Edge);
+          k_left_q  <= k_last ? op_i.k : k_left_q - dim_t'(Edge);
           if (k_last) begin
             n_left_q <= n_left_q - dim_t'(Edge);
             bank_q   <= !bank_q;
@@ -167,7 +169,7 @@ module npu_gemm_feeder
       automatic logic [7:0] plain = slice[l/16][8*(l%16)+:8];
       automatic logic [7:0] low = slice[l/8][16*(l%8)+:8];
       automatic logic [7:0] high = slice[l/8][16*(l%8)+8+:8];
-      unique case (cmd_i.a_type)
+      unique case (op_i.a_type)
         GemmAInt8:   act[l] = {plain[7], plain};
         GemmAUint8:  act[l] = {1'b0, plain};
         GemmAInt16:  act[l] = pass_q ? {1'b0, low} : {high[7], high};

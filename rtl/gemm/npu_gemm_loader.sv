@@ -7,22 +7,24 @@
 
 module npu_gemm_loader
   import npu_pkg::*;
+  import npu_sram_pkg::*;
+  import npu_operation_pkg::*;
   import npu_isa_pkg::*;
 #(
   parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
-  localparam int unsigned LinesPerBeat = BeatBytes / Edge,  // tile lines in a line: 4 or 2
-  localparam int unsigned TileBeats = Edge / LinesPerBeat,  // lines of a tile: 4 or 16
-  localparam int unsigned BeatIdxW = $clog2(TileBeats)  // bits of a wt_beat
+  localparam int unsigned StripsPerLine = LineBytes / Edge,  // strips in a line: 4 or 2
+  localparam int unsigned TileLines = Edge / StripsPerLine,  // lines of a tile: 4 or 16
+  localparam int unsigned LineIdxW = $clog2(TileLines)  // bits of a wt_line
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input  logic      cmd_valid_i,  // stays until cmd_ready_o
-  output logic      cmd_ready_o,  // high as its last weights go to the array
-  input  gemm_cmd_t cmd_i,        // stable while cmd_valid_i
+  input  logic            op_valid_i,  // stays until op_ready_o
+  output logic            op_ready_o,  // high as its last weights go to the array
+  input  gemm_operation_t op_i,        // stable while op_valid_i
 
   input  logic  stream_valid_i,  // stays until stream_ready_o
-  input  beat_t stream_data_i,   // next line of the share, stable while stream_valid_i
+  input  line_t stream_data_i,   // next line of the share, stable while stream_valid_i
   output logic  stream_ready_o,  // does not depend on stream_valid_i
   output logic  stream_last_o,   // with stream_ready_o: the last line of the share
 
@@ -34,21 +36,21 @@ module npu_gemm_loader
   // Parameters for post-processing
   output logic  param_valid_o,  // follows stream_valid_i; stays until param_ready_i
   input  logic  param_ready_i,  // does not depend on param_valid_o
-  output beat_t param_o,        // a line of table or parameters, in order of use
+  output line_t param_o,        // a line of table or parameters, in order of use
 
   // Weights for the array
-  output logic  [LinesPerBeat-1:0] wt_line_valid_o,  // tile lines to load; no refusal
-  output logic                     wt_set_o,         // weight set to load
-  output logic                     wt_by_column_o,   // tile lines are columns, else rows
-  output logic  [    BeatIdxW-1:0] wt_beat_o,        // which line of the tile
-  output beat_t                    wt_data_o,        // tile lines of int8, the first lowest
-  output logic                     tile_loaded_o,    // pulse, with the last weights of a tile
-  input  logic                     tile_used_i       // pulse: the oldest tile is no longer needed
+  output logic  [StripsPerLine-1:0] wt_strip_valid_o,  // strips to load; no refusal
+  output logic                      wt_set_o,          // weight set to load
+  output logic                      wt_by_column_o,    // strips are columns, else rows
+  output logic  [     LineIdxW-1:0] wt_line_o,         // which line of the tile
+  output line_t                     wt_data_o,         // strips of int8, the first lowest
+  output logic                      tile_loaded_o,     // pulse, with the last weights of a tile
+  input  logic                      tile_used_i        // pulse: the oldest tile is no longer needed
 );
 
-  localparam int unsigned TableBeats = 4;
-  localparam int unsigned ChannelBeats = Edge * 8 / BeatBytes;  // 8 bytes per output channel
-  localparam int unsigned LineWords = Edge / 16;
+  localparam int unsigned TableLines = 4;
+  localparam int unsigned ChannelLines = Edge * 8 / LineBytes;  // 8 bytes per output channel
+  localparam int unsigned StripWords = Edge / 16;
 
   typedef enum logic [2:0] {
     StIdle,
@@ -59,20 +61,20 @@ module npu_gemm_loader
   } state_e;
 
   state_e state_q, after_params, first_state;
-  logic [BeatIdxW:0] beat_q;  // line of the piece
+  logic [LineIdxW:0] line_q;  // line of the piece
   logic half_q;  // SRAM: which half of the line
   dim_t k_left_q, n_left_q;
   logic [1:0] free_q;  // weight sets that the array no longer needs
   logic set_q;
 
   logic from_stream, channel;
-  assign from_stream  = cmd_i.b_form == GemmBStream;
-  assign channel      = cmd_i.requant && cmd_i.q == GemmQChannel;
+  assign from_stream  = op_i.b_form == GemmBStream;
+  assign channel      = op_i.requant && op_i.q == GemmQChannel;
   assign after_params = channel ? StChannel : StTile;
 
   always_comb begin
-    if (cmd_i.activation) first_state = StTable;
-    else if (cmd_i.requant && cmd_i.q == GemmQTensor) first_state = StTensor;
+    if (op_i.activation) first_state = StTable;
+    else if (op_i.requant && op_i.q == GemmQTensor) first_state = StTensor;
     else first_state = after_params;
   end
 
@@ -87,8 +89,8 @@ module npu_gemm_loader
   ) u_operand_b (
     .clk_i,
     .rst_ni,
-    .cmd_valid_i (cmd_valid_i && !from_stream && state_q != StIdle),
-    .cmd_i,
+    .op_valid_i  (op_valid_i && !from_stream && state_q != StIdle),
+    .op_i,
     .pair_valid_o(pair_valid),
     .pair_ready_i(pair_ready),
     .pair_o      (pair),
@@ -100,7 +102,7 @@ module npu_gemm_loader
   // ---------------------------------------------------------------------------------------------
   // Pieces in order
   // ---------------------------------------------------------------------------------------------
-  logic set_ok, beat_go, piece_last, param_state, k_last, n_last, cmd_last;
+  logic set_ok, line_go, piece_last, param_state, k_last, n_last, op_last;
   assign set_ok      = free_q != '0;
   assign param_state = state_q inside {StTable, StTensor, StChannel};
   assign k_last      = k_left_q <= dim_t'(Edge);
@@ -108,10 +110,10 @@ module npu_gemm_loader
 
   always_comb begin
     unique case (state_q)
-      StTable:   piece_last = beat_q == (BeatIdxW + 1)'(TableBeats - 1);
+      StTable:   piece_last = line_q == (LineIdxW + 1)'(TableLines - 1);
       StTensor:  piece_last = 1'b1;
-      StChannel: piece_last = beat_q == (BeatIdxW + 1)'(ChannelBeats - 1);
-      StTile:    piece_last = beat_q == (BeatIdxW + 1)'(TileBeats - 1) && (from_stream || half_q);
+      StChannel: piece_last = line_q == (LineIdxW + 1)'(ChannelLines - 1);
+      StTile:    piece_last = line_q == (LineIdxW + 1)'(TileLines - 1) && (from_stream || half_q);
       default:   piece_last = 1'b0;
     endcase
   end
@@ -122,33 +124,33 @@ module npu_gemm_loader
   always_comb begin
     stream_ready_o = 1'b0;
     pair_ready     = 1'b0;
-    beat_go        = 1'b0;
+    line_go        = 1'b0;
     if (param_state) begin
       stream_ready_o = param_ready_i;
-      beat_go        = stream_valid_i && param_ready_i;
+      line_go        = stream_valid_i && param_ready_i;
     end else if (state_q == StTile) begin
       stream_ready_o = from_stream && set_ok;
       pair_ready     = !from_stream && set_ok;
-      beat_go        = set_ok && (from_stream ? stream_valid_i : pair_valid);
+      line_go        = set_ok && (from_stream ? stream_valid_i : pair_valid);
     end
   end
 
-  assign cmd_last      = state_q == StTile && k_last && n_last && piece_last;
-  assign cmd_ready_o   = beat_go && cmd_last;
-  assign tile_loaded_o = beat_go && state_q == StTile && piece_last;
+  assign op_last       = state_q == StTile && k_last && n_last && piece_last;
+  assign op_ready_o    = line_go && op_last;
+  assign tile_loaded_o = line_go && state_q == StTile && piece_last;
 
   // The share ends with the last piece that comes from the stream.
   always_comb begin
     stream_last_o = piece_last;
-    if (from_stream) stream_last_o = cmd_last;
+    if (from_stream) stream_last_o = op_last;
     else if (channel) stream_last_o = piece_last && state_q == StChannel && n_last;
-    else if (cmd_i.requant && cmd_i.q == GemmQTensor) stream_last_o = state_q == StTensor;
+    else if (op_i.requant && op_i.q == GemmQTensor) stream_last_o = state_q == StTensor;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       state_q  <= StIdle;
-      beat_q   <= '0;
+      line_q   <= '0;
       half_q   <= 1'b0;
       k_left_q <= '0;
       n_left_q <= '0;
@@ -159,32 +161,32 @@ module npu_gemm_loader
       if (tile_loaded_o) set_q <= !set_q;
 
       if (state_q == StIdle) begin
-        beat_q <= '0;
+        line_q <= '0;
         half_q <= 1'b0;
-        if (cmd_valid_i) begin
+        if (op_valid_i) begin
           state_q  <= first_state;
-          k_left_q <= cmd_i.k;
-          n_left_q <= cmd_i.n;
+          k_left_q <= op_i.k;
+          n_left_q <= op_i.n;
         end
-      end else if (beat_go) begin
+      end else if (line_go) begin
         if (state_q == StTile && !from_stream) half_q <= !half_q;
-        if (state_q != StTile || from_stream || half_q) beat_q <= beat_q + 1'b1;
+        if (state_q != StTile || from_stream || half_q) line_q <= line_q + 1'b1;
         if (piece_last) begin
-          beat_q <= '0;
+          line_q <= '0;
           half_q <= 1'b0;
           unique case (state_q)
-            StTable: state_q <= (cmd_i.requant && cmd_i.q == GemmQTensor) ? StTensor : after_params;
-            StTensor: state_q <= after_params;
+            StTable:   state_q <= (op_i.requant && op_i.q == GemmQTensor) ? StTensor : after_params;
+            StTensor:  state_q <= after_params;
             StChannel: state_q <= StTile;
             StTile: begin
               k_left_q <= k_left_q - dim_t'(Edge);
               if (k_last) begin
-                k_left_q <= cmd_i.k;
+                k_left_q <= op_i.k;
                 n_left_q <= n_left_q - dim_t'(Edge);
                 state_q  <= n_last ? StIdle : after_params;
               end
             end
-            default: state_q <= StIdle;
+            default:   state_q <= StIdle;
           endcase
         end
       end
@@ -195,23 +197,23 @@ module npu_gemm_loader
   // Weights
   // ---------------------------------------------------------------------------------------------
   always_comb begin
-    wt_line_valid_o = '0;
-    wt_data_o       = stream_data_i;
-    if (state_q == StTile && beat_go) begin
+    wt_strip_valid_o = '0;
+    wt_data_o        = stream_data_i;
+    if (state_q == StTile && line_go) begin
       if (from_stream) begin
-        wt_line_valid_o = '1;
+        wt_strip_valid_o = '1;
       end else begin
         // Two words are half a line.
         wt_data_o = {pair[1], pair[0], pair[1], pair[0]};
-        for (int unsigned l = 0; l < LinesPerBeat; l++) begin
-          wt_line_valid_o[l] = half_q == 1'(l * LineWords / 2);
+        for (int unsigned l = 0; l < StripsPerLine; l++) begin
+          wt_strip_valid_o[l] = half_q == 1'(l * StripWords / 2);
         end
       end
     end
   end
 
   assign wt_set_o       = set_q;
-  assign wt_by_column_o = cmd_i.transpose_b;
-  assign wt_beat_o      = beat_q[BeatIdxW-1:0];
+  assign wt_by_column_o = op_i.transpose_b;
+  assign wt_line_o      = line_q[LineIdxW-1:0];
 
 endmodule

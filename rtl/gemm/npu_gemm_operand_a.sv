@@ -7,6 +7,8 @@
 
 module npu_gemm_operand_a
   import npu_pkg::*;
+  import npu_sram_pkg::*;
+  import npu_operation_pkg::*;
   import npu_isa_pkg::*;
 #(
   parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
@@ -15,8 +17,8 @@ module npu_gemm_operand_a
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input logic      start_i,  // pulse: first cycle of cmd_i; not while slices are left
-  input gemm_cmd_t cmd_i,    // stays until its last slice has been taken
+  input logic            start_i,  // pulse: first cycle of op_i; not while slices are left
+  input gemm_operation_t op_i,     // stays until its last slice has been taken
 
   output logic                   slice_valid_o,  // stays until slice_ready_i
   input  logic                   slice_ready_i,  // may depend on slice_valid_o
@@ -28,7 +30,7 @@ module npu_gemm_operand_a
 );
 
   logic wide;
-  assign wide = cmd_i.a_type inside {GemmAInt16, GemmAUint16};
+  assign wide = op_i.a_type inside {GemmAInt16, GemmAUint16};
 
   // Words that hold the valid lanes of an inner tile
   function automatic logic [2:0] words_of(dim_t lanes_left, logic is_wide);
@@ -50,7 +52,7 @@ module npu_gemm_operand_a
 
   assign step      = active_q && addr_ready;
   assign word_last = word_q + 3'd1 == words_of(k_left_q, wide);
-  assign m_last    = m_q + 1'b1 == cmd_i.m;
+  assign m_last    = m_q + 1'b1 == op_i.m;
   assign k_last    = k_left_q <= dim_t'(Edge);
   assign n_last    = n_left_q <= dim_t'(Edge);
   assign next_tile = tile_q + sram_addr_t'(wide ? SliceWords : SliceWords / 2);
@@ -65,17 +67,17 @@ module npu_gemm_operand_a
       word_q   <= '0;
       active_q <= 1'b0;
     end else if (start_i) begin
-      k_left_q <= cmd_i.k;
-      n_left_q <= cmd_i.n;
+      k_left_q <= op_i.k;
+      n_left_q <= op_i.n;
       m_q      <= '0;
-      tile_q   <= cmd_i.a;
-      row_q    <= cmd_i.a;
+      tile_q   <= op_i.a;
+      row_q    <= op_i.a;
       word_q   <= '0;
       active_q <= 1'b1;
     end else if (step) begin
       word_q <= word_last ? '0 : word_q + 3'd1;
       if (word_last) begin
-        row_q <= row_q + cmd_i.a_pitch;
+        row_q <= row_q + op_i.a_pitch;
         m_q   <= m_q + 1'b1;
         if (m_last) begin
           m_q      <= '0;
@@ -83,10 +85,10 @@ module npu_gemm_operand_a
           tile_q   <= next_tile;
           row_q    <= next_tile;
           if (k_last) begin
-            k_left_q <= cmd_i.k;
+            k_left_q <= op_i.k;
             n_left_q <= n_left_q - dim_t'(Edge);
-            tile_q   <= cmd_i.a;
-            row_q    <= cmd_i.a;
+            tile_q   <= op_i.a;
+            row_q    <= op_i.a;
             if (n_last) active_q <= 1'b0;
           end
         end
@@ -138,7 +140,7 @@ module npu_gemm_operand_a
       slice_o       <= '0;
     end else begin
       if (start_i) begin
-        g_k_left_q <= cmd_i.k;
+        g_k_left_q <= op_i.k;
         g_m_q      <= '0;
         gathered_q <= '0;
       end else if (take) begin
@@ -147,9 +149,9 @@ module npu_gemm_operand_a
         if (gather_last) begin
           slice_o <= gather;
           g_m_q   <= g_m_q + 1'b1;
-          if (g_m_q + 1'b1 == cmd_i.m) begin
+          if (g_m_q + 1'b1 == op_i.m) begin
             g_m_q      <= '0;
-            g_k_left_q <= (g_k_left_q <= dim_t'(Edge)) ? cmd_i.k : g_k_left_q - dim_t'(Edge);
+            g_k_left_q <= (g_k_left_q <= dim_t'(Edge)) ? op_i.k : g_k_left_q - dim_t'(Edge);
           end
         end
       end

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads the tiles of a GEMM operand B that lies in SRAM, two words per cycle, in the order in which
-// the array wants them. A line of a tile is a row of B, or a column for transposed operands; lines
+// the array wants them. A strip of a tile is a row of B, or a column for transposed operands; strips
 // past the operand are not read and lanes past it are zeroed, so that what lies behind the operand
 // never matters.
 
 module npu_gemm_operand_b
   import npu_pkg::*;
+  import npu_sram_pkg::*;
+  import npu_operation_pkg::*;
   import npu_isa_pkg::*;
 #(
   parameter int unsigned Edge = 16  // tile edge in elements, 16 or 32
@@ -14,10 +16,10 @@ module npu_gemm_operand_b
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input logic      cmd_valid_i,  // stays until the last pair has been taken
-  input gemm_cmd_t cmd_i,        // stable while cmd_valid_i
+  input logic            op_valid_i,  // stays until the last pair has been taken
+  input gemm_operation_t op_i,        // stable while op_valid_i
 
-  // A pair of words: tile lines 2p and 2p+1 (edge 16), or both halves of tile line p (edge 32)
+  // A pair of words: strips 2p and 2p+1 (edge 16), or both halves of strip p (edge 32)
   output logic  pair_valid_o,    // stays until pair_ready_i
   input  logic  pair_ready_i,    // may depend on pair_valid_o
   output word_t pair_o      [2], // stable while pair_valid_o; zero past the operand
@@ -28,32 +30,32 @@ module npu_gemm_operand_b
   input  sram_rd_rsp_t rd_rsp_i  [2]   // words in the order asked for; never refused
 );
 
-  localparam int unsigned LineWords = Edge / 16;
-  localparam int unsigned PairLines = 2 / LineWords;  // lines per pair
-  localparam int unsigned Pairs = Edge / PairLines;
+  localparam int unsigned StripWords = Edge / 16;
+  localparam int unsigned PairStrips = 2 / StripWords;  // strips per pair
+  localparam int unsigned Pairs = Edge / PairStrips;
   localparam int unsigned PairW = $clog2(Pairs);
 
-  // Where a tile starts and how its lines follow each other, in words
+  // Where a tile starts and how its strips follow each other, in words
   logic tile_order;
-  sram_addr_t line_stride, k_stride, n_stride, k_tiles, n_tiles;
-  assign tile_order = cmd_i.b_form == GemmBTile;
-  assign k_tiles    = (cmd_i.k + dim_t'(Edge - 1)) / dim_t'(Edge);
-  assign n_tiles    = (cmd_i.n + dim_t'(Edge - 1)) / dim_t'(Edge);
+  sram_addr_t strip_stride, k_stride, n_stride, k_tiles, n_tiles;
+  assign tile_order = op_i.b_form == GemmBTile;
+  assign k_tiles    = (op_i.k + dim_t'(Edge - 1)) / dim_t'(Edge);
+  assign n_tiles    = (op_i.n + dim_t'(Edge - 1)) / dim_t'(Edge);
 
   always_comb begin
     if (tile_order) begin
       // Positions run along N when transposed, along K otherwise; lane blocks are the inner index.
-      line_stride = sram_addr_t'(LineWords);
-      k_stride    = sram_addr_t'(Edge * LineWords) * (cmd_i.transpose_b ? 16'd1 : n_tiles);
-      n_stride    = sram_addr_t'(Edge * LineWords) * (cmd_i.transpose_b ? k_tiles : 16'd1);
-    end else if (cmd_i.transpose_b) begin
-      line_stride = cmd_i.b_pitch;
-      k_stride    = sram_addr_t'(LineWords);
-      n_stride    = cmd_i.b_pitch * sram_addr_t'(Edge);
+      strip_stride = sram_addr_t'(StripWords);
+      k_stride    = sram_addr_t'(Edge * StripWords) * (op_i.transpose_b ? 16'd1 : n_tiles);
+      n_stride    = sram_addr_t'(Edge * StripWords) * (op_i.transpose_b ? k_tiles : 16'd1);
+    end else if (op_i.transpose_b) begin
+      strip_stride = op_i.b_pitch;
+      k_stride    = sram_addr_t'(StripWords);
+      n_stride    = op_i.b_pitch * sram_addr_t'(Edge);
     end else begin
-      line_stride = cmd_i.b_pitch;
-      k_stride    = cmd_i.b_pitch * sram_addr_t'(Edge);
-      n_stride    = sram_addr_t'(LineWords);
+      strip_stride = op_i.b_pitch;
+      k_stride    = op_i.b_pitch * sram_addr_t'(Edge);
+      n_stride    = sram_addr_t'(StripWords);
     end
   end
 
@@ -63,7 +65,7 @@ module npu_gemm_operand_b
   dim_t k_left_q[2], n_left_q[2];
   logic [PairW-1:0] pair_q[2];
   logic step[2], active_q[2], k_last[2], n_last[2], pair_last[2];
-  sram_addr_t column_q, tile_q, line_q;  // addresses: column of tiles, tile, line
+  sram_addr_t column_q, tile_q, strip_q;  // addresses: column of tiles, tile, strip
   logic start;
 
   for (genvar s = 0; s < 2; s++) begin : gen_walk
@@ -78,14 +80,14 @@ module npu_gemm_operand_b
         pair_q[s]   <= '0;
         active_q[s] <= 1'b0;
       end else if (start) begin
-        k_left_q[s] <= cmd_i.k;
-        n_left_q[s] <= cmd_i.n;
+        k_left_q[s] <= op_i.k;
+        n_left_q[s] <= op_i.n;
         pair_q[s]   <= '0;
         active_q[s] <= 1'b1;
       end else if (step[s]) begin
         pair_q[s] <= pair_last[s] ? '0 : pair_q[s] + 1'b1;
         if (pair_last[s]) begin
-          k_left_q[s] <= k_last[s] ? cmd_i.k : k_left_q[s] - dim_t'(Edge);
+          k_left_q[s] <= k_last[s] ? op_i.k : k_left_q[s] - dim_t'(Edge);
           if (k_last[s]) n_left_q[s] <= n_left_q[s] - dim_t'(Edge);
           if (k_last[s] && n_last[s]) active_q[s] <= 1'b0;
         end
@@ -93,10 +95,10 @@ module npu_gemm_operand_b
     end
   end
 
-  // Is the given line of the current tile inside the operand, and how many of its lanes are?
-  function automatic logic line_inside(logic [6:0] line, dim_t k_left, dim_t n_left,
-                                       logic transposed);
-    return dim_t'(line) < (transposed ? n_left : k_left);
+  // Is the given strip of the current tile inside the operand, and how many of its lanes are?
+  function automatic logic strip_inside(logic [6:0] strip, dim_t k_left, dim_t n_left,
+                                        logic transposed);
+    return dim_t'(strip) < (transposed ? n_left : k_left);
   endfunction
 
   // ---------------------------------------------------------------------------------------------
@@ -107,11 +109,11 @@ module npu_gemm_operand_b
 
   always_comb begin
     for (int unsigned w = 0; w < 2; w++) begin
-      automatic logic [6:0] line = 7'(pair_q[0]) * 7'(PairLines) + 7'(w / LineWords);
-      addr[w] = line_q + (w / LineWords != 0 ? line_stride : '0) + sram_addr_t'(w % LineWords);
-      // The second half of a line exists only where the operand reaches into it.
-      wanted[w] = active_q[0] && line_inside(line, k_left_q[0], n_left_q[0], cmd_i.transpose_b) &&
-          dim_t'(16 * (w % LineWords)) < (cmd_i.transpose_b ? k_left_q[0] : n_left_q[0]);
+      automatic logic [6:0] strip = 7'(pair_q[0]) * 7'(PairStrips) + 7'(w / StripWords);
+      addr[w] = strip_q + (w / StripWords != 0 ? strip_stride : '0) + sram_addr_t'(w % StripWords);
+      // The second half of a strip exists only where the operand reaches into it.
+      wanted[w] = active_q[0] && strip_inside(strip, k_left_q[0], n_left_q[0], op_i.transpose_b) &&
+          dim_t'(16 * (w % StripWords)) < (op_i.transpose_b ? k_left_q[0] : n_left_q[0]);
     end
   end
 
@@ -126,7 +128,7 @@ module npu_gemm_operand_b
     if (!rst_ni) begin
       column_q <= '0;
       tile_q   <= '0;
-      line_q   <= '0;
+      strip_q  <= '0;
       for (int unsigned w = 0; w < 2; w++) sent_q[w] <= 1'b0;
     end else begin
       for (int unsigned w = 0; w < 2; w++) begin
@@ -134,18 +136,18 @@ module npu_gemm_operand_b
         else if (wanted[w] && reader_ready[w]) sent_q[w] <= 1'b1;
       end
       if (start) begin
-        column_q <= cmd_i.b;
-        tile_q   <= cmd_i.b;
-        line_q   <= cmd_i.b;
+        column_q <= op_i.b;
+        tile_q   <= op_i.b;
+        strip_q  <= op_i.b;
       end else if (step[0]) begin
-        line_q <= line_q + line_stride * sram_addr_t'(PairLines);
+        strip_q <= strip_q + strip_stride * sram_addr_t'(PairStrips);
         if (pair_last[0]) begin
-          tile_q <= tile_q + k_stride;
-          line_q <= tile_q + k_stride;
+          tile_q  <= tile_q + k_stride;
+          strip_q <= tile_q + k_stride;
           if (k_last[0]) begin
             column_q <= column_q + n_stride;
             tile_q   <= column_q + n_stride;
-            line_q   <= column_q + n_stride;
+            strip_q  <= column_q + n_stride;
           end
         end
       end
@@ -178,19 +180,19 @@ module npu_gemm_operand_b
   always_comb begin
     pair_valid_o = active_q[1];
     for (int unsigned w = 0; w < 2; w++) begin
-      automatic logic [6:0] line = 7'(pair_q[1]) * 7'(PairLines) + 7'(w / LineWords);
-      automatic dim_t lanes = cmd_i.transpose_b ? k_left_q[1] : n_left_q[1];
-      expect_word[w] = line_inside(line, k_left_q[1], n_left_q[1], cmd_i.transpose_b) &&
-          dim_t'(16 * (w % LineWords)) < lanes;
+      automatic logic [6:0] strip = 7'(pair_q[1]) * 7'(PairStrips) + 7'(w / StripWords);
+      automatic dim_t lanes = op_i.transpose_b ? k_left_q[1] : n_left_q[1];
+      expect_word[w] = strip_inside(strip, k_left_q[1], n_left_q[1], op_i.transpose_b) &&
+          dim_t'(16 * (w % StripWords)) < lanes;
       if (expect_word[w] && !word_valid[w]) pair_valid_o = 1'b0;
       for (int unsigned b = 0; b < 16; b++) begin
         pair_o[w][8*b +: 8] =
-            (expect_word[w] && dim_t'(16 * (w % LineWords) + b) < lanes) ? word[w][8*b +: 8] : '0;
+            (expect_word[w] && dim_t'(16 * (w % StripWords) + b) < lanes) ? word[w][8*b +: 8] : '0;
       end
     end
   end
 
   assign step[1] = pair_valid_o && pair_ready_i;
-  assign start   = cmd_valid_i && !active_q[0] && !active_q[1];
+  assign start   = op_valid_i && !active_q[0] && !active_q[1];
 
 endmodule

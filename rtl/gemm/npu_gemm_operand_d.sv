@@ -7,6 +7,8 @@
 
 module npu_gemm_operand_d
   import npu_pkg::*;
+  import npu_sram_pkg::*;
+  import npu_operation_pkg::*;
   import npu_isa_pkg::*;
   import npu_gemm_pkg::*;
 #(
@@ -15,9 +17,9 @@ module npu_gemm_operand_d
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input  logic      cmd_valid_i,  // stays until cmd_ready_o
-  output logic      cmd_ready_o,  // high as its last word is asked for, or at once
-  input  gemm_cmd_t cmd_i,        // stable while cmd_valid_i
+  input  logic            op_valid_i,  // stays until op_ready_o
+  output logic            op_ready_o,  // high as its last word is asked for, or at once
+  input  gemm_operation_t op_i,        // stable while op_valid_i
 
   output logic  word_valid_o,  // stays until word_ready_i
   input  logic  word_ready_i,  // may depend on word_valid_o
@@ -30,13 +32,13 @@ module npu_gemm_operand_d
 
   logic wide, use_sums, use_d;
   logic [3:0] tile_words;  // words of D per row of a full column tile
-  assign wide     = cmd_i.a_type inside {GemmAInt16, GemmAUint16};
-  assign use_sums = cmd_i.requant && cmd_i.q == GemmQRow;
-  assign use_d    = cmd_i.accumulate || cmd_i.op != GemmOpNone;
+  assign wide     = op_i.a_type inside {GemmAInt16, GemmAUint16};
+  assign use_sums = op_i.requant && op_i.q == GemmQRow;
+  assign use_d    = op_i.accumulate || op_i.op != GemmOpNone;
 
   always_comb begin
-    if (cmd_i.accumulate) tile_words = 4'(Edge / 4);
-    else if (cmd_i.op == GemmOpAdd && is_out16(cmd_i.out)) tile_words = 4'(Edge / 8);
+    if (op_i.accumulate) tile_words = 4'(Edge / 4);
+    else if (op_i.op == GemmOpAdd && is_out16(op_i.out)) tile_words = 4'(Edge / 8);
     else tile_words = 4'(Edge / 16);
   end
 
@@ -46,7 +48,7 @@ module npu_gemm_operand_d
   logic [5:0] columns;
   always_comb begin
     columns = (n_left_q >= dim_t'(Edge)) ? 6'(Edge) : 6'(n_left_q);
-    if (cmd_i.accumulate) words = 4'((8'(columns) + 8'd3) >> 2);
+    if (op_i.accumulate) words = 4'((8'(columns) + 8'd3) >> 2);
     else if (tile_words == 4'(Edge / 8)) words = 4'((8'(columns) + 8'd7) >> 3);
     else words = 4'((8'(columns) + 8'd15) >> 4);
   end
@@ -58,14 +60,14 @@ module npu_gemm_operand_d
   sram_addr_t row_q;  // m * pitch
   logic addr_valid, addr_ready, step, now_sums, group_last, row_last, column_last;
 
-  assign addr_valid = cmd_valid_i && !fresh_q;
+  assign addr_valid = op_valid_i && !fresh_q;
   assign step = addr_valid && addr_ready;
   assign now_sums = use_sums && !sums_done_q;
   assign group_last = now_sums ? !use_d : word_q + 4'd1 == words;  // of a plane's words
-  assign row_last = group_last && (plane_q || !(wide && cmd_i.accumulate));
-  assign column_last = row_last && m_q + 1'b1 == cmd_i.m;
+  assign row_last = group_last && (plane_q || !(wide && op_i.accumulate));
+  assign column_last = row_last && m_q + 1'b1 == op_i.m;
   // Nothing to read: the operation passes by.
-  assign cmd_ready_o = cmd_valid_i && ((!use_sums && !use_d) ||
+  assign op_ready_o = op_valid_i && ((!use_sums && !use_d) ||
                                        (step && column_last && n_left_q <= dim_t'(Edge)));
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -78,9 +80,9 @@ module npu_gemm_operand_d
       column_q    <= '0;
       row_q       <= '0;
       n_left_q    <= '0;
-    end else if (cmd_ready_o) begin
+    end else if (op_ready_o) begin
       fresh_q <= 1'b1;
-    end else if (cmd_valid_i && fresh_q) begin
+    end else if (op_valid_i && fresh_q) begin
       fresh_q     <= 1'b0;
       plane_q     <= 1'b0;
       sums_done_q <= 1'b0;
@@ -88,7 +90,7 @@ module npu_gemm_operand_d
       word_q      <= '0;
       column_q    <= '0;
       row_q       <= '0;
-      n_left_q    <= cmd_i.n;
+      n_left_q    <= op_i.n;
     end else if (step) begin
       if (now_sums) sums_done_q <= 1'b1;
       else word_q <= word_q + 4'd1;
@@ -100,7 +102,7 @@ module npu_gemm_operand_d
         plane_q     <= 1'b0;
         sums_done_q <= 1'b0;
         m_q         <= m_q + 1'b1;
-        row_q       <= row_q + cmd_i.d_pitch;
+        row_q       <= row_q + op_i.d_pitch;
       end
       if (column_last) begin
         m_q      <= '0;
@@ -113,10 +115,10 @@ module npu_gemm_operand_d
 
   sram_addr_t addr;
   always_comb begin
-    if (now_sums) addr = cmd_i.sums + m_q;
+    if (now_sums) addr = op_i.sums + m_q;
     else begin
-      addr = cmd_i.d + row_q + column_q + sram_addr_t'(word_q);
-      if (plane_q) addr = addr + cmd_i.m * cmd_i.d_pitch;
+      addr = op_i.d + row_q + column_q + sram_addr_t'(word_q);
+      if (plane_q) addr = addr + op_i.m * op_i.d_pitch;
     end
   end
 

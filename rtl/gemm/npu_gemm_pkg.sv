@@ -5,6 +5,7 @@
 
 package npu_gemm_pkg;
   import npu_pkg::*;
+  import npu_fixed_pkg::*;
   import npu_isa_pkg::*;
 
   // Which of its weights an element of the array uses. An array smaller than a tile holds all parts

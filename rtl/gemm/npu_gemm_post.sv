@@ -6,6 +6,7 @@
 
 module npu_gemm_post
   import npu_pkg::*;
+  import npu_fixed_pkg::*;
   import npu_gemm_pkg::*;
 #(
   parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
@@ -16,8 +17,8 @@ module npu_gemm_post
   input logic rst_ni, // reset, active low
 
   input  logic        table_write_i,  // writes a line of the table; only while busy_o is low
-  input  logic  [1:0] table_beat_i,   // which of its four lines, in order
-  input  beat_t       table_data_i,   // 64 entries, the first in the lowest byte
+  input  logic  [1:0] table_line_i,   // which of its four lines, in order
+  input  line_t       table_data_i,   // 64 entries, the first in the lowest byte
   output logic        busy_o,         // a row is inside; from registers
 
   // A row; all below counts where row_valid_i and row_ready_o meet
@@ -127,9 +128,9 @@ module npu_gemm_post
   ) u_table (
     .clk_i,
     .rst_ni,
-    .beat_valid_i(table_write_i),
-    .beat_i      (table_beat_i),
-    .beat_data_i (table_data_i),
+    .line_valid_i(table_write_i),
+    .line_i      (table_line_i),
+    .line_data_i (table_data_i),
     .word_valid_i(1'b0),
     .word_i      ('0),
     .word_data_i ('0),

@@ -5,6 +5,8 @@
 
 module npu_gemm_result
   import npu_pkg::*;
+  import npu_sram_pkg::*;
+  import npu_operation_pkg::*;
   import npu_gemm_pkg::*;
 #(
   parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
@@ -14,16 +16,16 @@ module npu_gemm_result
   input logic rst_ni, // reset, active low
 
   // The same operation for the reader of the second operand and, maybe later, for the rest
-  input  logic      operand_valid_i,  // stays until operand_ready_o
-  output logic      operand_ready_o,  // high as its last word is asked for, or at once
-  input  gemm_cmd_t operand_cmd_i,    // stable while operand_valid_i
-  input  logic      collect_valid_i,  // stays until collect_ready_o
-  output logic      collect_ready_o,  // high as its last row enters post-processing
-  input  gemm_cmd_t collect_cmd_i,    // stable while collect_valid_i
+  input  logic            operand_valid_i,  // stays until operand_ready_o
+  output logic            operand_ready_o,  // high as its last word is asked for, or at once
+  input  gemm_operation_t operand_op_i,     // stable while operand_valid_i
+  input  logic            collect_valid_i,  // stays until collect_ready_o
+  output logic            collect_ready_o,  // high as its last row enters post-processing
+  input  gemm_operation_t collect_op_i,     // stable while collect_valid_i
 
   input  logic  param_valid_i,  // stays until param_ready_o
   output logic  param_ready_o,  // does not depend on param_valid_i
-  input  beat_t param_i,        // a line of table or parameters, stable while param_valid_i
+  input  line_t param_i,        // a line of table or parameters, stable while param_valid_i
 
   input  logic sums_valid_i,  // stays until sums_ready_o
   output logic sums_ready_o,  // may depend on sums_valid_i
@@ -46,7 +48,7 @@ module npu_gemm_result
   logic word_valid, word_ready, pipe_busy, table_write;
   logic post_valid, post_ready, out_valid, out_ready, write_valid, write_ready;
   word_t word;
-  logic [1:0] table_beat;
+  logic [1:0] table_line;
   row_ctrl_t post_ctrl, out_ctrl;
   SumsT post_high, post_low, out;
   word_t [Edge/2-1:0] post_d;
@@ -59,9 +61,9 @@ module npu_gemm_result
   ) u_operand_d (
     .clk_i,
     .rst_ni,
-    .cmd_valid_i (operand_valid_i),
-    .cmd_ready_o (operand_ready_o),
-    .cmd_i       (operand_cmd_i),
+    .op_valid_i  (operand_valid_i),
+    .op_ready_o  (operand_ready_o),
+    .op_i        (operand_op_i),
     .word_valid_o(word_valid),
     .word_ready_i(word_ready),
     .word_o      (word),
@@ -75,9 +77,9 @@ module npu_gemm_result
   ) u_collect (
     .clk_i,
     .rst_ni,
-    .cmd_valid_i  (collect_valid_i),
-    .cmd_ready_o  (collect_ready_o),
-    .cmd_i        (collect_cmd_i),
+    .op_valid_i   (collect_valid_i),
+    .op_ready_o   (collect_ready_o),
+    .op_i         (collect_op_i),
     .param_valid_i,
     .param_ready_o,
     .param_i,
@@ -89,7 +91,7 @@ module npu_gemm_result
     .word_i       (word),
     .pipe_busy_i  (pipe_busy),
     .table_write_o(table_write),
-    .table_beat_o (table_beat),
+    .table_line_o (table_line),
     .row_valid_o  (post_valid),
     .row_ready_i  (post_ready),
     .row_ctrl_o   (post_ctrl),
@@ -107,7 +109,7 @@ module npu_gemm_result
     .clk_i,
     .rst_ni,
     .table_write_i(table_write),
-    .table_beat_i (table_beat),
+    .table_line_i (table_line),
     .table_data_i (param_i),
     .busy_o       (pipe_busy),
     .row_valid_i  (post_valid),

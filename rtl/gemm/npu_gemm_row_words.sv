@@ -6,6 +6,7 @@
 
 module npu_gemm_row_words
   import npu_pkg::*;
+  import npu_operation_pkg::*;
   import npu_isa_pkg::*;
   import npu_gemm_pkg::*;
 #(
@@ -16,7 +17,7 @@ module npu_gemm_row_words
   input logic rst_ni, // reset, active low
 
   // Stable while enable_i
-  input gemm_cmd_t cmd_i,
+  input gemm_operation_t op_i,
   // Columns of the tile that count, 1 to Edge
   input logic [5:0] columns_i,
 
@@ -32,10 +33,10 @@ module npu_gemm_row_words
 );
 
   logic use_sums, use_d, both_planes;
-  assign use_sums = cmd_i.requant && cmd_i.q == GemmQRow;
-  assign use_d = cmd_i.accumulate || cmd_i.op != GemmOpNone;
-  assign both_planes = cmd_i.accumulate && cmd_i.requant &&
-                       cmd_i.a_type inside {GemmAInt16, GemmAUint16};
+  assign use_sums = op_i.requant && op_i.q == GemmQRow;
+  assign use_d = op_i.accumulate || op_i.op != GemmOpNone;
+  assign both_planes = op_i.accumulate && op_i.requant &&
+                       op_i.a_type inside {GemmAInt16, GemmAUint16};
 
   logic [3:0] d_words, word_q;
   logic have_sum_q, plane_q, want_sum, plane_last, last, take;
@@ -43,9 +44,8 @@ module npu_gemm_row_words
   logic [31:0] sum_q;
 
   always_comb begin
-    if (cmd_i.accumulate) d_words = 4'((8'(columns_i) + 8'd3) >> 2);
-    else if (cmd_i.op == GemmOpAdd && is_out16(cmd_i.out))
-      d_words = 4'((8'(columns_i) + 8'd7) >> 3);
+    if (op_i.accumulate) d_words = 4'((8'(columns_i) + 8'd3) >> 2);
+    else if (op_i.op == GemmOpAdd && is_out16(op_i.out)) d_words = 4'((8'(columns_i) + 8'd7) >> 3);
     else d_words = 4'((8'(columns_i) + 8'd15) >> 4);
   end
 

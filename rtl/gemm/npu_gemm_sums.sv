@@ -5,25 +5,27 @@
 
 module npu_gemm_sums
   import npu_pkg::*;
+  import npu_sram_pkg::*;
+  import npu_operation_pkg::*;
   import npu_gemm_pkg::*;
 #(
   parameter int unsigned ArrayDim = 16,  // rows and columns of the array: 4, 8, 16 or 32
   parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
   parameter int unsigned AccRows = 128,  // rows of a bank, a power of two of at least 4
-  localparam int unsigned LinesPerBeat = BeatBytes / Edge,  // tile lines in a line: 4 or 2
-  localparam int unsigned BeatIdxW = $clog2(Edge / LinesPerBeat),  // bits of a wt_beat
+  localparam int unsigned StripsPerLine = LineBytes / Edge,  // strips in a line: 4 or 2
+  localparam int unsigned LineIdxW = $clog2(Edge / StripsPerLine),  // bits of a wt_line
   localparam type SumsT = logic [Edge-1:0][31:0]  // a row of int32 sums, one per column of a tile
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
   // The same operation for feeder and, maybe later, drain
-  input  logic      feed_valid_i,   // stays until feed_ready_o
-  output logic      feed_ready_o,   // high as its last row enters the array
-  input  gemm_cmd_t feed_cmd_i,     // stable while feed_valid_i
-  input  logic      drain_valid_i,  // stays until drain_ready_o
-  output logic      drain_ready_o,  // high as its last row of sums is read
-  input  gemm_cmd_t drain_cmd_i,    // stable while drain_valid_i
+  input  logic            feed_valid_i,   // stays until feed_ready_o
+  output logic            feed_ready_o,   // high as its last row enters the array
+  input  gemm_operation_t feed_op_i,      // stable while feed_valid_i
+  input  logic            drain_valid_i,  // stays until drain_ready_o
+  output logic            drain_ready_o,  // high as its last row of sums is read
+  input  gemm_operation_t drain_op_i,     // stable while drain_valid_i
 
   // Operand A
   output sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
@@ -31,13 +33,13 @@ module npu_gemm_sums
   input  sram_rd_rsp_t rd_rsp_i,    // words in the order asked for; never refused
 
   // Weights from the loader
-  input  logic  [LinesPerBeat-1:0] wt_line_valid_i,  // tile lines to load; no refusal
-  input  logic                     wt_set_i,         // weight set to load
-  input  logic                     wt_by_column_i,   // tile lines are columns, else rows
-  input  logic  [    BeatIdxW-1:0] wt_beat_i,        // which line of the tile
-  input  beat_t                    wt_data_i,        // tile lines of int8, the first lowest
-  input  logic                     tile_loaded_i,    // pulse, with the last weights of a tile
-  output logic                     tile_used_o,      // pulse: the oldest tile is no longer needed
+  input  logic  [StripsPerLine-1:0] wt_strip_valid_i,  // strips to load; no refusal
+  input  logic                      wt_set_i,          // weight set to load
+  input  logic                      wt_by_column_i,    // strips are columns, else rows
+  input  logic  [     LineIdxW-1:0] wt_line_i,         // which line of the tile
+  input  line_t                     wt_data_i,         // strips of int8, the first lowest
+  input  logic                      tile_loaded_i,     // pulse, with the last weights of a tile
+  output logic                      tile_used_o,       // pulse: the oldest tile is no longer needed
 
   output logic sums_valid_o,  // stays until sums_ready_i
   input  logic sums_ready_i,  // may depend on sums_valid_o
@@ -72,9 +74,9 @@ module npu_gemm_sums
   ) u_feeder (
     .clk_i,
     .rst_ni,
-    .cmd_valid_i(feed_valid_i),
-    .cmd_ready_o(feed_ready_o),
-    .cmd_i      (feed_cmd_i),
+    .op_valid_i (feed_valid_i),
+    .op_ready_o (feed_ready_o),
+    .op_i       (feed_op_i),
     .rd_req_o,
     .rd_ready_i,
     .rd_rsp_i,
@@ -103,10 +105,10 @@ module npu_gemm_sums
     .act_sel_i  (row_sel),
     .act_i      (row_act),
     .psum_o     (psum),
-    .wt_line_valid_i,
+    .wt_strip_valid_i,
     .wt_set_i,
     .wt_by_column_i,
-    .wt_beat_i,
+    .wt_line_i,
     .wt_data_i
   );
 
@@ -157,9 +159,9 @@ module npu_gemm_sums
   ) u_drain (
     .clk_i,
     .rst_ni,
-    .cmd_valid_i  (drain_valid_i),
-    .cmd_ready_o  (drain_ready_o),
-    .cmd_i        (drain_cmd_i),
+    .op_valid_i   (drain_valid_i),
+    .op_ready_o   (drain_ready_o),
+    .op_i         (drain_op_i),
     .final_row_i  (final_row),
     .drain_valid_o(drain_valid),
     .drain_ready_i(drain_ready),

@@ -5,6 +5,7 @@
 
 module npu_gemm_writer
   import npu_pkg::*;
+  import npu_sram_pkg::*;
   import npu_isa_pkg::*;
   import npu_gemm_pkg::*;
 #(

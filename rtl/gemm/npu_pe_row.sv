@@ -4,18 +4,18 @@
 // from the row above, gain activation * weight, and move to the row below one cycle later. Every
 // element holds two sets of weights: one computes while the other is loaded. A set is the element's
 // share of a whole tile: one weight if the array is as large as a tile, else one for each part of
-// the tile. Weights arrive as lines of a tile, either a line that belongs to this row (row by row)
-// or lines that each hold one cell of every row (column by column), which makes transposed operands
+// the tile. Weights arrive as strips of a tile, either a strip that belongs to this row (row by row)
+// or strips that each hold one cell of every row (column by column), which makes transposed operands
 // free.
 
 module npu_pe_row #(
   parameter int unsigned ArrayDim = 16,  // rows and columns of the array: 4, 8, 16 or 32
   parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
   parameter int unsigned Index = 0,  // which row of the array, from 0 on
-  localparam int unsigned LineBits = 8 * Edge,  // bits of a tile line
-  // Tile lines in a line: 4 or 2
-  localparam int unsigned LinesPerBeat = npu_pkg::BeatBits / LineBits,
-  localparam int unsigned BeatIdxW = $clog2(Edge / LinesPerBeat)  // bits of a wt_beat
+  localparam int unsigned StripBits = 8 * Edge,  // bits of a strip
+  // Strips in a line: 4 or 2
+  localparam int unsigned StripsPerLine = npu_pkg::LineBits / StripBits,
+  localparam int unsigned LineIdxW = $clog2(Edge / StripsPerLine)  // bits of a wt_line
 ) (
   input logic clk_i,  // clock
 
@@ -26,12 +26,12 @@ module npu_pe_row #(
   input  logic signed [31:0] psum_i[ArrayDim],  // int32, wraps; counts with act_valid_i
   output logic signed [31:0] psum_o[ArrayDim],  // one cycle later; stays until the next
 
-  // Up to LinesPerBeat lines of the tile that is being loaded, to be used from the next cycle on
-  input logic           [LinesPerBeat-1:0] wt_line_valid_i,  // tile lines to load; no refusal
-  input logic                              wt_set_i,         // weight set to load
-  input logic                              wt_by_column_i,   // tile lines are columns, else rows
-  input logic           [    BeatIdxW-1:0] wt_beat_i,        // which line of the tile
-  input npu_pkg::beat_t                    wt_data_i         // tile lines of int8, the first lowest
+  // Up to StripsPerLine strips of the tile that is being loaded, to be used from the next cycle on
+  input logic           [StripsPerLine-1:0] wt_strip_valid_i,  // strips to load; no refusal
+  input logic                               wt_set_i,          // weight set to load
+  input logic                               wt_by_column_i,    // strips are columns, else rows
+  input logic           [     LineIdxW-1:0] wt_line_i,         // which line of the tile
+  input npu_pkg::line_t                     wt_data_i          // strips of int8, the first lowest
 );
 
   localparam int unsigned Parts = Edge / ArrayDim;
@@ -40,17 +40,17 @@ module npu_pe_row #(
   // these are registers between multiplexers, not a memory with a port for every cell.
   logic [1:0][Parts-1:0][Edge-1:0][7:0] weight_q;
 
-  // Whether a line of the tile is in this beat, and one of its cells
-  function automatic logic arrives(int unsigned line);
-    return wt_line_valid_i[line%LinesPerBeat] && wt_beat_i == BeatIdxW'(line / LinesPerBeat);
+  // Whether a strip of the tile is in this line, and one of its cells
+  function automatic logic arrives(int unsigned strip);
+    return wt_strip_valid_i[strip%StripsPerLine] && wt_line_i == LineIdxW'(strip / StripsPerLine);
   endfunction
 
-  function automatic logic [7:0] cell_of(int unsigned line, int unsigned place);
-    return wt_data_i[LineBits*(line%LinesPerBeat)+8*place+:8];
+  function automatic logic [7:0] cell_of(int unsigned strip, int unsigned place);
+    return wt_data_i[StripBits*(strip%StripsPerLine)+8*place+:8];
   endfunction
 
   always_ff @(posedge clk_i) begin
-    if (|wt_line_valid_i) begin
+    if (|wt_strip_valid_i) begin
       for (int unsigned p = 0; p < Parts; p++) begin
         for (int unsigned n = 0; n < Edge; n++) begin
           automatic int unsigned r = ArrayDim * p + Index;

@@ -11,8 +11,8 @@
 module npu_systolic_array #(
   parameter int unsigned ArrayDim = 16,  // rows and columns of the array: 4, 8, 16 or 32
   parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
-  localparam int unsigned LinesPerBeat = npu_pkg::BeatBytes / Edge,  // tile lines in a line: 4 or 2
-  localparam int unsigned BeatIdxW = $clog2(Edge / LinesPerBeat)  // bits of a wt_beat
+  localparam int unsigned StripsPerLine = npu_pkg::LineBytes / Edge,  // strips in a line: 4 or 2
+  localparam int unsigned LineIdxW = $clog2(Edge / StripsPerLine)  // bits of a wt_line
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
@@ -25,18 +25,18 @@ module npu_systolic_array #(
   output logic signed [31:0] psum_o[ArrayDim],  // int32; stays until the next row leaves
 
   // Weights, for rows that enter in later cycles
-  input logic           [LinesPerBeat-1:0] wt_line_valid_i,  // tile lines to load; no refusal
-  input logic                              wt_set_i,         // weight set to load
-  input logic                              wt_by_column_i,   // tile lines are columns, else rows
-  input logic           [    BeatIdxW-1:0] wt_beat_i,        // which line of the tile
-  input npu_pkg::beat_t                    wt_data_i         // tile lines of int8, the first lowest
+  input logic           [StripsPerLine-1:0] wt_strip_valid_i,  // strips to load; no refusal
+  input logic                               wt_set_i,          // weight set to load
+  input logic                               wt_by_column_i,    // strips are columns, else rows
+  input logic           [     LineIdxW-1:0] wt_line_i,         // which line of the tile
+  input npu_pkg::line_t                     wt_data_i          // strips of int8, the first lowest
 );
 
   typedef struct packed {
-    logic [LinesPerBeat-1:0] line_valid;
-    logic                    set;
-    logic                    by_column;
-    logic [BeatIdxW-1:0]     beat;
+    logic [StripsPerLine-1:0] strip_valid;
+    logic                     set;
+    logic                     by_column;
+    logic [LineIdxW-1:0]      line;
   } wt_ctrl_t;
 
   // Stage k is what row k sees; stage 0 is the input itself.
@@ -44,7 +44,7 @@ module npu_systolic_array #(
   npu_gemm_pkg::weight_sel_t sel_q[ArrayDim-1];
   logic signed [8:0] skew_q[ArrayDim][ArrayDim];  // [lane][delay - 1], used where delay <= lane
   wt_ctrl_t wt_ctrl_q[ArrayDim-1];
-  npu_pkg::beat_t wt_data_q[ArrayDim-1];
+  npu_pkg::line_t wt_data_q[ArrayDim-1];
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -57,10 +57,10 @@ module npu_systolic_array #(
       valid_q <= {valid_q[ArrayDim-3:0], act_valid_i};
       sel_q[0] <= act_sel_i;
       wt_ctrl_q[0] <= '{
-          line_valid: wt_line_valid_i,
+          strip_valid: wt_strip_valid_i,
           set: wt_set_i,
           by_column: wt_by_column_i,
-          beat: wt_beat_i
+          line: wt_line_i
       };
       for (int unsigned k = 1; k < ArrayDim - 1; k++) begin
         sel_q[k]     <= sel_q[k-1];
@@ -70,9 +70,9 @@ module npu_systolic_array #(
   end
 
   always_ff @(posedge clk_i) begin
-    if (|wt_line_valid_i) wt_data_q[0] <= wt_data_i;
+    if (|wt_strip_valid_i) wt_data_q[0] <= wt_data_i;
     for (int unsigned k = 1; k < ArrayDim - 1; k++) begin
-      if (|wt_ctrl_q[k-1].line_valid) wt_data_q[k] <= wt_data_q[k-1];
+      if (|wt_ctrl_q[k-1].strip_valid) wt_data_q[k] <= wt_data_q[k-1];
     end
     for (int unsigned lane = 1; lane < ArrayDim; lane++) begin
       if (act_valid_i) skew_q[lane][0] <= act_i[lane];
@@ -92,7 +92,7 @@ module npu_systolic_array #(
     npu_gemm_pkg::weight_sel_t sel;
     logic signed [8:0] act;
     wt_ctrl_t wt_ctrl;
-    npu_pkg::beat_t wt_data;
+    npu_pkg::line_t wt_data;
 
     if (k == 0) begin : gen_first
       assign valid = act_valid_i;
@@ -100,10 +100,10 @@ module npu_systolic_array #(
       assign act = act_i[0];
       assign wt_data = wt_data_i;
       assign wt_ctrl = '{
-              line_valid: wt_line_valid_i,
+              strip_valid: wt_strip_valid_i,
               set: wt_set_i,
               by_column: wt_by_column_i,
-              beat: wt_beat_i
+              line: wt_line_i
           };
     end else begin : gen_below
       assign valid   = valid_q[k-1];
@@ -119,16 +119,16 @@ module npu_systolic_array #(
       .Index   (k)
     ) u_row (
       .clk_i,
-      .act_valid_i    (valid),
-      .act_sel_i      (sel),
-      .act_i          (act),
-      .psum_i         (psum[k]),
-      .psum_o         (psum[k+1]),
-      .wt_line_valid_i(wt_ctrl.line_valid),
-      .wt_set_i       (wt_ctrl.set),
-      .wt_by_column_i (wt_ctrl.by_column),
-      .wt_beat_i      (wt_ctrl.beat),
-      .wt_data_i      (wt_data)
+      .act_valid_i     (valid),
+      .act_sel_i       (sel),
+      .act_i           (act),
+      .psum_i          (psum[k]),
+      .psum_o          (psum[k+1]),
+      .wt_strip_valid_i(wt_ctrl.strip_valid),
+      .wt_set_i        (wt_ctrl.set),
+      .wt_by_column_i  (wt_ctrl.by_column),
+      .wt_line_i       (wt_ctrl.line),
+      .wt_data_i       (wt_data)
     );
   end
 

@@ -5,6 +5,7 @@
 
 module npu_host
   import npu_pkg::*;
+  import npu_mem_pkg::*;
   import npu_start_pkg::*;
   import npu_isa_pkg::*;
   import npu_host_pkg::*;

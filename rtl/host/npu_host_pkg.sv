@@ -36,7 +36,7 @@ package npu_host_pkg;
     logic   done;     // a level: from the cycle after finish to the next start
     logic   finish;   // pulse: the program has ended; not after a soft reset
     logic   failed;   // pulse: error holds an error from the next cycle on
-    fault_t error;    // the first error of the program, a level until the next start
+    error_t error;    // the first error of the program, a level until the next start
   } run_status_t;
 
   // What happens in this cycle, for the performance counters

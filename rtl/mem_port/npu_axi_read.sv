@@ -8,6 +8,7 @@
 
 module npu_axi_read
   import npu_pkg::*;
+  import npu_mem_pkg::*;
   import npu_isa_pkg::*;
 #(
   parameter int unsigned NumClients = 3,  // at least 1
@@ -26,7 +27,7 @@ module npu_axi_read
   input  logic   drain_i,  // a level: takes no request, drops what comes back
   output logic   idle_o,   // a level: no burst is asked for and not finished
   output logic   stuck_o,  // a level: a wait is longer than settings_i.timeout; falls with it
-  output fault_t fault_o,  // as long as its cause lasts; counts while drain_i is low
+  output error_t error_o,  // as long as its cause lasts; counts while drain_i is low
   output logic   on_bus_o, // a level: the memory has accepted a burst that it has not finished
 
   output npu_axi_pkg::axi_rd_req_t axi_req_o,  // stays until taken, stable; R always taken
@@ -143,7 +144,7 @@ module npu_axi_read
   end
 
   // ---------------------------------------------------------------------------------------------
-  // Time-outs and faults
+  // Time-outs and errors
   // ---------------------------------------------------------------------------------------------
   logic ar_expired, r_expired;
   assign on_bus_o = outstanding_q > CountW'(ar_valid_q);
@@ -176,7 +177,7 @@ module npu_axi_read
   end
 
   always_comb begin
-    fault_o = '{
+    error_o = '{
         valid: 1'b1,
         code: ErrReadError,
         engine: engine_e'(Engines[owner]),
@@ -184,21 +185,21 @@ module npu_axi_read
         addr: next[owner].addr
     };
     if (axi_rsp_i.rvalid && axi_rsp_i.rresp[1]) begin
-      fault_o.code = ErrReadError;
+      error_o.code = ErrReadError;
     end else if (chosen_valid && !allowed) begin
-      fault_o.code   = ErrRegion;
-      fault_o.engine = engine_e'(Engines[chosen]);
-      fault_o.instr  = req_i[chosen].instr;
-      fault_o.addr   = req_i[chosen].addr;
+      error_o.code   = ErrRegion;
+      error_o.engine = engine_e'(Engines[chosen]);
+      error_o.instr  = req_i[chosen].instr;
+      error_o.addr   = req_i[chosen].addr;
     end else if (ar_expired) begin
-      fault_o.code   = ErrTimeout;
-      fault_o.engine = engine_e'(Engines[ar_client_q]);
-      fault_o.instr  = ar_place_q.instr;
-      fault_o.addr   = ar_place_q.addr;
+      error_o.code   = ErrTimeout;
+      error_o.engine = engine_e'(Engines[ar_client_q]);
+      error_o.instr  = ar_place_q.instr;
+      error_o.addr   = ar_place_q.addr;
     end else if (r_expired) begin
-      fault_o.code = ErrTimeout;
+      error_o.code = ErrTimeout;
     end else begin
-      fault_o = '0;
+      error_o = '0;
     end
   end
 

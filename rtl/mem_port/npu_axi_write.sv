@@ -8,6 +8,8 @@
 
 module npu_axi_write
   import npu_pkg::*;
+  import npu_mem_pkg::*;
+  import npu_stream_pkg::*;
   import npu_isa_pkg::*;
 #(
   parameter int unsigned NumClients = 1,  // at least 1
@@ -28,7 +30,7 @@ module npu_axi_write
   input  logic   drain_i,  // a level: starts no burst, ends the one under way, drops answers
   output logic   idle_o,   // a level: no burst is begun and not answered
   output logic   stuck_o,  // a level: a wait is longer than settings_i.timeout; falls with it
-  output fault_t fault_o,  // as long as its cause lasts; counts while drain_i is low
+  output error_t error_o,  // as long as its cause lasts; counts while drain_i is low
 
   output npu_axi_pkg::axi_wr_req_t axi_req_o,  // stays until taken, stable; B always taken
   input  npu_axi_pkg::axi_wr_rsp_t axi_rsp_i   // ready may depend on valid
@@ -168,7 +170,7 @@ module npu_axi_write
   end
 
   // ---------------------------------------------------------------------------------------------
-  // Time-outs and faults
+  // Time-outs and errors
   // ---------------------------------------------------------------------------------------------
   logic aw_expired, w_expired, b_expired;
 
@@ -208,7 +210,7 @@ module npu_axi_write
   end
 
   always_comb begin
-    fault_o = '{
+    error_o = '{
         valid: 1'b1,
         code: ErrTimeout,
         engine: engine_e'(Engines[owner]),
@@ -216,22 +218,22 @@ module npu_axi_write
         addr: oldest[owner].addr
     };
     if (axi_rsp_i.bvalid && axi_rsp_i.bresp[1]) begin
-      fault_o.code = ErrWriteError;
+      error_o.code = ErrWriteError;
     end else if (chosen_valid && !allowed) begin
-      fault_o.code   = ErrRegion;
-      fault_o.engine = engine_e'(Engines[chosen]);
-      fault_o.instr  = req_i[chosen].instr;
-      fault_o.addr   = req_i[chosen].addr;
+      error_o.code   = ErrRegion;
+      error_o.engine = engine_e'(Engines[chosen]);
+      error_o.instr  = req_i[chosen].instr;
+      error_o.addr   = req_i[chosen].addr;
     end else if (aw_expired) begin
-      fault_o.engine = engine_e'(Engines[client_q]);
-      fault_o.instr  = aw_place_q.instr;
-      fault_o.addr   = aw_place_q.addr;
+      error_o.engine = engine_e'(Engines[client_q]);
+      error_o.instr  = aw_place_q.instr;
+      error_o.addr   = aw_place_q.addr;
     end else if (w_expired) begin
-      fault_o.engine = engine_e'(Engines[w_client_q]);
-      fault_o.instr  = w_place_q.instr;
-      fault_o.addr   = w_place_q.addr;
+      error_o.engine = engine_e'(Engines[w_client_q]);
+      error_o.instr  = w_place_q.instr;
+      error_o.addr   = w_place_q.addr;
     end else if (!b_expired) begin
-      fault_o = '0;
+      error_o = '0;
     end
   end
 

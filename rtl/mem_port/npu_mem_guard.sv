@@ -6,6 +6,8 @@
 
 module npu_mem_guard
   import npu_pkg::*;
+  import npu_mem_pkg::*;
+  import npu_stream_pkg::*;
 #(
   parameter bit Write = 1'b0  // direction of the bursts: 1 writes, 0 reads
 ) (

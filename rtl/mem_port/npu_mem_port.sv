@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The memory port: one AXI4 master for all clients, with everything that guards it. Read and write
-// side work on their own; what goes wrong on either is reported as one fault that names the
+// side work on their own; what goes wrong on either is reported as one error that names the
 // client's engine, its instruction and the address.
 
 module npu_mem_port
   import npu_pkg::*;
+  import npu_mem_pkg::*;
+  import npu_stream_pkg::*;
 #(
   parameter int unsigned NumRd = 3,  // clients that read, at least 1; lower numbers go first
   parameter int unsigned NumWr = 1,  // clients that write, at least 1; lower numbers go first
@@ -30,7 +32,7 @@ module npu_mem_port
   input  logic   drain_i,  // a level: nothing new is begun, nobody is told of what comes back
   output logic   idle_o,   // a level: the memory owes no answer and none is asked for
   output logic   stuck_o,  // a level: a wait is longer than settings_i.timeout; falls with it
-  output fault_t fault_o,  // as long as its cause lasts; counts while drain_i is low
+  output error_t error_o,  // as long as its cause lasts; counts while drain_i is low
 
   // How the memory answers
   output logic [8:0] latency_o,  // cycles from a burst's acceptance to its first word; 0: unknown
@@ -42,7 +44,7 @@ module npu_mem_port
 );
 
   logic rd_idle, wr_idle, rd_stuck, wr_stuck, rd_on_bus;
-  fault_t rd_fault, wr_fault;
+  error_t rd_error, wr_error;
 
   npu_axi_read #(
     .NumClients(NumRd),
@@ -56,7 +58,7 @@ module npu_mem_port
     .drain_i,
     .idle_o   (rd_idle),
     .stuck_o  (rd_stuck),
-    .fault_o  (rd_fault),
+    .error_o  (rd_error),
     .on_bus_o (rd_on_bus),
     .axi_req_o(axi_req_o.rd),
     .axi_rsp_i(axi_rsp_i.rd)
@@ -87,13 +89,13 @@ module npu_mem_port
     .drain_i,
     .idle_o   (wr_idle),
     .stuck_o  (wr_stuck),
-    .fault_o  (wr_fault),
+    .error_o  (wr_error),
     .axi_req_o(axi_req_o.wr),
     .axi_rsp_i(axi_rsp_i.wr)
   );
 
   assign idle_o  = rd_idle && wr_idle;
   assign stuck_o = rd_stuck || wr_stuck;
-  assign fault_o = rd_fault.valid ? rd_fault : wr_fault;
+  assign error_o = rd_error.valid ? rd_error : wr_error;
 
 endmodule

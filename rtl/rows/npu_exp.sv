@@ -80,8 +80,8 @@ module npu_exp (
         automatic logic [5:0] shift = 6'(shift_q[l]) + (narrow_i ? 6'd8 : 6'd0);
         automatic
         logic [15:0]
-        e = 16'(npu_pkg::round_shift(
-            npu_pkg::acc_t'({1'b0, power_q[l]}), shift
+        e = 16'(npu_fixed_pkg::round_shift(
+            npu_fixed_pkg::acc_t'({1'b0, power_q[l]}), shift
         ));
         numer_q[l] <= (narrow_i && e > 16'd255) ? 16'd255 : e;
       end

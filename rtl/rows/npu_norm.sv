@@ -13,15 +13,15 @@ module npu_norm #(
   input logic rst_ni, // reset, active low
 
   // Pulse: a new operation; only while busy_o and stream_ready_o are low
-  input  logic              start_i,
-  input  npu_pkg::nrm_cmd_t cmd_i,    // LAYERNORM or RMSNORM, with start_i
-  output logic              busy_o,   // work inside or to be asked for; not words being fetched
+  input logic start_i,
+  input npu_operation_pkg::nrm_operation_t op_i,  // LAYERNORM or RMSNORM, with start_i
+  output logic busy_o,  // work inside or to be asked for; not words being fetched
 
   // What to fetch, and what came
-  output logic                    token_valid_o,  // unit of work; stays until ready, all stable
-  input  logic                    token_ready_i,  // taken; may depend on token_valid_o
-  output npu_pkg::sram_addr_t     token_addr_o,   // SRAM word to read, with token_valid_o
-  output npu_rows_pkg::norm_tag_t token_tag_o,    // what the word is for; comes back as fetch_tag_i
+  output logic                    step_valid_o,   // unit of work; stays until ready, all stable
+  input  logic                    step_ready_i,   // taken; may depend on step_valid_o
+  output npu_pkg::sram_addr_t     step_addr_o,    // SRAM word to read, with step_valid_o
+  output npu_rows_pkg::norm_tag_t step_tag_o,     // what the word is for; comes back as fetch_tag_i
   input  logic                    fetch_valid_i,  // in that order; stays until ready, all stable
   output logic                    fetch_ready_o,  // taken; depends on fetch_valid_i and the tag
   input  npu_rows_pkg::norm_tag_t fetch_tag_i,    // what it is for, with fetch_valid_i
@@ -36,13 +36,14 @@ module npu_norm #(
 
   input logic stream_valid_i,  // a line of the share; stays until ready, data stable
   // Header first, then the records of 16 columns each; with stream_valid_i
-  input npu_pkg::beat_t stream_data_i,
+  input npu_pkg::line_t stream_data_i,
   // Taken; a level while lines are missing, independent of stream_valid_i
   output logic stream_ready_o,
   output logic stream_last_o  // the line missing is the share's last, with stream_ready_o
 );
 
   import npu_pkg::*;
+  import npu_operation_pkg::*;
   import npu_rows_pkg::*;
 
   logic rms_q, out16_q, walk_active, fetch_param;
@@ -71,9 +72,9 @@ module npu_norm #(
       out16_q <= 1'b0;
       cols_q  <= '0;
     end else if (start_i) begin
-      rms_q   <= cmd_i.op == NrmRms;
-      out16_q <= cmd_i.out16;
-      cols_q  <= cmd_i.cols;
+      rms_q   <= op_i.op == NrmRms;
+      out16_q <= op_i.out16;
+      cols_q  <= op_i.cols;
     end
   end
 
@@ -81,12 +82,12 @@ module npu_norm #(
     .clk_i,
     .rst_ni,
     .start_i,
-    .cmd_i,
+    .op_i,
     .active_o(walk_active),
-    .token_valid_o,
-    .token_ready_i,
-    .token_addr_o,
-    .token_tag_o
+    .step_valid_o,
+    .step_ready_i,
+    .step_addr_o,
+    .step_tag_o
   );
 
   npu_norm_param #(
@@ -95,8 +96,8 @@ module npu_norm #(
     .clk_i,
     .rst_ni,
     .start_i,
-    .from_stream_i(cmd_i.stream),
-    .cols_i       (cmd_i.cols),
+    .from_stream_i(op_i.stream),
+    .cols_i       (op_i.cols),
     .word_valid_i (fetch_param),
     .word_i       (fetch_word_i),
     .stream_valid_i,

@@ -21,7 +21,7 @@ module npu_norm_param #(
 
   // From the stream
   input  logic           stream_valid_i,  // a line of the share; stays until ready, data stable
-  input  npu_pkg::beat_t stream_data_i,   // header first, then 16 records each, with stream_valid_i
+  input  npu_pkg::line_t stream_data_i,   // header first, then 16 records each, with stream_valid_i
   // Taken; a level while lines are missing, independent of stream_valid_i
   output logic           stream_ready_o,
   // The line missing is the share's last, with stream_ready_o

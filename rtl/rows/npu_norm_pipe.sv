@@ -49,6 +49,7 @@ module npu_norm_pipe (
 );
 
   import npu_pkg::*;
+  import npu_fixed_pkg::*;
   import npu_rows_pkg::*;
 
   typedef struct packed {

@@ -2,7 +2,7 @@
 //
 // Order of work of the norms. Parameters first, if they lie in SRAM; then the summing pass of a row
 // runs one row ahead of the normalising pass: sums of row 0, sums of 1, out 0, sums of 2, out 1 and
-// so on, so that the square root of a row is found while the next one is summed. One token per
+// so on, so that the square root of a row is found while the next one is summed. One step per
 // octet of columns (or word of parameters). Addresses are running sums.
 
 module npu_norm_walk (
@@ -13,14 +13,14 @@ module npu_norm_walk (
   // The walker needs no destination and no instruction index.
   /* verilator lint_off UNUSEDSIGNAL */
   // LAYERNORM or RMSNORM of at least a row and a column, with start_i
-  input npu_pkg::nrm_cmd_t cmd_i,
+  input npu_operation_pkg::nrm_operation_t op_i,
   /* verilator lint_on UNUSEDSIGNAL */
   output logic active_o,  // from the cycle after start_i until the last unit of work is taken
 
-  output logic                    token_valid_o,  // unit of work; stays until ready, all stable
-  input  logic                    token_ready_i,  // taken; may depend on token_valid_o
-  output npu_pkg::sram_addr_t     token_addr_o,   // SRAM word to read, with token_valid_o
-  output npu_rows_pkg::norm_tag_t token_tag_o     // what the word is for, with token_valid_o
+  output logic                    step_valid_o,  // unit of work; stays until ready, all stable
+  input  logic                    step_ready_i,  // taken; may depend on step_valid_o
+  output npu_pkg::sram_addr_t     step_addr_o,   // SRAM word to read, with step_valid_o
+  output npu_rows_pkg::norm_tag_t step_tag_o     // what the word is for, with step_valid_o
 );
 
   import npu_pkg::*;
@@ -31,7 +31,7 @@ module npu_norm_walk (
   dim_t cols_q;
   sram_addr_t pitch_q, sum_row_q, out_row_q, addr_q, sum_row_next, out_row_next;
   dim_t sum_left_q, out_left_q;  // rows that have not finished the pass
-  dim_t rem_q;  // columns of the row (words of parameters) from this token on
+  dim_t rem_q;  // columns of the row (words of parameters) from this step on
   logic [9:0] octet_q;
   logic fire, last, params;
 
@@ -41,13 +41,13 @@ module npu_norm_walk (
   endfunction
 
   assign params = kind_q == NormParam;
-  assign fire = active_q && token_ready_i;
+  assign fire = active_q && step_ready_i;
   assign last = params ? rem_q == 16'd1 : rem_q <= 16'd8;
 
   assign active_o = active_q;
-  assign token_valid_o = active_q;
-  assign token_addr_o = addr_q;
-  assign token_tag_o = '{
+  assign step_valid_o = active_q;
+  assign step_addr_o = addr_q;
+  assign step_tag_o = '{
           kind: kind_q,
           first: first_q,
           last: last,
@@ -55,7 +55,7 @@ module npu_norm_walk (
           octet: octet_q
       };
 
-  // Rows the two passes have reached once this token is gone
+  // Rows the two passes have reached once this step is gone
   assign sum_row_next = (kind_q == NormPassSum) ? sum_row_q + pitch_q : sum_row_q;
   assign out_row_next = (kind_q == NormPassOut) ? out_row_q + pitch_q : out_row_q;
 
@@ -86,15 +86,15 @@ module npu_norm_walk (
       active_q   <= 1'b1;
       first_q    <= 1'b1;
       ahead_q    <= 1'b0;
-      kind_q     <= cmd_i.stream ? NormPassSum : NormParam;
-      cols_q     <= cmd_i.cols;
-      pitch_q    <= cmd_i.src_pitch;
-      sum_row_q  <= cmd_i.src;
-      out_row_q  <= cmd_i.src;
-      addr_q     <= cmd_i.stream ? cmd_i.src : cmd_i.param;
-      sum_left_q <= cmd_i.rows;
-      out_left_q <= cmd_i.rows;
-      rem_q      <= cmd_i.stream ? cmd_i.cols : param_words(cmd_i.cols);
+      kind_q     <= op_i.stream ? NormPassSum : NormParam;
+      cols_q     <= op_i.cols;
+      pitch_q    <= op_i.src_pitch;
+      sum_row_q  <= op_i.src;
+      out_row_q  <= op_i.src;
+      addr_q     <= op_i.stream ? op_i.src : op_i.param;
+      sum_left_q <= op_i.rows;
+      out_left_q <= op_i.rows;
+      rem_q      <= op_i.stream ? op_i.cols : param_words(op_i.cols);
       octet_q    <= '0;
     end else if (fire) begin
       first_q <= last;
@@ -123,7 +123,7 @@ module npu_norm_walk (
   else $error("npu_norm_walk: started before the last operation is through");
   NotEmpty_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   start_i |-> cmd_i.rows != '0 && cmd_i.cols != '0)
+                   start_i |-> op_i.rows != '0 && op_i.cols != '0)
   else $error("npu_norm_walk: an operation without rows or columns");
 `endif
 

@@ -10,37 +10,38 @@ module npu_nrm #(
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input  logic              cmd_valid_i,  // an operation; stays until ready, data stable
-  // One at a time: none inside, or the last one is done; independent of cmd_valid_i
-  output logic              cmd_ready_o,
-  input  npu_pkg::nrm_cmd_t cmd_i,        // the operation, with cmd_valid_i
+  input logic op_valid_i,  // an operation; stays until ready, data stable
+  // One at a time: none inside, or the last one is done; independent of op_valid_i
+  output logic op_ready_o,
+  input npu_operation_pkg::nrm_operation_t op_i,  // the operation, with op_valid_i
 
   // Done: all its words are in SRAM; stall: read, write or share waits
   output npu_pkg::engine_status_t status_o,
 
-  output npu_pkg::sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
-  input  logic                  rd_ready_i,  // granted; may depend on rd_req_o.valid
-  input  npu_pkg::sram_rd_rsp_t rd_rsp_i,    // words in the order asked for; never refused
-  output npu_pkg::sram_wr_req_t wr_req_o,    // stays until ready, all stable
-  input  logic                  wr_ready_i,  // taken; may depend on wr_req_o.valid
+  output npu_sram_pkg::sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
+  input  logic                       rd_ready_i,  // granted; may depend on rd_req_o.valid
+  input  npu_sram_pkg::sram_rd_rsp_t rd_rsp_i,    // words in the order asked for; never refused
+  output npu_sram_pkg::sram_wr_req_t wr_req_o,    // stays until ready, all stable
+  input  logic                       wr_ready_i,  // taken; may depend on wr_req_o.valid
 
   input  logic           stream_valid_i,  // a line of the share; stays until ready, data stable
-  input  npu_pkg::beat_t stream_data_i,   // the next line, first byte lowest; with stream_valid_i
+  input  npu_pkg::line_t stream_data_i,   // the next line, first byte lowest; with stream_valid_i
   output logic           stream_ready_o,  // taken; a level, independent of stream_valid_i
   output logic           stream_last_o    // with stream_ready_o: this line is the share's last
 );
 
   import npu_pkg::*;
+  import npu_operation_pkg::*;
   import npu_rows_pkg::*;
 
   // Instruction
   logic busy_q, rope_q, is_rope, start, finished;
 
   // Steps
-  logic norm_busy, norm_token, norm_ready, rope_busy, rope_token, rope_ready;
-  logic token_ready, fetch_valid, fetch_empty;
+  logic norm_busy, norm_step, norm_ready, rope_busy, rope_step, rope_ready;
+  logic step_ready, fetch_valid, fetch_empty;
   sram_addr_t norm_addr, rope_addr;
-  row_tag_t token_tag, fetch_tag;
+  row_tag_t step_tag, fetch_tag;
   word_t fetch_word;
 
   // Results
@@ -48,10 +49,10 @@ module npu_nrm #(
   sram_addr_t rope_place;
   word_t norm_word, rope_word;
 
-  assign is_rope = cmd_i.op == NrmRope;
+  assign is_rope = op_i.op == NrmRope;
   assign finished = busy_q && !norm_busy && !rope_busy && fetch_empty && write_empty;
-  assign cmd_ready_o = !busy_q || finished;
-  assign start = cmd_valid_i && cmd_ready_o;
+  assign op_ready_o = !busy_q || finished;
+  assign start = op_valid_i && op_ready_o;
   assign status_o.done = finished;
   assign status_o.busy = busy_q;
   // A write is refused, or no word is read while a read is refused or the stream is late.
@@ -76,12 +77,12 @@ module npu_nrm #(
     .clk_i,
     .rst_ni,
     .start_i      (start && !is_rope),
-    .cmd_i,
+    .op_i,
     .busy_o       (norm_busy),
-    .token_valid_o(norm_token),
-    .token_ready_i(token_ready),
-    .token_addr_o (norm_addr),
-    .token_tag_o  (token_tag.norm),
+    .step_valid_o (norm_step),
+    .step_ready_i (step_ready),
+    .step_addr_o  (norm_addr),
+    .step_tag_o   (step_tag.norm),
     .fetch_valid_i(fetch_valid && !rope_q),
     .fetch_ready_o(norm_ready),
     .fetch_tag_i  (fetch_tag.norm),
@@ -100,12 +101,12 @@ module npu_nrm #(
     .clk_i,
     .rst_ni,
     .start_i      (start && is_rope),
-    .cmd_i,
+    .op_i,
     .busy_o       (rope_busy),
-    .token_valid_o(rope_token),
-    .token_ready_i(token_ready),
-    .token_addr_o (rope_addr),
-    .token_tag_o  (token_tag.rope),
+    .step_valid_o (rope_step),
+    .step_ready_i (step_ready),
+    .step_addr_o  (rope_addr),
+    .step_tag_o   (step_tag.rope),
     .fetch_valid_i(fetch_valid && rope_q),
     .fetch_ready_o(rope_ready),
     .fetch_tag_i  (fetch_tag.rope),
@@ -121,18 +122,18 @@ module npu_nrm #(
   ) u_fetch (
     .clk_i,
     .rst_ni,
-    .token_valid_i(norm_token || rope_token),
-    .token_ready_o(token_ready),
-    .token_read_i (1'b1),
-    .token_word_i (1'b1),
-    .token_keep_i (1'b0),
-    .token_addr_i (rope_q ? rope_addr : norm_addr),
-    .token_tag_i  (token_tag),
-    .valid_o      (fetch_valid),
-    .ready_i      (rope_q ? rope_ready : norm_ready),
-    .tag_o        (fetch_tag),
-    .word_o       (fetch_word),
-    .empty_o      (fetch_empty),
+    .step_valid_i(norm_step || rope_step),
+    .step_ready_o(step_ready),
+    .step_read_i (1'b1),
+    .step_word_i (1'b1),
+    .step_keep_i (1'b0),
+    .step_addr_i (rope_q ? rope_addr : norm_addr),
+    .step_tag_i  (step_tag),
+    .valid_o     (fetch_valid),
+    .ready_i     (rope_q ? rope_ready : norm_ready),
+    .tag_o       (fetch_tag),
+    .word_o      (fetch_word),
+    .empty_o     (fetch_empty),
     .rd_req_o,
     .rd_ready_i,
     .rd_rsp_i
@@ -142,8 +143,8 @@ module npu_nrm #(
     .clk_i,
     .rst_ni,
     .start_i     (start),
-    .dst_i       (cmd_i.dst),
-    .pitch_i     (cmd_i.dst_pitch),
+    .dst_i       (op_i.dst),
+    .pitch_i     (op_i.dst_pitch),
     .ready_o     (write_ready),
     .word_valid_i(norm_valid),
     .word_i      (norm_word),
@@ -158,8 +159,7 @@ module npu_nrm #(
 
 `ifndef SYNTHESIS
   OperationKept_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   cmd_valid_i && !cmd_ready_o |=> cmd_valid_i)
+  assert property (@(posedge clk_i) disable iff (!rst_ni) op_valid_i && !op_ready_o |=> op_valid_i)
   else $error("npu_nrm: an operation is withdrawn before it is taken");
   ReadKept_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)

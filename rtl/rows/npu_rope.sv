@@ -9,15 +9,15 @@ module npu_rope (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input  logic              start_i,  // pulse: a new operation, only while busy_o is low
-  input  npu_pkg::nrm_cmd_t cmd_i,    // ROPE, with start_i
-  output logic              busy_o,   // work inside or to be asked for; not words being fetched
+  input logic start_i,  // pulse: a new operation, only while busy_o is low
+  input npu_operation_pkg::nrm_operation_t op_i,  // ROPE, with start_i
+  output logic busy_o,  // work inside or to be asked for; not words being fetched
 
   // What to fetch, and what came
-  output logic                    token_valid_o,  // unit of work; stays until ready, all stable
-  input  logic                    token_ready_i,  // taken; may depend on token_valid_o
-  output npu_pkg::sram_addr_t     token_addr_o,   // SRAM word to read, with token_valid_o
-  output npu_rows_pkg::rope_tag_t token_tag_o,    // what the word is for; comes back as fetch_tag_i
+  output logic                    step_valid_o,   // unit of work; stays until ready, all stable
+  input  logic                    step_ready_i,   // taken; may depend on step_valid_o
+  output npu_pkg::sram_addr_t     step_addr_o,    // SRAM word to read, with step_valid_o
+  output npu_rows_pkg::rope_tag_t step_tag_o,     // what the word is for; comes back as fetch_tag_i
   input  logic                    fetch_valid_i,  // in that order; stays until ready, all stable
   output logic                    fetch_ready_o,  // taken; independent of fetch_valid_i
   input  npu_rows_pkg::rope_tag_t fetch_tag_i,    // what it is for, with fetch_valid_i
@@ -42,15 +42,15 @@ module npu_rope (
   assign busy_o = walk_active || !turn_empty || !pack_empty;
 
   // Form of the instruction
-  assign last_pair = (cmd_i.cols >> 1) - 1'b1;
+  assign last_pair = (op_i.cols >> 1) - 1'b1;
 
   always_comb begin
     form = form_q;
     if (start_i) begin
-      form.pairs      = cmd_i.pairs;
+      form.pairs      = op_i.pairs;
       form.last_chunk = last_pair >> 4;
       form.tail       = 5'(last_pair[3:0]) + 1'b1;
-      form.words      = dim_t'((17'(cmd_i.cols) + 17'd15) >> 4);
+      form.words      = dim_t'((17'(op_i.cols) + 17'd15) >> 4);
     end
   end
 
@@ -63,13 +63,13 @@ module npu_rope (
     .clk_i,
     .rst_ni,
     .start_i,
-    .cmd_i,
+    .op_i,
     .form_i  (form),
     .active_o(walk_active),
-    .token_valid_o,
-    .token_ready_i,
-    .token_addr_o,
-    .token_tag_o
+    .step_valid_o,
+    .step_ready_i,
+    .step_addr_o,
+    .step_tag_o
   );
 
   npu_rope_turn u_turn (
@@ -93,8 +93,8 @@ module npu_rope (
     .clk_i,
     .rst_ni,
     .start_i,
-    .dst_i  (cmd_i.dst),
-    .pitch_i(cmd_i.dst_pitch),
+    .dst_i  (op_i.dst),
+    .pitch_i(op_i.dst_pitch),
     .form_i (form_q),
     .valid_i(turn_valid),
     .ready_o(turn_ready),

@@ -30,7 +30,7 @@ module npu_rope_turn (
   output logic empty_o  // no pairs are inside; lanes that are kept do not count
 );
 
-  import npu_pkg::*;
+  import npu_fixed_pkg::*;
   import npu_rows_pkg::*;
 
   typedef logic [3:0][1:0][15:0] turns_t;  // cos and sin of four pairs

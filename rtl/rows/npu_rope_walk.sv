@@ -11,20 +11,20 @@ module npu_rope_walk (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input  logic                     start_i,  // pulse: a new operation, only while active_o is low
+  input logic start_i,  // pulse: a new operation, only while active_o is low
   // The walker needs no destination and no instruction index.
   /* verilator lint_off UNUSEDSIGNAL */
   // ROPE of at least a row, a head and two lanes, with start_i
-  input  npu_pkg::nrm_cmd_t        cmd_i,
+  input npu_operation_pkg::nrm_operation_t op_i,
   /* verilator lint_on UNUSEDSIGNAL */
-  input  npu_rows_pkg::rope_form_t form_i,   // of the operation, with start_i and steady after
+  input npu_rows_pkg::rope_form_t form_i,  // of the operation, with start_i and steady after
   // From the cycle after start_i until the last unit of work is taken
-  output logic                     active_o,
+  output logic active_o,
 
-  output logic                    token_valid_o,  // unit of work; stays until ready, all stable
-  input  logic                    token_ready_i,  // taken; may depend on token_valid_o
-  output npu_pkg::sram_addr_t     token_addr_o,   // SRAM word to read, with token_valid_o
-  output npu_rows_pkg::rope_tag_t token_tag_o     // what the word is for, with token_valid_o
+  output logic                    step_valid_o,  // unit of work; stays until ready, all stable
+  input  logic                    step_ready_i,  // taken; may depend on step_valid_o
+  output npu_pkg::sram_addr_t     step_addr_o,   // SRAM word to read, with step_valid_o
+  output npu_rows_pkg::rope_tag_t step_tag_o     // what the word is for, with step_valid_o
 );
 
   import npu_pkg::*;
@@ -49,7 +49,7 @@ module npu_rope_walk (
   assign joined = !form_i.pairs && form_i.last_chunk == '0 && !form_i.tail[4];
   assign early = !form_i.pairs && form_i.last_chunk != '0 && !form_i.tail[4];
 
-  assign fire = active_q && token_ready_i;
+  assign fire = active_q && step_ready_i;
   assign chunk_last = pairs_q <= (form_i.pairs ? 16'd8 : 16'd16);  // while lanes are read
   assign chunk_end = state_q == StTurn && (pairs_q <= 16'd4 ||
                                            group_q == (form_i.pairs ? 2'd1 : 2'd3));
@@ -58,7 +58,7 @@ module npu_rope_walk (
   assign new_head = start_i || (fire && head_end);
 
   // Head that begins with new_head
-  assign row_next = start_i ? cmd_i.src : row_end ? row_q + pitch_q : row_q;
+  assign row_next = start_i ? op_i.src : row_end ? row_q + pitch_q : row_q;
   assign head_next = (start_i || row_end) ? row_next : head_q + form_i.words;
 
   always_comb begin
@@ -73,9 +73,9 @@ module npu_rope_walk (
   end
 
   assign active_o = active_q;
-  assign token_valid_o = active_q;
-  assign token_addr_o = (state_q == StA) ? a_q : (state_q == StTurn) ? turn_q : b_q;
-  assign token_tag_o = '{
+  assign step_valid_o = active_q;
+  assign step_addr_o = (state_q == StA) ? a_q : (state_q == StTurn) ? turn_q : b_q;
+  assign step_tag_o = '{
           load_a: state_q == StA,
           load_b: state_q inside {StEarly, StB} || (state_q == StA && joined),
           group: group_q,
@@ -110,7 +110,7 @@ module npu_rope_walk (
       if (new_head) begin
         first_q <= 1'b1;
         group_q <= '0;
-        pairs_q <= start_i ? cmd_i.cols >> 1 : half_q;
+        pairs_q <= start_i ? op_i.cols >> 1 : half_q;
         row_q   <= row_next;
         head_q  <= head_next;
         a_q     <= head_next;
@@ -118,14 +118,14 @@ module npu_rope_walk (
         turn_q  <= turn_row_q;
         if (start_i) begin
           active_q     <= 1'b1;
-          half_q       <= cmd_i.cols >> 1;
-          heads_q      <= cmd_i.heads;
-          heads_left_q <= cmd_i.heads;
-          rows_left_q  <= cmd_i.rows;
-          pitch_q      <= cmd_i.src_pitch;
-          turn_pitch_q <= cmd_i.param_pitch;
-          turn_row_q   <= cmd_i.param;
-          turn_q       <= cmd_i.param;
+          half_q       <= op_i.cols >> 1;
+          heads_q      <= op_i.heads;
+          heads_left_q <= op_i.heads;
+          rows_left_q  <= op_i.rows;
+          pitch_q      <= op_i.src_pitch;
+          turn_pitch_q <= op_i.param_pitch;
+          turn_row_q   <= op_i.param;
+          turn_q       <= op_i.param;
         end else if (row_end) begin
           active_q     <= rows_left_q != 16'd1;
           heads_left_q <= heads_q;
@@ -156,8 +156,8 @@ module npu_rope_walk (
   else $error("npu_rope_walk: started before the last operation is through");
   WholePairs_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   start_i |-> cmd_i.rows != '0 && cmd_i.heads != '0 && cmd_i.cols != '0 &&
-                   !cmd_i.cols[0])
+                   start_i |-> op_i.rows != '0 && op_i.heads != '0 && op_i.cols != '0 &&
+                   !op_i.cols[0])
   else $error("npu_rope_walk: an operation without rows, heads or lanes, or with half a pair");
 `endif
 

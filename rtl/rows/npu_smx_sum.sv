@@ -30,6 +30,7 @@ module npu_smx_sum (
 );
 
   import npu_pkg::*;
+  import npu_fixed_pkg::*;
   import npu_isa_pkg::*;
   import npu_rows_pkg::*;
 

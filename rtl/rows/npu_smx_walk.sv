@@ -2,7 +2,7 @@
 //
 // Order of work of SOFTMAX. For each row: one pass over the visible columns for the maximum, for
 // probabilities a second one for the sum, and a last one over all columns up to a multiple of 16
-// that writes. One token per octet of columns; octets without a visible column ask for no word. The
+// that writes. One step per octet of columns; octets without a visible column ask for no word. The
 // visible columns of a row are a range that ends at its position and, with a window, begins behind
 // its position minus the window; it may be empty.
 // The passes of a row follow each other without a gap, because the datapath behind is one pipeline
@@ -15,19 +15,20 @@ module npu_smx_walk (
 
   input logic start_i,  // pulse: a new operation, only while active_o is low
   // SOFTMAX of at least a row, a column and a row per head, with start_i
-  input npu_pkg::smx_cmd_t cmd_i,
+  input npu_operation_pkg::smx_operation_t op_i,
   output logic active_o,  // from the cycle after start_i until the last unit of work is taken
 
-  output logic                   token_valid_o,  // unit of work; stays until ready, all stable
-  input  logic                   token_ready_i,  // taken; may depend on token_valid_o
-  output logic                   token_read_o,   // it asks for a word, with token_valid_o
-  output logic                   token_word_o,   // it needs a word, its own or the one kept
-  output logic                   token_keep_o,   // the next unit needs the same word
-  output npu_pkg::sram_addr_t    token_addr_o,   // SRAM word to read, with token_read_o
-  output npu_rows_pkg::smx_tag_t token_tag_o     // what the octet is for, with token_valid_o
+  output logic                   step_valid_o,  // unit of work; stays until ready, all stable
+  input  logic                   step_ready_i,  // taken; may depend on step_valid_o
+  output logic                   step_read_o,   // it asks for a word, with step_valid_o
+  output logic                   step_word_o,   // it needs a word, its own or the one kept
+  output logic                   step_keep_o,   // the next unit needs the same word
+  output npu_pkg::sram_addr_t    step_addr_o,   // SRAM word to read, with step_read_o
+  output npu_rows_pkg::smx_tag_t step_tag_o     // what the octet is for, with step_valid_o
 );
 
   import npu_pkg::*;
+  import npu_operation_pkg::*;
   import npu_isa_pkg::*;
   import npu_rows_pkg::*;
 
@@ -54,7 +55,7 @@ module npu_smx_walk (
 
   // The destination is the writer's concern, and the instruction index the engine's.
   /* verilator lint_off UNUSEDSIGNAL */
-  smx_cmd_t cmd_q, cmd;
+  smx_operation_t op_q, op;
   /* verilator lint_on UNUSEDSIGNAL */
   logic active_q, first_q, upper_q, kept_q;
   smx_pass_e pass_q, pass_next;
@@ -69,50 +70,48 @@ module npu_smx_walk (
   logic fire, last, new_pass, new_row, head_end;
 
   // Twice the number of 16-column groups.
-  assign octets = 14'({12'((17'(cmd.cols) + 17'd15) >> 4), 1'b0});
+  assign octets = 14'({12'((17'(op.cols) + 17'd15) >> 4), 1'b0});
 
-  assign fire = active_q && token_ready_i;
+  assign fire = active_q && step_ready_i;
   assign last = (pass_q == SmxPassOut) ? left_q == 14'd1 : rem_q <= 16'd8;
   assign new_pass = start_i || (fire && last);
   assign new_row = start_i || pass_q == SmxPassOut;  // with new_pass
-  assign head_end = head_row_q + 1'b1 == cmd_q.rows_per_head;
+  assign head_end = head_row_q + 1'b1 == op_q.rows_per_head;
 
   // Row and pass that begin with new_pass
-  assign cmd = start_i ? cmd_i : cmd_q;
-  assign seen_next = (start_i || head_end) ? place_t'(cmd.pos) + 1'b1 : seen_q + 1'b1;
-  assign span_next = new_row ? visible_columns(
-      cmd.causal, cmd.window, seen_next, cmd.cols
-  ) : span_q;
+  assign op = start_i ? op_i : op_q;
+  assign seen_next = (start_i || head_end) ? place_t'(op.pos) + 1'b1 : seen_q + 1'b1;
+  assign span_next = new_row ? visible_columns(op.causal, op.window, seen_next, op.cols) : span_q;
 
   always_comb begin
     pass_next = SmxPassOut;
     if (new_row) pass_next = SmxPassMax;
-    else if (pass_q == SmxPassMax && cmd_q.out == SmxOutProb8) pass_next = SmxPassSum;
+    else if (pass_q == SmxPassMax && op_q.out == SmxOutProb8) pass_next = SmxPassSum;
     row_next = row_q;
-    if (start_i) row_next = cmd_i.src;
-    else if (new_row) row_next = row_q + cmd_q.src_pitch;
+    if (start_i) row_next = op_i.src;
+    else if (new_row) row_next = row_q + op_q.src_pitch;
     begin_at = (pass_next == SmxPassOut) ? '0 : {span_next.first[15:3], 3'd0};
   end
 
   assign active_o = active_q;
-  assign token_valid_o = active_q;
-  assign token_word_o = skip_q < 16'd8 && rem_q != '0;
-  assign token_read_o = token_word_o && !kept_q;
-  assign token_keep_o = token_word_o && cmd_q.score8 && !upper_q && rem_q > 16'd8;
-  assign token_addr_o = addr_q;
+  assign step_valid_o = active_q;
+  assign step_word_o = skip_q < 16'd8 && rem_q != '0;
+  assign step_read_o = step_word_o && !kept_q;
+  assign step_keep_o = step_word_o && op_q.score8 && !upper_q && rem_q > 16'd8;
+  assign step_addr_o = addr_q;
 
   always_comb begin
-    token_tag_o.step  = '{pass: pass_q, first: first_q, last: last};
-    token_tag_o.upper = upper_q;
+    step_tag_o.step  = '{pass: pass_q, first: first_q, last: last};
+    step_tag_o.upper = upper_q;
     for (int unsigned l = 0; l < RowLanes; l++) begin
-      token_tag_o.visible[l] = dim_t'(l) >= skip_q && dim_t'(l) < rem_q;
+      step_tag_o.visible[l] = dim_t'(l) >= skip_q && dim_t'(l) < rem_q;
     end
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       active_q    <= 1'b0;
-      cmd_q       <= '0;
+      op_q        <= '0;
       pass_q      <= SmxPassMax;
       first_q     <= 1'b0;
       upper_q     <= 1'b0;
@@ -134,13 +133,13 @@ module npu_smx_walk (
       skip_q  <= span_next.first - begin_at;
       rem_q   <= span_next.stop - begin_at;
       left_q  <= octets;
-      upper_q <= cmd.score8 && begin_at[3];
+      upper_q <= op.score8 && begin_at[3];
       kept_q  <= 1'b0;
-      addr_q  <= row_next + (cmd.score8 ? begin_at >> 4 : begin_at >> 3);
+      addr_q  <= row_next + (op.score8 ? begin_at >> 4 : begin_at >> 3);
       if (start_i) begin
         active_q    <= 1'b1;
-        cmd_q       <= cmd_i;
-        rows_left_q <= cmd_i.rows;
+        op_q        <= op_i;
+        rows_left_q <= op_i.rows;
         head_row_q  <= '0;
         seen_q      <= seen_next;
       end else if (new_row) begin
@@ -154,9 +153,9 @@ module npu_smx_walk (
       skip_q  <= less8(skip_q);
       rem_q   <= less8(rem_q);
       left_q  <= left_q - 1'b1;
-      upper_q <= cmd_q.score8 && !upper_q;
-      kept_q  <= token_keep_o;
-      if (!cmd_q.score8 || upper_q) addr_q <= addr_q + 1'b1;
+      upper_q <= op_q.score8 && !upper_q;
+      kept_q  <= step_keep_o;
+      if (!op_q.score8 || upper_q) addr_q <= addr_q + 1'b1;
     end
   end
 
@@ -166,7 +165,7 @@ module npu_smx_walk (
   else $error("npu_smx_walk: started before the last operation is through");
   NotEmpty_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   start_i |-> cmd_i.rows != '0 && cmd_i.cols != '0 && cmd_i.rows_per_head != '0)
+                   start_i |-> op_i.rows != '0 && op_i.cols != '0 && op_i.rows_per_head != '0)
   else $error("npu_smx_walk: an operation without rows, columns or rows per head");
 `endif
 

@@ -9,19 +9,19 @@ module npu_softmax (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input  logic              cmd_valid_i,  // an operation; stays until ready, data stable
-  // One at a time: none inside, or the last one is done; independent of cmd_valid_i
-  output logic              cmd_ready_o,
-  input  npu_pkg::smx_cmd_t cmd_i,        // the operation, with cmd_valid_i
+  input logic op_valid_i,  // an operation; stays until ready, data stable
+  // One at a time: none inside, or the last one is done; independent of op_valid_i
+  output logic op_ready_o,
+  input npu_operation_pkg::smx_operation_t op_i,  // the operation, with op_valid_i
 
   // Done: all its words are in SRAM; stall: a read or a write waits
   output npu_pkg::engine_status_t status_o,
 
-  output npu_pkg::sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
-  input  logic                  rd_ready_i,  // granted; may depend on rd_req_o.valid
-  input  npu_pkg::sram_rd_rsp_t rd_rsp_i,    // words in the order asked for; never refused
-  output npu_pkg::sram_wr_req_t wr_req_o,    // stays until ready, all stable
-  input  logic                  wr_ready_i   // taken; may depend on wr_req_o.valid
+  output npu_sram_pkg::sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
+  input  logic                       rd_ready_i,  // granted; may depend on rd_req_o.valid
+  input  npu_sram_pkg::sram_rd_rsp_t rd_rsp_i,    // words in the order asked for; never refused
+  output npu_sram_pkg::sram_wr_req_t wr_req_o,    // stays until ready, all stable
+  input  logic                       wr_ready_i   // taken; may depend on wr_req_o.valid
 );
 
   import npu_pkg::*;
@@ -35,9 +35,9 @@ module npu_softmax (
   sram_addr_t sums_q;  // where the next row sum goes
 
   // Steps
-  logic walk_active, token_valid, token_ready, token_read, token_word, token_keep;
-  sram_addr_t token_addr;
-  smx_tag_t   token_tag;
+  logic walk_active, step_valid, step_ready, step_read, step_word, step_keep;
+  sram_addr_t step_addr;
+  smx_tag_t   step_tag;
 
   // Stages
   logic advance, fetch_valid, max_valid, exp_valid;
@@ -56,8 +56,8 @@ module npu_softmax (
 
   assign finished = busy_q && !walk_active && fetch_empty && max_empty && exp_empty && sum_empty &&
                     write_empty;
-  assign cmd_ready_o = !busy_q || finished;
-  assign start = cmd_valid_i && cmd_ready_o;
+  assign op_ready_o = !busy_q || finished;
+  assign start = op_valid_i && op_ready_o;
   assign status_o.done = finished;
   assign status_o.busy = busy_q;
   assign status_o.stall = (rd_req_o.valid && !rd_ready_i) || (wr_req_o.valid && !wr_ready_i);
@@ -71,9 +71,9 @@ module npu_softmax (
       sums_q   <= '0;
     end else if (start) begin
       busy_q   <= 1'b1;
-      out_q    <= cmd_i.out;
-      score8_q <= cmd_i.score8;
-      sums_q   <= cmd_i.sums;
+      out_q    <= op_i.out;
+      score8_q <= op_i.score8;
+      sums_q   <= op_i.sums;
     end else begin
       if (finished) busy_q <= 1'b0;
       if (sum_valid && advance) sums_q <= sums_q + 1'b1;
@@ -83,16 +83,16 @@ module npu_softmax (
   npu_smx_walk u_walk (
     .clk_i,
     .rst_ni,
-    .start_i      (start),
-    .cmd_i,
-    .active_o     (walk_active),
-    .token_valid_o(token_valid),
-    .token_ready_i(token_ready),
-    .token_read_o (token_read),
-    .token_word_o (token_word),
-    .token_keep_o (token_keep),
-    .token_addr_o (token_addr),
-    .token_tag_o  (token_tag)
+    .start_i     (start),
+    .op_i,
+    .active_o    (walk_active),
+    .step_valid_o(step_valid),
+    .step_ready_i(step_ready),
+    .step_read_o (step_read),
+    .step_word_o (step_word),
+    .step_keep_o (step_keep),
+    .step_addr_o (step_addr),
+    .step_tag_o  (step_tag)
   );
 
   npu_row_fetch #(
@@ -100,18 +100,18 @@ module npu_softmax (
   ) u_fetch (
     .clk_i,
     .rst_ni,
-    .token_valid_i(token_valid),
-    .token_ready_o(token_ready),
-    .token_read_i (token_read),
-    .token_word_i (token_word),
-    .token_keep_i (token_keep),
-    .token_addr_i (token_addr),
-    .token_tag_i  (token_tag),
-    .valid_o      (fetch_valid),
-    .ready_i      (advance),
-    .tag_o        (fetch_tag),
-    .word_o       (fetch_word),
-    .empty_o      (fetch_empty),
+    .step_valid_i(step_valid),
+    .step_ready_o(step_ready),
+    .step_read_i (step_read),
+    .step_word_i (step_word),
+    .step_keep_i (step_keep),
+    .step_addr_i (step_addr),
+    .step_tag_i  (step_tag),
+    .valid_o     (fetch_valid),
+    .ready_i     (advance),
+    .tag_o       (fetch_tag),
+    .word_o      (fetch_word),
+    .empty_o     (fetch_empty),
     .rd_req_o,
     .rd_ready_i,
     .rd_rsp_i
@@ -171,8 +171,8 @@ module npu_softmax (
     .clk_i,
     .rst_ni,
     .start_i     (start),
-    .dst_i       (cmd_i.dst),
-    .pitch_i     (cmd_i.dst_pitch),
+    .dst_i       (op_i.dst),
+    .pitch_i     (op_i.dst_pitch),
     .ready_o     (write_ready),
     .word_valid_i(word_valid),
     .word_i      (word),
@@ -187,8 +187,7 @@ module npu_softmax (
 
 `ifndef SYNTHESIS
   OperationKept_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   cmd_valid_i && !cmd_ready_o |=> cmd_valid_i)
+  assert property (@(posedge clk_i) disable iff (!rst_ni) op_valid_i && !op_ready_o |=> op_valid_i)
   else $error("npu_softmax: an operation is withdrawn before it is taken");
   ReadKept_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)

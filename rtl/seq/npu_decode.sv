@@ -6,6 +6,7 @@
 
 module npu_decode
   import npu_pkg::*;
+  import npu_operation_pkg::*;
   import npu_start_pkg::*;
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
@@ -28,15 +29,15 @@ module npu_decode
 
   input argmax_t argmax_i,  // column of the best value, the token of an ARGMAX
 
-  output engine_e    engine_o,       // engine that takes it; EngSeq: none
-  output logic       bad_address_o,  // DMA, ARGMAX: outside the 32-bit address space or misaligned
-  output mem_addr_t  mem_addr_o,     // DMA, ARGMAX: first byte in memory, cut to 32 bits
-  output load_cmd_t  load_o,         // operation, if engine_o is EngLd
-  output store_cmd_t store_o,        // operation, if engine_o is EngSt
-  output gemm_cmd_t  gemm_o,         // operation, if engine_o is EngGemm
-  output smx_cmd_t   smx_o,          // operation, if engine_o is EngSmx
-  output nrm_cmd_t   nrm_o,          // operation, if engine_o is EngNrm
-  output vec_cmd_t   vec_o           // operation, if engine_o is EngVec
+  output engine_e engine_o,  // engine that takes it; EngSeq: none
+  output logic bad_address_o,  // DMA, ARGMAX: outside the 32-bit address space or misaligned
+  output mem_addr_t mem_addr_o,  // DMA, ARGMAX: first byte in memory, cut to 32 bits
+  output load_operation_t load_o,  // operation, if engine_o is EngLd
+  output store_operation_t store_o,  // operation, if engine_o is EngSt
+  output gemm_operation_t gemm_o,  // operation, if engine_o is EngGemm
+  output smx_operation_t smx_o,  // operation, if engine_o is EngSmx
+  output nrm_operation_t nrm_o,  // operation, if engine_o is EngNrm
+  output vec_operation_t vec_o  // operation, if engine_o is EngVec
 );
 
   instr_t word;

@@ -7,6 +7,8 @@
 
 module npu_dispatch
   import npu_pkg::*;
+  import npu_operation_pkg::*;
+  import npu_stream_pkg::*;
   import npu_start_pkg::*;
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
@@ -41,22 +43,22 @@ module npu_dispatch
   output ticket_t ticket_o,        // share, drop, seek or wrap, with ticket_valid_o
 
   // Queues of the engines
-  // By engine: pulse, only with its cmd_ready_i, with fire_o
-  output logic       [NumEngines-1:0] cmd_valid_o,
-  // Room in its queue; must not depend on cmd_valid_o
-  input  logic       [NumEngines-1:0] cmd_ready_i,
-  output load_cmd_t                   load_o,       // operation, with cmd_valid_o[EngLd]
-  output store_cmd_t                  store_o,      // operation, with cmd_valid_o[EngSt]
-  output gemm_cmd_t                   gemm_o,       // operation, with cmd_valid_o[EngGemm]
-  output smx_cmd_t                    smx_o,        // operation, with cmd_valid_o[EngSmx]
-  output nrm_cmd_t                    nrm_o,        // operation, with cmd_valid_o[EngNrm]
-  output vec_cmd_t                    vec_o,        // operation, with cmd_valid_o[EngVec]
+  // By engine: pulse, only with its op_ready_i, with fire_o
+  output logic             [NumEngines-1:0] op_valid_o,
+  // Room in its queue; must not depend on op_valid_o
+  input  logic             [NumEngines-1:0] op_ready_i,
+  output load_operation_t                   load_o,      // operation, with op_valid_o[EngLd]
+  output store_operation_t                  store_o,     // operation, with op_valid_o[EngSt]
+  output gemm_operation_t                   gemm_o,      // operation, with op_valid_o[EngGemm]
+  output smx_operation_t                    smx_o,       // operation, with op_valid_o[EngSmx]
+  output nrm_operation_t                    nrm_o,       // operation, with op_valid_o[EngNrm]
+  output vec_operation_t                    vec_o,       // operation, with op_valid_o[EngVec]
   // Pulse: the oldest instruction of the engine is finished
-  input  logic       [NumEngines-1:0] done_i,
+  input  logic             [NumEngines-1:0] done_i,
 
   // End of the program: a level, until reset
   output logic   end_o,   // END or a refused instruction: a level until reset
-  output fault_t fault_o, // the refusal, with end_o; not valid: END
+  output error_t error_o, // the refusal, with end_o; not valid: END
 
   output instr_idx_t last_instr_o,  // index of the instruction dispatched last
 
@@ -138,10 +140,10 @@ module npu_dispatch
   logic barrier_ok, all_idle;
   assign all_idle = busy_o == '0;
 
-  npu_scoreboard u_scoreboard (
+  npu_unfinished u_unfinished (
     .clk_i,
     .rst_ni,
-    .start_i       (cmd_valid_o),
+    .start_i       (op_valid_o),
     .done_i,
     .barrier_mask_i(word.m[NumEngines-1:0]),
     .barrier_most_i(word.n),
@@ -205,7 +207,7 @@ module npu_dispatch
   always_comb begin
     go = entry_valid_i && resolved && error == ErrNone && !end_o && !stop_i;
     go &= !(takes_share || seek) || ticket_ready_i;
-    if (is_engine && !nothing) go &= cmd_ready_i[engine];
+    if (is_engine && !nothing) go &= op_ready_i[engine];
     unique case (word.opcode)
       OpBarrier: go &= barrier_ok;
       OpArgmax:  go &= !busy_o[EngGemm];
@@ -232,8 +234,8 @@ module npu_dispatch
   end
 
   always_comb begin
-    cmd_valid_o = '0;
-    if (go && is_engine && !nothing) cmd_valid_o[engine] = 1'b1;
+    op_valid_o = '0;
+    if (go && is_engine && !nothing) op_valid_o[engine] = 1'b1;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -249,7 +251,7 @@ module npu_dispatch
       if (seek) offset_q <= seek_offset;
       else if (takes_share) offset_q <= offset_q + entry_i.share;
       if (is_argmax) argmax_seen_q <= 1'b0;
-      else if (cmd_valid_o[EngGemm] && gemm_o.argmax) argmax_seen_q <= 1'b1;
+      else if (op_valid_o[EngGemm] && gemm_o.argmax) argmax_seen_q <= 1'b1;
     end
   end
 
@@ -262,12 +264,12 @@ module npu_dispatch
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       end_o        <= 1'b0;
-      fault_o      <= '0;
+      error_o      <= '0;
       last_instr_o <= '0;
     end else begin
       if (refuse) begin
         end_o <= 1'b1;
-        fault_o <= '{
+        error_o <= '{
             valid: 1'b1,
             code: error,
             engine: EngSeq,

@@ -8,6 +8,7 @@
 
 module npu_fetch
   import npu_pkg::*;
+  import npu_mem_pkg::*;
   import npu_isa_pkg::*;
 #(
   parameter int unsigned QueueWords = 64  // words of the queue, at least a burst of 16

@@ -30,7 +30,7 @@ module npu_legal
 
   localparam int unsigned Edge = tile_edge(ArrayDim);
   localparam logic [15:0] TableWords = 16'(TableBytes / WordBytes);
-  localparam logic [19:0] TableLines = 20'(TableBytes / BeatBytes);
+  localparam logic [19:0] TableLines = 20'(TableBytes / LineBytes);
 
   logic gemm_bad_field, gemm_bad_dim;
   term_t gemm_term[NumTerms];

@@ -154,11 +154,11 @@ module npu_legal_gemm
     // In units of 64 bytes, so that the factor stays short
     term_o[TermShare].valid = 1'b1;
     term_o[TermShare].a     = 17'(tiles_n);
-    if (requant && mode.q == GemmQChannel) term_o[TermShare].b = 20'(8 * Edge / BeatBytes);
+    if (requant && mode.q == GemmQChannel) term_o[TermShare].b = 20'(8 * Edge / LineBytes);
     if (stream) begin
-      term_o[TermShare].b = term_o[TermShare].b + 20'(tiles_k * (Edge * Edge / BeatBytes));
+      term_o[TermShare].b = term_o[TermShare].b + 20'(tiles_k * (Edge * Edge / LineBytes));
     end
-    term_o[TermShare].c = (mode.activation ? 20'(TableBytes / BeatBytes) : 20'd0) +
+    term_o[TermShare].c = (mode.activation ? 20'(TableBytes / LineBytes) : 20'd0) +
                           ((requant && mode.q == GemmQTensor) ? 20'd1 : 20'd0);
   end
 

@@ -26,8 +26,8 @@ module npu_place
 
   // All below holds: EMBED 2, K/V 6, staged 8 cycles after valid_i
   output logic             ready_o,
-  output mem_addr_t        mem_o,           // bytes, see load_cmd_t and store_cmd_t
-  output sram_addr_t       stage_o,         // SRAM word, see store_cmd_t; if staged
+  output mem_addr_t        mem_o,           // bytes, see load_operation_t and store_operation_t
+  output sram_addr_t       stage_o,         // SRAM word, see store_operation_t; if staged
   // K/V: row of its tile that the first position is, 0 to 31
   output logic       [4:0] phase_o,
   output logic             context_full_o,  // K/V: positions past KVCAP

@@ -29,9 +29,9 @@ module npu_program
 
   // Ways to end
   input logic       end_i,           // END or a refused instruction: a level until core_rst_no
-  input fault_t     end_fault_i,     // the refusal, with end_i; not valid: END
-  input fault_t     port_fault_i,    // of the memory port, a cycle or longer; counts in a run
-  input fault_t     engine_fault_i,  // of the load engine: a level until core_rst_no
+  input error_t     end_error_i,     // the refusal, with end_i; not valid: END
+  input error_t     port_error_i,    // of the memory port, a cycle or longer; counts in a run
+  input error_t     engine_error_i,  // of the load engine: a level until core_rst_no
   input instr_idx_t last_instr_i,    // index of the instruction dispatched last, for an abort
 
   output logic drain_o,      // a level from the end on: no new bursts, what comes back is dropped
@@ -44,7 +44,7 @@ module npu_program
 
   logic launched_q;  // the program in hand is the command port's
   mem_addr_t ucode_base_q;
-  fault_t mem_fault;
+  error_t mem_error;
 
   assign launch_ready_o = status_o.started && !control_i.start;
   assign launch_end_o   = status_o.finish && launched_q;
@@ -71,11 +71,11 @@ module npu_program
     end
   end
 
-  // A fault of the fetch names the word that could not be had.
+  // An error of the fetch names the word that could not be had.
   always_comb begin
-    mem_fault = port_fault_i;
-    if (port_fault_i.engine == EngSeq) mem_fault.instr = (port_fault_i.addr - ucode_base_q) >> 4;
-    if (!port_fault_i.valid) mem_fault = engine_fault_i;
+    mem_error = port_error_i;
+    if (port_error_i.engine == EngSeq) mem_error.instr = (port_error_i.addr - ucode_base_q) >> 4;
+    if (!port_error_i.valid) mem_error = engine_error_i;
   end
 
   npu_run_ctrl u_run_ctrl (
@@ -85,8 +85,8 @@ module npu_program
     .abort_i     (control_i.abort_program),
     .soft_reset_i(control_i.soft_reset),
     .end_i,
-    .end_fault_i,
-    .mem_fault_i (mem_fault),
+    .end_error_i,
+    .mem_error_i (mem_error),
     .last_instr_i,
     .start_o     (status_o.started),
     .drain_o,

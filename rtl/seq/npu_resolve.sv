@@ -5,6 +5,7 @@
 
 module npu_resolve
   import npu_pkg::*;
+  import npu_operation_pkg::*;
   import npu_start_pkg::*;
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
@@ -30,13 +31,13 @@ module npu_resolve
   output logic      bad_range_o,     // operands whose place depends on registers leave the SRAM
   output mem_addr_t error_addr_o,    // of a bad address or range, bytes
 
-  output engine_e    engine_o,  // engine that takes it; EngSeq: none
-  output load_cmd_t  load_o,    // operation, if engine_o is EngLd and ready_o
-  output store_cmd_t store_o,   // operation, if engine_o is EngSt and ready_o
-  output gemm_cmd_t  gemm_o,    // operation, if engine_o is EngGemm and ready_o
-  output smx_cmd_t   smx_o,     // operation, if engine_o is EngSmx and ready_o
-  output nrm_cmd_t   nrm_o,     // operation, if engine_o is EngNrm and ready_o
-  output vec_cmd_t   vec_o      // operation, if engine_o is EngVec and ready_o
+  output engine_e          engine_o,  // engine that takes it; EngSeq: none
+  output load_operation_t  load_o,    // operation, if engine_o is EngLd and ready_o
+  output store_operation_t store_o,   // operation, if engine_o is EngSt and ready_o
+  output gemm_operation_t  gemm_o,    // operation, if engine_o is EngGemm and ready_o
+  output smx_operation_t   smx_o,     // operation, if engine_o is EngSmx and ready_o
+  output nrm_operation_t   nrm_o,     // operation, if engine_o is EngNrm and ready_o
+  output vec_operation_t   vec_o      // operation, if engine_o is EngVec and ready_o
 );
 
   dim_t m, n, k;

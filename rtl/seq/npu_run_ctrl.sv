@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Life of a program: start, run, stop. However a program stops (END, a refused instruction, a fault
+// Life of a program: start, run, stop. However a program stops (END, a refused instruction, an error
 // of the memory port, an abort, a soft reset), the bus is drained, the core is reset, and the chip
 // is ready for the next start. The first error is kept with its place. A memory that keeps silent
 // even then cannot hide the end of the program: it is reported, and the chip stays busy until the
@@ -19,8 +19,8 @@ module npu_run_ctrl
 
   // Ways to end: by the sequencer (without or with an error), by the memory port
   input logic       end_i,        // the sequencer is through: a level until core_rst_no
-  input fault_t     end_fault_i,  // its error, with end_i; not valid: END
-  input fault_t     mem_fault_i,  // of the memory port or the load engine; counts in a run
+  input error_t     end_error_i,  // its error, with end_i; not valid: END
+  input error_t     mem_error_i,  // of the memory port or the load engine; counts in a run
   input instr_idx_t last_instr_i, // index of the instruction dispatched last, for an abort
 
   output logic start_o,      // pulse, in the cycle of start_i; not with soft_reset_i
@@ -33,7 +33,7 @@ module npu_run_ctrl
   output logic   done_o,    // a level from the cycle after finish_o to the next start_o
   output logic   finish_o,  // pulse: the program has ended; not after a soft reset
   output logic   failed_o,  // pulse: error_o holds an error from the next cycle on
-  output fault_t error_o    // the program's first error, a level until the next start_o
+  output error_t error_o    // the program's first error, a level until the next start_o
 );
 
   typedef enum logic [1:0] {
@@ -48,7 +48,7 @@ module npu_run_ctrl
   logic   reported_q;  // before the bus was drained
   logic   core_rst_nq;
   logic   give_up;
-  fault_t fault;
+  error_t error;
 
   assign start_o     = state_q == StIdle && start_i && !soft_reset_i;
   assign drain_o     = state_q == StDrain || state_q == StReset;
@@ -56,16 +56,16 @@ module npu_run_ctrl
   assign core_rst_no = core_rst_nq && rst_ni;
   assign give_up     = state_q == StDrain && bus_stuck_i && !bus_idle_i && !abandoned_q;
   assign finish_o    = !reported_q && ((state_q == StReset && !abandoned_q) || give_up);
-  assign failed_o    = state_q == StRun && !soft_reset_i && fault.valid;
+  assign failed_o    = state_q == StRun && !soft_reset_i && error.valid;
 
   // What is wrong on the bus comes first: it may be the reason of the rest.
   always_comb begin
-    if (mem_fault_i.valid) begin
-      fault = mem_fault_i;
+    if (mem_error_i.valid) begin
+      error = mem_error_i;
     end else if (end_i) begin
-      fault = end_fault_i;
+      error = end_error_i;
     end else begin
-      fault = '{
+      error = '{
           valid: abort_i,
           code: ErrAborted,
           engine: EngSeq,
@@ -102,8 +102,8 @@ module npu_run_ctrl
           if (soft_reset_i) begin
             abandoned_q <= 1'b1;
             state_q     <= StDrain;
-          end else if (fault.valid || end_i) begin
-            if (fault.valid) error_o <= fault;
+          end else if (error.valid || end_i) begin
+            if (error.valid) error_o <= error;
             state_q <= StDrain;
           end
         end

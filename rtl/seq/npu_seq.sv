@@ -5,6 +5,9 @@
 
 module npu_seq
   import npu_pkg::*;
+  import npu_mem_pkg::*;
+  import npu_operation_pkg::*;
+  import npu_stream_pkg::*;
   import npu_start_pkg::*;
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
@@ -37,19 +40,19 @@ module npu_seq
   input  logic    ticket_ready_i,  // room for a ticket; must not depend on ticket_valid_o
   output ticket_t ticket_o,        // share, drop, seek or wrap, with ticket_valid_o
 
-  output logic       [NumEngines-1:0] cmd_valid_o,  // by engine; stays until ready, data stable
-  input  logic       [NumEngines-1:0] cmd_ready_i,  // taken; may depend on cmd_valid_o
-  output load_cmd_t                   load_cmd_o,   // with cmd_valid_o[EngLd]
-  output store_cmd_t                  store_cmd_o,  // with cmd_valid_o[EngSt]
-  output gemm_cmd_t                   gemm_cmd_o,   // with cmd_valid_o[EngGemm]
-  output smx_cmd_t                    smx_cmd_o,    // with cmd_valid_o[EngSmx]
-  output nrm_cmd_t                    nrm_cmd_o,    // with cmd_valid_o[EngNrm]
-  output vec_cmd_t                    vec_cmd_o,    // with cmd_valid_o[EngVec]
+  output logic [NumEngines-1:0] op_valid_o,  // by engine; stays until ready, data stable
+  input logic [NumEngines-1:0] op_ready_i,  // taken; may depend on op_valid_o
+  output load_operation_t load_op_o,  // with op_valid_o[EngLd]
+  output store_operation_t store_op_o,  // with op_valid_o[EngSt]
+  output gemm_operation_t gemm_op_o,  // with op_valid_o[EngGemm]
+  output smx_operation_t smx_op_o,  // with op_valid_o[EngSmx]
+  output nrm_operation_t nrm_op_o,  // with op_valid_o[EngNrm]
+  output vec_operation_t vec_op_o,  // with op_valid_o[EngVec]
   // Pulse: the oldest instruction of the engine is finished
-  input  logic       [NumEngines-1:0] done_i,
+  input logic [NumEngines-1:0] done_i,
 
   output logic       end_o,        // END or a refused instruction: a level until reset
-  output fault_t     fault_o,      // the refusal, with end_o; not valid: END
+  output error_t     error_o,      // the refusal, with end_o; not valid: END
   output instr_idx_t last_instr_o, // index of the instruction dispatched last
 
   output logic                  fire_o,  // pulse: an instruction is dispatched
@@ -109,12 +112,12 @@ module npu_seq
   );
 
   logic [NumEngines-1:0] push, push_ready;
-  load_cmd_t  load;
-  store_cmd_t store;
-  gemm_cmd_t  gemm;
-  smx_cmd_t   smx;
-  nrm_cmd_t   nrm;
-  vec_cmd_t   vec;
+  load_operation_t  load;
+  store_operation_t store;
+  gemm_operation_t  gemm;
+  smx_operation_t   smx;
+  nrm_operation_t   nrm;
+  vec_operation_t   vec;
 
   npu_dispatch #(
     .Edge     (tile_edge(ArrayDim)),
@@ -137,8 +140,8 @@ module npu_seq
     .ticket_valid_o,
     .ticket_ready_i,
     .ticket_o,
-    .cmd_valid_o     (push),
-    .cmd_ready_i     (push_ready),
+    .op_valid_o      (push),
+    .op_ready_i      (push_ready),
     .load_o          (load),
     .store_o         (store),
     .gemm_o          (gemm),
@@ -147,14 +150,14 @@ module npu_seq
     .vec_o           (vec),
     .done_i,
     .end_o,
-    .fault_o,
+    .error_o,
     .last_instr_o,
     .fire_o,
     .busy_o
   );
 
   npu_fifo #(
-    .DataT(load_cmd_t),
+    .DataT(load_operation_t),
     .Depth(QueueDepth)
   ) u_load_queue (
     .clk_i,
@@ -162,13 +165,13 @@ module npu_seq
     .valid_i(push[EngLd]),
     .ready_o(push_ready[EngLd]),
     .data_i (load),
-    .valid_o(cmd_valid_o[EngLd]),
-    .ready_i(cmd_ready_i[EngLd]),
-    .data_o (load_cmd_o)
+    .valid_o(op_valid_o[EngLd]),
+    .ready_i(op_ready_i[EngLd]),
+    .data_o (load_op_o)
   );
 
   npu_fifo #(
-    .DataT(store_cmd_t),
+    .DataT(store_operation_t),
     .Depth(QueueDepth)
   ) u_store_queue (
     .clk_i,
@@ -176,13 +179,13 @@ module npu_seq
     .valid_i(push[EngSt]),
     .ready_o(push_ready[EngSt]),
     .data_i (store),
-    .valid_o(cmd_valid_o[EngSt]),
-    .ready_i(cmd_ready_i[EngSt]),
-    .data_o (store_cmd_o)
+    .valid_o(op_valid_o[EngSt]),
+    .ready_i(op_ready_i[EngSt]),
+    .data_o (store_op_o)
   );
 
   npu_fifo #(
-    .DataT(gemm_cmd_t),
+    .DataT(gemm_operation_t),
     .Depth(QueueDepth)
   ) u_gemm_queue (
     .clk_i,
@@ -190,13 +193,13 @@ module npu_seq
     .valid_i(push[EngGemm]),
     .ready_o(push_ready[EngGemm]),
     .data_i (gemm),
-    .valid_o(cmd_valid_o[EngGemm]),
-    .ready_i(cmd_ready_i[EngGemm]),
-    .data_o (gemm_cmd_o)
+    .valid_o(op_valid_o[EngGemm]),
+    .ready_i(op_ready_i[EngGemm]),
+    .data_o (gemm_op_o)
   );
 
   npu_fifo #(
-    .DataT(smx_cmd_t),
+    .DataT(smx_operation_t),
     .Depth(QueueDepth)
   ) u_smx_queue (
     .clk_i,
@@ -204,13 +207,13 @@ module npu_seq
     .valid_i(push[EngSmx]),
     .ready_o(push_ready[EngSmx]),
     .data_i (smx),
-    .valid_o(cmd_valid_o[EngSmx]),
-    .ready_i(cmd_ready_i[EngSmx]),
-    .data_o (smx_cmd_o)
+    .valid_o(op_valid_o[EngSmx]),
+    .ready_i(op_ready_i[EngSmx]),
+    .data_o (smx_op_o)
   );
 
   npu_fifo #(
-    .DataT(nrm_cmd_t),
+    .DataT(nrm_operation_t),
     .Depth(QueueDepth)
   ) u_nrm_queue (
     .clk_i,
@@ -218,13 +221,13 @@ module npu_seq
     .valid_i(push[EngNrm]),
     .ready_o(push_ready[EngNrm]),
     .data_i (nrm),
-    .valid_o(cmd_valid_o[EngNrm]),
-    .ready_i(cmd_ready_i[EngNrm]),
-    .data_o (nrm_cmd_o)
+    .valid_o(op_valid_o[EngNrm]),
+    .ready_i(op_ready_i[EngNrm]),
+    .data_o (nrm_op_o)
   );
 
   npu_fifo #(
-    .DataT(vec_cmd_t),
+    .DataT(vec_operation_t),
     .Depth(QueueDepth)
   ) u_vec_queue (
     .clk_i,
@@ -232,9 +235,9 @@ module npu_seq
     .valid_i(push[EngVec]),
     .ready_o(push_ready[EngVec]),
     .data_i (vec),
-    .valid_o(cmd_valid_o[EngVec]),
-    .ready_i(cmd_ready_i[EngVec]),
-    .data_o (vec_cmd_o)
+    .valid_o(op_valid_o[EngVec]),
+    .ready_i(op_ready_i[EngVec]),
+    .data_o (vec_op_o)
   );
 
 endmodule

@@ -6,6 +6,7 @@
 
 module npu_sram
   import npu_pkg::*;
+  import npu_sram_pkg::*;
 #(
   parameter int unsigned Words = 16384,  // words of 16 bytes: a power of two from 256 to 65536
   parameter int unsigned NumRd = 8,      // read ports, at least 2

@@ -23,9 +23,9 @@ module npu_sram_reader #(
   output npu_pkg::word_t data_o,        // the word, with data_valid_o
 
   // SRAM port
-  output npu_pkg::sram_rd_req_t rd_req_o,    // kept until ready if addr_valid_i is
-  input  logic                  rd_ready_i,  // accepted; may depend on rd_req_o
-  input  npu_pkg::sram_rd_rsp_t rd_rsp_i     // words in the order of the requests; never refused
+  output npu_sram_pkg::sram_rd_req_t rd_req_o,  // kept until ready if addr_valid_i is
+  input logic rd_ready_i,  // accepted; may depend on rd_req_o
+  input npu_sram_pkg::sram_rd_rsp_t rd_rsp_i  // words in the order of the requests; never refused
 );
 
   localparam int unsigned CountW = $clog2(Depth + 1);

@@ -19,33 +19,33 @@ module npu_stream_fifo
   // A line shows two cycles after its fourth word came, if the FIFO was empty.
   output logic  rd_valid_o,  // a whole line is there; stays until rd_ready_i or flush_i
   input  logic  rd_ready_i,  // taken; may depend on rd_valid_o
-  output beat_t rd_data_o    // stable while rd_valid_o; its first word in the lowest bits
+  output line_t rd_data_o    // stable while rd_valid_o; its first word in the lowest bits
 );
 
-  localparam int unsigned Beats = Words / 4;
-  localparam int unsigned BeatW = $clog2(Beats);
+  localparam int unsigned Lines = Words / 4;
+  localparam int unsigned LineW = $clog2(Lines);
 
   if (Words < 256 || (Words & (Words - 1)) != 0) begin : gen_bad_size
     $fatal(1, "npu_stream_fifo: Words = %0d, must be a power of two of at least 256", Words);
   end
 
-  logic [BeatW+1:0] wr_q;  // word pointer
-  logic [BeatW-1:0] rd_q;  // line pointer
-  logic [BeatW:0] stored_q;  // whole lines in memory that are not yet in the output register
+  logic [LineW+1:0] wr_q;  // word pointer
+  logic [LineW-1:0] rd_q;  // line pointer
+  logic [LineW:0] stored_q;  // whole lines in memory that are not yet in the output register
   logic out_valid_q;
-  beat_t out_q;
-  logic beat_done, fetch;
+  line_t out_q;
+  logic line_done, fetch;
 
-  assign beat_done  = wr_valid_i && wr_q[1:0] == 2'd3;
+  assign line_done  = wr_valid_i && wr_q[1:0] == 2'd3;
   assign fetch      = stored_q != '0 && (!out_valid_q || rd_ready_i);
   assign rd_valid_o = out_valid_q;
   assign rd_data_o  = out_q;
 
   for (genvar m = 0; m < 4; m++) begin : gen_memory
-    word_t mem_q[Beats];
+    word_t mem_q[Lines];
 
     always_ff @(posedge clk_i) begin
-      if (wr_valid_i && wr_q[1:0] == 2'(m)) mem_q[wr_q[BeatW+1:2]] <= wr_data_i;
+      if (wr_valid_i && wr_q[1:0] == 2'(m)) mem_q[wr_q[LineW+1:2]] <= wr_data_i;
       if (fetch) out_q[WordBits*m+:WordBits] <= mem_q[rd_q];
     end
   end
@@ -64,8 +64,8 @@ module npu_stream_fifo
     end else begin
       if (wr_valid_i) wr_q <= wr_q + 1'b1;
       if (fetch) rd_q <= rd_q + 1'b1;
-      if (beat_done && !fetch) stored_q <= stored_q + 1'b1;
-      if (fetch && !beat_done) stored_q <= stored_q - 1'b1;
+      if (line_done && !fetch) stored_q <= stored_q + 1'b1;
+      if (fetch && !line_done) stored_q <= stored_q - 1'b1;
       if (fetch) out_valid_q <= 1'b1;
       else if (rd_ready_i) out_valid_q <= 1'b0;
     end
@@ -74,7 +74,7 @@ module npu_stream_fifo
 `ifndef SYNTHESIS
   NoOverflow_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   beat_done && !fetch |-> stored_q < (BeatW + 1)'(Beats))
+                   line_done && !fetch |-> stored_q < (LineW + 1)'(Lines))
   else $error("npu_stream_fifo: a line arrives that there is no room for");
 `endif
 

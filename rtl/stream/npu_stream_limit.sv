@@ -7,7 +7,7 @@
 // the host replaces all that.
 
 module npu_stream_limit
-  import npu_pkg::*;
+  import npu_mem_pkg::*;
 #(
   parameter int unsigned LatencyW = 9,  // bits of latency_i, 7 to 9
   parameter logic [4:0] Most = 5'd16  // bursts, as many as the bus takes: 3 to 17

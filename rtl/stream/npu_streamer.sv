@@ -11,6 +11,8 @@
 
 module npu_streamer
   import npu_pkg::*;
+  import npu_mem_pkg::*;
+  import npu_stream_pkg::*;
 #(
   // Words that are read ahead at most, a power of two of at least 256
   parameter int unsigned FifoWords = 2048
@@ -39,10 +41,10 @@ module npu_streamer
 
   // Shares, one line at a time, to the engine that holds the oldest ticket
   // At most one of them; stays until its ready, data stable
-  output logic  [NumEngines-1:0] beat_valid_o,
-  output beat_t                  beat_data_o,   // the line, first byte lowest; for all engines
-  input  logic  [NumEngines-1:0] beat_ready_i,  // taken; counts for the engine of the ticket only
-  input  logic  [NumEngines-1:0] beat_last_i,   // with beat_ready_i: the share ends with this line
+  output logic  [NumEngines-1:0] line_valid_o,
+  output line_t                  line_data_o,   // the line, first byte lowest; for all engines
+  input  logic  [NumEngines-1:0] line_ready_i,  // taken; counts for the engine of the ticket only
+  input  logic  [NumEngines-1:0] line_last_i,   // with line_ready_i: the share ends with this line
 
   // Memory reads
   // A seek or a smaller limit_i may withdraw it, else it stays stable until ready
@@ -89,9 +91,9 @@ module npu_streamer
   logic [31:0] length_q, offset_q;
   logic [RoomW-1:0] room_q;  // words of the FIFO that no burst has claimed
   logic [5:0] burst;
-  logic issue, beat_take;
-  beat_t beat;
-  logic beat_valid, beat_ready;
+  logic issue, line_take;
+  line_t line;
+  logic line_valid, line_ready;
 
   mem_addr_t addr;
   logic within_limit, has_room;
@@ -117,7 +119,7 @@ module npu_streamer
 
   assign issue     = rd_req_o.valid && rd_rsp_i.ready;
   assign stream_o  = '{base: base_q, length: length_q};
-  assign beat_take = beat_valid && beat_ready;
+  assign line_take = line_valid && line_ready;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -149,7 +151,7 @@ module npu_streamer
         offset_q <= offset_q + {22'b0, burst, 4'b0};
       end
       if (flush) room_q <= RoomW'(FifoWords);
-      else room_q <= room_q - (issue ? RoomW'(burst) : '0) + (beat_take ? RoomW'(4) : '0);
+      else room_q <= room_q - (issue ? RoomW'(burst) : '0) + (line_take ? RoomW'(4) : '0);
       pending_q <= pending_q + (issue ? RoomW'(burst) : '0) - RoomW'(rd_rsp_i.valid);
     end
   end
@@ -162,9 +164,9 @@ module npu_streamer
     .flush_i   (flush),
     .wr_valid_i(rd_rsp_i.valid),
     .wr_data_i (rd_rsp_i.data),
-    .rd_valid_o(beat_valid),
-    .rd_ready_i(beat_ready),
-    .rd_data_o (beat)
+    .rd_valid_o(line_valid),
+    .rd_ready_i(line_ready),
+    .rd_data_o (line)
   );
 
   // ---------------------------------------------------------------------------------------------
@@ -174,24 +176,24 @@ module npu_streamer
   logic [31:0] dropped_q;  // bytes
   assign serve       = ticket_valid && ticket.op == TicketShare;
   assign drop        = ticket_valid && ticket.op == TicketDrop;
-  assign beat_data_o = beat;
-  assign beat_ready  = drop || (serve && beat_ready_i[ticket.engine]);
+  assign line_data_o = line;
+  assign line_ready  = drop || (serve && line_ready_i[ticket.engine]);
 
   always_comb begin
     ticket_pop = flush || at_start;
-    if (serve) ticket_pop = beat_take && beat_last_i[ticket.engine];
-    if (drop) ticket_pop = beat_take && dropped_q + BeatBytes == ticket.bytes;
+    if (serve) ticket_pop = line_take && line_last_i[ticket.engine];
+    if (drop) ticket_pop = line_take && dropped_q + LineBytes == ticket.bytes;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) dropped_q <= '0;
     else if (ticket_pop) dropped_q <= '0;
-    else if (drop && beat_take) dropped_q <= dropped_q + BeatBytes;
+    else if (drop && line_take) dropped_q <= dropped_q + LineBytes;
   end
 
   always_comb begin
-    beat_valid_o = '0;
-    if (serve) beat_valid_o[ticket.engine] = beat_valid;
+    line_valid_o = '0;
+    if (serve) line_valid_o[ticket.engine] = line_valid;
   end
 
 `ifndef SYNTHESIS

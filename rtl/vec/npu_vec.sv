@@ -8,38 +8,39 @@ module npu_vec (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input  logic              cmd_valid_i,  // an operation; stays until ready, data stable
-  // One at a time: none inside, or the last one is done; independent of cmd_valid_i
-  output logic              cmd_ready_o,
-  input  npu_pkg::vec_cmd_t cmd_i,        // the operation, with cmd_valid_i
+  input logic op_valid_i,  // an operation; stays until ready, data stable
+  // One at a time: none inside, or the last one is done; independent of op_valid_i
+  output logic op_ready_o,
+  input npu_operation_pkg::vec_operation_t op_i,  // the operation, with op_valid_i
 
   // Done: all its words are in SRAM; stall: read, write or share waits
   output npu_pkg::engine_status_t status_o,
 
-  output npu_pkg::sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
-  input  logic                  rd_ready_i,  // granted; may depend on rd_req_o.valid
-  input  npu_pkg::sram_rd_rsp_t rd_rsp_i,    // words in the order asked for; never refused
-  output npu_pkg::sram_wr_req_t wr_req_o,    // stays until ready, all stable
-  input  logic                  wr_ready_i,  // taken; may depend on wr_req_o.valid
+  output npu_sram_pkg::sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
+  input  logic                       rd_ready_i,  // granted; may depend on rd_req_o.valid
+  input  npu_sram_pkg::sram_rd_rsp_t rd_rsp_i,    // words in the order asked for; never refused
+  output npu_sram_pkg::sram_wr_req_t wr_req_o,    // stays until ready, all stable
+  input  logic                       wr_ready_i,  // taken; may depend on wr_req_o.valid
 
   input  logic           stream_valid_i,  // a line of the share; stays until ready, data stable
-  input  npu_pkg::beat_t stream_data_i,   // the next line, first byte lowest; with stream_valid_i
+  input  npu_pkg::line_t stream_data_i,   // the next line, first byte lowest; with stream_valid_i
   // Taken; a level from a register, for the four lines of a table
   output logic           stream_ready_o,
   output logic           stream_last_o    // with stream_ready_o: this line is the share's last
 );
 
   import npu_pkg::*;
+  import npu_operation_pkg::*;
   import npu_vec_pkg::*;
 
   // Instruction
   logic busy_q, start, finished, start_table;
-  vec_cmd_t cmd_q;
+  vec_operation_t op_q;
 
   // Steps
-  logic walk_active, token_valid, token_ready, token_read, token_keep;
-  sram_addr_t token_addr;
-  vec_tag_t   token_tag;
+  logic walk_active, step_valid, step_ready, step_read, step_keep;
+  sram_addr_t step_addr;
+  vec_tag_t   step_tag;
   logic fetch_valid, fetch_ready, fetch_empty, data_ok;
   vec_tag_t fetch_tag;
   word_t fetch_word;
@@ -51,8 +52,8 @@ module npu_vec (
   word_t word;
 
   assign finished = busy_q && !walk_active && fetch_empty && lanes_empty && write_empty;
-  assign cmd_ready_o = !busy_q || finished;
-  assign start = cmd_valid_i && cmd_ready_o;
+  assign op_ready_o = !busy_q || finished;
+  assign start = op_valid_i && op_ready_o;
   assign status_o.done = finished;
   assign status_o.busy = busy_q;
   // A write is refused, or no word is read while a read is refused or the stream is late.
@@ -60,17 +61,17 @@ module npu_vec (
                    (rd_req_o.valid ? !rd_ready_i : stream_ready_o && !stream_valid_i);
 
   // Data waits for the table.
-  assign data_ok = !npu_isa_pkg::vec_table(cmd_q.op) || table_ready;
+  assign data_ok = !npu_isa_pkg::vec_table(op_q.op) || table_ready;
   assign fetch_ready = fetch_tag.param || (lanes_ready && data_ok);
-  assign start_table = start && npu_isa_pkg::vec_table(cmd_i.op);
+  assign start_table = start && npu_isa_pkg::vec_table(op_i.op);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       busy_q <= 1'b0;
-      cmd_q  <= '0;
+      op_q   <= '0;
     end else if (start) begin
       busy_q <= 1'b1;
-      cmd_q  <= cmd_i;
+      op_q   <= op_i;
     end else if (finished) begin
       busy_q <= 1'b0;
     end
@@ -79,15 +80,15 @@ module npu_vec (
   npu_vec_walk u_walk (
     .clk_i,
     .rst_ni,
-    .start_i      (start),
-    .cmd_i,
-    .active_o     (walk_active),
-    .token_valid_o(token_valid),
-    .token_ready_i(token_ready),
-    .token_read_o (token_read),
-    .token_keep_o (token_keep),
-    .token_addr_o (token_addr),
-    .token_tag_o  (token_tag)
+    .start_i     (start),
+    .op_i,
+    .active_o    (walk_active),
+    .step_valid_o(step_valid),
+    .step_ready_i(step_ready),
+    .step_read_o (step_read),
+    .step_keep_o (step_keep),
+    .step_addr_o (step_addr),
+    .step_tag_o  (step_tag)
   );
 
   npu_row_fetch #(
@@ -95,18 +96,18 @@ module npu_vec (
   ) u_fetch (
     .clk_i,
     .rst_ni,
-    .token_valid_i(token_valid),
-    .token_ready_o(token_ready),
-    .token_read_i (token_read),
-    .token_word_i (1'b1),
-    .token_keep_i (token_keep),
-    .token_addr_i (token_addr),
-    .token_tag_i  (token_tag),
-    .valid_o      (fetch_valid),
-    .ready_i      (fetch_ready),
-    .tag_o        (fetch_tag),
-    .word_o       (fetch_word),
-    .empty_o      (fetch_empty),
+    .step_valid_i(step_valid),
+    .step_ready_o(step_ready),
+    .step_read_i (step_read),
+    .step_word_i (1'b1),
+    .step_keep_i (step_keep),
+    .step_addr_i (step_addr),
+    .step_tag_i  (step_tag),
+    .valid_o     (fetch_valid),
+    .ready_i     (fetch_ready),
+    .tag_o       (fetch_tag),
+    .word_o      (fetch_word),
+    .empty_o     (fetch_empty),
     .rd_req_o,
     .rd_ready_i,
     .rd_rsp_i
@@ -116,7 +117,7 @@ module npu_vec (
     .clk_i,
     .rst_ni,
     .start_i      (start_table),
-    .from_stream_i(cmd_i.stream),
+    .from_stream_i(op_i.stream),
     .word_valid_i (fetch_valid && fetch_tag.param),
     .word_i       (fetch_word),
     .stream_valid_i,
@@ -132,7 +133,7 @@ module npu_vec (
   npu_vec_lanes u_lanes (
     .clk_i,
     .rst_ni,
-    .cmd_i       (cmd_q),
+    .op_i        (op_q),
     .lookup_o    (lookup),
     .index_o     (table_index),
     .value_i     (table_value),
@@ -152,8 +153,8 @@ module npu_vec (
     .clk_i,
     .rst_ni,
     .start_i     (start),
-    .dst_i       (cmd_i.dst),
-    .pitch_i     (cmd_i.dst_pitch),
+    .dst_i       (op_i.dst),
+    .pitch_i     (op_i.dst_pitch),
     .ready_o     (write_ready),
     .word_valid_i(word_valid),
     .word_i      (word),
@@ -168,8 +169,7 @@ module npu_vec (
 
 `ifndef SYNTHESIS
   OperationKept_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   cmd_valid_i && !cmd_ready_o |=> cmd_valid_i)
+  assert property (@(posedge clk_i) disable iff (!rst_ni) op_valid_i && !op_ready_o |=> op_valid_i)
   else $error("npu_vec: an operation is withdrawn before it is taken");
   ReadKept_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)

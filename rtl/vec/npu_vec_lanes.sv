@@ -11,12 +11,12 @@ module npu_vec_lanes (
   // The operation; addresses and sizes are of no use here
   /* verilator lint_off UNUSEDSIGNAL */
   // From the cycle after start_i until the last word is taken
-  input  npu_pkg::vec_cmd_t                                  cmd_i,
+  input npu_operation_pkg::vec_operation_t op_i,
   /* verilator lint_on UNUSEDSIGNAL */
   // Bytes of the table that the lanes look up
-  output logic                                               lookup_o,  // index_o counts
-  output logic              [npu_vec_pkg::VecLanes-1:0][7:0] index_o,   // entry, 0 to 255
-  input  logic              [npu_vec_pkg::VecLanes-1:0][7:0] value_i,   // its byte, same cycle
+  output logic lookup_o,  // index_o counts
+  output logic [npu_vec_pkg::VecLanes-1:0][7:0] index_o,  // entry, 0 to 255
+  input logic [npu_vec_pkg::VecLanes-1:0][7:0] value_i,  // its byte, same cycle
 
   input  logic                  start_i,  // pulse: an operation begins; only while empty_o
   input  logic                  valid_i,  // stays until ready_o, tag_i and word_i stable
@@ -34,6 +34,7 @@ module npu_vec_lanes (
 );
 
   import npu_pkg::*;
+  import npu_fixed_pkg::*;
   import npu_isa_pkg::*;
   import npu_vec_pkg::*;
 
@@ -74,7 +75,7 @@ module npu_vec_lanes (
   end
 
   // Operands
-  assign a = vec_two(cmd_i.op) ? older_q : newer_q;
+  assign a = vec_two(op_i.op) ? older_q : newer_q;
   assign b = newer_q;
 
   always_ff @(posedge clk_i) begin
@@ -93,16 +94,16 @@ module npu_vec_lanes (
       exact_last_q  <= operand_last_q;
       exact_lanes_q <= operand_lanes_q;
       for (int unsigned l = 0; l < VecLanes; l++) begin
-        automatic logic signed [15:0] x = element(a, l, cmd_i.a16, upper_q);
-        automatic logic signed [15:0] y = element(b, l, cmd_i.a16, 1'b0);
-        exact_q[l] <= exact(cmd_i.op, x, y, cmd_i.lo, cmd_i.hi);
+        automatic logic signed [15:0] x = element(a, l, op_i.a16, upper_q);
+        automatic logic signed [15:0] y = element(b, l, op_i.a16, 1'b0);
+        exact_q[l] <= exact(op_i.op, x, y, op_i.lo, op_i.hi);
       end
     end
   end
 
   // Rounding, saturation or the table, and packing
-  assign shift    = vec_shift(cmd_i.op) ? cmd_i.shift : '0;
-  assign lookup_o = exact_valid_q && vec_table(cmd_i.op);
+  assign shift    = vec_shift(op_i.op) ? op_i.shift : '0;
+  assign lookup_o = exact_valid_q && vec_table(op_i.op);
 
   always_comb begin
     for (int unsigned l = 0; l < VecLanes; l++) index_o[l] = exact_q[l][7:0];
@@ -112,21 +113,21 @@ module npu_vec_lanes (
     narrow = '0;
     wide   = '0;
     for (int unsigned l = 0; l < VecLanes; l++) begin
-      automatic logic is_16 = cmd_i.c16 && l < VecLanes / 2;
+      automatic logic is_16 = op_i.c16 && l < VecLanes / 2;
       automatic logic signed [15:0] y = round_saturate(acc_t'($signed(exact_q[l])), shift, is_16);
       if (exact_valid_q && 5'(l) < exact_lanes_q) begin
-        narrow[l] = (vec_table(cmd_i.op)) ? value_i[l] : y[7:0];
+        narrow[l] = (vec_table(op_i.op)) ? value_i[l] : y[7:0];
         if (l < VecLanes / 2) wide[l%8] = y;
       end
     end
   end
 
   assign row_last_o   = exact_last_q;
-  assign word_valid_o = exact_valid_q && (cmd_i.c16 || !cmd_i.a16 || half_q || exact_last_q);
+  assign word_valid_o = exact_valid_q && (op_i.c16 || !op_i.a16 || half_q || exact_last_q);
 
   always_comb begin
-    if (cmd_i.c16) word_o = word_t'(wide);
-    else if (!cmd_i.a16) word_o = word_t'(narrow);
+    if (op_i.c16) word_o = word_t'(wide);
+    else if (!op_i.a16) word_o = word_t'(narrow);
     else if (half_q) word_o = {narrow[7:0], low_q};
     else word_o = {64'd0, narrow[7:0]};
   end

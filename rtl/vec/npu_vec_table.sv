@@ -17,7 +17,7 @@ module npu_vec_table (
 
   // From the stream
   input  logic           stream_valid_i,  // stays until stream_ready_o, data stable
-  input  npu_pkg::beat_t stream_data_i,   // the next of four lines of the share
+  input  npu_pkg::line_t stream_data_i,   // the next of four lines of the share
   output logic           stream_ready_o,  // from a register; high until the fourth line is taken
   output logic           stream_last_o,   // with stream_ready_o: the last line of the share
 
@@ -57,9 +57,9 @@ module npu_vec_table (
   ) u_table (
     .clk_i,
     .rst_ni,
-    .beat_valid_i(pop),
-    .beat_i      (words_q[3:2]),
-    .beat_data_i (stream_data_i),
+    .line_valid_i(pop),
+    .line_i      (words_q[3:2]),
+    .line_data_i (stream_data_i),
     .word_valid_i,
     .word_i      (words_q[3:0]),
     .word_data_i (word_i),

@@ -8,20 +8,20 @@ module npu_vec_walk (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input  logic              start_i,  // pulse: an operation begins; not while active_o
+  input logic start_i,  // pulse: an operation begins; not while active_o
   // The walker needs no destination, constants or instruction index.
   /* verilator lint_off UNUSEDSIGNAL */
-  input  npu_pkg::vec_cmd_t cmd_i,    // counts with start_i; rows and elements at least 1
+  input npu_operation_pkg::vec_operation_t op_i,  // with start_i; rows, elements at least 1
   /* verilator lint_on UNUSEDSIGNAL */
-  output logic              active_o, // steps are left; from the cycle after start_i
+  output logic active_o,  // steps are left; from the cycle after start_i
 
   // Steps out
-  output logic                  token_valid_o,  // stays until token_ready_i, the step stable
-  input  logic                  token_ready_i,  // may depend on token_valid_o
-  output logic                  token_read_o,   // asks for a word; every step needs one
-  output logic                  token_keep_o,   // the next step needs the same word
-  output npu_pkg::sram_addr_t   token_addr_o,   // of the word, where token_read_o
-  output npu_vec_pkg::vec_tag_t token_tag_o     // what the word is for
+  output logic                  step_valid_o,  // stays until step_ready_i, the step stable
+  input  logic                  step_ready_i,  // may depend on step_valid_o
+  output logic                  step_read_o,   // asks for a word; every step needs one
+  output logic                  step_keep_o,   // the next step needs the same word
+  output npu_pkg::sram_addr_t   step_addr_o,   // of the word, where step_read_o
+  output npu_vec_pkg::vec_tag_t step_tag_o     // what the word is for
 );
 
   import npu_pkg::*;
@@ -42,17 +42,17 @@ module npu_vec_walk (
   sram_addr_t a_pitch_q, b_pitch_q, a_row_q, b_row_q, a_addr_q, b_addr_q;
   logic fire, row_end, from_sram, second;
 
-  assign fire = active_q && token_ready_i;
+  assign fire = active_q && step_ready_i;
   assign second = state_q == StSecond;
   assign row_end = rem_q <= dim_t'(step_q);
-  assign from_sram = npu_isa_pkg::vec_table(cmd_i.op) && !cmd_i.stream;
+  assign from_sram = npu_isa_pkg::vec_table(op_i.op) && !op_i.stream;
 
   assign active_o = active_q;
-  assign token_valid_o = active_q;
-  assign token_read_o = !upper_q;
-  assign token_keep_o = widen_q && !upper_q && !row_end;
-  assign token_addr_o = (state_q == StFirst) ? a_addr_q : b_addr_q;
-  assign token_tag_o = '{
+  assign step_valid_o = active_q;
+  assign step_read_o = !upper_q;
+  assign step_keep_o = widen_q && !upper_q && !row_end;
+  assign step_addr_o = (state_q == StFirst) ? a_addr_q : b_addr_q;
+  assign step_tag_o = '{
           param: state_q == StTable,
           hold: two_q && state_q == StFirst,
           last: row_end,
@@ -81,20 +81,20 @@ module npu_vec_walk (
     end else if (start_i) begin
       active_q <= 1'b1;
       state_q <= from_sram ? StTable : StFirst;
-      two_q <= npu_isa_pkg::vec_two(cmd_i.op);
-      widen_q <= !cmd_i.a16 && cmd_i.c16;
+      two_q <= npu_isa_pkg::vec_two(op_i.op);
+      widen_q <= !op_i.a16 && op_i.c16;
       upper_q <= 1'b0;
-      step_q <= (cmd_i.a16 || cmd_i.c16) ? 5'd8 : 5'd16;
+      step_q <= (op_i.a16 || op_i.c16) ? 5'd8 : 5'd16;
       table_q <= '0;
-      cols_q <= cmd_i.elements;
-      rem_q <= cmd_i.elements;
-      rows_left_q <= cmd_i.rows;
-      a_pitch_q <= cmd_i.a_pitch;
-      b_pitch_q <= cmd_i.b_pitch;
-      a_row_q <= cmd_i.a;
-      b_row_q <= cmd_i.b;
-      a_addr_q <= cmd_i.a;
-      b_addr_q <= cmd_i.b;
+      cols_q <= op_i.elements;
+      rem_q <= op_i.elements;
+      rows_left_q <= op_i.rows;
+      a_pitch_q <= op_i.a_pitch;
+      b_pitch_q <= op_i.b_pitch;
+      a_row_q <= op_i.a;
+      b_row_q <= op_i.b;
+      a_addr_q <= op_i.a;
+      b_addr_q <= op_i.b;
     end else if (fire) begin
       unique case (state_q)
         StTable: begin
@@ -107,10 +107,10 @@ module npu_vec_walk (
             state_q <= StSecond;
           end else begin
             state_q <= StFirst;
-            upper_q <= token_keep_o;
+            upper_q <= step_keep_o;
             if (!row_end) begin
               rem_q <= rem_q - dim_t'(step_q);
-              if (!token_keep_o) begin
+              if (!step_keep_o) begin
                 a_addr_q <= a_addr_q + 1'b1;
                 b_addr_q <= b_addr_q + 1'b1;
               end
@@ -135,7 +135,7 @@ module npu_vec_walk (
   else $error("npu_vec_walk: an operation starts while another one has steps left");
   NotEmpty_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   start_i |-> cmd_i.rows != '0 && cmd_i.elements != '0)
+                   start_i |-> op_i.rows != '0 && op_i.elements != '0)
   else $error("npu_vec_walk: an operation without rows or without elements");
 `endif
 

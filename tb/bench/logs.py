@@ -27,7 +27,7 @@ START, INTERRUPT, TAKE, STATE, SAMPLE = 1, 2, 3, 4, 5
 CMD_START, CMD_INTERRUPT, FINISH = 6, 7, 8
 """Kinds of record in the trace, which has the layout of `EVENT`.
 
-START and INTERRUPT: of the program. TAKE: `engine` takes the command of `instr`. STATE (with the
+START and INTERRUPT: of the program. TAKE: `engine` takes the operation of `instr`. STATE (with the
 knob `trace`): `engine`, or SEQUENCER, is from this cycle on in state `word[0]` on `instr`. SAMPLE
 (with the knob): see `Sample`. CMD_START, CMD_INTERRUPT: strobe of a start of the command port, rise
 of its interrupt. FINISH: the end of a program.

@@ -13,8 +13,8 @@ module engine_checker #(
   input logic      ready_i,     // the engine takes it
   input OperationT operation_i, // with valid_i
 
-  input npu_pkg::sram_wr_req_t write_i,       // what it asks the SRAM for
-  input logic                  write_ready_i  // the SRAM takes it
+  input npu_sram_pkg::sram_wr_req_t write_i,       // what it asks the SRAM for
+  input logic                       write_ready_i  // the SRAM takes it
 );
 
   stream_checker #(
@@ -29,7 +29,7 @@ module engine_checker #(
   );
 
   stream_checker #(
-    .DataT(npu_pkg::sram_wr_req_t)
+    .DataT(npu_sram_pkg::sram_wr_req_t)
   ) u_write (
     .clk_i,
     .rst_ni,

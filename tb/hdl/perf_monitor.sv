@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Counts a second time what the chip's performance counters count, by their definitions on the page
-// of registers: beats on the memory bus by their owners, words that the dispatcher takes, commands
+// of registers: beats on the memory bus by their owners, words that the dispatcher takes, operations
 // that enter an engine's queue, leave it and are finished, and what is refused at the engines' ports. The bench holds the
 // registers against these figures after every program; MACS follow from the program instead.
 
@@ -30,10 +30,10 @@ module perf_monitor #(
 
   // Instructions
   input logic                  word_i,   // the dispatcher takes one
-  input logic [NumEngines-1:0] queue_i,  // the engine's queue takes a command
+  input logic [NumEngines-1:0] queue_i,  // the engine's queue takes an operation
   input logic [NumEngines-1:0] take_i,   // the engine takes it out of the queue
   input logic [NumEngines-1:0] done_i,   // the engine has finished one
-  input logic [NumEngines-1:0] waits_i,  // it does what STALL counts, if it has a command
+  input logic [NumEngines-1:0] waits_i,  // it does what STALL counts, if it has an operation
 
   output logic [          63:0]       cycles_o,
   output logic [          31:0]       instrs_o,

@@ -6,7 +6,7 @@
 // Engines. A row engine works where a word goes through one of its SRAM ports.
 `define ROW_ENGINE(LATE) \
     trace_pkg::engine_trace_t'{ \
-      take: cmd_valid_i && cmd_ready_o, \
+      take: op_valid_i && op_ready_o, \
       done: status_o.done, \
       busy: status_o.busy, \
       works: (rd_req_o.valid && rd_ready_i) || (wr_req_o.valid && wr_ready_i), \
@@ -35,10 +35,10 @@ bind npu_gemm trace_probe #(
 ) u_probe (
   .trace_i(trace_pkg::engine_trace_t
 '{
-      take: cmd_valid_i && cmd_ready_o,
+      take: op_valid_i && op_ready_o,
       done: status_o.done,
       busy: status_o.busy,
-      works: row_valid || u_loader.beat_go,
+      works: row_valid || u_loader.line_go,
       read_refused:
       (
       rd_req_o[0].valid && !rd_ready_i[0]
@@ -73,7 +73,7 @@ bind npu_dma_load trace_probe #(
 ) u_probe (
   .trace_i(trace_pkg::engine_trace_t
 '{
-      take: cmd_valid_i && cmd_ready_o,
+      take: op_valid_i && op_ready_o,
       done: status_o.done,
       busy: status_o.busy,
       works: wr_req_o.valid && wr_ready_i,
@@ -91,7 +91,7 @@ bind npu_dma_store trace_probe #(
 ) u_probe (
   .trace_i(trace_pkg::engine_trace_t
 '{
-      take: cmd_valid_i && cmd_ready_o,
+      take: op_valid_i && op_ready_o,
       done: status_o.done,
       busy: status_o.busy,
       works: (w_o.valid && wr_rsp_i.word_ready) || (sram_wr_req_o.valid && sram_wr_ready_i),
@@ -117,10 +117,10 @@ bind npu_dispatch trace_probe #(
       fire: fire_o,
       ended: end_o,
       resolved: resolved,
-      queue_full: is_engine && !nothing && !cmd_ready_i[engine],
+      queue_full: is_engine && !nothing && !op_ready_i[engine],
       index: entry_i.index,
       word: word,
-      queued: cmd_valid_o & cmd_ready_i
+      queued: op_valid_o & op_ready_i
   }
   )
 );
@@ -138,15 +138,15 @@ bind npu_core trace_probe #(
       stream_beat: events_o.stream_beat,
       ticket_valid: ticket_valid,
       ticket_ready: ticket_ready,
-      beat_valid: beat_valid,
-      beat_ready: beat_ready,
+      line_valid: line_valid,
+      line_ready: line_ready,
       engine_busy: events_o.engine_busy,
       engine_stall: events_o.engine_stall
   }
   )
 );
 
-// Beats in the FIFO of the parameter stream
+// Lines in the FIFO of the parameter stream
 bind npu_stream_fifo trace_probe #(
   .TraceT(logic [31:0])
 ) u_probe (.trace_i(32'(stored_q) + 32'(out_valid_q)));

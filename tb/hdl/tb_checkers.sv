@@ -23,68 +23,68 @@ bind npu_stream_fifo stream_checker u_check (
 
 // Engines
 bind npu_dma_load engine_checker #(
-  .OperationT(npu_pkg::load_cmd_t)
+  .OperationT(npu_operation_pkg::load_operation_t)
 ) u_check (
   .clk_i,
   .rst_ni,
-  .valid_i(cmd_valid_i),
-  .ready_i(cmd_ready_o),
-  .operation_i(cmd_i),
+  .valid_i(op_valid_i),
+  .ready_i(op_ready_o),
+  .operation_i(op_i),
   .write_i(wr_req_o),
   .write_ready_i(wr_ready_i)
 );
 bind npu_dma_store engine_checker #(
-  .OperationT(npu_pkg::store_cmd_t)
+  .OperationT(npu_operation_pkg::store_operation_t)
 ) u_check (
   .clk_i,
   .rst_ni,
-  .valid_i(cmd_valid_i),
-  .ready_i(cmd_ready_o),
-  .operation_i(cmd_i),
+  .valid_i(op_valid_i),
+  .ready_i(op_ready_o),
+  .operation_i(op_i),
   .write_i(sram_wr_req_o),
   .write_ready_i(sram_wr_ready_i)
 );
 bind npu_gemm engine_checker #(
-  .OperationT(npu_pkg::gemm_cmd_t)
+  .OperationT(npu_operation_pkg::gemm_operation_t)
 ) u_check (
   .clk_i,
   .rst_ni,
-  .valid_i(cmd_valid_i),
-  .ready_i(cmd_ready_o),
-  .operation_i(cmd_i),
+  .valid_i(op_valid_i),
+  .ready_i(op_ready_o),
+  .operation_i(op_i),
   .write_i(wr_req_o),
   .write_ready_i(wr_ready_i)
 );
 bind npu_softmax engine_checker #(
-  .OperationT(npu_pkg::smx_cmd_t)
+  .OperationT(npu_operation_pkg::smx_operation_t)
 ) u_check (
   .clk_i,
   .rst_ni,
-  .valid_i(cmd_valid_i),
-  .ready_i(cmd_ready_o),
-  .operation_i(cmd_i),
+  .valid_i(op_valid_i),
+  .ready_i(op_ready_o),
+  .operation_i(op_i),
   .write_i(wr_req_o),
   .write_ready_i(wr_ready_i)
 );
 bind npu_nrm engine_checker #(
-  .OperationT(npu_pkg::nrm_cmd_t)
+  .OperationT(npu_operation_pkg::nrm_operation_t)
 ) u_check (
   .clk_i,
   .rst_ni,
-  .valid_i(cmd_valid_i),
-  .ready_i(cmd_ready_o),
-  .operation_i(cmd_i),
+  .valid_i(op_valid_i),
+  .ready_i(op_ready_o),
+  .operation_i(op_i),
   .write_i(wr_req_o),
   .write_ready_i(wr_ready_i)
 );
 bind npu_vec engine_checker #(
-  .OperationT(npu_pkg::vec_cmd_t)
+  .OperationT(npu_operation_pkg::vec_operation_t)
 ) u_check (
   .clk_i,
   .rst_ni,
-  .valid_i(cmd_valid_i),
-  .ready_i(cmd_ready_o),
-  .operation_i(cmd_i),
+  .valid_i(op_valid_i),
+  .ready_i(op_ready_o),
+  .operation_i(op_i),
   .write_i(wr_req_o),
   .write_ready_i(wr_ready_i)
 );

@@ -51,7 +51,7 @@ package tb_pkg;
   // Kinds of record in the trace: milestones, always written; states and samples with knob_trace.
   localparam int unsigned TraceStart = 1;  // the core takes a start
   localparam int unsigned TraceInterrupt = 2;
-  localparam int unsigned TraceTake = 3;  // an engine takes a command
+  localparam int unsigned TraceTake = 3;  // an engine takes an operation
   localparam int unsigned TraceState = 4;  // an engine, or the sequencer, has a new state_e
   localparam int unsigned TraceSample = 5;  // bus and stream in the last TraceWindow cycles
   localparam int unsigned TraceCmdStart = 6;  // strobe of a start of the command port

@@ -29,7 +29,7 @@ module tb_probe #(
   output logic       core_rst_no,
   output logic       perf_clear_o,
   output logic       word_taken_o,    // by the dispatcher
-  output logic [5:0] engine_queue_o,  // its queue takes a command
+  output logic [5:0] engine_queue_o,  // its queue takes an operation
   output logic [5:0] engine_take_o,
   output logic [5:0] engine_done_o,
   output logic [5:0] engine_waits_o,  // its ports show what STALL counts, if it has an instruction
@@ -43,7 +43,7 @@ module tb_probe #(
   import trace_pkg::*;
 
   localparam int unsigned NumPorts = 6;  // SRAM write ports: ld, gemm, smx, nrm, vec, st
-  localparam int unsigned NumBanks = npu_pkg::NumSramBanks;
+  localparam int unsigned NumBanks = npu_sram_pkg::NumSramBanks;
   localparam int unsigned BankRows = SramKiB * 1024 / 16 / NumBanks;
 
   // -----------------------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ module tb_probe #(
   dispatch_trace_t dispatch;
   engine_trace_t engine[NumEngines];
   cmd_trace_t cmd;
-  logic [31:0] stream_fifo_beats;
+  logic [31:0] stream_fifo_lines;
 
   assign core = tb_top.dut.u_core.u_probe.trace_i;
   assign dispatch = tb_top.dut.u_core.u_seq.u_dispatch.u_probe.trace_i;
@@ -63,7 +63,7 @@ module tb_probe #(
   assign engine[npu_isa_pkg::EngSmx] = tb_top.dut.u_core.u_engines.u_softmax.u_probe.trace_i;
   assign engine[npu_isa_pkg::EngNrm] = tb_top.dut.u_core.u_engines.u_nrm.u_probe.trace_i;
   assign engine[npu_isa_pkg::EngVec] = tb_top.dut.u_core.u_engines.u_vec.u_probe.trace_i;
-  assign stream_fifo_beats = tb_top.dut.u_core.u_streamer.u_fifo.u_probe.trace_i;
+  assign stream_fifo_lines = tb_top.dut.u_core.u_streamer.u_fifo.u_probe.trace_i;
   assign perf_clear_o = tb_top.dut.u_host.u_chip.u_probe.trace_i;
 
   if (EnableCmd) begin : gen_cmd
@@ -300,7 +300,7 @@ module tb_probe #(
       writes_q <= writes_q + 32'(tb_top.M_AXI_WVALID && tb_top.wready);
       if (cycle_i % 64'(TraceWindow) == '0) begin
         tb_log_trace(cycle_i, TraceSample, 0, '0, {
-                     writes_q, stream_reads_q, reads_q, 4 * stream_fifo_beats});
+                     writes_q, stream_reads_q, reads_q, 4 * stream_fifo_lines});
         reads_q <= 32'(tb_top.rvalid && tb_top.M_AXI_RREADY);
         stream_reads_q <= 32'(core.stream_beat);
         writes_q <= 32'(tb_top.M_AXI_WVALID && tb_top.wready);
@@ -324,7 +324,7 @@ module tb_probe #(
       for (int unsigned r = 0; r < BankRows; r++) begin
         automatic logic [15:0] row = 16'(r << 4);
         // The bank of a word is its low nibble XOR a fold of the rest, so the fold gives it back.
-        tb_sram_store(32'({row[15:4], npu_pkg::sram_bank(row | 16'(b))}),
+        tb_sram_store(32'({row[15:4], npu_sram_pkg::sram_bank(row | 16'(b))}),
                       tb_top.dut.u_core.u_engines.u_sram.gen_bank[b].u_bank.mem_q[r]);
       end
     end

@@ -9,8 +9,8 @@ package trace_pkg;
 
   // An engine; a part that it lacks stays zero.
   typedef struct packed {
-    logic take;  // a command out of its queue
-    logic done;  // its oldest command
+    logic take;  // an operation out of its queue
+    logic done;  // its oldest operation
     logic busy;
     logic works;  // moves what it is there to move
     logic read_goes;
@@ -18,8 +18,8 @@ package trace_pkg;
     logic write_valid;
     logic write_ready;
     npu_pkg::sram_addr_t write_addr;
-    logic write_last;  // the last word that a command of the store engine sends
-    logic stream_late;  // a beat of the parameter stream is wanted and not there
+    logic write_last;  // the last word that an operation of the store engine sends
+    logic stream_late;  // a line of the parameter stream is wanted and not there
     logic channel_waits;  // memory has not taken a burst or word
     logic bank_waits;  // no free accumulator bank
     logic parameter_waits;  // those of the tile before are still in use
@@ -35,7 +35,7 @@ package trace_pkg;
     logic resolved;
     logic queue_full;
     npu_pkg::instr_idx_t index;
-    logic [NumEngines-1:0] queued;  // the engine's queue takes the command
+    logic [NumEngines-1:0] queued;  // the engine's queue takes the operation
     npu_isa_pkg::instr_t word;
   } dispatch_trace_t;
 
@@ -48,8 +48,8 @@ package trace_pkg;
     logic stream_beat;
     logic ticket_valid;
     logic ticket_ready;
-    logic [NumEngines-1:0] beat_valid;
-    logic [NumEngines-1:0] beat_ready;
+    logic [NumEngines-1:0] line_valid;
+    logic [NumEngines-1:0] line_ready;
     logic [NumEngines-1:0] engine_busy;  // as the counters see it
     logic [NumEngines-1:0] engine_stall;
   } core_trace_t;

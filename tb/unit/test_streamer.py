@@ -14,10 +14,10 @@ from tb.bench.environment import PROGRAM
 from tb.unit.requests import OBSERVED, REQUEST, SLOT_BYTES, slot
 from tb.unit.world import UnitBench, World
 
-BEAT, BASE = 64, 0x10_0000
+LINE, BASE = 64, 0x10_0000
 ENGINES = 6
-BEATS = 900
-"""Most beats that a run hands out; what is noted of them has as much room."""
+LINES = 900
+"""Most lines that a run hands out; what is noted of them has as much room."""
 
 
 class Op(IntEnum):
@@ -45,15 +45,15 @@ class Ticket:
 
 
 def draw(random: np.random.Generator, length: int) -> tuple[list[Ticket], list[tuple[int, int]]]:
-    """Return random tickets for a stream of so many bytes, and (engine, offset) of each beat."""
+    """Return random tickets for a stream of so many bytes, and (engine, offset) of each line."""
     tickets: list[Ticket] = []
-    beats: list[tuple[int, int]] = []
+    lines: list[tuple[int, int]] = []
     offset = 0
-    while len(beats) < BEATS - 40:
+    while len(lines) < LINES - 40:
         engine, kind = int(random.integers(ENGINES)), random.random()
-        size = BEAT * int(min(random.choice([1, 1, 2, 5, 33]), (length - offset) // BEAT))
+        size = LINE * int(min(random.choice([1, 1, 2, 5, 33]), (length - offset) // LINE))
         if offset == length or kind < 0.08:
-            goal = BEAT * int(random.integers(0, length // BEAT)) if kind < 0.04 else 0
+            goal = LINE * int(random.integers(0, length // LINE)) if kind < 0.04 else 0
             if goal == offset:
                 continue
             op = Op.WRAP if goal == 0 and offset == length else Op.SEEK
@@ -64,42 +64,42 @@ def draw(random: np.random.Generator, length: int) -> tuple[list[Ticket], list[t
             offset += size
         else:
             tickets.append(Ticket(Op.SHARE, engine, size))
-            beats += [(engine, offset + at) for at in range(0, size, BEAT)]
+            lines += [(engine, offset + at) for at in range(0, size, LINE)]
             offset += size
     while tickets[-1].op is not Op.SHARE:
         tickets.pop()
-    return tickets, beats
+    return tickets, lines
 
 
 async def run(unit: UnitBench, length: int) -> None:
-    """Play random tickets; every beat must be the right one and go to the right engine.
+    """Play random tickets; every line must be the right one and go to the right engine.
 
     Raises:
-        StreamError: with the first beat that is not.
+        StreamError: with the first line that is not.
     """
-    tickets, beats = draw(unit.random, length)
+    tickets, lines = draw(unit.random, length)
     requests = np.zeros(len(tickets), REQUEST)
     requests["payload"] = [ticket.payload() for ticket in tickets]
     requests["wait"] = unit.random.choice([0, 0, 0, 3, 90], len(tickets))
     unit.memory.stage(PROGRAM, requests.tobytes())
     unit.memory.stage(OBSERVED, bytes(4 * SLOT_BYTES))
     await unit.run(World.draw(unit.random), 200_000, words=len(tickets), stream_bytes=length)
-    engines = slot(unit, 1, len(beats), np.dtype([("engine", "<u8"), ("zero", "<u8")]))["engine"]
-    shown = unit.memory.array(OBSERVED + 2 * SLOT_BYTES, (len(beats), BEAT), np.uint8)
+    engines = slot(unit, 1, len(lines), np.dtype([("engine", "<u8"), ("zero", "<u8")]))["engine"]
+    shown = unit.memory.array(OBSERVED + 2 * SLOT_BYTES, (len(lines), LINE), np.uint8)
     stream = unit.memory.view(BASE, length)
-    for index, (engine, offset) in enumerate(beats):
+    for index, (engine, offset) in enumerate(lines):
         if engines[index] != engine or not np.array_equal(
-            shown[index], stream[offset : offset + BEAT]
+            shown[index], stream[offset : offset + LINE]
         ):
             raise StreamError(
-                f"beat {index}, of offset {offset:#x} for engine {engine}: went to engine "
+                f"line {index}, of offset {offset:#x} for engine {engine}: went to engine "
                 f"{engines[index]} as {shown[index][:16].tobytes().hex()}"
             )
 
 
 @cocotb.test
 async def unit_streamer_tickets(dut: Dut) -> None:
-    """Random tickets through streams from one beat to longer than the FIFO, in random worlds."""
+    """Random tickets through streams from one line to longer than the FIFO, in random worlds."""
     unit = UnitBench.of(dut)
-    for beats in (1, 2, 3, 8, 63, 64, 65, 200, 500) * 4:
-        await run(unit, beats * BEAT)
+    for lines in (1, 2, 3, 8, 63, 64, 65, 200, 500) * 4:
+        await run(unit, lines * LINE)

@@ -229,8 +229,8 @@ def test_a_stale_patch_is_named(tmp_path: Path) -> None:
     """The others are planted all the same."""
     _write(
         tmp_path,
-        "Fault: Is not there.\nTest: test_gemm_random\n\n--- a/rtl/npu_pkg.sv\n"
-        "+++ b/rtl/npu_pkg.sv\n@@ -1,1 +1,1 @@\n-nothing of the kind\n+something\n",
+        "Fault: Is not there.\nTest: test_gemm_random\n\n--- a/rtl/cells/npu_fixed_pkg.sv\n"
+        "+++ b/rtl/cells/npu_fixed_pkg.sv\n@@ -1,1 +1,1 @@\n-nothing of the kind\n+something\n",
     )
     chosen = [*faults.discover(tmp_path), *faults.discover()[:2]]
     planted = faults.plant(chosen, tmp_path / "planted")
@@ -256,11 +256,12 @@ def test_a_bad_header_is_named(tmp_path: Path, text: str, line: str) -> None:
 
 
 def _patch_of(old: str, new: str) -> str:
-    """Return the patch that replaces a text of `npu_pkg.sv`, which is there once."""
-    text = (RTL / "npu_pkg.sv").read_text(encoding="utf-8")
+    """Return the patch that replaces a text of `npu_fixed_pkg.sv`, which is there once."""
+    text = (RTL / "cells" / "npu_fixed_pkg.sv").read_text(encoding="utf-8")
     assert text.count(old) == 1
     before, after = (part.splitlines(keepends=True) for part in (text, text.replace(old, new)))
-    return "".join(unified_diff(before, after, "a/rtl/npu_pkg.sv", "b/rtl/npu_pkg.sv"))
+    name = "rtl/cells/npu_fixed_pkg.sv"
+    return "".join(unified_diff(before, after, f"a/{name}", f"b/{name}"))
 
 
 MESSAGES = {"fault=1": "MismatchError", "fault=2": "", "fault=3": "the simulator ended (1)"}

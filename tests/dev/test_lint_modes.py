@@ -12,14 +12,14 @@ from dev import lint_modes
 PLANTED_SV = (
     "assign stream = mode.b_form == 2'd2;",
     "bad |= 2'd3 == smx.out;",
-    "assign wide = cmd_i.a_type inside {GemmAInt16, 2'h3};",
+    "assign wide = op_i.a_type inside {GemmAInt16, 2'h3};",
     "unique case (embed.index)\n  EmbedIndexToken: x = 1;\n  2'd2: x = 2;\nendcase",
     "if (word.imm[5:4] == EmbedIndexList) y = 1;",
 )
 RIGHT_SV = (
     "assign stream = mode.b_form == GemmBStream;  // mode.b_form == 2'd2",
     "unique case (embed.index)\n  EmbedIndexToken: x = 2'd1;\n  default: x = 2;\nendcase",
-    "assign first = cmd_i.opcode == 8'd3;",
+    "assign first = op_i.opcode == 8'd3;",
 )
 PLANTED_PYTHON = (
     "if mode.q == 2: pass",

@@ -4,7 +4,7 @@
 // bits, with saturation by comparison. Every output is 1 for all inputs; `make synth` proves it.
 
 module npu_arithmetic_proof
-  import npu_pkg::*;
+  import npu_fixed_pkg::*;
   import npu_isa_pkg::*;
   import npu_gemm_pkg::*;
   import npu_vec_pkg::*;

@@ -4,7 +4,6 @@
 // data}; what a read returns is noted in slot 1. No memory answers, so the ring stays unused.
 
 module unit_cmd;
-  import npu_pkg::*;
 
   logic clk, rst_n, start, ended;
   unit_pkg::program_t played;

@@ -4,6 +4,9 @@
 
 module unit_dma;
   import npu_pkg::*;
+  import npu_sram_pkg::*;
+  import npu_mem_pkg::*;
+  import npu_operation_pkg::*;
   import npu_isa_pkg::*;
 
   logic clk, rst_n, start, ended;
@@ -19,11 +22,11 @@ module unit_dma;
     .end_i    (ended)
   );
 
-  logic [NumEngines-1:0] cmd_valid;
-  logic load_cmd_ready, store_cmd_ready;
+  logic [NumEngines-1:0] op_valid;
+  logic load_op_ready, store_op_ready;
   engine_status_t load_status, store_status;
-  load_cmd_t  load_cmd;
-  store_cmd_t store_cmd;
+  load_operation_t  load_op;
+  store_operation_t store_op;
 
   unit_program u_program (
     .clk_i(clk),
@@ -32,21 +35,21 @@ module unit_dma;
     .program_i(program_start),
     .start_i(start),
     .end_o(ended),
-    .cmd_valid_o(cmd_valid),
-    .cmd_ready_i((NumEngines'(load_cmd_ready) << EngLd) | (NumEngines'(store_cmd_ready) << EngSt)),
-    .load_cmd_o(load_cmd),
-    .store_cmd_o(store_cmd),
-    .gemm_cmd_o(),
-    .smx_cmd_o(),
-    .nrm_cmd_o(),
-    .vec_cmd_o(),
+    .op_valid_o(op_valid),
+    .op_ready_i((NumEngines'(load_op_ready) << EngLd) | (NumEngines'(store_op_ready) << EngSt)),
+    .load_op_o(load_op),
+    .store_op_o(store_op),
+    .gemm_op_o(),
+    .smx_op_o(),
+    .nrm_op_o(),
+    .vec_op_o(),
     .done_i((NumEngines'(load_status.done) << EngLd) | (NumEngines'(store_status.done) << EngSt)),
     .argmax_i('0),
     .argmax_clear_o(),
-    .beat_valid_o(),
-    .beat_data_o(),
-    .beat_ready_i(1'b0),
-    .beat_last_i(1'b0)
+    .line_valid_o(),
+    .line_data_o(),
+    .line_ready_i(1'b0),
+    .line_last_i(1'b0)
   );
 
   sram_rd_req_t rd_req[2];
@@ -95,11 +98,11 @@ module unit_dma;
   npu_dma_load u_load (
     .clk_i          (clk),
     .rst_ni         (rst_n),
-    .cmd_valid_i    (cmd_valid[EngLd]),
-    .cmd_ready_o    (load_cmd_ready),
-    .cmd_i          (load_cmd),
+    .op_valid_i     (op_valid[EngLd]),
+    .op_ready_o     (load_op_ready),
+    .op_i           (load_op),
     .status_o       (load_status),
-    .fault_o        (),
+    .error_o        (),
     .rd_req_o       (load_req),
     .rd_rsp_i       (load_rsp),
     .sram_rd_req_o  (rd_req[0]),
@@ -112,9 +115,9 @@ module unit_dma;
   npu_dma_store u_store (
     .clk_i          (clk),
     .rst_ni         (rst_n),
-    .cmd_valid_i    (cmd_valid[EngSt]),
-    .cmd_ready_o    (store_cmd_ready),
-    .cmd_i          (store_cmd),
+    .op_valid_i     (op_valid[EngSt]),
+    .op_ready_o     (store_op_ready),
+    .op_i           (store_op),
     .status_o       (store_status),
     .token_done_o   (),
     .rd_req_o       (rd_req[1]),

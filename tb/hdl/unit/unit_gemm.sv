@@ -4,6 +4,8 @@
 
 module unit_gemm;
   import npu_pkg::*;
+  import npu_sram_pkg::*;
+  import npu_operation_pkg::*;
   import npu_isa_pkg::*;
 
   logic clk, rst_n, start, ended;
@@ -19,14 +21,14 @@ module unit_gemm;
     .end_i    (ended)
   );
 
-  logic [NumEngines-1:0] cmd_valid;
-  logic cmd_ready;
+  logic [NumEngines-1:0] op_valid;
+  logic op_ready;
   engine_status_t status;
-  gemm_cmd_t cmd;
-  logic beat_valid, beat_ready, beat_last;
-  beat_t beat;
+  gemm_operation_t op;
+  logic line_valid, line_ready, line_last;
+  line_t line;
   argmax_t argmax;
-  store_cmd_t store;
+  store_operation_t store;
   logic argmax_clear, stored;
 
   unit_program u_program (
@@ -36,21 +38,21 @@ module unit_gemm;
     .program_i     (program_start),
     .start_i       (start),
     .end_o         (ended),
-    .cmd_valid_o   (cmd_valid),
-    .cmd_ready_i   ((NumEngines'(cmd_ready) << EngGemm) | (NumEngines'(1) << EngSt)),
-    .load_cmd_o    (),
-    .store_cmd_o   (store),
-    .gemm_cmd_o    (cmd),
-    .smx_cmd_o     (),
-    .nrm_cmd_o     (),
-    .vec_cmd_o     (),
+    .op_valid_o    (op_valid),
+    .op_ready_i    ((NumEngines'(op_ready) << EngGemm) | (NumEngines'(1) << EngSt)),
+    .load_op_o     (),
+    .store_op_o    (store),
+    .gemm_op_o     (op),
+    .smx_op_o      (),
+    .nrm_op_o      (),
+    .vec_op_o      (),
     .done_i        ((NumEngines'(status.done) << EngGemm) | (NumEngines'(stored) << EngSt)),
     .argmax_i      (argmax),
     .argmax_clear_o(argmax_clear),
-    .beat_valid_o  (beat_valid),
-    .beat_data_o   (beat),
-    .beat_ready_i  (beat_ready),
-    .beat_last_i   (beat_last)
+    .line_valid_o  (line_valid),
+    .line_data_o   (line),
+    .line_ready_i  (line_ready),
+    .line_last_i   (line_last)
   );
 
   sram_rd_req_t rd_req[4];
@@ -74,27 +76,27 @@ module unit_gemm;
   npu_gemm u_gemm (
     .clk_i         (clk),
     .rst_ni        (rst_n),
-    .cmd_valid_i   (cmd_valid[EngGemm]),
-    .cmd_ready_o   (cmd_ready),
-    .cmd_i         (cmd),
+    .op_valid_i    (op_valid[EngGemm]),
+    .op_ready_o    (op_ready),
+    .op_i          (op),
     .status_o      (status),
     .rd_req_o      (rd_req),
     .rd_ready_i    (rd_ready),
     .rd_rsp_i      (rd_rsp),
     .wr_req_o      (wr_req[0]),
     .wr_ready_i    (wr_ready[0]),
-    .stream_valid_i(beat_valid),
-    .stream_data_i (beat),
-    .stream_ready_o(beat_ready),
-    .stream_last_o (beat_last),
+    .stream_valid_i(line_valid),
+    .stream_data_i (line),
+    .stream_ready_o(line_ready),
+    .stream_last_o (line_last),
     .argmax_o      (argmax),
     .argmax_clear_i(argmax_clear),
     .macs_o        ()
   );
 
   always @(posedge clk) begin
-    stored <= rst_n && cmd_valid[EngSt];
-    if (rst_n && cmd_valid[EngSt]) begin
+    stored <= rst_n && op_valid[EngSt];
+    if (rst_n && op_valid[EngSt]) begin
       tb_pkg::tb_memory_hold({store.mem[31:4], 4'b0}, {4{store.token}}, 16'hf << store.mem[3:0]);
       tb_pkg::tb_memory_commit(1);
     end

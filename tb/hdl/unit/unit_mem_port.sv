@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Bench of the memory port and its guard: three reading clients and a writing one play requests of
-// their own against the behavioural AXI memory. A fault is noted, and the port drained as at the end
-// of a program. What is read goes to the slots behind those of the requests, the fault and the addresses
+// their own against the behavioural AXI memory. An error is noted, and the port drained as at the end
+// of a program. What is read goes to the slots behind those of the requests, the error and the addresses
 // that came to the bus behind these.
 
 module unit_mem_port;
   import npu_pkg::*;
+  import npu_mem_pkg::*;
+  import npu_stream_pkg::*;
   import npu_isa_pkg::*;
   import tb_pkg::*;
 
@@ -21,7 +23,7 @@ module unit_mem_port;
   unit_pkg::world_t world;
   unit_pkg::program_t played;
   logic [NumRd:0] ended;
-  fault_t fault;
+  error_t error;
 
   unit_control u_control (
     .clk_o    (clk),
@@ -93,7 +95,7 @@ module unit_mem_port;
   end
 
   // ---------------------------------------------------------------------------------------------
-  // The port, and the end at a fault
+  // The port, and the end at an error
   // ---------------------------------------------------------------------------------------------
   mem_settings_t settings;
   stream_range_t stream;
@@ -127,7 +129,7 @@ module unit_mem_port;
     .drain_i   (drain),
     .idle_o    (idle),
     .stuck_o   (),
-    .fault_o   (fault),
+    .error_o   (error),
     .latency_o (),
     .word_o    (),
     .axi_req_o (axi_req),
@@ -137,10 +139,10 @@ module unit_mem_port;
   always @(posedge clk) begin
     if (!rst_n) begin
       drain <= 1'b0;
-    end else if (fault.valid && !drain) begin
+    end else if (error.valid && !drain) begin
       drain <= 1'b1;
       tb_memory_now(unit_pkg::ObservedAt + FaultSlot * unit_pkg::SlotBytes, {
-                    32'(fault.code), 32'(fault.engine), fault.instr, fault.addr});
+                    32'(error.code), 32'(error.engine), error.instr, error.addr});
     end
   end
 

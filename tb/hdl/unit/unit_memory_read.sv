@@ -5,6 +5,7 @@
 
 module unit_memory_read
   import npu_pkg::*;
+  import npu_mem_pkg::*;
   import tb_pkg::*;
 #(
   parameter logic [31:0] Salt = 32'd0  // makes random choices differ between instances

@@ -6,6 +6,7 @@
 
 module unit_memory_write
   import npu_pkg::*;
+  import npu_mem_pkg::*;
   import tb_pkg::*;
 (
   input logic             clk_i,

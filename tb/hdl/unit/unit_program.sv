@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs a program for the bench of an engine: the chip's own sequencer turns any legal word into the
-// engine's command; program and stream come from behavioural memories. A word for an engine that the
+// engine's operation; program and stream come from behavioural memories. A word for an engine that the
 // bench lacks waits for ever.
 
 module unit_program
   import npu_pkg::*;
+  import npu_mem_pkg::*;
+  import npu_operation_pkg::*;
+  import npu_stream_pkg::*;
   import npu_start_pkg::*;
   import npu_isa_pkg::*;
 (
@@ -18,23 +21,23 @@ module unit_program
   output logic end_o,
 
   // To and from the engines
-  output logic       [NumEngines-1:0] cmd_valid_o,
-  input  logic       [NumEngines-1:0] cmd_ready_i,
-  output load_cmd_t                   load_cmd_o,
-  output store_cmd_t                  store_cmd_o,
-  output gemm_cmd_t                   gemm_cmd_o,
-  output smx_cmd_t                    smx_cmd_o,
-  output nrm_cmd_t                    nrm_cmd_o,
-  output vec_cmd_t                    vec_cmd_o,
-  input  logic       [NumEngines-1:0] done_i,
-  input  argmax_t                     argmax_i,
-  output logic                        argmax_clear_o,
+  output logic             [NumEngines-1:0] op_valid_o,
+  input  logic             [NumEngines-1:0] op_ready_i,
+  output load_operation_t                   load_op_o,
+  output store_operation_t                  store_op_o,
+  output gemm_operation_t                   gemm_op_o,
+  output smx_operation_t                    smx_op_o,
+  output nrm_operation_t                    nrm_op_o,
+  output vec_operation_t                    vec_op_o,
+  input  logic             [NumEngines-1:0] done_i,
+  input  argmax_t                           argmax_i,
+  output logic                              argmax_clear_o,
 
   // Stream
-  output logic  beat_valid_o,
-  output beat_t beat_data_o,
-  input  logic  beat_ready_i,
-  input  logic  beat_last_i
+  output logic  line_valid_o,
+  output line_t line_data_o,
+  input  logic  line_ready_i,
+  input  logic  line_last_i
 );
 
   start_state_t start_state;
@@ -42,7 +45,7 @@ module unit_program
   mem_rd_rsp_t rd_rsp;
   logic ticket_valid, ticket_ready;
   ticket_t ticket;
-  fault_t  fault;
+  error_t  error;
 
   // Base registers as in tb.stimulus.simple_cases.DMA_BASES
   always_comb begin
@@ -70,17 +73,17 @@ module unit_program
     .ticket_valid_o(ticket_valid),
     .ticket_ready_i(ticket_ready),
     .ticket_o      (ticket),
-    .cmd_valid_o,
-    .cmd_ready_i,
-    .load_cmd_o,
-    .store_cmd_o,
-    .gemm_cmd_o,
-    .smx_cmd_o,
-    .nrm_cmd_o,
-    .vec_cmd_o,
+    .op_valid_o,
+    .op_ready_i,
+    .load_op_o,
+    .store_op_o,
+    .gemm_op_o,
+    .smx_op_o,
+    .nrm_op_o,
+    .vec_op_o,
     .done_i,
     .end_o,
-    .fault_o       (fault),
+    .error_o       (error),
     .last_instr_o  (),
     .fire_o        (),
     .busy_o        ()
@@ -101,16 +104,16 @@ module unit_program
     .ticket_valid_i(ticket_valid),
     .ticket_ready_o(ticket_ready),
     .ticket_i      (ticket),
-    .beat_valid_o,
-    .beat_data_o,
-    .beat_ready_i,
-    .beat_last_i
+    .line_valid_o,
+    .line_data_o,
+    .line_ready_i,
+    .line_last_i
   );
 
   always @(posedge clk_i) begin
-    if (rst_ni && fault.valid) begin
-      $fatal(1, "unit_program: a legal program was refused: %s at word %0d", fault.code.name(),
-             fault.instr);
+    if (rst_ni && error.valid) begin
+      $fatal(1, "unit_program: a legal program was refused: %s at word %0d", error.code.name(),
+             error.instr);
     end
   end
 

@@ -4,6 +4,8 @@
 
 module unit_softmax;
   import npu_pkg::*;
+  import npu_sram_pkg::*;
+  import npu_operation_pkg::*;
   import npu_isa_pkg::*;
 
   logic clk, rst_n, start, ended;
@@ -19,10 +21,10 @@ module unit_softmax;
     .end_i    (ended)
   );
 
-  logic [NumEngines-1:0] cmd_valid;
-  logic cmd_ready;
+  logic [NumEngines-1:0] op_valid;
+  logic op_ready;
   engine_status_t status;
-  smx_cmd_t cmd;
+  smx_operation_t op;
 
   unit_program u_program (
     .clk_i         (clk),
@@ -31,21 +33,21 @@ module unit_softmax;
     .program_i     (program_start),
     .start_i       (start),
     .end_o         (ended),
-    .cmd_valid_o   (cmd_valid),
-    .cmd_ready_i   (NumEngines'(cmd_ready) << EngSmx),
-    .load_cmd_o    (),
-    .store_cmd_o   (),
-    .gemm_cmd_o    (),
-    .smx_cmd_o     (cmd),
-    .nrm_cmd_o     (),
-    .vec_cmd_o     (),
+    .op_valid_o    (op_valid),
+    .op_ready_i    (NumEngines'(op_ready) << EngSmx),
+    .load_op_o     (),
+    .store_op_o    (),
+    .gemm_op_o     (),
+    .smx_op_o      (op),
+    .nrm_op_o      (),
+    .vec_op_o      (),
     .done_i        (NumEngines'(status.done) << EngSmx),
     .argmax_i      ('0),
     .argmax_clear_o(),
-    .beat_valid_o  (),
-    .beat_data_o   (),
-    .beat_ready_i  (1'b0),
-    .beat_last_i   (1'b0)
+    .line_valid_o  (),
+    .line_data_o   (),
+    .line_ready_i  (1'b0),
+    .line_last_i   (1'b0)
   );
 
   sram_rd_req_t rd_req[1];
@@ -65,17 +67,17 @@ module unit_softmax;
   );
 
   npu_softmax u_softmax (
-    .clk_i      (clk),
-    .rst_ni     (rst_n),
-    .cmd_valid_i(cmd_valid[EngSmx]),
-    .cmd_ready_o(cmd_ready),
-    .cmd_i      (cmd),
-    .status_o   (status),
-    .rd_req_o   (rd_req[0]),
-    .rd_ready_i (rd_ready[0]),
-    .rd_rsp_i   (rd_rsp[0]),
-    .wr_req_o   (wr_req[0]),
-    .wr_ready_i (wr_ready[0])
+    .clk_i     (clk),
+    .rst_ni    (rst_n),
+    .op_valid_i(op_valid[EngSmx]),
+    .op_ready_o(op_ready),
+    .op_i      (op),
+    .status_o  (status),
+    .rd_req_o  (rd_req[0]),
+    .rd_ready_i(rd_ready[0]),
+    .rd_rsp_i  (rd_rsp[0]),
+    .wr_req_o  (wr_req[0]),
+    .wr_ready_i(wr_ready[0])
   );
 
 endmodule

@@ -4,7 +4,7 @@
 // come first, then those of writing ports; what is read goes to slots behind those.
 
 module unit_sram;
-  import npu_pkg::*;
+  import npu_sram_pkg::*;
 
   localparam int unsigned NumRd = 9;
   localparam int unsigned NumWr = 6;

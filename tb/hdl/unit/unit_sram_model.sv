@@ -4,7 +4,7 @@
 // refused in any cycle, and nobody waits for anybody else. Data follow an accepted read by one cycle.
 
 module unit_sram_model
-  import npu_pkg::*;
+  import npu_sram_pkg::*;
   import tb_pkg::*;
 #(
   parameter int unsigned NumRd = 1,

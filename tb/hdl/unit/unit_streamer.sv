@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bench of the parameter streamer: tickets are played as requests, every engine takes its beats as
+// Bench of the parameter streamer: tickets are played as requests, every engine takes its lines as
 // often as the knob lets it. A ticket is {op, engine, bytes}, the last one for a share. Noted are, of
-// each beat, the engine in slot 1 and the data from slot 2 on. In every other run turns of a loop are
+// each line, the engine in slot 1 and the data from slot 2 on. In every other run turns of a loop are
 // left, so that the start is read behind the end.
 
 module unit_streamer;
   import npu_pkg::*;
+  import npu_mem_pkg::*;
+  import npu_stream_pkg::*;
   import tb_pkg::*;
 
   localparam logic [31:0] Base = 32'h0010_0000;
@@ -50,8 +52,8 @@ module unit_streamer;
   mem_req_t rd_req;
   mem_rd_rsp_t rd_rsp;
   stream_range_t range;
-  logic [NumEngines-1:0] beat_valid, beat_ready;
-  beat_t beat;
+  logic [NumEngines-1:0] line_valid, line_ready;
+  line_t line;
 
   assign range = '{base: Base, length: played.stream_bytes};
 
@@ -70,10 +72,10 @@ module unit_streamer;
     .ticket_ready_o(ticket_ready),
     .ticket_i      (ticket),
     .loop_i        (world.seed[0]),
-    .beat_valid_o  (beat_valid),
-    .beat_data_o   (beat),
-    .beat_ready_i  (beat_ready),
-    .beat_last_i   ({NumEngines{left == BeatBytes}}),
+    .line_valid_o  (line_valid),
+    .line_data_o   (line),
+    .line_ready_i  (line_ready),
+    .line_last_i   ({NumEngines{left == LineBytes}}),
     .rd_req_o      (rd_req),
     .rd_rsp_i      (rd_rsp)
   );
@@ -86,7 +88,7 @@ module unit_streamer;
     .rsp_o  (rd_rsp)
   );
 
-  logic [31:0] random, beats, pending;
+  logic [31:0] random, lines, pending;
 
   // A behavioural model: state is updated in program order within one clock edge.
   /* verilator lint_off BLKSEQ */
@@ -94,23 +96,23 @@ module unit_streamer;
     if (!rst_n) begin
       shares.delete();
       random = world.seed;
-      {beats, pending} = '0;
+      {lines, pending} = '0;
       left <= '0;
-      beat_ready <= '0;
+      line_ready <= '0;
       none_left <= 1'b1;
     end else begin
       automatic logic [31:0] rest = left;
 
       random = next_random(random);
       for (int unsigned e = 0; e < NumEngines; e++) begin
-        if (beat_valid[e] && beat_ready[e]) begin
-          tb_memory_now(unit_pkg::ObservedAt + unit_pkg::SlotBytes + 16 * beats, 128'(e));
+        if (line_valid[e] && line_ready[e]) begin
+          tb_memory_now(unit_pkg::ObservedAt + unit_pkg::SlotBytes + 16 * lines, 128'(e));
           for (int unsigned w = 0; w < 4; w++) begin
-            tb_memory_now(unit_pkg::ObservedAt + 2 * unit_pkg::SlotBytes + 64 * beats + 16 * w,
-                          beat[WordBits*w+:WordBits]);
+            tb_memory_now(unit_pkg::ObservedAt + 2 * unit_pkg::SlotBytes + 64 * lines + 16 * w,
+                          line[WordBits*w+:WordBits]);
           end
-          beats = beats + 32'd1;
-          rest  = rest - BeatBytes;
+          lines = lines + 32'd1;
+          rest  = rest - LineBytes;
           if (rest == '0) void'(shares.pop_front());
         end
       end
@@ -119,7 +121,7 @@ module unit_streamer;
       left <= rest;
       none_left <= shares.size() == 0;
       for (int unsigned e = 0; e < NumEngines; e++) begin
-        beat_ready[e] <= rest != '0 && !happens(world.stream_gap, random[19:8]);
+        line_ready[e] <= rest != '0 && !happens(world.stream_gap, random[19:8]);
       end
 
       if (rd_req.valid && rd_rsp.ready) begin

@@ -4,6 +4,8 @@
 
 module unit_vec;
   import npu_pkg::*;
+  import npu_sram_pkg::*;
+  import npu_operation_pkg::*;
   import npu_isa_pkg::*;
 
   logic clk, rst_n, start, ended;
@@ -19,12 +21,12 @@ module unit_vec;
     .end_i    (ended)
   );
 
-  logic [NumEngines-1:0] cmd_valid;
-  logic cmd_ready;
+  logic [NumEngines-1:0] op_valid;
+  logic op_ready;
   engine_status_t status;
-  vec_cmd_t cmd;
-  logic beat_valid, beat_ready, beat_last;
-  beat_t beat;
+  vec_operation_t op;
+  logic line_valid, line_ready, line_last;
+  line_t line;
 
   unit_program u_program (
     .clk_i         (clk),
@@ -33,21 +35,21 @@ module unit_vec;
     .program_i     (program_start),
     .start_i       (start),
     .end_o         (ended),
-    .cmd_valid_o   (cmd_valid),
-    .cmd_ready_i   (NumEngines'(cmd_ready) << EngVec),
-    .load_cmd_o    (),
-    .store_cmd_o   (),
-    .gemm_cmd_o    (),
-    .smx_cmd_o     (),
-    .nrm_cmd_o     (),
-    .vec_cmd_o     (cmd),
+    .op_valid_o    (op_valid),
+    .op_ready_i    (NumEngines'(op_ready) << EngVec),
+    .load_op_o     (),
+    .store_op_o    (),
+    .gemm_op_o     (),
+    .smx_op_o      (),
+    .nrm_op_o      (),
+    .vec_op_o      (op),
     .done_i        (NumEngines'(status.done) << EngVec),
     .argmax_i      ('0),
     .argmax_clear_o(),
-    .beat_valid_o  (beat_valid),
-    .beat_data_o   (beat),
-    .beat_ready_i  (beat_ready),
-    .beat_last_i   (beat_last)
+    .line_valid_o  (line_valid),
+    .line_data_o   (line),
+    .line_ready_i  (line_ready),
+    .line_last_i   (line_last)
   );
 
   sram_rd_req_t rd_req[1];
@@ -69,19 +71,19 @@ module unit_vec;
   npu_vec u_vec (
     .clk_i         (clk),
     .rst_ni        (rst_n),
-    .cmd_valid_i   (cmd_valid[EngVec]),
-    .cmd_ready_o   (cmd_ready),
-    .cmd_i         (cmd),
+    .op_valid_i    (op_valid[EngVec]),
+    .op_ready_o    (op_ready),
+    .op_i          (op),
     .status_o      (status),
     .rd_req_o      (rd_req[0]),
     .rd_ready_i    (rd_ready[0]),
     .rd_rsp_i      (rd_rsp[0]),
     .wr_req_o      (wr_req[0]),
     .wr_ready_i    (wr_ready[0]),
-    .stream_valid_i(beat_valid),
-    .stream_data_i (beat),
-    .stream_ready_o(beat_ready),
-    .stream_last_o (beat_last)
+    .stream_valid_i(line_valid),
+    .stream_data_i (line),
+    .stream_ready_o(line_ready),
+    .stream_last_o (line_last)
   );
 
 endmodule

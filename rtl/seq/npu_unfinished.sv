@@ -3,7 +3,7 @@
 // Counts the unfinished instructions of every engine. A barrier waits until those of its mask are
 // down to its number.
 
-module npu_scoreboard
+module npu_unfinished
   import npu_pkg::*;
 (
   input logic clk_i,  // clock
@@ -45,7 +45,7 @@ module npu_scoreboard
   for (genvar e = 0; e < int'(NumEngines); e++) begin : gen_check
     DoneWhenBusy_A :
     assert property (@(posedge clk_i) disable iff (!rst_ni) done_i[e] |-> count_q[e] != '0)
-    else $error("npu_scoreboard: engine %0d finished an instruction that it never had", e);
+    else $error("npu_unfinished: engine %0d finished an instruction that it never had", e);
   end
 `endif
 

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ports of the SRAM, and the bank of a word. A read is accepted when valid and ready meet; its data
+// comes back in order, some cycles later, and cannot be refused. A write is visible to every later
+// read once accepted.
+
+package npu_sram_pkg;
+
+  import npu_pkg::*;
+
+  localparam int unsigned NumSramBanks = 16;
+
+  typedef struct packed {
+    logic       valid;  // a read; the port says whether it may be withdrawn
+    sram_addr_t addr;   // of the word, with valid
+  } sram_rd_req_t;
+
+  typedef struct packed {
+    logic  valid;  // a word, in the order of the requests
+    word_t data;   // all 16 bytes, with valid
+  } sram_rd_rsp_t;
+
+  typedef struct packed {
+    logic       valid;  // a write; the port says whether it may be withdrawn
+    sram_addr_t addr;   // of the word, with valid
+    word_t      data;   // all 16 bytes, with valid
+  } sram_wr_req_t;
+
+  // Bank of a word: the address bits folded by XOR, so that power-of-two pitches spread out.
+  function automatic logic [3:0] sram_bank(sram_addr_t addr);
+    return addr[3:0] ^ addr[7:4] ^ addr[11:8] ^ addr[15:12];
+  endfunction
+
+endpackage
