@@ -276,13 +276,25 @@ def outcome(job: Job, status: int | str, seconds: float) -> TestResult:
     return TestResult(job, not message, message, output, seconds)
 
 
+def discard_images(job: Job) -> None:
+    """Remove the images and logs of a run, tens of megabytes, and leave what it printed and covered."""
+    for path in job.folder.glob("*.bin"):
+        path.unlink()
+
+
 def run(job: Job) -> TestResult:
-    """Run one test, from each of its power-up states until one fails, and say how it ended."""
+    """Run one test, from each of its power-up states until one fails, and say how it ended.
+
+    A run that passed in the usual place leaves no images: those of all tests would fill a disk. In a
+    place of its own they stay for who chose it.
+    """
     started = time.monotonic()
     for power_up in job.power_ups:
         result = _simulate(job, power_up)
         if not result.passed:
             break
+    if result.passed and job.place is None:
+        discard_images(job)
     seconds = time.monotonic() - started
     told = f"from {power_up}: {result.message}" if job.test.power_ups else result.message
     return replace(result, message="" if result.passed else told, seconds=seconds)

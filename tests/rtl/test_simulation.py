@@ -47,3 +47,4 @@ def test_on_rtl(test: registry.BenchTest, array_dim: int) -> None:
     if result.output:
         print(result.output)
     assert result.passed, f"{result.message}\nrepeat: {job.repro}"
+    assert not list(job.folder.glob("*.bin")), "a run that passed leaves no images"
