@@ -80,7 +80,7 @@ regress: setup ## run all tests on the RTL in full with SEEDS seeds; table of op
 faults: setup ## plant all faults of faults/ in one model; each must turn its test red
 	@$(CLI) faults $(RUN_OPTIONS)
 
-waves: setup ## record the waveform of TESTCASE: build/waves/NAME.fst and NAME.gtkw
+waves: setup ## record the waves of TESTCASE, of a block too: build/waves/NAME.fst and NAME.gtkw
 	@$(CLI) waves $(RUN_OPTIONS) "$(TESTCASE)"
 
 synth: ## synthesise every block with yosys; LUT, FF, DSP, memory bits (BLOCKS= names, comma list)

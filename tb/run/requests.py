@@ -63,8 +63,8 @@ def print_result(result: runner.TestResult) -> None:
         print(f"     {result.message}", flush=True)
         print(f"     log: {(job.folder / 'log.txt').relative_to(ROOT)}", flush=True)
         print(f"     repeat: {job.repro}", flush=True)
-        if job.configuration.top == build.TOP:
-            print(f"     waves:  {job.repro.replace('make ', 'make waves ')}", flush=True)
+        words = job.repro.replace("make unit ", "make ")
+        print(f"     waves:  {words.replace('make ', 'make waves ')}", flush=True)
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ import sys
 from npu.cli.arguments import AddCommand, UsageError, names_in, positive
 from npu.isa.operands import ARRAY_DIMS
 from npu.paths import ROOT
-from tb.run import build, registry, runner, waves
+from tb.run import build, registry, runner, units, waves
 from tb.run.requests import add_common, built, check_simulator, chosen_tests, print_result
 from tb.run.verilator import VerilatorError
 
@@ -48,8 +48,23 @@ def _run(arguments: argparse.Namespace) -> int:
     return 1 if failed or not results else 0
 
 
+def _built_block(test: registry.BenchTest) -> units.UnitConfiguration:
+    """Build the bench of the block that a test is of so that it records waves."""
+    configuration = units.UnitConfiguration(kind="debug", block=units.block_of(test))
+    build.generate()
+    build.build(configuration)
+    return configuration
+
+
+def _recorded(
+    test: registry.BenchTest, configuration: build.Configuration, seed: int
+) -> runner.Job:
+    """Return the job that records a test."""
+    return runner.Job(test, configuration, seed, waves.WAVES / f"{test.name}.fst")
+
+
 def _waves(arguments: argparse.Namespace) -> int:
-    """Record the waveform of one test: build/waves/NAME.fst and NAME.gtkw."""
+    """Record the waveforms of tests, of blocks too: build/waves/NAME.fst and NAME.gtkw."""
     check_simulator(arguments.sim)
     names = names_in(arguments.tests)
     if not names:
@@ -57,17 +72,22 @@ def _waves(arguments: argparse.Namespace) -> int:
     missing = build.fst_missing()
     if missing is not None:
         raise build.BuildError(missing)
-    chosen = chosen_tests(names, arguments.array_dim)
-    configuration = built(arguments, "debug")
+    chosen = registry.select(names, [*registry.discover(), *units.tests_of()])
+    block_tests = [test for test in units.tests_of() if test in chosen]
+    rest = [name for name in names if name not in {test.name for test in block_tests}]
+    jobs = [_recorded(test, _built_block(test), arguments.seed) for test in block_tests]
+    if rest:
+        tests = chosen_tests(rest, arguments.array_dim)
+        configuration = built(arguments, "debug")
+        jobs += [_recorded(test, configuration, arguments.seed) for test in tests]
     waves.WAVES.mkdir(parents=True, exist_ok=True)
-    jobs = [
-        runner.Job(test, configuration, arguments.seed, waves.WAVES / f"{test.name}.fst")
-        for test in chosen
-    ]
     results = runner.run_all(jobs, arguments.jobs, print_result)
     for job in jobs:
         if job.waves is not None and job.waves.exists():
-            save_file = waves.write_save_file(job.waves)
+            view = None
+            if job.test in block_tests:
+                view = waves.block_view(waves.signals_in(job.waves))
+            save_file = waves.write_save_file(job.waves, view)
             print(f"waves: gtkwave {save_file.relative_to(ROOT)}")
     return 1 if any(not result.passed for result in results) else 0
 

@@ -277,7 +277,7 @@ def outcome(job: Job, status: int | str, seconds: float) -> TestResult:
 
 
 def discard_images(job: Job) -> None:
-    """Remove the images and logs of a run, tens of megabytes, and leave what it printed and covered."""
+    """Remove the images and logs of a run, tens of megabytes; what it printed and covered stays."""
     for path in job.folder.glob("*.bin"):
         path.unlink()
 
@@ -285,8 +285,8 @@ def discard_images(job: Job) -> None:
 def run(job: Job) -> TestResult:
     """Run one test, from each of its power-up states until one fails, and say how it ended.
 
-    A run that passed in the usual place leaves no images: those of all tests would fill a disk. In a
-    place of its own they stay for who chose it.
+    A run that passed in the usual place leaves no images: those of all tests would fill a disk. In
+    a place of its own they stay for who chose it.
     """
     started = time.monotonic()
     for power_up in job.power_ups:

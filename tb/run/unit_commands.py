@@ -93,7 +93,7 @@ def _unit(arguments: argparse.Namespace) -> int:
     blocks = units.select(names_in(arguments.blocks))
     if arguments.list:
         for test in (test for block in blocks for test in units.tests_of(block)):
-            print(f"{test.group.removeprefix('test_'):12} {test.name:32} {test.summary}")
+            print(f"{units.block_of(test):12} {test.name:32} {test.summary}")
         return 0
     tests = chosen_tests(blocks, names_in(arguments.tests))
     build.generate()

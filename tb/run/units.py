@@ -93,7 +93,12 @@ def select(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names)) or known
 
 
-def tests_of(block: str) -> list[registry.BenchTest]:
-    """Return the tests of a block."""
+def tests_of(block: str | None = None) -> list[registry.BenchTest]:
+    """Return the tests of a block, or those of all blocks."""
     tests = registry.discover(UNIT_TESTS, "tb.unit")
-    return [test for test in tests if test.group == f"test_{block}"]
+    return [test for test in tests if block is None or block_of(test) == block]
+
+
+def block_of(test: registry.BenchTest) -> str:
+    """Return the block that a test is of."""
+    return test.group.removeprefix("test_")

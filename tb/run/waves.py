@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +54,21 @@ def load_view(file: Path = HDL / "waves.toml") -> View:
 def signals_in(fst: Path) -> dict[str, int]:
     """Return the signals of a waveform: hierarchical name to width in bits."""
     return {var.full_name: var.bitwidth or 0 for var in pywellen.Waveform(str(fst)).all_vars()}
+
+
+def block_view(names: Iterable[str]) -> View:
+    """Return a view of the bench of one block: a group for the ports of each instance in it.
+
+    Args:
+        names: signals of the waveform, such as `unit_vec.u_vec.op_valid_i`.
+    """
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        _, *instance, port = name.split(".", 2)
+        if instance and re.search(r"^\w+_n?[io]\b", port):
+            groups.setdefault(instance[0], []).append(name)
+    shown = tuple((instance, tuple(ports)) for instance, ports in sorted(groups.items()))
+    return View(shown, {}, frozenset(), frozenset())
 
 
 def _add_signal(save: GTKWSave, name: str, width: int, view: View) -> None:

@@ -58,3 +58,13 @@ def test_a_signal_that_is_not_there_is_named(recorded: Path) -> None:
     view = replace(waves.load_view(), groups=(("Broken", ("tb_top.no_such_signal",)),))
     with pytest.raises(waves.WaveError, match=r"no signal tb_top\.no_such_signal"):
         waves.write_save_file(recorded, view)
+
+
+def test_the_view_of_a_block() -> None:
+    """The ports of every instance in its bench, structs by their fields, and nothing inside."""
+    names = ["clk", "u_vec.clk_i", "u_vec.op_i.rows", "u_vec.state_q", "u_vec.u_walk.start_i"]
+    view = waves.block_view(["unit_vec." + name for name in [*names, "u_control.rst_no"]])
+    assert view.groups == (
+        ("u_control", ("unit_vec.u_control.rst_no",)),
+        ("u_vec", ("unit_vec.u_vec.clk_i", "unit_vec.u_vec.op_i.rows")),
+    )
