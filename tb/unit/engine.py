@@ -48,7 +48,7 @@ class EngineBench:
     @classmethod
     def of(cls, dut: Dut) -> EngineBench:
         """Return the bench around a wrapper."""
-        return cls(UnitBench.of(dut))
+        return cls(UnitBench.of(dut.u_engine))
 
     async def run_random(
         self, generators: Sequence[Generator], programs: int, most: int = 12

@@ -4,86 +4,35 @@
 
 module unit_vec;
   import npu_pkg::*;
-  import npu_sram_pkg::*;
-  import npu_operation_pkg::*;
   import npu_isa_pkg::*;
 
-  logic clk, rst_n, start, ended;
-  unit_pkg::world_t   world;
-  unit_pkg::program_t program_start;
+  unit_engine_if bench ();
 
-  unit_control u_control (
-    .clk_o    (clk),
-    .rst_no   (rst_n),
-    .world_o  (world),
-    .program_o(program_start),
-    .start_o  (start),
-    .end_i    (ended)
-  );
+  unit_engine u_engine (.bench);
 
-  logic [NumEngines-1:0] op_valid;
-  logic op_ready;
+  logic ready;
   engine_status_t status;
-  vec_operation_t op;
-  logic line_valid, line_ready, line_last;
-  line_t line;
 
-  unit_program u_program (
-    .clk_i         (clk),
-    .rst_ni        (rst_n),
-    .world_i       (world),
-    .program_i     (program_start),
-    .start_i       (start),
-    .end_o         (ended),
-    .op_valid_o    (op_valid),
-    .op_ready_i    (NumEngines'(op_ready) << EngVec),
-    .load_op_o     (),
-    .store_op_o    (),
-    .gemm_op_o     (),
-    .smx_op_o      (),
-    .nrm_op_o      (),
-    .vec_op_o      (op),
-    .done_i        (NumEngines'(status.done) << EngVec),
-    .argmax_i      ('0),
-    .argmax_clear_o(),
-    .line_valid_o  (line_valid),
-    .line_data_o   (line),
-    .line_ready_i  (line_ready),
-    .line_last_i   (line_last)
-  );
-
-  sram_rd_req_t rd_req[1];
-  sram_rd_rsp_t rd_rsp[1];
-  sram_wr_req_t wr_req[1];
-  logic rd_ready[1], wr_ready[1];
-
-  unit_sram_model u_sram (
-    .clk_i     (clk),
-    .rst_ni    (rst_n),
-    .world_i   (world),
-    .rd_req_i  (rd_req),
-    .rd_ready_o(rd_ready),
-    .rd_rsp_o  (rd_rsp),
-    .wr_req_i  (wr_req),
-    .wr_ready_o(wr_ready)
-  );
+  assign bench.op_ready = NumEngines'(ready) << EngVec;
+  assign bench.done     = NumEngines'(status.done) << EngVec;
+  assign bench.argmax   = '0;
 
   npu_vec u_vec (
-    .clk_i         (clk),
-    .rst_ni        (rst_n),
-    .op_valid_i    (op_valid[EngVec]),
-    .op_ready_o    (op_ready),
-    .op_i          (op),
+    .clk_i         (bench.clk),
+    .rst_ni        (bench.rst_n),
+    .op_valid_i    (bench.op_valid[EngVec]),
+    .op_ready_o    (ready),
+    .op_i          (bench.vec_op),
     .status_o      (status),
-    .rd_req_o      (rd_req[0]),
-    .rd_ready_i    (rd_ready[0]),
-    .rd_rsp_i      (rd_rsp[0]),
-    .wr_req_o      (wr_req[0]),
-    .wr_ready_i    (wr_ready[0]),
-    .stream_valid_i(line_valid),
-    .stream_data_i (line),
-    .stream_ready_o(line_ready),
-    .stream_last_o (line_last)
+    .rd_req_o      (bench.rd_req[0]),
+    .rd_ready_i    (bench.rd_ready[0]),
+    .rd_rsp_i      (bench.rd_rsp[0]),
+    .wr_req_o      (bench.wr_req[0]),
+    .wr_ready_i    (bench.wr_ready[0]),
+    .stream_valid_i(bench.line_valid),
+    .stream_data_i (bench.line),
+    .stream_ready_o(bench.line_ready),
+    .stream_last_o (bench.line_last)
   );
 
 endmodule

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The bench of an engine: control, the sequencer that gives it operations and shares of the stream,
+// and the SRAM.
+
+module unit_engine #(
+  parameter int unsigned NumRd = 1,  // SRAM ports that read, as the interface has them
+  parameter int unsigned NumWr = 1   // SRAM ports that write, as the interface has them
+) (
+  unit_engine_if bench  // to the engine
+);
+
+  logic start, ended;
+  unit_pkg::program_t program_start;
+
+  unit_control u_control (
+    .clk_o    (bench.clk),
+    .rst_no   (bench.rst_n),
+    .world_o  (bench.world),
+    .program_o(program_start),
+    .start_o  (start),
+    .end_i    (ended)
+  );
+
+  unit_program u_program (
+    .clk_i         (bench.clk),
+    .rst_ni        (bench.rst_n),
+    .world_i       (bench.world),
+    .program_i     (program_start),
+    .start_i       (start),
+    .end_o         (ended),
+    .op_valid_o    (bench.op_valid),
+    .op_ready_i    (bench.op_ready),
+    .load_op_o     (bench.load_op),
+    .store_op_o    (bench.store_op),
+    .gemm_op_o     (bench.gemm_op),
+    .smx_op_o      (bench.smx_op),
+    .nrm_op_o      (bench.nrm_op),
+    .vec_op_o      (bench.vec_op),
+    .done_i        (bench.done),
+    .argmax_i      (bench.argmax),
+    .argmax_clear_o(bench.argmax_clear),
+    .line_valid_o  (bench.line_valid),
+    .line_data_o   (bench.line),
+    .line_ready_i  (bench.line_ready),
+    .line_last_i   (bench.line_last)
+  );
+
+  unit_sram_model #(
+    .NumRd(NumRd),
+    .NumWr(NumWr)
+  ) u_sram (
+    .clk_i     (bench.clk),
+    .rst_ni    (bench.rst_n),
+    .world_i   (bench.world),
+    .rd_req_i  (bench.rd_req),
+    .rd_ready_o(bench.rd_ready),
+    .rd_rsp_o  (bench.rd_rsp),
+    .wr_req_i  (bench.wr_req),
+    .wr_ready_o(bench.wr_ready)
+  );
+
+endmodule
