@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The AXI4 master port and the AXI4-Lite slave port as two structs each, for modules that pass them
-// on. Bursts are INCR bursts of 16-byte beats, so size and type are not part of it.
+// on, and the numbers of the memory port's clients. Bursts are INCR bursts of 16-byte beats, so size
+// and type are not part of it.
 
 package npu_axi_pkg;
 
@@ -82,5 +83,18 @@ package npu_axi_pkg;
     logic [31:0] rdata;    // the register's value; 0 with an error
     logic [1:0]  rresp;    // as bresp, with rvalid
   } axil_rsp_t;
+
+  // Bits of the number of a client of the memory port; it has no more than there are engines
+  function automatic int unsigned client_bits(int unsigned num_clients);
+    return (num_clients > 1) ? $clog2(num_clients) : 1;
+  endfunction
+
+  // The lowest number in a set of clients, 0 for none
+  function automatic logic [2:0] first_of(logic [7:0] clients);
+    logic [2:0] first;
+    first = '0;
+    for (int unsigned c = 8; c > 0; c--) if (clients[c-1]) first = 3'(c - 1);
+    return first;
+  endfunction
 
 endpackage

@@ -11,7 +11,7 @@ module npu_axi_read
   import npu_mem_pkg::*;
   import npu_isa_pkg::*;
 #(
-  parameter int unsigned NumClients = 3,  // at least 1
+  parameter int unsigned NumClients = 3,  // 1 to 8
   parameter int unsigned MaxOutstanding = 16,  // bursts asked for and not finished, at least 1
   parameter logic [NumClients-1:0][2:0] Engines = '0  // engine of each client, all different
 ) (
@@ -35,7 +35,7 @@ module npu_axi_read
 );
 
   localparam int unsigned CountW = $clog2(MaxOutstanding + 1);
-  localparam int unsigned ClientW = (NumClients > 1) ? $clog2(NumClients) : 1;
+  localparam int unsigned ClientW = npu_axi_pkg::client_bits(NumClients);
 
   logic ar_valid_q;
   logic [ClientW-1:0] ar_client_q;
@@ -44,35 +44,30 @@ module npu_axi_read
   logic [CountW-1:0] outstanding_q;
 
   // One address register in front of the bus keeps AR stable whatever a client does.
-  logic can_accept, chosen_valid, allowed;
+  logic can_accept, allowed;
   logic [ClientW-1:0] chosen;
+  mem_req_t choice;
+  error_t denied;
 
-  always_comb begin
-    chosen       = '0;
-    chosen_valid = 1'b0;
-    for (int unsigned c = NumClients; c > 0; c--) begin
-      if (req_i[c-1].valid) begin
-        chosen       = ClientW'(c - 1);
-        chosen_valid = 1'b1;
-      end
-    end
-  end
-
-  npu_mem_guard #(
-    .Write(1'b0)
-  ) u_guard (
-    .addr_i   (req_i[chosen].addr),
-    .len_i    (req_i[chosen].len),
+  npu_mem_choice #(
+    .Write     (1'b0),
+    .NumClients(NumClients),
+    .Engines   (Engines)
+  ) u_choice (
+    .req_i,
     .regions_i(settings_i.regions),
     .stream_i ('0),
-    .allowed_o(allowed)
+    .choice_o (choice),
+    .client_o (chosen),
+    .allowed_o(allowed),
+    .denied_o (denied)
   );
 
   assign can_accept = (!ar_valid_q || axi_rsp_i.arready) && !drain_i && allowed &&
                       outstanding_q != CountW'(MaxOutstanding);
 
   logic accept, complete;
-  assign accept   = can_accept && chosen_valid;
+  assign accept   = can_accept && choice.valid;
   assign complete = axi_rsp_i.rvalid && axi_req_o.rready && axi_rsp_i.rlast;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -86,8 +81,8 @@ module npu_axi_read
       if (accept) begin
         ar_valid_q  <= 1'b1;
         ar_client_q <= chosen;
-        ar_len_q    <= req_i[chosen].len;
-        ar_place_q  <= '{addr: req_i[chosen].addr, instr: req_i[chosen].instr};
+        ar_len_q    <= choice.len;
+        ar_place_q  <= '{addr: choice.addr, instr: choice.instr};
       end else if (axi_rsp_i.arready) begin
         ar_valid_q <= 1'b0;
       end
@@ -169,12 +164,7 @@ module npu_axi_read
 
   // Whose data it is that is bad or missing
   logic [ClientW-1:0] owner;
-  always_comb begin
-    owner = '0;
-    for (int unsigned c = NumClients; c > 0; c--) begin
-      if (axi_rsp_i.rvalid ? mine[c-1] : expecting[c-1]) owner = ClientW'(c - 1);
-    end
-  end
+  assign owner = ClientW'(npu_axi_pkg::first_of(8'(axi_rsp_i.rvalid ? mine : expecting)));
 
   always_comb begin
     error_o = '{
@@ -186,11 +176,8 @@ module npu_axi_read
     };
     if (axi_rsp_i.rvalid && axi_rsp_i.rresp[1]) begin
       error_o.code = ErrReadError;
-    end else if (chosen_valid && !allowed) begin
-      error_o.code   = ErrRegion;
-      error_o.engine = engine_e'(Engines[chosen]);
-      error_o.instr  = req_i[chosen].instr;
-      error_o.addr   = req_i[chosen].addr;
+    end else if (denied.valid) begin
+      error_o = denied;
     end else if (ar_expired) begin
       error_o.code   = ErrTimeout;
       error_o.engine = engine_e'(Engines[ar_client_q]);

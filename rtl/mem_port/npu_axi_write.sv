@@ -12,7 +12,7 @@ module npu_axi_write
   import npu_stream_pkg::*;
   import npu_isa_pkg::*;
 #(
-  parameter int unsigned NumClients = 1,  // at least 1
+  parameter int unsigned NumClients = 1,  // 1 to 8
   parameter int unsigned MaxOutstanding = 16,  // bursts begun and not answered, at least 1
   parameter logic [NumClients-1:0][2:0] Engines = '0  // engine of each client, all different
 ) (
@@ -37,7 +37,7 @@ module npu_axi_write
 );
 
   localparam int unsigned CountW = $clog2(MaxOutstanding + 1);
-  localparam int unsigned ClientW = (NumClients > 1) ? $clog2(NumClients) : 1;
+  localparam int unsigned ClientW = npu_axi_pkg::client_bits(NumClients);
 
   // The burst under way: its address is offered until taken, its words follow independently.
   logic aw_valid_q, burst_q;
@@ -52,35 +52,30 @@ module npu_axi_write
   logic [15:0] w_strb_q;
   logic [CountW-1:0] outstanding_q, unanswered_q;  // bursts started, bursts whose words are sent
 
-  logic start, chosen_valid, allowed, w_take, w_room, w_done, b_take;
+  logic start, allowed, w_take, w_room, w_done, b_take;
   logic [ClientW-1:0] chosen;
+  mem_req_t choice;
+  error_t denied;
 
-  always_comb begin
-    chosen       = '0;
-    chosen_valid = 1'b0;
-    for (int unsigned c = NumClients; c > 0; c--) begin
-      if (req_i[c-1].valid) begin
-        chosen       = ClientW'(c - 1);
-        chosen_valid = 1'b1;
-      end
-    end
-  end
-
-  npu_mem_guard #(
-    .Write(1'b1)
-  ) u_guard (
-    .addr_i   (req_i[chosen].addr),
-    .len_i    (req_i[chosen].len),
+  npu_mem_choice #(
+    .Write     (1'b1),
+    .NumClients(NumClients),
+    .Engines   (Engines)
+  ) u_choice (
+    .req_i,
     .regions_i(settings_i.regions),
     .stream_i,
-    .allowed_o(allowed)
+    .choice_o (choice),
+    .client_o (chosen),
+    .allowed_o(allowed),
+    .denied_o (denied)
   );
 
   assign w_room = !w_valid_q || axi_rsp_i.wready;
   assign w_take = burst_q && w_room && (w_i[client_q].valid || drain_i);
   assign w_done = axi_req_o.wvalid && axi_rsp_i.wready && axi_req_o.wlast;
   assign b_take = axi_rsp_i.bvalid && axi_req_o.bready;
-  assign start  = chosen_valid && allowed && !drain_i && (!burst_q || (w_take && left_q == '0)) &&
+  assign start  = choice.valid && allowed && !drain_i && (!burst_q || (w_take && left_q == '0)) &&
                   (!aw_valid_q || axi_rsp_i.awready) && outstanding_q != CountW'(MaxOutstanding);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -118,10 +113,10 @@ module npu_axi_write
         aw_valid_q <= 1'b1;
         burst_q    <= 1'b1;
         client_q   <= chosen;
-        aw_place_q <= '{addr: req_i[chosen].addr, instr: req_i[chosen].instr};
-        next_q     <= '{addr: req_i[chosen].addr, instr: req_i[chosen].instr};
-        len_q      <= req_i[chosen].len;
-        left_q     <= req_i[chosen].len;
+        aw_place_q <= '{addr: choice.addr, instr: choice.instr};
+        next_q     <= '{addr: choice.addr, instr: choice.instr};
+        len_q      <= choice.len;
+        left_q     <= choice.len;
       end
       if (start && !b_take) outstanding_q <= outstanding_q + 1'b1;
       if (!start && b_take) outstanding_q <= outstanding_q - 1'b1;
@@ -202,12 +197,7 @@ module npu_axi_write
 
   // Whose response it is that is bad or missing
   logic [ClientW-1:0] owner;
-  always_comb begin
-    owner = '0;
-    for (int unsigned c = NumClients; c > 0; c--) begin
-      if (axi_rsp_i.bvalid ? mine[c-1] : expecting[c-1]) owner = ClientW'(c - 1);
-    end
-  end
+  assign owner = ClientW'(npu_axi_pkg::first_of(8'(axi_rsp_i.bvalid ? mine : expecting)));
 
   always_comb begin
     error_o = '{
@@ -219,11 +209,8 @@ module npu_axi_write
     };
     if (axi_rsp_i.bvalid && axi_rsp_i.bresp[1]) begin
       error_o.code = ErrWriteError;
-    end else if (chosen_valid && !allowed) begin
-      error_o.code   = ErrRegion;
-      error_o.engine = engine_e'(Engines[chosen]);
-      error_o.instr  = req_i[chosen].instr;
-      error_o.addr   = req_i[chosen].addr;
+    end else if (denied.valid) begin
+      error_o = denied;
     end else if (aw_expired) begin
       error_o.engine = engine_e'(Engines[client_q]);
       error_o.instr  = aw_place_q.instr;
