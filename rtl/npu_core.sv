@@ -12,6 +12,7 @@ module npu_core
   import npu_start_pkg::*;
   import npu_isa_pkg::*;
   import npu_host_pkg::*;
+  import npu_seq_pkg::*;
 #(
   parameter int unsigned ArrayDim = 16,   // rows and columns of the systolic array: 4, 8, 16 or 32
   parameter int unsigned SramKiB  = 256,  // KiB of SRAM, a power of two from 4 to 1024
@@ -63,7 +64,8 @@ module npu_core
   localparam int unsigned RdLoad = 1;
   localparam int unsigned RdStream = 2;
 
-  logic core_rst_n, start, drain, bus_idle, bus_stuck;
+  logic core_rst_n, start, drain;
+  bus_status_t bus;
 
   // ---------------------------------------------------------------------------------------------
   // Memory port
@@ -72,7 +74,6 @@ module npu_core
   mem_rd_rsp_t       rd_rsp      [NumRd];
   mem_wdata_t        w           [    1];
   mem_wr_rsp_t       wr_rsp      [    1];
-  error_t            port_error;
   logic        [8:0] mem_latency;
   logic              mem_word;
 
@@ -92,9 +93,7 @@ module npu_core
     .settings_i(memory_i),
     .stream_i  (stream_o),
     .drain_i   (drain),
-    .idle_o    (bus_idle),
-    .stuck_o   (bus_stuck),
-    .error_o   (port_error),
+    .bus_o     (bus),
     .latency_o (mem_latency),
     .word_o    (mem_word),
     .axi_req_o,
@@ -108,9 +107,8 @@ module npu_core
   // ---------------------------------------------------------------------------------------------
   // Program control
   // ---------------------------------------------------------------------------------------------
-  logic seq_end;
-  error_t seq_error, engine_error;
-  instr_idx_t   last_instr;
+  progress_t progress;
+  error_t engine_error;
   start_state_t start_state;
 
   npu_program u_program (
@@ -123,14 +121,10 @@ module npu_core
     .launch_i,
     .launch_end_o,
     .start_state_o (start_state),
-    .end_i         (seq_end),
-    .end_error_i   (seq_error),
-    .port_error_i  (port_error),
+    .progress_i    (progress),
     .engine_error_i(engine_error),
-    .last_instr_i  (last_instr),
     .drain_o       (drain),
-    .bus_idle_i    (bus_idle),
-    .bus_stuck_i   (bus_stuck),
+    .bus_i         (bus),
     .core_rst_no   (core_rst_n),
     .status_o
   );
@@ -141,12 +135,7 @@ module npu_core
   // ---------------------------------------------------------------------------------------------
   logic [NumEngines-1:0] op_valid, op_ready, engine_done, unfinished;
   engine_status_t engine_status[NumEngines];
-  load_operation_t load_op;
-  store_operation_t store_op;
-  gemm_operation_t gemm_op;
-  smx_operation_t smx_op;
-  nrm_operation_t nrm_op;
-  vec_operation_t vec_op;
+  operations_t operations;
   argmax_t argmax;
   logic argmax_clear;
   machine_t regs;
@@ -174,16 +163,9 @@ module npu_core
     .ticket_o      (ticket),
     .op_valid_o    (op_valid),
     .op_ready_i    (op_ready),
-    .load_op_o     (load_op),
-    .store_op_o    (store_op),
-    .gemm_op_o     (gemm_op),
-    .smx_op_o      (smx_op),
-    .nrm_op_o      (nrm_op),
-    .vec_op_o      (vec_op),
+    .operations_o  (operations),
     .done_i        (engine_done),
-    .end_o         (seq_end),
-    .error_o       (seq_error),
-    .last_instr_o  (last_instr),
+    .progress_o    (progress),
     .fire_o        (events_o.instr),
     .busy_o        (unfinished)
   );
@@ -263,12 +245,7 @@ module npu_core
     .rst_ni        (core_rst_n),
     .op_valid_i    (op_valid),
     .op_ready_o    (op_ready),
-    .load_op_i     (load_op),
-    .store_op_i    (store_op),
-    .gemm_op_i     (gemm_op),
-    .smx_op_i      (smx_op),
-    .nrm_op_i      (nrm_op),
-    .vec_op_i      (vec_op),
+    .operations_i  (operations),
     .status_o      (engine_status),
     .macs_o        (events_o.macs),
     .error_o       (engine_error),

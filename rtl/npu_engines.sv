@@ -25,12 +25,7 @@ module npu_engines
   // Operations, by engine
   input logic [NumEngines-1:0] op_valid_i,  // an operation; stays until ready, data stable
   output logic [NumEngines-1:0] op_ready_o,  // taken; independent of op_valid_i
-  input load_operation_t load_op_i,  // with op_valid_i[EngLd]
-  input store_operation_t store_op_i,  // with op_valid_i[EngSt]
-  input gemm_operation_t gemm_op_i,  // with op_valid_i[EngGemm]
-  input smx_operation_t smx_op_i,  // with op_valid_i[EngSmx]
-  input nrm_operation_t nrm_op_i,  // with op_valid_i[EngNrm]
-  input vec_operation_t vec_op_i,  // with op_valid_i[EngVec]
+  input operations_t operations_i,  // those of op_valid_i hold
   output engine_status_t status_o[NumEngines],  // by engine; done: its oldest operation is finished
   output logic [11:0] macs_o,  // multiplications of GEMM in this cycle, for the counters
   output error_t error_o,  // of the load engine: a level until reset
@@ -111,7 +106,7 @@ module npu_engines
     .rst_ni,
     .op_valid_i     (op_valid_i[EngLd]),
     .op_ready_o     (op_ready_o[EngLd]),
-    .op_i           (load_op_i),
+    .op_i           (operations_i.load),
     .status_o       (status_o[EngLd]),
     .error_o,
     .rd_req_o       (mem_rd_req_o),
@@ -130,7 +125,7 @@ module npu_engines
     .rst_ni,
     .op_valid_i     (op_valid_i[EngSt]),
     .op_ready_o     (op_ready_o[EngSt]),
-    .op_i           (store_op_i),
+    .op_i           (operations_i.store),
     .status_o       (status_o[EngSt]),
     .token_done_o,
     .rd_req_o       (rd_req[RdStore]),
@@ -151,7 +146,7 @@ module npu_engines
     .rst_ni,
     .op_valid_i    (op_valid_i[EngGemm]),
     .op_ready_o    (op_ready_o[EngGemm]),
-    .op_i          (gemm_op_i),
+    .op_i          (operations_i.gemm),
     .status_o      (status_o[EngGemm]),
     .stream_valid_i(line_valid_i[EngGemm]),
     .stream_data_i (line_data_i),
@@ -172,7 +167,7 @@ module npu_engines
     .rst_ni,
     .op_valid_i(op_valid_i[EngSmx]),
     .op_ready_o(op_ready_o[EngSmx]),
-    .op_i      (smx_op_i),
+    .op_i      (operations_i.smx),
     .status_o  (status_o[EngSmx]),
     .rd_req_o  (rd_req[RdSmx]),
     .rd_ready_i(rd_ready[RdSmx]),
@@ -188,7 +183,7 @@ module npu_engines
     .rst_ni,
     .op_valid_i    (op_valid_i[EngNrm]),
     .op_ready_o    (op_ready_o[EngNrm]),
-    .op_i          (nrm_op_i),
+    .op_i          (operations_i.nrm),
     .status_o      (status_o[EngNrm]),
     .rd_req_o      (rd_req[RdNrm]),
     .rd_ready_i    (rd_ready[RdNrm]),
@@ -206,7 +201,7 @@ module npu_engines
     .rst_ni,
     .op_valid_i    (op_valid_i[EngVec]),
     .op_ready_o    (op_ready_o[EngVec]),
-    .op_i          (vec_op_i),
+    .op_i          (operations_i.vec),
     .status_o      (status_o[EngVec]),
     .rd_req_o      (rd_req[RdVec]),
     .rd_ready_i    (rd_ready[RdVec]),

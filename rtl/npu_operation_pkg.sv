@@ -142,4 +142,30 @@ package npu_operation_pkg;
     logic                 stream;     // table from the stream
   } vec_operation_t;
 
+  // An operation for each engine, that of engine 0 lowest; which of them hold is said beside it
+  typedef struct packed {
+    vec_operation_t   vec;    // of EngVec
+    nrm_operation_t   nrm;    // of EngNrm
+    smx_operation_t   smx;    // of EngSmx
+    gemm_operation_t  gemm;   // of EngGemm
+    store_operation_t store;  // of EngSt
+    load_operation_t  load;   // of EngLd
+  } operations_t;
+
+  // Bits of the operation of each engine
+  localparam int unsigned OperationBits[NumEngines] = '{
+      $bits(load_operation_t),
+      $bits(store_operation_t),
+      $bits(gemm_operation_t),
+      $bits(smx_operation_t),
+      $bits(nrm_operation_t),
+      $bits(vec_operation_t)
+  };
+
+  // Lowest bit of the operation of an engine
+  function automatic int unsigned operation_low(int unsigned engine);
+    operation_low = 0;
+    for (int unsigned e = 0; e < engine; e++) operation_low += OperationBits[e];
+  endfunction
+
 endpackage

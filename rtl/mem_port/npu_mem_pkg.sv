@@ -59,6 +59,13 @@ package npu_mem_pkg;
     logic [23:0] timeout;  // cycles of one wait; 0 = for ever
   } mem_settings_t;
 
+  // How the memory port fares
+  typedef struct packed {
+    logic   idle;   // a level: the bus owes no answer
+    logic   stuck;  // a level: a wait for the memory is longer than its limit
+    error_t error;  // a cycle or longer, of an access that failed
+  } bus_status_t;
+
   // Longest burst on the memory port, in words.
   localparam int unsigned MaxBurst = 32;
 

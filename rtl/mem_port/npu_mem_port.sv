@@ -29,10 +29,8 @@ module npu_mem_port
   input stream_range_t stream_i,    // a level: no writes to these bytes; none if the length is 0
 
   // End of a program
-  input  logic   drain_i,  // a level: nothing new is begun, nobody is told of what comes back
-  output logic   idle_o,   // a level: the memory owes no answer and none is asked for
-  output logic   stuck_o,  // a level: a wait is longer than settings_i.timeout; falls with it
-  output error_t error_o,  // as long as its cause lasts; counts while drain_i is low
+  input  logic        drain_i,  // a level: nothing new is begun, nobody is told of what comes back
+  output bus_status_t bus_o,    // stuck: falls with its limit; error: counts while drain_i is low
 
   // How the memory answers
   output logic [8:0] latency_o,  // cycles from a burst's acceptance to its first word; 0: unknown
@@ -94,8 +92,10 @@ module npu_mem_port
     .axi_rsp_i(axi_rsp_i.wr)
   );
 
-  assign idle_o  = rd_idle && wr_idle;
-  assign stuck_o = rd_stuck || wr_stuck;
-  assign error_o = rd_error.valid ? rd_error : wr_error;
+  assign bus_o = '{
+          idle: rd_idle && wr_idle,
+          stuck: rd_stuck || wr_stuck,
+          error: rd_error.valid ? rd_error : wr_error
+      };
 
 endmodule

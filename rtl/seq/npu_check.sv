@@ -21,13 +21,9 @@ module npu_check
   input logic rst_ni,  // reset, active low
   input logic flush_i, // pulse: what is checked and the word in hand are thrown away
 
-  input  logic              word_valid_i,  // a word; stays until ready, all stable, unless flush_i
-  output logic              word_ready_o,  // taken; independent of word_valid_i
-  input  word_t             word_i,        // of the program, with word_valid_i
-  input  instr_idx_t        index_i,       // its index; with past_end_i the program's length
-  input  logic              followed_i,    // a LOOP, behind which the word at its target comes
-  input  logic              past_end_i,    // no word follows: a level until flush_i
-  input  logic       [31:0] length_i,      // words of the program, steady while it runs
+  input  fetched_t        fetched_i,     // a word of the program
+  output logic            word_ready_o,  // taken; independent of fetched_i.valid
+  input  logic     [31:0] length_i,      // words of the program, steady while it runs
 
   output logic   entry_valid_o,  // stays until ready, data stable, unless flush_i withdraws it
   input  logic   entry_ready_i,  // taken; may depend on entry_valid_o
@@ -57,7 +53,7 @@ module npu_check
   logic                     check_heads;
   logic      [NumTerms-1:0] legal_left;
   instr_t                   word;
-  assign word = instr_t'(word_i);
+  assign word = instr_t'(fetched_i.word);
 
   npu_legal #(
     .ArrayDim(ArrayDim),
@@ -125,10 +121,10 @@ module npu_check
     end else begin
       unique case (state_q)
         StTake: begin
-          if (word_valid_i) begin
+          if (fetched_i.valid) begin
             if (is_prefix) begin
               has_prefix_q <= 1'b1;
-              prefix_q     <= prefix_t'(word_i);
+              prefix_q     <= prefix_t'(fetched_i.word);
             end else begin
               has_prefix_q <= 1'b0;
               prefix_q <= '0;
@@ -138,7 +134,7 @@ module npu_check
               rest_q <= '0;
               dividend_q <= word.m;
               entry_q <= '{
-                  index: index_i,
+                  index: fetched_i.index,
                   word: word,
                   has_prefix: has_prefix_q,
                   prefix: prefix_q,
@@ -146,14 +142,14 @@ module npu_check
                   error_addr: legal_addr,
                   share: '0,
                   span: '0,
-                  followed: followed_i
+                  followed: fetched_i.followed
               };
               if (legal_error != ErrNone || legal_left == '0) state_q <= StPush;
               else state_q <= check_heads ? StHeads : StTerms;
             end
-          end else if (past_end_i && !no_end_q) begin
+          end else if (fetched_i.past_end && !no_end_q) begin
             no_end_q <= 1'b1;
-            entry_q  <= '{index: index_i, error: ErrNoEnd, default: '0};
+            entry_q  <= '{index: fetched_i.index, error: ErrNoEnd, default: '0};
             state_q  <= StPush;
           end
         end

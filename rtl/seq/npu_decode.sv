@@ -11,43 +11,30 @@ module npu_decode
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
 (
-  input entry_t          entry_i,  // a checked instruction
-  input machine_t        regs_i,   // machine registers
-  input logic     [31:0] wstart_i, // first visible position
+  input entry_t     entry_i,      // a checked instruction
+  input registers_t registers_i,  // machine registers
+  input extents_t   extents_i,    // dimensions, dynamic ones resolved
+  input place_t     place_i,      // places of K/V transfers and EMBED
+  input argmax_t    argmax_i,     // column of the best value, the token of an ARGMAX
 
-  // Dimensions, dynamic ones resolved
-  input dim_t m_i,  // rows
-  input dim_t n_i,  // columns of GEMM and SOFTMAX
-  input dim_t k_i,  // inner dimension of GEMM, positions of KV_READ
-
-  // Places of K/V transfers and EMBED
-  // First row: address in memory, or of the cache in SRAM; bytes
-  input mem_addr_t        place_mem_i,
-  // KV_APPEND: SRAM word of the tile row in the staging tiles
-  input sram_addr_t       place_stage_i,
-  input logic       [4:0] place_phase_i,  // row of its tile that the first position is, 0 to 31
-
-  input argmax_t argmax_i,  // column of the best value, the token of an ARGMAX
-
-  output engine_e engine_o,  // engine that takes it; EngSeq: none
-  output logic bad_address_o,  // DMA, ARGMAX: outside the 32-bit address space or misaligned
-  output mem_addr_t mem_addr_o,  // DMA, ARGMAX: first byte in memory, cut to 32 bits
-  output load_operation_t load_o,  // operation, if engine_o is EngLd
-  output store_operation_t store_o,  // operation, if engine_o is EngSt
-  output gemm_operation_t gemm_o,  // operation, if engine_o is EngGemm
-  output smx_operation_t smx_o,  // operation, if engine_o is EngSmx
-  output nrm_operation_t nrm_o,  // operation, if engine_o is EngNrm
-  output vec_operation_t vec_o  // operation, if engine_o is EngVec
+  output logic        bad_address_o,  // DMA, ARGMAX: outside the address space or misaligned
+  output mem_addr_t   mem_addr_o,     // DMA, ARGMAX: first byte in memory, cut to 32 bits
+  output operations_t operations_o    // that of the instruction's engine holds
 );
+
+  machine_t regs;
+  dim_t m, n, k;
+  assign regs = registers_i.regs;
+  assign m    = extents_i.m;
+  assign n    = extents_i.n;
+  assign k    = extents_i.k;
 
   instr_t word;
   prefix_t pfx;
   logic [15:0] n_words;  // of a row of bytes
-  assign word     = entry_i.word;
-  assign pfx      = entry_i.prefix;
-  assign n_words  = words_of({2'b0, word.n});
-
-  assign engine_o = engine_of(word.opcode);
+  assign word    = entry_i.word;
+  assign pfx     = entry_i.prefix;
+  assign n_words = words_of({2'b0, word.n});
 
   // ---------------------------------------------------------------------------------------------
   // Transfers
@@ -65,11 +52,11 @@ module npu_decode
   assign is_argmax = word.opcode == OpArgmax;
   assign is_embed  = word.opcode == OpEmbed;
   assign is_kv     = word.opcode inside {OpKvAppend, OpKvRead};
-  assign base      = regs_i.bases[dma.base];
+  assign base      = regs.bases[dma.base];
 
   always_comb begin
     if (is_argmax) begin
-      mem_first     = {3'b0, base} + {1'b0, regs_i.outcnt, 2'b0};
+      mem_first     = {3'b0, base} + {1'b0, regs.outcnt, 2'b0};
       mem_end       = {3'b0, mem_first} + 38'd4;
       bad_address_o = base[3:0] != '0;
     end else begin
@@ -88,7 +75,7 @@ module npu_decode
   dim_t heads;
   assign dst_pitch  = pitch_or(pfx.cp, is_kv ? entry_i.span[15:0] : n_words);
   assign rows_pitch = pitch_or(pfx.ap, entry_i.span[15:0]);
-  assign mem_pitch  = is_kv ? regs_i.kv_head : {12'b0, pitch_or(word.k, n_words), 4'b0};
+  assign mem_pitch  = is_kv ? regs.kv_head : {12'b0, pitch_or(word.k, n_words), 4'b0};
   assign heads      = 16'(kv.heads_minus_1) + 1'b1;
 
   load_op_e load_op;
@@ -106,9 +93,9 @@ module npu_decode
   end
 
   mem_addr_t mem;
-  assign mem = (is_kv || is_embed) ? place_mem_i : mem_addr_o;
+  assign mem = (is_kv || is_embed) ? place_i.mem : mem_addr_o;
 
-  assign load_o = '{
+  assign operations_o.load = '{
           instr: entry_i.index,
           op: load_op,
           sram: word.dst,
@@ -118,11 +105,11 @@ module npu_decode
           rows: is_kv ? heads : word.m,
           bytes: word.n,
           list: word.src0,
-          positions: k_i,
-          cache_in_sram: !regs_i.kv_in_memory
+          positions: k,
+          cache_in_sram: !regs.kv_in_memory
       };
 
-  assign store_o = '{
+  assign operations_o.store = '{
           instr: entry_i.index,
           op: store_op,
           sram: is_kv ? word.src0 : word.dst,
@@ -133,11 +120,11 @@ module npu_decode
           bytes: word.n,
           token: argmax_i.column,
           heads: heads[8:0],
-          phase: place_phase_i,
+          phase: place_i.phase,
           stage_valid: word.flags[FlagStage],
-          stage: place_stage_i,
+          stage: place_i.stage,
           stage_pitch: word.src1,
-          cache_in_sram: !regs_i.kv_in_memory
+          cache_in_sram: !regs.kv_in_memory
       };
 
   // ---------------------------------------------------------------------------------------------
@@ -152,7 +139,7 @@ module npu_decode
   assign b_row = extent(word.flags[FlagTransposeB] ? word.k : word.n);
   assign mode_word = word.flags[FlagMode];
 
-  assign gemm_o = '{
+  assign operations_o.gemm = '{
           c: word.dst,
           c_pitch: pitch_or(pfx.cp, words_of(gemm_c_bytes(word, mode))),
           a: word.src0,
@@ -162,9 +149,9 @@ module npu_decode
           d: gemm_d(word, mode, entry_i.has_prefix, pfx),
           d_pitch: pitch_or(pfx.dp, words_of(gemm_d_bytes(word, mode))),
           sums: pfx.mul,
-          m: m_i,
-          n: n_i,
-          k: k_i,
+          m: m,
+          n: n,
+          k: k,
           a_type: mode.a_type,
           b_form: mode.b_form,
           transpose_b: word.flags[FlagTransposeB],
@@ -202,20 +189,20 @@ module npu_decode
   assign smx_cols = extent(word.n);
   assign smx_dst_words = words_of(row_bytes(up16(smx_cols), smx.out == SmxOutNumer16));
 
-  assign smx_o = '{
+  assign operations_o.smx = '{
           dst: word.dst,
           dst_pitch: pitch_or(pfx.cp, smx_dst_words),
           src: word.src0,
           src_pitch: pitch_or(pfx.ap, words_of(row_bytes(smx_cols, !smx.score8))),
           sums: word.src1,
-          rows: m_i,
-          cols: n_i,
-          rows_per_head: (word.k == '0) ? m_i : word.k,
+          rows: m,
+          cols: n,
+          rows_per_head: (word.k == '0) ? m : word.k,
           out: smx.out,
           score8: smx.score8,
           causal: word.flags[FlagCausalMask],
-          pos: regs_i.pos - wstart_i,
-          window: regs_i.window
+          pos: regs.pos - registers_i.wstart,
+          window: regs.window
       };
 
   nrm_op_e nrm_op;
@@ -230,7 +217,7 @@ module npu_decode
     nrm_src_words = is_rope ? entry_i.span[15:0] : words_of(row_bytes(word.n, 1'b1));
   end
 
-  assign nrm_o = '{
+  assign operations_o.nrm = '{
           op: nrm_op,
           dst: word.dst,
           dst_pitch: pitch_or(pfx.cp, nrm_dst_words),
@@ -238,7 +225,7 @@ module npu_decode
           src_pitch: pitch_or(pfx.ap, nrm_src_words),
           param: word.src1,
           param_pitch: pitch_or(pfx.bp, words_of(row_bytes(word.n, 1'b1))),
-          rows: m_i,
+          rows: m,
           cols: word.n,
           heads: word.k,
           pairs: rope.pairs,
@@ -250,7 +237,7 @@ module npu_decode
   assign c16 = !is_table && vec.c16;
   assign a16 = !is_table && vec.a16;
 
-  assign vec_o = '{
+  assign operations_o.vec = '{
           op: is_table ? VecTable : vec.op,
           dst: word.dst,
           dst_pitch: pitch_or(pfx.cp, words_of(row_bytes(word.n, c16))),
@@ -258,7 +245,7 @@ module npu_decode
           a_pitch: pitch_or(pfx.ap, words_of(row_bytes(word.n, a16))),
           b: word.src1,
           b_pitch: pitch_or(pfx.bp, words_of(row_bytes(word.n, a16))),
-          rows: m_i,
+          rows: m,
           elements: word.n,
           hi: word.k,
           lo: word.src1,

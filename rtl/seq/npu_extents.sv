@@ -8,14 +8,9 @@ module npu_extents
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
 (
-  input entry_t        entry_i,  // a checked instruction
-  input logic   [32:0] len_i,    // visible keys, POS + 1 - WSTART
-
-  output dim_t m_o,            // dimension M; dynamic: keys from len_i, up to the field's cap
-  output dim_t n_o,            // dimension N, the same
-  output dim_t k_o,            // dimension K, the same
-  output logic nothing_o,      // no rows, columns or positions: there is nothing to do
-  output logic context_full_o  // SOFTMAX: more keys than columns
+  input  entry_t          entry_i,   // a checked instruction
+  input  logic     [32:0] len_i,     // visible keys, POS + 1 - WSTART
+  output extents_t        extents_o  // dynamic dimensions: keys from len_i, up to the field's cap
 );
 
   instr_t word;
@@ -34,25 +29,30 @@ module npu_extents
     return (wanted > $signed({20'b0, extent(field)})) ? extent(field) : wanted[15:0];
   endfunction
 
-  assign m_o = value(word.m, len_i, entry_i.prefix.base);
-  assign n_o = value(word.n, len_i, entry_i.prefix.base);
-  assign k_o = value(word.k, len_i, entry_i.prefix.base);
+  dim_t m, n, k;
+  logic nothing, context_full;
+
+  assign m = value(word.m, len_i, entry_i.prefix.base);
+  assign n = value(word.n, len_i, entry_i.prefix.base);
+  assign k = value(word.k, len_i, entry_i.prefix.base);
 
   always_comb begin
-    nothing_o = 1'b0;
+    nothing = 1'b0;
     unique case (word.opcode)
       OpGemm, OpVec, OpSoftmax, OpLayernorm, OpRmsnorm, OpRope, OpGelu, OpSilu:
-      nothing_o = m_o == '0 || n_o == '0;
-      OpKvRead: nothing_o = k_o == '0;
+      nothing = m == '0 || n == '0;
+      OpKvRead: nothing = k == '0;
       default: ;
     endcase
   end
 
   logic signed [35:0] columns;
   assign columns = keys(word.n[11], len_i, '0);
-  assign context_full_o = word.opcode == OpSoftmax && word.n >= Dynamic && !nothing_o &&
+  assign context_full = word.opcode == OpSoftmax && word.n >= Dynamic && !nothing &&
                           columns > $signed(
       {20'b0, extent(word.n)}
   );
+
+  assign extents_o = '{m: m, n: n, k: k, nothing: nothing, context_full: context_full};
 
 endmodule

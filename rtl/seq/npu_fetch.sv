@@ -9,32 +9,28 @@
 module npu_fetch
   import npu_pkg::*;
   import npu_mem_pkg::*;
+  import npu_start_pkg::*;
   import npu_isa_pkg::*;
+  import npu_seq_pkg::*;
 #(
   parameter int unsigned QueueWords = 64  // words of the queue, at least a burst of 16
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input  logic             start_i,   // pulse: a program starts; once after every reset
-  input  mem_addr_t        base_i,    // address of its first word in memory, bytes; with start_i
-  input  logic      [31:0] length_i,  // words of the program, with start_i
-  output logic      [31:0] length_o,  // words of the program that runs, zero before start_i
+  input  logic          start_i,  // pulse: a program starts; once after every reset
+  input  image_t        image_i,  // where the program lies, with start_i
+  output logic   [31:0] length_o, // words of the program that runs, zero before start_i
 
-  input logic       redirect_i,       // pulse: go on at another word, drop what is fetched
-  input instr_idx_t redirect_index_i, // index of that word, at most length_o; with redirect_i
+  input redirect_t redirect_i,  // drop what is fetched and go on elsewhere
 
   input logic [31:0] loops_left_i,  // value of LOOPLEFT, turns that are left; a level
   input logic        loop_i,        // pulse: a LOOP that was followed is dispatched
 
-  output logic       valid_o,     // stays until ready, all stable, unless redirect_i withdraws it
-  input  logic       ready_i,     // taken; may depend on valid_o
-  output word_t      word_o,      // the word, with valid_o
-  output instr_idx_t index_o,     // its index; without valid_o that of the next word
-  output logic       followed_o,  // a LOOP, behind which the word at its target comes
-  output logic       past_end_o,  // everything has been handed out: a level until redirect_i
+  output fetched_t fetched_o,  // the next word
+  input  logic     ready_i,    // it is taken; may depend on fetched_o.valid
 
-  // At most 16 words; redirect_i or a followed LOOP changes it before ready
+  // At most 16 words; a redirect or a followed LOOP changes it before ready
   output mem_req_t rd_req_o,
   input mem_rd_rsp_t rd_rsp_i  // words in the order of the requests; never refused
 );
@@ -82,12 +78,12 @@ module npu_fetch
 
   assign arrived = instr_t'(rd_rsp_i.data);
   assign target = {arrived.src1, arrived.src0};
-  assign wanted = rd_rsp_i.valid && drop_q == '0 && !redirect_i;
+  assign wanted = rd_rsp_i.valid && drop_q == '0 && !redirect_i.valid;
   assign follow        = wanted && arrived.opcode == OpLoop && target < length_q &&
                          loops_left_i > 32'(ahead_q);
   assign slot.followed = follow;
   assign slot.word = rd_rsp_i.data;
-  assign next = redirect_i ? redirect_index_i : target;
+  assign next = redirect_i.valid ? redirect_i.index : target;
 
   assign issue = rd_req_o.valid && rd_rsp_i.ready;
   assign pending = pending_q + (issue ? CountW'(burst) : '0) - CountW'(rd_rsp_i.valid);
@@ -95,12 +91,12 @@ module npu_fetch
   // ---------------------------------------------------------------------------------------------
   // What is handed out
   // ---------------------------------------------------------------------------------------------
-  assign take = valid_o && ready_i;
+  assign take = fetched_o.valid && ready_i;
   assign handed = instr_t'(head.word);
-  assign word_o = head.word;
-  assign followed_o = head.followed;
-  assign index_o = index_q;
-  assign past_end_o = active_q && index_q == length_q;
+  assign fetched_o.word = head.word;
+  assign fetched_o.followed = head.followed;
+  assign fetched_o.index = index_q;
+  assign fetched_o.past_end = active_q && index_q == length_q;
   assign length_o = length_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -116,14 +112,14 @@ module npu_fetch
       index_q   <= '0;
     end else if (start_i) begin
       active_q <= 1'b1;
-      base_q   <= base_i;
-      addr_q   <= base_i;
-      length_q <= length_i;
-      left_q   <= length_i;
+      base_q   <= image_i.ucode_base;
+      addr_q   <= image_i.ucode_base;
+      length_q <= image_i.ucode_len;
+      left_q   <= image_i.ucode_len;
       index_q  <= '0;
     end else begin
       pending_q <= pending;
-      if (redirect_i || follow) begin
+      if (redirect_i.valid || follow) begin
         addr_q <= base_q + {next[27:0], 4'b0};
         left_q <= length_q - next;
         drop_q <= pending;
@@ -134,9 +130,9 @@ module npu_fetch
         end
         if (rd_rsp_i.valid && drop_q != '0) drop_q <= drop_q - 1'b1;
       end
-      if (redirect_i) index_q <= redirect_index_i;
-      else if (take) index_q <= followed_o ? {handed.src1, handed.src0} : index_q + 1'b1;
-      if (redirect_i) ahead_q <= '0;
+      if (redirect_i.valid) index_q <= redirect_i.index;
+      else if (take) index_q <= head.followed ? {handed.src1, handed.src0} : index_q + 1'b1;
+      if (redirect_i.valid) ahead_q <= '0;
       else ahead_q <= ahead_q + (CountW + 1)'(follow) - (CountW + 1)'(loop_i);
     end
   end
@@ -147,12 +143,12 @@ module npu_fetch
   ) u_queue (
     .clk_i,
     .rst_ni,
-    .flush_i(redirect_i),
+    .flush_i(redirect_i.valid),
     .valid_i(wanted),
     .ready_o(room),
     .data_i (slot),
-    .valid_o(valid_o),
-    .ready_i(ready_i),
+    .valid_o(fetched_o.valid),
+    .ready_i,
     .data_o (head),
     .count_o(count)
   );

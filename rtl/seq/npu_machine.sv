@@ -7,30 +7,17 @@
 module npu_machine
   import npu_start_pkg::*;
   import npu_isa_pkg::*;
+  import npu_seq_pkg::*;
 #(
   parameter int unsigned Edge = 16  // tile edge in lanes: 16 or 32
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input logic     start_i,      // pulse: loads them
-  input machine_t start_regs_i, // first values, with start_i
-
-  // Instructions that change registers, at their dispatch
-  // Pulse: SET; at most one of start_i, set_i, argmax_i and loop_i
-  input logic        set_i,
-  input logic [15:0] set_reg_i,       // number of the register, with set_i
-  input logic        set_add_i,       // the value is added to the old one, with set_i
-  input logic [31:0] set_value_i,     // value, with set_i
-  input logic        argmax_i,        // pulse: ARGMAX sets TOKEN and counts OUTCNT up
-  input logic [31:0] argmax_token_i,  // the token, with argmax_i
-  input logic        loop_i,          // pulse: a LOOP is taken: LOOPLEFT - 1, POS + 1
-
-  output machine_t        regs_o,    // new one cycle after the pulse
-  output logic     [31:0] wstart_o,  // first visible position, a multiple of Edge; while settled_o
-  output logic     [32:0] len_o,     // visible keys, POS + 1 - WSTART; while settled_o
-  // Both fit regs_o; low for one cycle after a change of POS or WINDOW
-  output logic            settled_o
+  input  logic       start_i,       // pulse: loads them
+  input  machine_t   start_regs_i,  // first values, with start_i
+  input  change_t    change_i,      // by the instruction that is dispatched; not with start_i
+  output registers_t registers_o    // changed one cycle after the pulse
 );
 
   machine_t regs_q;
@@ -38,15 +25,12 @@ module npu_machine
   logic [32:0] len_q;
   logic settled_q;
 
-  assign regs_o    = regs_q;
-  assign wstart_o  = wstart_q;
-  assign len_o     = len_q;
-  assign settled_o = settled_q;
+  assign registers_o = '{regs: regs_q, wstart: wstart_q, len: len_q, settled: settled_q};
 
   // The register that SET names, before it
   logic [31:0] old, value;
   always_comb begin
-    unique case (set_reg_i) inside
+    unique case (change_i.number) inside
       SetPos: old = regs_q.pos;
       SetToken: old = regs_q.token;
       SetWindow: old = regs_q.window;
@@ -58,9 +42,9 @@ module npu_machine
       SetKvhead: old = regs_q.kv_head;
       SetKvvoff: old = regs_q.kv_voff;
       SetKvcap: old = regs_q.kv_cap;
-      default: old = regs_q.bases[set_reg_i[2:0]];
+      default: old = regs_q.bases[change_i.number[2:0]];
     endcase
-    value = set_add_i ? old + set_value_i : set_value_i;
+    value = change_i.add ? old + change_i.value : change_i.value;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -68,8 +52,8 @@ module npu_machine
       regs_q <= '0;
     end else if (start_i) begin
       regs_q <= start_regs_i;
-    end else if (set_i) begin
-      unique case (set_reg_i) inside
+    end else if (change_i.set) begin
+      unique case (change_i.number) inside
         SetPos: regs_q.pos <= value;
         SetToken: regs_q.token <= value;
         SetWindow: regs_q.window <= value;
@@ -81,13 +65,13 @@ module npu_machine
         SetKvhead: regs_q.kv_head <= value;
         SetKvvoff: regs_q.kv_voff <= value;
         SetKvcap: regs_q.kv_cap <= value;
-        [SetBase0 : SetBase7]: regs_q.bases[set_reg_i[2:0]] <= value;
+        [SetBase0 : SetBase7]: regs_q.bases[change_i.number[2:0]] <= value;
         default: ;
       endcase
-    end else if (argmax_i) begin
-      regs_q.token  <= argmax_token_i;
+    end else if (change_i.argmax) begin
+      regs_q.token  <= change_i.token;
       regs_q.outcnt <= regs_q.outcnt + 1'b1;
-    end else if (loop_i) begin
+    end else if (change_i.loop) begin
       regs_q.loop_left <= regs_q.loop_left - 1'b1;
       regs_q.pos       <= regs_q.pos + 1'b1;
     end
@@ -109,16 +93,17 @@ module npu_machine
       len_q     <= '0;
       settled_q <= 1'b0;
     end else begin
-      wstart_q  <= wstart;
-      len_q     <= keys - {1'b0, wstart};
-      settled_q <= !(start_i || loop_i || (set_i && set_reg_i inside {SetPos, SetWindow}));
+      wstart_q <= wstart;
+      len_q <= keys - {1'b0, wstart};
+      settled_q <= !(start_i || change_i.loop ||
+                     (change_i.set && change_i.number inside {SetPos, SetWindow}));
     end
   end
 
 `ifndef SYNTHESIS
   OneChange_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0(
-      {start_i, set_i, argmax_i, loop_i}
+      {start_i, change_i.set, change_i.argmax, change_i.loop}
   ))
   else $error("npu_machine: two changes at once");
 `endif

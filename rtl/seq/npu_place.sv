@@ -17,24 +17,12 @@ module npu_place
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input logic            valid_i,  // the instruction at the head needs a place; stays until done_i
-  input logic            done_i,   // pulse: it leaves
-  input entry_t          entry_i,  // a checked K/V transfer or EMBED, steady while valid_i
-  input dim_t            k_i,      // K/V: positions; steady while valid_i
-  input machine_t        regs_i,   // machine registers, steady while valid_i
-  input logic     [31:0] wstart_i, // first visible position, steady while valid_i
-
-  // All below holds: EMBED 2, K/V 6, staged 8 cycles after valid_i
-  output logic             ready_o,
-  output mem_addr_t        mem_o,           // bytes, see load_operation_t and store_operation_t
-  output sram_addr_t       stage_o,         // SRAM word, see store_operation_t; if staged
-  // K/V: row of its tile that the first position is, 0 to 31
-  output logic       [4:0] phase_o,
-  output logic             context_full_o,  // K/V: positions past KVCAP
-  // Outside the 32-bit address space; EMBED: misaligned
-  output logic             bad_address_o,
-  output logic             bad_range_o,     // K/V: cache or staging tiles leave the SRAM
-  output mem_addr_t        error_addr_o     // of a bad address or range, bytes
+  input  logic       valid_i,      // the instruction at the head needs a place; stays until done_i
+  input  logic       done_i,       // pulse: it leaves
+  input  entry_t     entry_i,      // a checked K/V transfer or EMBED, steady while valid_i
+  input  dim_t       k_i,          // K/V: positions; steady while valid_i
+  input  registers_t registers_i,  // machine registers, steady while valid_i
+  output place_t     place_o       // ready: EMBED 2, K/V 6, staged 8 cycles after valid_i
 );
 
   localparam int unsigned EdgeBits = $clog2(Edge);
@@ -43,6 +31,11 @@ module npu_place
 
   localparam sum_t MemWords = sum_t'(1) << 28;
   localparam logic [SumW+4:0] MemBytes = (SumW + 5)'(1) << 32;
+
+  machine_t regs;
+  logic [31:0] wstart;
+  assign regs   = registers_i.regs;
+  assign wstart = registers_i.wstart;
 
   instr_t word;
   embed_imm_t embed;
@@ -63,14 +56,14 @@ module npu_place
   logic [31:0] tile_first, tile_stage;
   logic [16:0] tile_count;
   logic [17:0] tile_words;
+  logic [ 4:0] phase;
 
-  assign first_position = 34'(is_append ? regs_i.pos : wstart_i) + 34'(entry_i.prefix.base);
+  assign first_position = 34'(is_append ? regs.pos : wstart) + 34'(entry_i.prefix.base);
   assign tile_first     = 32'(first_position >> EdgeBits);
-  assign tile_stage     = 32'((first_position - 34'(wstart_i)) >> EdgeBits);
-  assign phase_o        = 5'(first_position[EdgeBits-1:0]);
-  assign tile_count     = (17'(phase_o) + 17'(k_i) + 17'(Edge - 1)) >> EdgeBits;
+  assign tile_stage     = 32'((first_position - 34'(wstart)) >> EdgeBits);
+  assign phase          = 5'(first_position[EdgeBits-1:0]);
+  assign tile_count     = (17'(phase) + 17'(k_i) + 17'(Edge - 1)) >> EdgeBits;
   assign tile_words     = tile_row_words(word.n, Edge);
-  assign context_full_o = !is_embed && first_position + 34'(k_i) > 34'(regs_i.kv_cap);
 
   // ---------------------------------------------------------------------------------------------
   // One product per cycle
@@ -103,14 +96,14 @@ module npu_place
 
   always_comb begin
     unique case (embed.index)
-      EmbedIndexToken: row_number = regs_i.token;
-      EmbedIndexPos:   row_number = regs_i.pos;
+      EmbedIndexToken: row_number = regs.token;
+      EmbedIndexPos:   row_number = regs.pos;
       default:         row_number = '0;
     endcase
     unique case (state)
-      StLayer:      {a, b} = {4'b0, regs_i.kv_layer[31:4], 2'b0, word.m};
-      StFirstHead:  {a, b} = {4'b0, regs_i.kv_head[31:4], 10'b0, kv.first_head};
-      StHeads:      {a, b} = {4'b0, regs_i.kv_head[31:4], 10'b0, kv.heads_minus_1};
+      StLayer:      {a, b} = {4'b0, regs.kv_layer[31:4], 2'b0, word.m};
+      StFirstHead:  {a, b} = {4'b0, regs.kv_head[31:4], 10'b0, kv.first_head};
+      StHeads:      {a, b} = {4'b0, regs.kv_head[31:4], 10'b0, kv.heads_minus_1};
       StTile:       {a, b} = {tile_first, tile_words};
       StTiles:      {a, b} = {15'b0, tile_count, tile_words};
       StStageTile:  {a, b} = {tile_stage, tile_words};
@@ -131,13 +124,13 @@ module npu_place
   sum_t tiles_q;  // that are touched
 
   sum_t kv_start;
-  assign kv_start = sum_t'(regs_i.kv_base[31:4]) +
-                    (word.flags[FlagV] ? sum_t'(regs_i.kv_voff[31:4]) : '0);
+  assign kv_start = sum_t'(regs.kv_base[31:4]) +
+                    (word.flags[FlagV] ? sum_t'(regs.kv_voff[31:4]) : '0);
 
   mem_addr_t base;
   logic off_words;
   logic [SumW+4:0] rows_end;  // of EMBED, in bytes
-  assign base      = regs_i.bases[embed.base];
+  assign base      = regs.bases[embed.base];
   assign off_words = base[3:0] != '0;
   assign rows_end  = {1'b0, place_q, 4'b0} + (SumW + 5)'(entry_i.span);
 
@@ -207,26 +200,35 @@ module npu_place
   // ---------------------------------------------------------------------------------------------
   // Result
   // ---------------------------------------------------------------------------------------------
-  logic stage_outside, in_sram;
-  assign in_sram       = !regs_i.kv_in_memory;
+  logic stage_outside, in_sram, bad_address, bad_range;
+  mem_addr_t mem, error_addr;
+  assign in_sram       = !regs.kv_in_memory;
   assign stage_outside = staged && stage_end_q > sum_t'(SramWords);
-
-  assign ready_o       = state_q == StDone;
-  assign mem_o         = {place_q[27:0], is_embed ? base[3:0] : 4'b0};
-  assign stage_o       = stage_q[15:0];
+  assign mem           = {place_q[27:0], is_embed ? base[3:0] : 4'b0};
 
   always_comb begin
-    bad_range_o   = 1'b0;
-    bad_address_o = 1'b0;
-    error_addr_o  = {last_q[27:0], 4'b0};
+    bad_range   = 1'b0;
+    bad_address = 1'b0;
+    error_addr  = {last_q[27:0], 4'b0};
     if (is_embed) begin
-      bad_address_o = !is_list && (off_words || rows_end > MemBytes);
-      error_addr_o  = mem_o;
+      bad_address = !is_list && (off_words || rows_end > MemBytes);
+      error_addr  = mem;
     end else begin
-      bad_address_o = !in_sram && end_q > MemWords;
-      bad_range_o   = stage_outside || (in_sram && end_q > sum_t'(SramWords));
-      if (!bad_address_o && stage_outside) error_addr_o = {stage_last_q[27:0], 4'b0};
+      bad_address = !in_sram && end_q > MemWords;
+      bad_range   = stage_outside || (in_sram && end_q > sum_t'(SramWords));
+      if (!bad_address && stage_outside) error_addr = {stage_last_q[27:0], 4'b0};
     end
   end
+
+  assign place_o = '{
+          ready: state_q == StDone,
+          mem: mem,
+          stage: stage_q[15:0],
+          phase: phase,
+          context_full: !is_embed && first_position + 34'(k_i) > 34'(regs.kv_cap),
+          bad_address: bad_address,
+          bad_range: bad_range,
+          error_addr: error_addr
+      };
 
 endmodule

@@ -6,9 +6,11 @@
 
 module npu_program
   import npu_pkg::*;
+  import npu_mem_pkg::*;
   import npu_start_pkg::*;
   import npu_isa_pkg::*;
   import npu_host_pkg::*;
+  import npu_seq_pkg::*;
 (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
@@ -28,16 +30,12 @@ module npu_program
   output start_state_t start_state_o,  // the program and all first registers, with status_o.started
 
   // Ways to end
-  input logic       end_i,           // END or a refused instruction: a level until core_rst_no
-  input error_t     end_error_i,     // the refusal, with end_i; not valid: END
-  input error_t     port_error_i,    // of the memory port, a cycle or longer; counts in a run
-  input error_t     engine_error_i,  // of the load engine: a level until core_rst_no
-  input instr_idx_t last_instr_i,    // index of the instruction dispatched last, for an abort
+  input progress_t progress_i,  // of the sequencer: END or a refused instruction, or the last one
+  input error_t engine_error_i,  // of the load engine: a level until core_rst_no
 
-  output logic drain_o,      // a level from the end on: no new bursts, what comes back is dropped
-  input  logic bus_idle_i,   // the bus owes no answer: a level
-  input  logic bus_stuck_i,  // a wait for the memory is longer than its limit: a level
-  output logic core_rst_no,  // low with rst_ni, a cycle after it, and in the last cycle of busy_o
+  output logic        drain_o,     // a level from the end on: no new bursts, answers are dropped
+  input  bus_status_t bus_i,       // how the memory port fares; its faults count in a run
+  output logic        core_rst_no, // low with rst_ni, a cycle after it, and in the last busy cycle
 
   output run_status_t status_o  // how the program stands; the fields say when they hold
 );
@@ -73,9 +71,9 @@ module npu_program
 
   // An error of the fetch names the word that could not be had.
   always_comb begin
-    mem_error = port_error_i;
-    if (port_error_i.engine == EngSeq) mem_error.instr = (port_error_i.addr - ucode_base_q) >> 4;
-    if (!port_error_i.valid) mem_error = engine_error_i;
+    mem_error = bus_i.error;
+    if (bus_i.error.engine == EngSeq) mem_error.instr = (bus_i.error.addr - ucode_base_q) >> 4;
+    if (!bus_i.error.valid) mem_error = engine_error_i;
   end
 
   npu_run_ctrl u_run_ctrl (
@@ -84,20 +82,13 @@ module npu_program
     .start_i     (control_i.start || launch_valid_i),
     .abort_i     (control_i.abort_program),
     .soft_reset_i(control_i.soft_reset),
-    .end_i,
-    .end_error_i,
+    .progress_i,
     .mem_error_i (mem_error),
-    .last_instr_i,
-    .start_o     (status_o.started),
     .drain_o,
-    .bus_idle_i,
-    .bus_stuck_i,
+    .bus_idle_i  (bus_i.idle),
+    .bus_stuck_i (bus_i.stuck),
     .core_rst_no,
-    .busy_o      (status_o.busy),
-    .done_o      (status_o.done),
-    .finish_o    (status_o.finish),
-    .failed_o    (status_o.failed),
-    .error_o     (status_o.error)
+    .status_o
   );
 
 endmodule

@@ -6,7 +6,6 @@
 module npu_resolve
   import npu_pkg::*;
   import npu_operation_pkg::*;
-  import npu_start_pkg::*;
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
 #(
@@ -16,48 +15,28 @@ module npu_resolve
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input logic            valid_i,   // entry_i is there, registers settled; stays until done_i
-  input logic            done_i,    // it leaves
-  input entry_t          entry_i,   // the instruction at the head
-  input machine_t        regs_i,    // machine registers, steady while valid_i
-  input logic     [31:0] wstart_i,  // first visible position, steady while valid_i
-  input logic     [32:0] len_i,     // visible keys, POS + 1 - WSTART, steady while valid_i
-  input argmax_t         argmax_i,  // column of the best value, the token of an ARGMAX
+  input logic       valid_i,      // entry_i is there, registers settled; stays until done_i
+  input logic       done_i,       // it leaves
+  input entry_t     entry_i,      // the instruction at the head
+  input registers_t registers_i,  // machine registers, steady while valid_i
+  input argmax_t    argmax_i,     // column of the best value, the token of an ARGMAX
 
-  output logic      ready_o,         // all below holds; K/V, EMBED: some cycles after valid_i
-  output logic      nothing_o,       // no rows, columns or positions: there is nothing to do
-  output logic      context_full_o,  // more keys than columns or than the cache takes
-  output logic      bad_address_o,   // outside the 32-bit address space or misaligned
-  output logic      bad_range_o,     // operands whose place depends on registers leave the SRAM
-  output mem_addr_t error_addr_o,    // of a bad address or range, bytes
-
-  output engine_e          engine_o,  // engine that takes it; EngSeq: none
-  output load_operation_t  load_o,    // operation, if engine_o is EngLd and ready_o
-  output store_operation_t store_o,   // operation, if engine_o is EngSt and ready_o
-  output gemm_operation_t  gemm_o,    // operation, if engine_o is EngGemm and ready_o
-  output smx_operation_t   smx_o,     // operation, if engine_o is EngSmx and ready_o
-  output nrm_operation_t   nrm_o,     // operation, if engine_o is EngNrm and ready_o
-  output vec_operation_t   vec_o      // operation, if engine_o is EngVec and ready_o
+  output resolved_t   resolved_o,   // what it means
+  output operations_t operations_o  // that of resolved_o.engine holds, with resolved_o.ready
 );
 
-  dim_t m, n, k;
-  logic columns_full;
+  extents_t extents;
 
   npu_extents u_extents (
     .entry_i,
-    .len_i,
-    .m_o           (m),
-    .n_o           (n),
-    .k_o           (k),
-    .nothing_o,
-    .context_full_o(columns_full)
+    .len_i    (registers_i.len),
+    .extents_o(extents)
   );
 
-  logic needs_place, place_ready, cache_full, place_bad_address, place_bad_range;
-  mem_addr_t place_mem, place_error_addr;
-  sram_addr_t place_stage;
-  logic [4:0] place_phase;
-  assign needs_place = entry_i.word.opcode inside {OpKvAppend, OpKvRead, OpEmbed} && !nothing_o;
+  logic   needs_place;
+  place_t place;
+  assign needs_place = entry_i.word.opcode inside {OpKvAppend, OpKvRead, OpEmbed} &&
+                       !extents.nothing;
 
   npu_place #(
     .Edge     (Edge),
@@ -65,20 +44,12 @@ module npu_resolve
   ) u_place (
     .clk_i,
     .rst_ni,
-    .valid_i       (valid_i && needs_place),
+    .valid_i(valid_i && needs_place),
     .done_i,
     .entry_i,
-    .k_i           (k),
-    .regs_i,
-    .wstart_i,
-    .ready_o       (place_ready),
-    .mem_o         (place_mem),
-    .stage_o       (place_stage),
-    .phase_o       (place_phase),
-    .context_full_o(cache_full),
-    .bad_address_o (place_bad_address),
-    .bad_range_o   (place_bad_range),
-    .error_addr_o  (place_error_addr)
+    .k_i    (extents.k),
+    .registers_i,
+    .place_o(place)
   );
 
   logic plain_bad_address;
@@ -86,30 +57,23 @@ module npu_resolve
 
   npu_decode u_decode (
     .entry_i,
-    .regs_i,
-    .wstart_i,
-    .m_i          (m),
-    .n_i          (n),
-    .k_i          (k),
-    .place_mem_i  (place_mem),
-    .place_stage_i(place_stage),
-    .place_phase_i(place_phase),
+    .registers_i,
+    .extents_i    (extents),
+    .place_i      (place),
     .argmax_i,
-    .engine_o,
     .bad_address_o(plain_bad_address),
     .mem_addr_o   (plain_addr),
-    .load_o,
-    .store_o,
-    .gemm_o,
-    .smx_o,
-    .nrm_o,
-    .vec_o
+    .operations_o
   );
 
-  assign ready_o        = !needs_place || place_ready;
-  assign context_full_o = columns_full || (needs_place && cache_full);
-  assign bad_address_o  = plain_bad_address || (needs_place && place_bad_address);
-  assign bad_range_o    = needs_place && place_bad_range;
-  assign error_addr_o   = needs_place ? place_error_addr : plain_addr;
+  assign resolved_o = '{
+          ready: !needs_place || place.ready,
+          engine: engine_of(entry_i.word.opcode),
+          nothing: extents.nothing,
+          context_full: extents.context_full || (needs_place && place.context_full),
+          bad_address: plain_bad_address || (needs_place && place.bad_address),
+          bad_range: needs_place && place.bad_range,
+          error_addr: needs_place ? place.error_addr : plain_addr
+      };
 
 endmodule

@@ -9,31 +9,26 @@
 module npu_run_ctrl
   import npu_pkg::*;
   import npu_isa_pkg::*;
+  import npu_host_pkg::*;
+  import npu_seq_pkg::*;
 (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input logic start_i,      // a pulse is lost while busy_o, a level waits for start_o
+  input logic start_i,      // a pulse is lost while busy, a level waits for status_o.started
   input logic abort_i,      // pulse: end the program as an error; lost while none runs
   input logic soft_reset_i, // pulse: end the program unreported, drain the bus; while idle too
 
   // Ways to end: by the sequencer (without or with an error), by the memory port
-  input logic       end_i,        // the sequencer is through: a level until core_rst_no
-  input error_t     end_error_i,  // its error, with end_i; not valid: END
-  input error_t     mem_error_i,  // of the memory port or the load engine; counts in a run
-  input instr_idx_t last_instr_i, // index of the instruction dispatched last, for an abort
+  input progress_t progress_i,  // of the sequencer; counts in a run
+  input error_t    mem_error_i, // of the memory port or the load engine; counts in a run
 
-  output logic start_o,      // pulse, in the cycle of start_i; not with soft_reset_i
   output logic drain_o,      // a level from the end on: no new bursts, what comes back is dropped
   input  logic bus_idle_i,   // the bus owes no answer: a level
   input  logic bus_stuck_i,  // a wait for the memory is longer than its limit: a level
-  output logic core_rst_no,  // low with rst_ni, a cycle after it, and in the last cycle of busy_o
+  output logic core_rst_no,  // low with rst_ni, a cycle after it, and in the last busy cycle
 
-  output logic   busy_o,    // a level from the next cycle on until bus and core are ready again
-  output logic   done_o,    // a level from the cycle after finish_o to the next start_o
-  output logic   finish_o,  // pulse: the program has ended; not after a soft reset
-  output logic   failed_o,  // pulse: error_o holds an error from the next cycle on
-  output error_t error_o    // the program's first error, a level until the next start_o
+  output run_status_t status_o  // how the program stands; started: in the cycle of start_i
 );
 
   typedef enum logic [1:0] {
@@ -47,29 +42,37 @@ module npu_run_ctrl
   logic   abandoned_q;  // by a soft reset: no completion is reported
   logic   reported_q;  // before the bus was drained
   logic   core_rst_nq;
-  logic   give_up;
+  logic   done_q;
+  error_t error_q;
+  logic give_up, finish;
   error_t error;
 
-  assign start_o     = state_q == StIdle && start_i && !soft_reset_i;
-  assign drain_o     = state_q == StDrain || state_q == StReset;
-  assign busy_o      = state_q != StIdle;
+  assign drain_o = state_q == StDrain || state_q == StReset;
   assign core_rst_no = core_rst_nq && rst_ni;
-  assign give_up     = state_q == StDrain && bus_stuck_i && !bus_idle_i && !abandoned_q;
-  assign finish_o    = !reported_q && ((state_q == StReset && !abandoned_q) || give_up);
-  assign failed_o    = state_q == StRun && !soft_reset_i && error.valid;
+  assign give_up = state_q == StDrain && bus_stuck_i && !bus_idle_i && !abandoned_q;
+  assign finish = !reported_q && ((state_q == StReset && !abandoned_q) || give_up);
+
+  assign status_o = '{
+          started: state_q == StIdle && start_i && !soft_reset_i,
+          busy: state_q != StIdle,
+          done: done_q,
+          finish: finish,
+          failed: state_q == StRun && !soft_reset_i && error.valid,
+          error: error_q
+      };
 
   // What is wrong on the bus comes first: it may be the reason of the rest.
   always_comb begin
     if (mem_error_i.valid) begin
       error = mem_error_i;
-    end else if (end_i) begin
-      error = end_error_i;
+    end else if (progress_i.ended) begin
+      error = progress_i.error;
     end else begin
       error = '{
           valid: abort_i,
           code: ErrAborted,
           engine: EngSeq,
-          instr: last_instr_i,
+          instr: progress_i.last_instr,
           addr: '0
       };
     end
@@ -81,11 +84,11 @@ module npu_run_ctrl
       abandoned_q <= 1'b0;
       reported_q  <= 1'b0;
       core_rst_nq <= 1'b0;
-      done_o      <= 1'b0;
-      error_o     <= '0;
+      done_q      <= 1'b0;
+      error_q     <= '0;
     end else begin
       core_rst_nq <= 1'b1;
-      if (finish_o) done_o <= 1'b1;
+      if (finish) done_q <= 1'b1;
       unique case (state_q)
         StIdle: begin
           abandoned_q <= soft_reset_i;
@@ -94,22 +97,22 @@ module npu_run_ctrl
             state_q <= StDrain;
           end else if (start_i) begin
             state_q <= StRun;
-            done_o  <= 1'b0;
-            error_o <= '0;
+            done_q  <= 1'b0;
+            error_q <= '0;
           end
         end
         StRun: begin
           if (soft_reset_i) begin
             abandoned_q <= 1'b1;
             state_q     <= StDrain;
-          end else if (error.valid || end_i) begin
-            if (error.valid) error_o <= error;
+          end else if (error.valid || progress_i.ended) begin
+            if (error.valid) error_q <= error;
             state_q <= StDrain;
           end
         end
         StDrain: begin
           if (soft_reset_i) abandoned_q <= 1'b1;
-          if (finish_o) reported_q <= 1'b1;
+          if (finish) reported_q <= 1'b1;
           if (bus_idle_i) begin
             state_q     <= StReset;
             core_rst_nq <= 1'b0;

@@ -4,7 +4,23 @@
 
 package npu_seq_pkg;
   import npu_pkg::*;
+  import npu_start_pkg::*;
   import npu_isa_pkg::*;
+
+  // A word of the program on its way from memory to its check
+  typedef struct packed {
+    logic       valid;     // stays until taken, all stable, unless the fetch goes on elsewhere
+    word_t      word;      // the word, with valid
+    instr_idx_t index;     // its index; without valid that of the next word
+    logic       followed;  // a LOOP, behind which the word at its target comes; with valid
+    logic       past_end;  // everything has been handed out: a level until fetch goes on elsewhere
+  } fetched_t;
+
+  // The fetch goes on at another word; what it has fetched is worthless
+  typedef struct packed {
+    logic       valid;  // pulse
+    instr_idx_t index;  // of the next word, at most the length of the program; with valid
+  } redirect_t;
 
   // A checked instruction on its way to dispatch
   typedef struct packed {
@@ -20,6 +36,64 @@ package npu_seq_pkg;
     logic [36:0] span;
     logic        followed;    // a LOOP, behind which the word at its target comes
   } entry_t;
+
+  // The machine registers as they are now, and what follows from them
+  typedef struct packed {
+    machine_t    regs;     // a level
+    logic [31:0] wstart;   // first visible position, a multiple of the tile edge; while settled
+    logic [32:0] len;      // visible keys, POS + 1 - WSTART; while settled
+    logic        settled;  // wstart and len fit regs; low for a cycle after POS or WINDOW changed
+  } registers_t;
+
+  // What an instruction changes in the machine registers, at its dispatch; one pulse at most
+  typedef struct packed {
+    logic        set;     // pulse: SET
+    logic [15:0] number;  // of the register, with set
+    logic        add;     // the value is added to the old one, with set
+    logic [31:0] value;   // with set
+    logic        argmax;  // pulse: ARGMAX sets TOKEN and counts OUTCNT up
+    logic [31:0] token;   // with argmax
+    logic        loop;    // pulse: a LOOP is taken: LOOPLEFT - 1, POS + 1
+  } change_t;
+
+  // Dimensions of an instruction, dynamic ones as the number of visible keys makes them
+  typedef struct packed {
+    dim_t m;             // rows
+    dim_t n;             // columns of GEMM and SOFTMAX
+    dim_t k;             // inner dimension of GEMM, positions of KV_READ
+    logic nothing;       // no rows, columns or positions: there is nothing to do
+    logic context_full;  // SOFTMAX: more keys than columns
+  } extents_t;
+
+  // Where a K/V transfer or an EMBED finds its data; all of it with ready
+  typedef struct packed {
+    logic       ready;         // it is known
+    mem_addr_t  mem;           // first row, of the cache in SRAM too: bytes
+    sram_addr_t stage;         // SRAM word of the tile row in the staging tiles; if staged
+    logic [4:0] phase;         // K/V: row of its tile that the first position is, 0 to 31
+    logic       context_full;  // K/V: positions past KVCAP
+    logic       bad_address;   // outside the 32-bit address space; EMBED: misaligned
+    logic       bad_range;     // K/V: cache or staging tiles leave the SRAM
+    mem_addr_t  error_addr;    // of a bad address or range, bytes
+  } place_t;
+
+  // What the instruction at the head means with the registers as they are; all of it with ready
+  typedef struct packed {
+    logic      ready;         // K/V, EMBED: some cycles after the instruction
+    engine_e   engine;        // that takes it; EngSeq: none
+    logic      nothing;       // no rows, columns or positions: there is nothing to do
+    logic      context_full;  // more keys than columns or than the cache takes
+    logic      bad_address;   // outside the 32-bit address space or misaligned
+    logic      bad_range;     // operands whose place depends on registers leave the SRAM
+    mem_addr_t error_addr;    // of a bad address or range, bytes
+  } resolved_t;
+
+  // How far a program has come
+  typedef struct packed {
+    logic       ended;       // END or a refused instruction: a level until reset
+    error_t     error;       // the refusal, with ended; not valid: END
+    instr_idx_t last_instr;  // index of the instruction dispatched last
+  } progress_t;
 
   // One product that the checks need: a * b + c
   typedef struct packed {

@@ -115,9 +115,9 @@ bind npu_dispatch trace_probe #(
       valid: entry_valid_i,
       taken: entry_valid_i && entry_ready_o,
       fire: fire_o,
-      ended: end_o,
-      resolved: resolved,
-      queue_full: is_engine && !nothing && !op_ready_i[engine],
+      ended: progress_o.ended,
+      resolved: settled,
+      queue_full: is_engine && !resolved.nothing && !op_ready_i[resolved.engine],
       index: entry_i.index,
       word: word,
       queued: op_valid_o & op_ready_i

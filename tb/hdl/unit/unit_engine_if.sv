@@ -17,14 +17,9 @@ interface unit_engine_if #(
 
   // Operations: offered to one engine each, `done` is a pulse for the oldest one
   logic [NumEngines-1:0] op_valid, op_ready, done;
-  load_operation_t  load_op;
-  store_operation_t store_op;
-  gemm_operation_t  gemm_op;
-  smx_operation_t   smx_op;
-  nrm_operation_t   nrm_op;
-  vec_operation_t   vec_op;
-  argmax_t          argmax;
-  logic             argmax_clear;
+  operations_t operations;
+  argmax_t     argmax;
+  logic        argmax_clear;
 
   // Stream: the engine says with each line whether it is the last one of its share
   logic line_valid, line_ready, line_last;

@@ -18,14 +18,14 @@ module unit_gemm;
 
   assign bench.op_ready = (NumEngines'(ready) << EngGemm) | (NumEngines'(1) << EngSt);
   assign bench.done     = (NumEngines'(status.done) << EngGemm) | (NumEngines'(stored) << EngSt);
-  assign token_at       = bench.store_op.mem;
+  assign token_at       = bench.operations.store.mem;
 
   npu_gemm u_gemm (
     .clk_i         (bench.clk),
     .rst_ni        (bench.rst_n),
     .op_valid_i    (bench.op_valid[EngGemm]),
     .op_ready_o    (ready),
-    .op_i          (bench.gemm_op),
+    .op_i          (bench.operations.gemm),
     .status_o      (status),
     .rd_req_o      (bench.rd_req),
     .rd_ready_i    (bench.rd_ready),
@@ -44,7 +44,7 @@ module unit_gemm;
   always @(posedge bench.clk) begin
     stored <= bench.rst_n && bench.op_valid[EngSt];
     if (bench.rst_n && bench.op_valid[EngSt]) begin
-      tb_pkg::tb_memory_hold({token_at[31:4], 4'b0}, {4{bench.store_op.token}},
+      tb_pkg::tb_memory_hold({token_at[31:4], 4'b0}, {4{bench.operations.store.token}},
                              16'hf << token_at[3:0]);
       tb_pkg::tb_memory_commit(1);
     end

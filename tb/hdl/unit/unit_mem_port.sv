@@ -6,7 +6,6 @@
 // that came to the bus behind these.
 
 module unit_mem_port;
-  import npu_pkg::*;
   import npu_mem_pkg::*;
   import npu_stream_pkg::*;
   import npu_isa_pkg::*;
@@ -19,11 +18,11 @@ module unit_mem_port;
   localparam int unsigned FaultSlot = 7;
   localparam int unsigned BusSlot = 8;
 
-  logic clk, rst_n, start, idle, drain;
+  logic clk, rst_n, start, drain;
   unit_pkg::world_t world;
   unit_pkg::program_t played;
   logic [NumRd:0] ended;
-  error_t error;
+  bus_status_t bus;
 
   unit_control u_control (
     .clk_o    (clk),
@@ -31,7 +30,7 @@ module unit_mem_port;
     .world_o  (world),
     .program_o(played),
     .start_o  (start),
-    .end_i    ((&ended || drain) && idle)
+    .end_i    ((&ended || drain) && bus.idle)
   );
 
   // ---------------------------------------------------------------------------------------------
@@ -127,9 +126,7 @@ module unit_mem_port;
     .settings_i(settings),
     .stream_i  (stream),
     .drain_i   (drain),
-    .idle_o    (idle),
-    .stuck_o   (),
-    .error_o   (error),
+    .bus_o     (bus),
     .latency_o (),
     .word_o    (),
     .axi_req_o (axi_req),
@@ -139,10 +136,10 @@ module unit_mem_port;
   always @(posedge clk) begin
     if (!rst_n) begin
       drain <= 1'b0;
-    end else if (error.valid && !drain) begin
+    end else if (bus.error.valid && !drain) begin
       drain <= 1'b1;
       tb_memory_now(unit_pkg::ObservedAt + FaultSlot * unit_pkg::SlotBytes, {
-                    32'(error.code), 32'(error.engine), error.instr, error.addr});
+                    32'(bus.error.code), 32'(bus.error.engine), bus.error.instr, bus.error.addr});
     end
   end
 

@@ -21,17 +21,12 @@ module unit_program
   output logic end_o,
 
   // To and from the engines
-  output logic             [NumEngines-1:0] op_valid_o,
-  input  logic             [NumEngines-1:0] op_ready_i,
-  output load_operation_t                   load_op_o,
-  output store_operation_t                  store_op_o,
-  output gemm_operation_t                   gemm_op_o,
-  output smx_operation_t                    smx_op_o,
-  output nrm_operation_t                    nrm_op_o,
-  output vec_operation_t                    vec_op_o,
-  input  logic             [NumEngines-1:0] done_i,
-  input  argmax_t                           argmax_i,
-  output logic                              argmax_clear_o,
+  output logic        [NumEngines-1:0] op_valid_o,
+  input  logic        [NumEngines-1:0] op_ready_i,
+  output operations_t                  operations_o,
+  input  logic        [NumEngines-1:0] done_i,
+  input  argmax_t                      argmax_i,
+  output logic                         argmax_clear_o,
 
   // Stream
   output logic  line_valid_o,
@@ -45,7 +40,11 @@ module unit_program
   mem_rd_rsp_t rd_rsp;
   logic ticket_valid, ticket_ready;
   ticket_t ticket;
-  error_t  error;
+  npu_seq_pkg::progress_t progress;
+  error_t error;
+
+  assign error = progress.error;
+  assign end_o = progress.ended;
 
   // Base registers as in tb.stimulus.simple_cases.DMA_BASES
   always_comb begin
@@ -75,16 +74,9 @@ module unit_program
     .ticket_o      (ticket),
     .op_valid_o,
     .op_ready_i,
-    .load_op_o,
-    .store_op_o,
-    .gemm_op_o,
-    .smx_op_o,
-    .nrm_op_o,
-    .vec_op_o,
+    .operations_o,
     .done_i,
-    .end_o,
-    .error_o       (error),
-    .last_instr_o  (),
+    .progress_o    (progress),
     .fire_o        (),
     .busy_o        ()
   );

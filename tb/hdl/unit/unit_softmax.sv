@@ -24,7 +24,7 @@ module unit_softmax;
     .rst_ni    (bench.rst_n),
     .op_valid_i(bench.op_valid[EngSmx]),
     .op_ready_o(ready),
-    .op_i      (bench.smx_op),
+    .op_i      (bench.operations.smx),
     .status_o  (status),
     .rd_req_o  (bench.rd_req[0]),
     .rd_ready_i(bench.rd_ready[0]),

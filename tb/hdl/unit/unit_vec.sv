@@ -22,7 +22,7 @@ module unit_vec;
     .rst_ni        (bench.rst_n),
     .op_valid_i    (bench.op_valid[EngVec]),
     .op_ready_o    (ready),
-    .op_i          (bench.vec_op),
+    .op_i          (bench.operations.vec),
     .status_o      (status),
     .rd_req_o      (bench.rd_req[0]),
     .rd_ready_i    (bench.rd_ready[0]),
