@@ -31,6 +31,9 @@ module npu_sram
   if (Words % NumSramBanks != 0 || (Words & (Words - 1)) != 0 || Words > 65536) begin : gen_bad_size
     $fatal(1, "npu_sram: Words = %0d, must be a power of two from 256 to 65536", Words);
   end
+  if (NumRd < 2 || NumWr < 2) begin : gen_bad_ports
+    $fatal(1, "npu_sram: NumRd = %0d, NumWr = %0d, must be at least 2", NumRd, NumWr);
+  end
 
   // Which client goes first this cycle
   logic [  RdW-1:0] rd_first_q;
