@@ -8,6 +8,7 @@ module npu_engines
   import npu_sram_pkg::*;
   import npu_mem_pkg::*;
   import npu_operation_pkg::*;
+  import npu_stream_pkg::*;
   import npu_isa_pkg::*;
 #(
   // Rows and columns of the systolic array: 4, 8, 16 or 32
@@ -69,9 +70,20 @@ module npu_engines
   localparam int unsigned WrVec = 4;
   localparam int unsigned WrStore = 5;
 
-  // Engines without a share of the stream
-  assign {line_ready_o[EngLd], line_ready_o[EngSt], line_ready_o[EngSmx]} = '0;
-  assign {line_last_o[EngLd], line_last_o[EngSt], line_last_o[EngSmx]}    = '0;
+  // Engines with a share of the stream
+  share_line_t gemm_line, nrm_line, vec_line;
+  share_take_t gemm_take, nrm_take, vec_take;
+
+  assign gemm_line = '{valid: line_valid_i[EngGemm], data: line_data_i};
+  assign nrm_line  = '{valid: line_valid_i[EngNrm], data: line_data_i};
+  assign vec_line  = '{valid: line_valid_i[EngVec], data: line_data_i};
+
+  always_comb begin
+    {line_ready_o, line_last_o} = '0;
+    {line_ready_o[EngGemm], line_last_o[EngGemm]} = {gemm_take.ready, gemm_take.last};
+    {line_ready_o[EngNrm], line_last_o[EngNrm]} = {nrm_take.ready, nrm_take.last};
+    {line_ready_o[EngVec], line_last_o[EngVec]} = {vec_take.ready, vec_take.last};
+  end
 
   // ---------------------------------------------------------------------------------------------
   // SRAM
@@ -144,19 +156,17 @@ module npu_engines
   ) u_gemm (
     .clk_i,
     .rst_ni,
-    .op_valid_i    (op_valid_i[EngGemm]),
-    .op_ready_o    (op_ready_o[EngGemm]),
-    .op_i          (operations_i.gemm),
-    .status_o      (status_o[EngGemm]),
-    .stream_valid_i(line_valid_i[EngGemm]),
-    .stream_data_i (line_data_i),
-    .stream_ready_o(line_ready_o[EngGemm]),
-    .stream_last_o (line_last_o[EngGemm]),
-    .rd_req_o      (rd_req[RdGemm:RdGemm+3]),
-    .rd_ready_i    (rd_ready[RdGemm:RdGemm+3]),
-    .rd_rsp_i      (rd_rsp[RdGemm:RdGemm+3]),
-    .wr_req_o      (wr_req[WrGemm]),
-    .wr_ready_i    (wr_ready[WrGemm]),
+    .op_valid_i(op_valid_i[EngGemm]),
+    .op_ready_o(op_ready_o[EngGemm]),
+    .op_i      (operations_i.gemm),
+    .status_o  (status_o[EngGemm]),
+    .share_i   (gemm_line),
+    .share_o   (gemm_take),
+    .rd_req_o  (rd_req[RdGemm:RdGemm+3]),
+    .rd_ready_i(rd_ready[RdGemm:RdGemm+3]),
+    .rd_rsp_i  (rd_rsp[RdGemm:RdGemm+3]),
+    .wr_req_o  (wr_req[WrGemm]),
+    .wr_ready_i(wr_ready[WrGemm]),
     .argmax_o,
     .argmax_clear_i,
     .macs_o
@@ -181,37 +191,33 @@ module npu_engines
   ) u_nrm (
     .clk_i,
     .rst_ni,
-    .op_valid_i    (op_valid_i[EngNrm]),
-    .op_ready_o    (op_ready_o[EngNrm]),
-    .op_i          (operations_i.nrm),
-    .status_o      (status_o[EngNrm]),
-    .rd_req_o      (rd_req[RdNrm]),
-    .rd_ready_i    (rd_ready[RdNrm]),
-    .rd_rsp_i      (rd_rsp[RdNrm]),
-    .wr_req_o      (wr_req[WrNrm]),
-    .wr_ready_i    (wr_ready[WrNrm]),
-    .stream_valid_i(line_valid_i[EngNrm]),
-    .stream_data_i (line_data_i),
-    .stream_ready_o(line_ready_o[EngNrm]),
-    .stream_last_o (line_last_o[EngNrm])
+    .op_valid_i(op_valid_i[EngNrm]),
+    .op_ready_o(op_ready_o[EngNrm]),
+    .op_i      (operations_i.nrm),
+    .status_o  (status_o[EngNrm]),
+    .rd_req_o  (rd_req[RdNrm]),
+    .rd_ready_i(rd_ready[RdNrm]),
+    .rd_rsp_i  (rd_rsp[RdNrm]),
+    .wr_req_o  (wr_req[WrNrm]),
+    .wr_ready_i(wr_ready[WrNrm]),
+    .share_i   (nrm_line),
+    .share_o   (nrm_take)
   );
 
   npu_vec u_vec (
     .clk_i,
     .rst_ni,
-    .op_valid_i    (op_valid_i[EngVec]),
-    .op_ready_o    (op_ready_o[EngVec]),
-    .op_i          (operations_i.vec),
-    .status_o      (status_o[EngVec]),
-    .rd_req_o      (rd_req[RdVec]),
-    .rd_ready_i    (rd_ready[RdVec]),
-    .rd_rsp_i      (rd_rsp[RdVec]),
-    .wr_req_o      (wr_req[WrVec]),
-    .wr_ready_i    (wr_ready[WrVec]),
-    .stream_valid_i(line_valid_i[EngVec]),
-    .stream_data_i (line_data_i),
-    .stream_ready_o(line_ready_o[EngVec]),
-    .stream_last_o (line_last_o[EngVec])
+    .op_valid_i(op_valid_i[EngVec]),
+    .op_ready_o(op_ready_o[EngVec]),
+    .op_i      (operations_i.vec),
+    .status_o  (status_o[EngVec]),
+    .rd_req_o  (rd_req[RdVec]),
+    .rd_ready_i(rd_ready[RdVec]),
+    .rd_rsp_i  (rd_rsp[RdVec]),
+    .wr_req_o  (wr_req[WrVec]),
+    .wr_ready_i(wr_ready[WrVec]),
+    .share_i   (vec_line),
+    .share_o   (vec_take)
   );
 
 endmodule

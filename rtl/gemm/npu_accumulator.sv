@@ -9,23 +9,20 @@ module npu_accumulator #(
   parameter int unsigned ArrayDim = 16,  // rows and columns of the array: 4, 8, 16 or 32
   parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
   parameter int unsigned Rows = 128,  // rows of a bank, a power of two of at least 4
-  localparam int unsigned RowW = $clog2(Rows)  // bits of a row in a bank
+  localparam int unsigned RowW = $clog2(Rows),  // bits of a row in a bank
+  parameter type TagT = logic  // tag_t of npu_gemm_sums: where the sums of a row go
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
   // Announced one cycle ahead of the sums, so that the old row is there in time. No part
   // of a row is added to in two consecutive cycles.
-  input logic            next_valid_i,   // sums come in the next cycle; no refusal
-  input logic            next_bank_i,    // bank that they belong to
-  input logic [RowW-1:0] next_row_i,     // row of the bank
-  input logic [     1:0] next_column_i,  // part of the columns, 0 where a tile has one
-  input logic            next_first_i,   // first inner part: replace
-  input logic            next_last_i,    // last inner part and columns: the row is complete
+  input logic next_valid_i,  // sums come in the next cycle; no refusal
+  input TagT  next_tag_i,    // where they belong
 
   input logic signed [31:0] psum_i[ArrayDim],  // int32 sums, one cycle after next_valid_i
 
-  output logic final_row_o,  // pulse: a row may be drained; two cycles after its next_last_i
+  output logic final_row_o,  // pulse: a row may be drained; two cycles after its next_tag_i.last
 
   input  logic                   drain_valid_i,       // only for rows that final_row_o told of
   output logic                   drain_ready_o,       // low while sums are added to this bank
@@ -47,7 +44,7 @@ module npu_accumulator #(
   sums_t old, sum;
   logic [Parts-1:0] write;  // by part
 
-  assign drain_ready_o = !(next_valid_i && !next_first_i && next_bank_i == drain_bank_i);
+  assign drain_ready_o = !(next_valid_i && !next_tag_i.first && next_tag_i.bank == drain_bank_i);
 
   always_comb begin
     old = read_q[bank_q][0];
@@ -63,11 +60,11 @@ module npu_accumulator #(
   for (genvar b = 0; b < 2; b++) begin : gen_bank
     row_t mem_q[Rows];
     logic accumulate, drain;
-    assign accumulate = next_valid_i && !next_first_i && next_bank_i == 1'(b);
+    assign accumulate = next_valid_i && !next_tag_i.first && next_tag_i.bank == 1'(b);
     assign drain      = drain_valid_i && drain_ready_o && drain_bank_i == 1'(b);
 
     always_ff @(posedge clk_i) begin
-      if (accumulate || drain) read_q[b] <= mem_q[accumulate?next_row_i : drain_row_i];
+      if (accumulate || drain) read_q[b] <= mem_q[accumulate?next_tag_i.index : drain_row_i];
       for (int unsigned p = 0; p < Parts; p++) begin
         if (write[p] && bank_q == 1'(b)) mem_q[row_q][p] <= sum;
       end
@@ -92,11 +89,11 @@ module npu_accumulator #(
       valid_q     <= next_valid_i;
       final_row_o <= valid_q && last_q;
       if (next_valid_i) begin
-        bank_q   <= next_bank_i;
-        row_q    <= next_row_i;
-        column_q <= next_column_i;
-        first_q  <= next_first_i;
-        last_q   <= next_last_i;
+        bank_q   <= next_tag_i.bank;
+        row_q    <= next_tag_i.index;
+        column_q <= next_tag_i.column;
+        first_q  <= next_tag_i.first;
+        last_q   <= next_tag_i.last;
       end
       if (drain_valid_i && drain_ready_o) drain_bank_q <= drain_bank_i;
     end
@@ -106,8 +103,9 @@ module npu_accumulator #(
   // The old row must have been written before it is read again.
   OldRowWritten_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   next_valid_i && !next_first_i && valid_q |->
-                   !(next_bank_i == bank_q && next_row_i == row_q && next_column_i == column_q))
+                   next_valid_i && !next_tag_i.first && valid_q |->
+                   !(next_tag_i.bank == bank_q && next_tag_i.index == row_q &&
+                     next_tag_i.column == column_q))
   else $error("npu_accumulator: a row is added to in two consecutive cycles");
   OnePart_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) valid_q |-> $onehot(write))

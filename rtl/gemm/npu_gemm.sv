@@ -10,6 +10,8 @@ module npu_gemm
   import npu_pkg::*;
   import npu_sram_pkg::*;
   import npu_operation_pkg::*;
+  import npu_stream_pkg::*;
+  import npu_gemm_pkg::*;
 #(
   parameter int unsigned ArrayDim = 16,  // rows and columns of the systolic array: 4, 8, 16 or 32
   // Rows of an accumulator bank, a power of two of at least 4
@@ -23,10 +25,8 @@ module npu_gemm
   input  gemm_operation_t op_i,        // the operation, with op_valid_i
   output engine_status_t  status_o,    // done: the last row of the oldest one is written or dropped
 
-  input  logic  stream_valid_i,  // a line of the share; stays until ready, data stable
-  input  line_t stream_data_i,   // the next line, first byte lowest; with stream_valid_i
-  output logic  stream_ready_o,  // taken; a level, independent of stream_valid_i
-  output logic  stream_last_o,   // with stream_ready_o: this line is the share's last
+  input  share_line_t share_i,  // lines of the share
+  output share_take_t share_o,  // which of them it takes
 
   // SRAM reads: 0 operand A, 1 and 2 operand B, 3 second operand
   output sram_rd_req_t rd_req_o  [4],  // each stays, address stable, until its rd_ready_i
@@ -43,8 +43,6 @@ module npu_gemm
 );
 
   localparam int unsigned Edge = tile_edge(ArrayDim);
-  localparam int unsigned StripsPerLine = LineBytes / Edge;
-  localparam int unsigned LineIdxW = $clog2(Edge / StripsPerLine);
 
   if (!(ArrayDim inside {4, 8, 16, 32})) begin : gen_bad_dim
     $fatal(1, "npu_gemm: ArrayDim = %0d, must be 4, 8, 16 or 32", ArrayDim);
@@ -97,36 +95,28 @@ module npu_gemm
   // ---------------------------------------------------------------------------------------------
   logic param_in_valid, param_in_ready, param_valid, param_ready;
   line_t param_in, param;
-  logic [StripsPerLine-1:0] wt_strip_valid;
-  logic wt_set, wt_by_column, tile_loaded, tile_used;
-  logic [LineIdxW-1:0] wt_line;
-  line_t wt_data;
+  weights_t weights;
+  logic tile_loaded, tile_used;
 
   npu_gemm_loader #(
     .Edge(Edge)
   ) u_loader (
     .clk_i,
     .rst_ni,
-    .op_valid_i      (stage_valid[Loader]),
-    .op_ready_o      (stage_ready[Loader]),
-    .op_i            (stage_op[Loader]),
-    .stream_valid_i,
-    .stream_data_i,
-    .stream_ready_o,
-    .stream_last_o,
-    .rd_req_o        (rd_req_o[1:2]),
-    .rd_ready_i      (rd_ready_i[1:2]),
-    .rd_rsp_i        (rd_rsp_i[1:2]),
-    .param_valid_o   (param_in_valid),
-    .param_ready_i   (param_in_ready),
-    .param_o         (param_in),
-    .wt_strip_valid_o(wt_strip_valid),
-    .wt_set_o        (wt_set),
-    .wt_by_column_o  (wt_by_column),
-    .wt_line_o       (wt_line),
-    .wt_data_o       (wt_data),
-    .tile_loaded_o   (tile_loaded),
-    .tile_used_i     (tile_used)
+    .op_valid_i   (stage_valid[Loader]),
+    .op_ready_o   (stage_ready[Loader]),
+    .op_i         (stage_op[Loader]),
+    .share_i,
+    .share_o,
+    .rd_req_o     (rd_req_o[1:2]),
+    .rd_ready_i   (rd_ready_i[1:2]),
+    .rd_rsp_i     (rd_rsp_i[1:2]),
+    .param_valid_o(param_in_valid),
+    .param_ready_i(param_in_ready),
+    .param_o      (param_in),
+    .weights_o    (weights),
+    .tile_loaded_o(tile_loaded),
+    .tile_used_i  (tile_used)
   );
 
   npu_fifo #(
@@ -144,10 +134,12 @@ module npu_gemm
   );
 
   // ---------------------------------------------------------------------------------------------
-  // Sums and results
+  // Sums
   // ---------------------------------------------------------------------------------------------
+  typedef logic [Edge-1:0][31:0] sums_t;  // a row of int32 sums, one per column of a tile
+
   logic row_valid, sums_valid, sums_ready;
-  logic [Edge-1:0][31:0] sums;
+  sums_t sums;
 
   npu_gemm_sums #(
     .ArrayDim(ArrayDim),
@@ -156,60 +148,142 @@ module npu_gemm
   ) u_sums (
     .clk_i,
     .rst_ni,
-    .feed_valid_i    (stage_valid[Feeder]),
-    .feed_ready_o    (stage_ready[Feeder]),
-    .feed_op_i       (stage_op[Feeder]),
-    .drain_valid_i   (stage_valid[Drain]),
-    .drain_ready_o   (stage_ready[Drain]),
-    .drain_op_i      (stage_op[Drain]),
-    .rd_req_o        (rd_req_o[0]),
-    .rd_ready_i      (rd_ready_i[0]),
-    .rd_rsp_i        (rd_rsp_i[0]),
-    .wt_strip_valid_i(wt_strip_valid),
-    .wt_set_i        (wt_set),
-    .wt_by_column_i  (wt_by_column),
-    .wt_line_i       (wt_line),
-    .wt_data_i       (wt_data),
-    .tile_loaded_i   (tile_loaded),
-    .tile_used_o     (tile_used),
-    .sums_valid_o    (sums_valid),
-    .sums_ready_i    (sums_ready),
-    .sums_o          (sums),
-    .row_valid_o     (row_valid),
+    .feed_valid_i (stage_valid[Feeder]),
+    .feed_ready_o (stage_ready[Feeder]),
+    .feed_op_i    (stage_op[Feeder]),
+    .drain_valid_i(stage_valid[Drain]),
+    .drain_ready_o(stage_ready[Drain]),
+    .drain_op_i   (stage_op[Drain]),
+    .rd_req_o     (rd_req_o[0]),
+    .rd_ready_i   (rd_ready_i[0]),
+    .rd_rsp_i     (rd_rsp_i[0]),
+    .weights_i    (weights),
+    .tile_loaded_i(tile_loaded),
+    .tile_used_o  (tile_used),
+    .sums_valid_o (sums_valid),
+    .sums_ready_i (sums_ready),
+    .sums_o       (sums),
+    .row_valid_o  (row_valid),
     .macs_o
   );
 
-  npu_gemm_result #(
+  // ---------------------------------------------------------------------------------------------
+  // From rows of sums to the result
+  // ---------------------------------------------------------------------------------------------
+  // A row of sums with all that post-processing needs
+  typedef struct packed {
+    row_ctrl_t             ctrl;   // what to do with it, and where it goes
+    sums_t                 high;   // int32; of the high bytes where A has 16 bits
+    sums_t                 low;    // int32; of the low bytes where A has 16 bits
+    word_t [Edge/2-1:0]    d;      // second operand, or partial sums, low from word Edge / 4
+    sums_t                 bias;   // int32, 0 without bias
+    logic [Edge-1:0][15:0] mult;   // unsigned multiplier, by column
+    logic [Edge-1:0][5:0]  shift;  // right shift, by column
+  } post_row_t;
+
+  logic word_valid, word_ready, pipe_busy, table_write;
+  logic post_valid, post_ready, out_valid, out_ready, write_valid, write_ready;
+  word_t word;
+  logic [1:0] table_line;
+  post_row_t post_row;
+  row_ctrl_t out_ctrl;
+  sums_t out;
+
+  npu_gemm_operand_d #(
     .Edge(Edge)
-  ) u_result (
+  ) u_operand_d (
     .clk_i,
     .rst_ni,
-    .operand_valid_i(stage_valid[OperandD]),
-    .operand_ready_o(stage_ready[OperandD]),
-    .operand_op_i   (stage_op[OperandD]),
-    .collect_valid_i(stage_valid[Collect]),
-    .collect_ready_o(stage_ready[Collect]),
-    .collect_op_i   (stage_op[Collect]),
-    .param_valid_i  (param_valid),
-    .param_ready_o  (param_ready),
-    .param_i        (param),
-    .sums_valid_i   (sums_valid),
-    .sums_ready_o   (sums_ready),
-    .sums_i         (sums),
-    .rd_req_o       (rd_req_o[3]),
-    .rd_ready_i     (rd_ready_i[3]),
-    .rd_rsp_i       (rd_rsp_i[3]),
+    .op_valid_i  (stage_valid[OperandD]),
+    .op_ready_o  (stage_ready[OperandD]),
+    .op_i        (stage_op[OperandD]),
+    .word_valid_o(word_valid),
+    .word_ready_i(word_ready),
+    .word_o      (word),
+    .rd_req_o    (rd_req_o[3]),
+    .rd_ready_i  (rd_ready_i[3]),
+    .rd_rsp_i    (rd_rsp_i[3])
+  );
+
+  npu_gemm_collect #(
+    .Edge(Edge),
+    .RowT(post_row_t)
+  ) u_collect (
+    .clk_i,
+    .rst_ni,
+    .op_valid_i   (stage_valid[Collect]),
+    .op_ready_o   (stage_ready[Collect]),
+    .op_i         (stage_op[Collect]),
+    .param_valid_i(param_valid),
+    .param_ready_o(param_ready),
+    .param_i      (param),
+    .sums_valid_i (sums_valid),
+    .sums_ready_o (sums_ready),
+    .sums_i       (sums),
+    .word_valid_i (word_valid),
+    .word_ready_o (word_ready),
+    .word_i       (word),
+    .pipe_busy_i  (pipe_busy),
+    .table_write_o(table_write),
+    .table_line_o (table_line),
+    .row_valid_o  (post_valid),
+    .row_ready_i  (post_ready),
+    .row_o        (post_row)
+  );
+
+  npu_gemm_post #(
+    .Edge(Edge),
+    .RowT(post_row_t)
+  ) u_post (
+    .clk_i,
+    .rst_ni,
+    .table_write_i(table_write),
+    .table_line_i (table_line),
+    .table_data_i (param),
+    .busy_o       (pipe_busy),
+    .row_valid_i  (post_valid),
+    .row_ready_o  (post_ready),
+    .row_i        (post_row),
+    .out_valid_o  (out_valid),
+    .out_ready_i  (out_ready),
+    .out_ctrl_o   (out_ctrl),
+    .out_o        (out)
+  );
+
+  npu_gemm_argmax #(
+    .Edge(Edge)
+  ) u_argmax (
+    .clk_i,
+    .rst_ni,
+    .clear_i    (argmax_clear_i),
+    .row_valid_i(out_valid),
+    .row_ready_o(out_ready),
+    .row_ctrl_i (out_ctrl),
+    .row_i      (out),
+    .row_valid_o(write_valid),
+    .row_ready_i(write_ready),
+    .argmax_o
+  );
+
+  npu_gemm_writer #(
+    .Edge(Edge)
+  ) u_writer (
+    .clk_i,
+    .rst_ni,
+    .row_valid_i(write_valid),
+    .row_ready_o(write_ready),
+    .row_ctrl_i (out_ctrl),
+    .row_i      (out),
     .wr_req_o,
     .wr_ready_i,
-    .argmax_o,
-    .argmax_clear_i,
-    .done_o         (done)
+    .done_o     (done)
   );
+
 
   // A write is refused, or no row enters the array while a read is refused or the stream is late
   logic starved;
   always_comb begin
-    starved = stream_ready_o && !stream_valid_i;
+    starved = share_o.ready && !share_i.valid;
     for (int unsigned p = 0; p < 4; p++) starved |= rd_req_o[p].valid && !rd_ready_i[p];
     status_o = '{
         done: done,

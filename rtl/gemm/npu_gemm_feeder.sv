@@ -17,7 +17,7 @@ module npu_gemm_feeder
   parameter int unsigned ArrayDim = 16,  // rows and columns of the array: 4, 8, 16 or 32
   parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
   parameter int unsigned AccRows = 128,  // rows of a bank, a power of two of at least 4
-  localparam int unsigned RowW = $clog2(AccRows)  // bits of a row in a bank
+  parameter type TagT = logic  // tag_t of npu_gemm_sums: where the sums of a row go
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
@@ -35,17 +35,15 @@ module npu_gemm_feeder
   input  logic bank_free_i,    // pulse: an accumulator bank has been drained
 
   // To the array, and where the sums go
-  output logic                   row_valid_o,            // a row enters the array; no refusal
-  output weight_sel_t            row_sel_o,              // weight set and part of the tile
-  output logic signed [     8:0] row_act_o  [ArrayDim],  // int8, uint8, or a byte of 16 bits
-  output logic                   row_bank_o,             // accumulator bank of its sums
-  output logic        [RowW-1:0] row_index_o,            // in the bank; two rows for 16 bits
-  output logic                   row_first_o,            // first addend of these sums
-  output logic                   row_last_o,             // last addend of the whole row
+  output logic              row_valid_o,            // a row enters the array; no refusal
+  output weight_sel_t       row_sel_o,              // weight set and part of the tile
+  output logic signed [8:0] row_act_o  [ArrayDim],  // int8, uint8, or a byte of 16 bits
+  output TagT               row_tag_o,              // where its sums go
 
   output logic [11:0] macs_o  // multiplications of the row on valid lanes, 0 without a row
 );
 
+  localparam int unsigned RowW = $clog2(AccRows);  // bits of a row in a bank
   localparam int unsigned Parts = Edge / ArrayDim;
   localparam int unsigned PartW = (Parts > 1) ? $clog2(Parts) : 1;
   localparam int unsigned SliceWords = 2 * Edge / 16;
@@ -150,11 +148,14 @@ module npu_gemm_feeder
   end
 
   assign row_valid_o = issue;
-  assign row_sel_o   = '{set: set_q, inner: 2'(part_inner), column: 2'(part_column)};
-  assign row_bank_o  = bank_q;
-  assign row_index_o = wide ? RowW'({m_q, pass_q}) : RowW'(m_q);
-  assign row_first_o = k_first_q && part_inner == '0;
-  assign row_last_o  = k_last && part_last;
+  assign row_sel_o = '{set: set_q, inner: 2'(part_inner), column: 2'(part_column)};
+  assign row_tag_o = '{
+          bank: bank_q,
+          index: wide ? RowW'({m_q, pass_q}) : RowW'(m_q),
+          column: row_sel_o.column,
+          first: k_first_q && part_inner == '0,
+          last: k_last && part_last
+      };
 
   // ---------------------------------------------------------------------------------------------
   // Lanes

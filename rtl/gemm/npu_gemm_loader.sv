@@ -9,12 +9,14 @@ module npu_gemm_loader
   import npu_pkg::*;
   import npu_sram_pkg::*;
   import npu_operation_pkg::*;
+  import npu_stream_pkg::*;
   import npu_isa_pkg::*;
+  import npu_gemm_pkg::*;
 #(
   parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
   localparam int unsigned StripsPerLine = LineBytes / Edge,  // strips in a line: 4 or 2
   localparam int unsigned TileLines = Edge / StripsPerLine,  // lines of a tile: 4 or 16
-  localparam int unsigned LineIdxW = $clog2(TileLines)  // bits of a wt_line
+  localparam int unsigned LineIdxW = $clog2(TileLines)  // bits of a line's index
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
@@ -23,10 +25,8 @@ module npu_gemm_loader
   output logic            op_ready_o,  // high as its last weights go to the array
   input  gemm_operation_t op_i,        // stable while op_valid_i
 
-  input  logic  stream_valid_i,  // stays until stream_ready_o
-  input  line_t stream_data_i,   // next line of the share, stable while stream_valid_i
-  output logic  stream_ready_o,  // does not depend on stream_valid_i
-  output logic  stream_last_o,   // with stream_ready_o: the last line of the share
+  input  share_line_t share_i,  // lines of the share
+  output share_take_t share_o,  // not while parameters find no room
 
   // Operand B, one port for each word of a pair
   output sram_rd_req_t rd_req_o  [2],  // stays, address stable, until rd_ready_i
@@ -34,18 +34,14 @@ module npu_gemm_loader
   input  sram_rd_rsp_t rd_rsp_i  [2],  // words in the order asked for; never refused
 
   // Parameters for post-processing
-  output logic  param_valid_o,  // follows stream_valid_i; stays until param_ready_i
+  output logic  param_valid_o,  // follows share_i.valid; stays until param_ready_i
   input  logic  param_ready_i,  // does not depend on param_valid_o
   output line_t param_o,        // a line of table or parameters, in order of use
 
   // Weights for the array
-  output logic  [StripsPerLine-1:0] wt_strip_valid_o,  // strips to load; no refusal
-  output logic                      wt_set_o,          // weight set to load
-  output logic                      wt_by_column_o,    // strips are columns, else rows
-  output logic  [     LineIdxW-1:0] wt_line_o,         // which line of the tile
-  output line_t                     wt_data_o,         // strips of int8, the first lowest
-  output logic                      tile_loaded_o,     // pulse, with the last weights of a tile
-  input  logic                      tile_used_i        // pulse: the oldest tile is no longer needed
+  output weights_t weights_o,      // strips to load
+  output logic     tile_loaded_o,  // pulse, with the last weights of a tile
+  input  logic     tile_used_i     // pulse: the oldest tile is no longer needed
 );
 
   localparam int unsigned TableLines = 4;
@@ -118,20 +114,20 @@ module npu_gemm_loader
     endcase
   end
 
-  assign param_valid_o = param_state && stream_valid_i;
-  assign param_o       = stream_data_i;
+  assign param_valid_o = param_state && share_i.valid;
+  assign param_o       = share_i.data;
 
   always_comb begin
-    stream_ready_o = 1'b0;
-    pair_ready     = 1'b0;
-    line_go        = 1'b0;
+    share_o.ready = 1'b0;
+    pair_ready    = 1'b0;
+    line_go       = 1'b0;
     if (param_state) begin
-      stream_ready_o = param_ready_i;
-      line_go        = stream_valid_i && param_ready_i;
+      share_o.ready = param_ready_i;
+      line_go       = share_i.valid && param_ready_i;
     end else if (state_q == StTile) begin
-      stream_ready_o = from_stream && set_ok;
-      pair_ready     = !from_stream && set_ok;
-      line_go        = set_ok && (from_stream ? stream_valid_i : pair_valid);
+      share_o.ready = from_stream && set_ok;
+      pair_ready    = !from_stream && set_ok;
+      line_go       = set_ok && (from_stream ? share_i.valid : pair_valid);
     end
   end
 
@@ -141,10 +137,10 @@ module npu_gemm_loader
 
   // The share ends with the last piece that comes from the stream.
   always_comb begin
-    stream_last_o = piece_last;
-    if (from_stream) stream_last_o = op_last;
-    else if (channel) stream_last_o = piece_last && state_q == StChannel && n_last;
-    else if (op_i.requant && op_i.q == GemmQTensor) stream_last_o = state_q == StTensor;
+    share_o.last = piece_last;
+    if (from_stream) share_o.last = op_last;
+    else if (channel) share_o.last = piece_last && state_q == StChannel && n_last;
+    else if (op_i.requant && op_i.q == GemmQTensor) share_o.last = state_q == StTensor;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -197,23 +193,23 @@ module npu_gemm_loader
   // Weights
   // ---------------------------------------------------------------------------------------------
   always_comb begin
-    wt_strip_valid_o = '0;
-    wt_data_o        = stream_data_i;
+    weights_o.strip_valid = '0;
+    weights_o.data = share_i.data;
     if (state_q == StTile && line_go) begin
       if (from_stream) begin
-        wt_strip_valid_o = '1;
+        weights_o.strip_valid = 4'((1 << StripsPerLine) - 1);
       end else begin
         // Two words are half a line.
-        wt_data_o = {pair[1], pair[0], pair[1], pair[0]};
+        weights_o.data = {pair[1], pair[0], pair[1], pair[0]};
         for (int unsigned l = 0; l < StripsPerLine; l++) begin
-          wt_strip_valid_o[l] = half_q == 1'(l * StripWords / 2);
+          weights_o.strip_valid[l] = half_q == 1'(l * StripWords / 2);
         end
       end
     end
   end
 
-  assign wt_set_o       = set_q;
-  assign wt_by_column_o = op_i.transpose_b;
-  assign wt_line_o      = line_q[LineIdxW-1:0];
+  assign weights_o.set       = set_q;
+  assign weights_o.by_column = op_i.transpose_b;
+  assign weights_o.index     = 4'(line_q[LineIdxW-1:0]);
 
 endmodule

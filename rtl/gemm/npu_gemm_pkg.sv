@@ -16,6 +16,15 @@ package npu_gemm_pkg;
     logic [1:0] column;  // part of the tile's columns
   } weight_sel_t;
 
+  // Weights on their way into the array: a part of a line, with no refusal
+  typedef struct packed {
+    logic [3:0] strip_valid;  // strips of data to load, two of them where Edge is 32
+    logic       set;          // weight set to load
+    logic       by_column;    // strips are columns, else rows
+    logic [3:0] index;        // which line of the tile
+    line_t      data;         // strips of int8, the first lowest
+  } weights_t;
+
   // Outputs of 16 bits: what is not written is compared at full width.
   function automatic logic is_out16(gemm_out_e out);
     return out inside {GemmOutInt16, GemmOutNone};

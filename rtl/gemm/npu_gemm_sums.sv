@@ -4,7 +4,6 @@
 // leave column tile after column tile, as wide as a tile whatever the size of the array.
 
 module npu_gemm_sums
-  import npu_pkg::*;
   import npu_sram_pkg::*;
   import npu_operation_pkg::*;
   import npu_gemm_pkg::*;
@@ -12,8 +11,6 @@ module npu_gemm_sums
   parameter int unsigned ArrayDim = 16,  // rows and columns of the array: 4, 8, 16 or 32
   parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
   parameter int unsigned AccRows = 128,  // rows of a bank, a power of two of at least 4
-  localparam int unsigned StripsPerLine = LineBytes / Edge,  // strips in a line: 4 or 2
-  localparam int unsigned LineIdxW = $clog2(Edge / StripsPerLine),  // bits of a wt_line
   localparam type SumsT = logic [Edge-1:0][31:0]  // a row of int32 sums, one per column of a tile
 ) (
   input logic clk_i,  // clock
@@ -33,13 +30,9 @@ module npu_gemm_sums
   input  sram_rd_rsp_t rd_rsp_i,    // words in the order asked for; never refused
 
   // Weights from the loader
-  input  logic  [StripsPerLine-1:0] wt_strip_valid_i,  // strips to load; no refusal
-  input  logic                      wt_set_i,          // weight set to load
-  input  logic                      wt_by_column_i,    // strips are columns, else rows
-  input  logic  [     LineIdxW-1:0] wt_line_i,         // which line of the tile
-  input  line_t                     wt_data_i,         // strips of int8, the first lowest
-  input  logic                      tile_loaded_i,     // pulse, with the last weights of a tile
-  output logic                      tile_used_o,       // pulse: the oldest tile is no longer needed
+  input  weights_t weights_i,      // strips to load
+  input  logic     tile_loaded_i,  // pulse, with the last weights of a tile
+  output logic     tile_used_o,    // pulse: the oldest tile is no longer needed
 
   output logic sums_valid_o,  // stays until sums_ready_i
   input  logic sums_ready_i,  // may depend on sums_valid_o
@@ -53,11 +46,11 @@ module npu_gemm_sums
 
   // Where the sums of a row go
   typedef struct packed {
-    logic            bank;
-    logic [RowW-1:0] index;
-    logic [1:0]      column;  // part of the columns
-    logic            first;
-    logic            last;
+    logic            bank;    // accumulator bank
+    logic [RowW-1:0] index;   // row of the bank; two rows for 16 bits
+    logic [1:0]      column;  // part of the columns, 0 where a tile has one
+    logic            first;   // first inner part: these sums replace the row
+    logic            last;    // last inner part and columns: the row is complete
   } tag_t;
 
   logic bank_free;
@@ -65,12 +58,11 @@ module npu_gemm_sums
   logic signed [8:0] row_act[ArrayDim];
   tag_t row_tag;
 
-  assign row_tag.column = row_sel.column;
-
   npu_gemm_feeder #(
     .ArrayDim(ArrayDim),
     .Edge    (Edge),
-    .AccRows (AccRows)
+    .AccRows (AccRows),
+    .TagT    (tag_t)
   ) u_feeder (
     .clk_i,
     .rst_ni,
@@ -86,10 +78,7 @@ module npu_gemm_sums
     .row_valid_o,
     .row_sel_o  (row_sel),
     .row_act_o  (row_act),
-    .row_bank_o (row_tag.bank),
-    .row_index_o(row_tag.index),
-    .row_first_o(row_tag.first),
-    .row_last_o (row_tag.last),
+    .row_tag_o  (row_tag),
     .macs_o
   );
 
@@ -105,11 +94,7 @@ module npu_gemm_sums
     .act_sel_i  (row_sel),
     .act_i      (row_act),
     .psum_o     (psum),
-    .wt_strip_valid_i,
-    .wt_set_i,
-    .wt_by_column_i,
-    .wt_line_i,
-    .wt_data_i
+    .weights_i
   );
 
   // The tag travels beside the array, one cycle ahead of the sums.
@@ -134,16 +119,13 @@ module npu_gemm_sums
   npu_accumulator #(
     .ArrayDim(ArrayDim),
     .Edge    (Edge),
-    .Rows    (AccRows)
+    .Rows    (AccRows),
+    .TagT    (tag_t)
   ) u_accumulator (
     .clk_i,
     .rst_ni,
     .next_valid_i (tag_valid_q[ArrayDim-2]),
-    .next_bank_i  (tag_q[ArrayDim-2].bank),
-    .next_row_i   (tag_q[ArrayDim-2].index),
-    .next_column_i(tag_q[ArrayDim-2].column),
-    .next_first_i (tag_q[ArrayDim-2].first),
-    .next_last_i  (tag_q[ArrayDim-2].last),
+    .next_tag_i   (tag_q[ArrayDim-2]),
     .psum_i       (psum),
     .final_row_o  (final_row),
     .drain_valid_i(drain_valid),

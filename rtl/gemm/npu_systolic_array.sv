@@ -12,7 +12,7 @@ module npu_systolic_array #(
   parameter int unsigned ArrayDim = 16,  // rows and columns of the array: 4, 8, 16 or 32
   parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
   localparam int unsigned StripsPerLine = npu_pkg::LineBytes / Edge,  // strips in a line: 4 or 2
-  localparam int unsigned LineIdxW = $clog2(Edge / StripsPerLine)  // bits of a wt_line
+  localparam int unsigned LineIdxW = $clog2(Edge / StripsPerLine)  // bits of a line's index
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
@@ -25,11 +25,7 @@ module npu_systolic_array #(
   output logic signed [31:0] psum_o[ArrayDim],  // int32; stays until the next row leaves
 
   // Weights, for rows that enter in later cycles
-  input logic           [StripsPerLine-1:0] wt_strip_valid_i,  // strips to load; no refusal
-  input logic                               wt_set_i,          // weight set to load
-  input logic                               wt_by_column_i,    // strips are columns, else rows
-  input logic           [     LineIdxW-1:0] wt_line_i,         // which line of the tile
-  input npu_pkg::line_t                     wt_data_i          // strips of int8, the first lowest
+  input npu_gemm_pkg::weights_t weights_i  // strips to load
 );
 
   typedef struct packed {
@@ -38,6 +34,14 @@ module npu_systolic_array #(
     logic                     by_column;
     logic [LineIdxW-1:0]      line;
   } wt_ctrl_t;
+
+  wt_ctrl_t wt_ctrl_in;
+  assign wt_ctrl_in = '{
+          strip_valid: weights_i.strip_valid[StripsPerLine-1:0],
+          set: weights_i.set,
+          by_column: weights_i.by_column,
+          line: weights_i.index[LineIdxW-1:0]
+      };
 
   // Stage k is what row k sees; stage 0 is the input itself.
   logic [ArrayDim-2:0] valid_q;
@@ -56,12 +60,7 @@ module npu_systolic_array #(
     end else begin
       valid_q <= {valid_q[ArrayDim-3:0], act_valid_i};
       sel_q[0] <= act_sel_i;
-      wt_ctrl_q[0] <= '{
-          strip_valid: wt_strip_valid_i,
-          set: wt_set_i,
-          by_column: wt_by_column_i,
-          line: wt_line_i
-      };
+      wt_ctrl_q[0] <= wt_ctrl_in;
       for (int unsigned k = 1; k < ArrayDim - 1; k++) begin
         sel_q[k]     <= sel_q[k-1];
         wt_ctrl_q[k] <= wt_ctrl_q[k-1];
@@ -70,7 +69,7 @@ module npu_systolic_array #(
   end
 
   always_ff @(posedge clk_i) begin
-    if (|wt_strip_valid_i) wt_data_q[0] <= wt_data_i;
+    if (|wt_ctrl_in.strip_valid) wt_data_q[0] <= weights_i.data;
     for (int unsigned k = 1; k < ArrayDim - 1; k++) begin
       if (|wt_ctrl_q[k-1].strip_valid) wt_data_q[k] <= wt_data_q[k-1];
     end
@@ -98,13 +97,8 @@ module npu_systolic_array #(
       assign valid = act_valid_i;
       assign sel = act_sel_i;
       assign act = act_i[0];
-      assign wt_data = wt_data_i;
-      assign wt_ctrl = '{
-              strip_valid: wt_strip_valid_i,
-              set: wt_set_i,
-              by_column: wt_by_column_i,
-              line: wt_line_i
-          };
+      assign wt_data = weights_i.data;
+      assign wt_ctrl = wt_ctrl_in;
     end else begin : gen_below
       assign valid   = valid_q[k-1];
       assign sel     = sel_q[k-1];

@@ -12,7 +12,7 @@ module npu_norm #(
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  // Pulse: a new operation; only while busy_o and stream_ready_o are low
+  // Pulse: a new operation; only while busy_o and share_o.ready are low
   input logic start_i,
   input npu_operation_pkg::nrm_operation_t op_i,  // LAYERNORM or RMSNORM, with start_i
   output logic busy_o,  // work inside or to be asked for; not words being fetched
@@ -34,12 +34,8 @@ module npu_norm #(
   output npu_pkg::word_t word_o,
   output logic           row_last_o,    // the last word of its row, with word_valid_o
 
-  input logic stream_valid_i,  // a line of the share; stays until ready, data stable
-  // Header first, then the records of 16 columns each; with stream_valid_i
-  input npu_pkg::line_t stream_data_i,
-  // Taken; a level while lines are missing, independent of stream_valid_i
-  output logic stream_ready_o,
-  output logic stream_last_o  // the line missing is the share's last, with stream_ready_o
+  input  npu_stream_pkg::share_line_t share_i,  // header first, then the records of 16 columns each
+  output npu_stream_pkg::share_take_t share_o   // ready: a level while lines are missing
 );
 
   import npu_pkg::*;
@@ -100,10 +96,8 @@ module npu_norm #(
     .cols_i       (op_i.cols),
     .word_valid_i (fetch_param),
     .word_i       (fetch_word_i),
-    .stream_valid_i,
-    .stream_data_i,
-    .stream_ready_o,
-    .stream_last_o,
+    .share_i,
+    .share_o,
     .eps_valid_o  (eps_valid),
     .eps_o        (eps),
     .octets_o     (octets),
@@ -161,7 +155,7 @@ module npu_norm #(
 
 `ifndef SYNTHESIS
   StartWhenIdle_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> !busy_o && !stream_ready_o)
+  assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> !busy_o && !share_o.ready)
   else $error("npu_norm: started before the last operation is through");
 `endif
 

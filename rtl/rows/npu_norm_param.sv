@@ -11,7 +11,7 @@ module npu_norm_param #(
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input logic          start_i,        // pulse: forget what was loaded; not while stream_ready_o
+  input logic          start_i,        // pulse: forget what was loaded; not while share_o.ready
   input logic          from_stream_i,  // load from the stream, else from SRAM; with start_i
   input npu_pkg::dim_t cols_i,         // columns of a row, 1 to NormMax, with start_i
 
@@ -20,12 +20,8 @@ module npu_norm_param #(
   input npu_pkg::word_t word_i,        // header first, then four records each, with word_valid_i
 
   // From the stream
-  input  logic           stream_valid_i,  // a line of the share; stays until ready, data stable
-  input  npu_pkg::line_t stream_data_i,   // header first, then 16 records each, with stream_valid_i
-  // Taken; a level while lines are missing, independent of stream_valid_i
-  output logic           stream_ready_o,
-  // The line missing is the share's last, with stream_ready_o
-  output logic           stream_last_o,
+  input  npu_stream_pkg::share_line_t share_i,  // header first, then 16 records each
+  output npu_stream_pkg::share_take_t share_o,  // ready: a level while lines are missing
 
   output logic        eps_valid_o,  // the header has come: a level until the next start_i
   output logic [63:0] eps_o,        // epsilon term, unsigned, with eps_valid_o
@@ -50,7 +46,7 @@ module npu_norm_param #(
     $fatal(1, "npu_norm_param: NormMax = %0d, must be a multiple of 16 from 32 to 8192", NormMax);
   end
 
-  logic streaming_q, eps_valid_q, pop, upper_q;
+  logic streaming_q, eps_valid_q, pop, last, upper_q;
   logic [63:0] eps_q;
   logic [11:0] words_q;  // words of records loaded
   logic [9:0] last_row_q;
@@ -58,16 +54,17 @@ module npu_norm_param #(
   quad_t data;
   quad_t read_q;
 
-  assign stream_ready_o = streaming_q;
-  assign stream_last_o  = streaming_q && eps_valid_q && words_q[11:2] == last_row_q;
-  assign pop            = stream_valid_i && stream_ready_o;
-  assign eps_valid_o    = eps_valid_q;
-  assign eps_o          = eps_q;
-  assign octets_o       = words_q[11:1];
+  assign share_o.ready = streaming_q;
+  assign share_o.last  = last;
+  assign last          = streaming_q && eps_valid_q && words_q[11:2] == last_row_q;
+  assign pop           = share_i.valid && streaming_q;
+  assign eps_valid_o   = eps_valid_q;
+  assign eps_o         = eps_q;
+  assign octets_o      = words_q[11:1];
 
   always_comb begin
     write = '0;
-    data  = streaming_q ? quad_t'(stream_data_i) : quad_t'({4{word_i}});
+    data  = streaming_q ? quad_t'(share_i.data) : quad_t'({4{word_i}});
     if (eps_valid_q) begin
       if (pop) write = '1;
       if (word_valid_i) write[words_q[1:0]] = 1'b1;
@@ -87,7 +84,7 @@ module npu_norm_param #(
       words_q     <= '0;
       last_row_q  <= 10'((cols_i - 1'b1) >> 4);
     end else begin
-      if (pop && stream_last_o) streaming_q <= 1'b0;
+      if (pop && last) streaming_q <= 1'b0;
       if (pop || word_valid_i) begin
         eps_valid_q <= 1'b1;
         if (!eps_valid_q) eps_q <= data[0][63:0];

@@ -24,10 +24,8 @@ module npu_nrm #(
   output npu_sram_pkg::sram_wr_req_t wr_req_o,    // stays until ready, all stable
   input  logic                       wr_ready_i,  // taken; may depend on wr_req_o.valid
 
-  input  logic           stream_valid_i,  // a line of the share; stays until ready, data stable
-  input  npu_pkg::line_t stream_data_i,   // the next line, first byte lowest; with stream_valid_i
-  output logic           stream_ready_o,  // taken; a level, independent of stream_valid_i
-  output logic           stream_last_o    // with stream_ready_o: this line is the share's last
+  input  npu_stream_pkg::share_line_t share_i,  // lines of the share
+  output npu_stream_pkg::share_take_t share_o   // which of them it takes
 );
 
   import npu_pkg::*;
@@ -57,7 +55,7 @@ module npu_nrm #(
   assign status_o.busy = busy_q;
   // A write is refused, or no word is read while a read is refused or the stream is late.
   assign status_o.stall = (wr_req_o.valid && !wr_ready_i) ||
-                   (rd_req_o.valid ? !rd_ready_i : stream_ready_o && !stream_valid_i);
+                   (rd_req_o.valid ? !rd_ready_i : share_o.ready && !share_i.valid);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -91,10 +89,8 @@ module npu_nrm #(
     .word_ready_i (write_ready),
     .word_o       (norm_word),
     .row_last_o   (row_last),
-    .stream_valid_i,
-    .stream_data_i,
-    .stream_ready_o,
-    .stream_last_o
+    .share_i,
+    .share_o
   );
 
   npu_rope u_rope (
@@ -168,7 +164,7 @@ module npu_nrm #(
   ))
   else $error("npu_nrm: a read is withdrawn or changed before it is granted");
   DoneWithShare_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) finished |-> !stream_ready_o)
+  assert property (@(posedge clk_i) disable iff (!rst_ni) finished |-> !share_o.ready)
   else $error("npu_nrm: done before the share is taken");
   OneAtATime_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) !(norm_busy && rope_busy))

@@ -25,4 +25,16 @@ package npu_stream_pkg;
     logic [31:0]          bytes;   // TicketDrop, TicketSeek: a multiple of 64
   } ticket_t;
 
+  // What an engine sees of its share
+  typedef struct packed {
+    logic  valid;  // a line; stays until it is taken, data stable
+    line_t data;   // the next line of the share, first byte lowest; with valid
+  } share_line_t;
+
+  // What an engine answers
+  typedef struct packed {
+    logic ready;  // takes the line: a level, which does not depend on its valid
+    logic last;   // that line is the share's last; with ready
+  } share_take_t;
+
 endpackage

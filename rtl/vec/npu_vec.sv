@@ -22,11 +22,8 @@ module npu_vec (
   output npu_sram_pkg::sram_wr_req_t wr_req_o,    // stays until ready, all stable
   input  logic                       wr_ready_i,  // taken; may depend on wr_req_o.valid
 
-  input  logic           stream_valid_i,  // a line of the share; stays until ready, data stable
-  input  npu_pkg::line_t stream_data_i,   // the next line, first byte lowest; with stream_valid_i
-  // Taken; a level from a register, for the four lines of a table
-  output logic           stream_ready_o,
-  output logic           stream_last_o    // with stream_ready_o: this line is the share's last
+  input  npu_stream_pkg::share_line_t share_i,  // lines of the share
+  output npu_stream_pkg::share_take_t share_o   // ready: from a register, for four lines
 );
 
   import npu_pkg::*;
@@ -58,7 +55,7 @@ module npu_vec (
   assign status_o.busy = busy_q;
   // A write is refused, or no word is read while a read is refused or the stream is late.
   assign status_o.stall = (wr_req_o.valid && !wr_ready_i) ||
-                   (rd_req_o.valid ? !rd_ready_i : stream_ready_o && !stream_valid_i);
+                   (rd_req_o.valid ? !rd_ready_i : share_o.ready && !share_i.valid);
 
   // Data waits for the table.
   assign data_ok = !npu_isa_pkg::vec_table(op_q.op) || table_ready;
@@ -120,10 +117,8 @@ module npu_vec (
     .from_stream_i(op_i.stream),
     .word_valid_i (fetch_valid && fetch_tag.param),
     .word_i       (fetch_word),
-    .stream_valid_i,
-    .stream_data_i,
-    .stream_ready_o,
-    .stream_last_o,
+    .share_i,
+    .share_o,
     .ready_o      (table_ready),
     .lookup_i     (lookup),
     .index_i      (table_index),
@@ -178,7 +173,7 @@ module npu_vec (
   ))
   else $error("npu_vec: a read is withdrawn or changed before it is granted");
   DoneWithShare_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) finished |-> !stream_ready_o)
+  assert property (@(posedge clk_i) disable iff (!rst_ni) finished |-> !share_o.ready)
   else $error("npu_vec: done before the share is taken");
 `endif
 

@@ -16,10 +16,8 @@ module npu_vec_table (
   input npu_pkg::word_t word_i,        // 16 entries, the first in the lowest byte
 
   // From the stream
-  input  logic           stream_valid_i,  // stays until stream_ready_o, data stable
-  input  npu_pkg::line_t stream_data_i,   // the next of four lines of the share
-  output logic           stream_ready_o,  // from a register; high until the fourth line is taken
-  output logic           stream_last_o,   // with stream_ready_o: the last line of the share
+  input  npu_stream_pkg::share_line_t share_i,  // four lines of the share
+  output npu_stream_pkg::share_take_t share_o,  // ready: from a register, until the fourth
 
   output logic ready_o,  // loaded: data may enter the lanes; low from the cycle after start_i
 
@@ -30,12 +28,13 @@ module npu_vec_table (
 );
 
   logic [4:0] words_q;  // loaded so far
-  logic streaming_q, pop;
+  logic streaming_q, last, pop;
 
-  assign stream_ready_o = streaming_q;
-  assign stream_last_o  = streaming_q && words_q[3:2] == 2'd3;
-  assign pop            = stream_valid_i && stream_ready_o;
-  assign ready_o        = words_q[4];
+  assign share_o.ready = streaming_q;
+  assign share_o.last  = last;
+  assign last          = streaming_q && words_q[3:2] == 2'd3;
+  assign pop           = share_i.valid && streaming_q;
+  assign ready_o       = words_q[4];
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -46,7 +45,7 @@ module npu_vec_table (
       words_q     <= '0;
     end else if (pop) begin
       words_q     <= words_q + 5'd4;
-      streaming_q <= !stream_last_o;
+      streaming_q <= !last;
     end else if (word_valid_i) begin
       words_q <= words_q + 5'd1;
     end
@@ -59,7 +58,7 @@ module npu_vec_table (
     .rst_ni,
     .line_valid_i(pop),
     .line_i      (words_q[3:2]),
-    .line_data_i (stream_data_i),
+    .line_data_i (share_i.data),
     .word_valid_i,
     .word_i      (words_q[3:0]),
     .word_data_i (word_i),

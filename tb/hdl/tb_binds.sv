@@ -25,10 +25,10 @@ bind npu_softmax trace_probe #(
 ) u_probe (.trace_i(`ROW_ENGINE(1'b0)));
 bind npu_nrm trace_probe #(
   .TraceT(trace_pkg::engine_trace_t)
-) u_probe (.trace_i(`ROW_ENGINE(stream_ready_o && !stream_valid_i)));
+) u_probe (.trace_i(`ROW_ENGINE(share_o.ready && !share_i.valid)));
 bind npu_vec trace_probe #(
   .TraceT(trace_pkg::engine_trace_t)
-) u_probe (.trace_i(`ROW_ENGINE(stream_ready_o && !stream_valid_i)));
+) u_probe (.trace_i(`ROW_ENGINE(share_o.ready && !share_i.valid)));
 
 bind npu_gemm trace_probe #(
   .TraceT(trace_pkg::engine_trace_t)
@@ -53,7 +53,7 @@ bind npu_gemm trace_probe #(
       write_ready: wr_ready_i,
       write_addr: wr_req_o.addr,
       write_data: wr_req_o.data,
-      stream_late: stream_ready_o && !stream_valid_i,
+      stream_late: share_o.ready && !share_i.valid,
       bank_waits:
       u_sums.u_feeder.slice_valid
       &&

@@ -28,8 +28,7 @@ module unit_dma;
   assign bench.done = (NumEngines'(load_status.done) << EngLd) |
                       (NumEngines'(store_status.done) << EngSt);
   assign bench.argmax = '0;
-  assign bench.line_ready = 1'b0;
-  assign bench.line_last = 1'b0;
+  assign bench.take = '0;
 
   mem_req_t load_req, store_req;
   mem_wdata_t  w;

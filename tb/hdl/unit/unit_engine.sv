@@ -35,10 +35,10 @@ module unit_engine #(
     .done_i        (bench.done),
     .argmax_i      (bench.argmax),
     .argmax_clear_o(bench.argmax_clear),
-    .line_valid_o  (bench.line_valid),
-    .line_data_o   (bench.line),
-    .line_ready_i  (bench.line_ready),
-    .line_last_i   (bench.line_last)
+    .line_valid_o  (bench.share.valid),
+    .line_data_o   (bench.share.data),
+    .line_ready_i  (bench.take.ready),
+    .line_last_i   (bench.take.last)
   );
 
   unit_sram_model #(

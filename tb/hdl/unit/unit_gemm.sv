@@ -32,10 +32,8 @@ module unit_gemm;
     .rd_rsp_i      (bench.rd_rsp),
     .wr_req_o      (bench.wr_req[0]),
     .wr_ready_i    (bench.wr_ready[0]),
-    .stream_valid_i(bench.line_valid),
-    .stream_data_i (bench.line),
-    .stream_ready_o(bench.line_ready),
-    .stream_last_o (bench.line_last),
+    .share_i       (bench.share),
+    .share_o       (bench.take),
     .argmax_o      (bench.argmax),
     .argmax_clear_i(bench.argmax_clear),
     .macs_o        ()

@@ -18,21 +18,19 @@ module unit_nrm;
   assign bench.argmax   = '0;
 
   npu_nrm u_nrm (
-    .clk_i         (bench.clk),
-    .rst_ni        (bench.rst_n),
-    .op_valid_i    (bench.op_valid[EngNrm]),
-    .op_ready_o    (ready),
-    .op_i          (bench.operations.nrm),
-    .status_o      (status),
-    .rd_req_o      (bench.rd_req[0]),
-    .rd_ready_i    (bench.rd_ready[0]),
-    .rd_rsp_i      (bench.rd_rsp[0]),
-    .wr_req_o      (bench.wr_req[0]),
-    .wr_ready_i    (bench.wr_ready[0]),
-    .stream_valid_i(bench.line_valid),
-    .stream_data_i (bench.line),
-    .stream_ready_o(bench.line_ready),
-    .stream_last_o (bench.line_last)
+    .clk_i     (bench.clk),
+    .rst_ni    (bench.rst_n),
+    .op_valid_i(bench.op_valid[EngNrm]),
+    .op_ready_o(ready),
+    .op_i      (bench.operations.nrm),
+    .status_o  (status),
+    .rd_req_o  (bench.rd_req[0]),
+    .rd_ready_i(bench.rd_ready[0]),
+    .rd_rsp_i  (bench.rd_rsp[0]),
+    .wr_req_o  (bench.wr_req[0]),
+    .wr_ready_i(bench.wr_ready[0]),
+    .share_i   (bench.share),
+    .share_o   (bench.take)
   );
 
 endmodule

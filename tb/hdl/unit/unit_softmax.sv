@@ -13,11 +13,10 @@ module unit_softmax;
   logic ready;
   engine_status_t status;
 
-  assign bench.op_ready   = NumEngines'(ready) << EngSmx;
-  assign bench.done       = NumEngines'(status.done) << EngSmx;
-  assign bench.argmax     = '0;
-  assign bench.line_ready = 1'b0;
-  assign bench.line_last  = 1'b0;
+  assign bench.op_ready = NumEngines'(ready) << EngSmx;
+  assign bench.done     = NumEngines'(status.done) << EngSmx;
+  assign bench.argmax   = '0;
+  assign bench.take     = '0;
 
   npu_softmax u_softmax (
     .clk_i     (bench.clk),
