@@ -20,6 +20,7 @@ BAD_INPUT = (
     VerilatorError,
     build.BuildError,
     registry.UnknownTestError,
+    units.NoArrayError,
     waves.WaveError,
 )
 """What a user can cause, or a tool; the text is what to print."""
@@ -48,9 +49,10 @@ def _run(arguments: argparse.Namespace) -> int:
     return 1 if failed or not results else 0
 
 
-def _built_block(test: registry.BenchTest) -> units.UnitConfiguration:
+def _built_block(test: registry.BenchTest, array_dim: int) -> units.UnitConfiguration:
     """Build the bench of the block that a test is of so that it records waves."""
-    configuration = units.UnitConfiguration(kind="debug", block=units.block_of(test))
+    (block,) = units.select([units.block_of(test)], array_dim)
+    configuration = units.UnitConfiguration(kind="debug", block=block, array_dim=array_dim)
     build.generate()
     build.build(configuration)
     return configuration
@@ -75,7 +77,10 @@ def _waves(arguments: argparse.Namespace) -> int:
     chosen = registry.select(names, [*registry.discover(), *units.tests_of()])
     block_tests = [test for test in units.tests_of() if test in chosen]
     rest = [name for name in names if name not in {test.name for test in block_tests}]
-    jobs = [_recorded(test, _built_block(test), arguments.seed) for test in block_tests]
+    jobs = [
+        _recorded(test, _built_block(test, arguments.array_dim), arguments.seed)
+        for test in block_tests
+    ]
     if rest:
         tests = chosen_tests(rest, arguments.array_dim)
         configuration = built(arguments, "debug")

@@ -20,6 +20,7 @@ BAD_INPUT = (
     build.BuildError,
     registry.UnknownTestError,
     units.UnknownBlockError,
+    units.NoArrayError,
 )
 """What a user can cause, or a tool; the text is what to print."""
 
@@ -72,10 +73,15 @@ def chosen_tests(
     return {block: found for block, found in named.items() if found}
 
 
-def run_block(block: str, tests: Sequence[registry.BenchTest], seeds: Sequence[int]) -> BlockResult:
+def run_block(
+    block: str,
+    tests: Sequence[registry.BenchTest],
+    seeds: Sequence[int],
+    array_dim: int = units.DIM,
+) -> BlockResult:
     """Build a block's model and run tests on it."""
     started = time.monotonic()
-    configuration = units.UnitConfiguration(block=block)
+    configuration = units.UnitConfiguration(block=block, array_dim=array_dim)
     build.build(configuration)
     build_s = time.monotonic() - started
     jobs = [runner.Job(test, configuration, seed) for test in tests for seed in seeds]
@@ -90,7 +96,7 @@ def _told(result: runner.TestResult) -> runner.TestResult:
 def _unit(arguments: argparse.Namespace) -> int:
     """Run the tests of single blocks, each in a bench of its own; print a table."""
     check_simulator(arguments.sim)
-    blocks = units.select(names_in(arguments.blocks))
+    blocks = units.select(names_in(arguments.blocks), arguments.array_dim)
     if arguments.list:
         for test in (test for block in blocks for test in units.tests_of(block)):
             print(f"{units.block_of(test):12} {test.name:32} {test.summary}")
@@ -104,7 +110,11 @@ def _unit(arguments: argparse.Namespace) -> int:
         return 0
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     with ThreadPoolExecutor(max_workers=arguments.jobs) as pool:
-        results = list(pool.map(lambda block: run_block(block, tests[block], seeds), tests))
+        results = list(
+            pool.map(
+                lambda block: run_block(block, tests[block], seeds, arguments.array_dim), tests
+            )
+        )
     print(TABLE_HEAD)
     for result in results:
         print(result)

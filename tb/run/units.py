@@ -22,8 +22,15 @@ UNIT_HDL = HDL / "unit"
 UNIT_TESTS = ROOT / "tb" / "unit"
 
 
+DIM = Configuration().array_dim
+
+
 class UnknownBlockError(ValueError):
     """A name that no block has."""
+
+
+class NoArrayError(ValueError):
+    """Another size of the array for a block without one."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +46,19 @@ class UnitConfiguration(Configuration):
     takes: ClassVar[str] = "10 to 30 seconds"
 
     @property
+    def wrapper(self) -> Path:
+        """The bench of the block."""
+        return UNIT_HDL / f"{self.top}.sv"
+
+    @property
+    def has_array(self) -> bool:
+        """Whether the bench can have another array than one of 16."""
+        return " ArrayDim = " in self.wrapper.read_text(encoding="utf-8")
+
+    @property
     def parameters(self) -> list[str]:
-        """The wrapper sets them."""
-        return []
+        """The size of the array where it matters; the wrapper sets the rest."""
+        return [f"-GArrayDim={self.array_dim}"] if self.has_array else []
 
     @property
     def top(self) -> str:
@@ -51,7 +68,8 @@ class UnitConfiguration(Configuration):
     @property
     def folder(self) -> Path:
         """Where the model is built."""
-        return BUILD / "unit" / (self.label or f"{self.kind}-{self.block}")
+        size = f"-a{self.array_dim}" if self.array_dim != DIM else ""
+        return BUILD / "unit" / (self.label or f"{self.kind}-{self.block}{size}")
 
     @property
     def options(self) -> list[str]:
@@ -67,11 +85,12 @@ class UnitConfiguration(Configuration):
         hdl = [*self.rtl.rglob("*.sv"), *GENERATED.rglob("*.sv"), HDL / "tb_pkg.sv"]
         packages = sources.packages([*hdl, UNIT_HDL / "unit_pkg.sv"])
         waivers = sources.waivers(self.rtl, GENERATED)
-        return [*seen, *waivers, *packages, UNIT_HDL / f"{self.top}.sv"]
+        return [*seen, *waivers, *packages, self.wrapper]
 
     def repeat(self, test: str, seed: int) -> list[str]:
         """Return the words of the command that runs a test on such a model again."""
-        return ["make", "unit", f"BLOCK={self.block}", f"TESTCASE={test}", f"SEED={seed}"]
+        size = [f"ARRAY_DIM={self.array_dim}"] if self.array_dim != DIM else []
+        return ["make", "unit", f"BLOCK={self.block}", f"TESTCASE={test}", f"SEED={seed}", *size]
 
 
 def blocks() -> list[str]:
@@ -79,18 +98,28 @@ def blocks() -> list[str]:
     return sorted(path.stem.removeprefix("test_") for path in UNIT_TESTS.glob("test_*.py"))
 
 
-def select(names: Sequence[str]) -> list[str]:
-    """Return the blocks that are named, each once; without a name all.
+def select(names: Sequence[str], array_dim: int = DIM) -> list[str]:
+    """Return the blocks that are named, each once; without a name all that this array matters to.
 
     Raises:
         UnknownBlockError: a name is not there; the message lists near ones.
+        NoArrayError: the array does not matter to a block that is named.
     """
     known = blocks()
     for name in names:
         if name not in known:
             hint = registry.near(name, known) or f"; all: {', '.join(known)}"
             raise UnknownBlockError(f"no block is called {name!r}{hint}")
-    return list(dict.fromkeys(names)) or known
+    sized = [name for name in known if UnitConfiguration(block=name).has_array]
+    if array_dim == DIM:
+        return list(dict.fromkeys(names)) or known
+    for name in names:
+        if name not in sized:
+            raise NoArrayError(
+                f"BLOCK={name}: given ARRAY_DIM={array_dim}, allowed {DIM}; the array matters to "
+                f"{', '.join(sized)}"
+            )
+    return list(dict.fromkeys(names)) or sized
 
 
 def tests_of(block: str | None = None) -> list[registry.BenchTest]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import cocotb
 import numpy as np
 import numpy.typing as npt
 
@@ -25,8 +26,8 @@ from tb.unit.world import UnitBench, World
 
 LIMIT = 400_000
 """Cycles that a program may take."""
-CHIP = ChipConfig()
-"""The sizes that the wrappers have."""
+CHIP = ChipConfig(array_dim=int(str(cocotb.plusargs["array_dim"])))
+"""The sizes that the wrapper has."""
 
 
 class WrongByteError(AssertionError):

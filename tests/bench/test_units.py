@@ -37,6 +37,7 @@ def test_names_choose_blocks_and_tests() -> None:
     """Blocks once each, in the order asked for; blocks without a named test are left out."""
     assert units.select(["vec", "vec"]) == ["vec"]
     assert units.select([]) == units.blocks()
+    assert units.select([], 8) == ["dma", "gemm"]
     name = units.tests_of("vec")[0].name
     chosen = chosen_tests(units.blocks(), [name])
     assert {block: [test.name for test in tests] for block, tests in chosen.items()} == {
@@ -49,6 +50,7 @@ def test_names_choose_blocks_and_tests() -> None:
     [
         (["unit", "vce"], "no block is called 'vce'; near: vec"),
         (["unit", "qqqq"], "no block is called 'qqqq'; all: "),
+        (["unit", "--array-dim", "8", "vec"], "BLOCK=vec: given ARRAY_DIM=8, allowed 16; the array"),
         (["unit", "--tests", "unit_vec_randm"], "no test is called 'unit_vec_randm'; near: "),
     ],
 )

@@ -2,10 +2,13 @@
 //
 // Bench of the load and store engines, without the memory port.
 
-module unit_dma;
+module unit_dma
   import npu_pkg::*;
   import npu_mem_pkg::*;
   import npu_isa_pkg::*;
+#(
+  parameter int unsigned ArrayDim = 16  // rows and columns of the systolic array: 4, 8, 16 or 32
+);
 
   localparam int unsigned NumPorts = 2;
 
@@ -15,6 +18,7 @@ module unit_dma;
   ) bench ();
 
   unit_engine #(
+    .ArrayDim(ArrayDim),
     .NumRd(NumPorts),
     .NumWr(NumPorts)
   ) u_engine (
@@ -54,7 +58,9 @@ module unit_dma;
     .rsp_o  (store_rsp)
   );
 
-  npu_dma_load u_load (
+  npu_dma_load #(
+    .ArrayDim(ArrayDim)
+  ) u_load (
     .clk_i          (bench.clk),
     .rst_ni         (bench.rst_n),
     .op_valid_i     (bench.op_valid[EngLd]),
@@ -71,7 +77,9 @@ module unit_dma;
     .wr_ready_i     (bench.wr_ready[0])
   );
 
-  npu_dma_store u_store (
+  npu_dma_store #(
+    .ArrayDim(ArrayDim)
+  ) u_store (
     .clk_i          (bench.clk),
     .rst_ni         (bench.rst_n),
     .op_valid_i     (bench.op_valid[EngSt]),

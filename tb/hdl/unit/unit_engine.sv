@@ -4,8 +4,9 @@
 // and the SRAM.
 
 module unit_engine #(
+  parameter int unsigned ArrayDim = 16,  // rows and columns of the systolic array: 4, 8, 16 or 32
   parameter int unsigned NumRd = 1,  // SRAM ports that read, as the interface has them
-  parameter int unsigned NumWr = 1   // SRAM ports that write, as the interface has them
+  parameter int unsigned NumWr = 1  // SRAM ports that write, as the interface has them
 ) (
   unit_engine_if bench  // to the engine
 );
@@ -22,7 +23,9 @@ module unit_engine #(
     .end_i    (ended)
   );
 
-  unit_program u_program (
+  unit_program #(
+    .ArrayDim(ArrayDim)
+  ) u_program (
     .clk_i         (bench.clk),
     .rst_ni        (bench.rst_n),
     .world_i       (bench.world),

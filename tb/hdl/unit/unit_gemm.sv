@@ -2,15 +2,23 @@
 //
 // Bench of the GEMM engine alone. A token of ARGMAX goes to memory at once.
 
-module unit_gemm;
+module unit_gemm
   import npu_pkg::*;
   import npu_isa_pkg::*;
+#(
+  parameter int unsigned ArrayDim = 16  // rows and columns of the systolic array: 4, 8, 16 or 32
+);
 
   localparam int unsigned NumRd = 4;
 
   unit_engine_if #(.NumRd(NumRd)) bench ();
 
-  unit_engine #(.NumRd(NumRd)) u_engine (.bench);
+  unit_engine #(
+    .ArrayDim(ArrayDim),
+    .NumRd(NumRd)
+  ) u_engine (
+    .bench
+  );
 
   logic ready, stored;
   engine_status_t status;
@@ -20,7 +28,9 @@ module unit_gemm;
   assign bench.done     = (NumEngines'(status.done) << EngGemm) | (NumEngines'(stored) << EngSt);
   assign token_at       = bench.operations.store.mem;
 
-  npu_gemm u_gemm (
+  npu_gemm #(
+    .ArrayDim(ArrayDim)
+  ) u_gemm (
     .clk_i         (bench.clk),
     .rst_ni        (bench.rst_n),
     .op_valid_i    (bench.op_valid[EngGemm]),

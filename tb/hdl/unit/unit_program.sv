@@ -11,7 +11,9 @@ module unit_program
   import npu_stream_pkg::*;
   import npu_start_pkg::*;
   import npu_isa_pkg::*;
-(
+#(
+  parameter int unsigned ArrayDim = 16  // rows and columns of the systolic array: 4, 8, 16 or 32
+) (
   input logic               clk_i,
   input logic               rst_ni,
   input unit_pkg::world_t   world_i,
@@ -58,7 +60,9 @@ module unit_program
     for (int unsigned b = 1; b < 8; b++) start_state.machine.bases[b] = 32'h0020_0000;
   end
 
-  npu_seq u_seq (
+  npu_seq #(
+    .ArrayDim(ArrayDim)
+  ) u_seq (
     .clk_i,
     .rst_ni,
     .start_i,
