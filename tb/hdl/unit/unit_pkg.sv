@@ -19,6 +19,19 @@ package unit_pkg;
     logic cache_in_sram;  // where K/V instructions find the cache; else in memory
   } program_t;
 
+  // What goes wrong in the AXI memory; ranges are byte addresses, both ends inclusive
+  typedef struct packed {
+    logic [31:0] error_first;
+    logic [31:0] error_last;
+    logic [31:0] silent_first;  // 0 to the last address: it accepts nothing either
+    logic [31:0] silent_last;
+    logic read_errors;  // reads of the first range answer with an error
+    logic write_errors;
+    logic silent_reads;  // reads of the second range are not answered
+    logic silent_writes;
+    logic no_words;  // no word of a write is accepted
+  } memory_faults_t;
+
   // Places in memory: what is played, the stream, and what has been observed
   localparam logic [31:0] ProgramAt = 32'h0040_0000;
   localparam logic [31:0] StreamAt = 32'h0080_0000;

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The behavioural AXI memory behind a block, as the world's knobs have it; faults are its own. While no
+// word is offered it is ready for one, as AXI allows.
+
+module unit_axi_memory
+  import npu_axi_pkg::*;
+  import tb_pkg::*;
+(
+  input logic                     clk_i,
+  input logic                     rst_ni,
+  input unit_pkg::world_t         world_i,
+  input unit_pkg::memory_faults_t faults_i,
+
+  input  axi_req_t axi_req_i,
+  output axi_rsp_t axi_rsp_o
+);
+
+  memory_knobs_t read_knobs, write_knobs;
+  logic [63:0] cycle;
+  logic wready;
+
+  always_ff @(posedge clk_i) cycle <= rst_ni ? cycle + 64'd1 : '0;
+
+  always_comb begin
+    read_knobs = '0;
+    read_knobs.latency = 16'd5;
+    read_knobs.spread = 16'd40;
+    read_knobs.gap_percent = world_i.memory_stall;
+    read_knobs.address_stall_percent = world_i.memory_stall;
+    read_knobs.data_stall_percent = faults_i.no_words ? 7'd100 : world_i.memory_stall;
+    read_knobs.interleave = 1'b1;
+    read_knobs.silent_first = faults_i.silent_first;
+    read_knobs.silent_last = faults_i.silent_last;
+    read_knobs.error_first = faults_i.error_first;
+    read_knobs.error_last = faults_i.error_last;
+    read_knobs.seed = world_i.seed;
+    write_knobs = read_knobs;
+    read_knobs.silent = faults_i.silent_reads;
+    read_knobs.error_enable = faults_i.read_errors;
+    write_knobs.silent = faults_i.silent_writes;
+    write_knobs.error_enable = faults_i.write_errors;
+  end
+
+  assign axi_rsp_o.wr.wready = wready || !axi_req_i.wr.wvalid;
+
+  axi_memory u_memory (
+    .clk_i        (clk_i),
+    .rst_ni       (rst_ni),
+    .cycle_i      (cycle),
+    .read_knobs_i (read_knobs),
+    .write_knobs_i(write_knobs),
+    .arvalid_i    (axi_req_i.rd.arvalid),
+    .arready_o    (axi_rsp_o.rd.arready),
+    .arid_i       (axi_req_i.rd.arid),
+    .araddr_i     (axi_req_i.rd.araddr),
+    .arlen_i      (axi_req_i.rd.arlen),
+    .rvalid_o     (axi_rsp_o.rd.rvalid),
+    .rready_i     (axi_req_i.rd.rready),
+    .rid_o        (axi_rsp_o.rd.rid),
+    .rdata_o      (axi_rsp_o.rd.rdata),
+    .rresp_o      (axi_rsp_o.rd.rresp),
+    .rlast_o      (axi_rsp_o.rd.rlast),
+    .awvalid_i    (axi_req_i.wr.awvalid),
+    .awready_o    (axi_rsp_o.wr.awready),
+    .awid_i       (axi_req_i.wr.awid),
+    .awaddr_i     (axi_req_i.wr.awaddr),
+    .wvalid_i     (axi_req_i.wr.wvalid),
+    .wready_o     (wready),
+    .wdata_i      (axi_req_i.wr.wdata),
+    .wstrb_i      (axi_req_i.wr.wstrb),
+    .wlast_i      (axi_req_i.wr.wlast),
+    .bvalid_o     (axi_rsp_o.wr.bvalid),
+    .bready_i     (axi_req_i.wr.bready),
+    .bid_o        (axi_rsp_o.wr.bid),
+    .bresp_o      (axi_rsp_o.wr.bresp)
+  );
+
+endmodule

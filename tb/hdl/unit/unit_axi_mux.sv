@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bench of the multiplexer of both AXI masters: two that play lists of bursts, the behavioural memory,
+// and the monitor of the bus with the limit that the multiplexer has.
+
+module unit_axi_mux;
+  import npu_axi_pkg::*;
+  import tb_pkg::*;
+
+  localparam int unsigned MaxOutstanding = 5;
+
+  logic clk, rst_n, start;
+  logic [1:0] ended;
+  unit_pkg::world_t world;
+  unit_pkg::program_t played;
+  axi_req_t req[2], bus_req;
+  axi_rsp_t rsp[2], bus_rsp;
+
+  unit_control u_control (
+    .clk_o    (clk),
+    .rst_no   (rst_n),
+    .world_o  (world),
+    .program_o(played),
+    .start_o  (start),
+    .end_i    (&ended)
+  );
+
+  for (genvar m = 0; m < 2; m++) begin : gen_master
+    unit_axi_master #(
+      .Slot(2 * m),
+      .More(4 + 3 * m),
+      .Salt(32'h1234_5678 * (m + 1))
+    ) u_master (
+      .clk_i    (clk),
+      .rst_ni   (rst_n),
+      .world_i  (world),
+      .start_i  (start),
+      .count_i  (played.words),
+      .end_o    (ended[m]),
+      .axi_req_o(req[m]),
+      .axi_rsp_i(rsp[m])
+    );
+  end
+
+  npu_axi_mux #(
+    .MaxOutstanding(MaxOutstanding)
+  ) u_mux (
+    .clk_i     (clk),
+    .rst_ni    (rst_n),
+    .core_req_i(req[0]),
+    .core_rsp_o(rsp[0]),
+    .cmd_req_i (req[1]),
+    .cmd_rsp_o (rsp[1]),
+    .bus_req_o (bus_req),
+    .bus_rsp_i (bus_rsp)
+  );
+
+  // ---------------------------------------------------------------------------------------------
+  // No cycle is lost: what either master offers is on the bus, unless enough is under way
+  // ---------------------------------------------------------------------------------------------
+  int unsigned reads, writes;
+
+  always_ff @(posedge clk) begin
+    if (!rst_n) begin
+      reads  <= 0;
+      writes <= 0;
+    end else begin
+      reads <= reads + 32'(bus_req.rd.arvalid && bus_rsp.rd.arready) -
+          32'(bus_rsp.rd.rvalid && bus_req.rd.rready && bus_rsp.rd.rlast);
+      writes <= writes + 32'(bus_req.wr.awvalid && bus_rsp.wr.awready) -
+          32'(bus_rsp.wr.bvalid && bus_req.wr.bready);
+    end
+  end
+
+  ReadAtOnce_A :
+  assert property (@(posedge clk) disable iff (!rst_n) bus_req.rd.arvalid ==
+                   ((req[0].rd.arvalid || req[1].rd.arvalid) && reads < MaxOutstanding))
+  else $error("unit_axi_mux: a read address is late or too early");
+  WriteAtOnce_A :
+  assert property (@(posedge clk) disable iff (!rst_n) bus_req.wr.awvalid ==
+                   ((req[0].wr.awvalid || req[1].wr.awvalid) && writes < MaxOutstanding))
+  else $error("unit_axi_mux: a write address is late or too early");
+
+  // ---------------------------------------------------------------------------------------------
+  // The command port goes first, unless an address of the core is on the bus already
+  // ---------------------------------------------------------------------------------------------
+  logic core_reads_q, core_writes_q;
+
+  always_ff @(posedge clk) begin
+    core_reads_q  <= bus_req.rd.arvalid && !bus_rsp.rd.arready && !bus_req.rd.arid[3];
+    core_writes_q <= bus_req.wr.awvalid && !bus_rsp.wr.awready && !bus_req.wr.awid[3];
+  end
+
+  ReadOfCommandPortFirst_A :
+  assert property (@(posedge clk) disable iff (!rst_n)
+                   req[1].rd.arvalid && rsp[0].rd.arready |-> core_reads_q)
+  else $error("unit_axi_mux: a read of the core went before one of the command port");
+  WriteOfCommandPortFirst_A :
+  assert property (@(posedge clk) disable iff (!rst_n)
+                   req[1].wr.awvalid && rsp[0].wr.awready |-> core_writes_q)
+  else $error("unit_axi_mux: a write of the core went before one of the command port");
+
+  // ---------------------------------------------------------------------------------------------
+  // Memory and monitor
+  // ---------------------------------------------------------------------------------------------
+  unit_axi_memory u_memory (
+    .clk_i    (clk),
+    .rst_ni   (rst_n),
+    .world_i  (world),
+    .faults_i ('0),
+    .axi_req_i(bus_req),
+    .axi_rsp_o(bus_rsp)
+  );
+
+  axi_monitor #(
+    .MaxReads (MaxOutstanding),
+    .MaxWrites(MaxOutstanding)
+  ) u_monitor (
+    .clk_i    (clk),
+    .rst_ni   (rst_n),
+    .arvalid_i(bus_req.rd.arvalid),
+    .arready_i(bus_rsp.rd.arready),
+    .arid_i   (bus_req.rd.arid),
+    .araddr_i (bus_req.rd.araddr),
+    .arlen_i  (bus_req.rd.arlen),
+    .arsize_i (3'd4),
+    .arburst_i(2'd1),
+    .rvalid_i (bus_rsp.rd.rvalid),
+    .rready_i (bus_req.rd.rready),
+    .rid_i    (bus_rsp.rd.rid),
+    .rdata_i  (bus_rsp.rd.rdata),
+    .rresp_i  (bus_rsp.rd.rresp),
+    .rlast_i  (bus_rsp.rd.rlast),
+    .awvalid_i(bus_req.wr.awvalid),
+    .awready_i(bus_rsp.wr.awready),
+    .awid_i   (bus_req.wr.awid),
+    .awaddr_i (bus_req.wr.awaddr),
+    .awlen_i  (bus_req.wr.awlen),
+    .awsize_i (3'd4),
+    .awburst_i(2'd1),
+    .wvalid_i (bus_req.wr.wvalid),
+    .wready_i (bus_rsp.wr.wready),
+    .wdata_i  (bus_req.wr.wdata),
+    .wstrb_i  (bus_req.wr.wstrb),
+    .wlast_i  (bus_req.wr.wlast),
+    .bvalid_i (bus_rsp.wr.bvalid),
+    .bready_i (bus_req.wr.bready),
+    .bid_i    (bus_rsp.wr.bid),
+    .bresp_i  (bus_rsp.wr.bresp)
+  );
+
+endmodule
