@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory port and its guard alone: bursts of four clients, and requests that it must refuse."""
+"""The memory port and its guard alone: bursts of four clients, and all that can go wrong.
+
+That is a request that it must refuse, an answer with an error, and a memory that falls silent.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from dataclasses import dataclass
 
 import cocotb
 import numpy as np
+import numpy.typing as npt
 
 from npu.isa import Engine, ErrorCode
 from tb.bench.dut import Dut
@@ -23,16 +27,47 @@ STREAM = range(0x24_0040, 0x25_0040)
 ENGINES = (Engine.SEQ, Engine.LD, Engine.STREAM, Engine.ST)
 """Whom the clients work for; the last one writes."""
 WRITER = 3
-READ_SLOT, FAULT_SLOT, BUS_SLOT, WORD_SLOT = 4, 7, 8, 8
+READ_SLOT, FAULT_SLOT, BUS_SLOT, WORD_SLOT, SETTING_SLOT = 4, 7, 8, 8, 9
 REPORT = np.dtype([("fields", "<u4", (4,))])
-"""Of a fault: address, instruction, engine and code."""
+"""Of a fault: address, instruction, engine and code; then its cycle, and, before a silent memory
+speaks again, whether the port is stuck and whether it is idle."""
 ON_BUS = np.dtype([("address", "<u4"), ("writes", "<u4"), ("zero", "<u8")])
 """A burst that came to the bus."""
 LIMIT = 200_000
+TIMEOUT, MOST_STALL = 250, 50
+"""A time-out that no wait reaches while the memory refuses no more than this percent of cycles."""
 
 
 class PortError(AssertionError):
     """The memory port did something else than it should."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The time-out of a run, and what goes wrong in the memory.
+
+    Attributes:
+        timeout: cycles of one wait; 0: for ever.
+        errors: bytes whose words are answered with an error.
+        silent: bytes whose words are not answered; all of them: not even an address is taken.
+        writes: whether writes meet errors and silence, else reads.
+        no_words: whether no word of a write is taken.
+    """
+
+    timeout: int = 0
+    errors: range = range(0)
+    silent: range = range(0)
+    writes: bool = False
+    no_words: bool = False
+
+    def words(self) -> npt.NDArray[np.uint32]:
+        """Return it as `unit_mem_port` reads it: the fields of memory_faults_t from the end."""
+        flags = [self.no_words]
+        for place in (self.silent, self.errors):
+            flags += [bool(place) and self.writes, bool(place) and not self.writes]
+        ends = [at for each in (self.silent, self.errors) for at in (each.stop - 1, each.start)]
+        bits = sum(int(flag) << index for index, flag in enumerate(flags))
+        return np.array([end % (1 << 32) for end in ends] + [self.timeout, bits], np.uint32)
 
 
 @dataclass(frozen=True)
@@ -55,10 +90,9 @@ class PortBurst:
         meets_stream = self.address < STREAM.stop and self.last >= STREAM.start
         return self.address in WRITABLE and not meets_stream
 
-    def record(self, random: np.random.Generator) -> tuple[list[int], int]:
+    def record(self, pause: int) -> tuple[list[int], int]:
         """Return payload and wait, see `REQUEST`."""
         payload = self.address | self.words - 1 << 32 | self.instr << 40
-        pause = int(random.choice([0, 0, 0, 1, 7, 60]))
         return list(payload.to_bytes(14, "little")), pause
 
 
@@ -79,14 +113,35 @@ def legal(random: np.random.Generator, client: int, count: int) -> list[PortBurs
     return [burst(random, client, index, int(page)) for index, page in enumerate(pages)]
 
 
-async def run(unit: UnitBench, bursts: Sequence[Sequence[PortBurst]]) -> list[Port]:
-    """Play the bursts of each client, with random words to write."""
+async def run(
+    unit: UnitBench,
+    bursts: Sequence[Sequence[PortBurst]],
+    setting: Setting,
+    world: World,
+    first: int | None = None,
+) -> list[Port]:
+    """Play the bursts of each client, with random words to write.
+
+    Args:
+        unit: the bench.
+        bursts: of each client.
+        setting: what goes wrong.
+        world: how the memory behaves.
+        first: the client that begins at once, the others somewhat later.
+    """
     words = unit.random.integers(0, 256, SLOT_BYTES, np.uint8)
     unit.memory.stage(PROGRAM + WORD_SLOT * SLOT_BYTES, words)
-    lists: list[Records] = [
-        np.array([tuple(each.record(unit.random)) for each in client], REQUEST) for client in bursts
-    ]
-    return await play(unit, lists, LIMIT, World.draw(unit.random))
+    unit.memory.stage(PROGRAM + SETTING_SLOT * SLOT_BYTES, setting.words())
+    unit.memory.stage(OBSERVED + READ_SLOT * SLOT_BYTES, bytes(5 * SLOT_BYTES))
+    lists: list[Records] = []
+    for client, each in enumerate(bursts):
+        pauses = unit.random.choice([0, 0, 0, 1, 7, 60], len(each))
+        if first is not None:
+            pauses[0] = 0 if client == first else 20
+        lists.append(
+            np.array([b.record(int(p)) for b, p in zip(each, pauses, strict=True)], REQUEST)
+        )
+    return await play(unit, lists, LIMIT, world)
 
 
 def written(unit: UnitBench, bursts: Sequence[PortBurst]) -> list[tuple[int, bytes]]:
@@ -109,7 +164,10 @@ async def unit_mem_port_bursts(dut: Dut) -> None:
     for _ in range(6):
         bursts = [legal(unit.random, client, 120) for client in range(4)]
         before = unit.memory.view(WRITABLE.start, len(WRITABLE)).copy()
-        await run(unit, bursts)
+        # No single wait is as long as the time-out, although all of them are.
+        world = World.draw(unit.random)
+        setting = Setting(timeout=TIMEOUT if world.memory_stall <= MOST_STALL else 0)
+        await run(unit, bursts, setting, world)
         for client in range(WRITER):
             want = b"".join(unit.memory.read(b.address, b.words * WORD) for b in bursts[client])
             kind = np.dtype(("u1", (WORD,)))
@@ -120,6 +178,45 @@ async def unit_mem_port_bursts(dut: Dut) -> None:
             before[address - WRITABLE.start] = byte[0]
         if not np.array_equal(before, unit.memory.view(WRITABLE.start, len(WRITABLE))):
             raise PortError("memory does not hold what was written")
+
+
+def check_report(
+    unit: UnitBench, client: int, burst: PortBurst, address: int, code: ErrorCode | None
+) -> None:
+    """Compare what the port says of a burst that goes wrong at an address, or nothing of it.
+
+    Raises:
+        PortError: it says something else.
+    """
+    report = slot(unit, FAULT_SLOT, 1, REPORT)["fields"][0].tolist()
+    expected = [0, 0, 0, 0]
+    if code is not None:
+        expected = [address, burst.instr, int(ENGINES[client]), int(code)]
+    if report != expected:
+        raise PortError(f"{burst} of client {client}: {report}, expected {expected}")
+
+
+def check_words(
+    unit: UnitBench, bursts: Sequence[Sequence[PortBurst]], exact: dict[int, int]
+) -> None:
+    """Every client that reads got words of its bursts in order, perhaps not all of them.
+
+    Args:
+        unit: the bench.
+        bursts: of each client.
+        exact: of some clients how many words they got.
+
+    Raises:
+        PortError: a client got another word, or another number of them.
+    """
+    for client in range(WRITER):
+        want = b"".join(unit.memory.read(b.address, b.words * WORD) for b in bursts[client])
+        room = slot(unit, READ_SLOT + client, len(want) // WORD + 1, np.dtype(("u1", (WORD,))))
+        count = int(room.any(axis=1).sum())
+        if room[:count].tobytes() != want[: count * WORD]:
+            raise PortError(f"client {client} got other words than memory holds")
+        if count != exact.get(client, count):
+            raise PortError(f"client {client} got {count} words, expected {exact[client]}")
 
 
 def edges(client: int) -> list[PortBurst]:
@@ -152,17 +249,13 @@ async def unit_mem_port_guard(dut: Dut) -> None:
         for special in edges(client):
             bursts = [legal(unit.random, each, 3) for each in range(4)]
             bursts[client][1] = special
-            unit.memory.stage(OBSERVED + FAULT_SLOT * SLOT_BYTES, bytes(2 * SLOT_BYTES))
             before = unit.memory.view(0, PROGRAM).copy()
-            await run(unit, bursts)
-            report = slot(unit, FAULT_SLOT, 1, REPORT)["fields"][0].tolist()
-            expected = [0, 0, 0, 0]
+            await run(unit, bursts, Setting(), World.draw(unit.random))
             allowed = special.allowed(client == WRITER)
-            if not allowed:
-                refused += 1
-                expected = [special.address, 77, int(ENGINES[client]), int(ErrorCode.REGION)]
-            if report != expected:
-                raise PortError(f"{special} of client {client}: {report}, expected {expected}")
+            refused += not allowed
+            check_report(
+                unit, client, special, special.address, None if allowed else ErrorCode.REGION
+            )
             seen = slot(unit, BUS_SLOT, 100, ON_BUS)
             here = (seen["address"] == special.address) & (seen["writes"] == (client == WRITER))
             if here.any() != allowed:
@@ -172,3 +265,105 @@ async def unit_mem_port_guard(dut: Dut) -> None:
             if not set(wrong.tolist()) <= {address for address, _ in mine}:
                 raise PortError(f"{special} of client {client}: memory changed elsewhere")
     assert refused > 20, f"only {refused} were refused"
+
+
+def around(random: np.random.Generator, client: int) -> list[list[PortBurst]]:
+    """Return three bursts of each client; nobody else is in the page of the client's second one."""
+    while True:
+        bursts = [legal(random, each, 3) for each in range(4)]
+        page = bursts[client][1].address // PAGE
+        if sum(each.address // PAGE == page for one in bursts for each in one) == 1:
+            return bursts
+
+
+async def run_faulty(
+    unit: UnitBench, client: int, bursts: list[list[PortBurst]], setting: Setting, first: int | None
+) -> list[Port]:
+    """Play bursts while something goes wrong; nobody but the writer may change memory."""
+    before = unit.memory.view(0, PROGRAM).copy()
+    world = World(
+        stream_gap=int(unit.random.choice([0, 50])),
+        memory_stall=int(unit.random.choice([0, 20, MOST_STALL])),
+    )
+    ports = await run(unit, bursts, setting, world, first)
+    wrong = np.flatnonzero(before != unit.memory.view(0, PROGRAM)).tolist()
+    if not set(wrong) <= {address for address, _ in written(unit, bursts[WRITER])}:
+        raise PortError(f"{setting} at client {client}: memory changed elsewhere")
+    return ports
+
+
+@cocotb.test
+async def unit_mem_port_errors(dut: Dut) -> None:
+    """An answer with an error: who is named, and that its word and what follows reach nobody."""
+    unit = UnitBench.of(dut)
+    for client in [*range(4)] * 12:
+        bursts = around(unit.random, client)
+        special = bursts[client][1]
+        index = int(unit.random.integers(special.words))
+        bad = special.address + WORD * index
+        byte = bad + int(unit.random.integers(WORD))
+        writes = client == WRITER
+        setting = Setting(
+            timeout=int(unit.random.choice([0, TIMEOUT])),
+            errors=range(byte, byte + 1),
+            writes=writes,
+        )
+        await run_faulty(unit, client, bursts, setting, None)
+        code = ErrorCode.WRITE_ERROR if writes else ErrorCode.READ_ERROR
+        check_report(unit, client, special, special.address if writes else bad, code)
+        check_words(unit, bursts, {} if writes else {client: bursts[client][0].words + index})
+
+
+@cocotb.test
+async def unit_mem_port_silence(dut: Dut) -> None:
+    """An answer that does not come: who is named; the port is stuck until it has come."""
+    unit = UnitBench.of(dut)
+    for client in [*range(4)] * 8:
+        bursts = around(unit.random, client)
+        special = bursts[client][1]
+        writes = client == WRITER
+        index = special.words - 1 if writes else int(unit.random.integers(special.words))
+        missing = special.address + WORD * index
+        setting = Setting(timeout=TIMEOUT, silent=range(missing, missing + WORD), writes=writes)
+        await run_faulty(unit, client, bursts, setting, None)
+        check_report(
+            unit, client, special, special.address if writes else missing, ErrorCode.TIMEOUT
+        )
+        check_words(unit, bursts, {} if writes else {client: bursts[client][0].words + index})
+        check_stuck(unit)
+
+
+@cocotb.test
+async def unit_mem_port_deafness(dut: Dut) -> None:
+    """A memory that takes no address or no word: the first one waits as long as was set."""
+    unit = UnitBench.of(dut)
+    for client, no_words in [*((each, False) for each in range(4)), (WRITER, True)] * 6:
+        bursts = around(unit.random, client)
+        timeout = int(unit.random.choice([1, 2, 100, TIMEOUT]))
+        if no_words:
+            timeout = TIMEOUT
+        everything = range(0) if no_words else range(1 << 32)
+        setting = Setting(timeout, silent=everything, writes=client == WRITER, no_words=no_words)
+        ports = await run_faulty(unit, client, bursts, setting, client)
+        special = bursts[client][0]
+        check_report(unit, client, special, special.address, ErrorCode.TIMEOUT)
+        check_stuck(unit)
+        waited = fault_cycle(unit) - int(ports[client].notes["accepted"][0]) - 1
+        if not no_words and waited != timeout:
+            raise PortError(f"client {client}: given up after {waited} cycles, expected {timeout}")
+
+
+def fault_cycle(unit: UnitBench) -> int:
+    """Return the cycle of the fault."""
+    return int(slot(unit, FAULT_SLOT, 2, REPORT)["fields"][1][0])
+
+
+def check_stuck(unit: UnitBench) -> None:
+    """While the memory is silent the port says so.
+
+    Raises:
+        PortError: it does not.
+    """
+    stuck, idle = slot(unit, FAULT_SLOT, 2, REPORT)["fields"][1][1:3].tolist()
+    if (stuck, idle) != (1, 0):
+        raise PortError(f"before the memory speaks again: stuck, idle {stuck, idle}, expected 1, 0")

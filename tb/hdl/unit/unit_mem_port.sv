@@ -14,9 +14,11 @@ module unit_mem_port;
   localparam int unsigned NumRd = 3;
   localparam int unsigned Write = NumRd;  // slot of the writing client
   localparam int unsigned WordSlot = 8;  // what it writes; bits 15:0 of a word are its strobe
+  localparam int unsigned SettingSlot = 9;  // ranges of memory_faults_t, then its flags and the timeout
   localparam int unsigned ReadSlot = 4;
   localparam int unsigned FaultSlot = 7;
   localparam int unsigned BusSlot = 8;
+  localparam logic [9:0] Silence = 10'd600;  // cycles from an error on
 
   logic clk, rst_n, start, drain;
   unit_pkg::world_t world;
@@ -104,6 +106,7 @@ module unit_mem_port;
   // As tb/unit/test_mem_port.py knows them
   always_comb begin
     settings            = '0;
+    settings.timeout    = timeout;
     settings.regions[2] = '{read: 1'b1, write: 1'b0, base: 20'h00100, limit: 20'h001ff};
     settings.regions[5] = '{read: 1'b0, write: 1'b1, base: 20'h00200, limit: 20'h002ff};
     stream.base         = 32'h0024_0040;
@@ -133,21 +136,51 @@ module unit_mem_port;
     .axi_rsp_i (axi_rsp)
   );
 
+  logic [31:0] cycle;
+  logic [ 9:0] drained;  // cycles since the error
+
   always @(posedge clk) begin
+    cycle <= rst_n ? cycle + 32'd1 : '0;
     if (!rst_n) begin
-      drain <= 1'b0;
+      drain   <= 1'b0;
+      drained <= '0;
     end else if (bus.error.valid && !drain) begin
       drain <= 1'b1;
       tb_memory_now(unit_pkg::ObservedAt + FaultSlot * unit_pkg::SlotBytes, {
                     32'(bus.error.code), 32'(bus.error.engine), bus.error.instr, bus.error.addr});
+    end else if (drain && drained != Silence) begin
+      drained <= drained + 10'd1;
+      tb_memory_now(unit_pkg::ObservedAt + FaultSlot * unit_pkg::SlotBytes + 16, {
+                    32'd0, 32'(bus.idle), 32'(bus.stuck), cycle - 32'(drained) - 32'd1});
     end
   end
 
   // ---------------------------------------------------------------------------------------------
   // Memory
   // ---------------------------------------------------------------------------------------------
-  memory_knobs_t knobs;
-  logic [63:0] cycle;
+  unit_pkg::memory_faults_t faults, faults_now;
+  logic [23:0] timeout;
+
+  always @(posedge clk) begin
+    if (start) begin
+      automatic bit [1:0][127:0] words;
+      for (int unsigned w = 0; w < 2; w++) begin
+        tb_memory_read(unit_pkg::ProgramAt + SettingSlot * unit_pkg::SlotBytes + 16 * w, words[w]);
+      end
+      faults  <= {words[0], words[1][36:32]};
+      timeout <= words[1][23:0];
+    end
+  end
+
+  always_comb begin
+    faults_now = faults;
+    if (drained == Silence) begin
+      faults_now.silent_reads  = 1'b0;
+      faults_now.silent_writes = 1'b0;
+      faults_now.no_words      = 1'b0;
+    end
+  end
+
   logic [31:0] bursts;  // on the bus; bit 32 of what is noted of one says that it writes
 
   always @(posedge clk) begin
@@ -165,49 +198,13 @@ module unit_mem_port;
     bursts <= rst_n ? count : '0;
   end
 
-  always @(posedge clk) cycle <= rst_n ? cycle + 64'd1 : '0;
-
-  always_comb begin
-    knobs = '0;
-    knobs.latency = 16'd5;
-    knobs.spread = 16'd40;
-    knobs.gap_percent = world.memory_stall;
-    knobs.address_stall_percent = world.memory_stall;
-    knobs.data_stall_percent = world.memory_stall;
-    knobs.interleave = 1'b1;
-    knobs.seed = world.seed;
-  end
-
-  axi_memory u_memory (
-    .clk_i        (clk),
-    .rst_ni       (rst_n),
-    .cycle_i      (cycle),
-    .read_knobs_i (knobs),
-    .write_knobs_i(knobs),
-    .arvalid_i    (axi_req.rd.arvalid),
-    .arready_o    (axi_rsp.rd.arready),
-    .arid_i       (axi_req.rd.arid),
-    .araddr_i     (axi_req.rd.araddr),
-    .arlen_i      (axi_req.rd.arlen),
-    .rvalid_o     (axi_rsp.rd.rvalid),
-    .rready_i     (axi_req.rd.rready),
-    .rid_o        (axi_rsp.rd.rid),
-    .rdata_o      (axi_rsp.rd.rdata),
-    .rresp_o      (axi_rsp.rd.rresp),
-    .rlast_o      (axi_rsp.rd.rlast),
-    .awvalid_i    (axi_req.wr.awvalid),
-    .awready_o    (axi_rsp.wr.awready),
-    .awid_i       (axi_req.wr.awid),
-    .awaddr_i     (axi_req.wr.awaddr),
-    .wvalid_i     (axi_req.wr.wvalid),
-    .wready_o     (axi_rsp.wr.wready),
-    .wdata_i      (axi_req.wr.wdata),
-    .wstrb_i      (axi_req.wr.wstrb),
-    .wlast_i      (axi_req.wr.wlast),
-    .bvalid_o     (axi_rsp.wr.bvalid),
-    .bready_i     (axi_req.wr.bready),
-    .bid_o        (axi_rsp.wr.bid),
-    .bresp_o      (axi_rsp.wr.bresp)
+  unit_axi_memory u_memory (
+    .clk_i    (clk),
+    .rst_ni   (rst_n),
+    .world_i  (world),
+    .faults_i (faults_now),
+    .axi_req_i(axi_req),
+    .axi_rsp_o(axi_rsp)
   );
 
 endmodule
