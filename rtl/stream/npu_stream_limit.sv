@@ -44,7 +44,7 @@ module npu_stream_limit
   logic flowing_q, dry;
   logic [3:0] extra_q;
   assign dry   = flowing_q && held_i && !word_i;
-  assign grown = steady + {1'b0, extra_q};
+  assign grown = (steady + {1'b0, extra_q} > Most) ? Most : steady + {1'b0, extra_q};
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin

@@ -40,7 +40,7 @@ class Limit:
     def grown(self, latency: int) -> int:
         """Return the limit while the host has set none."""
         covers = 1 - (latency + SLACK) // -BURST
-        return min(max(covers, FEWEST), self.most) + self.extra
+        return min(max(covers, FEWEST) + self.extra, self.most)
 
     def step(self, latency: int, row: int) -> None:
         """Let a cycle pass."""
