@@ -40,12 +40,8 @@ module npu_core
   output stream_range_t stream_o,  // bytes; from the cycle after a start until the end
 
   // Programs of the command port
-  input  logic                        launch_valid_i,  // a program; stays until ready, data stable
-  output logic                        launch_ready_o,  // it starts; only with launch_valid_i
-  // Program and first registers, with launch_valid_i
-  input  npu_desc_pkg::desc_program_t launch_i,
-  // Pulse: the program that it launched has ended
-  output logic                        launch_end_o,
+  input  launch_req_t launch_i,  // a program to run
+  output launch_rsp_t launch_o,  // how it fares
 
   output events_t events_o,  // of this cycle, for the counters
 
@@ -116,10 +112,9 @@ module npu_core
     .rst_ni,
     .control_i,
     .start_state_i,
-    .launch_valid_i,
-    .launch_ready_o,
     .launch_i,
-    .launch_end_o,
+    .launch_ready_o(launch_o.ready),
+    .launch_end_o  (launch_o.ended),
     .start_state_o (start_state),
     .progress_i    (progress),
     .engine_error_i(engine_error),
@@ -128,7 +123,9 @@ module npu_core
     .core_rst_no   (core_rst_n),
     .status_o
   );
-  assign start = status_o.started;
+  assign start           = status_o.started;
+  assign launch_o.error  = status_o.error;
+  assign launch_o.outcnt = generated_o.outcnt;
 
   // ---------------------------------------------------------------------------------------------
   // Sequencer and streamer

@@ -108,8 +108,8 @@ module npu_top
   window_req_t cmd_req;
   window_rsp_t cmd_rsp;
   logic cmd_irq;
-  logic launch_valid, launch_ready, launch_end;
-  npu_desc_pkg::desc_program_t launch;
+  launch_req_t launch_req;
+  launch_rsp_t launch_rsp;
 
   npu_host #(
     .ArrayDim(ArrayDim),
@@ -171,10 +171,8 @@ module npu_top
     .status_o      (status),
     .generated_o   (generated),
     .stream_o      (used_stream),
-    .launch_valid_i(launch_valid),
-    .launch_ready_o(launch_ready),
-    .launch_i      (launch),
-    .launch_end_o  (launch_end),
+    .launch_i      (launch_req),
+    .launch_o      (launch_rsp),
     .events_o      (events),
     .axi_req_o     (core_req),
     .axi_rsp_i     (core_rsp)
@@ -192,20 +190,16 @@ module npu_top
     ) u_cmd (
       .clk_i,
       .rst_ni,
-      .req_i         (cmd_req),
-      .rsp_o         (cmd_rsp),
-      .irq_o         (cmd_irq),
-      .soft_reset_i  (control.soft_reset),
-      .regions_i     (memory.regions),
-      .stream_i      (used_stream),
-      .launch_valid_o(launch_valid),
-      .launch_ready_i(launch_ready),
-      .launch_o      (launch),
-      .launch_end_i  (launch_end),
-      .launch_error_i(status.error),
-      .launch_count_i(generated.outcnt),
-      .axi_req_o     (port_req),
-      .axi_rsp_i     (port_rsp)
+      .req_i       (cmd_req),
+      .rsp_o       (cmd_rsp),
+      .irq_o       (cmd_irq),
+      .soft_reset_i(control.soft_reset),
+      .regions_i   (memory.regions),
+      .stream_i    (used_stream),
+      .launch_o    (launch_req),
+      .launch_i    (launch_rsp),
+      .axi_req_o   (port_req),
+      .axi_rsp_i   (port_rsp)
     );
 
     npu_axi_mux u_mux (
@@ -219,12 +213,11 @@ module npu_top
       .bus_rsp_i (bus_rsp)
     );
   end else begin : gen_no_cmd
-    assign cmd_rsp      = '{ack: 1'b1, rdata: '0};
-    assign cmd_irq      = 1'b0;
-    assign launch_valid = 1'b0;
-    assign launch       = '0;
-    assign bus_req      = core_req;
-    assign core_rsp     = bus_rsp;
+    assign cmd_rsp    = '{ack: 1'b1, rdata: '0};
+    assign cmd_irq    = 1'b0;
+    assign launch_req = '0;
+    assign bus_req    = core_req;
+    assign core_rsp   = bus_rsp;
   end
 
   // ---------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@
 // register or by a ring of descriptors in memory, which can launch microcode programs as well.
 
 module npu_cmd
-  import npu_pkg::*;
   import npu_mem_pkg::*;
   import npu_stream_pkg::*;
   import npu_cmd_pkg::*;
@@ -26,12 +25,8 @@ module npu_cmd
   input stream_range_t stream_i,   // a level: no writes to these bytes; none if the length is 0
 
   // Programs
-  output logic                               launch_valid_o,  // stays until ready or soft_reset_i
-  input  logic                               launch_ready_i,  // may depend on launch_valid_o
-  output npu_desc_pkg::desc_program_t        launch_o,        // stable while launch_valid_o
-  input  logic                               launch_end_i,    // pulse: the program has ended
-  input  error_t                             launch_error_i,  // with launch_end_i; not valid: none
-  input  logic                        [31:0] launch_count_i,  // OUTCNT, with launch_end_i
+  output npu_host_pkg::launch_req_t launch_o,  // a program to run
+  input  npu_host_pkg::launch_rsp_t launch_i,  // ready may depend on launch_o.valid
 
   // Memory port
   output npu_axi_pkg::axi_req_t axi_req_o,  // single beats; stays until taken, stable
@@ -50,11 +45,10 @@ module npu_cmd
   status_t status;
   events_t events;
   logic start, clear, descriptor, entry_irq, started;
-  logic entry, tail_we;
-  logic [2:0] tail;
-  logic [WordW-1:0] host_addr, ring_waddr, ring_raddr;
-  logic host_write;
-  logic [31:0] host_wdata, host_wmask, host_rdata, ring_rdata;
+  ring_status_t ring;
+  scratch_write_t unit_write, ring_write, host_write;
+  logic [WordW-1:0] ring_raddr;
+  logic [31:0] host_rdata, ring_rdata;
 
   npu_cmd_window #(
     .ScratchBytes(ScratchBytes)
@@ -71,14 +65,9 @@ module npu_cmd
     .entry_irq_o    (entry_irq),
     .status_i       (status),
     .events_i       (events),
-    .entry_i        (entry),
+    .ring_i         (ring),
     .started_i      (started),
-    .tail_we_i      (tail_we),
-    .tail_i         (tail),
-    .scratch_write_o(host_write),
-    .scratch_addr_o (host_addr),
-    .scratch_wdata_o(host_wdata),
-    .scratch_wmask_o(host_wmask),
+    .scratch_o      (host_write),
     .scratch_rdata_i(host_rdata)
   );
 
@@ -87,10 +76,9 @@ module npu_cmd
   // ---------------------------------------------------------------------------------------------
   // Start and end
   // ---------------------------------------------------------------------------------------------
-  logic op_start, op_done, ring_start, ring_end;
-  logic [7:0] ring_code;
-  logic [2:0] ring_index;
-  end_e op_end;
+  logic op_start, ring_start;
+
+  assign status.ring_busy = ring.busy;
 
   npu_cmd_control u_control (
     .clk_i,
@@ -100,14 +88,9 @@ module npu_cmd
     .descriptor_i (descriptor),
     .soft_reset_i,
     .op_start_o   (op_start),
-    .op_done_i    (op_done),
-    .op_end_i     (op_end),
+    .unit_i       (status.unit),
     .ring_start_o (ring_start),
-    .ring_busy_i  (status.ring_busy),
-    .ring_end_i   (ring_end),
-    .ring_entry_i (entry),
-    .ring_code_i  (ring_code),
-    .ring_index_i (ring_index),
+    .ring_i       (ring),
     .started_o    (started),
     .busy_o       (status.busy),
     .done_o       (status.done),
@@ -121,8 +104,7 @@ module npu_cmd
   // ---------------------------------------------------------------------------------------------
   // Operations: from the registers or from the ring, never from both
   // ---------------------------------------------------------------------------------------------
-  logic ring_op_valid, op_ready;
-  scratch_write_t unit_write;
+  logic ring_op_valid;
   logic [ByteW-1:0] window_addr, gather_addr[8];
   logic [63:0] window;
   logic [ 7:0] gather [8];
@@ -132,30 +114,18 @@ module npu_cmd
   ) u_unit (
     .clk_i,
     .rst_ni,
-    .stop_i         (soft_reset_i),
-    .valid_i        (op_start || ring_op_valid),
-    .ready_o        (op_ready),
-    .op_i           (op_start ? settings : ring_op),
-    .done_o         (op_done),
-    .end_o          (op_end),
-    .result_o       (status.result),
-    .result_hi_o    (status.result_hi),
-    .busy_count_o   (status.busy_count),
-    .opcode_o       (status.opcode),
-    .gemm_busy_o    (status.gemm_busy),
-    .vector_busy_o  (status.vector_busy),
-    .write_o        (unit_write),
-    .window_addr_o  (window_addr),
-    .window_i       (window),
-    .gather_addr_o  (gather_addr),
-    .gather_i       (gather),
-    .begun_o        (events.op_begun),
-    .macs_o         (events.macs),
-    .scratch_bytes_o(events.unit_bytes)
+    .stop_i       (soft_reset_i),
+    .valid_i      (op_start || ring_op_valid),
+    .op_i         (op_start ? settings : ring_op),
+    .status_o     (status.unit),
+    .write_o      (unit_write),
+    .window_addr_o(window_addr),
+    .window_i     (window),
+    .gather_addr_o(gather_addr),
+    .gather_i     (gather),
+    .events_o     (events.unit)
   );
 
-  logic [  3:0] ring_we;
-  logic [127:0] ring_wdata;
 
   npu_cmd_scratch #(
     .ScratchBytes(ScratchBytes)
@@ -167,15 +137,10 @@ module npu_cmd
     .window_o     (window),
     .gather_addr_i(gather_addr),
     .gather_o     (gather),
-    .ring_we_i    (ring_we),
-    .ring_waddr_i (ring_waddr),
-    .ring_wdata_i (ring_wdata),
+    .ring_write_i (ring_write),
     .ring_raddr_i (ring_raddr),
     .ring_rdata_o (ring_rdata),
     .host_write_i (host_write),
-    .host_addr_i  (host_addr),
-    .host_wdata_i (host_wdata),
-    .host_wmask_i (host_wmask),
     .host_rdata_o (host_rdata)
   );
 
@@ -189,40 +154,20 @@ module npu_cmd
     .rst_ni,
     .soft_reset_i,
     .start_i        (ring_start),
-    .busy_o         (status.ring_busy),
-    .end_o          (ring_end),
-    .code_o         (ring_code),
-    .index_o        (ring_index),
-    .entry_o        (entry),
+    .ring_o         (ring),
     .regs_i         (ring_regs),
     .ternary_i      (settings.ternary),
     .tile_i         (settings.tile),
-    .tail_we_o      (tail_we),
-    .tail_o         (tail),
     .cq_head_o      (status.cq_head),
     .op_valid_o     (ring_op_valid),
-    .op_ready_i     (op_ready),
     .op_o           (ring_op),
-    .op_done_i      (op_done),
-    .op_end_i       (op_end),
-    .result_i       (status.result),
-    .result_hi_i    (status.result_hi),
-    .scratch_we_o   (ring_we),
-    .scratch_waddr_o(ring_waddr),
-    .scratch_wdata_o(ring_wdata),
+    .unit_i         (status.unit),
+    .scratch_o      (ring_write),
     .scratch_raddr_o(ring_raddr),
     .scratch_rdata_i(ring_rdata),
-    .launch_valid_o,
-    .launch_ready_i,
     .launch_o,
-    .launch_end_i,
-    .launch_error_i,
-    .launch_count_i,
-    .read_words_o   (events.read_words),
-    .write_words_o  (events.write_words),
-    .scratch_bytes_o(events.ring_bytes),
-    .launched_o     (events.launched),
-    .stall_o        (events.stall),
+    .launch_i,
+    .events_o       (events.ring),
     .regions_i,
     .stream_i,
     .axi_req_o,

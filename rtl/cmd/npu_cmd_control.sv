@@ -17,17 +17,12 @@ module npu_cmd_control
   input logic soft_reset_i,  // pulse: the operation by register is forgotten
 
   // Operation by register
-  output logic op_start_o,  // pulse, in the cycle of start_i
-  input  logic op_done_i,   // pulse, after it; those of the ring's operations do not count
-  input  end_e op_end_i,    // how it ended, with op_done_i
+  output logic         op_start_o,  // pulse, in the cycle of start_i
+  input  unit_status_t unit_i,      // of the unit; ends of the ring's operations do not count
 
   // Ring
-  output logic       ring_start_o,  // pulse, in the cycle of start_i
-  input  logic       ring_busy_i,   // a level, from the next cycle on
-  input  logic       ring_end_i,    // pulse, in the last cycle of ring_busy_i
-  input  logic       ring_entry_i,  // pulse: an entry has completed or failed
-  input  logic [7:0] ring_code_i,   // DESC_STATUS[7:0], with ring_end_i
-  input  logic [2:0] ring_index_i,  // index of the entry, with ring_end_i and ring_entry_i
+  output logic         ring_start_o,  // pulse, in the cycle of start_i
+  input  ring_status_t ring_i,        // of its run
 
   output logic       started_o,  // pulse: a start is accepted, in its cycle
   output logic       busy_o,     // a level, from the next cycle on: operation or ring runs
@@ -43,16 +38,16 @@ module npu_cmd_control
 
   logic op_busy_q, op_end, op_failed, ring_failed;
 
-  assign busy_o        = op_busy_q || ring_busy_i;
+  assign busy_o        = op_busy_q || ring_i.busy;
   assign started_o     = start_i && !busy_o;
   assign op_start_o    = started_o && !descriptor_i;
   assign ring_start_o  = started_o && descriptor_i;
 
-  assign op_end        = op_busy_q && op_done_i;
-  assign op_failed     = op_end && op_end_i != EndOkay;
-  assign ring_failed   = ring_end_i && ring_code_i != CodeDone;
+  assign op_end        = op_busy_q && unit_i.done;
+  assign op_failed     = op_end && unit_i.how != EndOkay;
+  assign ring_failed   = ring_i.ended && ring_i.code != CodeDone;
   assign failed_o      = op_failed || ring_failed;
-  assign unsupported_o = (op_failed && op_end_i == EndRefused) || ring_failed;
+  assign unsupported_o = (op_failed && unit_i.how == EndRefused) || ring_failed;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -66,7 +61,7 @@ module npu_cmd_control
       else if (op_start_o) op_busy_q <= 1'b1;
       else if (op_end) op_busy_q <= 1'b0;
 
-      if (op_end || ring_end_i) begin
+      if (op_end || ring_i.ended) begin
         done_o  <= 1'b1;
         error_o <= failed_o;
       end else if (clear_i || started_o) begin
@@ -74,21 +69,21 @@ module npu_cmd_control
         error_o <= 1'b0;
       end
 
-      if (ring_end_i) code_o <= ring_code_i;
+      if (ring_i.ended) code_o <= ring_i.code;
       else if (clear_i || ring_start_o) code_o <= '0;
 
-      if (ring_end_i || ring_entry_i) index_o <= ring_index_i;
+      if (ring_i.ended || ring_i.entry) index_o <= ring_i.index;
       else if (clear_i || ring_start_o) index_o <= '0;
     end
   end
 
 `ifndef SYNTHESIS
   OneAtATime_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) !(op_busy_q && ring_busy_i))
+  assert property (@(posedge clk_i) disable iff (!rst_ni) !(op_busy_q && ring_i.busy))
   else $error("npu_cmd_control: an operation by register while the ring runs");
   ReportWhileBusy_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   (ring_end_i || ring_entry_i) |-> ring_busy_i)
+                   (ring_i.ended || ring_i.entry) |-> ring_i.busy)
   else $error("npu_cmd_control: an idle ring reports");
 `endif
 

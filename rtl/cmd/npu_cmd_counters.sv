@@ -41,16 +41,16 @@ module npu_cmd_counters
     end
 
     next.cycles        = kept.cycles + 32'(busy_i);
-    next.macs          = kept.macs + 32'(events_i.macs);
-    next.ops           = kept.ops + 32'(events_i.op_begun) + 32'(events_i.launched);
+    next.macs          = kept.macs + 32'(events_i.unit.macs);
+    next.ops           = kept.ops + 32'(events_i.unit.begun) + 32'(events_i.ring.launched);
     next.errors        = kept.errors + 32'(events_i.failed);
     next.unsupported   = kept.unsupported + 32'(events_i.unsupported);
-    next.stalls        = kept.stalls + 32'(events_i.stall);
-    next.scratch_bytes = kept.scratch_bytes + 32'(events_i.unit_bytes) + 32'(events_i.ring_bytes);
+    next.stalls        = kept.stalls + 32'(events_i.ring.stall);
+    next.scratch_bytes = kept.scratch_bytes + 32'(events_i.unit.bytes) + 32'(events_i.ring.bytes);
     next.thermal       = kept.thermal + 32'(thermal_i);
     next.ring_cycles   = kept.ring_cycles + 32'(ring_busy_i);
-    next.read_words    = kept.read_words + 32'(events_i.read_words);
-    next.write_words   = kept.write_words + 32'(events_i.write_words);
+    next.read_words    = kept.read_words + 32'(events_i.ring.read_words);
+    next.write_words   = kept.write_words + 32'(events_i.ring.write_words);
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

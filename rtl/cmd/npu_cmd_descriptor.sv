@@ -17,11 +17,7 @@ module npu_cmd_descriptor
   output operation_t    operation_o,   // of a descriptor that launches no program
   output stream_t       stream_o,      // with descriptor_o.stream
   output writeback_t    writeback_o,   // with descriptor_o.writeback; its scalar without it, too
-  output desc_program_t program_o,     // with descriptor_o.launch
-
-  output logic bad_extension_o,  // the entry is extended and holds what is not allowed
-  output logic bad_stream_o,     // it has a stream of wrong place or length
-  output logic bad_writeback_o   // it has a writeback of wrong place or shape
+  output desc_program_t program_o      // with descriptor_o.launch
 );
 
   // Fields that exist with the small scratchpad only in part
@@ -76,7 +72,7 @@ module npu_cmd_descriptor
   assign bad_tile = {extension.reserved5_24, extension.reserved6_24} != '0 ||
                     (own.cfg & ~CfgMask) != '0 || (own.base & ~BaseMask) != '0 ||
                     (own.stride & ~StrideMask) != '0;
-  assign bad_extension_o = extended && (bad_entry || (launch ? bad_program : bad_tile));
+  assign descriptor_o.bad_extension = extended && (bad_entry || (launch ? bad_program : bad_tile));
 
   // ---------------------------------------------------------------------------------------------
   // Stream
@@ -84,7 +80,7 @@ module npu_cmd_descriptor
   assign stream_o.source = entry.a;
   assign stream_o.offset = entry.offset & OffsetMask;
   assign stream_o.bytes = entry.bytes;
-  assign bad_stream_o = descriptor_o.stream &&
+  assign descriptor_o.bad_stream = entry.stream &&
                         ((stream_o.source[1:0] | stream_o.offset[1:0] |
                           stream_o.bytes[1:0]) != '0 || stream_o.bytes == '0 ||
                          10'(stream_o.offset) + 10'(stream_o.bytes) > 10'(ScratchBytes));
@@ -108,7 +104,7 @@ module npu_cmd_descriptor
   assign writeback_o.columns = gemm ? shape.n : vrelu ? {1'b0, shape.len[8:2]} : 8'd2;
   assign writeback_o.first = gemm ? shape.c[7:2] : shape.b[7:2];
   assign writeback_o.stride = shape.stride_c[7:2];
-  assign bad_writeback_o = descriptor_o.writeback &&
+  assign descriptor_o.bad_writeback = entry.writeback &&
                            (writeback_o.dest[1:0] != '0 ||
                             !(gemm ? gemm_fits : vrelu ? vrelu_fits : extended));
 

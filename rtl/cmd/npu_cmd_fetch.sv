@@ -16,10 +16,8 @@ module npu_cmd_fetch
   input logic      [2:0] first_i,  // index of the first entry, while run_i is low
   input logic      [2:0] head_i,   // index behind the last pending entry; may move on at any time
 
-  output logic  valid_o,  // an entry, in order; stays until ready_i or the end of run_i, all stable
-  input  logic  ready_i,  // taken; may come without valid_o
-  output logic  error_o,  // with valid_o: it could not be read
-  output word_t entry_o,  // 16 bytes, with valid_o and without error_o
+  output npu_cmd_pkg::entry_t entry_o,  // in order
+  input  logic                ready_i,  // taken; may come without entry_o.valid
 
   // Memory
   output npu_cmd_pkg::read_req_t read_o,  // stable until ready, denied or the end of run_i
@@ -101,15 +99,15 @@ module npu_cmd_fetch
     .ready_o(),
     .data_i (slot),
     .valid_o(stored),
-    .ready_i(ready_i),
+    .ready_i,
     .data_o (stored_slot),
     .count_o()
   );
 
   // A denied entry comes out when everything before it has.
-  assign valid_o = stored || (denied_q && pending_q == '0);
-  assign error_o = !stored || stored_slot.error;
-  assign entry_o = stored_slot.entry;
+  assign entry_o.valid = stored || (denied_q && pending_q == '0);
+  assign entry_o.error = !stored || stored_slot.error;
+  assign entry_o.data  = stored_slot.entry;
 
 `ifndef SYNTHESIS
   WordAskedFor_A :

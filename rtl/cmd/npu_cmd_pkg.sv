@@ -67,7 +67,20 @@ package npu_cmd_pkg;
     return opcode == npu_cmd_regs_pkg::npu_cmd_regs__cmd_op__VRELU_S8;
   endfunction
 
-  // A write of up to sixteen bytes into the scratchpad, from byte `addr` on
+  // What the operation unit says of itself; RESULT and RESULT_HI follow done by a cycle
+  typedef struct packed {
+    logic        ready;        // takes an operation: a level while idle
+    logic        done;         // pulse: the last cycle of one, two after it was taken or later
+    end_e        how;          // how it ended, with done
+    logic [31:0] result;       // RESULT, of the last scalar operation without error
+    logic [31:0] result_hi;    // RESULT_HI, the same
+    logic [2:0]  busy_count;   // cycles that an operation has been running, at most 7; else 0
+    op_e         opcode;       // of the operation last taken
+    logic        gemm_busy;    // a level: a GEMM runs
+    logic        vector_busy;  // a level: a VRELU runs
+  } unit_status_t;
+
+  // A write of up to sixteen bytes into the scratchpad, from byte `addr` on, at once
   typedef struct packed {
     logic [15:0]  we;    // bit i: byte addr + i is written
     logic [7:0]   addr;  // bytes
@@ -86,35 +99,51 @@ package npu_cmd_pkg;
     logic [15:0] cq_tail;       // records consumed, modulo 65,536; moves on at any time
   } ring_regs_t;
 
-  // What the registers show
+  // What the ring of descriptors says of its run
   typedef struct packed {
-    logic [31:0] result;       // RESULT
-    logic [31:0] result_hi;    // RESULT_HI
-    logic        busy;         // operation or ring runs
-    logic        done;         // ended, until the next start or clear
-    logic        error;        // ended with an error, with done
-    logic [2:0]  busy_count;   // cycles that the operation has been running, at most 7
-    op_e         opcode;       // operation last taken by the unit
-    logic        gemm_busy;    // a GEMM runs
-    logic        vector_busy;  // a VRELU runs
-    logic [7:0]  code;         // DESC_STATUS[7:0]
-    logic        ring_busy;    // the ring runs
-    logic [2:0]  index;        // entry that completed last or failed
-    logic [15:0] cq_head;      // records written, modulo 65,536
+    logic       busy;     // a level, from the cycle after the start on
+    logic       ended;    // pulse, in the last busy cycle
+    logic [7:0] code;     // DESC_STATUS[7:0], with ended
+    logic       entry;    // pulse: a descriptor has completed or failed
+    logic [2:0] index;    // of an entry, with ended and with entry
+    logic       tail_we;  // pulse: a descriptor has completed
+    logic [2:0] tail;     // index of the next entry, with tail_we
+  } ring_status_t;
+
+  // What the registers show: levels
+  typedef struct packed {
+    unit_status_t unit;       // of the operation unit
+    logic         busy;       // operation or ring runs
+    logic         done;       // ended, until the next start or clear
+    logic         error;      // ended with an error, with done
+    logic [7:0]   code;       // DESC_STATUS[7:0]
+    logic         ring_busy;  // the ring runs
+    logic [2:0]   index;      // entry that completed last or failed
+    logic [15:0]  cq_head;    // records written, modulo 65,536
   } status_t;
+
+  // What the operation unit does in a cycle
+  typedef struct packed {
+    logic        begun;  // an operation that is not refused
+    logic [23:0] macs;   // products of a GEMM, in its last cycle
+    logic [23:0] bytes;  // of the scratchpad, moved by a tile, in its last cycle
+  } unit_events_t;
+
+  // What the ring does in a cycle
+  typedef struct packed {
+    logic        launched;     // a program starts
+    logic        stall;        // it waits for the memory
+    logic [4:0]  read_words;   // 32 bits each, of descriptors and streams
+    logic [13:0] write_words;  // 32 bits each, of results
+    logic [15:0] bytes;        // of the scratchpad, read or written
+  } ring_events_t;
 
   // What happens in a cycle
   typedef struct packed {
-    logic        failed;       // an operation by register or a run of the ring ended with an error
-    logic        unsupported;  // an operation was refused, or a run of the ring failed
-    logic        op_begun;     // an operation that is not refused
-    logic [23:0] macs;         // products of a GEMM, in its last cycle
-    logic [23:0] unit_bytes;   // of the scratchpad, moved by operations
-    logic        launched;     // a program starts
-    logic        stall;        // the ring waits for the memory
-    logic [4:0]  read_words;   // 32 bits each, of descriptors and streams
-    logic [13:0] write_words;  // 32 bits each, of results
-    logic [15:0] ring_bytes;   // of the scratchpad, moved by the ring
+    logic         failed;       // an operation by register or a run of the ring ended with an error
+    logic         unsupported;  // an operation was refused, or a run of the ring failed
+    unit_events_t unit;         // of the operation unit
+    ring_events_t ring;         // of the ring of descriptors
   } events_t;
 
   // Counters; those of the traffic count words of four bytes.
@@ -184,14 +213,32 @@ package npu_cmd_pkg;
     logic error;   // it was not written well, with valid
   } write_rsp_t;
 
-  // A descriptor, decoded; word 0 alone decides all but the tag
+  // An entry of the ring
   typedef struct packed {
-    logic       owner;      // it belongs to the chip
-    logic       extended;   // it has a second entry
-    logic       launch;     // launches a program; only if extended
-    logic       stream;     // bytes of memory go to the scratchpad first
-    logic       writeback;  // its result goes to memory
-    logic [7:0] tag;        // for its record; of an extended entry
+    logic           valid;  // stays until it is taken while the memory may be used, all stable
+    logic           error;  // it could not be read, with valid
+    npu_pkg::word_t data;   // 16 bytes, with valid and without error
+  } entry_t;
+
+  // A descriptor, decoded; word 0 alone decides all but the tag and what is wrong
+  typedef struct packed {
+    logic       owner;          // it belongs to the chip
+    logic       extended;       // it has a second entry
+    logic       launch;         // launches a program; only if extended
+    logic       stream;         // bytes of memory go to the scratchpad first
+    logic       writeback;      // its result goes to memory
+    logic [7:0] tag;            // for its record; of an extended entry
+    logic       bad_extension;  // it is extended and holds what is not allowed
+    logic       bad_stream;     // its stream has a wrong place or length
+    logic       bad_writeback;  // its writeback has a wrong place or shape
   } descriptor_t;
+
+  // What a record tells of the run of its descriptor
+  typedef struct packed {
+    logic        active;  // a level until it is written, a time-out or a soft reset; rest stable
+    logic [7:0]  code;    // how the descriptor ended, as DESC_STATUS[7:0]
+    logic [7:0]  tag;     // of an extended entry, else 0
+    logic [31:0] cycles;  // from the entry's arrival to its end
+  } record_req_t;
 
 endpackage

@@ -5,38 +5,31 @@
 // without reading the head.
 
 module npu_cmd_record
-  import npu_pkg::*;
   import npu_cmd_pkg::*;
   import npu_desc_pkg::*;
 (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input  logic             active_i,  // until end_o or dropped; the next seven are stable meanwhile
-  input  logic      [ 7:0] code_i,    // how the descriptor ended, as DESC_STATUS[7:0]
-  input  logic      [ 2:0] index_i,   // index of its first entry
-  input  logic      [ 7:0] tag_i,     // its tag
-  input  logic      [ 3:0] opcode_i,  // opcode of its operation
-  input  logic             scalar_i,  // the operation is a scalar one
-  input  logic             launch_i,  // it launches a program
-  input  logic      [31:0] cycles_i,  // cycles that it took
-  output logic             waits_o,   // a level: waits for the memory, not for room
-  output step_end_t        end_o,     // pulse, with the answer of the memory or its refusal
+  input  record_req_t       record_i,  // what it tells; the next four are as stable as this
+  input  logic        [2:0] index_i,   // index of the descriptor's first entry
+  input  logic        [3:0] opcode_i,  // opcode of its operation
+  input  logic              scalar_i,  // the operation is a scalar one
+  input  logic              launch_i,  // it launches a program
+  output logic              waits_o,   // a level: waits for the memory, not for room
+  output step_end_t         end_o,     // pulse, with the answer of the memory or its refusal
 
   // What a scalar operation or a program has left; clear_i comes before either
-  input logic          clear_i,         // a level: forget what the last program has left
-  input logic   [31:0] result_i,        // RESULT; stays while active_i
-  input logic   [31:0] result_hi_i,     // RESULT_HI; stays while active_i
-  input logic          launch_end_i,    // pulse: a program has ended
-  input error_t        launch_error_i,  // its error, with launch_end_i; not valid: none
-  input logic   [31:0] launch_count_i,  // OUTCNT at its end, with launch_end_i
+  input logic                      clear_i,   // a level: forget what the last program has left
+  input unit_status_t              unit_i,    // RESULT and RESULT_HI; they stay meanwhile
+  input npu_host_pkg::launch_rsp_t program_i, // error and OUTCNT of a program, as it ends
 
   // Registers
   input  ring_regs_t        regs_i,  // of the completion ring; cq_tail may move on at any time
   output logic       [15:0] head_o,  // records written, modulo 65,536; 0 while not cq_enable
 
   // Memory
-  output npu_cmd_pkg::write_req_t write_o,  // stable until ready, denied or the end of active_i
+  output npu_cmd_pkg::write_req_t write_o,  // stable until ready, denied or dropped
   input  npu_cmd_pkg::write_rsp_t write_i   // response counts once the record is sent
 );
 
@@ -50,25 +43,25 @@ module npu_cmd_record
   logic launch;
   logic [3:0] opcode;
   desc_record_t record;
-  assign launch = launch_i && code_i != CodeFetch;
-  assign opcode = (code_i == CodeFetch) ? '0 : opcode_i;
+  assign launch = launch_i && record_i.code != CodeFetch;
+  assign opcode = (record_i.code == CodeFetch) ? '0 : opcode_i;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       program_q <= '0;
     end else if (clear_i) begin
       program_q <= '0;
-    end else if (launch_end_i) begin
-      program_q[0] <= launch_count_i;
-      if (launch_error_i.valid)
-        program_q[1] <= {17'b0, launch_error_i.engine, launch_error_i.code, 8'b0};
+    end else if (program_i.ended) begin
+      program_q[0] <= program_i.outcnt;
+      if (program_i.error.valid)
+        program_q[1] <= {17'b0, program_i.error.engine, program_i.error.code, 8'b0};
     end
   end
 
   always_comb begin
     outcome = '0;
     if (launch) outcome = program_q;
-    else if (scalar_i && code_i == CodeDone) outcome = {result_hi_i, result_i};
+    else if (scalar_i && record_i.code == CodeDone) outcome = {unit_i.result_hi, unit_i.result};
   end
 
   // ---------------------------------------------------------------------------------------------
@@ -80,26 +73,26 @@ module npu_cmd_record
   assign room = head_q - regs_i.cq_tail != size;
   assign phase = !head_q[regs_i.cq_log2_size];
 
-  assign write_o.valid = active_i && room && !sent_q;
+  assign write_o.valid = record_i.active && room && !sent_q;
   assign write_o.addr = regs_i.cq_base + {12'b0, place, 4'b0};
   assign write_o.strb = '1;
   always_comb begin
     record           = '0;
-    record.code      = code_i;
+    record.code      = record_i.code;
     record.index     = index_i;
     record.phase     = phase;
-    record.tag       = tag_i;
+    record.tag       = record_i.tag;
     record.opcode    = launch ? '0 : opcode;
     record.launch    = launch;
     record.result    = outcome[0];
     record.result_hi = outcome[1];
-    record.cycles    = cycles_i;
+    record.cycles    = record_i.cycles;
   end
   assign write_o.data = record;
 
   assign taken = write_o.valid && write_i.ready;
-  assign answered = active_i && sent_q && write_i.valid;
-  assign waits_o = active_i && (room || sent_q);
+  assign answered = record_i.active && sent_q && write_i.valid;
+  assign waits_o = record_i.active && (room || sent_q);
   assign end_o.done = answered && !write_i.error;
   assign end_o.failed = (write_o.valid && write_i.denied) || (answered && write_i.error);
   assign head_o = head_q;
@@ -109,7 +102,7 @@ module npu_cmd_record
       head_q <= '0;
       sent_q <= 1'b0;
     end else begin
-      sent_q <= active_i && (sent_q || taken) && !answered;
+      sent_q <= record_i.active && (sent_q || taken) && !answered;
       if (!regs_i.cq_enable) head_q <= '0;
       else if (end_o.done) head_q <= head_q + 1'b1;
     end

@@ -8,8 +8,7 @@ module npu_cmd_scratch
   import npu_cmd_pkg::*;
 #(
   parameter int unsigned ScratchBytes = 64,  // bytes of the scratchpad: 64, 128 or 256
-  localparam int unsigned ByteW = $clog2(ScratchBytes),  // width of a byte address
-  localparam int unsigned WordW = ByteW - 2  // width of a 32-bit word address
+  localparam int unsigned ByteW = $clog2(ScratchBytes)  // width of a byte address
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
@@ -21,19 +20,14 @@ module npu_cmd_scratch
   input  logic           [ByteW-1:0] gather_addr_i[8],  // eight single bytes
   output logic           [      7:0] gather_o     [8],  // the bytes, same cycle
 
-  // Ring of descriptors: word addresses
-  input  logic [      3:0] ring_we_i,     // bit i: 32-bit word i of the four is written, at once
-  input  logic [WordW-1:0] ring_waddr_i,  // 32-bit word that the first goes to
-  input  logic [    127:0] ring_wdata_i,  // four 32-bit words, the first lowest
-  input  logic [WordW-1:0] ring_raddr_i,  // 32-bit word to read
-  output logic [     31:0] ring_rdata_o,  // in the same cycle
+  // Ring of descriptors
+  input  scratch_write_t             ring_write_i,  // up to four 32-bit words
+  input  logic           [ByteW-3:0] ring_raddr_i,  // 32-bit word to read
+  output logic           [     31:0] ring_rdata_o,  // in the same cycle
 
-  // Host
-  input  logic             host_write_i,  // pulse; written at once, unless unit or ring write
-  input  logic [WordW-1:0] host_addr_i,   // 32-bit word to read or write
-  input  logic [     31:0] host_wdata_i,  // with host_write_i
-  input  logic [     31:0] host_wmask_i,  // a byte is written where its lowest bit is set
-  output logic [     31:0] host_rdata_o   // of host_addr_i, in the same cycle
+  // Host: one 32-bit word
+  input scratch_write_t host_write_i,  // counts unless unit or ring write; addr: to read, too
+  output logic [31:0] host_rdata_o  // in the same cycle
 );
 
   localparam int unsigned Beat = 16;
@@ -45,16 +39,10 @@ module npu_cmd_scratch
   // Write: the bytes are turned to the lanes they belong to; those that wrap around belong to the
   // next sixteen bytes.
   // ---------------------------------------------------------------------------------------------
-  scratch_write_t host_write, ring_write, write;
+  scratch_write_t write;
   always_comb begin
-    host_write = '{we: '0, addr: 8'({host_addr_i, 2'b00}), data: {96'b0, host_wdata_i}};
-    ring_write = '{we: '0, addr: 8'({ring_waddr_i, 2'b00}), data: ring_wdata_i};
-    for (int unsigned i = 0; i < 4; i++) begin
-      host_write.we[i]      = host_write_i && host_wmask_i[8*i];
-      ring_write.we[4*i+:4] = {4{ring_we_i[i]}};
-    end
-    write = host_write;
-    if (ring_write.we != '0) write = ring_write;
+    write = host_write_i;
+    if (ring_write_i.we != '0) write = ring_write_i;
     if (unit_write_i.we != '0) write = unit_write_i;
   end
 
@@ -99,14 +87,14 @@ module npu_cmd_scratch
     end
     for (int unsigned i = 0; i < 4; i++) begin
       ring_rdata_o[8*i+:8] = bytes_q[{ring_raddr_i, 2'(i)}];
-      host_rdata_o[8*i+:8] = bytes_q[{host_addr_i, 2'(i)}];
+      host_rdata_o[8*i+:8] = bytes_q[{host_write_i.addr[ByteW-1:2], 2'(i)}];
     end
   end
 
 `ifndef SYNTHESIS
   OneWriter_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0(
-      {unit_write_i.we != '0, ring_we_i != '0, host_write_i}
+      {unit_write_i.we != '0, ring_write_i.we != '0, host_write_i.we != '0}
   ))
   else $error("npu_cmd_scratch: two writers at once");
 `endif

@@ -4,11 +4,8 @@
 // The 16-byte words of memory arrive in ascending order; behind the first that fails nothing is
 // copied.
 
-module npu_cmd_stream
-  import npu_pkg::*;
-#(
-  parameter int unsigned ScratchBytes = 64,  // bytes of the scratchpad: 64, 128 or 256
-  localparam int unsigned AddrW = $clog2(ScratchBytes / 4)  // width of a 32-bit word address
+module npu_cmd_stream #(
+  parameter int unsigned ScratchBytes = 64  // bytes of the scratchpad: 64, 128 or 256
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
@@ -17,20 +14,20 @@ module npu_cmd_stream
   input  npu_cmd_pkg::stream_t   stream_i,  // what to copy where; stays while active_i
   output npu_cmd_pkg::step_end_t end_o,     // pulse, only while active_i
 
-  // Scratchpad: word i of the four goes to waddr + i
-  output logic  [      3:0] scratch_we_o,     // bit i: 32-bit word i is written, at once
-  output logic  [AddrW-1:0] scratch_waddr_o,  // 32-bit word that the first goes to
-  output word_t             scratch_wdata_o,  // four 32-bit words, the first lowest
+  output npu_cmd_pkg::scratch_write_t scratch_o,  // up to four 32-bit words
 
   // Memory
   output npu_cmd_pkg::read_req_t read_o,  // stable until ready, denied or the end of active_i
   input  npu_cmd_pkg::read_rsp_t read_i   // words in order, never refused
 );
 
+  localparam int unsigned AddrW = $clog2(ScratchBytes / 4);  // width of a 32-bit word address
+
   // Places count in 32-bit words from the start of the first 16-byte word.
   logic [4:0] first, last;  // copied
   logic [2:0] asked_q, arrived_q, beats;  // 16-byte words
   logic denied_q, arrives;
+  logic [AddrW-1:0] word;  // of the scratchpad, for the first of the four
 
   assign first = {3'b0, stream_i.source[3:2]};
   assign last = first + {1'b0, stream_i.bytes[5:2]} - 5'd1;
@@ -63,10 +60,11 @@ module npu_cmd_stream
   always_comb begin
     for (int unsigned i = 0; i < 4; i++) begin
       automatic logic [4:0] place = {arrived_q, 2'(i)};
-      scratch_we_o[i] = arrives && place >= first && place <= last;
+      scratch_o.we[4*i+:4] = {4{arrives && place >= first && place <= last}};
     end
   end
-  assign scratch_waddr_o = AddrW'(stream_i.offset[7:2]) + AddrW'({arrived_q, 2'b0}) - AddrW'(first);
-  assign scratch_wdata_o = read_i.data;
+  assign word = AddrW'(stream_i.offset[7:2]) + AddrW'({arrived_q, 2'b0}) - AddrW'(first);
+  assign scratch_o.addr = 8'({word, 2'b00});
+  assign scratch_o.data = read_i.data;
 
 endmodule

@@ -13,20 +13,10 @@ module npu_cmd_unit
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input  logic       stop_i,   // pulse: forget what is running and what is offered
-  input  logic       valid_i,  // an operation; may be withdrawn
-  output logic       ready_o,  // taken, a level while idle; independent of valid_i
-  input  operation_t op_i,     // with valid_i
-  output logic       done_o,   // pulse, in the last cycle; two cycles after it is taken or later
-  output end_e       end_o,    // how it ended, with done_o
-
-  // What the registers show; the results are there in the cycle after done_o
-  output logic [31:0] result_o,      // RESULT: of the last scalar operation without error
-  output logic [31:0] result_hi_o,   // RESULT_HI, the same
-  output logic [ 2:0] busy_count_o,  // cycles that an operation has been running, at most 7; else 0
-  output op_e         opcode_o,      // of the last one taken
-  output logic        gemm_busy_o,   // a level: a GEMM runs
-  output logic        vector_busy_o, // a level: a VRELU runs
+  input  logic         stop_i,   // pulse: forget what is running and what is offered
+  input  logic         valid_i,  // an operation; may be withdrawn
+  input  operation_t   op_i,     // with valid_i
+  output unit_status_t status_o, // ready is independent of valid_i
 
   // Scratchpad
   output scratch_write_t             write_o,           // up to eight bytes; never refused
@@ -35,10 +25,7 @@ module npu_cmd_unit
   output logic           [ByteW-1:0] gather_addr_o[8],  // eight single bytes
   input  logic           [      7:0] gather_i     [8],  // the bytes, same cycle
 
-  // Events to count
-  output logic        begun_o,         // pulse: an operation that is not refused
-  output logic [23:0] macs_o,          // products of a GEMM, in its last cycle; else 0
-  output logic [23:0] scratch_bytes_o  // read and written by a tile, in its last cycle; else 0
+  output unit_events_t events_o  // to count
 );
 
   typedef enum logic [1:0] {
@@ -52,9 +39,12 @@ module npu_cmd_unit
   operation_t op_q;
   shape_t shape;
   logic [2:0] busy_count_q;
+  logic [31:0] result_q, result_hi_q;
+  logic ready, done;
+  end_e how;
   logic gemm, vector, scalar, nibbles, first, second, refused, tile_start;
 
-  assign ready_o = state_q == StIdle;
+  assign ready = state_q == StIdle;
   assign shape   = tile_shape(op_q.tile, ScratchBytes > 64);
   assign gemm    = is_gemm(op_q.opcode);
   assign vector  = is_vrelu(op_q.opcode);
@@ -138,26 +128,26 @@ module npu_cmd_unit
 
   always_comb begin
     state_d = state_q;
-    done_o  = 1'b0;
-    end_o   = EndOkay;
+    done = 1'b0;
+    how = EndOkay;
     unique case (state_q)
       StIdle:  if (valid_i) state_d = StFirst;
       StFirst: state_d = StSecond;
       StSecond: begin
-        done_o = !tile_start;
-        if (refused) end_o = EndRefused;
-        else if (scalar && reserved) end_o = EndReserved;
+        done = !tile_start;
+        if (refused) how = EndRefused;
+        else if (scalar && reserved) how = EndReserved;
         state_d = tile_start ? StTile : StIdle;
       end
       StTile: begin
-        done_o = gemm_done || vector_done;
-        if (done_o) state_d = StIdle;
+        done = gemm_done || vector_done;
+        if (done) state_d = StIdle;
       end
       default: state_d = StIdle;
     endcase
     if (stop_i) begin
       state_d = StIdle;
-      done_o  = 1'b0;
+      done = 1'b0;
     end
   end
 
@@ -166,39 +156,46 @@ module npu_cmd_unit
       state_q      <= StIdle;
       op_q         <= '0;
       busy_count_q <= '0;
-      result_o     <= '0;
-      result_hi_o  <= '0;
+      result_q     <= '0;
+      result_hi_q  <= '0;
     end else begin
       state_q <= state_d;
-      if (ready_o && valid_i && !stop_i) op_q <= op_i;
+      if (ready && valid_i && !stop_i) op_q <= op_i;
       if (state_d == StIdle) busy_count_q <= '0;
       else if (busy_count_q != '1) busy_count_q <= busy_count_q + 3'd1;
-      if (done_o && scalar && end_o == EndOkay) begin
-        result_o    <= result;
-        result_hi_o <= result_hi;
+      if (done && scalar && how == EndOkay) begin
+        result_q    <= result;
+        result_hi_q <= result_hi;
       end
     end
   end
 
-  assign busy_count_o  = busy_count_q;
-  assign opcode_o      = op_q.opcode;
-  assign gemm_busy_o   = gemm && !ready_o;
-  assign vector_busy_o = vector && !ready_o;
+  assign status_o = '{
+          ready: ready,
+          done: done,
+          how: how,
+          result: result_q,
+          result_hi: result_hi_q,
+          busy_count: busy_count_q,
+          opcode: op_q.opcode,
+          gemm_busy: gemm && !ready,
+          vector_busy: vector && !ready
+      };
 
   // ---------------------------------------------------------------------------------------------
   // Events: a scalar operation begins with its second step, a tile when it is found legal; what a
   // tile has moved counts at its end.
   // ---------------------------------------------------------------------------------------------
   logic tile_done;
-  assign tile_done = done_o && state_q == StTile;
-  assign begun_o   = second && !refused;
-  assign macs_o    = (tile_done && gemm) ? gemm_macs : '0;
+  assign tile_done = done && state_q == StTile;
+  assign events_o.begun = second && !refused;
+  assign events_o.macs = (tile_done && gemm) ? gemm_macs : '0;
 
   always_comb begin
-    scratch_bytes_o = '0;
+    events_o.bytes = '0;
     if (tile_done) begin
-      if (vector) scratch_bytes_o = {14'b0, shape.len, 1'b0};
-      else scratch_bytes_o = (nibbles ? gemm_macs : gemm_macs << 1) + {6'b0, gemm_results, 2'b00};
+      if (vector) events_o.bytes = {14'b0, shape.len, 1'b0};
+      else events_o.bytes = (nibbles ? gemm_macs : gemm_macs << 1) + {6'b0, gemm_results, 2'b00};
     end
   end
 

@@ -8,8 +8,7 @@ module npu_cmd_window
   import npu_cmd_regs_pkg::*;
   import npu_desc_pkg::*;
 #(
-  parameter int unsigned ScratchBytes = 64,  // bytes of the scratchpad: 64, 128 or 256
-  localparam int unsigned WordW = $clog2(ScratchBytes / 4)  // width of a 32-bit word address
+  parameter int unsigned ScratchBytes = 64  // bytes of the scratchpad: 64, 128 or 256
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
@@ -26,22 +25,18 @@ module npu_cmd_window
   output logic       entry_irq_o,   // a level: an entry has finished, until the host clears it
 
   // What the registers show
-  input status_t       status_i,   // levels
-  input events_t       events_i,   // to count
-  input logic          entry_i,    // pulse: an entry has finished
-  input logic          started_i,  // pulse: a start is accepted
-  input logic          tail_we_i,  // pulse: the tail moves
-  input logic    [2:0] tail_i,     // its new place, with tail_we_i
+  input status_t      status_i,  // levels
+  input events_t      events_i,  // to count
+  input ring_status_t ring_i,    // entries that have finished, and where the tail moves
+  input logic         started_i, // pulse: a start is accepted
 
-  // Scratchpad: word addresses
-  output logic             scratch_write_o,  // pulse, with the host's access; not while busy
-  output logic [WordW-1:0] scratch_addr_o,   // 32-bit word, in the cycle of req_i.valid
-  output logic [     31:0] scratch_wdata_o,  // with scratch_write_o
-  output logic [     31:0] scratch_wmask_o,  // bits that are written, with scratch_write_o
-  input  logic [     31:0] scratch_rdata_i   // of scratch_addr_o, in the same cycle
+  // Scratchpad
+  output scratch_write_t        scratch_o,       // with the host's access; addr: to read, too
+  input  logic           [31:0] scratch_rdata_i  // of scratch_o.addr, in the same cycle
 );
 
   localparam bit Wide = ScratchBytes > 64;
+  localparam int unsigned WordW = $clog2(ScratchBytes / 4);  // width of a 32-bit word address
   localparam int unsigned PageBits = $clog2(ScratchBytes / 64);
 
   // Registers with fields that depend on the scratchpad
@@ -132,10 +127,16 @@ module npu_cmd_window
   // ---------------------------------------------------------------------------------------------
   // Scratchpad
   // ---------------------------------------------------------------------------------------------
-  assign scratch_addr_o = WordW'({regs.SCRATCH_PAGE.PAGE_WIDE.value, req_i.addr[5:2]});
-  assign scratch_write_o = req_i.valid && req_i.write && req_i.addr[7:6] == 2'b10 && !status_i.busy;
-  assign scratch_wdata_o = req_i.wdata;
-  assign scratch_wmask_o = req_i.wmask;
+  logic [WordW-1:0] scratch_word;
+  logic scratch_write;
+  assign scratch_word   = WordW'({regs.SCRATCH_PAGE.PAGE_WIDE.value, req_i.addr[5:2]});
+  assign scratch_write  = req_i.valid && req_i.write && req_i.addr[7:6] == 2'b10 && !status_i.busy;
+  assign scratch_o.addr = 8'({scratch_word, 2'b00});
+  assign scratch_o.data = {96'b0, req_i.wdata};
+  always_comb begin
+    scratch_o.we = '0;
+    for (int unsigned i = 0; i < 4; i++) scratch_o.we[i] = scratch_write && req_i.wmask[8*i];
+  end
 
   // ---------------------------------------------------------------------------------------------
   // What the registers show
@@ -161,18 +162,18 @@ module npu_cmd_window
       regs_in.SCRATCH[i].rd_data = scratch_rdata_i;
     end
 
-    regs_in.RESULT.VALUE.next                = status_i.result;
-    regs_in.RESULT_HI.VALUE.next             = status_i.result_hi;
+    regs_in.RESULT.VALUE.next                = status_i.unit.result;
+    regs_in.RESULT_HI.VALUE.next             = status_i.unit.result_hi;
     regs_in.CTRL_STATUS.BUSY.next            = status_i.busy;
     regs_in.CTRL_STATUS.DONE.next            = status_i.done;
     regs_in.CTRL_STATUS.ERROR.next           = status_i.error;
-    regs_in.DEBUG.BUSY_COUNT.next            = status_i.busy_count;
-    regs_in.DEBUG.OPCODE.next                = status_i.opcode;
-    regs_in.DEBUG.GEMM_BUSY.next             = status_i.gemm_busy;
-    regs_in.DEBUG.VECTOR_BUSY.next           = status_i.vector_busy;
+    regs_in.DEBUG.BUSY_COUNT.next            = status_i.unit.busy_count;
+    regs_in.DEBUG.OPCODE.next                = status_i.unit.opcode;
+    regs_in.DEBUG.GEMM_BUSY.next             = status_i.unit.gemm_busy;
+    regs_in.DEBUG.VECTOR_BUSY.next           = status_i.unit.vector_busy;
 
-    regs_in.DESC_TAIL.VALUE.next             = tail_i;
-    regs_in.DESC_TAIL.VALUE.we               = tail_we_i;
+    regs_in.DESC_TAIL.VALUE.next             = ring_i.tail;
+    regs_in.DESC_TAIL.VALUE.we               = ring_i.tail_we;
     regs_in.DESC_TAIL.VALUE.swwel            = status_i.busy;
     regs_in.DESC_STATUS.EMPTY.next           = status_i.code[0];
     regs_in.DESC_STATUS.DONE.next            = status_i.code[1];
@@ -190,7 +191,7 @@ module npu_cmd_window
     regs_in.CQ_CTRL.ENABLE.swwel             = status_i.busy;
     regs_in.CQ_CTRL.LOG2_SIZE.swwel          = status_i.busy;
     regs_in.CQ_HEAD.VALUE.next               = status_i.cq_head;
-    regs_in.CMD_IRQ.ENTRY.hwset              = entry_i && regs.CMD_IRQ.PER_ENTRY.value;
+    regs_in.CMD_IRQ.ENTRY.hwset              = ring_i.entry && regs.CMD_IRQ.PER_ENTRY.value;
     regs_in.CMD_IRQ.ENTRY.hwclr              = clear_o || started_i;
     regs_in.CMD_CONFIG.SCRATCH_BYTES.next    = 16'(ScratchBytes);
 

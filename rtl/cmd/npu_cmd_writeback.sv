@@ -13,12 +13,11 @@ module npu_cmd_writeback
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input  logic                           active_i,     // a level until end_o or dropped
-  input  npu_cmd_pkg::writeback_t        writeback_i,  // what to write; stable with active_i
-  input  logic                    [31:0] result_i,     // RESULT; stable with active_i
-  input  logic                    [31:0] result_hi_i,  // RESULT_HI; stable with active_i
-  output npu_cmd_pkg::step_end_t         end_o,        // pulse; every word is answered
-  output logic                    [13:0] words_o,      // 32-bit words written, with end_o.done
+  input  logic                             active_i,     // a level until end_o or dropped
+  input  npu_cmd_pkg::writeback_t          writeback_i,  // what to write; stable with active_i
+  input  npu_cmd_pkg::unit_status_t        unit_i,       // RESULT, RESULT_HI; stable with active_i
+  output npu_cmd_pkg::step_end_t           end_o,        // pulse; every word is answered
+  output logic                      [13:0] words_o,      // 32-bit words written, with end_o.done
 
   output logic [AddrW-1:0] scratch_raddr_o,  // 32-bit word to read
   input  logic [     31:0] scratch_rdata_i,  // in the same cycle
@@ -54,7 +53,7 @@ module npu_cmd_writeback
 
   always_comb begin
     word = scratch_rdata_i;
-    if (writeback_i.scalar) word = column_q[0] ? result_hi_i : result_i;
+    if (writeback_i.scalar) word = column_q[0] ? unit_i.result_hi : unit_i.result;
   end
 
   assign write_o.valid = active_i && full_q && !bad_q;

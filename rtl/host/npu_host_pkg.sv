@@ -39,6 +39,20 @@ package npu_host_pkg;
     error_t error;    // the first error of the program, a level until the next start
   } run_status_t;
 
+  // A program that the command port has the core run
+  typedef struct packed {
+    logic                        valid;  // stays until ready or a soft reset, data stable
+    npu_desc_pkg::desc_program_t start;  // program and first registers, with valid
+  } launch_req_t;
+
+  // What the core says of it
+  typedef struct packed {
+    logic        ready;   // it starts; only with the request's valid
+    logic        ended;   // pulse: the program that was launched has ended
+    error_t      error;   // its error, with ended; not valid: none
+    logic [31:0] outcnt;  // OUTCNT at its end, with ended
+  } launch_rsp_t;
+
   // What happens in this cycle, for the performance counters
   typedef struct packed {
     logic [11:0]           macs;          // multiply-accumulates of GEMM

@@ -21,10 +21,9 @@ module npu_program
   input start_state_t start_state_i, // valid with control_i.start; launches use the rest of it
 
   // Command port
-  input logic launch_valid_i,  // a program; stays until ready, data stable
-  output logic launch_ready_o,  // it starts; only with launch_valid_i
-  input npu_desc_pkg::desc_program_t launch_i,  // program and first registers, with launch_valid_i
-  output logic launch_end_o,  // pulse: the program that it launched has ended
+  input  launch_req_t launch_i,        // program and first registers; the host's are the rest
+  output logic        launch_ready_o,  // it starts; only with launch_i.valid
+  output logic        launch_end_o,    // pulse: the program that it launched has ended
 
   // To the sequencer
   output start_state_t start_state_o,  // the program and all first registers, with status_o.started
@@ -50,12 +49,12 @@ module npu_program
   always_comb begin
     start_state_o = start_state_i;
     if (!control_i.start) begin
-      start_state_o.image.ucode_base = launch_i.ucode_base;
-      start_state_o.image.ucode_len  = launch_i.ucode_len;
-      start_state_o.machine.pos      = launch_i.pos;
-      start_state_o.machine.token    = launch_i.token;
-      start_state_o.machine.bases[0] = launch_i.base0;
-      start_state_o.machine.bases[1] = launch_i.base1;
+      start_state_o.image.ucode_base = launch_i.start.ucode_base;
+      start_state_o.image.ucode_len  = launch_i.start.ucode_len;
+      start_state_o.machine.pos      = launch_i.start.pos;
+      start_state_o.machine.token    = launch_i.start.token;
+      start_state_o.machine.bases[0] = launch_i.start.base0;
+      start_state_o.machine.bases[1] = launch_i.start.base1;
     end
   end
 
@@ -79,7 +78,7 @@ module npu_program
   npu_run_ctrl u_run_ctrl (
     .clk_i,
     .rst_ni,
-    .start_i     (control_i.start || launch_valid_i),
+    .start_i     (control_i.start || launch_i.valid),
     .abort_i     (control_i.abort_program),
     .soft_reset_i(control_i.soft_reset),
     .progress_i,

@@ -43,22 +43,18 @@ module unit_cmd;
   assign rdata = rsp.rdata;
 
   npu_cmd u_cmd (
-    .clk_i         (clk),
-    .rst_ni        (rst_n),
-    .req_i         (req),
-    .rsp_o         (rsp),
-    .irq_o         (),
-    .soft_reset_i  (1'b0),
-    .regions_i     ('0),
-    .stream_i      ('0),
-    .launch_valid_o(),
-    .launch_ready_i(1'b0),
-    .launch_o      (),
-    .launch_end_i  (1'b0),
-    .launch_error_i('0),
-    .launch_count_i('0),
-    .axi_req_o     (),
-    .axi_rsp_i     ('0)
+    .clk_i       (clk),
+    .rst_ni      (rst_n),
+    .req_i       (req),
+    .rsp_o       (rsp),
+    .irq_o       (),
+    .soft_reset_i(1'b0),
+    .regions_i   ('0),
+    .stream_i    ('0),
+    .launch_o    (),
+    .launch_i    ('0),
+    .axi_req_o   (),
+    .axi_rsp_i   ('0)
   );
 
   logic [31:0] index;

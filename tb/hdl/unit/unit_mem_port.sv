@@ -14,7 +14,7 @@ module unit_mem_port;
   localparam int unsigned NumRd = 3;
   localparam int unsigned Write = NumRd;  // slot of the writing client
   localparam int unsigned WordSlot = 8;  // what it writes; bits 15:0 of a word are its strobe
-  localparam int unsigned SettingSlot = 9;  // ranges of memory_faults_t, then its flags and the timeout
+  localparam int unsigned SettingSlot = 9;  // memory_faults_t: ranges, flags; the timeout
   localparam int unsigned ReadSlot = 4;
   localparam int unsigned FaultSlot = 7;
   localparam int unsigned BusSlot = 8;
