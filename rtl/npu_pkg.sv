@@ -36,6 +36,22 @@ package npu_pkg;
     logic stall;  // a port of its SRAM or its stream holds it up
   } engine_status_t;
 
+  // A step of a row engine, and which word of SRAM it needs
+  typedef struct packed {
+    logic       valid;  // stays until it is taken, all stable
+    logic       read;   // asks for a word; only with word
+    logic       word;   // needs a word, this one's or an earlier one's
+    logic       keep;   // the next step needs the same word; only with word
+    sram_addr_t addr;   // of the word, with read
+  } row_step_t;
+
+  // A word of an engine's result, row by row
+  typedef struct packed {
+    logic  valid;  // stays until it is taken, all stable
+    word_t data;   // all 16 bytes, zero past the row's end; with valid
+    logic  last;   // the last word of its row, with valid
+  } row_word_t;
+
   // Edge of the tiles in which weights are ordered and operands are walked through. A smaller array
   // uses the files and programs of one of 16, part of a tile at a time.
   function automatic int unsigned tile_edge(int unsigned array_dim);

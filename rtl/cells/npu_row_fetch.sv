@@ -14,14 +14,9 @@ module npu_row_fetch #(
   input logic rst_ni, // reset, active low
 
   // Steps in
-  // Stays until step_ready_o, the rest stable: rd_req_o follows it
-  input  logic                step_valid_i,
-  output logic                step_ready_o,  // may depend on step_valid_i (rd_ready_i)
-  input  logic                step_read_i,   // asks for a word
-  input  logic                step_word_i,   // needs a word, this one's or an earlier one's
-  input  logic                step_keep_i,   // the next step needs the same word
-  input  npu_pkg::sram_addr_t step_addr_i,   // of the word, where step_read_i
-  input  TagT                 step_tag_i,    // comes out beside the word
+  input  npu_pkg::row_step_t step_i,        // rd_req_o follows it
+  output logic               step_ready_o,  // may depend on step_i.valid (rd_ready_i)
+  input  TagT                step_tag_i,    // comes out beside the word, with step_i.valid
 
   // Steps out, with their words; at the earliest one cycle after they came in
   output logic           valid_o,  // a step, its word is there; stays until ready_i
@@ -45,8 +40,8 @@ module npu_row_fetch #(
   entry_t head, entry;
   logic tag_ready, head_valid, addr_ready, data_valid;
 
-  assign entry        = '{word: step_word_i, keep: step_keep_i, tag: step_tag_i};
-  assign step_ready_o = tag_ready && (!step_read_i || addr_ready);
+  assign entry        = '{word: step_i.word, keep: step_i.keep, tag: step_tag_i};
+  assign step_ready_o = tag_ready && (!step_i.read || addr_ready);
   assign valid_o      = head_valid && (!head.word || data_valid);
   assign tag_o        = head.tag;
   assign empty_o      = !head_valid;
@@ -57,7 +52,7 @@ module npu_row_fetch #(
   ) u_tags (
     .clk_i,
     .rst_ni,
-    .valid_i(step_valid_i && (!step_read_i || addr_ready)),
+    .valid_i(step_i.valid && (!step_i.read || addr_ready)),
     .ready_o(tag_ready),
     .data_i (entry),
     .valid_o(head_valid),
@@ -70,9 +65,9 @@ module npu_row_fetch #(
   ) u_reader (
     .clk_i,
     .rst_ni,
-    .addr_valid_i(step_valid_i && step_read_i && tag_ready),
+    .addr_valid_i(step_i.valid && step_i.read && tag_ready),
     .addr_ready_o(addr_ready),
-    .addr_i      (step_addr_i),
+    .addr_i      (step_i.addr),
     .data_valid_o(data_valid),
     .data_ready_i(valid_o && ready_i && head.word && !head.keep),
     .data_o      (word_o),
@@ -84,11 +79,11 @@ module npu_row_fetch #(
 `ifndef SYNTHESIS
   ReadNeedsWord_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   step_valid_i && step_read_i |-> step_word_i)
+                   step_i.valid && step_i.read |-> step_i.word)
   else $error("npu_row_fetch: a step asks for a word that it does not need");
   KeepNeedsWord_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   step_valid_i && step_keep_i |-> step_word_i)
+                   step_i.valid && step_i.keep |-> step_i.word)
   else $error("npu_row_fetch: a step keeps a word that it does not need");
 `endif
 

@@ -12,20 +12,15 @@ module npu_row_writer #(
   input logic rst_ni, // reset, active low
 
   // Start of an instruction, not before the queue is empty
-  input logic                start_i,  // pulse, in a cycle without word_valid_i
+  input logic                start_i,  // pulse, in a cycle without word_i.valid
   input npu_pkg::sram_addr_t dst_i,    // SRAM address of the first word, with start_i
   input npu_pkg::sram_addr_t pitch_i,  // words from row to row, with start_i
 
   // Words in; both entries share the ready
-  output logic                ready_o,       // room for one more; depends on no input
-  // The next word of the rows; may be withdrawn before ready_o
-  input  logic                word_valid_i,
-  input  npu_pkg::word_t      word_i,        // all 16 bytes, with word_valid_i
-  input  logic                row_last_i,    // the last word of its row, with word_valid_i
-  // A word with its own address, in a cycle without word_valid_i
-  input  logic                side_valid_i,
-  input  npu_pkg::sram_addr_t side_addr_i,   // its SRAM address, with side_valid_i
-  input  npu_pkg::word_t      side_word_i,   // all 16 bytes, with side_valid_i
+  output logic                       ready_o,  // room for one more; depends on no input
+  input  npu_pkg::row_word_t         word_i,   // may be withdrawn before ready_o
+  // A word with its own address, in a cycle without word_i.valid
+  input  npu_sram_pkg::sram_wr_req_t side_i,
 
   output logic empty_o,  // no word waits: all that came are in SRAM
 
@@ -44,8 +39,8 @@ module npu_row_writer #(
   entry_t head, entry;
   logic valid;
 
-  assign entry.addr = side_valid_i ? side_addr_i : addr_q;
-  assign entry.data = side_valid_i ? side_word_i : word_i;
+  assign entry.addr = side_i.valid ? side_i.addr : addr_q;
+  assign entry.data = side_i.valid ? side_i.data : word_i.data;
   assign empty_o    = !valid;
   assign wr_req_o   = '{valid: valid, addr: head.addr, data: head.data};
 
@@ -58,9 +53,9 @@ module npu_row_writer #(
       addr_q     <= dst_i;
       next_row_q <= dst_i + pitch_i;
       pitch_q    <= pitch_i;
-    end else if (word_valid_i && ready_o) begin
-      addr_q <= row_last_i ? next_row_q : addr_q + 1'b1;
-      if (row_last_i) next_row_q <= next_row_q + pitch_q;
+    end else if (word_i.valid && ready_o) begin
+      addr_q <= word_i.last ? next_row_q : addr_q + 1'b1;
+      if (word_i.last) next_row_q <= next_row_q + pitch_q;
     end
   end
 
@@ -70,7 +65,7 @@ module npu_row_writer #(
   ) u_words (
     .clk_i,
     .rst_ni,
-    .valid_i(word_valid_i || side_valid_i),
+    .valid_i(word_i.valid || side_i.valid),
     .ready_o,
     .data_i (entry),
     .valid_o(valid),
@@ -80,10 +75,10 @@ module npu_row_writer #(
 
 `ifndef SYNTHESIS
   OneWord_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) !(word_valid_i && side_valid_i))
+  assert property (@(posedge clk_i) disable iff (!rst_ni) !(word_i.valid && side_i.valid))
   else $error("npu_row_writer: a word of the rows and a side word at once");
   StartWhenEmpty_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> empty_o && !word_valid_i)
+  assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> empty_o && !word_i.valid)
   else $error("npu_row_writer: a new start before the last words are in SRAM");
   WriteKept_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) wr_req_o.valid && !wr_ready_i |=> $stable(

@@ -12,16 +12,11 @@ module npu_exp (
   input logic advance_i,  // both stages move; else they keep what they hold
   input logic narrow_i,   // 8-bit numerators instead of 16-bit; steady while an octet is inside
 
-  input logic valid_i,  // an octet comes, taken in a cycle with advance_i
-  input npu_rows_pkg::smx_step_t step_i,  // its pass and its place in the row, with valid_i
-  input logic [7:0] visible_i,  // lanes of visible columns, with valid_i; the others give zero
-  input logic [15:0] max_i,  // int16, not below any visible score, with valid_i
-  input npu_rows_pkg::octet_t score_i,  // int16, with valid_i
+  // Taken in a cycle with advance_i; those of the first pass have done their work and end here
+  input npu_rows_pkg::smx_scores_t scores_i,
 
-  output logic                    valid_o,  // two cycles of advance_i after valid_i
-  output npu_rows_pkg::smx_step_t step_o,   // its step_i, with valid_o
-  output npu_rows_pkg::octet_t    numer_o,  // 0 to 65,535, or to 255 if narrow_i; with valid_o
-  output logic                    empty_o   // neither stage holds an octet
+  output npu_rows_pkg::smx_numers_t numers_o,  // two cycles of advance_i later
+  output logic empty_o  // neither stage holds an octet
 );
 
   import npu_rows_pkg::*;
@@ -41,14 +36,13 @@ module npu_exp (
 
   localparam table_t Table = exp_table();
 
-  logic shift_valid_q, valid_q;
+  logic enter, shift_valid_q, valid_q;
   smx_step_t shift_step_q, step_q;
   octet_t power_q, numer_q;
   logic [RowLanes-1:0][4:0] shift_q;
 
-  assign valid_o = valid_q;
-  assign step_o  = step_q;
-  assign numer_o = numer_q;
+  assign enter    = scores_i.valid && scores_i.step.pass != SmxPassMax;
+  assign numers_o = '{valid: valid_q, step: step_q, numer: numer_q};
   assign empty_o = !shift_valid_q && !valid_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -56,18 +50,18 @@ module npu_exp (
       shift_valid_q <= 1'b0;
       valid_q       <= 1'b0;
     end else if (advance_i) begin
-      shift_valid_q <= valid_i;
+      shift_valid_q <= enter;
       valid_q       <= shift_valid_q;
     end
   end
 
   // Table look-up; a lane that must be zero gets a zero here.
   always_ff @(posedge clk_i) begin
-    if (advance_i && valid_i) begin
-      shift_step_q <= step_i;
+    if (advance_i && enter) begin
+      shift_step_q <= scores_i.step;
       for (int unsigned l = 0; l < RowLanes; l++) begin
-        automatic logic [15:0] d = max_i - score_i[l];
-        power_q[l] <= (visible_i[l] && d[15:6] <= 10'd17) ? Table[d[5:0]] : '0;
+        automatic logic [15:0] d = scores_i.max - scores_i.score[l];
+        power_q[l] <= (scores_i.visible[l] && d[15:6] <= 10'd17) ? Table[d[5:0]] : '0;
         shift_q[l] <= d[10:6];
       end
     end

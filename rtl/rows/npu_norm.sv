@@ -18,21 +18,17 @@ module npu_norm #(
   output logic busy_o,  // work inside or to be asked for; not words being fetched
 
   // What to fetch, and what came
-  output logic                    step_valid_o,   // unit of work; stays until ready, all stable
-  input  logic                    step_ready_i,   // taken; may depend on step_valid_o
-  output npu_pkg::sram_addr_t     step_addr_o,    // SRAM word to read, with step_valid_o
-  output npu_rows_pkg::norm_tag_t step_tag_o,     // what the word is for; comes back as fetch_tag_i
-  input  logic                    fetch_valid_i,  // in that order; stays until ready, all stable
-  output logic                    fetch_ready_o,  // taken; depends on fetch_valid_i and the tag
-  input  npu_rows_pkg::norm_tag_t fetch_tag_i,    // what it is for, with fetch_valid_i
-  input  npu_pkg::word_t          fetch_word_i,   // parameters, or eight columns of int16
+  output npu_pkg::row_step_t step_o,  // every step reads a word; stays until it is taken
+  input logic step_ready_i,  // taken; may depend on step_o.valid
+  output npu_rows_pkg::norm_tag_t step_tag_o,  // what the word is for; comes back as fetch_tag_i
+  input logic fetch_valid_i,  // in that order; stays until ready, all stable
+  output logic fetch_ready_o,  // taken; depends on fetch_valid_i and the tag
+  input npu_rows_pkg::norm_tag_t fetch_tag_i,  // what it is for, with fetch_valid_i
+  input npu_pkg::word_t fetch_word_i,  // parameters, or eight columns of int16
 
   // Words of the output, row by row
-  output logic           word_valid_o,  // stays until ready, data stable
-  input  logic           word_ready_i,  // taken; may come without word_valid_o
-  // 8 or 16 columns, zero past the row's end; with word_valid_o
-  output npu_pkg::word_t word_o,
-  output logic           row_last_o,    // the last word of its row, with word_valid_o
+  output npu_pkg::row_word_t word_o,       // 8 or 16 columns; stays until ready
+  input  logic               word_ready_i, // taken; may come without word_o.valid
 
   input  npu_stream_pkg::share_line_t share_i,  // header first, then the records of 16 columns each
   output npu_stream_pkg::share_take_t share_o   // ready: a level while lines are missing
@@ -46,11 +42,9 @@ module npu_norm #(
   dim_t cols_q;
 
   // Statistics and parameters
-  logic stat_valid, stat_first, stat_last, scale_valid, scale_pop, eps_valid, param_read;
-  logic signed [18:0] stat_sum;
-  logic [RowLanes-1:0][31:0] stat_square;
-  norm_sum_t row_sum;
-  norm_scale_t row_scale;
+  logic stat_pop, eps_valid, param_read;
+  norm_part_t stat_part;
+  norm_result_t stat;
   logic [63:0] eps;
   logic [10:0] octets;
   logic [9:0] param_octet;
@@ -80,9 +74,8 @@ module npu_norm #(
     .start_i,
     .op_i,
     .active_o(walk_active),
-    .step_valid_o,
+    .step_o,
     .step_ready_i,
-    .step_addr_o,
     .step_tag_o
   );
 
@@ -113,15 +106,9 @@ module npu_norm #(
     .rms_i      (rms_q),
     .eps_valid_i(eps_valid),
     .eps_i      (eps),
-    .valid_i    (stat_valid),
-    .first_i    (stat_first),
-    .last_i     (stat_last),
-    .sum_i      (stat_sum),
-    .square_i   (stat_square),
-    .valid_o    (scale_valid),
-    .pop_i      (scale_pop),
-    .sum_o      (row_sum),
-    .scale_o    (row_scale)
+    .part_i     (stat_part),
+    .result_o   (stat),
+    .pop_i      (stat_pop)
   );
 
   npu_norm_pipe u_pipe (
@@ -133,23 +120,15 @@ module npu_norm #(
     .ready_o      (pipe_ready),
     .tag_i        (fetch_tag_i),
     .word_i       (fetch_word_i),
-    .stat_valid_o (stat_valid),
-    .stat_first_o (stat_first),
-    .stat_last_o  (stat_last),
-    .stat_sum_o   (stat_sum),
-    .stat_square_o(stat_square),
-    .scale_valid_i(scale_valid),
-    .scale_pop_o  (scale_pop),
-    .sum_i        (row_sum),
-    .scale_i      (row_scale),
+    .part_o       (stat_part),
+    .stat_i       (stat),
+    .stat_pop_o   (stat_pop),
     .octets_i     (octets),
     .param_read_o (param_read),
     .param_octet_o(param_octet),
     .record_i     (record),
-    .word_valid_o,
-    .word_ready_i,
     .word_o,
-    .row_last_o,
+    .word_ready_i,
     .empty_o      (pipe_empty)
   );
 

@@ -19,19 +19,11 @@ module npu_norm_pipe (
   input  npu_rows_pkg::norm_tag_t tag_i,    // pass and place in the row, with valid_i
   input  npu_pkg::word_t          word_i,   // columns of int16; from lane tag_i.lanes on ignored
 
-  // Summing pass, to the statistics
-  output logic stat_valid_o,  // an octet, for one cycle; cannot be refused
-  output logic stat_first_o,  // first of its row, with stat_valid_o
-  output logic stat_last_o,  // last of its row, with stat_valid_o
-  output logic signed [18:0] stat_sum_o,  // sum of its columns, exact, with stat_valid_o
-  // Square of each column, unsigned, with stat_valid_o
-  output logic [npu_rows_pkg::RowLanes-1:0][31:0] stat_square_o,
+  output npu_rows_pkg::norm_part_t part_o,  // octets of the summing pass, to the statistics
 
   // Statistics of the row and parameters
-  input logic scale_valid_i,  // those of the oldest row are known; stays until scale_pop_o
-  output logic scale_pop_o,  // the row needs them no more; only with scale_valid_i
-  input npu_rows_pkg::norm_sum_t sum_i,  // S1, zero for RMSNORM; with scale_valid_i
-  input npu_rows_pkg::norm_scale_t scale_i,  // recip and j, with scale_valid_i
+  input npu_rows_pkg::norm_result_t stat_i,  // of the oldest row
+  output logic stat_pop_o,  // the row needs them no more; only with stat_i.valid
   input logic [10:0] octets_i,  // octets of the row whose parameters can be read
   output logic param_read_o,  // read the parameters of an octet
   output logic [9:0] param_octet_o,  // index inside the row, with param_read_o
@@ -39,11 +31,8 @@ module npu_norm_pipe (
   input npu_rows_pkg::norm_record_t [npu_rows_pkg::RowLanes-1:0] record_i,
 
   // Words of the output
-  output logic           word_valid_o,  // stays until ready, data stable
-  input  logic           word_ready_i,  // taken; may depend on word_valid_o
-  // 8 or 16 columns, zero past the row's end; with word_valid_o
-  output npu_pkg::word_t word_o,
-  output logic           row_last_o,    // the last word of its row, with word_valid_o
+  output npu_pkg::row_word_t word_o,       // 8 or 16 columns; stays until ready
+  input  logic               word_ready_i, // taken; may depend on word_o.valid
 
   output logic empty_o  // no stage holds an octet
 );
@@ -59,6 +48,7 @@ module npu_norm_pipe (
   } out_tag_t;
 
   logic front, back;  // the two parts move
+  logic word_valid;
   logic early;  // the front waits for statistics or parameters
 
   // Front: unpacked, multiplied
@@ -84,19 +74,21 @@ module npu_norm_pipe (
   logic [63:0] narrow, low_q;
 
   assign early = mul_valid_q && mul_tag_q.kind == NormPassOut &&
-                 !(scale_valid_i && 11'(mul_tag_q.octet) < octets_i);
-  assign back = !word_valid_o || word_ready_i;
+                 !(stat_i.valid && 11'(mul_tag_q.octet) < octets_i);
+  assign back = !word_valid || word_ready_i;
   assign front = back && !early;
   assign ready_o = front;
   assign empty_o = !(unpack_valid_q || mul_valid_q || diff_valid_q || scaled_valid_q ||
                      quot_valid_q || prod_valid_q);
 
-  assign stat_valid_o = front && mul_valid_q && mul_tag_q.kind == NormPassSum;
-  assign stat_first_o = mul_tag_q.first;
-  assign stat_last_o = mul_tag_q.last;
-  assign stat_sum_o = octet_sum_q;
-  assign stat_square_o = mul_q;
-  assign scale_pop_o = front && mul_valid_q && mul_tag_q.kind == NormPassOut && mul_tag_q.last;
+  assign part_o = '{
+          valid: front && mul_valid_q && mul_tag_q.kind == NormPassSum,
+          first: mul_tag_q.first,
+          last: mul_tag_q.last,
+          sum: octet_sum_q,
+          square: mul_q
+      };
+  assign stat_pop_o = front && mul_valid_q && mul_tag_q.kind == NormPassOut && mul_tag_q.last;
   assign param_read_o = back && scaled_valid_q;
   assign param_octet_o = scaled_tag_q.octet;
 
@@ -152,8 +144,8 @@ module npu_norm_pipe (
   always_ff @(posedge clk_i) begin
     if (front && mul_valid_q) begin
       diff_tag_q   <= '{last: mul_tag_q.last, lanes: mul_tag_q.lanes, octet: mul_tag_q.octet};
-      diff_scale_q <= scale_i;
-      for (int unsigned l = 0; l < RowLanes; l++) diff_q[l] <= mul_q[l] - 32'(sum_i);
+      diff_scale_q <= stat_i.scale;
+      for (int unsigned l = 0; l < RowLanes; l++) diff_q[l] <= mul_q[l] - 32'(stat_i.sum);
     end
     if (back && diff_valid_q) begin
       scaled_tag_q  <= diff_tag_q;
@@ -196,13 +188,14 @@ module npu_norm_pipe (
   end
 
   // Words: one octet of int16, or two of int8
-  assign word_valid_o = prod_valid_q && (out16_i || prod_tag_q.octet[0] || prod_tag_q.last);
-  assign row_last_o   = prod_tag_q.last;
+  assign word_valid = prod_valid_q && (out16_i || prod_tag_q.octet[0] || prod_tag_q.last);
 
   always_comb begin
-    if (out16_i) word_o = word_t'(octet);
-    else if (prod_tag_q.octet[0]) word_o = {narrow, low_q};
-    else word_o = {64'd0, narrow};
+    word_o.valid = word_valid;
+    word_o.last  = prod_tag_q.last;
+    if (out16_i) word_o.data = word_t'(octet);
+    else if (prod_tag_q.octet[0]) word_o.data = {narrow, low_q};
+    else word_o.data = {64'd0, narrow};
   end
 
   always_ff @(posedge clk_i) begin

@@ -15,19 +15,10 @@ module npu_norm_stat (
   input logic                 eps_valid_i,  // eps_i is known: a level; rows wait for it
   input logic          [63:0] eps_i,        // E, unsigned, with eps_valid_i
 
-  // An octet of the summing pass
-  input logic valid_i,  // at most one per cycle; never refused
-  input logic first_i,  // first of its row, with valid_i
-  input logic last_i,  // last of its row, with valid_i
-  input logic signed [18:0] sum_i,  // sum of its columns, with valid_i
-  // Square of each column, unsigned, with valid_i
-  input logic [npu_rows_pkg::RowLanes-1:0][31:0] square_i,
+  input npu_rows_pkg::norm_part_t part_i,  // octets of the summing pass
 
-  // Results, one per row
-  output logic                      valid_o,  // the oldest row's; stays until pop_i, all stable
-  input  logic                      pop_i,    // taken; only with valid_o
-  output npu_rows_pkg::norm_sum_t   sum_o,    // S1, with valid_o
-  output npu_rows_pkg::norm_scale_t scale_o   // recip and j, with valid_o
+  output npu_rows_pkg::norm_result_t result_o,  // one per row
+  input  logic                       pop_i      // taken; only with result_o.valid
 );
 
   import npu_rows_pkg::*;
@@ -43,11 +34,12 @@ module npu_norm_stat (
 
   always_comb begin
     octet_sum2 = '0;
-    if (valid_i) for (int unsigned l = 0; l < RowLanes; l++) octet_sum2 += 44'(square_i[l]);
+    if (part_i.valid)
+      for (int unsigned l = 0; l < RowLanes; l++) octet_sum2 += 44'(part_i.square[l]);
   end
 
   // Row sums
-  assign octet_sum  = rms_i ? '0 : norm_sum_t'(sum_i);
+  assign octet_sum  = rms_i ? '0 : norm_sum_t'(part_i.sum);
   assign take_ready = !prod_valid_q || eps_valid_i;
   assign take       = row_done_q && take_ready;
 
@@ -58,10 +50,10 @@ module npu_norm_stat (
       sum2_q     <= '0;
     end else begin
       if (take) row_done_q <= 1'b0;
-      if (valid_i) begin
-        sum_q      <= first_i ? octet_sum : sum_q + octet_sum;
-        sum2_q     <= first_i ? octet_sum2 : sum2_q + octet_sum2;
-        row_done_q <= last_i;
+      if (part_i.valid) begin
+        sum_q      <= part_i.first ? octet_sum : sum_q + octet_sum;
+        sum2_q     <= part_i.first ? octet_sum2 : sum2_q + octet_sum2;
+        row_done_q <= part_i.last;
       end
     end
   end
@@ -108,7 +100,7 @@ module npu_norm_stat (
     .data_i (sum_q),
     .valid_o(sum_valid),
     .ready_i(pop_i),
-    .data_o (sum_o)
+    .data_o (result_o.sum)
   );
 
   npu_fifo #(
@@ -122,15 +114,15 @@ module npu_norm_stat (
     .data_i (rsqrt),
     .valid_o(scale_valid),
     .ready_i(pop_i),
-    .data_o (scale_o)
+    .data_o (result_o.scale)
   );
 
-  assign valid_o = scale_valid;
+  assign result_o.valid = scale_valid;
 
 `ifndef SYNTHESIS
   SumsTaken_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   valid_i && first_i |-> !row_done_q || take)
+                   part_i.valid && part_i.first |-> !row_done_q || take)
   else $error("npu_norm_stat: a row begins before the sums of the last one are taken");
   SumRoom_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) take |-> sum_ready)
@@ -142,7 +134,7 @@ module npu_norm_stat (
   assert property (@(posedge clk_i) disable iff (!rst_ni) scale_valid |-> sum_valid)
   else $error("npu_norm_stat: the scale of a row came before its sum");
   PopOnlyValid_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) pop_i |-> valid_o)
+  assert property (@(posedge clk_i) disable iff (!rst_ni) pop_i |-> result_o.valid)
   else $error("npu_norm_stat: a result is taken that is not there");
 `endif
 

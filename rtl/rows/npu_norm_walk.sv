@@ -17,10 +17,9 @@ module npu_norm_walk (
   /* verilator lint_on UNUSEDSIGNAL */
   output logic active_o,  // from the cycle after start_i until the last unit of work is taken
 
-  output logic                    step_valid_o,  // unit of work; stays until ready, all stable
-  input  logic                    step_ready_i,  // taken; may depend on step_valid_o
-  output npu_pkg::sram_addr_t     step_addr_o,   // SRAM word to read, with step_valid_o
-  output npu_rows_pkg::norm_tag_t step_tag_o     // what the word is for, with step_valid_o
+  output npu_pkg::row_step_t      step_o,        // every step reads a word; stays until it is taken
+  input  logic                    step_ready_i,  // taken; may depend on step_o.valid
+  output npu_rows_pkg::norm_tag_t step_tag_o     // what the word is for, with step_o.valid
 );
 
   import npu_pkg::*;
@@ -45,8 +44,7 @@ module npu_norm_walk (
   assign last = params ? rem_q == 16'd1 : rem_q <= 16'd8;
 
   assign active_o = active_q;
-  assign step_valid_o = active_q;
-  assign step_addr_o = addr_q;
+  assign step_o = '{valid: active_q, read: 1'b1, word: 1'b1, keep: 1'b0, addr: addr_q};
   assign step_tag_o = '{
           kind: kind_q,
           first: first_q,

@@ -29,6 +29,7 @@ module npu_nrm #(
 );
 
   import npu_pkg::*;
+  import npu_sram_pkg::*;
   import npu_operation_pkg::*;
   import npu_rows_pkg::*;
 
@@ -36,16 +37,16 @@ module npu_nrm #(
   logic busy_q, rope_q, is_rope, start, finished;
 
   // Steps
-  logic norm_busy, norm_step, norm_ready, rope_busy, rope_step, rope_ready;
+  logic norm_busy, norm_ready, rope_busy, rope_ready;
   logic step_ready, fetch_valid, fetch_empty;
-  sram_addr_t norm_addr, rope_addr;
+  row_step_t norm_step, rope_step, step;
   row_tag_t step_tag, fetch_tag;
   word_t fetch_word;
 
   // Results
-  logic write_ready, write_empty, norm_valid, row_last, rope_valid;
-  sram_addr_t rope_place;
-  word_t norm_word, rope_word;
+  logic write_ready, write_empty;
+  row_word_t norm_word;
+  sram_wr_req_t rope_word;
 
   assign is_rope = op_i.op == NrmRope;
   assign finished = busy_q && !norm_busy && !rope_busy && fetch_empty && write_empty;
@@ -77,18 +78,15 @@ module npu_nrm #(
     .start_i      (start && !is_rope),
     .op_i,
     .busy_o       (norm_busy),
-    .step_valid_o (norm_step),
+    .step_o       (norm_step),
     .step_ready_i (step_ready),
-    .step_addr_o  (norm_addr),
     .step_tag_o   (step_tag.norm),
     .fetch_valid_i(fetch_valid && !rope_q),
     .fetch_ready_o(norm_ready),
     .fetch_tag_i  (fetch_tag.norm),
     .fetch_word_i (fetch_word),
-    .word_valid_o (norm_valid),
-    .word_ready_i (write_ready),
     .word_o       (norm_word),
-    .row_last_o   (row_last),
+    .word_ready_i (write_ready),
     .share_i,
     .share_o
   );
@@ -99,31 +97,29 @@ module npu_nrm #(
     .start_i      (start && is_rope),
     .op_i,
     .busy_o       (rope_busy),
-    .step_valid_o (rope_step),
+    .step_o       (rope_step),
     .step_ready_i (step_ready),
-    .step_addr_o  (rope_addr),
     .step_tag_o   (step_tag.rope),
     .fetch_valid_i(fetch_valid && rope_q),
     .fetch_ready_o(rope_ready),
     .fetch_tag_i  (fetch_tag.rope),
     .fetch_word_i (fetch_word),
-    .word_valid_o (rope_valid),
-    .word_ready_i (write_ready),
-    .word_addr_o  (rope_place),
-    .word_o       (rope_word)
+    .word_o       (rope_word),
+    .word_ready_i (write_ready)
   );
+
+  always_comb begin
+    step       = rope_q ? rope_step : norm_step;
+    step.valid = norm_step.valid || rope_step.valid;
+  end
 
   npu_row_fetch #(
     .TagT(row_tag_t)
   ) u_fetch (
     .clk_i,
     .rst_ni,
-    .step_valid_i(norm_step || rope_step),
+    .step_i      (step),
     .step_ready_o(step_ready),
-    .step_read_i (1'b1),
-    .step_word_i (1'b1),
-    .step_keep_i (1'b0),
-    .step_addr_i (rope_q ? rope_addr : norm_addr),
     .step_tag_i  (step_tag),
     .valid_o     (fetch_valid),
     .ready_i     (rope_q ? rope_ready : norm_ready),
@@ -138,17 +134,13 @@ module npu_nrm #(
   npu_row_writer u_writer (
     .clk_i,
     .rst_ni,
-    .start_i     (start),
-    .dst_i       (op_i.dst),
-    .pitch_i     (op_i.dst_pitch),
-    .ready_o     (write_ready),
-    .word_valid_i(norm_valid),
-    .word_i      (norm_word),
-    .row_last_i  (row_last),
-    .side_valid_i(rope_valid),
-    .side_addr_i (rope_place),
-    .side_word_i (rope_word),
-    .empty_o     (write_empty),
+    .start_i(start),
+    .dst_i  (op_i.dst),
+    .pitch_i(op_i.dst_pitch),
+    .ready_o(write_ready),
+    .word_i (norm_word),
+    .side_i (rope_word),
+    .empty_o(write_empty),
     .wr_req_o,
     .wr_ready_i
   );

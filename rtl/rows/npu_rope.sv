@@ -14,20 +14,17 @@ module npu_rope (
   output logic busy_o,  // work inside or to be asked for; not words being fetched
 
   // What to fetch, and what came
-  output logic                    step_valid_o,   // unit of work; stays until ready, all stable
-  input  logic                    step_ready_i,   // taken; may depend on step_valid_o
-  output npu_pkg::sram_addr_t     step_addr_o,    // SRAM word to read, with step_valid_o
-  output npu_rows_pkg::rope_tag_t step_tag_o,     // what the word is for; comes back as fetch_tag_i
-  input  logic                    fetch_valid_i,  // in that order; stays until ready, all stable
-  output logic                    fetch_ready_o,  // taken; independent of fetch_valid_i
-  input  npu_rows_pkg::rope_tag_t fetch_tag_i,    // what it is for, with fetch_valid_i
-  input  npu_pkg::word_t          fetch_word_i,   // 16 lanes of int8, or four cos/sin pairs
+  output npu_pkg::row_step_t step_o,  // every step reads a word; stays until it is taken
+  input logic step_ready_i,  // taken; may depend on step_o.valid
+  output npu_rows_pkg::rope_tag_t step_tag_o,  // what the word is for; comes back as fetch_tag_i
+  input logic fetch_valid_i,  // in that order; stays until ready, all stable
+  output logic fetch_ready_o,  // taken; independent of fetch_valid_i
+  input npu_rows_pkg::rope_tag_t fetch_tag_i,  // what it is for, with fetch_valid_i
+  input npu_pkg::word_t fetch_word_i,  // 16 lanes of int8, or four cos/sin pairs
 
   // Words of the output
-  output logic                word_valid_o,  // stays until ready, all stable
-  input  logic                word_ready_i,  // taken; may depend on word_valid_o
-  output npu_pkg::sram_addr_t word_addr_o,   // where it goes, an SRAM word; with word_valid_o
-  output npu_pkg::word_t      word_o         // 16 lanes of int8, with word_valid_o
+  output npu_sram_pkg::sram_wr_req_t word_o,       // 16 lanes of int8; stays until ready
+  input  logic                       word_ready_i  // taken; may depend on word_o.valid
 );
 
   import npu_pkg::*;
@@ -66,9 +63,8 @@ module npu_rope (
     .op_i,
     .form_i  (form),
     .active_o(walk_active),
-    .step_valid_o,
+    .step_o,
     .step_ready_i,
-    .step_addr_o,
     .step_tag_o
   );
 
@@ -101,10 +97,8 @@ module npu_rope (
     .tag_i  (turn_tag),
     .a_i    (turn_a),
     .b_i    (turn_b),
-    .word_valid_o,
-    .word_ready_i,
-    .word_addr_o,
     .word_o,
+    .word_ready_i,
     .empty_o(pack_empty)
   );
 

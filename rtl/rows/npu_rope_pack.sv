@@ -25,10 +25,8 @@ module npu_rope_pack (
   input logic [3:0][7:0] a_i,  // first lanes, int8, with valid_i
   input logic [3:0][7:0] b_i,  // second lanes, int8, with valid_i
 
-  output logic                word_valid_o,  // stays until ready, all stable
-  input  logic                word_ready_i,  // taken; may depend on word_valid_o
-  output npu_pkg::sram_addr_t word_addr_o,   // where it goes, an SRAM word; with word_valid_o
-  output npu_pkg::word_t      word_o,        // 16 lanes of int8, with word_valid_o
+  output npu_sram_pkg::sram_wr_req_t word_o,  // 16 lanes of int8; stays until ready, all stable
+  input logic word_ready_i,  // taken; may depend on word_o.valid
 
   output logic empty_o  // no whole chunk waits to be written
 );
@@ -58,6 +56,7 @@ module npu_rope_pack (
   lanes_t out_a_q, out_b_q;
   word_e word_q, word_next;
   logic more, leave;
+  sram_addr_t addr;
   word_t low, high, begin_q, carry_q, merged, mixed;
   sram_addr_t pitch_q, row_q, head_q, addr_q, row_next, head_next;
 
@@ -105,19 +104,20 @@ module npu_rope_pack (
     end
 
     unique case (word_q)
-      WordB:     word_o = low | carry_q;
-      WordAfter: word_o = high;
-      default:   word_o = form_i.pairs ? mixed : merged;
+      WordB:     word_o.data = low | carry_q;
+      WordAfter: word_o.data = high;
+      default:   word_o.data = form_i.pairs ? mixed : merged;
     endcase
-    word_addr_o = addr_q;
-    if (word_q != WordA) word_addr_o = word_addr_o + form_i.last_chunk;
-    if (word_q == WordAfter) word_addr_o = word_addr_o + 1'b1;
+    addr = addr_q;
+    if (word_q != WordA) addr = addr + form_i.last_chunk;
+    if (word_q == WordAfter) addr = addr + 1'b1;
+    word_o.addr  = addr;
+    word_o.valid = full_q;
   end
 
-  assign word_valid_o = full_q;
-  assign leave        = full_q && word_ready_i && !more;
-  assign row_next     = chunk_q.row_last ? row_q + pitch_q : row_q;
-  assign head_next    = chunk_q.row_last ? row_next : head_q + form_i.words;
+  assign leave     = full_q && word_ready_i && !more;
+  assign row_next  = chunk_q.row_last ? row_q + pitch_q : row_q;
+  assign head_next = chunk_q.row_last ? row_next : head_q + form_i.words;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -158,10 +158,8 @@ module npu_rope_pack (
   assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> empty_o && !valid_i)
   else $error("npu_rope_pack: started before the last operation is through");
   WordStable_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) word_valid_o && !word_ready_i |=> $stable(
+  assert property (@(posedge clk_i) disable iff (!rst_ni) word_o.valid && !word_ready_i |=> $stable(
       word_o
-  ) && $stable(
-      word_addr_o
   ))
   else $error("npu_rope_pack: a word changed before it was taken");
 `endif

@@ -21,10 +21,9 @@ module npu_rope_walk (
   // From the cycle after start_i until the last unit of work is taken
   output logic active_o,
 
-  output logic                    step_valid_o,  // unit of work; stays until ready, all stable
-  input  logic                    step_ready_i,  // taken; may depend on step_valid_o
-  output npu_pkg::sram_addr_t     step_addr_o,   // SRAM word to read, with step_valid_o
-  output npu_rows_pkg::rope_tag_t step_tag_o     // what the word is for, with step_valid_o
+  output npu_pkg::row_step_t      step_o,        // every step reads a word; stays until it is taken
+  input  logic                    step_ready_i,  // taken; may depend on step_o.valid
+  output npu_rows_pkg::rope_tag_t step_tag_o     // what the word is for, with step_o.valid
 );
 
   import npu_pkg::*;
@@ -47,8 +46,9 @@ module npu_rope_walk (
   // The first word of the second lanes: read on its own, together with that of the first, or not
   // at all where they begin with a word.
   assign joined = !form_i.pairs && form_i.last_chunk == '0 && !form_i.tail[4];
-  assign early = !form_i.pairs && form_i.last_chunk != '0 && !form_i.tail[4];
+  assign early  = !form_i.pairs && form_i.last_chunk != '0 && !form_i.tail[4];
 
+  npu_pkg::sram_addr_t addr;
   assign fire = active_q && step_ready_i;
   assign chunk_last = pairs_q <= (form_i.pairs ? 16'd8 : 16'd16);  // while lanes are read
   assign chunk_end = state_q == StTurn && (pairs_q <= 16'd4 ||
@@ -73,8 +73,8 @@ module npu_rope_walk (
   end
 
   assign active_o = active_q;
-  assign step_valid_o = active_q;
-  assign step_addr_o = (state_q == StA) ? a_q : (state_q == StTurn) ? turn_q : b_q;
+  assign addr = (state_q == StA) ? a_q : (state_q == StTurn) ? turn_q : b_q;
+  assign step_o = '{valid: active_q, read: 1'b1, word: 1'b1, keep: 1'b0, addr: addr};
   assign step_tag_o = '{
           load_a: state_q == StA,
           load_b: state_q inside {StEarly, StB} || (state_q == StA && joined),

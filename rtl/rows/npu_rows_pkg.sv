@@ -29,6 +29,21 @@ package npu_rows_pkg;
     logic [RowLanes-1:0] visible;  // lanes of visible columns
   } smx_tag_t;
 
+  // An octet of scores, and of their numerators
+  typedef struct packed {
+    logic                valid;    // an octet, taken whenever the stages move
+    smx_step_t           step;     // its pass and place in the row, with valid
+    logic [RowLanes-1:0] visible;  // lanes of visible columns, with valid
+    logic [15:0]         max;      // int16, so far; in later passes of the whole row; with valid
+    octet_t              score;    // int16; -32,768 where not visible; with valid
+  } smx_scores_t;
+
+  typedef struct packed {
+    logic      valid;  // an octet, taken whenever the stages move
+    smx_step_t step;   // its pass and place in the row, with valid
+    octet_t    numer;  // 16 bits, or 8 as the operation says; with valid
+  } smx_numers_t;
+
   // The norms read their parameters, and each row for its sums and again to normalise it.
   typedef enum logic [1:0] {
     NormParam,
@@ -81,6 +96,22 @@ package npu_rows_pkg;
     logic [15:0] recip;
     logic [5:0]  half;   // j
   } norm_scale_t;
+
+  // An octet of the summing pass, to the statistics
+  typedef struct packed {
+    logic                      valid;   // at most one per cycle; never refused
+    logic                      first;   // first of its row, with valid
+    logic                      last;    // last of its row, with valid
+    logic signed [18:0]        sum;     // sum of its columns, exact, with valid
+    logic [RowLanes-1:0][31:0] square;  // square of each column, unsigned, with valid
+  } norm_part_t;
+
+  // Statistics of a row
+  typedef struct packed {
+    logic        valid;  // of the oldest row, known; stays until it is taken, all stable
+    norm_sum_t   sum;    // S1, zero for RMSNORM; with valid
+    norm_scale_t scale;  // recip and j, with valid
+  } norm_result_t;
 
   // Normalisation parameters of one column, as they lie in the share.
   typedef struct packed {

@@ -15,12 +15,8 @@ module npu_smx_max (
   input npu_rows_pkg::smx_tag_t tag_i,    // its pass, place and visible lanes, with valid_i
   input npu_pkg::word_t         word_i,   // eight int16, or 16 int8: tag_i.upper names the half
 
-  output logic                           valid_o,    // two cycles of advance_i after valid_i
-  output npu_rows_pkg::smx_step_t        step_o,     // pass and place in the row, with valid_o
-  output logic                    [ 7:0] visible_o,  // lanes of visible columns, with valid_o
-  output logic                    [15:0] max_o,      // so far; in later passes of the whole row
-  output npu_rows_pkg::octet_t           score_o,    // int16; -32,768 where not visible
-  output logic                           empty_o     // neither stage holds an octet
+  output npu_rows_pkg::smx_scores_t scores_o,  // two cycles of advance_i after valid_i
+  output logic                      empty_o    // neither stage holds an octet
 );
 
   import npu_rows_pkg::*;
@@ -33,12 +29,14 @@ module npu_smx_max (
   octet_t unpack_q, score_q;
   logic signed [15:0] max_q;
 
-  assign valid_o   = valid_q;
-  assign step_o    = step_q;
-  assign visible_o = visible_q;
-  assign max_o     = max_q;
-  assign score_o   = score_q;
-  assign empty_o   = !unpack_valid_q && !valid_q;
+  assign scores_o = '{
+          valid: valid_q,
+          step: step_q,
+          visible: visible_q,
+          max: max_q,
+          score: score_q
+      };
+  assign empty_o = !unpack_valid_q && !valid_q;
 
   function automatic logic signed [15:0] larger(logic signed [15:0] a, logic signed [15:0] b);
     return (a > b) ? a : b;

@@ -15,18 +15,14 @@ module npu_smx_sum (
   // The stages move and the results are taken; else they stay
   input logic                  advance_i,
 
-  input logic                    valid_i,  // an octet comes, taken in a cycle with advance_i
-  input npu_rows_pkg::smx_step_t step_i,   // its pass and its place in the row, with valid_i
-  input npu_rows_pkg::octet_t    numer_i,  // 16 bits, or 8 as out_i says; with valid_i
+  input npu_rows_pkg::smx_numers_t numers_i,  // an octet, taken in a cycle with advance_i
 
-  // Results: words of numerators in the cycle of valid_i, of probabilities two cycles of advance_i
+  // Results: words of numerators in the cycle of numers_i, of probabilities two cycles of advance_i
   // later; the sum one cycle of advance_i after the last octet of its row
-  output logic                  word_valid_o,  // taken with advance_i, else it stays
-  output npu_pkg::word_t        word_o,        // 8 or 16 columns, with word_valid_o
-  output logic                  row_last_o,    // the last word of its row, with word_valid_o
-  output logic                  sum_valid_o,   // the same; never together with a word
-  output logic           [31:0] sum_o,         // sum of its numerators, unsigned, with sum_valid_o
-  output logic                  empty_o        // neither stage holds an octet
+  output npu_pkg::row_word_t word_o,  // 8 or 16 columns; taken with advance_i
+  output logic sum_valid_o,  // taken with advance_i; never together with a word
+  output logic [31:0] sum_o,  // sum of its numerators, unsigned, with sum_valid_o
+  output logic empty_o  // neither stage holds an octet
 );
 
   import npu_pkg::*;
@@ -53,11 +49,12 @@ module npu_smx_sum (
   assign sum_valid_o = sum_valid_q && !prob && pass_q == SmxPassOut && last_q;
 
   // Sum
-  assign adds = valid_i && (step_i.pass == SmxPassSum || (step_i.pass == SmxPassOut && !prob));
+  assign adds = numers_i.valid && (numers_i.step.pass == SmxPassSum ||
+                                   (numers_i.step.pass == SmxPassOut && !prob));
 
   always_comb begin
     octet_sum = '0;
-    if (adds) for (int unsigned l = 0; l < RowLanes; l++) octet_sum += 32'(numer_i[l]);
+    if (adds) for (int unsigned l = 0; l < RowLanes; l++) octet_sum += 32'(numers_i.numer[l]);
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -66,9 +63,9 @@ module npu_smx_sum (
       prod_valid_q <= 1'b0;
       sum_q        <= '0;
     end else if (advance_i) begin
-      sum_valid_q  <= valid_i;
+      sum_valid_q  <= numers_i.valid;
       prod_valid_q <= sum_valid_q && prob && pass_q == SmxPassOut;
-      if (adds) sum_q <= step_i.first ? octet_sum : sum_q + octet_sum;
+      if (adds) sum_q <= numers_i.step.first ? octet_sum : sum_q + octet_sum;
     end
   end
 
@@ -82,10 +79,10 @@ module npu_smx_sum (
   );
 
   always_ff @(posedge clk_i) begin
-    if (advance_i && valid_i) begin
-      pass_q  <= step_i.pass;
-      last_q  <= step_i.last;
-      numer_q <= numer_i;
+    if (advance_i && numers_i.valid) begin
+      pass_q  <= numers_i.step.pass;
+      last_q  <= numers_i.step.last;
+      numer_q <= numers_i.numer;
     end
     if (advance_i && sum_done) begin
       recip_q <= recip;
@@ -99,9 +96,9 @@ module npu_smx_sum (
 
   // The octet to pack, and its low bytes
   always_comb begin
-    octet_valid = prob ? prod_valid_q : valid_i && step_i.pass == SmxPassOut;
-    octet_last  = prob ? prod_last_q : step_i.last;
-    octet       = numer_i;
+    octet_valid = prob ? prod_valid_q : numers_i.valid && numers_i.step.pass == SmxPassOut;
+    octet_last  = prob ? prod_last_q : numers_i.step.last;
+    octet       = numers_i.numer;
     if (prob && prod_valid_q) begin
       for (int unsigned l = 0; l < RowLanes; l++) begin
         octet[l] = round_saturate(acc_t'({1'b0, prod_q[l]}), 6'd8 + 6'(msb_q), 1'b1);
@@ -115,9 +112,9 @@ module npu_smx_sum (
   end
 
   // Words: one octet of 16-bit numerators, or two of bytes (a row has an even number of octets)
-  assign word_valid_o = octet_valid && (out_i == SmxOutNumer16 || half_q);
-  assign word_o       = (out_i == SmxOutNumer16) ? word_t'(octet) : {narrow, low_q};
-  assign row_last_o   = octet_last;
+  assign word_o.valid = octet_valid && (out_i == SmxOutNumer16 || half_q);
+  assign word_o.data  = (out_i == SmxOutNumer16) ? word_t'(octet) : {narrow, low_q};
+  assign word_o.last  = octet_last;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -137,7 +134,7 @@ module npu_smx_sum (
                    octet_valid && octet_last && out_i != SmxOutNumer16 |-> half_q)
   else $error("npu_smx_sum: a row of bytes ends inside a word");
   OneResult_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) !(word_valid_o && sum_valid_o))
+  assert property (@(posedge clk_i) disable iff (!rst_ni) !(word_o.valid && sum_valid_o))
   else $error("npu_smx_sum: a word and a row sum in the same cycle");
 `endif
 

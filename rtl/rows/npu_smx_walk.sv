@@ -18,13 +18,9 @@ module npu_smx_walk (
   input npu_operation_pkg::smx_operation_t op_i,
   output logic active_o,  // from the cycle after start_i until the last unit of work is taken
 
-  output logic                   step_valid_o,  // unit of work; stays until ready, all stable
-  input  logic                   step_ready_i,  // taken; may depend on step_valid_o
-  output logic                   step_read_o,   // it asks for a word, with step_valid_o
-  output logic                   step_word_o,   // it needs a word, its own or the one kept
-  output logic                   step_keep_o,   // the next unit needs the same word
-  output npu_pkg::sram_addr_t    step_addr_o,   // SRAM word to read, with step_read_o
-  output npu_rows_pkg::smx_tag_t step_tag_o     // what the octet is for, with step_valid_o
+  output npu_pkg::row_step_t     step_o,        // a step per octet; stays until it is taken
+  input  logic                   step_ready_i,  // taken; may depend on step_o.valid
+  output npu_rows_pkg::smx_tag_t step_tag_o     // what the octet is for, with step_o.valid
 );
 
   import npu_pkg::*;
@@ -94,11 +90,16 @@ module npu_smx_walk (
   end
 
   assign active_o = active_q;
-  assign step_valid_o = active_q;
-  assign step_word_o = skip_q < 16'd8 && rem_q != '0;
-  assign step_read_o = step_word_o && !kept_q;
-  assign step_keep_o = step_word_o && op_q.score8 && !upper_q && rem_q > 16'd8;
-  assign step_addr_o = addr_q;
+  logic needs_word, keep;
+  assign needs_word = skip_q < 16'd8 && rem_q != '0;
+  assign keep = needs_word && op_q.score8 && !upper_q && rem_q > 16'd8;
+  assign step_o = '{
+          valid: active_q,
+          read: needs_word && !kept_q,
+          word: needs_word,
+          keep: keep,
+          addr: addr_q
+      };
 
   always_comb begin
     step_tag_o.step  = '{pass: pass_q, first: first_q, last: last};
@@ -154,7 +155,7 @@ module npu_smx_walk (
       rem_q   <= less8(rem_q);
       left_q  <= left_q - 1'b1;
       upper_q <= op_q.score8 && !upper_q;
-      kept_q  <= step_keep_o;
+      kept_q  <= keep;
       if (!op_q.score8 || upper_q) addr_q <= addr_q + 1'b1;
     end
   end

@@ -25,6 +25,7 @@ module npu_softmax (
 );
 
   import npu_pkg::*;
+  import npu_sram_pkg::*;
   import npu_isa_pkg::*;
   import npu_rows_pkg::*;
 
@@ -35,24 +36,25 @@ module npu_softmax (
   sram_addr_t sums_q;  // where the next row sum goes
 
   // Steps
-  logic walk_active, step_valid, step_ready, step_read, step_word, step_keep;
-  sram_addr_t step_addr;
-  smx_tag_t   step_tag;
+  logic walk_active, step_ready;
+  row_step_t step;
+  smx_tag_t  step_tag;
 
   // Stages
-  logic advance, fetch_valid, max_valid, exp_valid;
+  logic advance, fetch_valid;
   logic fetch_empty, max_empty, exp_empty, sum_empty, write_empty;
   smx_tag_t fetch_tag;
-  smx_step_t max_step, exp_step;
-  logic [RowLanes-1:0] max_visible;
   word_t fetch_word;
-  logic [15:0] row_max;
-  octet_t score, numer;
+  smx_scores_t scores;
+  smx_numers_t numers;
 
   // Results
-  logic write_ready, word_valid, row_last, sum_valid;
-  word_t word;
+  logic write_ready, sum_valid;
+  row_word_t word;
+  sram_wr_req_t side;
   logic [31:0] sum;
+
+  assign side = '{valid: sum_valid, addr: sums_q, data: {96'd0, sum}};
 
   assign finished = busy_q && !walk_active && fetch_empty && max_empty && exp_empty && sum_empty &&
                     write_empty;
@@ -61,7 +63,7 @@ module npu_softmax (
   assign status_o.done = finished;
   assign status_o.busy = busy_q;
   assign status_o.stall = (rd_req_o.valid && !rd_ready_i) || (wr_req_o.valid && !wr_ready_i);
-  assign advance = !(word_valid || sum_valid) || write_ready;
+  assign advance = !(word.valid || sum_valid) || write_ready;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -86,12 +88,8 @@ module npu_softmax (
     .start_i     (start),
     .op_i,
     .active_o    (walk_active),
-    .step_valid_o(step_valid),
+    .step_o      (step),
     .step_ready_i(step_ready),
-    .step_read_o (step_read),
-    .step_word_o (step_word),
-    .step_keep_o (step_keep),
-    .step_addr_o (step_addr),
     .step_tag_o  (step_tag)
   );
 
@@ -100,12 +98,8 @@ module npu_softmax (
   ) u_fetch (
     .clk_i,
     .rst_ni,
-    .step_valid_i(step_valid),
+    .step_i      (step),
     .step_ready_o(step_ready),
-    .step_read_i (step_read),
-    .step_word_i (step_word),
-    .step_keep_i (step_keep),
-    .step_addr_i (step_addr),
     .step_tag_i  (step_tag),
     .valid_o     (fetch_valid),
     .ready_i     (advance),
@@ -125,62 +119,43 @@ module npu_softmax (
     .valid_i  (fetch_valid),
     .tag_i    (fetch_tag),
     .word_i   (fetch_word),
-    .valid_o  (max_valid),
-    .step_o   (max_step),
-    .visible_o(max_visible),
-    .max_o    (row_max),
-    .score_o  (score),
+    .scores_o (scores),
     .empty_o  (max_empty)
   );
 
-  // Octets of the first pass have done their work and end here.
   npu_exp u_exp (
     .clk_i,
     .rst_ni,
     .advance_i(advance),
     .narrow_i (out_q == SmxOutNumer8),
-    .valid_i  (max_valid && max_step.pass != SmxPassMax),
-    .step_i   (max_step),
-    .visible_i(max_visible),
-    .max_i    (row_max),
-    .score_i  (score),
-    .valid_o  (exp_valid),
-    .step_o   (exp_step),
-    .numer_o  (numer),
+    .scores_i (scores),
+    .numers_o (numers),
     .empty_o  (exp_empty)
   );
 
   npu_smx_sum u_sum (
     .clk_i,
     .rst_ni,
-    .start_i     (start),
-    .out_i       (out_q),
-    .advance_i   (advance),
-    .valid_i     (exp_valid),
-    .step_i      (exp_step),
-    .numer_i     (numer),
-    .word_valid_o(word_valid),
-    .word_o      (word),
-    .row_last_o  (row_last),
-    .sum_valid_o (sum_valid),
-    .sum_o       (sum),
-    .empty_o     (sum_empty)
+    .start_i    (start),
+    .out_i      (out_q),
+    .advance_i  (advance),
+    .numers_i   (numers),
+    .word_o     (word),
+    .sum_valid_o(sum_valid),
+    .sum_o      (sum),
+    .empty_o    (sum_empty)
   );
 
   npu_row_writer u_writer (
     .clk_i,
     .rst_ni,
-    .start_i     (start),
-    .dst_i       (op_i.dst),
-    .pitch_i     (op_i.dst_pitch),
-    .ready_o     (write_ready),
-    .word_valid_i(word_valid),
-    .word_i      (word),
-    .row_last_i  (row_last),
-    .side_valid_i(sum_valid),
-    .side_addr_i (sums_q),
-    .side_word_i ({96'd0, sum}),
-    .empty_o     (write_empty),
+    .start_i(start),
+    .dst_i  (op_i.dst),
+    .pitch_i(op_i.dst_pitch),
+    .ready_o(write_ready),
+    .word_i (word),
+    .side_i (side),
+    .empty_o(write_empty),
     .wr_req_o,
     .wr_ready_i
   );

@@ -35,9 +35,9 @@ module npu_vec (
   vec_operation_t op_q;
 
   // Steps
-  logic walk_active, step_valid, step_ready, step_read, step_keep;
-  sram_addr_t step_addr;
-  vec_tag_t   step_tag;
+  logic walk_active, step_ready;
+  row_step_t step;
+  vec_tag_t  step_tag;
   logic fetch_valid, fetch_ready, fetch_empty, data_ok;
   vec_tag_t fetch_tag;
   word_t fetch_word;
@@ -45,8 +45,8 @@ module npu_vec (
   // Table and lanes
   logic table_ready, lookup;
   logic [npu_vec_pkg::VecLanes-1:0][7:0] table_index, table_value;
-  logic lanes_ready, lanes_empty, write_ready, write_empty, word_valid, row_last;
-  word_t word;
+  logic lanes_ready, lanes_empty, write_ready, write_empty;
+  row_word_t word;
 
   assign finished = busy_q && !walk_active && fetch_empty && lanes_empty && write_empty;
   assign op_ready_o = !busy_q || finished;
@@ -80,11 +80,8 @@ module npu_vec (
     .start_i     (start),
     .op_i,
     .active_o    (walk_active),
-    .step_valid_o(step_valid),
+    .step_o      (step),
     .step_ready_i(step_ready),
-    .step_read_o (step_read),
-    .step_keep_o (step_keep),
-    .step_addr_o (step_addr),
     .step_tag_o  (step_tag)
   );
 
@@ -93,12 +90,8 @@ module npu_vec (
   ) u_fetch (
     .clk_i,
     .rst_ni,
-    .step_valid_i(step_valid),
+    .step_i      (step),
     .step_ready_o(step_ready),
-    .step_read_i (step_read),
-    .step_word_i (1'b1),
-    .step_keep_i (step_keep),
-    .step_addr_i (step_addr),
     .step_tag_i  (step_tag),
     .valid_o     (fetch_valid),
     .ready_i     (fetch_ready),
@@ -137,27 +130,21 @@ module npu_vec (
     .ready_o     (lanes_ready),
     .tag_i       (fetch_tag),
     .word_i      (fetch_word),
-    .word_valid_o(word_valid),
-    .word_ready_i(write_ready),
     .word_o      (word),
-    .row_last_o  (row_last),
+    .word_ready_i(write_ready),
     .empty_o     (lanes_empty)
   );
 
   npu_row_writer u_writer (
     .clk_i,
     .rst_ni,
-    .start_i     (start),
-    .dst_i       (op_i.dst),
-    .pitch_i     (op_i.dst_pitch),
-    .ready_o     (write_ready),
-    .word_valid_i(word_valid),
-    .word_i      (word),
-    .row_last_i  (row_last),
-    .side_valid_i(1'b0),
-    .side_addr_i ('0),
-    .side_word_i ('0),
-    .empty_o     (write_empty),
+    .start_i(start),
+    .dst_i  (op_i.dst),
+    .pitch_i(op_i.dst_pitch),
+    .ready_o(write_ready),
+    .word_i (word),
+    .side_i ('0),
+    .empty_o(write_empty),
     .wr_req_o,
     .wr_ready_i
   );

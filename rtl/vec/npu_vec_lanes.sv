@@ -25,10 +25,8 @@ module npu_vec_lanes (
   input  npu_pkg::word_t        word_i,   // 16 elements of int8 or 8 of int16
 
   // Two cycles after its last operand, plus those in which word_ready_i held the lanes
-  output logic           word_valid_o,  // stays until word_ready_i
-  input  logic           word_ready_i,  // may depend on word_valid_o
-  output npu_pkg::word_t word_o,        // stable while word_valid_o; zero past the row end
-  output logic           row_last_o,    // with word_valid_o: last word of its row
+  output npu_pkg::row_word_t word_o,       // stays until word_ready_i
+  input  logic               word_ready_i, // may depend on word_o.valid
 
   output logic empty_o  // no result is under way
 );
@@ -47,7 +45,7 @@ module npu_vec_lanes (
   logic [5:0] shift;
   logic [VecLanes-1:0][7:0] narrow;
   logic [VecLanes/2-1:0][15:0] wide;
-  logic half_q;
+  logic half_q, word_valid;
   logic [63:0] low_q;
 
   // Element of a lane, sign-extended. Lanes 8 and up are of use for int8 only.
@@ -60,7 +58,7 @@ module npu_vec_lanes (
     return 16'($signed(word[8*lane+:8]));
   endfunction
 
-  assign advance = !word_valid_o || word_ready_i;
+  assign advance = !word_valid || word_ready_i;
   assign ready_o = advance;
   assign empty_o = !operand_valid_q && !exact_valid_q;
 
@@ -122,14 +120,15 @@ module npu_vec_lanes (
     end
   end
 
-  assign row_last_o   = exact_last_q;
-  assign word_valid_o = exact_valid_q && (op_i.c16 || !op_i.a16 || half_q || exact_last_q);
+  assign word_valid = exact_valid_q && (op_i.c16 || !op_i.a16 || half_q || exact_last_q);
 
   always_comb begin
-    if (op_i.c16) word_o = word_t'(wide);
-    else if (!op_i.a16) word_o = word_t'(narrow);
-    else if (half_q) word_o = {narrow[7:0], low_q};
-    else word_o = {64'd0, narrow[7:0]};
+    word_o.valid = word_valid;
+    word_o.last  = exact_last_q;
+    if (op_i.c16) word_o.data = word_t'(wide);
+    else if (!op_i.a16) word_o.data = word_t'(narrow);
+    else if (half_q) word_o.data = {narrow[7:0], low_q};
+    else word_o.data = {64'd0, narrow[7:0]};
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

@@ -16,11 +16,8 @@ module npu_vec_walk (
   output logic active_o,  // steps are left; from the cycle after start_i
 
   // Steps out
-  output logic                  step_valid_o,  // stays until step_ready_i, the step stable
-  input  logic                  step_ready_i,  // may depend on step_valid_o
-  output logic                  step_read_o,   // asks for a word; every step needs one
-  output logic                  step_keep_o,   // the next step needs the same word
-  output npu_pkg::sram_addr_t   step_addr_o,   // of the word, where step_read_o
+  output npu_pkg::row_step_t    step_o,        // every step needs a word; stays until it is taken
+  input  logic                  step_ready_i,  // may depend on step_o.valid
   output npu_vec_pkg::vec_tag_t step_tag_o     // what the word is for
 );
 
@@ -48,10 +45,15 @@ module npu_vec_walk (
   assign from_sram = npu_isa_pkg::vec_table(op_i.op) && !op_i.stream;
 
   assign active_o = active_q;
-  assign step_valid_o = active_q;
-  assign step_read_o = !upper_q;
-  assign step_keep_o = widen_q && !upper_q && !row_end;
-  assign step_addr_o = (state_q == StFirst) ? a_addr_q : b_addr_q;
+  logic keep;
+  assign keep = widen_q && !upper_q && !row_end;
+  assign step_o = '{
+          valid: active_q,
+          read: !upper_q,
+          word: 1'b1,
+          keep: keep,
+          addr: (state_q == StFirst) ? a_addr_q : b_addr_q
+      };
   assign step_tag_o = '{
           param: state_q == StTable,
           hold: two_q && state_q == StFirst,
@@ -107,10 +109,10 @@ module npu_vec_walk (
             state_q <= StSecond;
           end else begin
             state_q <= StFirst;
-            upper_q <= step_keep_o;
+            upper_q <= keep;
             if (!row_end) begin
               rem_q <= rem_q - dim_t'(step_q);
-              if (!step_keep_o) begin
+              if (!keep) begin
                 a_addr_q <= a_addr_q + 1'b1;
                 b_addr_q <= b_addr_q + 1'b1;
               end
