@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import cocotb
 import numpy as np
-import numpy.typing as npt
 
 from npu.isa import Engine, ErrorCode
 from tb.bench.dut import Dut
 from tb.bench.environment import PROGRAM
+from tb.unit.memory_faults import MemoryFaults
 from tb.unit.requests import OBSERVED, REQUEST, SLOT_BYTES, Port, Records, play, slot
 from tb.unit.world import UnitBench, World
 
@@ -27,7 +27,7 @@ STREAM = range(0x24_0040, 0x25_0040)
 ENGINES = (Engine.SEQ, Engine.LD, Engine.STREAM, Engine.ST)
 """Whom the clients work for; the last one writes."""
 WRITER = 3
-READ_SLOT, FAULT_SLOT, BUS_SLOT, WORD_SLOT, SETTING_SLOT = 4, 7, 8, 8, 9
+READ_SLOT, FAULT_SLOT, BUS_SLOT, WORD_SLOT = 4, 7, 8, 8
 REPORT = np.dtype([("fields", "<u4", (4,))])
 """Of a fault: address, instruction, engine and code; then its cycle, and, before a silent memory
 speaks again, whether the port is stuck and whether it is idle."""
@@ -40,34 +40,6 @@ TIMEOUT, MOST_STALL = 250, 50
 
 class PortError(AssertionError):
     """The memory port did something else than it should."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """The time-out of a run, and what goes wrong in the memory.
-
-    Attributes:
-        timeout: cycles of one wait; 0: for ever.
-        errors: bytes whose words are answered with an error.
-        silent: bytes whose words are not answered; all of them: not even an address is taken.
-        writes: whether writes meet errors and silence, else reads.
-        no_words: whether no word of a write is taken.
-    """
-
-    timeout: int = 0
-    errors: range = range(0)
-    silent: range = range(0)
-    writes: bool = False
-    no_words: bool = False
-
-    def words(self) -> npt.NDArray[np.uint32]:
-        """Return it as `unit_mem_port` reads it: the fields of memory_faults_t from the end."""
-        flags = [self.no_words]
-        for place in (self.silent, self.errors):
-            flags += [bool(place) and self.writes, bool(place) and not self.writes]
-        ends = [at for each in (self.silent, self.errors) for at in (each.stop - 1, each.start)]
-        bits = sum(int(flag) << index for index, flag in enumerate(flags))
-        return np.array([end % (1 << 32) for end in ends] + [self.timeout, bits], np.uint32)
 
 
 @dataclass(frozen=True)
@@ -116,7 +88,7 @@ def legal(random: np.random.Generator, client: int, count: int) -> list[PortBurs
 async def run(
     unit: UnitBench,
     bursts: Sequence[Sequence[PortBurst]],
-    setting: Setting,
+    faults: MemoryFaults,
     world: World,
     first: int | None = None,
 ) -> list[Port]:
@@ -125,13 +97,13 @@ async def run(
     Args:
         unit: the bench.
         bursts: of each client.
-        setting: what goes wrong.
+        faults: what goes wrong.
         world: how the memory behaves.
         first: the client that begins at once, the others somewhat later.
     """
     words = unit.random.integers(0, 256, SLOT_BYTES, np.uint8)
     unit.memory.stage(PROGRAM + WORD_SLOT * SLOT_BYTES, words)
-    unit.memory.stage(PROGRAM + SETTING_SLOT * SLOT_BYTES, setting.words())
+    faults.stage(unit)
     unit.memory.stage(OBSERVED + READ_SLOT * SLOT_BYTES, bytes(5 * SLOT_BYTES))
     lists: list[Records] = []
     for client, each in enumerate(bursts):
@@ -166,8 +138,8 @@ async def unit_mem_port_bursts(dut: Dut) -> None:
         before = unit.memory.view(WRITABLE.start, len(WRITABLE)).copy()
         # No single wait is as long as the time-out, although all of them are.
         world = World.draw(unit.random)
-        setting = Setting(timeout=TIMEOUT if world.memory_stall <= MOST_STALL else 0)
-        await run(unit, bursts, setting, world)
+        faults = MemoryFaults(timeout=TIMEOUT if world.memory_stall <= MOST_STALL else 0)
+        await run(unit, bursts, faults, world)
         for client in range(WRITER):
             want = b"".join(unit.memory.read(b.address, b.words * WORD) for b in bursts[client])
             kind = np.dtype(("u1", (WORD,)))
@@ -250,7 +222,7 @@ async def unit_mem_port_guard(dut: Dut) -> None:
             bursts = [legal(unit.random, each, 3) for each in range(4)]
             bursts[client][1] = special
             before = unit.memory.view(0, PROGRAM).copy()
-            await run(unit, bursts, Setting(), World.draw(unit.random))
+            await run(unit, bursts, MemoryFaults(), World.draw(unit.random))
             allowed = special.allowed(client == WRITER)
             refused += not allowed
             check_report(
@@ -277,7 +249,11 @@ def around(random: np.random.Generator, client: int) -> list[list[PortBurst]]:
 
 
 async def run_faulty(
-    unit: UnitBench, client: int, bursts: list[list[PortBurst]], setting: Setting, first: int | None
+    unit: UnitBench,
+    client: int,
+    bursts: list[list[PortBurst]],
+    faults: MemoryFaults,
+    first: int | None,
 ) -> list[Port]:
     """Play bursts while something goes wrong; nobody but the writer may change memory."""
     before = unit.memory.view(0, PROGRAM).copy()
@@ -285,10 +261,10 @@ async def run_faulty(
         stream_gap=int(unit.random.choice([0, 50])),
         memory_stall=int(unit.random.choice([0, 20, MOST_STALL])),
     )
-    ports = await run(unit, bursts, setting, world, first)
+    ports = await run(unit, bursts, faults, world, first)
     wrong = np.flatnonzero(before != unit.memory.view(0, PROGRAM)).tolist()
     if not set(wrong) <= {address for address, _ in written(unit, bursts[WRITER])}:
-        raise PortError(f"{setting} at client {client}: memory changed elsewhere")
+        raise PortError(f"{faults} at client {client}: memory changed elsewhere")
     return ports
 
 
@@ -303,12 +279,12 @@ async def unit_mem_port_errors(dut: Dut) -> None:
         bad = special.address + WORD * index
         byte = bad + int(unit.random.integers(WORD))
         writes = client == WRITER
-        setting = Setting(
+        faults = MemoryFaults(
             timeout=int(unit.random.choice([0, TIMEOUT])),
             errors=range(byte, byte + 1),
             writes=writes,
         )
-        await run_faulty(unit, client, bursts, setting, None)
+        await run_faulty(unit, client, bursts, faults, None)
         code = ErrorCode.WRITE_ERROR if writes else ErrorCode.READ_ERROR
         check_report(unit, client, special, special.address if writes else bad, code)
         check_words(unit, bursts, {} if writes else {client: bursts[client][0].words + index})
@@ -324,8 +300,8 @@ async def unit_mem_port_silence(dut: Dut) -> None:
         writes = client == WRITER
         index = special.words - 1 if writes else int(unit.random.integers(special.words))
         missing = special.address + WORD * index
-        setting = Setting(timeout=TIMEOUT, silent=range(missing, missing + WORD), writes=writes)
-        await run_faulty(unit, client, bursts, setting, None)
+        faults = MemoryFaults(timeout=TIMEOUT, silent=range(missing, missing + WORD), writes=writes)
+        await run_faulty(unit, client, bursts, faults, None)
         check_report(
             unit, client, special, special.address if writes else missing, ErrorCode.TIMEOUT
         )
@@ -343,8 +319,10 @@ async def unit_mem_port_deafness(dut: Dut) -> None:
         if no_words:
             timeout = TIMEOUT
         everything = range(0) if no_words else range(1 << 32)
-        setting = Setting(timeout, silent=everything, writes=client == WRITER, no_words=no_words)
-        ports = await run_faulty(unit, client, bursts, setting, client)
+        faults = MemoryFaults(
+            timeout, silent=everything, writes=client == WRITER, no_words=no_words
+        )
+        ports = await run_faulty(unit, client, bursts, faults, client)
         special = bursts[client][0]
         check_report(unit, client, special, special.address, ErrorCode.TIMEOUT)
         check_stuck(unit)

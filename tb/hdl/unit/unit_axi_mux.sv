@@ -107,7 +107,8 @@ module unit_axi_mux;
     .clk_i    (clk),
     .rst_ni   (rst_n),
     .world_i  (world),
-    .faults_i ('0),
+    .start_i  (start),
+    .speak_i  (1'b1),
     .axi_req_i(bus_req),
     .axi_rsp_o(bus_rsp)
   );

@@ -14,7 +14,8 @@ module unit_mem_port;
   localparam int unsigned NumRd = 3;
   localparam int unsigned Write = NumRd;  // slot of the writing client
   localparam int unsigned WordSlot = 8;  // what it writes; bits 15:0 of a word are its strobe
-  localparam int unsigned SettingSlot = 9;  // memory_faults_t: ranges, flags; the timeout
+  // Of unit_axi_memory; bits 23:0 of its second word are the time-out
+  localparam int unsigned SettingSlot = 9;
   localparam int unsigned ReadSlot = 4;
   localparam int unsigned FaultSlot = 7;
   localparam int unsigned BusSlot = 8;
@@ -158,26 +159,13 @@ module unit_mem_port;
   // ---------------------------------------------------------------------------------------------
   // Memory
   // ---------------------------------------------------------------------------------------------
-  unit_pkg::memory_faults_t faults, faults_now;
   logic [23:0] timeout;
 
   always @(posedge clk) begin
     if (start) begin
-      automatic bit [1:0][127:0] words;
-      for (int unsigned w = 0; w < 2; w++) begin
-        tb_memory_read(unit_pkg::ProgramAt + SettingSlot * unit_pkg::SlotBytes + 16 * w, words[w]);
-      end
-      faults  <= {words[0], words[1][36:32]};
-      timeout <= words[1][23:0];
-    end
-  end
-
-  always_comb begin
-    faults_now = faults;
-    if (drained == Silence) begin
-      faults_now.silent_reads  = 1'b0;
-      faults_now.silent_writes = 1'b0;
-      faults_now.no_words      = 1'b0;
+      automatic bit [127:0] word;
+      tb_memory_read(unit_pkg::ProgramAt + SettingSlot * unit_pkg::SlotBytes + 16, word);
+      timeout <= word[23:0];
     end
   end
 
@@ -198,11 +186,14 @@ module unit_mem_port;
     bursts <= rst_n ? count : '0;
   end
 
-  unit_axi_memory u_memory (
+  unit_axi_memory #(
+    .Faulty(1'b1)
+  ) u_memory (
     .clk_i    (clk),
     .rst_ni   (rst_n),
     .world_i  (world),
-    .faults_i (faults_now),
+    .start_i  (start),
+    .speak_i  (drained == Silence),
     .axi_req_i(axi_req),
     .axi_rsp_o(axi_rsp)
   );
