@@ -11,7 +11,7 @@ from golden.command.port import PortModel
 from golden.command.sequencer import Sequencer
 from golden.command.state import CYCLE_REGISTERS
 from golden.machine import ChipConfig
-from npu.isa import ISA_VERSION
+from npu.isa import ISA_VERSION, LINE
 from npu.regs import CHIP_BASE, CHIP_FIELDS, CMD_BASE, SEQ_BASE, ChipReg
 
 CHIP_VERSION = (0, 1)
@@ -169,7 +169,7 @@ class ModelBus:
                 "CHIP_MAJOR": CHIP_VERSION[0],
             },
             ChipReg.CONFIG0: {"ARRAY_DIM": config.array_dim, "SRAM_KIB": config.sram_bytes // 1024},
-            ChipReg.CONFIG1: {"ACC_ROWS": config.acc_rows, "FIFO_BEATS": self._fifo_bytes // 64},
+            ChipReg.CONFIG1: {"ACC_ROWS": config.acc_rows, "FIFO_LINES": self._fifo_bytes // LINE},
             ChipReg.CONFIG2: {"AXI_BYTES": AXI_BYTES, "NORM_MAX": config.norm_max},
         }
         if offset == ChipReg.ID:

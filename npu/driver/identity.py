@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from npu.driver.bus import Access, Bus, access
 from npu.driver.errors import RequestError
-from npu.isa import ISA_VERSION
+from npu.isa import ISA_VERSION, LINE
 from npu.isa.operands import Limits
 from npu.regs import CHIP_BASE, CHIP_FIELDS, ChipReg
 from npu.regs.generated import CHIP_ID_VALUE, CHIP_VERSION_REG_MAP_VALUE
@@ -70,6 +70,6 @@ async def chip_info(bus: Bus) -> ChipInfo:
             acc_rows=fields["CONFIG1_ACC_ROWS"].get(rows),
             norm_max=fields["CONFIG2_NORM_MAX"].get(rest),
         ),
-        fifo_bytes=fields["CONFIG1_FIFO_BEATS"].get(rows) * 64,
+        fifo_bytes=fields["CONFIG1_FIFO_LINES"].get(rows) * LINE,
         axi_bytes=fields["CONFIG2_AXI_BYTES"].get(rest),
     )

@@ -360,7 +360,7 @@ CHIP_FIELDS: dict[str, RegField] = {
     "CONFIG0_ARRAY_DIM": RegField(ChipReg.CONFIG0, 0, 8),
     "CONFIG0_SRAM_KIB": RegField(ChipReg.CONFIG0, 16, 16),
     "CONFIG1_ACC_ROWS": RegField(ChipReg.CONFIG1, 0, 16),
-    "CONFIG1_FIFO_BEATS": RegField(ChipReg.CONFIG1, 16, 16),
+    "CONFIG1_FIFO_LINES": RegField(ChipReg.CONFIG1, 16, 16),
     "CONFIG2_AXI_BYTES": RegField(ChipReg.CONFIG2, 0, 8),
     "CONFIG2_NORM_MAX": RegField(ChipReg.CONFIG2, 16, 16),
     "IRQ_STATUS_SEQ_DONE": RegField(ChipReg.IRQ_STATUS, 0, 1),

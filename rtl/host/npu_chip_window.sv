@@ -75,7 +75,7 @@ module npu_chip_window
     chip_in.CONFIG0.ARRAY_DIM.next    = 8'(ArrayDim);
     chip_in.CONFIG0.SRAM_KIB.next     = 16'(SramKiB);
     chip_in.CONFIG1.ACC_ROWS.next     = 16'(AccRows);
-    chip_in.CONFIG1.FIFO_BEATS.next   = 16'(FifoKiB * 1024 / LineBytes);
+    chip_in.CONFIG1.FIFO_LINES.next   = 16'(FifoKiB * 1024 / LineBytes);
     chip_in.CONFIG2.AXI_BYTES.next    = 8'(WordBytes);
     chip_in.CONFIG2.NORM_MAX.next     = 16'(NormMax);
     chip_in.IRQ_STATUS.SEQ_DONE.hwset = finish_i;

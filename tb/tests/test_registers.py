@@ -12,7 +12,7 @@ import cocotb
 
 from npu.driver.bus import Access
 from npu.driver.errors import BusError
-from npu.isa import ISA_VERSION
+from npu.isa import ISA_VERSION, LINE
 from npu.regs.generated import CHIP_BASE, CHIP_FIELDS, CHIP_ID_VALUE, SEQ_BASE, ChipReg, SeqReg
 from npu.regs.source import Register, Window, load_all
 from tb.bench.accesses import PortAccess
@@ -63,8 +63,8 @@ async def test_registers_identification(dut: Dut) -> None:
     assert bench.config.sram_bytes == 256 * 1024
     assert bench.config.acc_rows == 128
     assert bench.config.norm_max == 8192
-    fifo = CHIP_FIELDS["CONFIG1_FIFO_BEATS"].get(await chip.read_chip(ChipReg.CONFIG1))
-    assert fifo * 64 == 32 * 1024
+    fifo = CHIP_FIELDS["CONFIG1_FIFO_LINES"].get(await chip.read_chip(ChipReg.CONFIG1))
+    assert fifo * LINE == 32 * 1024
     bus = CHIP_FIELDS["CONFIG2_AXI_BYTES"].get(await chip.read_chip(ChipReg.CONFIG2))
     assert bus == 16
 
