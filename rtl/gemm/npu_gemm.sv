@@ -170,23 +170,13 @@ module npu_gemm
   // ---------------------------------------------------------------------------------------------
   // From rows of sums to the result
   // ---------------------------------------------------------------------------------------------
-  // A row of sums with all that post-processing needs
-  typedef struct packed {
-    row_ctrl_t             ctrl;   // what to do with it, and where it goes
-    sums_t                 high;   // int32; of the high bytes where A has 16 bits
-    sums_t                 low;    // int32; of the low bytes where A has 16 bits
-    word_t [Edge/2-1:0]    d;      // second operand, or partial sums, low from word Edge / 4
-    sums_t                 bias;   // int32, 0 without bias
-    logic [Edge-1:0][15:0] mult;   // unsigned multiplier, by column
-    logic [Edge-1:0][5:0]  shift;  // right shift, by column
-  } post_row_t;
-
   logic word_valid, word_ready, pipe_busy, table_write;
   logic post_valid, post_ready, out_valid, out_ready, write_valid, write_ready;
   word_t word;
   logic [1:0] table_line;
-  post_row_t post_row;
-  row_ctrl_t out_ctrl;
+  row_ctrl_t post_ctrl, out_ctrl;
+  word_t [Edge/2-1:0] post_d;
+  post_column_t [Edge-1:0] post_columns;
   sums_t out;
 
   npu_gemm_operand_d #(
@@ -206,8 +196,7 @@ module npu_gemm
   );
 
   npu_gemm_collect #(
-    .Edge(Edge),
-    .RowT(post_row_t)
+    .Edge(Edge)
   ) u_collect (
     .clk_i,
     .rst_ni,
@@ -228,12 +217,13 @@ module npu_gemm
     .table_line_o (table_line),
     .row_valid_o  (post_valid),
     .row_ready_i  (post_ready),
-    .row_o        (post_row)
+    .row_ctrl_o   (post_ctrl),
+    .row_d_o      (post_d),
+    .row_columns_o(post_columns)
   );
 
   npu_gemm_post #(
-    .Edge(Edge),
-    .RowT(post_row_t)
+    .Edge(Edge)
   ) u_post (
     .clk_i,
     .rst_ni,
@@ -243,7 +233,9 @@ module npu_gemm
     .busy_o       (pipe_busy),
     .row_valid_i  (post_valid),
     .row_ready_o  (post_ready),
-    .row_i        (post_row),
+    .row_ctrl_i   (post_ctrl),
+    .row_d_i      (post_d),
+    .row_columns_i(post_columns),
     .out_valid_o  (out_valid),
     .out_ready_i  (out_ready),
     .out_ctrl_o   (out_ctrl),

@@ -8,9 +8,10 @@ module npu_gemm_collect
   import npu_pkg::*;
   import npu_operation_pkg::*;
   import npu_isa_pkg::*;
+  import npu_gemm_pkg::*;
 #(
   parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
-  parameter type RowT = logic,  // post_row_t of npu_gemm: a row with all that it needs
+  localparam int unsigned DWords = Edge / 2,  // words of D in a row: two planes of int32
   localparam type SumsT = logic [Edge-1:0][31:0]  // a row of int32 sums, one per column of a tile
 ) (
   input logic clk_i,  // clock
@@ -38,10 +39,12 @@ module npu_gemm_collect
   output logic [1:0] table_line_o,   // which of its four lines, in order
 
   // One row, to post-processing. What the operation uses of it is stable while row_valid_o, but for
-  // row_o.ctrl.done.
+  // row_ctrl_o.done.
   output logic row_valid_o,  // stays until row_ready_i
-  input  logic row_ready_i,  // may depend on row_valid_o
-  output RowT  row_o         // done follows row_ready_i
+  input logic row_ready_i,  // may depend on row_valid_o
+  output row_ctrl_t row_ctrl_o,  // place and work; done follows row_ready_i
+  output word_t [DWords-1:0] row_d_o,  // D, or partial sums, low from word Edge / 4
+  output post_column_t [Edge-1:0] row_columns_o  // sums and what belongs to each
 );
 
   localparam int unsigned ChannelLines = Edge * 8 / LineBytes;
@@ -130,7 +133,7 @@ module npu_gemm_collect
     .ready_o  (words_ready),
     .launch_i (launch),
     .sum_o    (sum),
-    .d_o      (row_o.d)
+    .d_o      (row_d_o)
   );
 
   // ---------------------------------------------------------------------------------------------
@@ -238,7 +241,7 @@ module npu_gemm_collect
   );
 
   always_comb begin
-    row_o.ctrl = '{
+    row_ctrl_o = '{
         addr: c_row_q + c_column_q + (plane_q ? op_i.m * op_i.c_pitch : 16'd0),
         words: c_words,
         columns: columns,
@@ -254,17 +257,14 @@ module npu_gemm_collect
         mul: op_i.mult,
         mul_shift: op_i.shift
     };
-    row_o.high = both_planes ? high_q : sums_i;
-    row_o.low = sums_i;
-    row_o.bias = '0;
-    if (op_i.bias) row_o.bias = bias_q;
-    row_o.mult  = mult_q;
-    row_o.shift = shift_q;
-    if (use_sums) begin
-      for (int unsigned c = 0; c < Edge; c++) begin
-        row_o.mult[c]  = recip;
-        row_o.shift[c] = 6'd16 + {1'b0, sum_msb};
-      end
+    for (int unsigned c = 0; c < Edge; c++) begin
+      row_columns_o[c] = '{
+          high: both_planes ? high_q[c] : sums_i[c],
+          low: sums_i[c],
+          bias: op_i.bias ? bias_q[c] : '0,
+          mult: use_sums ? recip : mult_q[c],
+          shift: use_sums ? 6'd16 + {1'b0, sum_msb} : shift_q[c]
+      };
     end
   end
 

@@ -25,6 +25,15 @@ package npu_gemm_pkg;
     line_t      data;         // strips of int8, the first lowest
   } weights_t;
 
+  // A column of a row of sums with what post-processing needs of it
+  typedef struct packed {
+    logic [31:0] high;   // int32 sum; of the high bytes where A has 16 bits
+    logic [31:0] low;    // int32 sum; of the low bytes where A has 16 bits
+    logic [31:0] bias;   // int32, 0 without bias
+    logic [15:0] mult;   // unsigned multiplier
+    logic [5:0]  shift;  // right shift
+  } post_column_t;
+
   // Outputs of 16 bits: what is not written is compared at full width.
   function automatic logic is_out16(gemm_out_e out);
     return out inside {GemmOutInt16, GemmOutNone};

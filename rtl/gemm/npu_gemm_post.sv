@@ -10,7 +10,7 @@ module npu_gemm_post
   import npu_gemm_pkg::*;
 #(
   parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
-  parameter type RowT = logic  // post_row_t of npu_gemm: a row with all that it needs
+  localparam int unsigned DWords = Edge / 2  // words of D in a row: two planes of int32
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
@@ -20,9 +20,12 @@ module npu_gemm_post
   input  line_t       table_data_i,   // 64 entries, the first in the lowest byte
   output logic        busy_o,         // a row is inside; from registers
 
-  input  logic row_valid_i,  // need not stay until row_ready_o
+  input logic row_valid_i,  // need not stay until row_ready_o
   output logic row_ready_o,  // depends on out_ready_i, not on row_valid_i
-  input  RowT  row_i,        // counts where row_valid_i and row_ready_o meet
+  // Count where row_valid_i and row_ready_o meet
+  input row_ctrl_t row_ctrl_i,  // what to do with the row, and where it goes
+  input word_t [DWords-1:0] row_d_i,  // second operand, or partial sums, low from word Edge / 4
+  input post_column_t [Edge-1:0] row_columns_i,  // sums and what belongs to each
 
   // Four cycles after the row came, plus those in which out_ready_i held the pipe
   output logic                       out_valid_o,  // stays until out_ready_i
@@ -47,7 +50,7 @@ module npu_gemm_post
       for (int unsigned s = 0; s < 4; s++) ctrl_q[s] <= '0;
     end else if (step) begin
       valid_q <= {valid_q[2:0], row_valid_i};
-      if (row_valid_i) ctrl_q[0] <= row_i.ctrl;
+      if (row_valid_i) ctrl_q[0] <= row_ctrl_i;
       for (int unsigned s = 1; s < 4; s++) if (valid_q[s-1]) ctrl_q[s] <= ctrl_q[s-1];
     end
   end
@@ -59,10 +62,10 @@ module npu_gemm_post
   logic [31:0] d_low[Edge];
   always_comb begin
     for (int unsigned c = 0; c < Edge; c++) begin
-      d_byte[c] = 16'($signed(row_i.d[c/16][8*(c%16)+:8]));
-      d_half[c] = row_i.d[c/8][16*(c%8)+:16];
-      d_high[c] = row_i.d[c/4][32*(c%4)+:32];
-      d_low[c]  = row_i.d[Edge/4+c/4][32*(c%4)+:32];
+      d_byte[c] = 16'($signed(row_d_i[c/16][8*(c%16)+:8]));
+      d_half[c] = row_d_i[c/8][16*(c%8)+:16];
+      d_high[c] = row_d_i[c/4][32*(c%4)+:32];
+      d_low[c]  = row_d_i[Edge/4+c/4][32*(c%4)+:32];
     end
   end
 
@@ -80,11 +83,16 @@ module npu_gemm_post
     if (step && row_valid_i) begin
       for (int unsigned c = 0; c < Edge; c++) begin
         value_q[c] <= total(
-            row_i.ctrl, row_i.high[c], row_i.low[c], d_high[c], d_low[c], row_i.bias[c]
+            row_ctrl_i,
+            row_columns_i[c].high,
+            row_columns_i[c].low,
+            d_high[c],
+            d_low[c],
+            row_columns_i[c].bias
         );
-        mult_q[c] <= row_i.ctrl.requant ? row_i.mult[c] : 16'd1;
-        shift0_q[c] <= row_i.ctrl.requant ? row_i.shift[c] : '0;
-        d0_q[c] <= is_out16(row_i.ctrl.out) ? d_half[c] : d_byte[c];
+        mult_q[c] <= row_ctrl_i.requant ? row_columns_i[c].mult : 16'd1;
+        shift0_q[c] <= row_ctrl_i.requant ? row_columns_i[c].shift : '0;
+        d0_q[c] <= is_out16(row_ctrl_i.out) ? d_half[c] : d_byte[c];
       end
     end
   end
