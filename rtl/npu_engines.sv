@@ -89,7 +89,6 @@ module npu_engines
   // SRAM
   // ---------------------------------------------------------------------------------------------
   sram_rd_req_t rd_req  [NumRd];
-  logic         rd_ready[NumRd];
   sram_rd_rsp_t rd_rsp  [NumRd];
   sram_wr_req_t wr_req  [NumWr];
   logic         wr_ready[NumWr];
@@ -102,7 +101,6 @@ module npu_engines
     .clk_i,
     .rst_ni,
     .rd_req_i  (rd_req),
-    .rd_ready_o(rd_ready),
     .rd_rsp_o  (rd_rsp),
     .wr_req_i  (wr_req),
     .wr_ready_o(wr_ready)
@@ -116,18 +114,17 @@ module npu_engines
   ) u_load (
     .clk_i,
     .rst_ni,
-    .op_valid_i     (op_valid_i[EngLd]),
-    .op_ready_o     (op_ready_o[EngLd]),
-    .op_i           (operations_i.load),
-    .status_o       (status_o[EngLd]),
+    .op_valid_i   (op_valid_i[EngLd]),
+    .op_ready_o   (op_ready_o[EngLd]),
+    .op_i         (operations_i.load),
+    .status_o     (status_o[EngLd]),
     .error_o,
-    .rd_req_o       (mem_rd_req_o),
-    .rd_rsp_i       (mem_rd_rsp_i),
-    .sram_rd_req_o  (rd_req[RdLoad]),
-    .sram_rd_ready_i(rd_ready[RdLoad]),
-    .sram_rd_rsp_i  (rd_rsp[RdLoad]),
-    .wr_req_o       (wr_req[WrLoad]),
-    .wr_ready_i     (wr_ready[WrLoad])
+    .rd_req_o     (mem_rd_req_o),
+    .rd_rsp_i     (mem_rd_rsp_i),
+    .sram_rd_req_o(rd_req[RdLoad]),
+    .sram_rd_rsp_i(rd_rsp[RdLoad]),
+    .wr_req_o     (wr_req[WrLoad]),
+    .wr_ready_i   (wr_ready[WrLoad])
   );
 
   npu_dma_store #(
@@ -141,7 +138,6 @@ module npu_engines
     .status_o       (status_o[EngSt]),
     .token_done_o,
     .rd_req_o       (rd_req[RdStore]),
-    .rd_ready_i     (rd_ready[RdStore]),
     .rd_rsp_i       (rd_rsp[RdStore]),
     .wr_req_o       (mem_wr_req_o),
     .w_o            (mem_w_o),
@@ -163,7 +159,6 @@ module npu_engines
     .share_i   (gemm_line),
     .share_o   (gemm_take),
     .rd_req_o  (rd_req[RdGemm:RdGemm+3]),
-    .rd_ready_i(rd_ready[RdGemm:RdGemm+3]),
     .rd_rsp_i  (rd_rsp[RdGemm:RdGemm+3]),
     .wr_req_o  (wr_req[WrGemm]),
     .wr_ready_i(wr_ready[WrGemm]),
@@ -180,7 +175,6 @@ module npu_engines
     .op_i      (operations_i.smx),
     .status_o  (status_o[EngSmx]),
     .rd_req_o  (rd_req[RdSmx]),
-    .rd_ready_i(rd_ready[RdSmx]),
     .rd_rsp_i  (rd_rsp[RdSmx]),
     .wr_req_o  (wr_req[WrSmx]),
     .wr_ready_i(wr_ready[WrSmx])
@@ -196,7 +190,6 @@ module npu_engines
     .op_i      (operations_i.nrm),
     .status_o  (status_o[EngNrm]),
     .rd_req_o  (rd_req[RdNrm]),
-    .rd_ready_i(rd_ready[RdNrm]),
     .rd_rsp_i  (rd_rsp[RdNrm]),
     .wr_req_o  (wr_req[WrNrm]),
     .wr_ready_i(wr_ready[WrNrm]),
@@ -212,7 +205,6 @@ module npu_engines
     .op_i      (operations_i.vec),
     .status_o  (status_o[EngVec]),
     .rd_req_o  (rd_req[RdVec]),
-    .rd_ready_i(rd_ready[RdVec]),
     .rd_rsp_i  (rd_rsp[RdVec]),
     .wr_req_o  (wr_req[WrVec]),
     .wr_ready_i(wr_ready[WrVec]),

@@ -15,7 +15,7 @@ module npu_row_fetch #(
 
   // Steps in
   input  npu_pkg::row_step_t step_i,        // rd_req_o follows it
-  output logic               step_ready_o,  // may depend on step_i.valid (rd_ready_i)
+  output logic               step_ready_o,  // may depend on step_i.valid (rd_rsp_i.ready)
   input  TagT                step_tag_i,    // comes out beside the word, with step_i.valid
 
   // Steps out, with their words; at the earliest one cycle after they came in
@@ -26,9 +26,8 @@ module npu_row_fetch #(
   output logic           empty_o,  // no step is inside
 
   // SRAM port
-  output npu_sram_pkg::sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
-  input  logic                       rd_ready_i,  // granted; may depend on rd_req_o.valid
-  input  npu_sram_pkg::sram_rd_rsp_t rd_rsp_i     // words in the order asked for; never refused
+  output npu_sram_pkg::sram_rd_req_t rd_req_o,  // stays, address stable, until rd_rsp_i.ready
+  input  npu_sram_pkg::sram_rd_rsp_t rd_rsp_i   // ready may depend on the request; words in order
 );
 
   typedef struct packed {
@@ -72,7 +71,6 @@ module npu_row_fetch #(
     .data_ready_i(valid_o && ready_i && head.word && !head.keep),
     .data_o      (word_o),
     .rd_req_o,
-    .rd_ready_i,
     .rd_rsp_i
   );
 

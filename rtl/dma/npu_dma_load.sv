@@ -33,10 +33,9 @@ module npu_dma_load
   output mem_req_t rd_req_o,  // to memory, with room for its words; stays until ready, all stable
   input mem_rd_rsp_t rd_rsp_i,  // ready may depend on rd_req_o.valid; words in order, never refused
 
-  // Row numbers or cache; stays, address stable, until sram_rd_ready_i
+  // Row numbers or cache; stays, address stable, until sram_rd_rsp_i.ready
   output sram_rd_req_t sram_rd_req_o,
-  input  logic         sram_rd_ready_i,  // granted; may depend on sram_rd_req_o.valid
-  input  sram_rd_rsp_t sram_rd_rsp_i,    // words in the order asked for; never refused
+  input  sram_rd_rsp_t sram_rd_rsp_i,  // ready may depend on the request; words in order
 
   output sram_wr_req_t wr_req_o,   // stays until ready, all stable
   input  logic         wr_ready_i  // taken; may depend on wr_req_o.valid
@@ -198,7 +197,6 @@ module npu_dma_load
     .data_ready_i(list_turn ? list_word_ready : copy_take),
     .data_o      (reader_data),
     .rd_req_o    (sram_rd_req_o),
-    .rd_ready_i  (sram_rd_ready_i),
     .rd_rsp_i    (sram_rd_rsp_i)
   );
 

@@ -26,9 +26,8 @@ module npu_dma_store
   // With status_o.done: the operation that is done was a token's
   output logic             token_done_o,
 
-  output sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
-  input  logic         rd_ready_i,  // granted; may depend on rd_req_o.valid
-  input  sram_rd_rsp_t rd_rsp_i,    // words in the order asked for; never refused
+  output sram_rd_req_t rd_req_o,  // stays, address stable, until rd_rsp_i.ready
+  input  sram_rd_rsp_t rd_rsp_i,  // ready may depend on the request; words in order
 
   output mem_req_t wr_req_o,  // to memory; stays until ready, all stable
   // Words of the bursts, in order, maybe ahead; stays until word_ready, all stable
@@ -184,7 +183,6 @@ module npu_dma_store
     .data_ready_i(word_taken && from_sram),
     .data_o      (data),
     .rd_req_o,
-    .rd_ready_i,
     .rd_rsp_i
   );
 

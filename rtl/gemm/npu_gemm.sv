@@ -29,9 +29,8 @@ module npu_gemm
   output share_take_t share_o,  // which of them it takes
 
   // SRAM reads: 0 operand A, 1 and 2 operand B, 3 second operand
-  output sram_rd_req_t rd_req_o  [4],  // each stays, address stable, until its rd_ready_i
-  input  logic         rd_ready_i[4],  // granted; may depend on rd_req_o
-  input  sram_rd_rsp_t rd_rsp_i  [4],  // words, port by port in the order asked for; never refused
+  output sram_rd_req_t rd_req_o  [4],  // each stays, address stable, until its rd_rsp_i.ready
+  input  sram_rd_rsp_t rd_rsp_i  [4],  // ready may depend on the request; words in order
   output sram_wr_req_t wr_req_o,       // stays until ready, all stable
   input  logic         wr_ready_i,     // taken; may depend on wr_req_o.valid
 
@@ -109,7 +108,6 @@ module npu_gemm
     .share_i,
     .share_o,
     .rd_req_o     (rd_req_o[1:2]),
-    .rd_ready_i   (rd_ready_i[1:2]),
     .rd_rsp_i     (rd_rsp_i[1:2]),
     .param_valid_o(param_in_valid),
     .param_ready_i(param_in_ready),
@@ -155,7 +153,6 @@ module npu_gemm
     .drain_ready_o(stage_ready[Drain]),
     .drain_op_i   (stage_op[Drain]),
     .rd_req_o     (rd_req_o[0]),
-    .rd_ready_i   (rd_ready_i[0]),
     .rd_rsp_i     (rd_rsp_i[0]),
     .weights_i    (weights),
     .tile_loaded_i(tile_loaded),
@@ -191,7 +188,6 @@ module npu_gemm
     .word_ready_i(word_ready),
     .word_o      (word),
     .rd_req_o    (rd_req_o[3]),
-    .rd_ready_i  (rd_ready_i[3]),
     .rd_rsp_i    (rd_rsp_i[3])
   );
 
@@ -276,7 +272,7 @@ module npu_gemm
   logic starved;
   always_comb begin
     starved = share_o.ready && !share_i.valid;
-    for (int unsigned p = 0; p < 4; p++) starved |= rd_req_o[p].valid && !rd_ready_i[p];
+    for (int unsigned p = 0; p < 4; p++) starved |= rd_req_o[p].valid && !rd_rsp_i[p].ready;
     status_o = '{
         done: done,
         busy: in_flight_q != '0,

@@ -26,9 +26,8 @@ module npu_gemm_feeder
   output logic            op_ready_o,  // high as its last row enters the array
   input  gemm_operation_t op_i,        // stable while op_valid_i
 
-  output sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
-  input  logic         rd_ready_i,  // granted; may depend on rd_req_o.valid
-  input  sram_rd_rsp_t rd_rsp_i,    // words in the order asked for; never refused
+  output sram_rd_req_t rd_req_o,  // stays, address stable, until rd_rsp_i.ready
+  input  sram_rd_rsp_t rd_rsp_i,  // ready may depend on the request; words in order
 
   input  logic tile_loaded_i,  // pulse: the last weights of a tile enter; two tiles at most
   output logic tile_used_o,    // pulse: the last row of a tile enters the array
@@ -66,7 +65,6 @@ module npu_gemm_feeder
     .slice_ready_i(slice_done),
     .slice_o      (slice),
     .rd_req_o,
-    .rd_ready_i,
     .rd_rsp_i
   );
 

@@ -29,9 +29,8 @@ module npu_gemm_loader
   output share_take_t share_o,  // not while parameters find no room
 
   // Operand B, one port for each word of a pair
-  output sram_rd_req_t rd_req_o  [2],  // stays, address stable, until rd_ready_i
-  input  logic         rd_ready_i[2],  // granted; may depend on rd_req_o.valid
-  input  sram_rd_rsp_t rd_rsp_i  [2],  // words in the order asked for; never refused
+  output sram_rd_req_t rd_req_o[2],  // stays, address stable, until rd_rsp_i.ready
+  input  sram_rd_rsp_t rd_rsp_i[2],  // ready may depend on the request; words in order
 
   // Parameters for post-processing
   output logic  param_valid_o,  // follows share_i.valid; stays until param_ready_i
@@ -91,7 +90,6 @@ module npu_gemm_loader
     .pair_ready_i(pair_ready),
     .pair_o      (pair),
     .rd_req_o,
-    .rd_ready_i,
     .rd_rsp_i
   );
 

@@ -24,9 +24,8 @@ module npu_gemm_operand_a
   input  logic                   slice_ready_i,  // may depend on slice_valid_o
   output word_t [SliceWords-1:0] slice_o,        // first element lowest; stable while slice_valid_o
 
-  output sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
-  input  logic         rd_ready_i,  // granted; may depend on rd_req_o.valid
-  input  sram_rd_rsp_t rd_rsp_i     // words in the order asked for; never refused
+  output sram_rd_req_t rd_req_o,  // stays, address stable, until rd_rsp_i.ready
+  input  sram_rd_rsp_t rd_rsp_i   // ready may depend on the request; words in order
 );
 
   logic wide;
@@ -109,7 +108,6 @@ module npu_gemm_operand_a
     .data_ready_i(word_ready),
     .data_o      (word),
     .rd_req_o,
-    .rd_ready_i,
     .rd_rsp_i
   );
 

@@ -25,9 +25,8 @@ module npu_gemm_operand_b
   output word_t pair_o      [2], // stable while pair_valid_o; zero past the operand
 
   // One port for each word of a pair
-  output sram_rd_req_t rd_req_o  [2],  // stays, address stable, until rd_ready_i
-  input  logic         rd_ready_i[2],  // granted; may depend on rd_req_o.valid
-  input  sram_rd_rsp_t rd_rsp_i  [2]   // words in the order asked for; never refused
+  output sram_rd_req_t rd_req_o[2],  // stays, address stable, until rd_rsp_i.ready
+  input  sram_rd_rsp_t rd_rsp_i[2]   // ready may depend on the request; words in order
 );
 
   localparam int unsigned StripWords = Edge / 16;
@@ -171,7 +170,6 @@ module npu_gemm_operand_b
       .data_ready_i(word_take[w]),
       .data_o      (word[w]),
       .rd_req_o    (rd_req_o[w]),
-      .rd_ready_i  (rd_ready_i[w]),
       .rd_rsp_i    (rd_rsp_i[w])
     );
     assign word_take[w] = step[1] && expect_word[w];

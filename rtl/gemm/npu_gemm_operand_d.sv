@@ -25,9 +25,8 @@ module npu_gemm_operand_d
   input  logic  word_ready_i,  // may depend on word_valid_o
   output word_t word_o,        // stable while word_valid_o
 
-  output sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
-  input  logic         rd_ready_i,  // granted; may depend on rd_req_o.valid
-  input  sram_rd_rsp_t rd_rsp_i     // words in the order asked for; never refused
+  output sram_rd_req_t rd_req_o,  // stays, address stable, until rd_rsp_i.ready
+  input  sram_rd_rsp_t rd_rsp_i   // ready may depend on the request; words in order
 );
 
   logic wide, use_sums, use_d;
@@ -132,7 +131,6 @@ module npu_gemm_operand_d
     .data_ready_i(word_ready_i),
     .data_o      (word_o),
     .rd_req_o,
-    .rd_ready_i,
     .rd_rsp_i
   );
 

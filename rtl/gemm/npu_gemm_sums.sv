@@ -25,9 +25,8 @@ module npu_gemm_sums
   input  gemm_operation_t drain_op_i,     // stable while drain_valid_i
 
   // Operand A
-  output sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
-  input  logic         rd_ready_i,  // granted; may depend on rd_req_o.valid
-  input  sram_rd_rsp_t rd_rsp_i,    // words in the order asked for; never refused
+  output sram_rd_req_t rd_req_o,  // stays, address stable, until rd_rsp_i.ready
+  input  sram_rd_rsp_t rd_rsp_i,  // ready may depend on the request; words in order
 
   // Weights from the loader
   input  weights_t weights_i,      // strips to load
@@ -70,7 +69,6 @@ module npu_gemm_sums
     .op_ready_o (feed_ready_o),
     .op_i       (feed_op_i),
     .rd_req_o,
-    .rd_ready_i,
     .rd_rsp_i,
     .tile_loaded_i,
     .tile_used_o,

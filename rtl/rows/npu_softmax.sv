@@ -17,11 +17,10 @@ module npu_softmax (
   // Done: all its words are in SRAM; stall: a read or a write waits
   output npu_pkg::engine_status_t status_o,
 
-  output npu_sram_pkg::sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
-  input  logic                       rd_ready_i,  // granted; may depend on rd_req_o.valid
-  input  npu_sram_pkg::sram_rd_rsp_t rd_rsp_i,    // words in the order asked for; never refused
-  output npu_sram_pkg::sram_wr_req_t wr_req_o,    // stays until ready, all stable
-  input  logic                       wr_ready_i   // taken; may depend on wr_req_o.valid
+  output npu_sram_pkg::sram_rd_req_t rd_req_o,   // stays, address stable, until rd_rsp_i.ready
+  input  npu_sram_pkg::sram_rd_rsp_t rd_rsp_i,   // ready may depend on the request; words in order
+  output npu_sram_pkg::sram_wr_req_t wr_req_o,   // stays until ready, all stable
+  input  logic                       wr_ready_i  // taken; may depend on wr_req_o.valid
 );
 
   import npu_pkg::*;
@@ -62,7 +61,7 @@ module npu_softmax (
   assign start = op_valid_i && op_ready_o;
   assign status_o.done = finished;
   assign status_o.busy = busy_q;
-  assign status_o.stall = (rd_req_o.valid && !rd_ready_i) || (wr_req_o.valid && !wr_ready_i);
+  assign status_o.stall = (rd_req_o.valid && !rd_rsp_i.ready) || (wr_req_o.valid && !wr_ready_i);
   assign advance = !(word.valid || sum_valid) || write_ready;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -107,7 +106,6 @@ module npu_softmax (
     .word_o      (fetch_word),
     .empty_o     (fetch_empty),
     .rd_req_o,
-    .rd_ready_i,
     .rd_rsp_i
   );
 
@@ -166,7 +164,7 @@ module npu_softmax (
   else $error("npu_softmax: an operation is withdrawn before it is taken");
   ReadKept_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   rd_req_o.valid && !rd_ready_i |=> rd_req_o.valid && $stable(
+                   rd_req_o.valid && !rd_rsp_i.ready |=> rd_req_o.valid && $stable(
       rd_req_o.addr
   ))
   else $error("npu_softmax: a read is withdrawn or changed before it is granted");

@@ -15,9 +15,8 @@ module npu_sram
   input  logic         clk_i,              // clock
   input  logic         rst_ni,             // reset, active low
   input  sram_rd_req_t rd_req_i  [NumRd],  // may be withdrawn or changed before its ready
-  // Granted in the same cycle, after at most NumRd - 1 cycles of waiting
-  output logic         rd_ready_o[NumRd],
-  output sram_rd_rsp_t rd_rsp_o  [NumRd],  // the word, one cycle after it was granted; no refusal
+  // Granted after at most NumRd - 1 cycles of waiting; the word comes one cycle later
+  output sram_rd_rsp_t rd_rsp_o  [NumRd],
   input  sram_wr_req_t wr_req_i  [NumWr],  // may be withdrawn or changed before its ready
   // Taken: reads granted later see it; at most NumWr - 1 cycles of waiting
   output logic         wr_ready_o[NumWr]
@@ -36,10 +35,10 @@ module npu_sram
   end
 
   // Which client goes first this cycle
-  logic [  RdW-1:0] rd_first_q;
-  logic [  WrW-1:0] wr_first_q;
+  logic [RdW-1:0] rd_first_q;
+  logic [WrW-1:0] wr_first_q;
 
-  logic [NumRd-1:0] rd_valid;
+  logic [NumRd-1:0] rd_valid, rd_ready;
   logic [NumWr-1:0] wr_valid;
   logic [NumSramBanks-1:0] rd_en, wr_en;
   logic [RowW-1:0] rd_row[NumSramBanks];
@@ -66,16 +65,16 @@ module npu_sram
     rd_en = '0;
     for (int unsigned b = 0; b < NumSramBanks; b++) rd_row[b] = '0;
     for (int unsigned i = 0; i < NumRd; i++) begin
-      rd_ready_o[i] = 1'b0;
-      rd_valid[i]   = rd_req_i[i].valid;
+      rd_ready[i] = 1'b0;
+      rd_valid[i] = rd_req_i[i].valid;
     end
     for (int unsigned i = 0; i < NumRd; i++) begin
       automatic logic [RdW-1:0] port = rd_port(rd_first_q, RdW'(i));
       automatic logic [3:0] bank = sram_bank(rd_req_i[port].addr);
       if (rd_req_i[port].valid && !rd_en[bank]) begin
-        rd_ready_o[port] = 1'b1;
-        rd_en[bank]      = 1'b1;
-        rd_row[bank]     = rd_req_i[port].addr[RowW+3:4];
+        rd_ready[port] = 1'b1;
+        rd_en[bank]    = 1'b1;
+        rd_row[bank]   = rd_req_i[port].addr[RowW+3:4];
       end
     end
   end
@@ -131,13 +130,14 @@ module npu_sram
       if (|rd_valid) rd_first_q <= (rd_first_q == RdW'(NumRd - 1)) ? '0 : rd_first_q + 1'b1;
       if (|wr_valid) wr_first_q <= (wr_first_q == WrW'(NumWr - 1)) ? '0 : wr_first_q + 1'b1;
       for (int unsigned i = 0; i < NumRd; i++) begin
-        rsp_valid_q[i] <= rd_ready_o[i];
+        rsp_valid_q[i] <= rd_ready[i];
         rsp_bank_q[i]  <= sram_bank(rd_req_i[i].addr);
       end
     end
   end
 
   for (genvar i = 0; i < int'(NumRd); i++) begin : gen_rsp
+    assign rd_rsp_o[i].ready = rd_ready[i];
     assign rd_rsp_o[i].valid = rsp_valid_q[i];
     assign rd_rsp_o[i].data  = rd_data[rsp_bank_q[i]];
 

@@ -16,7 +16,8 @@ package npu_sram_pkg;
   } sram_rd_req_t;
 
   typedef struct packed {
-    logic  valid;  // a word, in the order of the requests
+    logic  ready;  // takes the request; only with its valid
+    logic  valid;  // a word, in the order of the requests, which cannot be refused
     word_t data;   // all 16 bytes, with valid
   } sram_rd_rsp_t;
 

@@ -13,7 +13,7 @@ module npu_sram_reader #(
 
   // Addresses in
   input  logic                addr_valid_i,  // withdrawing it withdraws rd_req_o
-  // Accepted; may depend on addr_valid_i, as rd_ready_i does
+  // Accepted; may depend on addr_valid_i, as rd_rsp_i.ready does
   output logic                addr_ready_o,
   input  npu_pkg::sram_addr_t addr_i,        // word to read, with addr_valid_i
 
@@ -24,8 +24,7 @@ module npu_sram_reader #(
 
   // SRAM port
   output npu_sram_pkg::sram_rd_req_t rd_req_o,  // kept until ready if addr_valid_i is
-  input logic rd_ready_i,  // accepted; may depend on rd_req_o
-  input npu_sram_pkg::sram_rd_rsp_t rd_rsp_i  // words in the order of the requests; never refused
+  input  npu_sram_pkg::sram_rd_rsp_t rd_rsp_i   // ready may depend on the request; words in order
 );
 
   localparam int unsigned CountW = $clog2(Depth + 1);
@@ -35,8 +34,8 @@ module npu_sram_reader #(
 
   assign rd_req_o.valid = addr_valid_i && credit_q != '0;
   assign rd_req_o.addr  = addr_i;
-  assign addr_ready_o   = rd_ready_i && credit_q != '0;
-  assign ask            = rd_req_o.valid && rd_ready_i;
+  assign addr_ready_o   = rd_rsp_i.ready && credit_q != '0;
+  assign ask            = rd_req_o.valid && rd_rsp_i.ready;
   assign take           = data_valid_o && data_ready_i;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

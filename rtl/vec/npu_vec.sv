@@ -16,11 +16,10 @@ module npu_vec (
   // Done: all its words are in SRAM; stall: read, write or share waits
   output npu_pkg::engine_status_t status_o,
 
-  output npu_sram_pkg::sram_rd_req_t rd_req_o,    // stays, address stable, until rd_ready_i
-  input  logic                       rd_ready_i,  // granted; may depend on rd_req_o.valid
-  input  npu_sram_pkg::sram_rd_rsp_t rd_rsp_i,    // words in the order asked for; never refused
-  output npu_sram_pkg::sram_wr_req_t wr_req_o,    // stays until ready, all stable
-  input  logic                       wr_ready_i,  // taken; may depend on wr_req_o.valid
+  output npu_sram_pkg::sram_rd_req_t rd_req_o,   // stays, address stable, until rd_rsp_i.ready
+  input  npu_sram_pkg::sram_rd_rsp_t rd_rsp_i,   // ready may depend on the request; words in order
+  output npu_sram_pkg::sram_wr_req_t wr_req_o,   // stays until ready, all stable
+  input  logic                       wr_ready_i, // taken; may depend on wr_req_o.valid
 
   input  npu_stream_pkg::share_line_t share_i,  // lines of the share
   output npu_stream_pkg::share_take_t share_o   // ready: from a register, for four lines
@@ -55,7 +54,7 @@ module npu_vec (
   assign status_o.busy = busy_q;
   // A write is refused, or no word is read while a read is refused or the stream is late.
   assign status_o.stall = (wr_req_o.valid && !wr_ready_i) ||
-                   (rd_req_o.valid ? !rd_ready_i : share_o.ready && !share_i.valid);
+                   (rd_req_o.valid ? !rd_rsp_i.ready : share_o.ready && !share_i.valid);
 
   // Data waits for the table.
   assign data_ok = !npu_isa_pkg::vec_table(op_q.op) || table_ready;
@@ -99,7 +98,6 @@ module npu_vec (
     .word_o      (fetch_word),
     .empty_o     (fetch_empty),
     .rd_req_o,
-    .rd_ready_i,
     .rd_rsp_i
   );
 
@@ -155,7 +153,7 @@ module npu_vec (
   else $error("npu_vec: an operation is withdrawn before it is taken");
   ReadKept_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   rd_req_o.valid && !rd_ready_i |=> rd_req_o.valid && $stable(
+                   rd_req_o.valid && !rd_rsp_i.ready |=> rd_req_o.valid && $stable(
       rd_req_o.addr
   ))
   else $error("npu_vec: a read is withdrawn or changed before it is granted");

@@ -9,9 +9,9 @@
       take: op_valid_i && op_ready_o, \
       done: status_o.done, \
       busy: status_o.busy, \
-      works: (rd_req_o.valid && rd_ready_i) || (wr_req_o.valid && wr_ready_i), \
-      read_goes: rd_req_o.valid && rd_ready_i, \
-      read_refused: rd_req_o.valid && !rd_ready_i, \
+      works: (rd_req_o.valid && rd_rsp_i.ready) || (wr_req_o.valid && wr_ready_i), \
+      read_goes: rd_req_o.valid && rd_rsp_i.ready, \
+      read_refused: rd_req_o.valid && !rd_rsp_i.ready, \
       write_valid: wr_req_o.valid, \
       write_ready: wr_ready_i, \
       write_addr: wr_req_o.addr, \
@@ -41,13 +41,13 @@ bind npu_gemm trace_probe #(
       works: row_valid || u_loader.line_go,
       read_refused:
       (
-      rd_req_o[0].valid && !rd_ready_i[0]
+      rd_req_o[0].valid && !rd_rsp_i[0].ready
       ) || (
-      rd_req_o[1].valid && !rd_ready_i[1]
+      rd_req_o[1].valid && !rd_rsp_i[1].ready
       ) || (
-      rd_req_o[2].valid && !rd_ready_i[2]
+      rd_req_o[2].valid && !rd_rsp_i[2].ready
       ) || (
-      rd_req_o[3].valid && !rd_ready_i[3]
+      rd_req_o[3].valid && !rd_rsp_i[3].ready
       ),
       write_valid: wr_req_o.valid,
       write_ready: wr_ready_i,
@@ -95,7 +95,7 @@ bind npu_dma_store trace_probe #(
       done: status_o.done,
       busy: status_o.busy,
       works: (w_o.valid && wr_rsp_i.word_ready) || (sram_wr_req_o.valid && sram_wr_ready_i),
-      read_refused: rd_req_o.valid && !rd_ready_i,
+      read_refused: rd_req_o.valid && !rd_rsp_i.ready,
       write_valid: sram_wr_req_o.valid,
       write_ready: sram_wr_ready_i,
       write_addr: sram_wr_req_o.addr,

@@ -61,20 +61,19 @@ module unit_dma
   npu_dma_load #(
     .ArrayDim(ArrayDim)
   ) u_load (
-    .clk_i          (bench.clk),
-    .rst_ni         (bench.rst_n),
-    .op_valid_i     (bench.op_valid[EngLd]),
-    .op_ready_o     (load_ready),
-    .op_i           (bench.operations.load),
-    .status_o       (load_status),
-    .error_o        (),
-    .rd_req_o       (load_req),
-    .rd_rsp_i       (load_rsp),
-    .sram_rd_req_o  (bench.rd_req[0]),
-    .sram_rd_ready_i(bench.rd_ready[0]),
-    .sram_rd_rsp_i  (bench.rd_rsp[0]),
-    .wr_req_o       (bench.wr_req[0]),
-    .wr_ready_i     (bench.wr_ready[0])
+    .clk_i        (bench.clk),
+    .rst_ni       (bench.rst_n),
+    .op_valid_i   (bench.op_valid[EngLd]),
+    .op_ready_o   (load_ready),
+    .op_i         (bench.operations.load),
+    .status_o     (load_status),
+    .error_o      (),
+    .rd_req_o     (load_req),
+    .rd_rsp_i     (load_rsp),
+    .sram_rd_req_o(bench.rd_req[0]),
+    .sram_rd_rsp_i(bench.rd_rsp[0]),
+    .wr_req_o     (bench.wr_req[0]),
+    .wr_ready_i   (bench.wr_ready[0])
   );
 
   npu_dma_store #(
@@ -88,7 +87,6 @@ module unit_dma
     .status_o       (store_status),
     .token_done_o   (),
     .rd_req_o       (bench.rd_req[1]),
-    .rd_ready_i     (bench.rd_ready[1]),
     .rd_rsp_i       (bench.rd_rsp[1]),
     .wr_req_o       (store_req),
     .w_o            (w),

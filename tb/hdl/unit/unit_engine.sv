@@ -52,7 +52,6 @@ module unit_engine #(
     .rst_ni    (bench.rst_n),
     .world_i   (bench.world),
     .rd_req_i  (bench.rd_req),
-    .rd_ready_o(bench.rd_ready),
     .rd_rsp_o  (bench.rd_rsp),
     .wr_req_i  (bench.wr_req),
     .wr_ready_o(bench.wr_ready)

@@ -18,19 +18,19 @@ interface unit_engine_if #(
 
   // Operations: offered to one engine each, `done` is a pulse for the oldest one
   logic [NumEngines-1:0] op_valid, op_ready, done;
-  operations_t  operations;
-  argmax_t      argmax;
-  logic         argmax_clear;
+  operations_t      operations;
+  argmax_t          argmax;
+  logic             argmax_clear;
 
   // Stream: the engine says with each line whether it is the last one of its share
-  share_line_t  share;
-  share_take_t  take;
+  share_line_t      share;
+  share_take_t      take;
 
   // SRAM
-  sram_rd_req_t rd_req       [NumRd];
-  sram_rd_rsp_t rd_rsp       [NumRd];
-  sram_wr_req_t wr_req       [NumWr];
-  logic rd_ready[NumRd], wr_ready[NumWr];
+  sram_rd_req_t     rd_req                        [NumRd];
+  sram_rd_rsp_t     rd_rsp                        [NumRd];
+  sram_wr_req_t     wr_req                        [NumWr];
+  logic             wr_ready                      [NumWr];
 
   unit_pkg::world_t world;  // for more neighbours
 

@@ -38,7 +38,6 @@ module unit_gemm
     .op_i          (bench.operations.gemm),
     .status_o      (status),
     .rd_req_o      (bench.rd_req),
-    .rd_ready_i    (bench.rd_ready),
     .rd_rsp_i      (bench.rd_rsp),
     .wr_req_o      (bench.wr_req[0]),
     .wr_ready_i    (bench.wr_ready[0]),

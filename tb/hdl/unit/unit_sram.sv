@@ -28,7 +28,7 @@ module unit_sram;
   sram_rd_req_t rd_req[NumRd];
   sram_rd_rsp_t rd_rsp[NumRd];
   sram_wr_req_t wr_req[NumWr];
-  logic rd_ready[NumRd], wr_ready[NumWr];
+  logic wr_ready[NumWr];
 
   npu_sram #(
     .Words(Words),
@@ -38,7 +38,6 @@ module unit_sram;
     .clk_i     (clk),
     .rst_ni    (rst_n),
     .rd_req_i  (rd_req),
-    .rd_ready_o(rd_ready),
     .rd_rsp_o  (rd_rsp),
     .wr_req_i  (wr_req),
     .wr_ready_o(wr_ready)
@@ -64,7 +63,7 @@ module unit_sram;
 
     if (p < int'(NumRd)) begin : gen_read
       assign rd_req[p] = '{valid: valid, addr: payload[15:0]};
-      assign ready     = rd_ready[p];
+      assign ready     = rd_rsp[p].ready;
     end else begin : gen_write
       // The upper bits are of no interest: an address of 16 bits, data of 96
       always_comb begin

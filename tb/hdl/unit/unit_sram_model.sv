@@ -15,7 +15,6 @@ module unit_sram_model
   input unit_pkg::world_t world_i,
 
   input  sram_rd_req_t rd_req_i  [NumRd],
-  output logic         rd_ready_o[NumRd],
   output sram_rd_rsp_t rd_rsp_o  [NumRd],
   input  sram_wr_req_t wr_req_i  [NumWr],
   output logic         wr_ready_o[NumWr]
@@ -23,9 +22,12 @@ module unit_sram_model
 
   logic [31:0] random;
   logic [NumRd+NumWr-1:0] refused;
+  logic [NumRd-1:0] rd_ready, valid;
+  logic [127:0] data[NumRd];
 
   for (genvar r = 0; r < int'(NumRd); r++) begin : gen_read
-    assign rd_ready_o[r] = rd_req_i[r].valid && !refused[r];
+    assign rd_ready[r] = rd_req_i[r].valid && !refused[r];
+    assign rd_rsp_o[r] = '{ready: rd_ready[r], valid: valid[r], data: data[r]};
   end
   for (genvar w = 0; w < int'(NumWr); w++) begin : gen_write
     assign wr_ready_o[w] = wr_req_i[w].valid && !refused[NumRd+w];
@@ -37,16 +39,17 @@ module unit_sram_model
     if (!rst_ni) begin
       random = world_i.seed;
       refused <= '0;
-      for (int unsigned r = 0; r < NumRd; r++) rd_rsp_o[r] <= '0;
+      for (int unsigned r = 0; r < NumRd; r++) valid[r] <= 1'b0;
     end else begin
       for (int unsigned p = 0; p < NumRd + NumWr; p++) begin
         random = next_random(random);
         refused[p] <= happens(world_i.sram_stall, random[19:8]);
       end
       for (int unsigned r = 0; r < NumRd; r++) begin
-        automatic bit [127:0] data = {4{random}};
-        if (rd_ready_o[r]) tb_sram_load(32'(rd_req_i[r].addr), data);
-        rd_rsp_o[r] <= '{valid: rd_ready_o[r], data: data};
+        automatic bit [127:0] word = {4{random}};
+        if (rd_ready[r]) tb_sram_load(32'(rd_req_i[r].addr), word);
+        valid[r] <= rd_ready[r];
+        data[r]  <= word;
       end
       for (int unsigned w = 0; w < NumWr; w++) begin
         if (wr_ready_o[w]) tb_sram_store(32'(wr_req_i[w].addr), wr_req_i[w].data);

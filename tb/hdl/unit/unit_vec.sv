@@ -25,7 +25,6 @@ module unit_vec;
     .op_i      (bench.operations.vec),
     .status_o  (status),
     .rd_req_o  (bench.rd_req[0]),
-    .rd_ready_i(bench.rd_ready[0]),
     .rd_rsp_i  (bench.rd_rsp[0]),
     .wr_req_o  (bench.wr_req[0]),
     .wr_ready_i(bench.wr_ready[0]),
