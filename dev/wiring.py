@@ -22,7 +22,7 @@ from pyslang.syntax import (
 
 from npu.paths import ROOT, RTL
 
-MOST_PERCENT = 19.5
+MOST_PERCENT = 19.0
 """Wiring in all lines of the RTL; more of it fails `make lint`."""
 
 _WIRING = (ImplicitAnsiPortSyntax, NamedPortConnectionSyntax, NamedParamAssignmentSyntax)
