@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rules of valid/ready on the channels that an AXI master of the chip drives. It never refuses
+// what comes back.
+
+module axi_checker (
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
+
+  input npu_axi_pkg::axi_req_t axi_req_i,  // of the master
+  input npu_axi_pkg::axi_rsp_t axi_rsp_i   // to the master
+);
+
+  stream_checker #(
+    .DataT(logic [43:0])
+  ) u_ar (
+    .clk_i,
+    .rst_ni,
+    .withdraw_i(1'b0),
+    .valid_i   (axi_req_i.rd.arvalid),
+    .ready_i   (axi_rsp_i.rd.arready),
+    .data_i    ({axi_req_i.rd.arid, axi_req_i.rd.araddr, axi_req_i.rd.arlen})
+  );
+
+  stream_checker #(
+    .DataT(logic [43:0])
+  ) u_aw (
+    .clk_i,
+    .rst_ni,
+    .withdraw_i(1'b0),
+    .valid_i   (axi_req_i.wr.awvalid),
+    .ready_i   (axi_rsp_i.wr.awready),
+    .data_i    ({axi_req_i.wr.awid, axi_req_i.wr.awaddr, axi_req_i.wr.awlen})
+  );
+
+  stream_checker #(
+    .DataT(logic [144:0])
+  ) u_w (
+    .clk_i,
+    .rst_ni,
+    .withdraw_i(1'b0),
+    .valid_i   (axi_req_i.wr.wvalid),
+    .ready_i   (axi_rsp_i.wr.wready),
+    .data_i    ({axi_req_i.wr.wdata, axi_req_i.wr.wstrb, axi_req_i.wr.wlast})
+  );
+
+  AnswersTaken_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) axi_req_i.rd.rready && axi_req_i.wr.bready)
+  else $error("%m: an answer is refused");
+
+endmodule
