@@ -45,7 +45,8 @@ module axi_checker (
   );
 
   AnswersTaken_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) axi_req_i.rd.rready && axi_req_i.wr.bready)
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   axi_req_i.rd.rready && axi_req_i.wr.bready)
   else $error("%m: an answer is refused");
 
 endmodule

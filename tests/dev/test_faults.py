@@ -10,7 +10,7 @@ import pytest
 
 from dev import fault_merge, faults
 from dev.sv_source import SvSource, constant_functions
-from npu.paths import RTL
+from npu.paths import ROOT, RTL
 from tb.run import build, runner
 
 MODULE = """
@@ -256,11 +256,12 @@ def test_a_bad_header_is_named(tmp_path: Path, text: str, line: str) -> None:
 
 
 def _patch_of(old: str, new: str) -> str:
-    """Return the patch that replaces a text of `npu_fixed_pkg.sv`, which is there once."""
-    text = (RTL / "cells" / "npu_fixed_pkg.sv").read_text(encoding="utf-8")
+    """Return the patch that replaces a text of a package of the RTL, which is there once."""
+    (path,) = [path for path in RTL.rglob("npu_*_pkg.sv") if old in path.read_text("utf-8")]
+    text = path.read_text(encoding="utf-8")
     assert text.count(old) == 1
     before, after = (part.splitlines(keepends=True) for part in (text, text.replace(old, new)))
-    name = "rtl/cells/npu_fixed_pkg.sv"
+    name = path.relative_to(ROOT)
     return "".join(unified_diff(before, after, f"a/{name}", f"b/{name}"))
 
 
