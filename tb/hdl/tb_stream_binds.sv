@@ -256,7 +256,7 @@ bind npu_gemm_drain stream_checker #(
 // `done` follows ready, and without a second operand its words may be anything.
 bind npu_gemm_collect stream_checker #(
   .DataT(logic [$bits(
-{row_o.ctrl.addr, row_o.high, row_o.low, row_o.bias, row_o.mult, row_o.shift}
+{row_ctrl_o.addr, row_columns_o}
 )-1:0])
 ) u_check (
   .clk_i,
@@ -264,7 +264,7 @@ bind npu_gemm_collect stream_checker #(
   .withdraw_i(1'b0),
   .valid_i(row_valid_o),
   .ready_i(row_ready_i),
-  .data_i({row_o.ctrl.addr, row_o.high, row_o.low, row_o.bias, row_o.mult, row_o.shift})
+  .data_i({row_ctrl_o.addr, row_columns_o})
 );
 bind npu_gemm_post stream_checker #(
   .DataT(logic [$bits({out_ctrl_o, out_o})-1:0])
