@@ -203,7 +203,9 @@ class CommandSession:
         self.bus.adopt_undefined(late=bool(self.memory.knobs.write_silent))
         await self.read(CmdReg.DESC_STATUS)
         left = (self.head - await self.read(CmdReg.DESC_TAIL)) % ENTRIES
-        while self._pending and sum(one.places for one in self._pending) > left:
+        ended = sum(one.places for one in self._pending) - left
+        while self._pending and ended > 0:
+            ended -= self._pending[0].places
             self.count(used(self._pending.pop(0), ternary=bool(self.param & TERNARY)))
         return right
 

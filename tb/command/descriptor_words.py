@@ -110,7 +110,7 @@ class DescriptorWords:
     @property
     def places(self) -> int:
         """How many entries of the ring it takes."""
-        return len(self.words) // 4
+        return 1 if self.extension is None else 2
 
 
 def launch(
