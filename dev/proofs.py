@@ -63,7 +63,7 @@ PLANTED = {
 
 
 def _files() -> list[Path]:
-    return synth.closure(TOP, [*sources.rtl_sources(), *sorted((HDL / "proofs").glob("*.sv"))])
+    return sources.closure(TOP, [*sources.rtl_sources(), *sorted((HDL / "proofs").glob("*.sv"))])
 
 
 def _prove(files: Sequence[Path], outputs: Iterable[str], folder: Path) -> None:

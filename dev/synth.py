@@ -173,29 +173,6 @@ def tool_version() -> str:
 # -------------------------------------------------------------------------------------------------
 # Sources
 # -------------------------------------------------------------------------------------------------
-def _declared(text: str) -> set[str]:
-    return set(re.findall(r"^\s*(?:module|package)\s+(?:automatic\s+)?(\w+)", text, re.MULTILINE))
-
-
-def closure(top: str, paths: Iterable[Path]) -> list[Path]:
-    """Return those of `paths`, in their order, that `top` needs: all whose names they mention.
-
-    Raises:
-        SynthesisError: no file has the module `top`.
-    """
-    texts = {path: path.read_text(encoding="utf-8") for path in paths}
-    homes = {name: path for path, text in texts.items() for name in _declared(text)}
-    if top not in homes:
-        raise SynthesisError(f"no file has a module {top}")
-    found, left = {homes[top]}, [homes[top]]
-    while left:
-        words = set(re.findall(r"\w+", texts[left.pop()]))
-        new = {homes[word] for word in words & homes.keys()} - found
-        found |= new
-        left += new
-    return [path for path in texts if path in found]
-
-
 def uncovered(modules: Iterable[str], paths: Iterable[Path]) -> list[Path]:
     """Return those of `paths` that hold a module, none of them in `modules`."""
     known = set(modules)
@@ -332,7 +309,7 @@ def synthesise(
         SynthesisError: the block was refused; the message names the block and the cells.
     """
     own = folder / re.sub(r"\W+", "_", block.name)
-    files = closure(block.top, paths)
+    files = sources.closure(block.top, paths)
     text = script(block, files, own)
     key = _key(text, files)
     result = own / "result.json"

@@ -10,6 +10,9 @@ from pathlib import Path
 
 from npu.paths import GENERATED, HDL, REGS, ROOT, RTL
 
+CHECKS = HDL / "checks"
+"""Rules of the streams in `rtl/`, bound to its modules, a file for each of its folders."""
+
 
 def _package_name(text: str) -> str | None:
     match = re.search(r"^\s*package\s+(?:automatic\s+)?(\w+)\s*;", text, re.MULTILINE)
@@ -46,6 +49,30 @@ def in_order(paths: Iterable[Path]) -> list[Path]:
     return ordered + others
 
 
+def _declared(text: str) -> set[str]:
+    return set(re.findall(r"^\s*(?:module|package)\s+(?:automatic\s+)?(\w+)", text, re.MULTILINE))
+
+
+def closure(top: str, paths: Iterable[Path]) -> list[Path]:
+    """Return those of `paths`, in their order, that `top` needs: all that their code mentions.
+
+    Raises:
+        ValueError: no file has the module `top`.
+    """
+    texts = {path: path.read_text(encoding="utf-8") for path in paths}
+    homes = {name: path for path, text in texts.items() for name in _declared(text)}
+    if top not in homes:
+        raise ValueError(f"no file has a module {top}")
+    found, left = {homes[top]}, [homes[top]]
+    while left:
+        code = re.sub(r"//.*", "", texts[left.pop()])
+        words = set(re.findall(r"\w+", code))
+        new = {homes[word] for word in words & homes.keys()} - found
+        found |= new
+        left += new
+    return [path for path in texts if path in found]
+
+
 def rtl_sources(rtl: Path = RTL, generated: Path = GENERATED) -> list[Path]:
     """Return the design's sources: hand-written ones of `rtl` and the generated ones."""
     return in_order([*rtl.rglob("*.sv"), *generated.rglob("*.sv")])
@@ -58,7 +85,19 @@ def waivers(rtl: Path = RTL, generated: Path = GENERATED) -> list[Path]:
 
 def bench_sources(rtl: Path = RTL, generated: Path = GENERATED) -> list[Path]:
     """Return the sources of design and bench; `tb_top` is the top."""
-    return in_order([*rtl.rglob("*.sv"), *generated.rglob("*.sv"), *HDL.glob("*.sv")])
+    bench = [*HDL.glob("*.sv"), *CHECKS.glob("*.sv")]
+    return in_order([*rtl.rglob("*.sv"), *generated.rglob("*.sv"), *bench])
+
+
+def checks(top: Path, rtl: Path = RTL, generated: Path = GENERATED) -> list[Path]:
+    """Return the checks of all folders from which the bench `top` needs a module."""
+    design = [*rtl.rglob("*.sv"), *generated.rglob("*.sv"), *top.parent.glob("*.sv")]
+    needed = {path.stem for path in closure(top.stem, design)}
+    return [
+        path
+        for path in sorted(CHECKS.glob("*_checks.sv"))
+        if needed & set(re.findall(r"^bind (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE))
+    ]
 
 
 def relative(paths: Iterable[Path]) -> list[str]:

@@ -3,12 +3,12 @@
 
 The block `x` has the wrapper `unit_x.sv` and the tests `test_x.py`; nothing else registers it. Its
 model holds the wrapper, the packages and what the wrapper instantiates, which Verilator finds by
-the names of the modules: an edited line elsewhere changes nothing, and compiling takes seconds.
+the names of the modules, with the checks of its streams: an edited line in another block changes
+nothing, and compiling takes seconds.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,17 +75,18 @@ class UnitConfiguration(Configuration):
     def options(self) -> list[str]:
         """One C++ file, which is faster for a small model, and folders to find modules in."""
         homes = {path.parent for path in [*self.rtl.rglob("*.sv"), *GENERATED.rglob("*.sv")]}
-        folders = [os.path.relpath(home, ROOT) for home in sorted({*homes, HDL, UNIT_HDL})]
+        folders = sources.relative(sorted({*homes, HDL, UNIT_HDL, sources.CHECKS}))
         return ["--output-split", "0", *(word for home in folders for word in ("-y", home))]
 
     @property
     def inputs(self) -> list[Path]:
-        """What Verilator reads: what Python sees, waivers, all packages, and the wrapper."""
+        """What Verilator reads: what Python sees, waivers, all packages, wrapper, and checks."""
         seen = [UNIT_HDL / "unit.vlt", *([HDL / "debug.vlt"] if self.kind == "debug" else [])]
         hdl = [*self.rtl.rglob("*.sv"), *GENERATED.rglob("*.sv"), HDL / "tb_pkg.sv"]
         packages = sources.packages([*hdl, UNIT_HDL / "unit_pkg.sv"])
         waivers = sources.waivers(self.rtl, GENERATED)
-        return [*seen, *waivers, *packages, self.wrapper]
+        checks = sources.checks(self.wrapper, self.rtl, GENERATED)
+        return [*seen, *waivers, *packages, self.wrapper, *checks]
 
     def repeat(self, test: str, seed: int) -> list[str]:
         """Return the words of the command that runs a test on such a model again."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import gc
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 import cocotb
@@ -27,12 +27,14 @@ class World:
     """How the world around a block behaves; each is the signal `knob_<name>` of `unit_control`.
 
     Attributes:
-        sram_stall: percent of cycles in which a port of the SRAM accepts nothing.
+        read_stall, write_stall: percent of cycles in which a port of the SRAM accepts nothing, one
+            that reads and one that writes.
         stream_gap: percent of cycles in which no share of the stream is offered anew.
         memory_stall: percent of cycles in which the memory accepts nothing or answers nothing.
     """
 
-    sram_stall: int = 0
+    read_stall: int = 0
+    write_stall: int = 0
     stream_gap: int = 0
     memory_stall: int = 0
 
@@ -41,7 +43,7 @@ class World:
         """Return a random one; in every fifth nobody stalls."""
         if random.random() < 0.2:
             return cls()
-        stalls = random.choice(STALLS, 3).tolist()
+        stalls = random.choice(STALLS, len(fields(cls))).tolist()
         return cls(*stalls)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 from npu.paths import HDL, RTL
+from tb.run import sources
 
 _INSIDE = re.compile(r"\btb_top\.dut\.[\w.\[\]]+")
 _PROBE = re.compile(r"\.u_probe\.trace_i$")
@@ -33,3 +34,12 @@ def test_the_design_knows_nothing_of_the_probes() -> None:
         assert not re.search(r"trace_pkg|trace_probe|tb_pkg", file.read_text(encoding="utf-8")), (
             file
         )
+
+
+def test_streams_are_checked_where_there_are_modules() -> None:
+    """Verilator is silent about a bind to a module that is gone; each folder has its own file."""
+    for file in [HDL / "tb_binds.sv", *sources.CHECKS.glob("*_checks.sv")]:
+        bound = set(re.findall(r"^bind (\w+)", file.read_text(encoding="utf-8"), re.MULTILINE))
+        room = RTL if file.parent == HDL else RTL / file.stem.removesuffix("_checks")
+        assert bound, file
+        assert bound <= {path.stem for path in room.rglob("*.sv")}, file

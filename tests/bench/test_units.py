@@ -20,10 +20,12 @@ def test_every_wrapper_has_tests_and_the_other_way_round() -> None:
     assert all(units.tests_of(block) for block in units.blocks())
 
 
-def test_a_model_reads_packages_and_its_wrapper_only() -> None:
+def test_a_model_reads_packages_its_wrapper_and_its_checks_only() -> None:
     """An edited line of another block is not even read."""
     names = {path.stem for path in units.UnitConfiguration(block="vec").inputs}
     assert {"unit_vec", "npu_pkg", "npu_isa_pkg", "tb_pkg", "unit_pkg"} <= names
+    checks = {name for name in names if name.endswith("_checks")}
+    assert checks == {"cells_checks", "seq_checks", "sram_checks", "vec_checks"}
     assert not any(name in names for name in ("npu_vec", "npu_gemm", "npu_top", "tb_top"))
 
 

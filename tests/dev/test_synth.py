@@ -102,16 +102,16 @@ def test_a_block_is_read_with_what_it_needs(tmp_path: Path) -> None:
     paths = [tmp_path / name for name in texts]
     for path in paths:
         path.write_text(texts[path.name], encoding="utf-8")
-    assert [path.name for path in synth.closure("a", paths)] == ["p.sv", "q.sv", "a.sv", "b.sv"]
+    assert [path.name for path in sources.closure("a", paths)] == ["p.sv", "q.sv", "a.sv", "b.sv"]
     assert [path.name for path in synth.uncovered(["a", "b", "x"], paths)] == ["c.sv"]
-    with pytest.raises(synth.SynthesisError, match="no file has a module d"):
-        synth.closure("d", paths)
+    with pytest.raises(ValueError, match="no file has a module d"):
+        sources.closure("d", paths)
 
 
 def test_the_blocks_need_every_file_of_the_design() -> None:
     """No module of `rtl/` can be left out; every folder but that of shared cells has a block."""
     paths = sources.rtl_sources(RTL, GENERATED)
-    needed = {path for block in synth.BLOCKS for path in synth.closure(block.top, paths)}
+    needed = {path for block in synth.BLOCKS for path in sources.closure(block.top, paths)}
     assert {path for path in paths if RTL in path.parents} <= needed
     tops = {path.parent for path in paths if path.stem in {block.top for block in synth.BLOCKS}}
     folders = {path.parent for path in paths if RTL in path.parents}

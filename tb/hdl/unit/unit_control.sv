@@ -16,7 +16,8 @@ module unit_control (
 );
 
   logic [31:0] knob_seed = 32'd1;
-  logic [6:0] knob_sram_stall = '0;
+  logic [6:0] knob_read_stall = '0;
+  logic [6:0] knob_write_stall = '0;
   logic [6:0] knob_stream_gap = '0;
   logic [6:0] knob_memory_stall = '0;
   logic [31:0] knob_words = '0;
@@ -52,7 +53,8 @@ module unit_control (
       };
   assign world_o = '{
           seed: knob_seed,
-          sram_stall: knob_sram_stall,
+          read_stall: knob_read_stall,
+          write_stall: knob_write_stall,
           stream_gap: knob_stream_gap,
           memory_stall: knob_memory_stall
       };

@@ -7,7 +7,8 @@ package unit_pkg;
   // Percentages are of cycles, 0 to 99.
   typedef struct packed {
     logic [31:0] seed;  // of all random choices
-    logic [6:0] sram_stall;  // an SRAM port accepts nothing
+    logic [6:0] read_stall;  // an SRAM port that reads accepts nothing
+    logic [6:0] write_stall;  // an SRAM port that writes accepts nothing
     logic [6:0] stream_gap;  // no share is offered anew
     logic [6:0] memory_stall;  // the memory accepts no address or word, answers nothing
   } world_t;

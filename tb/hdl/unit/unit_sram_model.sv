@@ -43,7 +43,7 @@ module unit_sram_model
     end else begin
       for (int unsigned p = 0; p < NumRd + NumWr; p++) begin
         random = next_random(random);
-        refused[p] <= happens(world_i.sram_stall, random[19:8]);
+        refused[p] <= happens((p < NumRd) ? world_i.read_stall : world_i.write_stall, random[19:8]);
       end
       for (int unsigned r = 0; r < NumRd; r++) begin
         automatic bit [127:0] word = {4{random}};
