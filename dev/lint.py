@@ -100,15 +100,11 @@ def _verilator(configuration: Configuration) -> list[str]:
 
 
 def _bench(configuration: Configuration) -> list[str]:
-    """Elaborate the chip in its bench or a block in its own: binds name signals of the design."""
+    """Elaborate the chip in its bench: binds name signals of the design."""
     tool = verilator.find()
     arguments = [*tool.command, "--lint-only", "--timing", "--assert", "-Wno-lint"]
     arguments += ["-Wno-style", "-Wwarn-IMPLICIT", "--top-module", configuration.top]
-    arguments += [
-        *configuration.parameters,
-        *configuration.options,
-        *map(str, configuration.inputs),
-    ]
+    arguments += [*configuration.parameters, *map(str, configuration.inputs)]
     return _command(arguments, tool.environment)
 
 

@@ -93,11 +93,12 @@ def checks(top: Path, rtl: Path = RTL, generated: Path = GENERATED) -> list[Path
     """Return the checks of all folders from which the bench `top` needs a module."""
     design = [*rtl.rglob("*.sv"), *generated.rglob("*.sv"), *top.parent.glob("*.sv")]
     needed = {path.stem for path in closure(top.stem, design)}
-    return [
-        path
-        for path in sorted(CHECKS.glob("*_checks.sv"))
-        if needed & set(re.findall(r"^bind (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE))
-    ]
+    return [path for path in sorted(CHECKS.glob("*_checks.sv")) if needed & bound(path)]
+
+
+def bound(path: Path) -> set[str]:
+    """Return the modules that a file binds something to."""
+    return set(re.findall(r"^bind (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def relative(paths: Iterable[Path]) -> list[str]:

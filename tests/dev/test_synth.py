@@ -90,22 +90,12 @@ def test_findings_are_warnings_and_errors_with_their_lines() -> None:
     ]
 
 
-def test_a_block_is_read_with_what_it_needs(tmp_path: Path) -> None:
-    """Files come in the given order: packages of packages, modules of modules, nothing else."""
-    texts = {
-        "p.sv": "package p;\nendpackage",
-        "q.sv": "package q;\n  import p::*;\nendpackage",
-        "a.sv": "module a;\n  b u_b ();\nendmodule",
-        "b.sv": "module b\n  import q::*;\n();\nendmodule",
-        "c.sv": "module c;\n  a u_a ();\nendmodule",
-    }
-    paths = [tmp_path / name for name in texts]
+def test_a_file_without_a_module_that_is_read_is_named(tmp_path: Path) -> None:
+    """What no block needs is not synthesised by anything."""
+    paths = [tmp_path / name for name in ("a.sv", "c.sv")]
     for path in paths:
-        path.write_text(texts[path.name], encoding="utf-8")
-    assert [path.name for path in sources.closure("a", paths)] == ["p.sv", "q.sv", "a.sv", "b.sv"]
-    assert [path.name for path in synth.uncovered(["a", "b", "x"], paths)] == ["c.sv"]
-    with pytest.raises(ValueError, match="no file has a module d"):
-        sources.closure("d", paths)
+        path.write_text(f"module {path.stem};\nendmodule", encoding="utf-8")
+    assert synth.uncovered(["a", "x"], paths) == paths[1:]
 
 
 def test_the_blocks_need_every_file_of_the_design() -> None:

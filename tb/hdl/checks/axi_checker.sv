@@ -17,10 +17,9 @@ module axi_checker #(
   ) u_ar (
     .clk_i,
     .rst_ni,
-    .withdraw_i(1'b0),
-    .valid_i   (axi_req_i.rd.arvalid),
-    .ready_i   (axi_rsp_i.rd.arready),
-    .data_i    ({axi_req_i.rd.arid, axi_req_i.rd.araddr, axi_req_i.rd.arlen})
+    .valid_i(axi_req_i.rd.arvalid),
+    .ready_i(axi_rsp_i.rd.arready),
+    .data_i ({axi_req_i.rd.arid, axi_req_i.rd.araddr, axi_req_i.rd.arlen})
   );
 
   stream_checker #(
@@ -28,10 +27,9 @@ module axi_checker #(
   ) u_aw (
     .clk_i,
     .rst_ni,
-    .withdraw_i(1'b0),
-    .valid_i   (axi_req_i.wr.awvalid),
-    .ready_i   (axi_rsp_i.wr.awready),
-    .data_i    ({axi_req_i.wr.awid, axi_req_i.wr.awaddr, axi_req_i.wr.awlen})
+    .valid_i(axi_req_i.wr.awvalid),
+    .ready_i(axi_rsp_i.wr.awready),
+    .data_i ({axi_req_i.wr.awid, axi_req_i.wr.awaddr, axi_req_i.wr.awlen})
   );
 
   stream_checker #(
@@ -39,10 +37,9 @@ module axi_checker #(
   ) u_w (
     .clk_i,
     .rst_ni,
-    .withdraw_i(1'b0),
-    .valid_i   (axi_req_i.wr.wvalid),
-    .ready_i   (axi_rsp_i.wr.wready),
-    .data_i    ({axi_req_i.wr.wdata, axi_req_i.wr.wstrb, axi_req_i.wr.wlast})
+    .valid_i(axi_req_i.wr.wvalid),
+    .ready_i(axi_rsp_i.wr.wready),
+    .data_i ({axi_req_i.wr.wdata, axi_req_i.wr.wstrb, axi_req_i.wr.wlast})
   );
 
   AnswersTaken_A :

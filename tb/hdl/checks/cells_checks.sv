@@ -17,10 +17,9 @@ bind npu_row_fetch stream_checker #(
 ) u_check_in (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(step_i.valid),
   .ready_i(step_ready_o),
-  .data_i({step_i, step_tag_i})
+  .data_i ({step_i, step_tag_i})
 );
 
 bind npu_row_fetch stream_checker #(
@@ -28,10 +27,9 @@ bind npu_row_fetch stream_checker #(
 ) u_check_out (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(valid_o),
   .ready_i(ready_i),
-  .data_i(tag_o)
+  .data_i (tag_o)
 );
 
 bind npu_row_writer stream_checker #(
@@ -39,10 +37,9 @@ bind npu_row_writer stream_checker #(
 ) u_check (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(wr_req_o.valid),
   .ready_i(wr_ready_i),
-  .data_i(wr_req_o)
+  .data_i (wr_req_o)
 );
 
 bind npu_multicast_fifo multicast_checker #(

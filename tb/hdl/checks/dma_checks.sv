@@ -31,10 +31,9 @@ bind npu_dma_load stream_checker #(
 ) u_check_read (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(rd_req_o.valid),
   .ready_i(rd_rsp_i.ready),
-  .data_i(rd_req_o)
+  .data_i (rd_req_o)
 );
 
 bind npu_dma_store stream_checker #(
@@ -42,10 +41,9 @@ bind npu_dma_store stream_checker #(
 ) u_check_request (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(wr_req_o.valid),
   .ready_i(wr_rsp_i.ready),
-  .data_i(wr_req_o)
+  .data_i (wr_req_o)
 );
 
 bind npu_dma_store stream_checker #(
@@ -53,10 +51,9 @@ bind npu_dma_store stream_checker #(
 ) u_check_word (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(w_o.valid),
   .ready_i(wr_rsp_i.word_ready),
-  .data_i(w_o)
+  .data_i (w_o)
 );
 
 bind npu_dma_bursts stream_checker #(
@@ -64,10 +61,9 @@ bind npu_dma_bursts stream_checker #(
 ) u_check (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(req_o.valid),
   .ready_i(ready_i),
-  .data_i({req_o, last_o})
+  .data_i ({req_o, last_o})
 );
 
 bind npu_dma_list stream_checker #(
@@ -75,10 +71,9 @@ bind npu_dma_list stream_checker #(
 ) u_check_addr (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(addr_valid_o),
   .ready_i(addr_ready_i),
-  .data_i(addr_o)
+  .data_i (addr_o)
 );
 
 bind npu_dma_list stream_checker #(
@@ -86,8 +81,7 @@ bind npu_dma_list stream_checker #(
 ) u_check_row (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(row_valid_o),
   .ready_i(row_ready_i),
-  .data_i({row_last_o, row_o})
+  .data_i ({row_last_o, row_o})
 );

@@ -22,10 +22,9 @@ module engine_checker #(
   ) u_operation (
     .clk_i,
     .rst_ni,
-    .withdraw_i(1'b0),
     .valid_i,
     .ready_i,
-    .data_i    (operation_i)
+    .data_i(operation_i)
   );
 
   stream_checker #(
@@ -33,10 +32,9 @@ module engine_checker #(
   ) u_write (
     .clk_i,
     .rst_ni,
-    .withdraw_i(1'b0),
-    .valid_i   (write_i.valid),
-    .ready_i   (write_ready_i),
-    .data_i    (write_i)
+    .valid_i(write_i.valid),
+    .ready_i(write_ready_i),
+    .data_i (write_i)
   );
 
 endmodule

@@ -19,10 +19,9 @@ bind npu_gemm_loader stream_checker #(
 ) u_check (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(param_valid_o),
   .ready_i(param_ready_i),
-  .data_i(param_o)
+  .data_i (param_o)
 );
 
 bind npu_gemm_operand_a stream_checker #(
@@ -30,10 +29,9 @@ bind npu_gemm_operand_a stream_checker #(
 ) u_check (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(slice_valid_o),
   .ready_i(slice_ready_i),
-  .data_i(slice_o)
+  .data_i (slice_o)
 );
 
 bind npu_gemm_operand_b stream_checker #(
@@ -41,10 +39,9 @@ bind npu_gemm_operand_b stream_checker #(
 ) u_check (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(pair_valid_o),
   .ready_i(pair_ready_i),
-  .data_i({pair_o[0], pair_o[1]})
+  .data_i ({pair_o[0], pair_o[1]})
 );
 
 bind npu_gemm_operand_d stream_checker #(
@@ -52,10 +49,9 @@ bind npu_gemm_operand_d stream_checker #(
 ) u_check (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(word_valid_o),
   .ready_i(word_ready_i),
-  .data_i(word_o)
+  .data_i (word_o)
 );
 
 bind npu_gemm_drain stream_checker #(
@@ -63,10 +59,9 @@ bind npu_gemm_drain stream_checker #(
 ) u_check_drain (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(drain_valid_o),
   .ready_i(drain_ready_i),
-  .data_i({drain_bank_o, drain_row_o})
+  .data_i ({drain_bank_o, drain_row_o})
 );
 
 bind npu_gemm_drain stream_checker #(
@@ -74,10 +69,9 @@ bind npu_gemm_drain stream_checker #(
 ) u_check_sums (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(sums_valid_o),
   .ready_i(sums_ready_i),
-  .data_i(sums_o)
+  .data_i (sums_o)
 );
 
 // `done` follows ready, and without a second operand its words may be anything.
@@ -88,10 +82,9 @@ bind npu_gemm_collect stream_checker #(
 ) u_check (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(row_valid_o),
   .ready_i(row_ready_i),
-  .data_i({row_ctrl_o.addr, row_columns_o})
+  .data_i ({row_ctrl_o.addr, row_columns_o})
 );
 
 bind npu_gemm_post stream_checker #(
@@ -99,10 +92,9 @@ bind npu_gemm_post stream_checker #(
 ) u_check (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(out_valid_o),
   .ready_i(out_ready_i),
-  .data_i({out_ctrl_o, out_o})
+  .data_i ({out_ctrl_o, out_o})
 );
 
 bind npu_gemm_argmax stream_checker #(
@@ -110,8 +102,7 @@ bind npu_gemm_argmax stream_checker #(
 ) u_check (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(row_valid_o),
   .ready_i(row_ready_i),
-  .data_i({row_ctrl_i, row_i})
+  .data_i ({row_ctrl_i, row_i})
 );

@@ -7,10 +7,9 @@ bind npu_axil_slave stream_checker #(
 ) u_check_b (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(axil_rsp_o.bvalid),
   .ready_i(axil_req_i.bready),
-  .data_i(axil_rsp_o.bresp)
+  .data_i (axil_rsp_o.bresp)
 );
 
 bind npu_axil_slave stream_checker #(
@@ -18,8 +17,7 @@ bind npu_axil_slave stream_checker #(
 ) u_check_r (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(axil_rsp_o.rvalid),
   .ready_i(axil_req_i.rready),
-  .data_i({axil_rsp_o.rdata, axil_rsp_o.rresp})
+  .data_i ({axil_rsp_o.rdata, axil_rsp_o.rresp})
 );

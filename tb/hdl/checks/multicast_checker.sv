@@ -17,10 +17,9 @@ module multicast_checker #(
     stream_checker u_check (
       .clk_i,
       .rst_ni,
-      .withdraw_i(1'b0),
-      .valid_i   (valid_i[r]),
-      .ready_i   (ready_i[r]),
-      .data_i    (1'b0)
+      .valid_i(valid_i[r]),
+      .ready_i(ready_i[r]),
+      .data_i (1'b0)
     );
   end
 

@@ -31,10 +31,9 @@ bind npu_norm_pipe stream_checker #(
 ) u_check_in (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(valid_i),
   .ready_i(ready_o),
-  .data_i({tag_i, word_i})
+  .data_i ({tag_i, word_i})
 );
 
 bind npu_norm_pipe stream_checker #(
@@ -42,10 +41,9 @@ bind npu_norm_pipe stream_checker #(
 ) u_check_out (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(word_o.valid),
   .ready_i(word_ready_i),
-  .data_i(word_o)
+  .data_i (word_o)
 );
 
 bind npu_norm_stat stream_checker #(
@@ -53,10 +51,9 @@ bind npu_norm_stat stream_checker #(
 ) u_check (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(result_o.valid),
   .ready_i(pop_i),
-  .data_i(result_o)
+  .data_i (result_o)
 );
 
 bind npu_rope_turn stream_checker #(
@@ -64,10 +61,9 @@ bind npu_rope_turn stream_checker #(
 ) u_check_in (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(valid_i),
   .ready_i(ready_o),
-  .data_i({tag_i, word_i})
+  .data_i ({tag_i, word_i})
 );
 
 bind npu_rope_turn stream_checker #(
@@ -75,10 +71,9 @@ bind npu_rope_turn stream_checker #(
 ) u_check_out (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(valid_o),
   .ready_i(ready_i),
-  .data_i({tag_o, a_o, b_o})
+  .data_i ({tag_o, a_o, b_o})
 );
 
 bind npu_rope_pack stream_checker #(
@@ -86,8 +81,7 @@ bind npu_rope_pack stream_checker #(
 ) u_check (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(word_o.valid),
   .ready_i(word_ready_i),
-  .data_i(word_o)
+  .data_i (word_o)
 );

@@ -7,8 +7,7 @@ bind npu_sram_reader stream_checker #(
 ) u_check (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(data_valid_o),
   .ready_i(data_ready_i),
-  .data_i(data_o)
+  .data_i (data_o)
 );

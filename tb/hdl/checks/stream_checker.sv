@@ -7,12 +7,13 @@
 module stream_checker #(
   parameter type DataT = logic  // what the stream carries
 ) (
-  input logic clk_i,       // clock
-  input logic rst_ni,      // reset, active low
-  input logic withdraw_i,  // in this cycle or the one before, valid may have gone
-  input logic valid_i,     // of the stream
-  input logic ready_i,     // of the stream
-  input DataT data_i       // of the stream
+  input logic clk_i,             // clock
+  input logic rst_ni,            // reset, active low
+  input logic valid_i,           // of the stream
+  input logic ready_i,           // of the stream
+  input DataT data_i,            // of the stream
+  // In this cycle or the one before, valid may have gone; most streams have no such thing
+  input logic withdraw_i = 1'b0
 );
 
   logic waits_q;  // it was valid in the cycle before, and nobody took it

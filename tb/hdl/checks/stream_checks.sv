@@ -17,8 +17,7 @@ bind npu_streamer stream_checker #(
 ) u_check (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(line_valid_o != '0),
   .ready_i((line_valid_o & line_ready_i) != '0),
-  .data_i({line_valid_o, line_data_o})
+  .data_i ({line_valid_o, line_data_o})
 );

@@ -19,10 +19,9 @@ bind npu_vec_lanes stream_checker #(
 ) u_check_in (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(valid_i),
   .ready_i(ready_o),
-  .data_i({tag_i, word_i})
+  .data_i ({tag_i, word_i})
 );
 
 bind npu_vec_lanes stream_checker #(
@@ -30,8 +29,7 @@ bind npu_vec_lanes stream_checker #(
 ) u_check_out (
   .clk_i,
   .rst_ni,
-  .withdraw_i(1'b0),
   .valid_i(word_o.valid),
   .ready_i(word_ready_i),
-  .data_i(word_o)
+  .data_i (word_o)
 );
