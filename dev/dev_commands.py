@@ -52,7 +52,7 @@ def _regress(arguments: argparse.Namespace) -> int:
 
 
 def _faults(arguments: argparse.Namespace) -> int:
-    """Plant each fault of faults/ in the RTL; its test must notice."""
+    """Plant each fault of faults/ in the RTL; its test must notice; build/reports/faults.json."""
     check_simulator(arguments.sim)
     chosen = faults.discover()
     names = names_in(arguments.faults)
@@ -71,6 +71,7 @@ def _faults(arguments: argparse.Namespace) -> int:
         arguments.jobs,
         lambda line: print(line, flush=True),
     )
+    faults.write_report(verdicts)
     missed = [verdict for verdict in verdicts if not verdict.noticed]
     for verdict in missed:
         print(verdict)

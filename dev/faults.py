@@ -12,9 +12,10 @@ are failures.
 from __future__ import annotations
 
 import itertools
+import json
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,6 +27,7 @@ FAULTS = ROOT / "faults"
 PLANTED = BUILD / "faults"
 """Where the patched copies of `rtl/` and the merged one are made."""
 RUNS = BUILD / "runs" / "faults"
+REPORT = BUILD / "reports" / "faults.json"
 MERGED = "merged"
 NO_CHECK = ("the simulator ended", "did not converge")
 """What a run says that has failed without any check of the bench or the RTL."""
@@ -263,6 +265,22 @@ def _verdict(fault: Fault, result: runner.TestResult) -> Verdict:
     noticed = not any(text in result.message for text in NO_CHECK)
     _tidy(result, noticed)
     return Verdict(fault, noticed, result.message, result.seconds)
+
+
+def write_report(verdicts: Iterable[Verdict], path: Path = REPORT) -> None:
+    """Write verdicts as a list of {fault, test, noticed, reason, seconds}."""
+    rows = [
+        {
+            "fault": verdict.fault.name,
+            "test": verdict.fault.test.name,
+            "noticed": verdict.noticed,
+            "reason": verdict.reason,
+            "seconds": round(verdict.seconds, 1),
+        }
+        for verdict in verdicts
+    ]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
 def run_all(

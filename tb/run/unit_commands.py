@@ -105,8 +105,11 @@ def _unit(arguments: argparse.Namespace) -> int:
     build.generate()
     if arguments.time:
         print(unit_times.HEAD)
+        times = []
         for block in tests:
-            print(unit_times.measure(block), flush=True)
+            times.append(unit_times.measure(block))
+            print(times[-1], flush=True)
+        unit_times.write_report(times)
         return 0
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     with ThreadPoolExecutor(max_workers=arguments.jobs) as pool:
@@ -129,6 +132,8 @@ def add_commands(command: AddCommand) -> None:
     unit.add_argument("--list", action="store_true", help="list the tests and exit")
     unit.add_argument("--tests", default="", help="exact names, comma list; default all")
     unit.add_argument(
-        "--time", action="store_true", help="measure from an edited line to the verdict"
+        "--time",
+        action="store_true",
+        help="measure from an edited line to the verdict; build/reports/unit_times.json",
     )
     unit.add_argument("--seeds", type=positive, default=1, help="seeds per test")

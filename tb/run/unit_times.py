@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import resource
 import shutil
 import time
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from npu.paths import BUILD, RTL
 from tb.run import build, runner, units
 
+REPORT = BUILD / "reports" / "unit_times.json"
 HEAD = f"{'block':12} {'edited':20} {'wall s':>7} {'processor s':>11}"
 
 
@@ -68,6 +71,15 @@ def measure(block: str) -> Time:
         if not result.passed:
             raise RuntimeError(f"{test.name}: {result.message}")
     return Time(block, modules[0], time.monotonic() - wall, _processor_s() - processor)
+
+
+def write_report(times: Iterable[Time], path: Path = REPORT) -> None:
+    """Write times as a list of {block, module, wall_s, processor_s}, seconds to a tenth."""
+    rows = [asdict(each) for each in times]
+    for row in rows:
+        row |= {name: round(row[name], 1) for name in ("wall_s", "processor_s")}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
 def _edit(path: Path) -> None:

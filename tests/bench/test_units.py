@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from npu.cli import command_line
 from npu.paths import HDL
-from tb.run import registry, runner, units
+from tb.run import registry, runner, unit_times, units
 from tb.run.unit_commands import TABLE_HEAD, BlockResult, chosen_tests
 
 
@@ -76,3 +79,14 @@ def test_the_table_shows_failures() -> None:
         "runs": "2",
         "failed": "1",
     }
+
+
+def test_times_are_reported_to_a_tenth(tmp_path: Path) -> None:
+    """One row for each block, in the order in which they were measured."""
+    path = tmp_path / "reports" / "times.json"
+    times = [unit_times.Time("vec", "npu_vec", 12.34, 14.0), unit_times.Time("a", "b", 1.0, 2.06)]
+    unit_times.write_report(times, path)
+    assert json.loads(path.read_text(encoding="utf-8")) == [
+        {"block": "vec", "module": "npu_vec", "wall_s": 12.3, "processor_s": 14.0},
+        {"block": "a", "module": "b", "wall_s": 1.0, "processor_s": 2.1},
+    ]

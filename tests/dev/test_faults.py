@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from difflib import unified_diff
 from pathlib import Path
 
@@ -331,3 +332,15 @@ def test_verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     assert "5 faults in one model, 2 built alone" in said
     assert sum("[7/7]" in line for line in said) == 1
+
+    report = tmp_path / "reports" / "faults.json"
+    faults.write_report(verdicts, report)
+    rows = json.loads(report.read_text(encoding="utf-8"))
+    assert [row["fault"] for row in rows] == list("0123456")
+    assert rows[1] == {
+        "fault": "1",
+        "test": "test_gemm_random",
+        "noticed": False,
+        "reason": "test_gemm_random passes",
+        "seconds": 1.0,
+    }
