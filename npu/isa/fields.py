@@ -132,3 +132,35 @@ class SetRegInfo:
 
     granularity: int
     add: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CopInfo:
+    """One instruction of the coprocessor; see coprocessor.toml for what its registers are.
+
+    `funct7` is None where it is ignored; `element` the bytes of an element in memory, or 0.
+    """
+
+    opcode: int
+    funct3: int
+    funct7: int | None
+    format: str
+    rs1: str
+    rs2: str
+    rd: str
+    element: int
+
+    @property
+    def counted(self) -> bool:
+        """Whether a register says how many elements there are."""
+        return "count" in (self.rs2, self.rd)
+
+    @property
+    def register_read(self) -> tuple[bool, bool, bool]:
+        """Which of rs1, rs2, x[rd] the host delivers."""
+        return self.rs1 != "", self.rs2 not in ("", "vreg"), self.rd == "count"
+
+    @property
+    def writeback(self) -> bool:
+        """Whether there is a result."""
+        return self.rd in ("result", "float")

@@ -1,30 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generates everything that comes from isa.toml: `python -m npu.isa.generate [--check]`.
+"""Generates what comes from isa.toml and coprocessor.toml: `python -m npu.isa.generate [--check]`.
 
-Committed: npu/isa/generated.py, docs/reference/isa.md. Not committed: build/gen/npu_isa_pkg.sv and
-build/gen/npu_mnemonics.txt, a waveform viewer's translation of opcode bytes to mnemonics.
+Committed: Python (npu/isa/generated.py, cop_generated.py), docs/reference/isa.md and coprocessor.md,
+the C headers firmware/include/npu.h and npu_fp.h. Not committed, in build/gen: SystemVerilog packages,
+and a waveform viewer's translations of opcodes to mnemonics.
 """
 
 import argparse
 import sys
 from pathlib import Path
 
-from npu.isa import emit_docs, emit_python, emit_sv, source
+from npu.isa import (
+    cop_source,
+    emit_cop,
+    emit_cop_c,
+    emit_cop_docs,
+    emit_docs,
+    emit_python,
+    emit_sv,
+    source,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def outputs() -> tuple[dict[Path, str], dict[Path, str]]:
     """Return (committed, built) files and their texts."""
-    isa = source.load()
+    isa, cop = source.load(), cop_source.load()
     committed = {
         ROOT / "npu/isa/generated.py": emit_python.emit(isa),
+        ROOT / "npu/isa/cop_generated.py": emit_cop.python(cop),
         ROOT / "docs/reference/isa.md": emit_docs.emit(isa),
+        ROOT / "docs/reference/coprocessor.md": emit_cop_docs.emit(cop),
+        ROOT / "firmware/include/npu.h": emit_cop_c.header(cop, "INT"),
+        ROOT / "firmware/include/npu_fp.h": emit_cop_c.header(cop, "FLOAT"),
     }
     mnemonics = "".join(f"{op.number:02X} {op.name}\n" for op in isa.opcodes)
     built = {
         ROOT / "build/gen/npu_isa_pkg.sv": emit_sv.emit(isa),
         ROOT / "build/gen/npu_mnemonics.txt": mnemonics,
+        ROOT / "build/gen/npu_cop_isa_pkg.sv": emit_cop.systemverilog(cop),
+        ROOT / "build/gen/npu_cop_mnemonics.txt": emit_cop.mnemonics(cop),
     }
     return committed, built
 
