@@ -2,7 +2,6 @@
 """Generated from npu/isa/coprocessor.toml by `python -m npu.isa.generate`; do not edit."""
 
 # fmt: off
-# ruff: noqa: E501
 from enum import IntEnum
 
 from npu.isa.fields import CopInfo

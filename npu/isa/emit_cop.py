@@ -97,7 +97,6 @@ _PYTHON = f'''# SPDX-License-Identifier: Apache-2.0
 """{ORIGIN}"""
 
 # fmt: off
-# ruff: noqa: E501
 from enum import IntEnum
 
 from npu.isa.fields import CopInfo

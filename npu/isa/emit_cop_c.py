@@ -5,9 +5,10 @@ from npu.isa.cop_source import CopIsa, CopSource
 from npu.isa.emit_cop import ORIGIN
 
 _RULES = """/*
- * An instruction is a function: NPU_VMAC(a, b, n) multiplies n bytes at a with n bytes at b. Addresses
- * may be odd. Those that touch memory tell the compiler so; NPU_FENCE() orders them behind stores of a
- * core that commits past a write buffer. What an instruction does: docs/reference/coprocessor.md.
+ * An instruction is a function: NPU_VMAC(a, b, n) multiplies n bytes at a with n bytes at b.
+ * Addresses may be odd. Those that touch memory tell the compiler so; NPU_FENCE() orders them
+ * behind stores of a core that commits past a write buffer. What an instruction does:
+ * docs/reference/coprocessor.md.
  */"""
 
 _INTEGER_TOP = """#include <stdint.h>

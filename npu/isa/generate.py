@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generates what comes from isa.toml and coprocessor.toml: `python -m npu.isa.generate [--check]`.
+"""Generates what isa.toml and coprocessor.toml describe: `python -m npu.isa.generate [--check]`.
 
-Committed: Python (npu/isa/generated.py, cop_generated.py), docs/reference/isa.md and coprocessor.md,
-the C headers firmware/include/npu.h and npu_fp.h. Not committed, in build/gen: SystemVerilog packages,
-and a waveform viewer's translations of opcodes to mnemonics.
+Committed: Python (generated.py, cop_generated.py), docs/reference/isa.md and coprocessor.md, the C
+headers firmware/include/npu.h and npu_fp.h. Not committed, in build/gen: SystemVerilog and a
+waveform viewer's translations of opcodes to mnemonics.
 """
 
 import argparse
