@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Floating point of the coprocessor: operations of its units, special values, and the small functions
+// of IEEE 754 that need no unit of their own. Rounding is to nearest, ties to even; subnormals are
+// kept; every NaN that leaves is the canonical one.
+
+package npu_cop_float_pkg;
+
+  typedef logic [31:0] float_t;  // binary32
+  typedef logic [63:0] double_t;  // binary64
+
+  // Operations of npu_cop_lane
+  typedef enum logic [1:0] {
+    LaneAdd,  // a + b
+    LaneSub,  // a - b
+    LaneMul,  // a * b
+    LaneRelu  // a, +0 where a is negative or -0
+  } lane_op_e;
+
+  // Functions of npu_cop_func
+  typedef enum logic [1:0] {
+    FuncExpFloat,  // float32
+    FuncExpFixed,  // Q16.16 to Q16.16, both signed
+    FuncGelu       // float32
+  } func_e;
+
+  // What npu_cop_root takes the reciprocal root of
+  typedef enum logic {
+    RootFloat,  // float32
+    RootFixed   // Q16.16, signed
+  } root_op_e;
+
+  localparam float_t FloatNan = 32'h7fc0_0000;
+  localparam float_t FloatInf = 32'h7f80_0000;
+  localparam double_t DoubleNan = 64'h7ff8_0000_0000_0000;
+
+  function automatic logic is_nan(float_t x);
+    return x[30:23] == '1 && x[22:0] != '0;
+  endfunction
+
+  function automatic logic is_inf(float_t x);
+    return x[30:0] == FloatInf[30:0];
+  endfunction
+
+  function automatic logic is_zero(float_t x);
+    return x[30:0] == '0;
+  endfunction
+
+  function automatic float_t relu(float_t x);
+    if (is_nan(x)) return FloatNan;
+    return x[31] ? '0 : x;
+  endfunction
+
+  // Orders floats as s32 does: -inf lowest, -0 below +0, +inf highest; NaN are not ordered.
+  function automatic logic signed [31:0] order_key(float_t x);
+    return {x[31], x[30:0] ^ {31{x[31]}}};
+  endfunction
+
+  // The larger one; +0 is larger than -0, and any NaN wins.
+  function automatic float_t larger(float_t a, float_t b);
+    if (is_nan(a) || is_nan(b)) return FloatNan;
+    return order_key(a) > order_key(b) ? a : b;
+  endfunction
+
+  // A double rounded to float32. Below 2^-126 the significand moves right until its last bit has the
+  // weight of the last bit of a subnormal; what is beyond 26 places only says that there was something.
+  function automatic float_t narrow(double_t x);
+    logic [10:0] below;
+    logic [ 4:0] places;
+    logic [52:0] moved;
+    logic [78:0] wide;
+    logic sticky, up;
+    logic [30:0] rounded;
+    if (x[62:52] == '1) return x[51:0] == '0 ? {x[63], FloatInf[30:0]} : FloatNan;
+    if (x[62:52] > 11'd1150) return {x[63], FloatInf[30:0]};
+    below   = 11'd897 - x[62:52];
+    places  = x[62:52] >= 11'd897 ? '0 : below > 11'd26 ? 5'd26 : below[4:0];
+    wide    = {x[62:52] != '0, x[51:0], 26'd0} >> places;
+    moved   = wide[78:26];
+    sticky  = wide[53:0] != '0;
+    up      = moved[28] && (sticky || moved[29]);
+    rounded = {x[62:52] >= 11'd897 ? 8'(x[62:52] - 11'd897) : 8'd0, 23'd0};
+    return {x[63], rounded + 31'(moved[52:29]) + 31'(up)};
+  endfunction
+
+endpackage
