@@ -3,6 +3,7 @@
 
 One module per operation (`gemm`, `requantize`, `softmax`, `layernorm`, `rope`, `gelu`, `vec`), the
 instruction-level model `machine`, the command port and the whole chip as its host sees it
-(`command`), and whole networks (`decoder`, with a K/V cache `session`). The package imports numpy,
-the standard library, `npu.isa`, `npu.regs` and the types of `weights`.
+(`command`), the coprocessor of a RISC-V core (`coprocessor`), and whole networks (`decoder`, with a
+K/V cache `session`). The package imports numpy, mpmath, the standard library, `npu.isa`, `npu.regs`
+and the types of `weights`.
 """

@@ -2,7 +2,8 @@
 """Every golden operation has an oracle outside of golden, and a test that holds them together.
 
 An operation is a public function of the integer references (`golden/*.py`), an opcode or vector
-operation of the instruction-level model, or an operation of the command port. A new one fails here
+operation of the instruction-level model, an operation of the command port, or a public function of
+the coprocessor's numbers. A new one fails here
 until the table names its oracle, and the test in which the two meet.
 """
 
@@ -18,6 +19,7 @@ from tests.python.sources import ROOT
 OUTSIDE = {
     "integers": "exact Python integers, by the formulas of the specification",
     "fractions": "exact fractions",
+    "decimal": "Python's decimal arithmetic, to 130 digits",
     "math": "Python's math in float64",
     "numpy": "numpy, in int64 or float64",
     "ml_dtypes": "number formats of ml_dtypes",
@@ -25,6 +27,8 @@ OUTSIDE = {
     "transformers": "decoders of transformers in float64",
 }
 """Oracles that golden has no part in; each but the first is the package that its test must use."""
+COPROCESSOR = ("floats", "functions")
+"""Modules of golden/coprocessor whose public functions are operations."""
 NO_OPERATIONS = {"golden.contribution": "judges data, and computes nothing that a chip does"}
 """Modules of golden/*.py without an operation, and why."""
 ORACLES = {
@@ -137,6 +141,47 @@ ORACLES = {
     ("integers", "test_golden_machine_races::test_a_barrier_leaves_the_youngest_n_open"): (
         "npu.isa.Opcode.BARRIER"
     ),
+    ("fractions", "test_golden_coprocessor_floats::test_nearest_float32"): (
+        "golden.coprocessor.floats.nearest_float32"
+    ),
+    ("numpy", "test_golden_coprocessor_floats::test_arithmetic_is_that_of_numpy"): (
+        "golden.coprocessor.floats.add_float32 golden.coprocessor.floats.subtract_float32"
+        " golden.coprocessor.floats.multiply_float32 golden.coprocessor.floats.divide_float32"
+    ),
+    ("numpy", "test_golden_coprocessor_floats::test_maximum_and_relu"): (
+        "golden.coprocessor.floats.maximum_float32 golden.coprocessor.floats.relu_float32"
+        " golden.coprocessor.floats.is_nan32"
+    ),
+    ("fractions", "test_golden_coprocessor_floats::test_double_sums_round_once"): (
+        "golden.coprocessor.floats.add_double golden.coprocessor.floats.multiply_add_double"
+        " golden.coprocessor.floats.double_of_float32"
+    ),
+    ("numpy", "test_golden_coprocessor_floats::test_conversions"): (
+        "golden.coprocessor.floats.float32_value golden.coprocessor.floats.double_value"
+        " golden.coprocessor.floats.double_bits golden.coprocessor.floats.float32_bits"
+        " golden.coprocessor.floats.float32_of_double"
+    ),
+    ("decimal", "test_golden_coprocessor_functions::test_exp_float32_is_nearest"): (
+        "golden.coprocessor.functions.exp_float32"
+    ),
+    ("decimal", "test_golden_coprocessor_functions::test_gelu_float32_is_nearest"): (
+        "golden.coprocessor.functions.gelu_float32"
+    ),
+    ("fractions", "test_golden_coprocessor_functions::test_rsqrt_float32_is_nearest"): (
+        "golden.coprocessor.functions.rsqrt_float32"
+    ),
+    ("decimal", "test_golden_coprocessor_functions::test_exp_q16_16_is_nearest"): (
+        "golden.coprocessor.functions.exp_q16_16"
+    ),
+    ("integers", "test_golden_coprocessor_functions::test_rsqrt_q16_16_is_nearest"): (
+        "golden.coprocessor.functions.rsqrt_q16_16"
+    ),
+    ("math", "test_golden_coprocessor_functions::test_gelu_int8_is_nearest"): (
+        "golden.coprocessor.functions.gelu_int8"
+    ),
+    ("integers", "test_golden_coprocessor_functions::test_signed32"): (
+        "golden.coprocessor.functions.signed32"
+    ),
     ("numpy", "test_golden_command_scalar::test_words"): (
         "npu.regs.CmdOp.ADD npu.regs.CmdOp.SUB npu.regs.CmdOp.MUL_LO npu.regs.CmdOp.MAC_S16"
         " npu.regs.CmdOp.DOT4_S8 npu.regs.CmdOp.MAX_U32 npu.regs.CmdOp.MIN_U32"
@@ -159,6 +204,7 @@ ORACLES = {
 def _operations() -> set[str]:
     """Find all operations."""
     modules = {f"golden.{path.stem}" for path in (ROOT / "golden").glob("[a-z]*.py")}
+    modules |= {f"golden.coprocessor.{name}" for name in COPROCESSOR}
     found = {name for module in modules - NO_OPERATIONS.keys() for name in sources.public(module)}
     for enum, home in ((Opcode, "npu.isa"), (VecOp, "npu.isa"), (CmdOp, "npu.regs")):
         found |= {f"{home}.{enum.__name__}.{member.name}" for member in enum}
