@@ -28,7 +28,8 @@ OUTSIDE = {
 }
 """Oracles that golden has no part in; each but the first is the package that its test must use."""
 COPROCESSOR = ("floats", "functions")
-"""Modules of golden/coprocessor whose public functions are operations."""
+"""Modules of golden/coprocessor whose public functions are operations; `arrays` has the same ones,
+held against them one by one."""
 NO_OPERATIONS = {"golden.contribution": "judges data, and computes nothing that a chip does"}
 """Modules of golden/*.py without an operation, and why."""
 ORACLES = {
