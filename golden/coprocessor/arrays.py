@@ -100,31 +100,32 @@ def rsqrt_q16_16(bits: Words) -> Words:
 
 def gelu_int8(bits: Words) -> Words:
     """Return rint(32 * gelu(x / 32)) of the low 8 bits of each word, sign-extended."""
-    return _GELU_INT8[bits & 0xFF]
+    result: Words = _GELU_INT8[bits & 0xFF]
+    return result
 
 
 def add_float32(a: Words, b: Words) -> Words:
     """Return a + b of each pair."""
     with np.errstate(all="ignore"):
-        return _canonical(a.view(np.float32) + b.view(np.float32))
+        return _canonical(np.add(a.view(np.float32), b.view(np.float32)))
 
 
 def subtract_float32(a: Words, b: Words) -> Words:
     """Return a - b of each pair."""
     with np.errstate(all="ignore"):
-        return _canonical(a.view(np.float32) - b.view(np.float32))
+        return _canonical(np.subtract(a.view(np.float32), b.view(np.float32)))
 
 
 def multiply_float32(a: Words, b: Words) -> Words:
     """Return a * b of each pair."""
     with np.errstate(all="ignore"):
-        return _canonical(a.view(np.float32) * b.view(np.float32))
+        return _canonical(np.multiply(a.view(np.float32), b.view(np.float32)))
 
 
 def divide_float32(a: Words, b: Words) -> Words:
     """Return a / b of each pair."""
     with np.errstate(all="ignore"):
-        return _canonical(a.view(np.float32) / b.view(np.float32))
+        return _canonical(np.divide(a.view(np.float32), b.view(np.float32)))
 
 
 def relu_float32(bits: Words) -> Words:
