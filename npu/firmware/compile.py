@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles the programs of `firmware/examples` for a RISC-V core.
+
+Two compilers do: the one of the Python package `ziglang`, which needs no system package, and
+Debian's gcc with picolibc, whose printf then writes to the UART.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from npu.paths import BUILD, ROOT
+
+FIRMWARE = ROOT / "firmware"
+EXAMPLES = FIRMWARE / "examples"
+LIBRARY = FIRMWARE / "lib"
+Name = Literal["zig", "gcc"]
+Floats = Literal["soft", "hard"]
+GCC = "riscv64-unknown-elf-gcc"
+PACKAGES = {
+    "zig": "the Python package ziglang (make setup)",
+    "gcc": "the Debian packages gcc-riscv64-unknown-elf and picolibc-riscv64-unknown-elf",
+}
+"""What to install for each compiler."""
+
+
+class FirmwareError(RuntimeError):
+    """A program that is not there or does not compile, or no compiler for it."""
+
+
+def compilers() -> list[Name]:
+    """Return the compilers that are installed, the one to take first."""
+    found: list[Name] = []
+    if importlib.util.find_spec("ziglang") is not None:
+        found.append("zig")
+    if shutil.which(GCC) is not None and _has_picolibc():
+        found.append("gcc")
+    return found
+
+
+def _has_picolibc() -> bool:
+    run = subprocess.run(
+        [GCC, "-print-file-name=picolibc.specs"], capture_output=True, text=True, check=False
+    )
+    return run.returncode == 0 and Path(run.stdout.strip()).is_absolute()
+
+
+def examples() -> list[str]:
+    """Return the names of the programs that come with the project."""
+    return sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir())
+
+
+def sources_of(name: str) -> list[Path]:
+    """Return the sources of a program.
+
+    Raises:
+        FirmwareError: there is none of this name.
+    """
+    if name not in examples():
+        raise FirmwareError(f"program: given {name!r}, allowed {', '.join(examples())}")
+    return sorted((EXAMPLES / name).glob("*.c"))
+
+
+@dataclass(frozen=True)
+class Target:
+    """How a program is compiled.
+
+    Attributes:
+        compiler: which one; None takes the first that is installed.
+        floats: "soft" for a core without float registers, "hard" for rv32imf with ilp32f.
+        optimize: level, of -O.
+    """
+
+    compiler: Name | None = None
+    floats: Floats = "soft"
+    optimize: str = "2"
+
+    def chosen(self) -> Name:
+        """Return the compiler.
+
+        Raises:
+            FirmwareError: it, or any at all, is missing; names what to install.
+        """
+        found = compilers()
+        if self.compiler is not None and self.compiler not in found:
+            raise FirmwareError(f"no compiler {self.compiler}: install {PACKAGES[self.compiler]}")
+        if not found:
+            raise FirmwareError(f"no compiler for RISC-V: install {' or '.join(PACKAGES.values())}")
+        return self.compiler or found[0]
+
+    def command(self) -> list[str]:
+        """Return compiler and options for this target."""
+        hard = self.floats == "hard"
+        if self.chosen() == "gcc":
+            march, abi = ("rv32imf", "ilp32f") if hard else ("rv32im", "ilp32")
+            first = [GCC, f"-march={march}", f"-mabi={abi}", "--specs=picolibc.specs"]
+            return [*first, "-nostartfiles"]
+        first = [sys.executable, "-m", "ziglang", "cc", "-target", "riscv32-freestanding-none"]
+        # Its C library is not there, and the checks that it adds to C have no one to tell.
+        cpu = "generic_rv32+m+f" if hard else "generic_rv32+m"
+        abi = "ilp32f" if hard else "ilp32"
+        return [*first, f"-mcpu={cpu}", f"-mabi={abi}", "-nostdlib", "-fno-sanitize=all"]
+
+
+def compile_program(
+    name: str,
+    target: Target | None = None,
+    *,
+    more: Sequence[Path] = (),
+    defines: Sequence[str] = (),
+    output: Path | None = None,
+) -> Path:
+    """Compile a program of `firmware/examples`; return its ELF file.
+
+    Args:
+        name: of its folder.
+        target: how.
+        more: sources and headers beside those of the folder; a header is included first of all.
+        defines: macros, NAME or NAME=VALUE.
+        output: the file to write, by default build/firmware/NAME-COMPILER.elf.
+
+    Raises:
+        FirmwareError: no such program, no compiler, or the compiler's message.
+    """
+    target = target or Target()
+    chosen = target.chosen()
+    kind = chosen if target.floats == "soft" else f"{chosen}-hard"
+    output = output or BUILD / "firmware" / f"{name}-{kind}.elf"
+    output.parent.mkdir(parents=True, exist_ok=True)
+    headers = [path for path in more if path.suffix == ".h"]
+    library = [*sorted(LIBRARY.glob("*.S")), *sorted(LIBRARY.glob("*.c"))]
+    command = [
+        *target.command(),
+        f"-O{target.optimize}",
+        *("-g", "-Wall", "-Wextra", "-Werror", "-std=gnu11", "-ffreestanding"),
+        *("-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections"),
+        *(f"-D{define}" for define in defines),
+        *(word for path in headers for word in ("-include", str(path))),
+        *(f"-I{folder}" for folder in (FIRMWARE / "include", LIBRARY)),
+        *map(str, library),
+        *map(str, sources_of(name)),
+        *(str(path) for path in more if path.suffix != ".h"),
+        *("-T", str(LIBRARY / "link.ld"), "-o", str(output)),
+    ]
+    caches = {
+        "ZIG_GLOBAL_CACHE_DIR": str(BUILD / "zig-cache"),
+        "ZIG_LOCAL_CACHE_DIR": str(BUILD / "zig-cache"),
+    }
+    run = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **caches},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if run.returncode != 0:
+        raise FirmwareError(f"compiling {name} with {chosen} failed:\n{run.stdout.strip()[-4000:]}")
+    return output
