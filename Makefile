@@ -47,7 +47,7 @@ run: setup ## run the tests named by TESTCASE (exact names, comma list)
 	@$(CLI) run $(RUN_OPTIONS) --seeds "$(SEEDS)" $(if $(FULL),--full) "$(TESTCASE)"
 
 unit: setup ## run the benches of single blocks: BLOCK= (names, comma list; default all) [TESTCASE=]
-	@$(CLI) unit $(RUN_OPTIONS) --seeds "$(SEEDS)" --tests "$(TESTCASE)" "$(BLOCK)"
+	@$(CLI) unit $(RUN_OPTIONS) --seeds "$(SEEDS)" $(if $(FULL),--full) --tests "$(TESTCASE)" "$(BLOCK)"
 
 test: setup ## run all tests: simulator-free ones and those on the RTL
 	@$(CLI) test $(RUN_OPTIONS)

@@ -34,6 +34,39 @@ package npu_cop_float_pkg;
   localparam float_t FloatInf = 32'h7f80_0000;
   localparam double_t DoubleNan = 64'h7ff8_0000_0000_0000;
 
+  // An exact result, or one of which the last bit of the significand also stands for everything below
+  // it, before it is rounded to float32.
+  typedef struct packed {
+    logic special;  // the lower bits of the significand are the result itself
+    logic sign;
+    logic signed [10:0] exponent;  // biased, of the significand's highest bit, which may be 0
+    logic [47:0] significand;
+  } unrounded_t;
+
+  // The biased exponent with which the fraction counts: subnormals have that of the smallest normals.
+  function automatic logic [7:0] exponent_of(float_t x);
+    return x[30:23] == '0 ? 8'd1 : x[30:23];
+  endfunction
+
+  function automatic logic [23:0] significand_of(float_t x);
+    return {x[30:23] != '0, x[22:0]};
+  endfunction
+
+  // Zeros above the highest one, in a tree; 63 where there is none.
+  function automatic logic [5:0] leading_zeros(logic [63:0] x);
+    logic [63:0] some;
+    logic [63:0][5:0] zeros;
+    some  = x;
+    zeros = '0;
+    for (int unsigned level = 0; level < 6; level++) begin
+      for (int unsigned i = 0; i < (32 >> level); i++) begin
+        zeros[i] = some[2*i+1] ? zeros[2*i+1] : (zeros[2*i] | (6'd1 << level));
+        some[i]  = some[2*i+1] || some[2*i];
+      end
+    end
+    return zeros[0];
+  endfunction
+
   function automatic logic is_nan(float_t x);
     return x[30:23] == '1 && x[22:0] != '0;
   endfunction

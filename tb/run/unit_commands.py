@@ -78,13 +78,14 @@ def run_block(
     tests: Sequence[registry.BenchTest],
     seeds: Sequence[int],
     array_dim: int = units.DIM,
+    full: bool = False,
 ) -> BlockResult:
-    """Build a block's model and run tests on it."""
+    """Build a block's model and run tests on it, `full` in their long form."""
     started = time.monotonic()
     configuration = units.UnitConfiguration(block=block, array_dim=array_dim)
     build.build(configuration)
     build_s = time.monotonic() - started
-    jobs = [runner.Job(test, configuration, seed) for test in tests for seed in seeds]
+    jobs = [runner.Job(test, configuration, seed, full=full) for test in tests for seed in seeds]
     return BlockResult(block, build_s, [_told(runner.run(job)) for job in jobs])
 
 
@@ -112,11 +113,10 @@ def _unit(arguments: argparse.Namespace) -> int:
         unit_times.write_report(times)
         return 0
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
+    array_dim, full = arguments.array_dim, arguments.full
     with ThreadPoolExecutor(max_workers=arguments.jobs) as pool:
         results = list(
-            pool.map(
-                lambda block: run_block(block, tests[block], seeds, arguments.array_dim), tests
-            )
+            pool.map(lambda block: run_block(block, tests[block], seeds, array_dim, full), tests)
         )
     print(TABLE_HEAD)
     for result in results:
@@ -137,3 +137,4 @@ def add_commands(command: AddCommand) -> None:
         help="measure from an edited line to the verdict; build/reports/unit_times.json",
     )
     unit.add_argument("--seeds", type=positive, default=1, help="seeds per test")
+    unit.add_argument("--full", action="store_true", help="the long form of tests that have one")

@@ -33,6 +33,17 @@ package unit_pkg;
     logic no_words;  // no word of a write is accepted
   } memory_faults_t;
 
+  // An element that `unit_elements` plays
+  typedef struct packed {
+    logic [52:0] unused;
+    logic        clears;   // drops what is inside, and is no element
+    logic        waits;    // is offered when no element is inside
+    logic        answers;  // has a result
+    logic [7:0]  choice;   // of an operation of the unit
+    logic [31:0] b;
+    logic [31:0] a;
+  } element_t;
+
   // Places in memory: what is played, the stream, and what has been observed
   localparam logic [31:0] ProgramAt = 32'h0040_0000;
   localparam logic [31:0] StreamAt = 32'h0080_0000;

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Adds products of float32 to a double, in order, each sum rounded once to nearest, ties to even. A
+// product is exact in 48 bits and waits while the sum before it is made: three cycles to align, add
+// and round. Where both have nearly the same magnitude and opposite signs nothing is lost and the
+// difference only moves left; else it moves by a place at most and is rounded. Operands that are
+// subnormal are brought to the form of normal ones in a cycle more, which no sum waits for.
+//
+// What is summed are multiples of 2^-298 below 2^1000: no sum is a subnormal double or overflows.
+
+module npu_cop_facc (
+  input logic clk_i,   // clock
+  input logic rst_ni,  // reset, active low
+  input logic clear_i, // drops all terms; the sum is +0
+
+  input logic load_i,  // sets the sum; in a cycle with idle_o and without valid_i
+  input npu_cop_float_pkg::double_t value_i,  // with load_i: a sum, infinite or the canonical NaN
+
+  input logic valid_i,  // may be withdrawn
+  output logic ready_o,  // whether the term is taken
+  input npu_cop_float_pkg::float_t a_i,  // with valid_i
+  input npu_cop_float_pkg::float_t b_i,  // with valid_i
+
+  output logic idle_o,  // all terms that were taken are in the sum
+  output npu_cop_float_pkg::double_t value_o  // the sum so far; four cycles after a term it has it
+);
+
+  import npu_cop_float_pkg::*;
+
+  typedef enum logic [1:0] {
+    StateAlign,
+    StateAdd,
+    StateRound
+  } state_e;
+
+  state_e  state_q;
+  double_t sum_q;
+  logic take, align;
+
+  // A term: operands, then their product
+  typedef struct packed {
+    logic nan;
+    logic infinite;
+    logic zero;
+    logic sign;
+    logic [10:0] exponent;  // biased as in a double, of the product's highest bit
+  } term_t;
+
+  logic term_valid_q, normalises_q;
+  term_t term, term_q;
+  logic [23:0] a_q, b_q;
+  logic [47:0] product_q;
+  logic [4:0] a_zeros, b_zeros;
+
+  assign a_zeros = leading_zeros({significand_of(a_i), 40'd0}) [4:0];
+  assign b_zeros = leading_zeros({significand_of(b_i), 40'd0}) [4:0];
+
+  always_comb begin
+    term.nan = is_nan(a_i) || is_nan(b_i) || (is_inf(a_i) && is_zero(b_i)) ||
+        (is_zero(a_i) && is_inf(b_i));
+    term.infinite = is_inf(a_i) || is_inf(b_i);
+    term.zero = is_zero(a_i) || is_zero(b_i);
+    term.sign = a_i[31] ^ b_i[31];
+    term.exponent = 11'(exponent_of(a_i)) + 11'(exponent_of(b_i)) + 11'd770 - 11'(a_zeros) -
+        11'(b_zeros);
+  end
+
+  assign ready_o = !term_valid_q || align;
+  assign take    = valid_i && ready_o;
+  assign align   = state_q == StateAlign && term_valid_q && !normalises_q;
+  assign idle_o  = state_q == StateAlign && !term_valid_q;
+  assign value_o = sum_q;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      term_valid_q <= 1'b0;
+      normalises_q <= 1'b0;
+      state_q      <= StateAlign;
+    end else if (clear_i) begin
+      term_valid_q <= 1'b0;
+      normalises_q <= 1'b0;
+      state_q      <= StateAlign;
+    end else begin
+      if (take) term_valid_q <= 1'b1;
+      else if (align) term_valid_q <= 1'b0;
+      normalises_q <= take && (a_zeros != '0 || b_zeros != '0);
+      unique case (state_q)
+        StateAlign: if (align) state_q <= StateAdd;
+        StateAdd:   state_q <= StateRound;
+        default:    state_q <= StateAlign;
+      endcase
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (take) begin
+      term_q <= term;
+      a_q    <= significand_of(a_i) << a_zeros;
+      b_q    <= significand_of(b_i) << b_zeros;
+    end
+    if (take || normalises_q) begin
+      product_q <= 48'(normalises_q ? a_q : significand_of(a_i)) *
+          48'(normalises_q ? b_q : significand_of(b_i));
+    end
+  end
+
+  // Align. Of two numbers that are not zero the product's highest bit is one after a place at most.
+  logic [10:0] term_exponent, distance;
+  logic [52:0] term_significand, sum_significand;
+  logic term_larger, sum_infinite, sum_nan;
+  logic [  5:0] places;
+  logic [ 52:0] smaller_one;
+  logic [108:0] wide;
+
+  always_comb begin
+    term_exponent    = term_q.exponent - 11'(!product_q[47]);
+    term_significand = {product_q[47] ? product_q : {product_q[46:0], 1'b0}, 5'd0};
+    if (term_q.zero) begin
+      term_exponent    = '0;
+      term_significand = '0;
+    end
+    sum_significand = {sum_q[62:52] != '0, sum_q[51:0]};
+    sum_infinite    = sum_q[62:52] == '1 && sum_q[51:0] == '0;
+    sum_nan         = sum_q[62:52] == '1 && sum_q[51:0] != '0;
+    term_larger     = {term_exponent, term_significand} > {sum_q[62:52], sum_significand};
+    distance        = term_larger ? term_exponent - sum_q[62:52] : sum_q[62:52] - term_exponent;
+    places          = distance > 11'd56 ? 6'd56 : distance[5:0];
+    smaller_one     = term_larger ? sum_significand : term_significand;
+    wide            = {smaller_one, 56'd0} >> places;
+  end
+
+  logic special_q, sign_q, differ_q;
+  double_t special_value_q;
+  logic [10:0] exponent_q;
+  logic [52:0] larger_q;
+  logic [55:0] smaller_q;  // three bits more; the last one stands for all below it
+
+  always_ff @(posedge clk_i) begin
+    if (align) begin
+      special_q       <= term_q.nan || term_q.infinite || sum_infinite || sum_nan;
+      special_value_q <= sum_infinite ? sum_q : {term_q.sign, 11'h7ff, 52'd0};
+      if (sum_nan || term_q.nan ||
+          (sum_infinite && term_q.infinite && term_q.sign != sum_q[63])) begin
+        special_value_q <= DoubleNan;
+      end
+      sign_q     <= term_larger ? term_q.sign : sum_q[63];
+      differ_q   <= term_q.sign != sum_q[63];
+      exponent_q <= term_larger ? term_exponent : sum_q[62:52];
+      larger_q   <= term_larger ? term_significand : sum_significand;
+      smaller_q  <= {wide[108:54], wide[53:0] != '0};
+    end
+  end
+
+  // Add. The larger one has its highest bit at 55.
+  logic [56:0] raw_q;
+
+  always_ff @(posedge clk_i) begin
+    if (state_q == StateAdd) begin
+      raw_q <= differ_q ? {1'b0, larger_q, 3'd0} - 57'(smaller_q)
+          : {1'b0, larger_q, 3'd0} + 57'(smaller_q);
+    end
+  end
+
+  // Round, or move left. The exponent is less by one than it is packed: the highest bit adds it.
+  logic [ 5:0] zeros;
+  logic [51:0] left;  // below the highest bit
+  logic [52:0] kept;
+  logic [10:0] far_field, near_field;
+  logic up;
+  double_t result;
+
+  always_comb begin
+    zeros      = leading_zeros({raw_q, 7'd0});
+    left       = 52'((raw_q << zeros) >> 4);
+    near_field = exponent_q - 11'(zeros);
+
+    if (raw_q[56]) begin
+      kept      = raw_q[56:4];
+      up        = raw_q[3] && (raw_q[4] || raw_q[2:0] != '0);
+      far_field = exponent_q;
+    end else if (raw_q[55]) begin
+      kept      = raw_q[55:3];
+      up        = raw_q[2] && (raw_q[3] || raw_q[1:0] != '0);
+      far_field = exponent_q - 11'd1;
+    end else begin
+      kept      = raw_q[54:2];
+      up        = raw_q[1] && (raw_q[2] || raw_q[0]);
+      far_field = exponent_q - 11'd2;
+    end
+
+    if (special_q) result = special_value_q;
+    else if (raw_q == '0) result = {sign_q && !differ_q, 63'd0};
+    else if (raw_q[56:54] != '0) result = {sign_q, {far_field, 52'd0} + 63'(kept) + 63'(up)};
+    else result = {sign_q, near_field + 11'd1, left};
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) sum_q <= '0;
+    else if (clear_i) sum_q <= '0;
+    else if (load_i) sum_q <= value_i;
+    else if (state_q == StateRound) sum_q <= result;
+  end
+
+endmodule

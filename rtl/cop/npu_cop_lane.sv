@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A lane of float32 operations: sum, difference and product with one rounding, and ReLU. One element a
+// cycle, results in order six cycles later. For a sum the operand of smaller magnitude moves to the
+// weight of the larger one; three more bits, of which the last one collects what falls off, suffice
+// to round it. A product is exact in 48 bits.
+
+module npu_cop_lane (
+  input logic clk_i,   // clock
+  input logic rst_ni,  // reset, active low
+  input logic clear_i, // drops what is inside
+
+  input logic valid_i,  // may be withdrawn
+  output logic ready_o,  // whether the element is taken
+  input npu_cop_float_pkg::lane_op_e op_i,  // with valid_i
+  input npu_cop_float_pkg::float_t a_i,  // with valid_i
+  input npu_cop_float_pkg::float_t b_i,  // with valid_i; not used by LaneRelu
+
+  output logic valid_o,  // stays until ready_i
+  input logic ready_i,  // takes the result
+  output npu_cop_float_pkg::float_t y_o  // with valid_o
+);
+
+  import npu_cop_float_pkg::*;
+
+  logic advance;
+  logic [2:0] valid_q;
+
+  assign advance = ready_i || !valid_o;
+  assign ready_o = advance;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      valid_q <= '0;
+    end else if (clear_i) begin
+      valid_q <= '0;
+    end else if (advance) begin
+      valid_q <= {valid_q[1:0], valid_i};
+    end
+  end
+
+  // First stage: order of magnitudes, special values
+  logic multiplies, swaps, differ, special;
+  float_t b, larger_one, smaller_one, special_y;
+
+  always_comb begin
+    b           = {b_i[31] ^ (op_i == LaneSub), b_i[30:0]};
+    multiplies  = op_i == LaneMul;
+    swaps       = a_i[30:0] < b[30:0];
+    larger_one  = swaps ? b : a_i;
+    smaller_one = swaps ? a_i : b;
+    differ      = a_i[31] != b[31];
+
+    // The larger one is infinite or NaN if any is.
+    special     = larger_one[30:23] == '1;
+    special_y   = {multiplies ? differ : larger_one[31], FloatInf[30:0]};
+    if (is_nan(larger_one)) special_y = FloatNan;
+    else if (multiplies && is_zero(smaller_one)) special_y = FloatNan;
+    else if (!multiplies && is_inf(smaller_one) && differ) special_y = FloatNan;
+
+    if (op_i == LaneRelu) begin
+      special   = 1'b1;
+      special_y = relu(a_i);
+    end
+  end
+
+  unrounded_t first_q;  // its significand: a special result, or the smaller operand
+  logic multiplies_q, differ_q;
+  logic [23:0] larger_q;
+  logic [ 7:0] distance_q;
+
+  always_ff @(posedge clk_i) begin
+    if (advance) begin
+      first_q.special <= special;
+      first_q.significand <= special ? 48'(special_y) : 48'(significand_of(smaller_one));
+      multiplies_q <= multiplies;
+      differ_q <= differ;
+      larger_q <= significand_of(larger_one);
+      distance_q <= exponent_of(larger_one) - exponent_of(smaller_one);
+      if (multiplies) begin
+        first_q.sign     <= differ;
+        first_q.exponent <= 11'(exponent_of(a_i)) + 11'(exponent_of(b)) - 11'd126;
+      end else begin
+        first_q.sign     <= larger_one[31];
+        first_q.exponent <= 11'(exponent_of(larger_one)) + 11'd1;
+      end
+    end
+  end
+
+  // Second stage: product, or the smaller one moved to its place
+  logic [ 4:0] places;
+  logic [53:0] wide;
+
+  assign places = distance_q > 8'd27 ? 5'd27 : distance_q[4:0];
+  assign wide   = {first_q.significand[23:0], 30'd0} >> places;
+
+  unrounded_t second_q;  // its significand: a special result or the product
+  logic multiplies_second_q, differ_second_q;
+  logic [23:0] larger_second_q;
+  logic [26:0] smaller_q;
+
+  always_ff @(posedge clk_i) begin
+    if (advance) begin
+      second_q            <= first_q;
+      multiplies_second_q <= multiplies_q;
+      differ_second_q     <= differ_q;
+      larger_second_q     <= larger_q;
+      smaller_q           <= {wide[53:28], wide[27:0] != '0};
+      if (!first_q.special) begin
+        second_q.significand <= 48'(larger_q) * 48'(first_q.significand[23:0]);
+      end
+    end
+  end
+
+  // Third stage: sum. One that is exactly zero is +0 unless both operands are negative.
+  logic [27:0] sum;
+  unrounded_t third_q;
+
+  assign sum = differ_second_q ? {1'b0, larger_second_q, 3'd0} - 28'(smaller_q)
+      : {1'b0, larger_second_q, 3'd0} + 28'(smaller_q);
+
+  always_ff @(posedge clk_i) begin
+    if (advance) begin
+      third_q <= second_q;
+      if (!second_q.special && !multiplies_second_q) begin
+        third_q.significand <= {sum, 20'd0};
+        if (sum == '0 && differ_second_q) third_q.sign <= 1'b0;
+      end
+    end
+  end
+
+  npu_cop_round u_round (
+    .clk_i    (clk_i),
+    .rst_ni   (rst_ni),
+    .clear_i  (clear_i),
+    .advance_i(advance),
+    .valid_i  (valid_q[2]),
+    .value_i  (third_q),
+    .valid_o  (valid_o),
+    .y_o      (y_o)
+  );
+
+endmodule
