@@ -9,6 +9,7 @@ module npu_top
   import npu_stream_pkg::*;
   import npu_start_pkg::*;
   import npu_host_pkg::*;
+  import npu_cop_pkg::*;
 #(
   parameter int unsigned ArrayDim = 16,  // rows and columns of the systolic array: 4, 8, 16 or 32
   parameter int unsigned SramKiB = 256,  // KiB of SRAM, a power of two from 4 to 1024
@@ -18,7 +19,9 @@ module npu_top
   // Longest norm row in columns, a multiple of 16 from 32 to 8192
   parameter int unsigned NormMax = 8192,
   parameter bit EnableCmd = 1'b1,  // with the command port
-  parameter int unsigned CmdScratchBytes = 64  // bytes of its scratchpad: 64, 128 or 256
+  parameter int unsigned CmdScratchBytes = 64,  // bytes of its scratchpad: 64, 128 or 256
+  parameter bit EnableCop = 1'b1,  // with the coprocessor
+  parameter int unsigned CopNumRs = 3  // operands that its host delivers: 2 or 3
 ) (
   input  logic clk_i,   // clock
   input  logic rst_ni,  // reset, active low
@@ -47,10 +50,37 @@ module npu_top
   output logic [31:0] s_axil_rdata_o,    // four bytes, stable while rvalid
   output logic [ 1:0] s_axil_rresp_o,    // OKAY or SLVERR, stable while rvalid
 
+  // RISC-V host: CV-X-IF 1.0 for one hart, without compressed and memory interface; all inputs 0
+  // where there is none. Three values stand for rs1, rs2 and x[rd].
+  input logic x_issue_valid_i,  // an instruction; stays until ready, stable
+  output logic x_issue_ready_o,  // it is answered; does not depend on valid
+  input logic [31:0] x_issue_instr_i,  // instruction word, with valid
+  input x_id_t x_issue_id_i,  // its number, with valid
+  output logic x_issue_accept_o,  // it is the coprocessor's, with ready
+  output logic x_issue_writeback_o,  // its result goes to rd, with accept
+  output logic [2:0] x_issue_register_read_o,  // values it needs, with accept
+  // Which of rs1, rs2, rd are f registers on a host that has them, with accept
+  output logic [2:0] x_issue_float_o,
+  input logic x_register_valid_i,  // values, with the issue or later
+  output logic x_register_ready_o,  // all that are needed are there
+  input x_id_t x_register_id_i,  // whose they are, with valid
+  input logic [2:0][31:0] x_register_rs_i,  // the values, stable once they are valid
+  input logic [2:0] x_register_rs_valid_i,  // which of them are valid, with valid
+  input logic x_commit_valid_i,  // pulse, with the issue or later
+  input x_id_t x_commit_id_i,  // the instruction meant, with valid
+  // 1: it and all newer ones are killed; 0: it and all older ones are committed
+  input logic x_commit_kill_i,
+  output logic x_result_valid_o,  // a result, in order; stays until ready, stable
+  input logic x_result_ready_i,  // takes it; may depend on valid
+  output x_id_t x_result_id_o,  // the instruction, with valid
+  output logic [4:0] x_result_rd_o,  // its rd field, with valid
+  output logic x_result_we_o,  // data goes to rd, with valid
+  output logic [31:0] x_result_data_o,  // the value, with we
+
   // Memory: AXI4 master, INCR bursts of 16-byte beats
   output logic         m_axi_arvalid_o,  // a read burst; stays until ready, all stable
   input  logic         m_axi_arready_i,  // may depend on arvalid
-  // Number of the client's engine; command port: 8 descriptors, 9 stream
+  // Number of the client's engine; 8 descriptors, 9 stream; 12, 13 coprocessor
   output logic [  3:0] m_axi_arid_o,
   // Bytes, a multiple of 16; the burst stays in its 4 KiB page
   output logic [ 31:0] m_axi_araddr_o,
@@ -66,7 +96,7 @@ module npu_top
   input  logic         m_axi_rlast_i,    // the last beat of its burst, with rvalid
   output logic         m_axi_awvalid_o,  // a write burst; stays until ready, all stable
   input  logic         m_axi_awready_i,  // may depend on awvalid; the data may be taken first
-  output logic [  3:0] m_axi_awid_o,     // 1 (store engine) or 8 (command port)
+  output logic [  3:0] m_axi_awid_o,     // 1 store engine, 8 command port, 12 coprocessor
   // Bytes, a multiple of 16; the burst stays in its 4 KiB page
   output logic [ 31:0] m_axi_awaddr_o,
   output logic [  7:0] m_axi_awlen_o,    // beats - 1, 0 to 31
@@ -110,6 +140,17 @@ module npu_top
   logic cmd_irq;
   launch_req_t launch_req;
   launch_rsp_t launch_rsp;
+  npu_axi_pkg::axi_req_t cmd_axi_req;
+  npu_axi_pkg::axi_rsp_t cmd_axi_rsp;
+
+  // Coprocessor
+  window_req_t cop_req;
+  window_rsp_t cop_rsp;
+  logic cop_irq;
+  x_req_t x_req;
+  x_rsp_t x_rsp;
+  npu_axi_pkg::axi_req_t cop_axi_req;
+  npu_axi_pkg::axi_rsp_t cop_axi_rsp;
 
   npu_host #(
     .ArrayDim(ArrayDim),
@@ -126,6 +167,9 @@ module npu_top
     .cmd_req_o     (cmd_req),
     .cmd_rsp_i     (cmd_rsp),
     .cmd_irq_i     (cmd_irq),
+    .cop_req_o     (cop_req),
+    .cop_rsp_i     (cop_rsp),
+    .cop_irq_i     (cop_irq),
     .control_o     (control),
     .start_state_o (start_state),
     .stream_limit_o(stream_limit),
@@ -182,9 +226,6 @@ module npu_top
   // Command port
   // ---------------------------------------------------------------------------------------------
   if (EnableCmd) begin : gen_cmd
-    npu_axi_pkg::axi_req_t port_req;
-    npu_axi_pkg::axi_rsp_t port_rsp;
-
     npu_cmd #(
       .ScratchBytes(CmdScratchBytes)
     ) u_cmd (
@@ -198,26 +239,86 @@ module npu_top
       .stream_i    (used_stream),
       .launch_o    (launch_req),
       .launch_i    (launch_rsp),
-      .axi_req_o   (port_req),
-      .axi_rsp_i   (port_rsp)
+      .axi_req_o   (cmd_axi_req),
+      .axi_rsp_i   (cmd_axi_rsp)
     );
+  end else begin : gen_no_cmd
+    assign cmd_rsp     = '{ack: 1'b1, rdata: '0};
+    assign cmd_irq     = 1'b0;
+    assign launch_req  = '0;
+    assign cmd_axi_req = '0;
+  end
 
+  // ---------------------------------------------------------------------------------------------
+  // Coprocessor
+  // ---------------------------------------------------------------------------------------------
+  assign x_req = '{
+          issue: '{valid: x_issue_valid_i, instr: x_issue_instr_i, id: x_issue_id_i},
+          operands: '{
+              valid: x_register_valid_i,
+              id: x_register_id_i,
+              rs: x_register_rs_i,
+              rs_valid: x_register_rs_valid_i
+          },
+          commit: '{valid: x_commit_valid_i, id: x_commit_id_i, kill: x_commit_kill_i},
+          result_ready: x_result_ready_i
+      };
+  assign x_issue_ready_o = x_rsp.issue.ready;
+  assign x_issue_accept_o = x_rsp.issue.accept;
+  assign x_issue_writeback_o = x_rsp.issue.writeback;
+  assign x_issue_register_read_o = x_rsp.issue.register_read;
+  assign x_issue_float_o = x_rsp.issue.is_float;
+  assign x_register_ready_o = x_rsp.operands_ready;
+  assign x_result_valid_o = x_rsp.result.valid;
+  assign x_result_id_o = x_rsp.result.id;
+  assign x_result_rd_o = x_rsp.result.rd;
+  assign x_result_we_o = x_rsp.result.we;
+  assign x_result_data_o = x_rsp.result.data;
+
+  if (EnableCop) begin : gen_cop
+    npu_cop #(
+      .NumRs(CopNumRs)
+    ) u_cop (
+      .clk_i,
+      .rst_ni,
+      .x_req_i     (x_req),
+      .x_rsp_o     (x_rsp),
+      .req_i       (cop_req),
+      .rsp_o       (cop_rsp),
+      .irq_o       (cop_irq),
+      .soft_reset_i(control.soft_reset),
+      .settings_i  (memory),
+      .stream_i    (used_stream),
+      .axi_req_o   (cop_axi_req),
+      .axi_rsp_i   (cop_axi_rsp)
+    );
+  end else begin : gen_no_cop
+    // Every instruction is answered and refused.
+    assign x_rsp       = '{issue: '{ready: 1'b1, default: '0}, operands_ready: 1'b1, result: '0};
+    assign cop_rsp     = '{ack: 1'b1, rdata: '0};
+    assign cop_irq     = 1'b0;
+    assign cop_axi_req = '0;
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // One bus for all
+  // ---------------------------------------------------------------------------------------------
+  if (EnableCmd || EnableCop) begin : gen_mux
     npu_axi_mux u_mux (
       .clk_i,
       .rst_ni,
       .core_req_i(core_req),
       .core_rsp_o(core_rsp),
-      .cmd_req_i (port_req),
-      .cmd_rsp_o (port_rsp),
+      .cmd_req_i (cmd_axi_req),
+      .cmd_rsp_o (cmd_axi_rsp),
+      .cop_req_i (cop_axi_req),
+      .cop_rsp_o (cop_axi_rsp),
       .bus_req_o (bus_req),
       .bus_rsp_i (bus_rsp)
     );
-  end else begin : gen_no_cmd
-    assign cmd_rsp    = '{ack: 1'b1, rdata: '0};
-    assign cmd_irq    = 1'b0;
-    assign launch_req = '0;
-    assign bus_req    = core_req;
-    assign core_rsp   = bus_rsp;
+  end else begin : gen_no_mux
+    assign bus_req  = core_req;
+    assign core_rsp = bus_rsp;
   end
 
   // ---------------------------------------------------------------------------------------------

@@ -290,6 +290,63 @@ SEQ_FIELDS: dict[str, RegField] = {
     "LAST_POS": RegField(SeqReg.LAST_POS, 0, 32),
 }
 
+COP_BASE = 0x200
+
+
+class CopReg(IntEnum):
+    """Byte offsets from COP_BASE."""
+
+    ACC_LO = 0x00
+    ACC_HI = 0x04
+    VREG0 = 0x08
+    VREG1 = 0x0C
+    VREG2 = 0x10
+    VREG3 = 0x14
+    FACC_LO = 0x18
+    FACC_HI = 0x1C
+    STATUS = 0x40
+    CTRL = 0x44
+    FAULT_INSTR = 0x48
+    FAULT_ADDR = 0x4C
+    FAULT_INDEX = 0x50
+    LIMIT = 0x54
+    INSTRS = 0x58
+    CYCLES = 0x5C
+    BEATS = 0x60
+    CONFIG = 0x7C
+
+
+COP_FIELDS: dict[str, RegField] = {
+    "ACC_LO_CLEAR": RegField(CopReg.ACC_LO, 0, 32),
+    "ACC_LO": RegField(CopReg.ACC_LO, 0, 32),
+    "ACC_HI": RegField(CopReg.ACC_HI, 0, 32),
+    "VREG0": RegField(CopReg.VREG0, 0, 32),
+    "VREG1": RegField(CopReg.VREG1, 0, 32),
+    "VREG2": RegField(CopReg.VREG2, 0, 32),
+    "VREG3": RegField(CopReg.VREG3, 0, 32),
+    "FACC_LO_CLEAR": RegField(CopReg.FACC_LO, 0, 32),
+    "FACC_LO": RegField(CopReg.FACC_LO, 0, 32),
+    "FACC_HI": RegField(CopReg.FACC_HI, 0, 32),
+    "STATUS_BUSY": RegField(CopReg.STATUS, 0, 1),
+    "STATUS_FAULT": RegField(CopReg.STATUS, 1, 1),
+    "STATUS_CODE": RegField(CopReg.STATUS, 4, 4),
+    "CTRL_CLEAR": RegField(CopReg.CTRL, 0, 1),
+    "CTRL_TRAP": RegField(CopReg.CTRL, 1, 1),
+    "FAULT_INSTR": RegField(CopReg.FAULT_INSTR, 0, 32),
+    "FAULT_ADDR": RegField(CopReg.FAULT_ADDR, 0, 32),
+    "FAULT_INDEX": RegField(CopReg.FAULT_INDEX, 0, 32),
+    "LIMIT_BYTES": RegField(CopReg.LIMIT, 0, 20),
+    "INSTRS_CLEAR": RegField(CopReg.INSTRS, 0, 32),
+    "INSTRS": RegField(CopReg.INSTRS, 0, 32),
+    "CYCLES_CLEAR": RegField(CopReg.CYCLES, 0, 32),
+    "CYCLES": RegField(CopReg.CYCLES, 0, 32),
+    "BEATS_CLEAR": RegField(CopReg.BEATS, 0, 32),
+    "BEATS": RegField(CopReg.BEATS, 0, 32),
+    "CONFIG_PRESENT": RegField(CopReg.CONFIG, 0, 1),
+    "CONFIG_VERSION": RegField(CopReg.CONFIG, 4, 4),
+    "CONFIG_NUM_RS": RegField(CopReg.CONFIG, 8, 2),
+}
+
 CHIP_BASE = 0x300
 
 
@@ -365,8 +422,10 @@ CHIP_FIELDS: dict[str, RegField] = {
     "CONFIG2_NORM_MAX": RegField(ChipReg.CONFIG2, 16, 16),
     "IRQ_STATUS_SEQ_DONE": RegField(ChipReg.IRQ_STATUS, 0, 1),
     "IRQ_STATUS_CMD": RegField(ChipReg.IRQ_STATUS, 1, 1),
+    "IRQ_STATUS_COP": RegField(ChipReg.IRQ_STATUS, 2, 1),
     "IRQ_ENABLE_SEQ_DONE": RegField(ChipReg.IRQ_ENABLE, 0, 1),
     "IRQ_ENABLE_CMD": RegField(ChipReg.IRQ_ENABLE, 1, 1),
+    "IRQ_ENABLE_COP": RegField(ChipReg.IRQ_ENABLE, 2, 1),
     "PERF_CTRL_CLEAR": RegField(ChipReg.PERF_CTRL, 0, 1),
     "CYCLES_LO": RegField(ChipReg.CYCLES_LO, 0, 32),
     "CYCLES_HI": RegField(ChipReg.CYCLES_HI, 0, 32),
@@ -432,6 +491,8 @@ CHIP_FIELDS: dict[str, RegField] = {
 }
 
 # Values that never change.
+COP_CONFIG_PRESENT_VALUE = 0x1
+COP_CONFIG_VERSION_VALUE = 0x1
 CHIP_ID_VALUE = 0x41525354
 CHIP_VERSION_REG_MAP_VALUE = 0x2
 

@@ -85,6 +85,7 @@ class Window:
 WINDOWS = (
     ("cmd", "npu_cmd_regs", 0x000),
     ("seq", "npu_seq_regs", 0x100),
+    ("cop", "npu_cop_regs", 0x200),
     ("chip", "npu_chip_regs", 0x300),
 )
 WINDOW_BYTES = 0x100

@@ -21,8 +21,9 @@ module npu_chip_window
   input  window_req_t req_i,  // an access to the window
   output window_rsp_t rsp_o,  // acknowledged in the cycle of req_i.valid
 
-  output logic          irq_o,      // a level: a program has ended, or cmd_irq_i, as far as enabled
+  output logic          irq_o,      // a level: a cause of IRQ_STATUS that is enabled
   input  logic          cmd_irq_i,  // interrupt of the command port: a level
+  input  logic          cop_irq_i,  // a fault of the coprocessor stands: a level
   output mem_settings_t memory_o,   // as the registers stand: a level
   input  logic          started_i,  // pulse: a program starts; clears the counters
   input  logic          busy_i,     // a level: a program runs; the counters count
@@ -80,6 +81,7 @@ module npu_chip_window
     chip_in.CONFIG2.NORM_MAX.next     = 16'(NormMax);
     chip_in.IRQ_STATUS.SEQ_DONE.hwset = finish_i;
     chip_in.IRQ_STATUS.CMD.next       = cmd_irq_i;
+    chip_in.IRQ_STATUS.COP.next       = cop_irq_i;
     chip_in.CYCLES_LO.VALUE.next      = counters.cycles[31:0];
     chip_in.CYCLES_HI.VALUE.next      = counters.cycles[63:32];
     chip_in.MACS_LO.VALUE.next        = counters.macs[31:0];
@@ -145,6 +147,7 @@ module npu_chip_window
       };
 
   assign irq_o = (chip_out.IRQ_STATUS.SEQ_DONE.value && chip_out.IRQ_ENABLE.SEQ_DONE.value) ||
-                 (cmd_irq_i && chip_out.IRQ_ENABLE.CMD.value);
+                 (cmd_irq_i && chip_out.IRQ_ENABLE.CMD.value) ||
+                 (cop_irq_i && chip_out.IRQ_ENABLE.COP.value);
 
 endmodule

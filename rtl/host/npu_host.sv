@@ -30,6 +30,11 @@ module npu_host
   input  window_rsp_t cmd_rsp_i,  // ack once per access, in its cycle or later
   input  logic        cmd_irq_i,  // interrupt of the command port: a level
 
+  // Window of the coprocessor
+  output window_req_t cop_req_o,  // one access at a time
+  input  window_rsp_t cop_rsp_i,  // ack once per access, in its cycle or later
+  input  logic        cop_irq_i,  // a fault of the coprocessor stands: a level
+
   // To and from the core
   output control_t            control_o,       // pulses, a cycle after the host's access
   output start_state_t        start_state_o,   // as the registers stand: a level
@@ -42,13 +47,14 @@ module npu_host
 
   localparam logic [3:0] CmdWindow = 4'h0;
   localparam logic [3:0] SeqWindow = 4'h1;
+  localparam logic [3:0] CopWindow = 4'h2;
   localparam logic [3:0] ChipWindow = 4'h3;
 
   logic [3:0] window;
   window_req_t req, chip_req;
   window_rsp_t rsp, chip_rsp;
   logic [31:0] seq_rdata;
-  logic seq_rd_ack, seq_wr_ack, in_cmd, in_seq, in_chip;
+  logic seq_rd_ack, seq_wr_ack, in_cmd, in_seq, in_cop, in_chip;
 
   npu_axil_slave u_slave (
     .clk_i,
@@ -62,12 +68,14 @@ module npu_host
 
   assign in_cmd  = window == CmdWindow;
   assign in_seq  = window == SeqWindow;
+  assign in_cop  = window == CopWindow;
   assign in_chip = window == ChipWindow;
 
   always_comb begin
     unique case (1'b1)
       in_cmd:  rsp = cmd_rsp_i;
       in_seq:  rsp = '{ack: seq_rd_ack || seq_wr_ack, rdata: seq_rdata};
+      in_cop:  rsp = cop_rsp_i;
       in_chip: rsp = chip_rsp;
       default: rsp = '{ack: 1'b1, rdata: '0};
     endcase
@@ -138,6 +146,7 @@ module npu_host
     .rsp_o(chip_rsp),
     .irq_o,
     .cmd_irq_i,
+    .cop_irq_i,
     .memory_o,
     .started_i(status_i.started),
     .busy_i   (status_i.busy),
@@ -146,11 +155,13 @@ module npu_host
   );
 
   // ---------------------------------------------------------------------------------------------
-  // Window 0x000: command port; who is asked
+  // Windows 0x000 and 0x200: command port and coprocessor; who is asked
   // ---------------------------------------------------------------------------------------------
   always_comb begin
     cmd_req_o       = req;
     cmd_req_o.valid = req.valid && in_cmd;
+    cop_req_o       = req;
+    cop_req_o.valid = req.valid && in_cop;
     chip_req        = req;
     chip_req.valid  = req.valid && in_chip;
   end

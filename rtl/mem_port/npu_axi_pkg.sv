@@ -10,11 +10,11 @@ package npu_axi_pkg;
 
   // Read side: what the master says
   typedef struct packed {
-    logic       arvalid;  // an address; stays until arready, the fields of AR stable
-    logic [3:0] arid;     // who asks: engine or, with bit 3 on the bus, client of the command port
-    mem_addr_t  araddr;   // first byte, a multiple of 16
-    logic [7:0] arlen;    // beats - 1
-    logic       rready;   // takes a beat; always high at the masters of the chip
+    logic arvalid;  // an address; stays until arready, the fields of AR stable
+    logic [3:0] arid;     // who asks: engine; on the bus see npu_axi_mux
+    mem_addr_t araddr;  // first byte, a multiple of 16
+    logic [7:0] arlen;  // beats - 1
+    logic rready;  // takes a beat; always high at the masters of the chip
   } axi_rd_req_t;
 
   // Read side: what the memory says
@@ -30,7 +30,7 @@ package npu_axi_pkg;
   // Write side: what the master says
   typedef struct packed {
     logic        awvalid;  // an address; stays until awready, the fields of AW stable
-    logic [3:0]  awid;     // who asks: engine or, with bit 3 on the bus, the command port
+    logic [3:0]  awid;     // who asks, as arid
     mem_addr_t   awaddr;   // first byte, a multiple of 16
     logic [7:0]  awlen;    // beats - 1
     logic        wvalid;   // a beat, in the order of addresses; stays until wready, all stable

@@ -35,15 +35,20 @@ module cmd_monitor (
   output logic [31:0] writes_o
 );
 
+  // IDs 8 to 11; see npu_axi_mux
+  function automatic logic is_ours(logic [tb_pkg::AxiIdBits-1:0] id);
+    return id[3:2] == 2'b10;
+  endfunction
+
   logic running_q, ring_q;
   logic [7:0] reads_owed_q, writes_owed_q;
   logic running, ours_ar, ours_r, ours_aw, ours_b, owed;
 
   assign running = running_q && !irq_i && !soft_reset_i;
-  assign ours_ar = arvalid_i && arid_i[$high(arid_i)];
-  assign ours_r  = rvalid_i && rready_i && rlast_i && rid_i[$high(rid_i)];
-  assign ours_aw = awvalid_i && awid_i[$high(awid_i)];
-  assign ours_b  = bvalid_i && bready_i && bid_i[$high(bid_i)];
+  assign ours_ar = arvalid_i && is_ours(arid_i);
+  assign ours_r  = rvalid_i && rready_i && rlast_i && is_ours(rid_i);
+  assign ours_aw = awvalid_i && is_ours(awid_i);
+  assign ours_b  = bvalid_i && bready_i && is_ours(bid_i);
   assign owed    = ours_ar || ours_aw || reads_owed_q != '0 || writes_owed_q != '0;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

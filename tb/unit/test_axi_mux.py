@@ -15,11 +15,13 @@ from tb.unit.requests import REQUEST, SLOT_BYTES, Port, Records, play, slot
 from tb.unit.world import UnitBench, World
 
 WORD, PAGE = 16, 4096
-MASTERS = ("core", "command port")
-"""The second one goes first."""
-MORE = (4, 7)
+MASTERS = ("core", "command port", "coprocessor")
+"""The second one goes first, the first one last."""
+IDS = (8, 4, 4)
+"""Numbers that their bursts may have."""
+MORE = (6, 9, 12)
 """Slots of their words; beats, data and answers are noted from there on, see `unit_axi_master`."""
-READABLE, WRITABLE = range(0x10_0000, 0x20_0000), range(0x20_0000, 0x30_0000)
+READABLE, WRITABLE = range(0x10_0000, 0x20_0000), range(0x20_0000, 0x34_0000)
 NOWHERE = 0x4000_0000
 """No memory is there: accesses answer with an error."""
 COUNT = 100
@@ -61,26 +63,27 @@ class Lists:
     words: npt.NDArray[np.uint8]
 
 
-def bursts(random: np.random.Generator, pages: list[int]) -> list[AxiBurst]:
+def bursts(random: np.random.Generator, pages: list[int], ids: int) -> list[AxiBurst]:
     """Return random bursts, one in each page; some IDs are used more often than others."""
     found = []
     for page in pages:
         words = int(random.choice([1, 1, 2, 3, 16, 32]))
         base = NOWHERE if random.random() < 0.05 else page
         address = base + WORD * int(random.integers(257 - words))
-        number = int(random.choice([0, 1, 1, 2, 3, 4, 5, 6, 7]))
+        number = int(random.choice([0, 1, 1, 2, 3, 4, 5, 6, 7])) % ids
         found.append(AxiBurst(address, words, number))
     return found
 
 
 def draw(random: np.random.Generator) -> list[Lists]:
-    """Return lists for both masters; no two of their writes meet."""
-    to_read = random.choice(np.array(READABLE[::PAGE]), (2, COUNT)).tolist()
-    to_write = random.choice(np.array(WRITABLE[::PAGE]), (2, COUNT), replace=False).tolist()
-    words = random.integers(0, 256, (2, SLOT_BYTES // WORD, WORD), np.uint8)
+    """Return lists for all masters; no two of their writes meet."""
+    several = len(MASTERS)
+    to_read = random.choice(np.array(READABLE[::PAGE]), (several, COUNT)).tolist()
+    to_write = random.choice(np.array(WRITABLE[::PAGE]), (several, COUNT), replace=False).tolist()
+    words = random.integers(0, 256, (several, SLOT_BYTES // WORD, WORD), np.uint8)
     return [
-        Lists(bursts(random, reads), bursts(random, writes), data)
-        for reads, writes, data in zip(to_read, to_write, words, strict=True)
+        Lists(bursts(random, reads, ids), bursts(random, writes, ids), data)
+        for reads, writes, data, ids in zip(to_read, to_write, words, IDS, strict=True)
     ]
 
 
@@ -104,7 +107,7 @@ def check_reads(unit: UnitBench, master: int, reads: list[AxiBurst]) -> None:
     Raises:
         MuxError: a beat is another one.
     """
-    due: dict[int, list[tuple[int, int, int]]] = {number: [] for number in range(8)}
+    due: dict[int, list[tuple[int, int, int]]] = {number: [] for number in range(IDS[master])}
     for burst in reads:
         for beat in range(burst.words):
             place = -1 if burst.fails else burst.address + WORD * beat
@@ -129,7 +132,7 @@ def check_answers(unit: UnitBench, master: int, writes: list[AxiBurst]) -> None:
     Raises:
         MuxError: an answer is another one.
     """
-    due = {number: [b.fails for b in writes if b.number == number] for number in range(8)}
+    due = {number: [b.fails for b in writes if b.number == number] for number in range(IDS[master])}
     for index, seen in enumerate(slot(unit, MORE[master] + 2, COUNT, NOTE)["bits"].tolist()):
         number = seen & 15
         expected = int(due[number].pop(0)) if due.get(number) else -1
@@ -155,7 +158,7 @@ def written(lists: Lists) -> list[tuple[int, int]]:
 
 @cocotb.test
 async def unit_axi_mux_bursts(dut: Dut) -> None:
-    """Both masters at once: answers and memory; `unit_axi_mux` holds who goes first."""
+    """All masters at once: answers and memory; `unit_axi_mux` holds who goes first."""
     unit = UnitBench.of(dut)
     waited = 0
     for _ in range(12):

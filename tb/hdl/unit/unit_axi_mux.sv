@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bench of the multiplexer of both AXI masters: two that play lists of bursts, the behavioural memory,
+// Bench of the multiplexer of the AXI masters: three that play lists of bursts, the behavioural memory,
 // and the monitor of the bus with the limit that the multiplexer has.
 
 module unit_axi_mux;
@@ -10,11 +10,11 @@ module unit_axi_mux;
   localparam int unsigned MaxOutstanding = 5;
 
   logic clk, rst_n, start;
-  logic [1:0] ended;
+  logic [2:0] ended;
   unit_pkg::world_t world;
   unit_pkg::program_t played;
-  axi_req_t req[2], bus_req;
-  axi_rsp_t rsp[2], bus_rsp;
+  axi_req_t req[3], bus_req;
+  axi_rsp_t rsp[3], bus_rsp;
 
   unit_control u_control (
     .clk_o    (clk),
@@ -25,10 +25,10 @@ module unit_axi_mux;
     .end_i    (&ended)
   );
 
-  for (genvar m = 0; m < 2; m++) begin : gen_master
+  for (genvar m = 0; m < 3; m++) begin : gen_master
     unit_axi_master #(
       .Slot(2 * m),
-      .More(4 + 3 * m),
+      .More(6 + 3 * m),
       .Salt(32'h1234_5678 * (m + 1))
     ) u_master (
       .clk_i    (clk),
@@ -51,14 +51,20 @@ module unit_axi_mux;
     .core_rsp_o(rsp[0]),
     .cmd_req_i (req[1]),
     .cmd_rsp_o (rsp[1]),
+    .cop_req_i (req[2]),
+    .cop_rsp_o (rsp[2]),
     .bus_req_o (bus_req),
     .bus_rsp_i (bus_rsp)
   );
 
   // ---------------------------------------------------------------------------------------------
-  // No cycle is lost: what either master offers is on the bus, unless enough is under way
+  // No cycle is lost: what any master offers is on the bus, unless enough is under way
   // ---------------------------------------------------------------------------------------------
   int unsigned reads, writes;
+  logic reads_offered, writes_offered;
+
+  assign reads_offered  = req[0].rd.arvalid || req[1].rd.arvalid || req[2].rd.arvalid;
+  assign writes_offered = req[0].wr.awvalid || req[1].wr.awvalid || req[2].wr.awvalid;
 
   always_ff @(posedge clk) begin
     if (!rst_n) begin
@@ -74,31 +80,39 @@ module unit_axi_mux;
 
   ReadAtOnce_A :
   assert property (@(posedge clk) disable iff (!rst_n) bus_req.rd.arvalid ==
-                   ((req[0].rd.arvalid || req[1].rd.arvalid) && reads < MaxOutstanding))
+                   (reads_offered && reads < MaxOutstanding))
   else $error("unit_axi_mux: a read address is late or too early");
   WriteAtOnce_A :
   assert property (@(posedge clk) disable iff (!rst_n) bus_req.wr.awvalid ==
-                   ((req[0].wr.awvalid || req[1].wr.awvalid) && writes < MaxOutstanding))
+                   (writes_offered && writes < MaxOutstanding))
   else $error("unit_axi_mux: a write address is late or too early");
 
   // ---------------------------------------------------------------------------------------------
-  // The command port goes first, unless an address of the core is on the bus already
+  // The command port goes first, then the coprocessor, unless an address is on the bus already
   // ---------------------------------------------------------------------------------------------
-  logic core_reads_q, core_writes_q;
+  logic read_held_q, write_held_q;
 
   always_ff @(posedge clk) begin
-    core_reads_q  <= bus_req.rd.arvalid && !bus_rsp.rd.arready && !bus_req.rd.arid[3];
-    core_writes_q <= bus_req.wr.awvalid && !bus_rsp.wr.awready && !bus_req.wr.awid[3];
+    read_held_q  <= bus_req.rd.arvalid && !bus_rsp.rd.arready;
+    write_held_q <= bus_req.wr.awvalid && !bus_rsp.wr.awready;
   end
 
   ReadOfCommandPortFirst_A :
-  assert property (@(posedge clk) disable iff (!rst_n)
-                   req[1].rd.arvalid && rsp[0].rd.arready |-> core_reads_q)
-  else $error("unit_axi_mux: a read of the core went before one of the command port");
+  assert property (@(posedge clk) disable iff (!rst_n) req[1].rd.arvalid &&
+                   (rsp[0].rd.arready || rsp[2].rd.arready) |-> read_held_q)
+  else $error("unit_axi_mux: a read went before one of the command port");
   WriteOfCommandPortFirst_A :
+  assert property (@(posedge clk) disable iff (!rst_n) req[1].wr.awvalid &&
+                   (rsp[0].wr.awready || rsp[2].wr.awready) |-> write_held_q)
+  else $error("unit_axi_mux: a write went before one of the command port");
+  ReadOfCoprocessorFirst_A :
   assert property (@(posedge clk) disable iff (!rst_n)
-                   req[1].wr.awvalid && rsp[0].wr.awready |-> core_writes_q)
-  else $error("unit_axi_mux: a write of the core went before one of the command port");
+                   req[2].rd.arvalid && rsp[0].rd.arready |-> read_held_q)
+  else $error("unit_axi_mux: a read of the core went before one of the coprocessor");
+  WriteOfCoprocessorFirst_A :
+  assert property (@(posedge clk) disable iff (!rst_n)
+                   req[2].wr.awvalid && rsp[0].wr.awready |-> write_held_q)
+  else $error("unit_axi_mux: a write of the core went before one of the coprocessor");
 
   // ---------------------------------------------------------------------------------------------
   // Memory and monitor
