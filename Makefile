@@ -60,8 +60,8 @@ profile: ## where the cycles of a decode step go: MODEL= PROMPT=; build/reports/
 	@$(PYTHON) dev/bootstrap.py bench
 	@$(CLI) profile "$$MODEL" --prompt "$$PROMPT"
 
-soc: setup ## run a program on a RISC-V core beside the chip: PROGRAM= (name or ELF file) [INPUT=]
-	@$(CLI) soc "$(PROGRAM)" --input "$$INPUT"
+soc: setup ## run a program on a RISC-V core beside the chip: PROGRAM= (name or ELF file) [MODEL= PROMPT= INPUT=]
+	@$(CLI) soc "$(PROGRAM)" --model "$$MODEL" --prompt "$$PROMPT" --tokens "$(TOKENS)" --input "$$INPUT"
 
 bench: ## run the benchmarks: table, bench.json, roofline, timelines in build/reports
 	@$(PYTHON) dev/bootstrap.py bench

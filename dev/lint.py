@@ -15,7 +15,7 @@ from npu.isa.operands import ARRAY_DIMS
 from npu.paths import GENERATED, HDL, ROOT, RTL
 from tb.run import sources, verilator
 from tb.run.build import Configuration
-from tb.soc.machine import MachineConfiguration
+from tb.run.machine import MachineConfiguration
 
 VERIBLE_FORMAT = (
     "--column_limit=100",

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "soc.h"
 
-#define EXTERNAL "0x800" /* machine external interrupt, in mie and mip */
+#define EXTERNAL 0x800u /* machine external interrupt, in mie and mip */
+
+int soc_interrupt_pending(void) {
+  uint32_t pending;
+  __asm__ volatile(".option push\n.option arch, +zicsr\ncsrr %0, mip\n.option pop"
+                   : "=r"(pending)
+                   :
+                   : "memory");
+  return (pending & EXTERNAL) != 0;
+}
 
 void soc_wait_interrupt(void) {
-  uint32_t pending;
-  __asm__ volatile(
-      ".option push\n.option arch, +zicsr\n"
-      "li %0, " EXTERNAL "\ncsrs mie, %0\n"
-      "1: csrr %0, mip\nandi %0, %0, -2048\nbnez %0, 2f\nwfi\nj 1b\n2:\n"
-      ".option pop"
-      : "=&r"(pending)
-      :
-      : "memory");
+  __asm__ volatile(".option push\n.option arch, +zicsr\ncsrs mie, %0\n.option pop" ::"r"(EXTERNAL));
+  while (!soc_interrupt_pending()) {
+    __asm__ volatile("wfi" ::: "memory");
+  }
 }
 
 _Noreturn void exit(int code) {

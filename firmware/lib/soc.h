@@ -48,6 +48,9 @@ static inline void chip_write(uint32_t place, uint32_t value) {
   soc_write(SOC_CHIP + place, value);
 }
 
+/* Whether the chip's interrupt line is high. */
+int soc_interrupt_pending(void);
+
 /* Sleep until the chip's interrupt is pending. It is not taken: the program goes on behind. */
 void soc_wait_interrupt(void);
 

@@ -12,9 +12,14 @@ from npu.cli import compiled_files, files, inspect_files, program_files
 from npu.cli.arguments import MODEL, AddCommand, add_array_dim, add_cache, whole_from
 from npu.cli.consoles import printed, watched
 from npu.cli.load_model import BAD_MODEL, load
+from npu.firmware.compile import PLAN
+from npu.firmware.plan import PlanError, firmware_plan
 from npu.isa.operands import Limits
 
-BAD_INPUT = (*BAD_MODEL, AsmError, files.FileError)
+TOKENS = 48
+"""Of a plan unless the command line says otherwise."""
+IMAGE_SUFFIX = ".img"
+BAD_INPUT = (*BAD_MODEL, AsmError, files.FileError, PlanError)
 """What a user can cause; each says in one line what was given and what is allowed."""
 
 
@@ -47,6 +52,19 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rows", type=whole_from(1), metavar="N", help="also the program for a prompt of N tokens"
     )
+    parser.add_argument(
+        "--plan",
+        metavar="PROMPT",
+        help="also the image (FILE with the suffix .img) and the C header (npu_plan.h beside it) "
+        "with which a program for a RISC-V core goes on with PROMPT",
+    )
+    parser.add_argument(
+        "--tokens",
+        type=whole_from(1),
+        default=TOKENS,
+        metavar="N",
+        help=f"of the plan, at most ({TOKENS})",
+    )
     add_cache(parser)
     add_array_dim(parser)
 
@@ -55,7 +73,15 @@ def _compile(arguments: argparse.Namespace) -> int:
     """Compile a model into a packed file and program texts."""
     files.check_output(arguments.output)
     limits = Limits(array_dim=arguments.array_dim)
-    loaded = load(arguments.model, limits, arguments.cache, watched())
+    prompt = arguments.plan
+    text = None if prompt is None else (prompt, arguments.tokens)
+    loaded = load(arguments.model, limits, arguments.cache, watched(), text)
+    if prompt is not None:
+        plan = firmware_plan(
+            loaded.compiled, loaded.tokenizer, prompt, arguments.tokens, loaded.end
+        )
+        files.write(arguments.output.with_suffix(IMAGE_SUFFIX), plan.image)
+        files.write(arguments.output.with_name(PLAN), plan.header)
     written = compiled_files.write(loaded.compiled, arguments.output, arguments.rows)
     printed().print(compiled_files.written_table(written))
     return 0

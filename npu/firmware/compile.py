@@ -24,6 +24,8 @@ EXAMPLES = FIRMWARE / "examples"
 LIBRARY = FIRMWARE / "lib"
 Name = Literal["zig", "gcc"]
 Floats = Literal["soft", "hard"]
+PLAN = "npu_plan.h"
+"""Header with the plan of a model."""
 GCC = "riscv64-unknown-elf-gcc"
 PACKAGES = {
     "zig": "the Python package ziglang (make setup)",
@@ -67,6 +69,11 @@ def sources_of(name: str) -> list[Path]:
     if name not in examples():
         raise FirmwareError(f"program: given {name!r}, allowed {', '.join(examples())}")
     return sorted((EXAMPLES / name).glob("*.c"))
+
+
+def needs_plan(name: str) -> bool:
+    """Whether a program runs a compiled model: it includes what `npu compile --plan` writes."""
+    return any(f'"{PLAN}"' in path.read_text(encoding="utf-8") for path in sources_of(name))
 
 
 @dataclass(frozen=True)
@@ -115,6 +122,7 @@ def compile_program(
     target: Target | None = None,
     *,
     more: Sequence[Path] = (),
+    include: Sequence[Path] = (),
     defines: Sequence[str] = (),
     output: Path | None = None,
 ) -> Path:
@@ -123,19 +131,33 @@ def compile_program(
     Args:
         name: of its folder.
         target: how.
-        more: sources and headers beside those of the folder; a header is included first of all.
+        more: sources beside those of the folder.
+        include: folders of headers, such as one with the plan.
         defines: macros, NAME or NAME=VALUE.
         output: the file to write, by default build/firmware/NAME-COMPILER.elf.
 
     Raises:
         FirmwareError: no such program, no compiler, or the compiler's message.
     """
+    sources = [*sources_of(name), *more]
+    return compile_sources(sources, name, target, include=include, defines=defines, output=output)
+
+
+def compile_sources(
+    sources: Sequence[Path],
+    name: str,
+    target: Target | None = None,
+    *,
+    include: Sequence[Path] = (),
+    defines: Sequence[str] = (),
+    output: Path | None = None,
+) -> Path:
+    """Compile sources with start-up code and library; as `compile_program`."""
     target = target or Target()
     chosen = target.chosen()
     kind = chosen if target.floats == "soft" else f"{chosen}-hard"
     output = output or BUILD / "firmware" / f"{name}-{kind}.elf"
     output.parent.mkdir(parents=True, exist_ok=True)
-    headers = [path for path in more if path.suffix == ".h"]
     library = [*sorted(LIBRARY.glob("*.S")), *sorted(LIBRARY.glob("*.c"))]
     command = [
         *target.command(),
@@ -143,11 +165,9 @@ def compile_program(
         *("-g", "-Wall", "-Wextra", "-Werror", "-std=gnu11", "-ffreestanding"),
         *("-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections"),
         *(f"-D{define}" for define in defines),
-        *(word for path in headers for word in ("-include", str(path))),
-        *(f"-I{folder}" for folder in (FIRMWARE / "include", LIBRARY)),
+        *(f"-I{folder}" for folder in (FIRMWARE / "include", LIBRARY, *include)),
         *map(str, library),
-        *map(str, sources_of(name)),
-        *(str(path) for path in more if path.suffix != ".h"),
+        *map(str, sources),
         *("-T", str(LIBRARY / "link.ld"), "-o", str(output)),
     ]
     caches = {

@@ -11,7 +11,7 @@ import sys
 from npu.cli.arguments import AddCommand, UsageError, names_in, positive
 from npu.isa.operands import ARRAY_DIMS
 from npu.paths import ROOT
-from tb.run import build, registry, runner, units, waves
+from tb.run import build, machine, registry, runner, units, waves
 from tb.run.requests import add_common, built, check_simulator, chosen_tests, print_result
 from tb.run.verilator import VerilatorError
 
@@ -19,6 +19,7 @@ BAD_INPUT = (
     UsageError,
     VerilatorError,
     build.BuildError,
+    machine.CoreMissingError,
     registry.UnknownTestError,
     units.NoArrayError,
     waves.WaveError,
@@ -100,12 +101,14 @@ def _waves(arguments: argparse.Namespace) -> int:
 def _test(arguments: argparse.Namespace) -> int:
     """Build, then run everything under pytest: simulator-free tests and all tests on the RTL.
 
-    All sizes of the array are built, because the tests of GEMM run on each of them.
+    All sizes of the array are built, because the tests of GEMM run on each of them, and the machine
+    of core and chip.
     """
     check_simulator(arguments.sim)
     build.generate()
     for edge in ARRAY_DIMS:
         build.build(build.Configuration(array_dim=edge))
+    build.build(machine.MachineConfiguration())
     command = [sys.executable, "-m", "pytest", "-n", str(arguments.jobs), "-q"]
     environment = {
         **os.environ,

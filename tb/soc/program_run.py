@@ -13,20 +13,19 @@ from pathlib import Path
 import numpy as np
 
 from npu.cli import files
+from npu.firmware.plan import IMAGE, ROOM
 from npu.paths import BUILD
 from tb.bench.memory import Memory
 from tb.run import runner
+from tb.run.machine import MachineConfiguration
 from tb.run.registry import MEMORY_MIB, BenchTest
 from tb.soc import machine_job as inside
 from tb.soc.elf_file import Elf
-from tb.soc.machine import MachineConfiguration
 
-ROOM = 1 << 28
-"""Bytes of memory that the machine's address map has."""
-IMAGE = 1 << 20
-"""Where an image begins; programs lie below."""
 UART, INPUT = "uart.txt", "uart_in.bin"
 """Output and input of the UART in the run's folder."""
+FOLDER = BUILD / "firmware"
+"""Where programs are compiled to."""
 LIMIT = 100_000_000
 """Cycles after which a run is over unless the caller says otherwise."""
 POLL_S = 0.05

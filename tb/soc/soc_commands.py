@@ -7,22 +7,33 @@ import argparse
 import os
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
-from npu.cli.arguments import AddCommand, UsageError, whole_from
+from npu.cli import files
+from npu.cli.arguments import MODEL, AddCommand, UsageError, whole_from
 from npu.cli.consoles import watched
 from npu.cli.files import FileError
+from npu.cli.load_model import BAD_MODEL, load
 from npu.cli.progress import step
 from npu.firmware import compile as firmware
-from npu.paths import ROOT
+from npu.firmware.plan import IMAGE, ROOM, FirmwarePlan, PlanError, firmware_plan
+from npu.isa.operands import Limits
+from npu.paths import BUILD, ROOT
 from tb.bench.knobs import LATENCY_MAX
 from tb.run import build
+from tb.run.machine import CoreMissingError, MachineConfiguration
 from tb.run.verilator import VerilatorError
 from tb.soc import program_run
 from tb.soc.elf_file import Elf
-from tb.soc.machine import CoreMissingError, MachineConfiguration
 
+MODEL_FOLDER = "weights/checkpoints/gpt2-tiny"
+PROMPT = "The parser accepts"
+TOKENS = 48
+"""What a model does unless the command line says otherwise."""
 BAD_INPUT = (
+    *BAD_MODEL,
+    PlanError,
     UsageError,
     FileError,
     VerilatorError,
@@ -52,7 +63,23 @@ def _add_soc(parser: argparse.ArgumentParser) -> None:
         "--image",
         type=Path,
         metavar="FILE",
-        help=f"bytes of memory from {program_run.IMAGE:#x} on, such as npu compile --plan writes",
+        help=f"bytes of memory from {IMAGE:#x} on, such as npu compile --plan writes",
+    )
+    parser.add_argument(
+        "--model",
+        default=MODEL_FOLDER,
+        metavar="MODEL",
+        help=f"for a program by name that runs one ({MODEL_FOLDER}): {MODEL}",
+    )
+    parser.add_argument(
+        "--prompt", default=PROMPT, metavar="TEXT", help=f"that the model goes on with ({PROMPT})"
+    )
+    parser.add_argument(
+        "--tokens",
+        type=whole_from(1),
+        default=TOKENS,
+        metavar="N",
+        help=f"that it writes at most ({TOKENS})",
     )
     parser.add_argument(
         "--input", default="", metavar="TEXT", help="what the program reads from the UART"
@@ -91,37 +118,90 @@ def _add_firmware(parser: argparse.ArgumentParser) -> None:
 
 def _firmware(arguments: argparse.Namespace) -> int:
     """Compile a program for the RISC-V core beside the chip."""
+    if arguments.name in firmware.examples() and firmware.needs_plan(arguments.name):
+        raise UsageError(
+            f"program: given {arguments.name!r}, which needs a model: allowed is npu soc "
+            f"{arguments.name} --model MODEL --prompt TEXT"
+        )
     floats: firmware.Floats = "hard" if arguments.hard_float else "soft"
     target = firmware.Target(arguments.compiler, floats)
     print(firmware.compile_program(arguments.name, target).relative_to(ROOT))
     return 0
 
 
-def elf_of(program: str, compiler: firmware.Name | None) -> Path:
-    """Return the ELF file of a program: the file itself, or that of a name, compiled."""
-    if program in firmware.examples():
-        return firmware.compile_program(program, firmware.Target(compiler))
-    if "/" not in program and "." not in program and not Path(program).exists():
+@dataclass(frozen=True)
+class Program:
+    """What is to run.
+
+    Attributes:
+        path: the ELF file.
+        image: bytes of memory from IMAGE on; none if empty.
+        end: first address that nobody uses.
+    """
+
+    path: Path
+    image: bytes = b""
+    end: int = 0
+
+
+def plan_of(model: str, prompt: str, tokens: int) -> FirmwarePlan:
+    """Compile a model and a prompt for a program. Raises what the parts raise."""
+    console = watched()
+    loaded = load(model, Limits(), "auto", console, (prompt, tokens))
+    return firmware_plan(loaded.compiled, loaded.tokenizer, prompt, tokens, loaded.end)
+
+
+def compiled(
+    name: str, plan: FirmwarePlan | None, target: firmware.Target | None = None, place: str = ""
+) -> Program:
+    """Compile a program by name, with a plan if it needs one.
+
+    Args:
+        name: of the program.
+        plan: of the model that it runs.
+        target: how to compile.
+        place: folder in build/firmware for what belongs to this plan, by default the name.
+    """
+    if plan is None:
+        return Program(firmware.compile_program(name, target))
+    folder = BUILD / "firmware" / (place or name)
+    folder.mkdir(parents=True, exist_ok=True)
+    files.write(folder / firmware.PLAN, plan.header)
+    output = folder / f"{name}.elf"
+    path = firmware.compile_program(name, target, include=[folder], output=output)
+    return Program(path, plan.image, plan.end)
+
+
+def _program(arguments: argparse.Namespace) -> Program:
+    """Return what the command line asks for, compiled if it is a name."""
+    name = arguments.program
+    if name in firmware.examples():
+        plan = None
+        if firmware.needs_plan(name):
+            plan = plan_of(arguments.model, arguments.prompt, arguments.tokens)
+        with step("compiling the program", console=watched()):
+            return compiled(name, plan, firmware.Target(arguments.compiler))
+    if "/" not in name and "." not in name and not Path(name).exists():
         raise UsageError(
-            f"program: given {program!r}, allowed an ELF file or {', '.join(firmware.examples())}"
+            f"program: given {name!r}, allowed an ELF file or {', '.join(firmware.examples())}"
         )
-    return Path(program)
+    image = b"" if arguments.image is None else program_run.image_of(arguments.image)
+    return Program(Path(name), image, IMAGE + len(image))
 
 
 def _soc(arguments: argparse.Namespace) -> int:
     """Run a program on a RISC-V core with the chip beside it."""
     console = watched()
-    image = b"" if arguments.image is None else program_run.image_of(arguments.image)
-    with step("compiling the program", console=console):
-        path = elf_of(arguments.program, arguments.compiler)
-    room = program_run.IMAGE if image else program_run.ROOM
-    elf = Elf.load(path, room, "below the image" if image else "memory")
+    program = _program(arguments)
+    room = IMAGE if program.image else ROOM
+    elf = Elf.load(program.path, room, "below the image" if program.image else "memory")
     configuration = built()
     ran = program_run.run_program(
         configuration,
         elf,
         name=f"soc-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}",
-        image=image,
+        image=program.image,
+        memory_end=program.end,
         text=arguments.input.encode("utf-8", "surrogateescape"),
         knobs=program_run.MachineKnobs(latency=arguments.latency, limit=arguments.limit),
         on_output=_show,

@@ -29,7 +29,7 @@ module soc_data_bus
 
   // Registers of the chip: an access is held until it is done
   output logic    chip_valid_o,
-  output access_t chip_access_o,  // the address counts from the first register
+  output access_t chip_access_o,  // the word's address from the first register
   input  logic    chip_done_i,
   input  answer_t chip_answer_i   // with done
 );
@@ -86,7 +86,9 @@ module soc_data_bus
       pending_q <= gnt_o || (pending_q && !rvalid_o);
       if (gnt_o) begin
         access_q <= access;
-        access_q.address <= {20'h0, to_cop ? CopWindow | {4'h0, addr_i[7:0]} : addr_i[11:0]};
+        access_q.address <= {
+          20'h0, to_cop ? CopWindow | {4'h0, addr_i[7:2], 2'h0} : {addr_i[11:2], 2'h0}
+        };
         chip_done_q <= 1'b0;
         source_q <= FromHere;
         answer_q <= '{rdata: '0, err: 1'b1};

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs programs on the machine that `make test` has built."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+from npu.firmware import compile as firmware
+from npu.firmware.plan import ROOM
+from npu.paths import ROOT
+from tb.run.machine import MachineConfiguration
+from tb.soc import program_run
+from tb.soc.elf_file import Elf
+from tb.soc.program_run import MachineKnobs, Ran
+
+PROGRAMS = ROOT / "tests" / "firmware"
+HARSH = (
+    MachineKnobs(latency=1),
+    MachineKnobs(latency=200, memory_gap=30),
+    MachineKnobs(latency=40, core_gap=40, seed=7),
+)
+"""The machine's memory and buses in other moods."""
+
+
+def machine() -> MachineConfiguration:
+    """Return the model."""
+    configuration = MachineConfiguration()
+    assert configuration.binary.exists(), f"{configuration.binary} is not built: run make test"
+    return configuration
+
+
+@cache
+def test_program(name: str, compiler: firmware.Name | None = None, *defines: str) -> Path:
+    """Compile a program of tests/firmware; return its ELF file."""
+    target = firmware.Target(compiler)
+    output = program_run.FOLDER / "-".join(
+        ["test", name, target.chosen(), *defines, str(os.getpid())]
+    )
+    return firmware.compile_sources(
+        [PROGRAMS / f"{name}.c"], name, target, defines=defines, output=output.with_suffix(".elf")
+    )
+
+
+def run(path: Path, name: str, knobs: MachineKnobs | None = None, text: bytes = b"") -> Ran:
+    """Run a program; Python must not have been entered."""
+    elf = Elf.load(path, ROOM)
+    knobs = knobs or MachineKnobs(limit=2_000_000)
+    ran = program_run.run_program(machine(), elf, name=f"test-{name}", knobs=knobs, text=text)
+    assert ran.entries == 0
+    return ran

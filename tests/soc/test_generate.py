@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Firmware starts a compiled model on the chip and prints its text, without Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from golden import session
+from npu.firmware.plan import IMAGE
+from npu.paths import ROOT
+from tb.soc import program_run, soc_commands
+from tb.soc.elf_file import Elf
+from tb.soc.program_run import MachineKnobs
+from tests.soc import support
+from weights.quantize import quantize_checkpoint
+
+CHECKPOINTS = ROOT / "weights" / "checkpoints"
+PROMPT = "The parser accepts"
+OVER = 1.01
+"""Cycles from the start of the chip to the last printed token, at most, to the chip's own."""
+
+
+def _expected(model: str, count: int) -> bytes:
+    network = quantize_checkpoint(str(CHECKPOINTS / model))
+    return PROMPT.encode() + bytes(session.generate(network, list(PROMPT.encode()), count))
+
+
+def _run(model: str, count: int, knobs: MachineKnobs, tmp_path: Path) -> program_run.Ran:
+    plan = soc_commands.plan_of(str(CHECKPOINTS / model), PROMPT, count)
+    program = soc_commands.compiled("generate", plan, place=f"test-{tmp_path.name}")
+    elf = Elf.load(program.path, IMAGE)
+    name = f"test-generate-{tmp_path.name}"
+    ran = program_run.run_program(
+        *(support.machine(), elf),
+        name=name,
+        image=program.image,
+        memory_end=program.end,
+        knobs=knobs,
+    )
+    assert (ran.entries, ran.code) == (0, 0)
+    return ran
+
+
+@pytest.mark.parametrize("model", ["gpt2-tiny", "llama-tiny"])
+def test_text_is_goldens(model: str, tmp_path: Path) -> None:
+    """32 tokens are those of the integer network, the last one printed hardly later than made."""
+    ran = _run(model, 32, MachineKnobs(), tmp_path)
+    assert ran.output == _expected(model, 32) + b"\n"
+    address, _ = ran.elf.symbol("generated")
+    tokens, cycles = ran.memory.array(address + 4, (2,), "<u4")
+    assert tokens == 32
+    last_printed = ran.times[-2] - ran.start_cycle
+    assert cycles * 0.9 < last_printed <= OVER * cycles
+
+
+@pytest.mark.parametrize("mood", range(len(support.HARSH)))
+def test_text_in_other_moods(mood: int, tmp_path: Path) -> None:
+    """A fast and a slow memory, and gaps on the core's buses, change nothing but time."""
+    ran = _run("gpt2-tiny", 6, support.HARSH[mood], tmp_path)
+    assert ran.output == _expected("gpt2-tiny", 6) + b"\n"
+
+
+def test_another_chip(tmp_path: Path) -> None:
+    """A plan for another array is refused before anything is started."""
+    plan = soc_commands.plan_of(str(CHECKPOINTS / "gpt2-tiny"), PROMPT, 2)
+    header = plan.header.replace(".array_dim = 16u", ".array_dim = 8u")
+    assert header != plan.header
+    other = type(plan)(plan.image, header, plan.end, plan.tokens)
+    program = soc_commands.compiled("generate", other, place=f"test-{tmp_path.name}")
+    elf = Elf.load(program.path, IMAGE)
+    ran = program_run.run_program(
+        support.machine(), elf, name=f"test-other-{tmp_path.name}", image=program.image
+    )
+    said = b"plan: given one for an array of 8, allowed 16, the chip's\n"
+    assert (ran.output, ran.code) == (PROMPT.encode() + b"\n" + said, 1)
