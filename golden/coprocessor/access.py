@@ -98,7 +98,10 @@ class Arrays:
             self.memory.store(self.destination + start * self.size, written.tobytes())
 
     def write_uncertain(self, apply: Callable[..., Elements], first: int, last: int) -> Uncertain:
-        """Return what writing elements would do, and leave memory as it is."""
+        """Return what writing elements would do, and leave memory as it is.
+
+        Where memory ends, so do the bytes that are open.
+        """
         assert self.destination is not None
         address, size = self.destination + first * self.size, (last - first) * self.size
         old = self.memory.load(address, size)

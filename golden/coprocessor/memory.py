@@ -20,10 +20,10 @@ class CoprocessorMemory(Protocol):
     """What the coprocessor asks of its memory. Nothing of it passes the end at 2^32."""
 
     def load(self, address: int, size: int) -> bytes:
-        """Return bytes that can be read."""
+        """Return bytes; of those that memory does not have, which lie behind all others, none."""
 
     def store(self, address: int, data: bytes) -> None:
-        """Put bytes where they can be written."""
+        """Put bytes, but for those that memory does not have."""
 
     def first_denied(self, address: int, size: int, *, write: bool) -> int | None:
         """Return the first of `size` bytes that the chip does not ask for, None if it asks."""
@@ -49,12 +49,13 @@ class ArrayMemory(FaultyMemory):
         return cls(np.frombuffer(data, np.uint8))
 
     def load(self, address: int, size: int) -> bytes:
-        """Return bytes."""
+        """Return bytes, of those behind the array none."""
         return self.data[address : address + size].tobytes()
 
     def store(self, address: int, data: bytes) -> None:
-        """Put bytes."""
-        self.data[address : address + len(data)] = np.frombuffer(data, np.uint8)
+        """Put bytes; those behind the array are lost."""
+        place = self.data[address : address + len(data)]
+        place[:] = np.frombuffer(data, np.uint8)[: place.size]
 
     def first_denied(self, address: int, size: int, *, write: bool) -> int | None:
         """Return the first byte that no region permits, or that would change the stream in use."""

@@ -89,10 +89,15 @@ class Machine:
         found: list[Any] = np.frombuffer(raw, kind).tolist()
         return found
 
-    def run(self, name: str, rs1: int = 0, rs2: int = 0, rs3: int = 0, **parts: int) -> Result:
-        """Execute one instruction; registers may be signed."""
+    def run(self, name: str, rs1: int = 0, rs2: int = 0, rs3: int = 0, **fields: int) -> Result:
+        """Execute one instruction on the contents of its registers, which may be signed.
+
+        Fields of the word are `rd`, `offset`, and `vreg` for the rs2 of STVEC.
+        """
+        if "vreg" in fields:
+            fields["rs2"] = fields.pop("vreg")
         rs1, rs2, rs3 = (value & 0xFFFF_FFFF for value in (rs1, rs2, rs3))
-        return self.cop.execute(word(name, **parts), rs1, rs2, rs3)
+        return self.cop.execute(word(name, **fields), rs1, rs2, rs3)
 
     def vector(self, name: str, rs1: int, rs2: int, count: int) -> Result:
         """Execute a counted instruction; rs2 is no address if the count is there."""
