@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 import numpy.typing as npt
 
@@ -12,7 +14,7 @@ from golden.command.sequencer import Sequencer
 from golden.command.state import CYCLE_REGISTERS
 from golden.machine import ChipConfig
 from npu.isa import ISA_VERSION, LINE
-from npu.regs import CHIP_BASE, CHIP_FIELDS, CMD_BASE, SEQ_BASE, ChipReg
+from npu.regs import CHIP_BASE, CHIP_FIELDS, CMD_BASE, COP_BASE, SEQ_BASE, ChipReg
 
 CHIP_VERSION = (0, 1)
 """Major and minor version of the chip."""
@@ -29,6 +31,23 @@ CYCLE_ADDRESSES = frozenset(
 )
 """Addresses whose contents depend on cycles or bursts, which this model does not have; they
 read 0."""
+
+
+class CoprocessorWindow(Protocol):
+    """What the host sees of the coprocessor: `golden.coprocessor.Coprocessor`."""
+
+    @property
+    def has_fault(self) -> bool:
+        """STATUS.FAULT."""
+
+    def read(self, offset: int) -> int:
+        """Return a register of the window."""
+
+    def write(self, offset: int, value: int) -> None:
+        """Write a register of the window."""
+
+    def soft_reset(self) -> object:
+        """Clear what instructions work on."""
 
 
 class NoInterruptError(RuntimeError):
@@ -49,6 +68,8 @@ class ModelBus:
         fifo_bytes: size of the stream buffer, as CONFIG1 tells it.
         faults: the same memory as the command port shall see it; by default one without faults.
         races: a program with races, whose result on a chip is open, raises ValueError.
+        coprocessor: what the host sees of it; a chip without one reads 0 in its window. For both to
+            obey the regions, its memory is `faults`.
 
     Attributes:
         faults: the memory as the command port sees it, where faults can be placed.
@@ -66,9 +87,11 @@ class ModelBus:
         fifo_bytes: int = 32768,
         faults: FaultyMemory | None = None,
         races: bool = False,
+        coprocessor: CoprocessorWindow | None = None,
     ) -> None:
         """Begin as after a reset."""
         self._config = config or ChipConfig()
+        self._coprocessor = coprocessor
         self._memory = memory
         self._fifo_bytes = fifo_bytes
         if sram is None:
@@ -99,7 +122,9 @@ class ModelBus:
             return self.port.read(offset)
         if window == SEQ_BASE:
             return self._sequencer.read(offset)
-        return self._read_chip(offset) if window == CHIP_BASE else 0
+        if window == COP_BASE:
+            return self._coprocessor.read(offset) if self._coprocessor else 0
+        return self._read_chip(offset)
 
     async def write32(self, address: int, value: int) -> None:
         """Write the register at a byte address; without effect where there is none.
@@ -116,8 +141,13 @@ class ModelBus:
         elif window == SEQ_BASE:
             if offset == 0 and value & 2:
                 self.port.soft_reset()
+                if self._coprocessor:
+                    self._coprocessor.soft_reset()
             self._sequencer.write(offset, value)
-        elif window == CHIP_BASE:
+        elif window == COP_BASE:
+            if self._coprocessor:
+                self._coprocessor.write(offset, value)
+        else:
             self._write_chip(offset, value)
 
     async def wait_interrupt(self) -> None:
@@ -156,6 +186,8 @@ class ModelBus:
     def _interrupts(self) -> int:
         """IRQ_STATUS."""
         ended = CHIP_FIELDS["IRQ_STATUS_SEQ_DONE"].put(self._sequencer.has_ended)
+        fault = self._coprocessor is not None and self._coprocessor.has_fault
+        ended |= CHIP_FIELDS["IRQ_STATUS_COP"].put(fault)
         return ended | CHIP_FIELDS["IRQ_STATUS_CMD"].put(self.port.irq)
 
     def _read_chip(self, offset: int) -> int:

@@ -12,12 +12,14 @@ from golden.coprocessor.floats import NAN32
 from golden.coprocessor.memory import CoprocessorMemory
 from golden.coprocessor.operations import COUNT_IN_RD, COUNT_IN_RS2
 from golden.coprocessor.state import MASK32, State
-from golden.coprocessor.window import CONFIG_VERSION, STATUS_CODE, STATUS_FAULT, Control, CopReg
 from golden.coprocessor.work import Instruction, Work
 from npu.isa.cop_generated import CopOp
+from npu.regs import COP_FIELDS, CopReg
 
 WHOLE_LIMIT = 1 << 20
 """Bytes that LIMIT = 0 stands for."""
+VERSION = 1
+"""Version of the instructions, in CONFIG."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +50,9 @@ class Coprocessor:
         memory: what its vector instructions work on.
         num_rs: registers that the core hands over; with 2, counts in rd are refused.
         state: accumulators and vector registers.
-        limit: LIMIT, in bytes; 0 stands for WHOLE_LIMIT.
+        limit: LIMIT, in bytes below WHOLE_LIMIT; 0 stands for that.
         trap: CTRL.TRAP, whether everything is refused while a fault stands.
         fault: the first one since the last CLEAR.
-        recorded: faults that became `fault`; each sets the interrupt's status bit.
         instructions: INSTRS, modulo 2^32.
 
     """
@@ -62,13 +63,17 @@ class Coprocessor:
     limit: int = 256
     trap: bool = True
     fault: Fault | None = None
-    recorded: int = 0
     instructions: int = 0
+
+    @property
+    def has_fault(self) -> bool:
+        """STATUS.FAULT, which is the coprocessor's interrupt as well."""
+        return self.fault is not None
 
     def offer(self, word: int) -> Offer:
         """Return the answer to a word that the core does not know."""
         op = decode.decode(word)
-        if op is None or (self.fault is not None and self.trap):
+        if op is None or (self.has_fault and self.trap):
             return REFUSED
         return REFUSED if op in COUNT_IN_RD and self.num_rs < 3 else decode.answer(op)
 
@@ -133,14 +138,16 @@ class Coprocessor:
             CopReg.ACC_HI: state.acc >> 32,
             CopReg.FACC_LO: state.facc & MASK32,
             CopReg.FACC_HI: state.facc >> 32,
-            CopReg.STATUS: (STATUS_FAULT if self.fault else 0) | fault.code << STATUS_CODE,
-            CopReg.CTRL: Control.TRAP if self.trap else 0,
+            CopReg.STATUS: _put(STATUS_FAULT=self.has_fault, STATUS_CODE=fault.code),
+            CopReg.CTRL: _put(CTRL_TRAP=self.trap),
             CopReg.FAULT_INSTR: fault.instruction,
             CopReg.FAULT_ADDR: fault.address,
             CopReg.FAULT_INDEX: fault.index,
             CopReg.LIMIT: self.limit,
             CopReg.INSTRS: self.instructions,
-            CopReg.CONFIG: 1 | CONFIG_VERSION << 4 | self.num_rs << 8,
+            CopReg.CONFIG: _put(
+                CONFIG_PRESENT=1, CONFIG_VERSION=VERSION, CONFIG_NUM_RS=self.num_rs
+            ),
         }
         contents |= {CopReg.VREG0 + 4 * place: held for place, held in enumerate(state.vreg)}
         return contents.get(offset, 0)
@@ -152,12 +159,12 @@ class Coprocessor:
         elif offset == CopReg.FACC_LO:
             self.state.facc = 0
         elif offset == CopReg.LIMIT:
-            self.limit = value & MASK32
+            self.limit = COP_FIELDS["LIMIT_BYTES"].get(value)
         elif offset == CopReg.INSTRS:
             self.instructions = 0
         elif offset == CopReg.CTRL:
-            self.trap = bool(value & Control.TRAP)
-            if value & Control.CLEAR:
+            self.trap = bool(COP_FIELDS["CTRL_TRAP"].get(value))
+            if COP_FIELDS["CTRL_CLEAR"].get(value):
                 self.fault = None
 
     def _accepted(self, word: int) -> CopOp:
@@ -192,8 +199,12 @@ class Coprocessor:
         """Note a fault and return the result of its instruction."""
         if self.fault is None:
             self.fault = fault
-            self.recorded += 1
         data = NAN32 if op in decode.FLOAT_RESULTS else 0
         we = decode.answer(op).writeback
         rd = decode.fields(op, fault.instruction).rd
         return Result(we, rd, data, fault, uncertain)
+
+
+def _put(**contents: int) -> int:
+    """Return a register of named fields."""
+    return sum(COP_FIELDS[name].put(int(content)) for name, content in contents.items())

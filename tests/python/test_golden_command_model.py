@@ -11,18 +11,22 @@ import numpy as np
 import pytest
 
 from golden.command import CYCLE_ADDRESSES, FaultyMemory, ModelBus, NoInterruptError
+from golden.coprocessor import ArrayMemory, Coprocessor, FaultCode
 from golden.machine import ChipConfig
 from npu.asm import assemble
 from npu.isa import Engine, ErrorCode
+from npu.isa.coprocessor import CopOp, encode
 from npu.regs import (
     CHIP_BASE,
     CHIP_FIELDS,
     CMD_BASE,
+    COP_BASE,
     SEQ_BASE,
     SEQ_FIELDS,
     ChipReg,
     CmdOp,
     CmdReg,
+    CopReg,
     SeqReg,
 )
 from npu.regs.source import load_all
@@ -66,7 +70,9 @@ class Chip:
     def __init__(self, **options: Any) -> None:  # noqa: ANN401 - handed through
         """Fill the memory with full-range bytes."""
         self.memory = np.random.default_rng(6).integers(0, 256, MEMORY_BYTES, np.uint8)
-        self.bus = ModelBus(self.memory, **options)
+        faults = ArrayMemory(self.memory)
+        self.cop = Coprocessor(faults)
+        self.bus = ModelBus(self.memory, faults=faults, coprocessor=self.cop, **options)
 
     def read(self, address: int) -> int:
         """Return a register."""
@@ -119,6 +125,7 @@ def test_every_register_after_reset() -> None:
     """All windows read their documented reset values, and nothing beside."""
     chip = Chip(config=ChipConfig(array_dim=8), scratch_bytes=128)
     identity = {
+        COP_BASE + CopReg.CONFIG: 3 << 8 | 1 << 4 | 1,
         CHIP_BASE + ChipReg.VERSION: 1 << 16 | 1 << 8 | 2,
         CHIP_BASE + ChipReg.CONFIG0: 256 << 16 | 8,
         CHIP_BASE + ChipReg.CONFIG1: 512 << 16 | 128,
@@ -136,6 +143,29 @@ def test_every_register_after_reset() -> None:
     for address in range(0, 0x400, 4):
         expected = identity.get(address, documented.get(address, 0))
         assert chip.read(address) == expected, f"{address:#05x}"
+
+
+def test_coprocessor_behind_the_bus() -> None:
+    """Its window, its interrupt, the regions that it obeys, and the soft reset of all."""
+    chip = Chip()
+    chip.cop.execute(encode(CopOp.MACC), 7, 6)
+    assert chip.read(COP_BASE + CopReg.ACC_LO) == 42
+    chip.write(CHIP_BASE + ChipReg.REGION0_BASE, 0x1000)
+    assert not chip.read(CHIP_BASE + ChipReg.IRQ_STATUS)
+    chip.cop.execute(encode(CopOp.VRSQRT), 0xFFE)
+    assert chip.cop.fault is not None and chip.cop.fault.code == FaultCode.DENIED
+    assert chip.read(CHIP_BASE + ChipReg.IRQ_STATUS) == 4
+    with pytest.raises(NoInterruptError):
+        now(chip.bus.wait_interrupt())
+    chip.write(CHIP_BASE + ChipReg.IRQ_ENABLE, 4)
+    now(chip.bus.wait_interrupt())
+    chip.write(COP_BASE + CopReg.CTRL, 3)
+    assert not chip.read(CHIP_BASE + ChipReg.IRQ_STATUS)
+    chip.seq(SeqReg.CTRL, 2)
+    assert not chip.read(COP_BASE + CopReg.ACC_LO)
+    without = ModelBus(chip.memory)
+    now(without.write32(COP_BASE + CopReg.LIMIT, 5))
+    assert not now(without.read32(COP_BASE + CopReg.LIMIT))
 
 
 def test_storage() -> None:

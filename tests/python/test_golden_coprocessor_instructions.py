@@ -332,11 +332,11 @@ def test_vector_registers(offset: int) -> None:
     back = min(-offset, 2047)
     expected = machine.memory.data[load].copy()
     for register, number in ((2, 30), (3, 7), (0, 0)):
-        assert not machine.run("LDVEC", 0x801, rd=number, offset=offset).we
+        assert not machine.run(CopOp.LDVEC.name, 0x801, rd=number, offset=offset).we
         (value,) = struct.unpack("<I", expected.tobytes())
         assert machine.cop.state.vreg[register] == value
         before = machine.memory.data.copy()
-        result = machine.run("STVEC", 0x1003, vreg=number, offset=back)
+        result = machine.run(CopOp.STVEC.name, 0x1003, vreg=number, offset=back)
         before[np.arange(0x1003, 0x1007) + back] = expected
         assert np.array_equal(machine.memory.data, before) and not result.we
     wrapped = Machine()

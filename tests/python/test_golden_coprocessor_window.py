@@ -152,10 +152,10 @@ def test_fault_registers() -> None:
 
 
 def test_limit_and_counter() -> None:
-    """LIMIT is kept; INSTRS counts faulting instructions too, and a write clears it."""
+    """LIMIT keeps 20 bits; INSTRS counts faulting instructions too, and a write clears it."""
     machine = Machine()
-    machine.cop.write(0x54, 0x1234)
-    assert machine.cop.read(0x54) == 0x1234
+    machine.cop.write(0x54, 0xFFF0_1234)
+    assert machine.cop.read(0x54) == 0x0_1234
     machine.run("VMAC", 0, 0, 0x1234)
     assert machine.cop.fault is None
     machine.run("VMAC", 0, 0, 0x1235)

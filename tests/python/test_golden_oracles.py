@@ -2,8 +2,8 @@
 """Every golden operation has an oracle outside of golden, and a test that holds them together.
 
 An operation is a public function of the integer references (`golden/*.py`), an opcode or vector
-operation of the instruction-level model, an operation of the command port, or a public function of
-the coprocessor's numbers. A new one fails here
+operation of the instruction-level model, an operation of the command port, an instruction of the
+coprocessor, or a public function of its numbers. A new one fails here
 until the table names its oracle, and the test in which the two meet.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import pytest
 
 from npu.isa import Opcode, VecOp
+from npu.isa.cop_generated import CopOp
 from npu.regs import CmdOp
 from tests.python import sources
 from tests.python.sources import ROOT
@@ -183,6 +184,43 @@ ORACLES = {
     ("integers", "test_golden_coprocessor_functions::test_signed32"): (
         "golden.coprocessor.functions.signed32"
     ),
+    ("integers", "test_golden_coprocessor_instructions::test_scalars"): (
+        "npu.isa.cop_generated.CopOp.MACC npu.isa.cop_generated.CopOp.RELU"
+        " npu.isa.cop_generated.CopOp.QMUL npu.isa.cop_generated.CopOp.CLAMP"
+        " npu.isa.cop_generated.CopOp.RSTACC"
+    ),
+    ("decimal", "test_golden_coprocessor_instructions::test_scalars"): (
+        "npu.isa.cop_generated.CopOp.GELU npu.isa.cop_generated.CopOp.FGELU"
+    ),
+    ("fractions", "test_golden_coprocessor_instructions::test_scalars"): (
+        "npu.isa.cop_generated.CopOp.FRSQRT"
+    ),
+    ("numpy", "test_golden_coprocessor_instructions::test_scalars"): (
+        "npu.isa.cop_generated.CopOp.FMACC npu.isa.cop_generated.CopOp.FRELU"
+        " npu.isa.cop_generated.CopOp.FRSTACC"
+    ),
+    ("integers", "test_golden_coprocessor_instructions::test_vectors"): (
+        "npu.isa.cop_generated.CopOp.VMUL npu.isa.cop_generated.CopOp.VMAC"
+        " npu.isa.cop_generated.CopOp.VREDUCE npu.isa.cop_generated.CopOp.VMAX"
+        " npu.isa.cop_generated.CopOp.VRSQRT"
+    ),
+    ("decimal", "test_golden_coprocessor_instructions::test_vectors"): (
+        "npu.isa.cop_generated.CopOp.VEXP npu.isa.cop_generated.CopOp.FVEXP"
+        " npu.isa.cop_generated.CopOp.FVGELU"
+    ),
+    ("fractions", "test_golden_coprocessor_instructions::test_vectors"): (
+        "npu.isa.cop_generated.CopOp.FVRSQRT"
+    ),
+    ("numpy", "test_golden_coprocessor_instructions::test_vectors"): (
+        "npu.isa.cop_generated.CopOp.FVMUL npu.isa.cop_generated.CopOp.FVSUB_SCALAR"
+        " npu.isa.cop_generated.CopOp.FVDIV npu.isa.cop_generated.CopOp.FVADD"
+        " npu.isa.cop_generated.CopOp.FVSUB npu.isa.cop_generated.CopOp.FVRELU"
+        " npu.isa.cop_generated.CopOp.FVMAC npu.isa.cop_generated.CopOp.FVREDUCE"
+        " npu.isa.cop_generated.CopOp.FVMAX"
+    ),
+    ("numpy", "test_golden_coprocessor_instructions::test_vector_registers"): (
+        "npu.isa.cop_generated.CopOp.LDVEC npu.isa.cop_generated.CopOp.STVEC"
+    ),
     ("numpy", "test_golden_command_scalar::test_words"): (
         "npu.regs.CmdOp.ADD npu.regs.CmdOp.SUB npu.regs.CmdOp.MUL_LO npu.regs.CmdOp.MAC_S16"
         " npu.regs.CmdOp.DOT4_S8 npu.regs.CmdOp.MAX_U32 npu.regs.CmdOp.MIN_U32"
@@ -207,7 +245,12 @@ def _operations() -> set[str]:
     modules = {f"golden.{path.stem}" for path in (ROOT / "golden").glob("[a-z]*.py")}
     modules |= {f"golden.coprocessor.{name}" for name in COPROCESSOR}
     found = {name for module in modules - NO_OPERATIONS.keys() for name in sources.public(module)}
-    for enum, home in ((Opcode, "npu.isa"), (VecOp, "npu.isa"), (CmdOp, "npu.regs")):
+    for enum, home in (
+        (Opcode, "npu.isa"),
+        (VecOp, "npu.isa"),
+        (CmdOp, "npu.regs"),
+        (CopOp, "npu.isa.cop_generated"),
+    ):
         found |= {f"{home}.{enum.__name__}.{member.name}" for member in enum}
     return found
 
