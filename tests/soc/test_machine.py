@@ -61,3 +61,12 @@ def test_limit_says_where(asleep: bool) -> None:
     said = r"no exit within 20,000 cycles: the core was at 0x\w+ \(stuck\+0x\w+\)"
     with pytest.raises(MachineError, match=said + (", asleep$" if asleep else "$")):
         support.run(path, f"forever-{asleep}", MachineKnobs(limit=20_000))
+
+
+def test_macc_loop() -> None:
+    """A loop of MACC, addi and bne takes 5 cycles a turn, and its sum is right."""
+    ran = support.run(support.test_program("macc_loop"), "macc-loop")
+    assert ran.output == b"%d\n" % (3 * 1000 * 1001 // 2)
+    address, _ = ran.elf.symbol("cycles")
+    (cycles,) = ran.memory.array(address, (1,), "<u4")
+    assert cycles <= 5 * 1000 + 10

@@ -7,7 +7,8 @@
 //   write-back (result_ready): everything older has retired by then. The other two are right at issue.
 // - an instruction that is accepted while the execute stage stalls loses its write-back, hence issue
 //   only when that is ready.
-// - it announces the end of refused instructions as well, CSR instructions among them, by a commit.
+// - it announces the end of refused instructions as well, CSR instructions among them, by a commit
+//   that kills.
 
 module soc_xif (
   input logic clk_i,
@@ -31,6 +32,7 @@ module soc_xif (
   output logic [ 3:0]       x_issue_id_o,
   input  logic              x_issue_accept_i,
   input  logic              x_issue_writeback_i,
+  input  logic [ 2:0]       x_issue_register_read_i,
   output logic              x_register_valid_o,
   input  logic              x_register_ready_i,
   output logic [ 3:0]       x_register_id_o,
@@ -49,28 +51,30 @@ module soc_xif (
 
   // Operands of an accepted instruction that the coprocessor has not taken yet
   typedef struct packed {
-    logic [3:0]  id;
-    logic [4:0]  rd;
+    logic [3:0] id;
+    logic [4:0] rd;
+    logic third;  // x[rd] is one of them
     logic [31:0] rs2;
     logic [31:0] rs1;
   } operands_t;
 
-  logic accepted;  // in this cycle
+  logic offer, accepted;
   operands_t issued, offered;
   operands_t [1:0] waiting_q;  // the older first
   logic [1:0] valid_q;
-  logic in_write_back;  // the offered instruction
+  logic in_write_back;  // the oldest of them
   logic taken, killed;
   logic [15:0] inside_q;  // accepted, not committed; by identifier
 
   // -----------------------------------------------------------------------------------------------
   // Issue
   // -----------------------------------------------------------------------------------------------
-  assign x_issue_valid_o = issue_if.issue_valid && ex_ready_i;
+  assign offer = issue_if.issue_valid && ex_ready_i;
+  assign x_issue_valid_o = offer;
   assign x_issue_instr_o = issue_if.issue_req.instr;
   assign x_issue_id_o = issue_if.issue_req.id;
   assign issue_if.issue_ready = x_issue_ready_i && ex_ready_i;
-  assign accepted = x_issue_valid_o && x_issue_ready_i && x_issue_accept_i;
+  assign accepted = offer && x_issue_ready_i && x_issue_accept_i;
 
   always_comb begin
     issue_if.issue_resp = '0;
@@ -79,22 +83,24 @@ module soc_xif (
   end
 
   // -----------------------------------------------------------------------------------------------
-  // Operands: at issue, or later behind those of the instruction before
+  // Operands: with the issue if x[rd] is none of them and nobody waits, else later, all together
   // -----------------------------------------------------------------------------------------------
   assign issued = '{
           id: issue_if.issue_req.id,
           rd: issue_if.issue_req.instr[11:7],
+          third: x_issue_register_read_i[2],
           rs2: issue_if.issue_req.rs[1],
           rs1: issue_if.issue_req.rs[0]
       };
   assign offered = valid_q[0] ? waiting_q[0] : issued;
   assign third_o = offered.rd;
 
-  assign in_write_back = valid_q[0] && result_if.result_ready && waiting_q[0].id == wb_id_i;
-  assign x_register_valid_o = valid_q[0] || accepted;
+  assign in_write_back = result_if.result_ready && waiting_q[0].id == wb_id_i;
+  assign x_register_valid_o = valid_q[0] ? !waiting_q[0].third || in_write_back :
+      offer && x_issue_accept_i && !issued.third;
   assign x_register_id_o = offered.id;
   assign x_register_rs_o = {third_value_i, offered.rs2, offered.rs1};
-  assign x_register_rs_valid_o = {in_write_back, 2'b11};
+  assign x_register_rs_valid_o = {offered.third, 2'b11};
   assign taken = x_register_valid_o && x_register_ready_i;
   assign killed = x_commit_valid_o && x_commit_kill_o;
 
@@ -127,9 +133,10 @@ module soc_xif (
   // -----------------------------------------------------------------------------------------------
   // Commit and result
   // -----------------------------------------------------------------------------------------------
-  assign x_commit_valid_o = commit_if.commit_valid && inside_q[commit_if.commit.id];
+  // The end of a refused instruction is no kill here, where that would be one of all that follow.
+  assign x_commit_valid_o = commit_if.commit_valid;
   assign x_commit_id_o = commit_if.commit.id;
-  assign x_commit_kill_o = commit_if.commit.commit_kill;
+  assign x_commit_kill_o = commit_if.commit.commit_kill && inside_q[x_commit_id_o];
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
