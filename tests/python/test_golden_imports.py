@@ -16,6 +16,7 @@ ALLOWED = {
     "npu.isa",
     "npu.isa.cop_generated",
     "npu.regs",
+    "weights.firmware.models",
     "weights.model",
 }
 
