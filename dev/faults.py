@@ -195,10 +195,9 @@ class _Campaign:
         for fault, reason in self.planted.errors.items():
             self.miss(fault, reason)
         for fault in self.left():
-            if not fault.test.fits(self.model(MERGED).scratch_bytes):
-                self.miss(
-                    fault, f"{fault.test.name} is for another command port than ARRAY_DIM has"
-                )
+            chip = self.model(MERGED)
+            if not fault.test.fits(chip.scratch_bytes, chip.cop_sources):
+                self.miss(fault, f"{fault.test.name} is for another chip than ARRAY_DIM has")
 
     def job(self, fault: Fault, model: build.Configuration) -> runner.Job:
         """Return the run that must notice the fault."""

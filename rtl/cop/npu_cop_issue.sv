@@ -113,8 +113,10 @@ module npu_cop_issue
     end
   end
 
+  // Those of an instruction that waits for its issue wait with it.
   always_comb begin
-    operands_ready = 1'b1;
+    operands_ready = !x_req_i.issue.valid || answer.ready ||
+                     x_req_i.operands.id != x_req_i.issue.id;
     for (int unsigned i = 0; i <= Depth; i++) begin
       if (named[i] && next[i].wanted != '0) operands_ready = 1'b0;
     end

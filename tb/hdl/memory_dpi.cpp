@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C++ side of the bench: maps the files that Python shares (memory.bin, sram.bin, and the list
-// of register accesses in accesses.bin) and appends the logs of SRAM writes, engine events and the trace (sram_writes.bin, events.bin, trace.bin), all
+// The C++ side of the bench: maps the files that Python shares (memory.bin, sram.bin, the list of
+// register accesses in accesses.bin, that of the coprocessor's instructions in offers.bin) and appends the logs of SRAM writes, engine events and the trace (sram_writes.bin, events.bin, trace.bin), all
 // in the run's folder.
 // Write data is held until the response is sent, so that nobody sees it early.
 
@@ -82,6 +82,8 @@ struct AccessRecord {
 };
 static_assert(sizeof(AccessRecord) == 12, "tb/bench/accesses.py writes 12-byte records");
 
+constexpr size_t kOfferBytes = 64;  // tb/bench/offers.py writes records of so many
+
 struct HeldBeat {
   uint32_t address;
   uint16_t strobe;
@@ -92,6 +94,8 @@ struct Bench {
   Mapping memory;
   Mapping sram;
   Mapping accesses;
+  Mapping offers;
+  std::string folder;
   FILE* writes = nullptr;
   FILE* events = nullptr;
   FILE* trace = nullptr;
@@ -110,6 +114,15 @@ AccessRecord& access_at(unsigned int index) {
   return reinterpret_cast<AccessRecord*>(bench().accesses.bytes)[index];
 }
 
+// The list of the coprocessor's agent; Python makes the file when it plays for the first time.
+uint8_t* offer_at(unsigned int index) {
+  if (bench().offers.bytes == nullptr) bench().offers = map_file(bench().folder + "offers.bin");
+  if ((index + size_t{1}) * kOfferBytes > bench().offers.size) {
+    die("a list of instructions is longer than offers.bin");
+  }
+  return bench().offers.bytes + index * kOfferBytes;
+}
+
 void log_event(FILE* file, uint64_t cycle, unsigned int kind, unsigned int engine,
                unsigned int instr, const svBitVecVal* word) {
   EventRecord record{cycle, static_cast<uint16_t>(kind), static_cast<uint16_t>(engine), instr, {}};
@@ -123,6 +136,7 @@ extern "C" {
 
 void tb_open(const char* run_dir, unsigned int sram_bytes) {
   const std::string folder = std::string(run_dir) + "/";
+  bench().folder = folder;
   bench().memory = map_file(folder + "memory.bin");
   bench().sram = map_file(folder + "sram.bin");
   if (bench().sram.size != sram_bytes) die("sram.bin has another size than the SRAM of the design");
@@ -186,6 +200,14 @@ void tb_access_answer(unsigned int index, const svBitVecVal* data, const svBitVe
   AccessRecord& access = access_at(index);
   if (!access.writes) access.data = *data;
   access.resp = static_cast<uint8_t>(*resp);
+}
+
+void tb_offer_get(unsigned int index, svBitVecVal* offer) {
+  std::memcpy(offer, offer_at(index), kOfferBytes);
+}
+
+void tb_offer_put(unsigned int index, const svBitVecVal* offer) {
+  std::memcpy(offer_at(index), offer, kOfferBytes);
 }
 
 void tb_log_write(uint64_t cycle, unsigned int instr, unsigned int port, unsigned int word,

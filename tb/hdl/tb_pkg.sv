@@ -44,6 +44,89 @@ package tb_pkg;
     logic [1:0] bresp;
   } axi_answers_t;
 
+  // -----------------------------------------------------------------------------------------------
+  // The coprocessor's port (CV-X-IF 1.0)
+  // -----------------------------------------------------------------------------------------------
+  localparam int unsigned XIdBits = 4;
+  localparam int unsigned XSources = 3;
+
+  // What the host says there
+  typedef struct packed {
+    logic issue_valid;
+    logic [31:0] issue_instr;
+    logic [XIdBits-1:0] issue_id;
+    logic register_valid;
+    logic [XIdBits-1:0] register_id;
+    logic [XSources-1:0][31:0] register_rs;
+    logic [XSources-1:0] register_rs_valid;
+    logic result_ready;
+  } x_host_t;
+
+  // Apart, for it may follow from the answer to an offer
+  typedef struct packed {
+    logic valid;
+    logic [XIdBits-1:0] id;
+    logic kill;
+  } x_commit_t;
+
+  // What the chip says
+  typedef struct packed {
+    logic issue_ready;
+    logic issue_accept;
+    logic issue_writeback;
+    logic [XSources-1:0] issue_register_read;
+    logic [XSources-1:0] issue_float;
+    logic register_ready;
+    logic result_valid;
+    logic [XIdBits-1:0] result_id;
+    logic [4:0] result_rd;
+    logic result_we;
+    logic [31:0] result_data;
+  } x_chip_t;
+
+  // An instruction that `cop_agent` offers, with what became of it: a record of offers.bin, whose
+  // first byte is the lowest one here (tb/bench/offers.py)
+  typedef struct packed {
+    logic [31:0] unused_answer;
+    logic [31:0] answered_at;  // cycles, modulo 2^32: first one with its result_valid
+    logic [31:0] resulted_at;  // handshake of result
+    logic [31:0] committed_at;  // commit or kill
+    logic [31:0] issued_at;  // handshake of issue
+    logic [31:0] offered_at;  // first one with its issue_valid
+    logic [31:0] data;
+    logic [7:0] rd;
+    logic [7:0] id;
+    logic [3:0] float_registers;
+    logic [3:0] register_read;
+    logic [7:0] state;  // bits of offer_state_e
+    logic [47:0] unused;
+    logic [7:0] hold;  // cycles that its result waits for ready
+    logic [7:0] step;  // its identifier minus that of the offer before
+    logic [7:0] commit_delay;  // cycles from issue on, 0: in the same cycle
+    logic [XSources-1:0][7:0] source_delay;  // cycles until a source is there, from offer or issue on
+    logic [15:0] flags;  // bits of offer_flag_e
+    logic [15:0] gap;  // cycles without an offer before
+    logic [XSources-1:0][31:0] rs;
+    logic [31:0] word;
+  } offer_t;
+
+  typedef enum logic [3:0] {
+    OfferKill  = 4'd0,  // its commit kills it, and all that are younger
+    OfferLate  = 4'd1,  // registers after issue, in a transaction of their own
+    OfferBatch = 4'd2,  // no commit of its own if a younger one is there to be committed
+    OfferAlone = 4'd3   // only when nothing is under way
+  } offer_flag_e;
+
+  typedef enum logic [2:0] {
+    OfferIssued = 3'd0,
+    OfferAccepted = 3'd1,
+    OfferWriteback = 3'd2,
+    OfferCommitted = 3'd3,
+    OfferKilled = 3'd4,
+    OfferResulted = 3'd5,
+    OfferWritten = 3'd6  // result with `we`
+  } offer_state_e;
+
   // Kinds of record in the event log.
   localparam int unsigned EventDispatch = 1;
   localparam int unsigned EventDone = 2;
@@ -186,6 +269,14 @@ package tb_pkg;
     input int unsigned index,
     input bit [31:0] data,
     input bit [1:0] resp
+  );
+  import "DPI-C" function void tb_offer_get(
+    input int unsigned index,
+    output bit [511:0] offer
+  );
+  import "DPI-C" function void tb_offer_put(
+    input int unsigned index,
+    input bit [511:0] offer
   );
   import "DPI-C" function void tb_flush();
 

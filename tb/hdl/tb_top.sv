@@ -8,7 +8,9 @@ module tb_top #(
   parameter int unsigned ArrayDim = 16,
   parameter int unsigned SramKiB = 256,
   parameter bit EnableCmd = 1'b1,
-  parameter int unsigned CmdScratchBytes = 64
+  parameter int unsigned CmdScratchBytes = 64,
+  parameter bit EnableCop = 1'b1,
+  parameter int unsigned CopNumRs = 3
 );
   import tb_pkg::*;
 
@@ -243,13 +245,44 @@ module tb_top #(
   );
 
   // -----------------------------------------------------------------------------------------------
+  // Coprocessor port: Python leaves a list of instructions and has it played
+  // -----------------------------------------------------------------------------------------------
+  logic cop_play = 1'b0;
+  logic [15:0] cop_count = '0;
+  logic cop_played;
+  logic [15:0] cop_index;
+
+  x_host_t x_host;
+  x_commit_t x_commit;
+  x_chip_t x_chip;
+  logic x_issue_ready;  // of x_chip
+
+  assign x_chip.issue_ready = x_issue_ready;
+
+  cop_agent u_cop_agent (
+    .clk_i        (clk),
+    .rst_ni       (rst_n),
+    .cycle_i      (cycle[31:0]),
+    .play_i       (cop_play),
+    .count_i      (cop_count),
+    .played_o     (cop_played),
+    .index_o      (cop_index),
+    .host_o       (x_host),
+    .commit_o     (x_commit),
+    .chip_i       (x_chip),
+    .issue_ready_i(x_issue_ready)
+  );
+
+  // -----------------------------------------------------------------------------------------------
   // The chip
   // -----------------------------------------------------------------------------------------------
   npu_top #(
     .ArrayDim(ArrayDim),
     .SramKiB(SramKiB),
     .EnableCmd(EnableCmd),
-    .CmdScratchBytes(CmdScratchBytes)
+    .CmdScratchBytes(CmdScratchBytes),
+    .EnableCop(EnableCop),
+    .CopNumRs(CopNumRs)
   ) dut (
     .clk_i                  (clk),
     .rst_ni                 (rst_n),
@@ -271,28 +304,28 @@ module tb_top #(
     .s_axil_rready_i        (axil_rready),
     .s_axil_rdata_o         (axil_rdata),
     .s_axil_rresp_o         (axil_rresp),
-    .x_issue_valid_i        (1'b0),
-    .x_issue_ready_o        (),
-    .x_issue_instr_i        ('0),
-    .x_issue_id_i           ('0),
-    .x_issue_accept_o       (),
-    .x_issue_writeback_o    (),
-    .x_issue_register_read_o(),
-    .x_issue_float_o        (),
-    .x_register_valid_i     (1'b0),
-    .x_register_ready_o     (),
-    .x_register_id_i        ('0),
-    .x_register_rs_i        ('0),
-    .x_register_rs_valid_i  ('0),
-    .x_commit_valid_i       (1'b0),
-    .x_commit_id_i          ('0),
-    .x_commit_kill_i        (1'b0),
-    .x_result_valid_o       (),
-    .x_result_ready_i       (1'b0),
-    .x_result_id_o          (),
-    .x_result_rd_o          (),
-    .x_result_we_o          (),
-    .x_result_data_o        (),
+    .x_issue_valid_i        (x_host.issue_valid),
+    .x_issue_ready_o        (x_issue_ready),
+    .x_issue_instr_i        (x_host.issue_instr),
+    .x_issue_id_i           (x_host.issue_id),
+    .x_issue_accept_o       (x_chip.issue_accept),
+    .x_issue_writeback_o    (x_chip.issue_writeback),
+    .x_issue_register_read_o(x_chip.issue_register_read),
+    .x_issue_float_o        (x_chip.issue_float),
+    .x_register_valid_i     (x_host.register_valid),
+    .x_register_ready_o     (x_chip.register_ready),
+    .x_register_id_i        (x_host.register_id),
+    .x_register_rs_i        (x_host.register_rs),
+    .x_register_rs_valid_i  (x_host.register_rs_valid),
+    .x_commit_valid_i       (x_commit.valid),
+    .x_commit_id_i          (x_commit.id),
+    .x_commit_kill_i        (x_commit.kill),
+    .x_result_valid_o       (x_chip.result_valid),
+    .x_result_ready_i       (x_host.result_ready),
+    .x_result_id_o          (x_chip.result_id),
+    .x_result_rd_o          (x_chip.result_rd),
+    .x_result_we_o          (x_chip.result_we),
+    .x_result_data_o        (x_chip.result_data),
     .m_axi_arvalid_o        (M_AXI_ARVALID),
     .m_axi_arready_i        (arready),
     .m_axi_arid_o           (M_AXI_ARID),
@@ -509,6 +542,42 @@ module tb_top #(
     .owed_cycles_o(cmd_owed_cycles),
     .reads_o      (cmd_reads),
     .writes_o     (cmd_writes)
+  );
+
+  // What the coprocessor's counters are held against
+  logic [31:0] cop_instrs;
+  logic [31:0] cop_cycles;
+  logic [31:0] cop_reads;
+  logic [31:0] cop_writes;
+  logic [ 7:0] cop_open;
+
+  cop_monitor u_cop_monitor (
+    .clk_i    (clk),
+    .rst_ni   (rst_n),
+    .host_i   (x_host),
+    .commit_i (x_commit),
+    .chip_i   (x_chip),
+    .arvalid_i(M_AXI_ARVALID),
+    .arready_i(arready),
+    .arid_i   (M_AXI_ARID),
+    .rvalid_i (rvalid),
+    .rready_i (M_AXI_RREADY),
+    .rid_i    (rid),
+    .rlast_i  (rlast),
+    .awvalid_i(M_AXI_AWVALID),
+    .awready_i(awready),
+    .awid_i   (M_AXI_AWID),
+    .wvalid_i (M_AXI_WVALID),
+    .wready_i (wready),
+    .wlast_i  (M_AXI_WLAST),
+    .bvalid_i (bvalid),
+    .bready_i (M_AXI_BREADY),
+    .bid_i    (bid),
+    .instrs_o (cop_instrs),
+    .cycles_o (cop_cycles),
+    .reads_o  (cop_reads),
+    .writes_o (cop_writes),
+    .open_o   (cop_open)
   );
 
 endmodule

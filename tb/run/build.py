@@ -34,6 +34,8 @@ _CACHE_OF_ALL_CLONES = {"CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}
 SCRATCH_BYTES = {4: 0, 8: 256, 32: 128}
 """Scratchpad of the command port by size of the array, 0 for a chip without the port, elsewhere 64:
 the configurations that are built anyway cover all of them."""
+COP_SOURCES = {4: 0, 8: 2}
+"""Operands of the coprocessor's port by size of the array, 0 for a chip without it, elsewhere 3."""
 
 
 class BuildError(RuntimeError):
@@ -64,12 +66,19 @@ class Configuration:
         return SCRATCH_BYTES.get(self.array_dim, 64)
 
     @property
+    def cop_sources(self) -> int:
+        """Operands of the coprocessor's port, 0 without a coprocessor."""
+        return COP_SOURCES.get(self.array_dim, 3)
+
+    @property
     def parameters(self) -> list[str]:
         """The chip's parameters, as arguments of Verilator and slang."""
         return [
             f"-GArrayDim={self.array_dim}",
             f"-GEnableCmd={int(self.scratch_bytes > 0)}",
             f"-GCmdScratchBytes={self.scratch_bytes or 64}",
+            f"-GEnableCop={int(self.cop_sources > 0)}",
+            f"-GCopNumRs={self.cop_sources or 3}",
         ]
 
     @property

@@ -4,9 +4,10 @@
 A test is an `async def` decorated with `@cocotb.test` in `tb/tests/test_*.py`. Its name is the
 function's name; a module's name stands for all tests of that module. A module whose tests need more
 memory behind the chip than usual says so by a line `MEMORY_MIB = <number>`; one whose tests need a
-certain command port by a line `SCRATCH_BYTES = (<number>, ...)`, 0 meaning a chip without one. One
-whose tests run from several power-up states says by a line `POWER_UPS = <number>` from how many
-random ones, beside all zeros and all ones.
+certain command port by a line `SCRATCH_BYTES = (<number>, ...)`, 0 meaning a chip without one; a
+certain coprocessor by a line `COP_SOURCES = (<number>, ...)`, the operands of its port, in the same
+way. One whose tests run from several power-up states says by a line `POWER_UPS = <number>` from how
+many random ones, beside all zeros and all ones.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class BenchTest:
         summary: first line of its docstring.
         memory_bytes: size of the memory behind the chip.
         scratch_bytes: sizes of the command port's scratchpad that the test is for; all if empty.
+        cop_sources: operands of the coprocessor's port that the test is for; all if empty.
         power_ups: random power-up states that it runs from, with all zeros and all ones before
             them; 0: from one random state only.
     """
@@ -47,10 +49,17 @@ class BenchTest:
     memory_bytes: int = MEMORY_MIB << 20
     scratch_bytes: tuple[int, ...] = ()
     power_ups: int = 0
+    cop_sources: tuple[int, ...] = ()
 
-    def fits(self, scratch_bytes: int) -> bool:
-        """Whether the test is for a chip with this scratchpad, 0 for no command port."""
-        return not self.scratch_bytes or scratch_bytes in self.scratch_bytes
+    def fits(self, scratch_bytes: int, cop_sources: int) -> bool:
+        """Whether the test is for a chip.
+
+        Args:
+            scratch_bytes: size of its scratchpad, 0 for no command port.
+            cop_sources: operands of the coprocessor's port, 0 for no coprocessor.
+        """
+        has_port = not self.scratch_bytes or scratch_bytes in self.scratch_bytes
+        return has_port and (not self.cop_sources or cop_sources in self.cop_sources)
 
     @property
     def group(self) -> str:
@@ -77,25 +86,27 @@ def _number(body: Iterable[ast.stmt], name: str, default: int) -> int:
     return default
 
 
-def _scratch_bytes(body: Iterable[ast.stmt]) -> tuple[int, ...]:
+def _numbers(body: Iterable[ast.stmt], name: str) -> tuple[int, ...]:
+    """Return the numbers that a module gives a name, none by default."""
     for node in body:
         match node:
-            case ast.Assign([ast.Name("SCRATCH_BYTES")], ast.Tuple() as sizes):
-                return tuple(ast.literal_eval(sizes))
+            case ast.Assign([ast.Name(target)], ast.Tuple() as numbers) if target == name:
+                return tuple(ast.literal_eval(numbers))
     return ()
 
 
 def _tests_in(path: Path, package: str) -> Iterable[BenchTest]:
     body = ast.parse(path.read_text(encoding="utf-8"), filename=str(path)).body
     memory_bytes = _number(body, "MEMORY_MIB", MEMORY_MIB) << 20
-    scratch_bytes, power_ups = _scratch_bytes(body), _number(body, "POWER_UPS", 0)
+    power_ups = _number(body, "POWER_UPS", 0)
+    fitting = _numbers(body, "SCRATCH_BYTES"), power_ups, _numbers(body, "COP_SOURCES")
     for node in body:
         if isinstance(node, ast.AsyncFunctionDef) and any(
             _is_cocotb_test(decorator) for decorator in node.decorator_list
         ):
             summary = (ast.get_docstring(node) or "").split("\n")[0]
             module = f"{package}.{path.stem}"
-            yield BenchTest(module, node.name, summary, memory_bytes, scratch_bytes, power_ups)
+            yield BenchTest(module, node.name, summary, memory_bytes, *fitting)
 
 
 def discover(folder: Path = TESTS, package: str = "tb.tests") -> list[BenchTest]:

@@ -27,6 +27,11 @@ def built(arguments: argparse.Namespace, kind: build.Kind) -> build.Configuratio
     return configuration
 
 
+def _fits(test: registry.BenchTest, array_dim: int) -> bool:
+    chip = build.Configuration(array_dim=array_dim)
+    return test.fits(chip.scratch_bytes, chip.cop_sources)
+
+
 def chosen_tests(names: Sequence[str], array_dim: int) -> list[registry.BenchTest]:
     """Return the tests that `names` choose, without names all that are for this chip.
 
@@ -34,20 +39,15 @@ def chosen_tests(names: Sequence[str], array_dim: int) -> list[registry.BenchTes
         UsageError: a test that is named is not for a chip with this array.
     """
     tests = registry.discover()
-    port = build.Configuration(array_dim=array_dim).scratch_bytes
     if not names:
-        return [test for test in tests if test.fits(port)]
+        return [test for test in tests if _fits(test, array_dim)]
     chosen = registry.select(names, tests)
     for test in chosen:
-        if not test.fits(port):
-            dims = [
-                str(dim)
-                for dim in ARRAY_DIMS
-                if test.fits(build.Configuration(array_dim=dim).scratch_bytes)
-            ]
+        if not _fits(test, array_dim):
+            dims = [str(dim) for dim in ARRAY_DIMS if _fits(test, dim)]
             raise UsageError(
                 f"{test.name}: given ARRAY_DIM={array_dim}, allowed {', '.join(dims)}: the others "
-                "are built with another command port"
+                "are built with another command port or coprocessor"
             )
     return chosen
 

@@ -216,6 +216,7 @@ def command(job: Job, binary: Path, folder: Path, power_up: PowerUp | None = Non
         f"+run_dir={folder}",
         f"+array_dim={job.configuration.array_dim}",
         f"+scratch_bytes={job.configuration.scratch_bytes}",
+        f"+cop_sources={job.configuration.cop_sources}",
         *(["+full=1"] if job.full else []),
         *(power_up or job.power_ups[0]).arguments,
         *(f"+{argument}" for argument in job.plusargs),

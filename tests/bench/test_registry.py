@@ -73,18 +73,31 @@ def test_command_port_that_a_module_asks_for(tmp_path: Path) -> None:
     """The line in the module counts for all its tests; others run on every chip."""
     folder = _folder(tmp_path, test_one=SOURCE, test_two="SCRATCH_BYTES = (64, 256)\n" + SECOND)
     fitting = {
-        test.group: [test.fits(size) for size in (0, 64, 128, 256)]
+        test.group: [test.fits(size, 3) for size in (0, 64, 128, 256)]
         for test in registry.discover(folder)
     }
     assert fitting == {"test_one": [True] * 4, "test_two": [False, True, False, True]}
 
 
-def test_every_command_port_is_built_and_tested() -> None:
-    """There is a size of the array for a chip without port, and for each that the tests need."""
-    built = {Configuration(array_dim=array_dim).scratch_bytes for array_dim in ARRAY_DIMS}
-    assert built == {0, 64, 128, 256}
+def test_coprocessor_that_a_module_asks_for(tmp_path: Path) -> None:
+    """The line in the module counts for all its tests, beside that for the command port."""
+    lines = "SCRATCH_BYTES = (0,)\nCOP_SOURCES = (0, 3)\n"
+    folder = _folder(tmp_path, test_one=SOURCE, test_two=lines + SECOND)
+    fitting = {
+        test.group: [test.fits(0, sources) for sources in (0, 2, 3)] + [test.fits(64, 3)]
+        for test in registry.discover(folder)
+    }
+    assert fitting == {"test_one": [True] * 4, "test_two": [True, False, True, False]}
+
+
+def test_every_chip_is_built_and_tested() -> None:
+    """There is a size of the array for each command port and coprocessor that the tests need."""
+    chips = [Configuration(array_dim=array_dim) for array_dim in ARRAY_DIMS]
+    built = [(chip.scratch_bytes, chip.cop_sources) for chip in chips]
+    assert {scratch for scratch, _ in built} == {0, 64, 128, 256}
+    assert {sources for _, sources in built} == {0, 2, 3}
     for test in registry.discover():
-        assert any(test.fits(size) for size in built), f"{test.name} runs on no chip"
+        assert any(test.fits(*chip) for chip in built), f"{test.name} runs on no chip"
 
 
 def test_refuses_equal_names(tmp_path: Path) -> None:

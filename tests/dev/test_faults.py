@@ -318,7 +318,7 @@ def test_verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (False, "test_dma_random fails without it: it never works"),
         (True, "MismatchError"),
         (False, "no such size"),
-        (False, "test_cmd_absent is for another command port than ARRAY_DIM has"),
+        (False, "test_cmd_absent is for another chip than ARRAY_DIM has"),
     ]
     assert built == ["fault-merged", "fault-4", "fault-5"]
     assert ran == [

@@ -16,18 +16,15 @@ from tb.run import registry, runner
 from tb.run.build import Configuration
 
 ARRAY_DIM = int(os.environ.get("ARRAY_DIM", "16"))
+CHIP = Configuration(array_dim=ARRAY_DIM)
 ON_OTHER_SIZES = {
     4: ["test_cmd_absent"],
     8: ["test_cmd_registers", "test_cmd_tiles"],
     32: ["test_cmd_registers", "test_cmd_tiles"],
 }
-"""Beside GEMM and K/V cache, by size: `tb.run.build.SCRATCH_BYTES`."""
+"""Beside GEMM and K/V cache, by size: `tb.run.build.SCRATCH_BYTES` and `COP_SOURCES`."""
 TESTS = registry.discover()
-JOBS = [
-    (test, ARRAY_DIM)
-    for test in TESTS
-    if test.fits(Configuration(array_dim=ARRAY_DIM).scratch_bytes)
-] + [
+JOBS = [(test, ARRAY_DIM) for test in TESTS if test.fits(CHIP.scratch_bytes, CHIP.cop_sources)] + [
     (test, array_dim)
     for array_dim in ARRAY_DIMS
     if array_dim != ARRAY_DIM

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of the table of `make regress` that belong to the coprocessor: instruction and use."""
+
+from __future__ import annotations
+
+from golden.coprocessor import Fault, FaultCode
+from npu.isa.coprocessor import COP_INSTRUCTIONS, CopInfo, CopOp, decode
+from tb.bench.environment import Bench
+from tb.bench.offers import Offer
+
+OTHER = "OTHER"
+MANY = 17
+"""Elements from which on an array is long: more than a bus word of bytes."""
+
+
+def row(op: CopOp | str, use: str) -> str:
+    """Return the name of a row."""
+    return f"COP.{op if isinstance(op, str) else op.name} {use}"
+
+
+def _count(info: CopInfo, offer: Offer) -> int:
+    return offer.rs[1] if info.rs2 == "count" else offer.rs[2]
+
+
+def count_executed(bench: Bench, offer: Offer, fault: Fault | None) -> None:
+    """Count an instruction that has ended, with a fault or without."""
+    op = decode(offer.word)
+    assert op is not None
+    info = COP_INSTRUCTIONS[op]
+    rows = set()
+    if fault is not None:
+        rows.add(row(op, fault.code.name))
+    else:
+        rows.add(row(op, "executed"))
+        if info.counted:
+            count = _count(info, offer)
+            rows |= {row(op, "n=0")} if not count else set()
+            rows |= {row(op, "long")} if count >= MANY else set()
+            if _overlaps(info, offer, count):
+                rows.add(row(op, "overlap"))
+        if info.element and offer.rs[0] % 16:
+            rows.add(row(op, "unaligned"))
+    bench.add_hits(rows)
+
+
+def _overlaps(info: CopInfo, offer: Offer, count: int) -> bool:
+    """Whether the array that is written begins within one that is read."""
+    ahead = (offer.rs[1] - offer.rs[0]) & 0xFFFF_FFFF
+    return info.rs2 == "destination" and 0 < ahead < count * info.element
+
+
+def count_killed(bench: Bench, offer: Offer) -> None:
+    """Count an instruction that was killed."""
+    op = decode(offer.word)
+    assert op is not None
+    bench.add_hits({row(op, "killed")})
+
+
+def count_refused(bench: Bench, *, known: bool) -> None:
+    """Count a word that was refused, an instruction because of a fault if it is `known`."""
+    bench.add_hits({row(OTHER, "refused after a fault" if known else "refused")})
+
+
+def required() -> list[str]:
+    """Return every row that must be executed by some test."""
+    rows = []
+    for op, info in COP_INSTRUCTIONS.items():
+        uses = ["executed", "killed"]
+        if info.element:
+            uses += ["unaligned", *(code.name for code in FaultCode if code in _OF_ACCESSES)]
+        if info.counted:
+            uses += ["n=0", "long", FaultCode.LENGTH.name]
+        if info.rs2 == "destination" and info.counted:
+            uses.append("overlap")
+        rows += [row(op, use) for use in uses]
+    return [*rows, row(OTHER, "refused"), row(OTHER, "refused after a fault")]
+
+
+_OF_ACCESSES = (FaultCode.DENIED, FaultCode.BUS, FaultCode.TIMEOUT)
