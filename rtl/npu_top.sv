@@ -317,8 +317,10 @@ module npu_top
       .bus_rsp_i (bus_rsp)
     );
   end else begin : gen_no_mux
-    assign bus_req  = core_req;
-    assign core_rsp = bus_rsp;
+    assign bus_req     = core_req;
+    assign core_rsp    = bus_rsp;
+    assign cmd_axi_rsp = '0;
+    assign cop_axi_rsp = '0;
   end
 
   // ---------------------------------------------------------------------------------------------

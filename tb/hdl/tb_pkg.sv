@@ -103,7 +103,7 @@ package tb_pkg;
     logic [7:0] hold;  // cycles that its result waits for ready
     logic [7:0] step;  // its identifier minus that of the offer before
     logic [7:0] commit_delay;  // cycles from issue on, 0: in the same cycle
-    logic [XSources-1:0][7:0] source_delay;  // cycles until a source is there, from offer or issue on
+    logic [XSources-1:0][7:0] source_delay;  // cycles until it is there, from offer or issue on
     logic [15:0] flags;  // bits of offer_flag_e
     logic [15:0] gap;  // cycles without an offer before
     logic [XSources-1:0][31:0] rs;

@@ -9,7 +9,9 @@ module soc_top #(
   parameter int unsigned ArrayDim = 16,
   parameter int unsigned SramKiB = 256,
   parameter bit EnableCmd = 1'b1,
-  parameter int unsigned CmdScratchBytes = 64
+  parameter int unsigned CmdScratchBytes = 64,
+  parameter bit EnableCop = 1'b1,
+  parameter int unsigned CopNumRs = 3
 );
   import tb_pkg::*;
   import soc_pkg::*;
@@ -310,7 +312,9 @@ module soc_top #(
     .ArrayDim       (ArrayDim),
     .SramKiB        (SramKiB),
     .EnableCmd      (EnableCmd),
-    .CmdScratchBytes(CmdScratchBytes)
+    .CmdScratchBytes(CmdScratchBytes),
+    .EnableCop      (EnableCop),
+    .CopNumRs       (CopNumRs)
   ) dut (
     .clk_i                  (clk),
     .rst_ni                 (rst_n),
