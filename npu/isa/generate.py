@@ -15,6 +15,7 @@ from npu.isa import (
     emit_cop,
     emit_cop_c,
     emit_cop_docs,
+    emit_cop_tables,
     emit_docs,
     emit_python,
     emit_sv,
@@ -40,6 +41,8 @@ def outputs() -> tuple[dict[Path, str], dict[Path, str]]:
         ROOT / "build/gen/npu_isa_pkg.sv": emit_sv.emit(isa),
         ROOT / "build/gen/npu_mnemonics.txt": mnemonics,
         ROOT / "build/gen/npu_cop_isa_pkg.sv": emit_cop.systemverilog(cop),
+        ROOT / "build/gen/npu_cop_tables_pkg.sv": emit_cop_tables.emit(),
+        ROOT / "build/gen/npu_cop_tables.h": emit_cop_tables.emit_c(),
         ROOT / "build/gen/npu_cop_mnemonics.txt": emit_cop.mnemonics(cop),
     }
     return committed, built

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The multiplications of exp and GELU: a ring of four places, through which four chains go at once.
+// Each cycle one chain gives its operands to the multiplier, and comes by again four cycles later with
+// product and addend in it. A chain of exp takes any place. Of a GELU the chain of the Mills ratio
+// takes an even place and that of the power the odd place behind it, at least a turn later: the ratio
+// is there when the power needs it.
+
+module npu_cop_func_ring (
+  input logic clk_i,   // clock
+  input logic rst_ni,  // reset, active low
+  input logic clear_i, // drops what is inside
+
+  input logic advance_i,  // everything moves; else it keeps what it holds
+
+  input logic ratio_valid_i,  // a ratio waits; stays until ratio_ready_o
+  output logic ratio_ready_o,  // whether it is taken in a cycle with advance_i
+  input npu_cop_func_pkg::chain_t ratio_i,  // with ratio_valid_i
+
+  input logic power_valid_i,  // a power waits; stays until power_ready_o
+  output logic power_ready_o,  // whether it is taken in a cycle with advance_i
+  input npu_cop_func_pkg::chain_t power_i,  // with power_valid_i; of a GELU after its ratio
+
+  output logic empty_o,  // no chain is inside
+
+  output logic valid_o,  // a result, for a cycle with advance_i
+  output npu_cop_func_pkg::outcome_t outcome_o,  // with valid_o
+  output logic [63:0] value_o  // with valid_o
+);
+
+  import npu_cop_func_pkg::*;
+  import npu_cop_tables_pkg::*;
+
+  // Stages: operands, parts, sum, addition. `place_q` is the place that leaves the last stage.
+  logic [3:0] valid_q;
+  chain_t operands_q, parts_q, sum_q, addition_q;
+  logic [1:0] place_q;
+
+  // Chains that come
+  logic last, free, ratio_taken, power_taken;
+  logic [1:0] ratio_place_q, ratio_ahead_q;  // where the last ratio is; it is a turn ahead
+  chain_t added;
+
+  assign free = !valid_q[3] || last;
+  assign ratio_ready_o = free && !place_q[0];
+  assign power_ready_o = free &&
+      (!power_i.gelu || (ratio_ahead_q[1] && place_q == (ratio_place_q | 2'd1)));
+  assign ratio_taken = ratio_valid_i && ratio_ready_o;
+  assign power_taken = power_valid_i && power_ready_o;
+  assign empty_o = valid_q == '0;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      valid_q       <= '0;
+      place_q       <= '0;
+      ratio_ahead_q <= '0;
+    end else if (clear_i) begin
+      valid_q       <= '0;
+      ratio_ahead_q <= '0;
+    end else if (advance_i) begin
+      valid_q <= {valid_q[2:0], ratio_taken || power_taken || !free};
+      place_q <= place_q + 2'd1;
+      if (ratio_taken) ratio_ahead_q <= 2'b01;
+      else if (power_taken) ratio_ahead_q <= 2'b00;
+      else ratio_ahead_q[1] <= ratio_ahead_q[0];
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (advance_i) begin
+      if (ratio_taken) ratio_place_q <= place_q;
+      operands_q <= ratio_taken ? ratio_i : power_taken ? power_i : added;
+      parts_q    <= operands_q;
+      sum_q      <= parts_q;
+      addition_q <= sum_q;
+    end
+  end
+
+  // Operands
+  logic [1:0][63:0] ratio_q;  // by half of the ring
+  logic [63:0] a, b, tail, factor, product;
+
+  // Of a positive number the factor is one less the tail.
+  assign tail   = operands_q.shift[6] ? '0 : operands_q.value >> operands_q.shift[5:0];
+  assign factor = operands_q.outcome.sign ? operands_q.value : ~tail;
+
+  always_comb begin
+    a = operands_q.value;
+    b = operands_q.way;
+    if (!operands_q.ratio) begin
+      unique case (power_step_e'(operands_q.step))
+        StepProduct, StepPower: begin
+          a = operands_q.power;
+          b = operands_q.value;
+        end
+        StepThird: a = ExpCoefficient[3];
+        StepTail:  b = ratio_q[!place_q[1]];
+        StepResult: begin
+          a = {operands_q.number, 40'd0};
+          b = factor;
+        end
+        default:   ;
+      endcase
+    end
+  end
+
+  npu_cop_multiply u_multiply (
+    .clk_i    (clk_i),
+    .advance_i(advance_i),
+    .a_i      (a),
+    .b_i      (b),
+    .upper_o  (product)
+  );
+
+  // Addends
+  logic [63:0] coefficient_q, addend_q;
+  logic [8:0] piece;
+
+  assign piece = sum_q.number[8:0];
+
+  always_ff @(posedge clk_i) begin
+    if (advance_i) begin
+      unique case (sum_q.step)
+        3'd0:    coefficient_q <= 64'(Mills6[piece]) << 34;
+        3'd1:    coefficient_q <= 64'(Mills5[piece]) << 28;
+        3'd2:    coefficient_q <= 64'(Mills4[piece]) << 22;
+        3'd3:    coefficient_q <= 64'(Mills3[piece]) << 16;
+        3'd4:    coefficient_q <= 64'(Mills2[piece]) << 10;
+        3'd5:    coefficient_q <= 64'(Mills1[piece]) << 4;
+        default: coefficient_q <= 64'(Mills0[piece]);
+      endcase
+      unique case (power_step_e'(sum_q.step))
+        StepProduct, StepPower: addend_q <= sum_q.power;
+        StepThird:              addend_q <= ExpCoefficient[2];
+        StepSecond:             addend_q <= ExpCoefficient[1];
+        StepFirst:              addend_q <= ExpCoefficient[0];
+        default:                addend_q <= '0;
+      endcase
+    end
+  end
+
+  // Addition
+  logic [63:0] addend, moved, value;
+
+  always_comb begin
+    addend = addition_q.ratio ? coefficient_q : addend_q;
+    moved  = product;
+    if (addition_q.ratio) begin
+      moved = product >> 6;
+    end else if (power_step_e'(addition_q.step) inside {StepThird, StepSecond, StepFirst, StepLow}) begin
+      moved = product >> 12;
+    end
+    value      = moved + addend;
+
+    added      = addition_q;
+    added.step = addition_q.step + 3'd1;
+    if (!addition_q.ratio && power_step_e'(addition_q.step) == StepProduct) added.power = value;
+    else added.value = value;
+
+    if (addition_q.ratio) last = addition_q.step == RatioLast;
+    else last = power_step_e'(addition_q.step) == (addition_q.gelu ? StepResult : StepPower);
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (advance_i && addition_q.ratio && last) ratio_q[place_q[1]] <= value;
+  end
+
+  assign valid_o   = valid_q[3] && !addition_q.ratio && last;
+  assign outcome_o = addition_q.outcome;
+  assign value_o   = addition_q.outcome.special ? addition_q.way : value;
+
+endmodule
