@@ -145,11 +145,9 @@ module npu_cop_func_ring (
   always_comb begin
     addend = addition_q.ratio ? coefficient_q : addend_q;
     moved  = product;
-    if (addition_q.ratio) begin
-      moved = product >> 6;
-    end else if (power_step_e'(addition_q.step) inside {StepThird, StepSecond, StepFirst, StepLow}) begin
+    if (addition_q.ratio) moved = product >> 6;
+    else if (addition_q.step inside {StepThird, StepSecond, StepFirst, StepLow})
       moved = product >> 12;
-    end
     value      = moved + addend;
 
     added      = addition_q;
