@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The emulated core: the same programs print the same, and Python reaches into them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from npu.firmware import compile as firmware
+from npu.isa.cop_generated import CopOp
+from npu.isa.coprocessor import encode
+from tests.soc import support
+from tests.soc.test_machine import COMPILERS, compiler
+
+pytest.importorskip("unicorn", reason="the optional package unicorn is not installed")
+
+from tb.soc.emulator import Emulator, EmulatorError  # behind the check that it can be imported
+
+
+def _printed(name: str, target: firmware.Target) -> bytes:
+    emulator = Emulator(firmware.compile_program(name, target))
+    assert emulator.run() == 0
+    return bytes(emulator.output)
+
+
+@pytest.mark.parametrize("name", COMPILERS)
+def test_every_instruction_prints_the_same(name: str) -> None:
+    """Soft-float and hard-float builds agree: operands in x or f registers, the same bits."""
+    first = firmware.compilers()[0]
+    expected = _printed("npu_test", firmware.Target(first))
+    for floats in ("soft", "hard"):
+        assert _printed("npu_test", firmware.Target(compiler(name), floats)) == expected
+
+
+def test_uart_and_traps() -> None:
+    """The UART echoes; what nobody knows traps as on the machine."""
+    emulator = Emulator(firmware.compile_program("hello"), text=b"in\x00\xff")
+    assert emulator.run() == 0
+    assert emulator.output.endswith(b"\nin\x00\xff")
+    with pytest.raises(EmulatorError, match=r"no exit within 3,000 instructions: .*\(stuck\+0x"):
+        Emulator(support.test_program("forever")).run(3000)
+
+
+def test_arrays_by_name_and_single_steps() -> None:
+    """Arrays go in and out by symbol; a step executes one instruction, the coprocessor's too."""
+    emulator = Emulator(support.test_program("macc_loop"))
+    emulator.put("cycles", np.array([0x12345678], np.uint32))
+    assert emulator.get("cycles", 1, np.uint32).tolist() == [0x12345678]
+    macc = encode(CopOp.MACC)
+    seen = 0
+    for _ in range(400):
+        place = emulator.state.pc
+        word = int.from_bytes(emulator.ram[place : place + 4].tobytes(), "little")
+        before = emulator.state
+        after = emulator.step()
+        if word & 0xFE00707F == macc:
+            seen += 1
+            assert after.pc == place + 4
+            assert after.x == before.x
+            first, second = (before.x[word >> at & 31] for at in (15, 20))
+            assert first * second == 3 * (1001 - seen)
+    assert seen > 50
+    assert emulator.run() == 0
+    assert emulator.output == b"1501500\n"
