@@ -12,12 +12,15 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from npu.paths import BUILD, ROOT
+from weights.firmware.export import write_headers
 
 FIRMWARE = ROOT / "firmware"
 EXAMPLES = FIRMWARE / "examples"
@@ -26,6 +29,8 @@ Name = Literal["zig", "gcc"]
 Floats = Literal["soft", "hard"]
 PLAN = "npu_plan.h"
 """Header with the plan of a model."""
+WEIGHTS = '_weights.h"'
+"""Ends the name of a header with a model's weights."""
 GCC = "riscv64-unknown-elf-gcc"
 PACKAGES = {
     "zig": "the Python package ziglang (make setup)",
@@ -73,7 +78,28 @@ def sources_of(name: str) -> list[Path]:
 
 def needs_plan(name: str) -> bool:
     """Whether a program runs a compiled model: it includes what `npu compile --plan` writes."""
-    return any(f'"{PLAN}"' in path.read_text(encoding="utf-8") for path in sources_of(name))
+    return _mentions(name, f'"{PLAN}"')
+
+
+def _mentions(name: str, text: str) -> bool:
+    return any(text in path.read_text(encoding="utf-8") for path in sources_of(name))
+
+
+@cache
+def weights_folder() -> Path:
+    """Write the models of `weights.firmware` as C headers; return their folder."""
+    folder = BUILD / "firmware" / "weights"
+    with tempfile.TemporaryDirectory(dir=_made(folder)) as fresh:
+        write_headers(Path(fresh))
+        # Others may compile at the same time: a header is there as a whole or not at all.
+        for path in Path(fresh).iterdir():
+            path.replace(folder / path.name)
+    return folder
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 @dataclass(frozen=True)
@@ -140,6 +166,8 @@ def compile_program(
         FirmwareError: no such program, no compiler, or the compiler's message.
     """
     sources = [*sources_of(name), *more]
+    if _mentions(name, WEIGHTS):
+        include = [*include, weights_folder()]
     return compile_sources(sources, name, target, include=include, defines=defines, output=output)
 
 

@@ -3,7 +3,7 @@
 
 `unicorn` (an optional package, `pip install -e .[emulator]`) executes rv32imf; what it does not
 know goes to a coprocessor: the reference, or the RTL. Programs are those of the machine, and what
-they print is the same. From Python they are loaded, stepped, and given and asked for arrays by name.
+they print is the same. From Python they are loaded, stepped, and given and asked for arrays.
 """
 
 from __future__ import annotations
