@@ -52,6 +52,8 @@ class Elf:
             with path.open("rb") as file:
                 elf = ELFFile(file)
                 found = cls._of(path, elf)
+        except FileError:
+            raise
         except OSError as error:
             raise FileError(f"{path}: cannot be read: {error.strerror}") from None
         except (ELFError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
@@ -87,7 +89,12 @@ class Elf:
     def _check(self, room: int, what: str) -> None:
         if not self.segments:
             raise FileError(f"{self.path}: given a program of 0 bytes, allowed 1 and more")
-        for address, _, size in self.segments:
+        for address, data, size in self.segments:
+            if len(data) > size:
+                raise FileError(
+                    f"{self.path}: given a part at {address:#x} with {len(data)} bytes in {size}, "
+                    f"allowed 0 to {size}"
+                )
             if address + size > room:
                 raise FileError(
                     f"{self.path}: given a part at {address:#x} to {address + size - 1:#x}, "

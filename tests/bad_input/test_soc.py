@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`npu soc`, `npu firmware` and plans refuse in one line, before anything is built."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npu.cli import command_line, progress
+from npu.cli.files import FileError
+from npu.firmware import compile as firmware
+from npu.firmware import plan
+from tb.run import build
+from tb.soc.elf_file import Elf
+
+ENTRY, PARTS_AT, FIRST_ADDRESS, FIRST_SIZE = 24, 28, 12, 20
+"""Offsets of fields in the ELF header and in a program header."""
+ROOM = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+def nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every attempt to build or to simulate an error."""
+
+    def fail(*arguments: object, **_: object) -> None:
+        raise AssertionError(f"went on with {arguments}")
+
+    monkeypatch.setattr(build, "build", fail)
+    monkeypatch.setattr(build, "generate", fail)
+    monkeypatch.setattr(progress, "PATIENCE_S", 3600.0)
+
+
+@cache
+def sound_program() -> bytes:
+    """Return a sound program."""
+    return firmware.compile_program("hello").read_bytes()
+
+
+@pytest.fixture
+def sound() -> bytes:
+    """Return a sound program."""
+    return sound_program()
+
+
+def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """Run a command in this process and return the line that it refuses with."""
+    try:
+        status: object = command_line.main(arguments)
+    except SystemExit as error:
+        status = error.code
+    printed = capsys.readouterr()
+    lines = printed.err.splitlines()
+    assert (status, printed.out, len(lines)) == (2, "", 1), (status, printed)
+    return lines[0]
+
+
+def put(data: bytes, offset: int, form: str, value: int) -> bytes:
+    """Return bytes with a number at an offset replaced."""
+    changed = bytearray(data)
+    struct.pack_into(form, changed, offset, value)
+    return bytes(changed)
+
+
+def first_part(data: bytes, field: int, value: int) -> bytes:
+    """Return a program with a field of its first part replaced."""
+    return put(data, struct.unpack_from("<I", data, PARTS_AT)[0] + field, "<I", value)
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (lambda _: b"", "given no sound ELF file"),
+        (lambda _: b"#!/bin/sh\n", "given no sound ELF file"),
+        (lambda data: data[:40], "given no sound ELF file"),
+        (lambda data: put(data, 18, "<H", 62), "given an ELF file for EM_X86_64, 32 bits, little-"),
+        (lambda data: put(data, 18, "<H", 40), "given an ELF file for EM_ARM, 32 bits, little-"),
+        (lambda data: put(data, 16, "<H", 1), "given an ELF file of type ET_REL, allowed ET_EXEC"),
+        (lambda data: put(data, 16, "<H", 3), "given an ELF file of type ET_DYN, allowed ET_EXEC"),
+        (lambda data: put(data, ENTRY, "<I", 4), "given the entry 0x4, allowed 0x0, where the cor"),
+        (
+            lambda data: put(data, ENTRY, "<I", 0xFFFF_FFFC),
+            "given the entry 0xfffffffc, allowed 0x0",
+        ),
+        (
+            lambda data: first_part(data, FIRST_ADDRESS, 0x1000),
+            "given the entry 0x0 without a part there, allowed 0x0",
+        ),
+        (
+            lambda data: first_part(data, FIRST_SIZE, 0x1000_0001),
+            "given a part at 0x0 to 0x10000000, allowed 0 to 0xfffffff, memory",
+        ),
+        (
+            lambda data: first_part(data, FIRST_ADDRESS, 0x1000_0000),
+            "given a part at 0x10000000 to 0x",
+        ),
+        (lambda data: first_part(data, FIRST_SIZE, 4), "given a part at 0x0 with "),
+    ],
+)
+def test_programs_that_cannot_run(
+    change: Callable[[bytes], bytes],
+    line: str,
+    sound: bytes,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The line names the file, what was given and what is allowed."""
+    path = tmp_path / "program.elf"
+    path.write_bytes(change(sound))
+    assert refused(["soc", str(path)], capsys).startswith(f"npu: {path}: {line}")
+
+
+def test_files_and_arguments(
+    sound: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Missing and empty files, names of nothing, numbers out of range."""
+    program, image, missing = (tmp_path / name for name in ("a.elf", "a.img", "no.elf"))
+    program.write_bytes(sound)
+    image.write_bytes(b"")
+    one = str(program)
+    lines = {
+        ("soc", str(missing)): f"npu: {missing}: cannot be read: No such file",
+        ("soc", str(tmp_path)): f"npu: {tmp_path}: cannot be read: Is a directory",
+        ("soc", "hallo"): "npu: program: given 'hallo', allowed an ELF file or ",
+        ("soc", one, "--image", str(missing)): f"npu: {missing}: cannot be read: No such file",
+        ("soc", one, "--image", str(image)): f"npu: {image}: given 0 bytes, allowed 1 to 267386880",
+        ("soc", one, "--limit", "0"): "npu soc: argument --limit: given '0', allowed whole number",
+        ("soc", one, "--latency", "0"): "npu soc: argument --latency: given '0', allowed whole nu",
+        ("soc", "generate", "--tokens", "0"): "npu soc: argument --tokens: given '0', allowed wh",
+        ("firmware", "hallo"): "npu: program: given 'hallo', allowed bytelm_fp32, bytelm_int8, ",
+        ("firmware", "generate"): "npu: program: given 'generate', which needs a model: allowed i",
+    }
+    for arguments, line in lines.items():
+        assert refused(list(arguments), capsys).startswith(line), arguments
+    image.write_bytes(b"x")
+    large = first_part(sound, FIRST_SIZE, ROOM + 1)
+    program.write_bytes(large)
+    said = refused(["soc", one, "--image", str(image)], capsys)
+    assert said == (
+        f"npu: {one}: given a part at 0x0 to 0x100000, allowed 0 to 0xfffff, below the image"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["--prompt", ""], "npu: prompt: given an empty text, allowed at least one character"),
+        (["--prompt", "x" * 129], "npu: prompt: given 129 tokens, allowed 1 to 128 (context)"),
+        (
+            ["--prompt", "x" * 100, "--tokens", "30"],
+            "npu: tokens: given 30 after a prompt of 100, allowed 1 to 29 (the context has 128 ",
+        ),
+        (
+            ["--model", "weights/checkpoints/none"],
+            "npu: load_checkpoint: given 'weights/checkpoints/none', ",
+        ),
+    ],
+)
+def test_prompts_that_do_not_fit(
+    arguments: list[str], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A prompt must fit the context, and so must the tokens behind it."""
+    assert refused(["soc", "generate", *arguments], capsys).startswith(line)
+
+
+def test_plan_that_does_not_fit(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A model must fit the memory behind the programs."""
+    monkeypatch.setattr(plan, "ROOM", plan.IMAGE + 4096)
+    said = refused(["soc", "generate", "--prompt", "x", "--tokens", "1"], capsys)
+    assert said.startswith("npu: plan: given a model and texts of ")
+    assert said.endswith(" bytes, allowed 1 to 4,096, the memory from 0x100000 on")
+
+
+def test_no_compiler(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A missing compiler is named with its package."""
+    monkeypatch.setattr(firmware, "compilers", list)
+    assert refused(["firmware", "hello", "--compiler", "gcc"], capsys) == (
+        "npu: no compiler gcc: install the Debian packages gcc-riscv64-unknown-elf and "
+        "picolibc-riscv64-unknown-elf"
+    )
+    assert refused(["soc", "hello"], capsys) == (
+        "npu: no compiler for RISC-V: install the Python package ziglang (make setup) or the "
+        "Debian packages gcc-riscv64-unknown-elf and picolibc-riscv64-unknown-elf"
+    )
+
+
+@given(data=st.data())
+def test_damaged_programs(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Whatever the bytes: a program, or one line."""
+    content = sound_program()
+    changed = bytearray(content[: data.draw(st.integers(0, len(content)))])
+    for place in data.draw(st.lists(st.integers(0, 200), max_size=8)):
+        if place < len(changed):
+            changed[place] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.getbasetemp() / "damaged.elf"
+    path.write_bytes(changed)
+    try:
+        Elf.load(path, ROOM)
+    except FileError as error:
+        assert "\n" not in str(error)
