@@ -46,11 +46,28 @@ def nearest(numbers: Doubles) -> Words:
         return _canonical(numbers.astype(np.float32))
 
 
+def exp_double(bits: Words) -> Doubles:
+    """Return exp(x) of each float32, within EXP_MARGIN."""
+    with np.errstate(all="ignore"):
+        return np.exp(values(bits))
+
+
+def gelu_double(bits: Words) -> Doubles:
+    """Return x * erfc(-x / sqrt 2) / 2 of float32 above -15 and below 16, within GELU_MARGIN."""
+    x = values(bits)
+    arguments = (x * -math.sqrt(0.5)).tolist()
+    return x * np.fromiter(map(math.erfc, arguments), np.float64, x.size) / 2
+
+
+def rsqrt_double(bits: Words) -> Doubles:
+    """Return 1 / sqrt(x) of each float32, inf for both zeros, within RSQRT_MARGIN."""
+    with np.errstate(all="ignore"):
+        return np.abs(1 / np.sqrt(values(bits)))
+
+
 def exp_float32(bits: Words) -> Words:
     """Return exp(x) of each float32."""
-    with np.errstate(all="ignore"):
-        power = np.exp(values(bits))
-    return _decided(bits, power, EXP_MARGIN, functions.exp_float32)
+    return _decided(bits, exp_double(bits), EXP_MARGIN, functions.exp_float32)
 
 
 def gelu_float32(bits: Words) -> Words:
@@ -64,18 +81,14 @@ def gelu_float32(bits: Words) -> Words:
     # next double above is on the same side of every float32 and every middle of two.
     result[tiny] = nearest(np.nextafter(x[tiny] / 2, np.inf))
     inside = (x > -15) & (x < 16) & (size >= TINY)
-    u = x[inside]
-    arguments = (u * -math.sqrt(0.5)).tolist()
-    tails = np.fromiter(map(math.erfc, arguments), np.float64, u.size)
-    result[inside] = _decided(bits[inside], u * tails / 2, GELU_MARGIN, functions.gelu_float32)
+    some = bits[inside]
+    result[inside] = _decided(some, gelu_double(some), GELU_MARGIN, functions.gelu_float32)
     return result
 
 
 def rsqrt_float32(bits: Words) -> Words:
     """Return 1 / sqrt(x) of each float32; both zeros give +inf, negative numbers NaN."""
-    with np.errstate(all="ignore"):
-        root = np.abs(1 / np.sqrt(values(bits)))
-    return _decided(bits, root, RSQRT_MARGIN, functions.rsqrt_float32)
+    return _decided(bits, rsqrt_double(bits), RSQRT_MARGIN, functions.rsqrt_float32)
 
 
 def exp_q16_16(bits: Words) -> Words:
@@ -88,13 +101,13 @@ def exp_q16_16(bits: Words) -> Words:
 
 
 def rsqrt_q16_16(bits: Words) -> Words:
-    """Return rint(2^24 / sqrt(x)) of each signed integer, 0x7FFFFFFF unless it is positive."""
-    x = bits.view(np.int32).astype(np.int64)
-    some = np.maximum(x, 1)
-    root = np.rint(2.0**24 / np.sqrt(some)).astype(np.int64)
-    # (root + 1/2)^2 * x and 2^48, four times as large: integers decide.
-    root += (2 * root + 1) ** 2 * some < 1 << 50
-    root -= (2 * root - 1) ** 2 * some > 1 << 50
+    """Return rint(2^24 / sqrt(x)) of each signed integer, 0x7FFFFFFF unless it is positive.
+
+    Double decides: (2 k + 1)^2 * x is never 2^50, so 2^24 / sqrt(x) is at least 2^-51 of itself
+    away from each k + 1/2, and root and quotient together are off by at most 2^-52.
+    """
+    x = bits.view(np.int32)
+    root = np.rint(2.0**24 / np.sqrt(np.maximum(x, 1).astype(np.float64)))
     return np.where(x > 0, root, functions.INT32_MAX).astype(np.uint32)
 
 

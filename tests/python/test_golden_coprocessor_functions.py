@@ -7,9 +7,10 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
-from golden.coprocessor import functions
+from golden.coprocessor import arrays, boundaries, functions
 from tests.python.coprocessor_oracles import (
     exp_decimal,
     gelu_decimal,
@@ -207,3 +208,35 @@ def test_signed32() -> None:
     """The two's complement of 32 bits."""
     for x in (0, 1, -1, 0x7FFF_FFFF, -0x8000_0000):
         assert functions.signed32(x & 0xFFFF_FFFF) == x
+
+
+def rsqrt_fraction(x: Fraction) -> Fraction:
+    """Return 1 / sqrt(x) to 150 bits."""
+    return Fraction(math.isqrt((1 << 300) // x), 1 << 150)
+
+
+@pytest.mark.parametrize("name", sorted(boundaries.NEAREST))
+def test_inputs_next_to_a_boundary(name: str) -> None:
+    """The search finds each input of the list and no other around it; both functions round it."""
+    exact = {
+        "exp_float32": exp_decimal,
+        "gelu_float32": gelu_decimal,
+        "rsqrt_float32": rsqrt_fraction,
+    }[name]
+    listed = boundaries.NEAREST[name]
+    found = []
+    for bits in listed:
+        around = np.arange(bits - 5000, bits + 5000, dtype=np.uint32)
+        found += boundaries.near(name, around)
+        assert is_nearest(getattr(functions, name)(bits), exact(number(bits))), hex(bits)
+        assert boundaries.distance(name, bits) <= boundaries.NEAR
+    assert tuple(found) == listed
+    vector = getattr(arrays, name)(np.array(listed, np.uint32))
+    assert vector.tolist() == [getattr(functions, name)(bits) for bits in listed]
+
+
+def test_distance_of_a_boundary() -> None:
+    """exp(-2^-25) = 1 - 2^-25 + 2^-51 - ...: 2^-51 from a middle, whose leading bit is 2^-1."""
+    assert boundaries.distance("exp_float32", 0xB300_0000) == pytest.approx(2.0**-50, rel=1e-6)
+    # 1 lies half a place below the middle above it.
+    assert boundaries.distance("rsqrt_float32", 0x3F80_0000) == 2.0**-24
