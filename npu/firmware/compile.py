@@ -137,10 +137,10 @@ class Target:
             first = [GCC, f"-march={march}", f"-mabi={abi}", "--specs=picolibc.specs"]
             return [*first, "-nostartfiles"]
         first = [sys.executable, "-m", "ziglang", "cc", "-target", "riscv32-freestanding-none"]
-        # Its C library is not there, and the checks that it adds to C have no one to tell.
+        # The checks that it adds to C have no one to tell.
         cpu = "generic_rv32+m+f" if hard else "generic_rv32+m"
         abi = "ilp32f" if hard else "ilp32"
-        return [*first, f"-mcpu={cpu}", f"-mabi={abi}", "-nostdlib", "-fno-sanitize=all"]
+        return [*first, f"-mcpu={cpu}", f"-mabi={abi}", "-fno-sanitize=all"]
 
 
 def compile_program(
