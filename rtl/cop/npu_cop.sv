@@ -8,6 +8,7 @@ module npu_cop
   import npu_stream_pkg::*;
   import npu_cop_pkg::*;
   import npu_cop_isa_pkg::*;
+  import npu_cop_float_pkg::*;
 #(
   parameter int unsigned NumRs = 3  // operands that the host delivers: 2 or 3
 ) (
@@ -39,12 +40,13 @@ module npu_cop
   end
 
   cop_op_t op;
-  cop_end_t int_end, relu_end, ended;
+  cop_end_t int_end, float_end, walk_end, ended;
   cop_control_t control;
   cop_state_t   state;
   cop_events_t  events;
   cop_report_t  report;
   logic room, fault;
+  logic [3:0][31:0] vregs_q;
 
   npu_cop_window #(
     .NumRs(NumRs)
@@ -78,6 +80,16 @@ module npu_cop
     .taken_o (events.instr)
   );
 
+  // ---------------------------------------------------------------------------------------------
+  // Instructions on registers, and the accumulators
+  // ---------------------------------------------------------------------------------------------
+  cop_unit_e cop_unit;
+  logic start, drop, walk_done, well_done;
+  logic [63:0] products;
+  cop_piece_t piece;
+
+  assign cop_unit = unit_of(op.decoded.op);
+
   npu_cop_int u_int (
     .clk_i,
     .rst_ni,
@@ -85,35 +97,110 @@ module npu_cop
     .room_i (room),
     .end_o  (int_end),
     .clear_i(control.clear_acc || soft_reset_i),
-    .add_i  (1'b0),
-    .sum_i  ('0),
+    .add_i  (well_done && op.decoded.op == CopVmac),
+    .sum_i  (products),
     .acc_o  (state.acc)
   );
 
-  // What no unit takes ends at once; of those FRELU has a result.
-  logic [31:0] x;
-  logic in_int, is_nan;
-  assign x = op.rs[0];
-  assign is_nan = x[30:0] > 31'h7f80_0000;
-  assign in_int = op.decoded.op inside {CopMacc, CopRelu, CopQmul, CopClamp, CopGelu, CopRstacc};
-  always_comb begin
-    relu_end      = '0;
-    relu_end.done = op.valid && room && !in_int;
-    if (relu_end.done && op.decoded.op == CopFrelu)
-      relu_end.data = is_nan ? 32'h7fc0_0000 : x[31] ? '0 : x;
-  end
+  logic float_ready, float_idle, group_ready;
+  logic [31:0] float_result;
+  cop_group_t float_group;
 
-  assign state.facc  = '0;
-  assign state.vregs = '0;
-  // Memory is not used yet.
-  logic memory_used;
-  assign memory_used = ^{settings_i, stream_i, axi_rsp_i, control};
-  assign axi_req_o = memory_used ? '0 : '0;
-  assign events.read_beat = 1'b0;
-  assign events.write_beat = 1'b0;
+  npu_cop_float u_float (
+    .clk_i,
+    .rst_ni,
+    .op_i    (op),
+    .room_i  (room),
+    .end_o   (float_end),
+    .clear_i (control.clear_facc || soft_reset_i),
+    .facc_o  (state.facc),
+    .unit_i  (cop_unit),
+    .start_i (start),
+    .drop_i  (drop),
+    .keep_i  (well_done && op.decoded.op == CopFvmac),
+    .piece_i (piece),
+    .ready_o (float_ready),
+    .idle_o  (float_idle),
+    .group_o (float_group),
+    .ready_i (group_ready),
+    .result_o(float_result)
+  );
+
+  // ---------------------------------------------------------------------------------------------
+  // Instructions on memory
+  // ---------------------------------------------------------------------------------------------
+  logic vector_ready, vector_idle;
+  logic [31:0] vector_result;
+  cop_group_t vector_group;
+  cop_fault_t walk_fault;
+
+  npu_cop_vector u_vector (
+    .clk_i,
+    .rst_ni,
+    .start_i (start),
+    .drop_i  (drop),
+    .unit_i  (cop_unit),
+    .writes_i(op.decoded.writes_d),
+    .factor_i(state.acc[31:0]),
+    .piece_i (piece),
+    .ready_o (vector_ready),
+    .idle_o  (vector_idle),
+    .group_o (vector_group),
+    .ready_i (group_ready),
+    .sum_o   (products),
+    .result_o(vector_result)
+  );
+
+  npu_cop_walk u_walk (
+    .clk_i,
+    .rst_ni,
+    .op_i   (op),
+    .room_i (room),
+    .limit_i(control.limit),
+    .vreg_i (vregs_q[op.instr[21:20]]),
+    .done_o (walk_done),
+    .fault_o(walk_fault),
+    .soft_reset_i,
+    .start_o(start),
+    .drop_o (drop),
+    .piece_o(piece),
+    .ready_i(vector_ready || float_ready),
+    .idle_i (vector_idle && float_idle),
+    .group_i(vector_group | float_group),
+    .ready_o(group_ready),
+    .settings_i,
+    .stream_i,
+    .axi_req_o,
+    .axi_rsp_i
+  );
+
+  assign well_done = walk_done && !walk_fault.valid;
 
   // Each instruction ends in one of the units; the others say 0.
-  assign ended = int_end | relu_end;
+  always_comb begin
+    walk_end = '0;
+    if (walk_done) begin
+      walk_end.done  = 1'b1;
+      walk_end.fault = walk_fault;
+      walk_end.data  = (cop_unit inside {UnitFacc, UnitRoot}) ? float_result : vector_result;
+      if (walk_fault.valid) walk_end.data = op.decoded.is_float[2] ? FloatNan : '0;
+    end
+  end
+
+  assign ended  = int_end | float_end | walk_end;
   assign report = '{fault: ended.fault, instr: op.instr};
+
+  // ---------------------------------------------------------------------------------------------
+  // Vector registers
+  // ---------------------------------------------------------------------------------------------
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) vregs_q <= '0;
+    else if (soft_reset_i) vregs_q <= '0;
+    else if (well_done && op.decoded.op == CopLdvec) vregs_q[op.instr[8:7]] <= vector_result;
+  end
+
+  assign state.vregs = vregs_q;
+  assign events.read_beat = axi_rsp_i.rd.rvalid && axi_req_o.rd.rready;
+  assign events.write_beat = axi_req_o.wr.wvalid && axi_rsp_i.wr.wready;
 
 endmodule

@@ -106,6 +106,118 @@ package npu_cop_pkg;
   } cop_end_t;
 
   // ---------------------------------------------------------------------------------------------
+  // Arrays in memory
+  // ---------------------------------------------------------------------------------------------
+  localparam int unsigned CountBits = 21;  // of elements and bytes of an operand, at most 1 MiB
+
+  typedef logic [CountBits-1:0] cop_count_t;
+
+  // A part of an operand that is gone through without a look at what is written meanwhile
+  typedef struct packed {
+    logic        start;  // pulse: forget what was before
+    logic [31:0] addr;   // first byte, with start
+    cop_count_t  bytes;  // of all elements, at least 1, with start
+  } cop_range_t;
+
+  // A burst of words
+  typedef struct packed {
+    logic        valid;  // may be withdrawn
+    logic [27:0] word;   // address / 16 of the first one
+    logic [2:0]  len;    // words - 1; all in one block of 128 bytes
+  } cop_read_req_t;
+
+  typedef struct packed {
+    logic         ready;   // takes the burst; only with its valid
+    logic         denied;  // may not be read; only with its valid
+    logic         valid;   // a word of the oldest burst, which cannot be refused
+    logic         error;   // the memory has not given it, with valid
+    logic [127:0] data;    // 16 bytes, with valid
+  } cop_read_rsp_t;
+
+  // A word to write
+  typedef struct packed {
+    logic         valid;  // stays until ready, unless everything is dropped
+    logic [27:0]  word;   // address / 16
+    logic [127:0] data;   // 16 bytes
+    logic [15:0]  strb;   // which of them are written
+  } cop_write_req_t;
+
+  typedef struct packed {
+    logic ready;  // takes the word
+    logic done;   // pulse: the oldest word is answered
+    logic error;  // it has not been written, with done
+  } cop_write_rsp_t;
+
+  typedef struct packed {
+    logic reads;    // a level: the memory owes words, or will be asked
+    logic writes;   // a level: it owes an answer to a word, or will be asked
+    logic expired;  // pulse: it owes something and was silent for too long
+  } cop_bus_t;
+
+  // 16 bytes of an operand, in the order of its elements wherever it lies
+  typedef struct packed {
+    logic         valid;   // stays until taken, stable
+    logic [127:0] data;
+    logic [15:0]  denied;  // bytes that may not be read
+    logic [15:0]  bad;     // bytes that the memory has not given
+    logic [15:0]  late;    // bytes for which it was silent for too long
+  } cop_chunk_t;
+
+  // Elements for a unit
+  typedef struct packed {
+    logic         valid;  // stays until taken, stable
+    logic [127:0] a;      // of the first operand, the first element lowest
+    logic [127:0] b;      // of the second one
+    logic [4:0]   count;  // how many
+  } cop_piece_t;
+
+  // Results of a piece
+  typedef struct packed {
+    logic        valid;  // stays until taken, stable
+    logic [63:0] data;   // elements, the first one lowest
+  } cop_group_t;
+
+  // Who works on the elements
+  typedef enum logic [3:0] {
+    UnitDot,       // sum of products of bytes
+    UnitSum,       // sum of words
+    UnitMax,       // largest word
+    UnitFloatMax,  // largest float
+    UnitScale,     // products of bytes and the accumulator
+    UnitMove,      // as they are
+    UnitFacc,      // double sums
+    UnitLanes,     // float32 lanes
+    UnitDivide,
+    UnitFunc,
+    UnitRoot
+  } cop_unit_e;
+
+  function automatic cop_unit_e unit_of(cop_op_e op);
+    unique case (op)
+      CopVmac:                                                 return UnitDot;
+      CopVreduce:                                              return UnitSum;
+      CopVmax:                                                 return UnitMax;
+      CopFvmax:                                                return UnitFloatMax;
+      CopVmul:                                                 return UnitScale;
+      CopFmacc, CopFvmac, CopFvreduce:                         return UnitFacc;
+      CopFvmul, CopFvadd, CopFvsub, CopFvrelu, CopFvsubScalar: return UnitLanes;
+      CopFvdiv:                                                return UnitDivide;
+      CopVexp, CopFvexp, CopFvgelu, CopFgelu:                  return UnitFunc;
+      CopVrsqrt, CopFvrsqrt, CopFrsqrt:                        return UnitRoot;
+      default:                                                 return UnitMove;
+    endcase
+  endfunction
+
+  // Bytes of an operand that a unit takes at once
+  function automatic logic [4:0] piece_bytes(cop_unit_e cop_unit);
+    unique case (cop_unit)
+      UnitDot, UnitSum, UnitMax, UnitFloatMax: return 5'd16;
+      UnitScale, UnitLanes:                    return 5'd8;
+      default:                                 return 5'd4;
+    endcase
+  endfunction
+
+  // ---------------------------------------------------------------------------------------------
   // Window
   // ---------------------------------------------------------------------------------------------
   typedef struct packed {

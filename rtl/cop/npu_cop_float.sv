@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The float side: units of float32 and double, the float accumulator, and instructions on registers.
+// The unit of double sums holds the accumulator between instructions, so that one that adds to it
+// begins at once; whoever leaves something else there has it loaded again by the next one.
+
+module npu_cop_float
+  import npu_cop_pkg::*;
+  import npu_cop_isa_pkg::*;
+  import npu_cop_float_pkg::*;
+(
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
+
+  input  cop_op_t  op_i,    // the oldest instruction
+  input  logic     room_i,  // a level: an instruction may end
+  output cop_end_t end_o,   // of an instruction of these on registers
+
+  input  logic    clear_i,  // pulse: the accumulator is +0 from the next cycle on
+  output double_t facc_o,   // the accumulator
+
+  // Instructions on memory
+  input  cop_unit_e  unit_i,   // a level: who works on the elements
+  input  logic       start_i,  // pulse: one begins, forget what was before
+  input  logic       drop_i,   // pulse: it has failed, forget what is inside
+  input  logic       keep_i,   // pulse: it has ended well, the accumulator is the sum
+  input  cop_piece_t piece_i,  // elements
+  output logic       ready_o,  // takes them
+  output logic       idle_o,   // a level: result_o holds everything that was taken
+  output cop_group_t group_o,  // results to write, in order
+  input  logic       ready_i,  // takes them
+  output float_t     result_o  // sum or root
+);
+
+  localparam float_t One = 32'h3f80_0000;
+
+  cop_op_e op;
+  float_t x, a, b, s_q;
+  double_t facc_q;
+  logic clear, scalar, sent_q, ends;
+
+  assign op    = op_i.decoded.op;
+  assign x     = op_i.rs[0];
+  assign a     = piece_i.a[31:0];
+  assign b     = piece_i.b[31:0];
+  assign clear = start_i || drop_i;
+
+  // ---------------------------------------------------------------------------------------------
+  // Instructions on registers. Those that take longer send their operand and wait.
+  // ---------------------------------------------------------------------------------------------
+  logic facc_ready, facc_idle, facc_valid, root_ready, root_valid, func_ready, func_valid;
+  double_t sum;
+  float_t root, func;
+
+  assign scalar = op_i.valid && op inside {CopFmacc, CopFrsqrt, CopFrelu, CopFgelu, CopFrstacc};
+
+  always_comb begin
+    unique case (op)
+      CopFmacc:  ends = sent_q && facc_idle;
+      CopFrsqrt: ends = sent_q && root_valid;
+      CopFgelu:  ends = sent_q && func_valid;
+      default:   ends = 1'b1;
+    endcase
+    end_o      = '0;
+    end_o.done = scalar && ends && room_i;
+    if (end_o.done) begin
+      unique case (op)
+        CopFrsqrt:  end_o.data = root;
+        CopFgelu:   end_o.data = func;
+        CopFrelu:   end_o.data = relu(x);
+        CopFrstacc: end_o.data = narrow(facc_q);
+        default:    end_o.data = '0;
+      endcase
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) sent_q <= 1'b0;
+    else if (end_o.done) sent_q <= 1'b0;
+    else if ((op == CopFmacc && facc_valid && facc_ready) ||
+             (scalar && op == CopFrsqrt && root_ready) || (scalar && op == CopFgelu && func_ready))
+      sent_q <= 1'b1;
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Double sums
+  // ---------------------------------------------------------------------------------------------
+  typedef enum logic [1:0] {
+    HoldsFacc,
+    HoldsZero,
+    HoldsOther
+  } holds_e;
+
+  holds_e holds_q, wanted;
+  logic sums, begun_q, load, facc_done;
+
+  assign sums = op_i.valid && unit_i == UnitFacc;
+  assign wanted = (op == CopFvreduce) ? HoldsZero : HoldsFacc;
+  assign load = sums && !begun_q && holds_q != wanted && facc_idle && !drop_i;
+  assign facc_valid = sums && (begun_q || holds_q == wanted) &&
+                      ((op == CopFmacc) ? !sent_q : piece_i.valid);
+  assign facc_done = keep_i || (end_o.done && op == CopFmacc);
+
+  npu_cop_facc u_facc (
+    .clk_i,
+    .rst_ni,
+    .clear_i(drop_i),
+    .load_i (load),
+    .value_i((wanted == HoldsZero) ? '0 : facc_q),
+    .valid_i(facc_valid),
+    .ready_o(facc_ready),
+    .a_i    ((op == CopFmacc) ? x : a),
+    .b_i    ((op == CopFmacc) ? op_i.rs[1] : (op == CopFvreduce) ? One : b),
+    .idle_o (facc_idle),
+    .value_o(sum)
+  );
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      facc_q  <= '0;
+      holds_q <= HoldsFacc;
+      begun_q <= 1'b0;
+      s_q     <= '0;
+    end else begin
+      if (start_i) s_q <= narrow(facc_q);
+      if (load) holds_q <= wanted;
+      if (facc_valid && facc_ready) begin
+        holds_q <= HoldsOther;
+        begun_q <= 1'b1;
+      end
+      if (facc_done) begin
+        facc_q  <= sum;
+        holds_q <= HoldsFacc;
+      end
+      if (end_o.done && op == CopFrstacc) begin
+        facc_q  <= '0;
+        holds_q <= HoldsOther;
+      end
+      if (facc_done || start_i || drop_i) begun_q <= 1'b0;
+      if (drop_i) holds_q <= HoldsOther;
+      if (clear_i) begin
+        facc_q  <= '0;
+        holds_q <= HoldsOther;
+      end
+    end
+  end
+
+  assign facc_o = facc_q;
+
+  // ---------------------------------------------------------------------------------------------
+  // Lanes
+  // ---------------------------------------------------------------------------------------------
+  lane_op_e lane_op;
+  logic [1:0] lane_ready, lane_valid;
+  float_t [1:0] lane_y;
+  logic is_lanes;
+
+  assign is_lanes = unit_i == UnitLanes;
+
+  always_comb begin
+    unique case (op)
+      CopFvmul:                 lane_op = LaneMul;
+      CopFvsub, CopFvsubScalar: lane_op = LaneSub;
+      CopFvrelu:                lane_op = LaneRelu;
+      default:                  lane_op = LaneAdd;
+    endcase
+  end
+
+  for (genvar l = 0; l < 2; l++) begin : gen_lane
+    npu_cop_lane u_lane (
+      .clk_i,
+      .rst_ni,
+      .clear_i(clear),
+      .valid_i(piece_i.valid && is_lanes),
+      .ready_o(lane_ready[l]),
+      .op_i   (lane_op),
+      .a_i    (piece_i.a[32*l+:32]),
+      .b_i    ((op inside {CopFvadd, CopFvsub}) ? piece_i.b[32*l+:32] : s_q),
+      .valid_o(lane_valid[l]),
+      .ready_i(ready_i),
+      .y_o    (lane_y[l])
+    );
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Quotients, functions, roots
+  // ---------------------------------------------------------------------------------------------
+  logic divide_load_q, divide_ready, divide_valid, is_divide, is_func, is_root, gelu, root_busy_q;
+  float_t quotient, root_q;
+  func_e func_op;
+
+  assign is_divide = unit_i == UnitDivide;
+  assign is_func   = unit_i == UnitFunc && !scalar;
+  assign is_root   = unit_i == UnitRoot && !scalar;
+  assign gelu      = op inside {CopFvgelu, CopFgelu};
+  assign func_op   = gelu ? FuncGelu : (op == CopVexp) ? FuncExpFixed : FuncExpFloat;
+
+  npu_cop_divide u_divide (
+    .clk_i,
+    .rst_ni,
+    .clear_i  (clear),
+    .load_i   (divide_load_q),
+    .divisor_i(s_q),
+    .valid_i  (piece_i.valid && is_divide),
+    .ready_o  (divide_ready),
+    .a_i      (a),
+    .valid_o  (divide_valid),
+    .ready_i  (ready_i),
+    .y_o      (quotient)
+  );
+
+  npu_cop_func u_func (
+    .clk_i,
+    .rst_ni,
+    .clear_i(clear),
+    .valid_i(scalar ? op == CopFgelu && !sent_q : piece_i.valid && is_func),
+    .ready_o(func_ready),
+    .func_i (func_op),
+    .x_i    (scalar ? x : a),
+    .valid_o(func_valid),
+    .ready_i(scalar ? end_o.done : ready_i),
+    .y_o    (func)
+  );
+
+  npu_cop_root u_root (
+    .clk_i,
+    .rst_ni,
+    .clear_i(clear),
+    .valid_i(scalar ? op == CopFrsqrt && !sent_q : piece_i.valid && is_root),
+    .ready_o(root_ready),
+    .op_i   ((op == CopVrsqrt) ? RootFixed : RootFloat),
+    .x_i    (scalar ? x : a),
+    .valid_o(root_valid),
+    .ready_i(!scalar || end_o.done),
+    .y_o    (root)
+  );
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      divide_load_q <= 1'b0;
+      root_busy_q   <= 1'b0;
+      root_q        <= '0;
+    end else begin
+      divide_load_q <= start_i && is_divide;
+      if (clear || root_valid) root_busy_q <= 1'b0;
+      else if (piece_i.valid && is_root && root_ready) root_busy_q <= 1'b1;
+      if (root_valid) root_q <= root;
+    end
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Of all units
+  // ---------------------------------------------------------------------------------------------
+  assign result_o = is_root ? root_q : narrow(sum);
+  assign idle_o   = facc_idle && !root_busy_q;
+
+  always_comb begin
+    ready_o = 1'b0;
+    group_o = '0;
+    unique case (unit_i)
+      UnitFacc: ready_o = facc_ready && (begun_q || holds_q == wanted);
+      UnitLanes: begin
+        ready_o = lane_ready[0];
+        group_o = '{valid: lane_valid[0], data: {lane_y[1], lane_y[0]}};
+      end
+      UnitDivide: begin
+        ready_o = divide_ready;
+        group_o = '{valid: divide_valid, data: {32'b0, quotient}};
+      end
+      UnitFunc: begin
+        ready_o = func_ready;
+        group_o = '{valid: func_valid && !scalar, data: {32'b0, func}};
+      end
+      UnitRoot: ready_o = root_ready;
+      default:  ready_o = 1'b0;
+    endcase
+  end
+
+`ifndef SYNTHESIS
+  LanesTogether_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   lane_ready[0] == lane_ready[1] && lane_valid[0] == lane_valid[1])
+  else $error("npu_cop_float: one lane is ahead of the other");
+`endif
+
+endmodule
