@@ -7,7 +7,7 @@
 typedef uint32_t (*bytelm_step)(uint32_t token, uint32_t position, int last);
 
 /* FNV-1a over words instead of bytes. */
-static uint32_t bytelm_hash(const uint32_t *words, uint32_t count) {
+static inline uint32_t bytelm_hash(const uint32_t *words, uint32_t count) {
   uint32_t hash = 2166136261u;
   for (uint32_t i = 0; i < count; i++) {
     hash = (hash ^ words[i]) * 16777619u;
@@ -15,7 +15,7 @@ static uint32_t bytelm_hash(const uint32_t *words, uint32_t count) {
   return hash;
 }
 
-static uint32_t bytelm_prompt(const char *text, uint32_t size, bytelm_step step) {
+static inline uint32_t bytelm_prompt(const char *text, uint32_t size, bytelm_step step) {
   uint32_t next = 0;
   for (uint32_t position = 0; position < size; position++) {
     next = step((uint8_t)text[position], position, position + 1 == size);
@@ -24,7 +24,7 @@ static uint32_t bytelm_prompt(const char *text, uint32_t size, bytelm_step step)
 }
 
 /* Continue a text until the context is full. */
-static void bytelm_text(const char *prompt, uint32_t size, bytelm_step step) {
+static inline void bytelm_text(const char *prompt, uint32_t size, bytelm_step step) {
   print_bytes(prompt, size);
   uint32_t next = bytelm_prompt(prompt, size, step);
   for (uint32_t position = size; position < CONTEXT; position++) {
@@ -35,7 +35,7 @@ static void bytelm_text(const char *prompt, uint32_t size, bytelm_step step) {
 }
 
 /* The next byte of every built-in prompt, with a hash of all logits. */
-static void bytelm_prompts(const uint32_t *logits, bytelm_step step) {
+static inline void bytelm_prompts(const uint32_t *logits, bytelm_step step) {
   for (uint32_t i = 0; i < PROMPTS; i++) {
     const char *prompt = bytelm_prompt_text[i];
     uint32_t size = 0;
@@ -58,7 +58,7 @@ static inline void bytelm_one_token(const uint32_t *logits, bytelm_step step, vo
         (unsigned)cycles);
 }
 
-static int bytelm_main(const uint32_t *logits, bytelm_step step, void (*fill)(uint32_t)) {
+static inline int bytelm_main(const uint32_t *logits, bytelm_step step, void (*fill)(uint32_t)) {
 #ifdef ONE_TOKEN
   bytelm_one_token(logits, step, fill);
 #else
