@@ -149,6 +149,7 @@ module npu_top
   logic cop_irq;
   x_req_t x_req;
   x_rsp_t x_rsp;
+  x_result_t x_result;
   npu_axi_pkg::axi_req_t cop_axi_req;
   npu_axi_pkg::axi_rsp_t cop_axi_rsp;
 
@@ -269,11 +270,11 @@ module npu_top
   assign x_issue_register_read_o = x_rsp.issue.register_read;
   assign x_issue_float_o = x_rsp.issue.is_float;
   assign x_register_ready_o = x_rsp.operands_ready;
-  assign x_result_valid_o = x_rsp.result.valid;
-  assign x_result_id_o = x_rsp.result.id;
-  assign x_result_rd_o = x_rsp.result.rd;
-  assign x_result_we_o = x_rsp.result.we;
-  assign x_result_data_o = x_rsp.result.data;
+  assign x_result_valid_o = x_result.valid;
+  assign x_result_id_o = x_result.id;
+  assign x_result_rd_o = x_result.rd;
+  assign x_result_we_o = x_result.we;
+  assign x_result_data_o = x_result.data;
 
   if (EnableCop) begin : gen_cop
     npu_cop #(
@@ -283,6 +284,7 @@ module npu_top
       .rst_ni,
       .x_req_i     (x_req),
       .x_rsp_o     (x_rsp),
+      .x_result_o  (x_result),
       .req_i       (cop_req),
       .rsp_o       (cop_rsp),
       .irq_o       (cop_irq),
@@ -294,7 +296,8 @@ module npu_top
     );
   end else begin : gen_no_cop
     // Every instruction is answered and refused.
-    assign x_rsp       = '{issue: '{ready: 1'b1, default: '0}, operands_ready: 1'b1, result: '0};
+    assign x_rsp       = '{issue: '{ready: 1'b1, default: '0}, operands_ready: 1'b1};
+    assign x_result    = '0;
     assign cop_rsp     = '{ack: 1'b1, rdata: '0};
     assign cop_irq     = 1'b0;
     assign cop_axi_req = '0;

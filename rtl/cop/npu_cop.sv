@@ -16,8 +16,9 @@ module npu_cop
   input logic rst_ni, // reset, active low
 
   // Port of the host
-  input  x_req_t x_req_i,  // keeps the rules of CV-X-IF
+  input x_req_t x_req_i,  // keeps the rules of CV-X-IF
   output x_rsp_t x_rsp_o,  // issue and operands are answered in the same cycle
+  output x_result_t x_result_o,  // in the order of issue
 
   // Register window
   input  npu_host_pkg::window_req_t req_i,  // an access to the window
@@ -72,6 +73,7 @@ module npu_cop
     .rst_ni,
     .x_req_i,
     .x_rsp_o,
+    .x_result_o,
     .refuse_i(fault && control.trap),
     .op_o    (op),
     .end_i   (ended),

@@ -18,8 +18,9 @@ module npu_cop_issue
   input logic rst_ni, // reset, active low
 
   // Port
-  input  x_req_t x_req_i,  // keeps the rules of CV-X-IF
+  input x_req_t x_req_i,  // keeps the rules of CV-X-IF
   output x_rsp_t x_rsp_o,  // issue and operands are answered in the same cycle
+  output x_result_t x_result_o,  // in the order of issue
 
   input logic refuse_i,  // a level: accept no instruction
 
@@ -186,7 +187,8 @@ module npu_cop_issue
     end
   end
 
-  assign x_rsp_o = '{issue: answer, operands_ready: operands_ready, result: result_q};
+  assign x_rsp_o = '{issue: answer, operands_ready: operands_ready};
+  assign x_result_o = result_q;
   assign taken_o = result_q.valid && x_req_i.result_ready;
 
   always_comb begin

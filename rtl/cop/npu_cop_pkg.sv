@@ -62,11 +62,10 @@ package npu_cop_pkg;
     logic         result_ready;  // takes the result; may depend on its valid
   } x_req_t;
 
-  // What the coprocessor says
+  // What the coprocessor says at once. Results are apart: the host's next word may depend on them.
   typedef struct packed {
     x_issue_rsp_t issue;
     logic         operands_ready;  // takes the operands, in the same cycle
-    x_result_t    result;
   } x_rsp_t;
 
   // ---------------------------------------------------------------------------------------------
