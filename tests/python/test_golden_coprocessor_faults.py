@@ -320,8 +320,15 @@ def test_denied_comes_before_a_bus_error_of_one_access() -> None:
 
 
 def test_the_lower_word_of_an_access_decides() -> None:
-    """Two words, one with an error and one that is silent: they are asked in ascending order."""
-    for wrong, quiet, code in ((0x100, 0x110, FaultCode.BUS), (0x110, 0x100, FaultCode.TIMEOUT)):
+    """Two words, one with an error and one that is silent: they are asked in ascending order.
+
+    A word that is both answers nothing.
+    """
+    for wrong, quiet, code in (
+        (0x100, 0x110, FaultCode.BUS),
+        (0x110, 0x100, FaultCode.TIMEOUT),
+        (0x10F, 0x101, FaultCode.TIMEOUT),
+    ):
         machine = Machine()
         machine.memory.read_errors, machine.memory.silent = [(wrong, wrong)], [(quiet, quiet)]
         machine.run("VRSQRT", 0x10E)
