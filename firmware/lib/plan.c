@@ -8,6 +8,12 @@
 #define SEQ(name) (NPU_SEQ_BASE + NPU_SEQ_##name)
 #define CHIP(name) (NPU_CHIP_BASE + NPU_CHIP_##name)
 
+/* The interrupt line alone does not tell: other parts of the chip have it too. */
+static int has_ended(void) {
+  return soc_interrupt_pending() &&
+         (chip_read(CHIP(IRQ_STATUS)) & NPU_CHIP_IRQ_STATUS_SEQ_DONE_MASK) != 0;
+}
+
 static uint32_t array_of_chip(void) {
   return (chip_read(CHIP(CONFIG0)) & NPU_CHIP_CONFIG0_ARRAY_DIM_MASK) >>
          NPU_CHIP_CONFIG0_ARRAY_DIM_LSB;
@@ -33,11 +39,13 @@ struct npu_generated npu_generate(const struct npu_plan *plan,
       on_token(plan, token);
       result.tokens++;
       last = token;
-    } else if (soc_interrupt_pending() && plan->tokens[result.tokens] == NPU_NO_TOKEN) {
+    } else if (has_ended() && plan->tokens[result.tokens] == NPU_NO_TOKEN) {
       break;
     }
   }
-  soc_wait_interrupt();
+  while (!has_ended()) {
+    soc_wait_interrupt();
+  }
   chip_write(CHIP(IRQ_STATUS), NPU_CHIP_IRQ_STATUS_SEQ_DONE_MASK);
   result.cycles = chip_read(CHIP(CYCLES_LO));
   result.status = chip_read(SEQ(STATUS));

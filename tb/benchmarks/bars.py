@@ -52,8 +52,13 @@ class Bar:
         return f"{'>=' if self.least else '<='} {self.limit:,}{unit}"
 
 
-BENCH = {"fast_vs_cpp": Bar(0.8, least=True), "callbacks": Bar(1)}
-"""What the bench itself must reach; these are no cycles of the chip."""
+BENCH = {
+    "fast_vs_cpp": Bar(0.8, least=True),
+    "callbacks": Bar(1),
+    "soc_macc_loop": Bar(5),
+    "soc_generate": Bar(1.01),
+}
+"""What the bench itself and the machine must reach; these are no cycles of the chip alone."""
 
 
 def landed(path: Path = LANDED) -> dict[str, int]:

@@ -8,9 +8,12 @@ import os
 import sys
 
 from npu.cli.arguments import AddCommand, UsageError, names_in, positive
-from tb.benchmarks import bars, cpp_host, publish, suite
+from npu.firmware.compile import FirmwareError
+from tb.benchmarks import bars, cpp_host, publish, soc_benchmarks, suite
 from tb.run import build
+from tb.run.machine import MachineConfiguration
 from tb.run.verilator import VerilatorError
+from tb.soc.program_run import MachineError
 
 BAD_INPUT = (UsageError, VerilatorError, build.BuildError, bars.RaiseError, publish.PublishError)
 """What a user can cause, or a tool; the text is what to print."""
@@ -21,9 +24,17 @@ def _bench(arguments: argparse.Namespace) -> int:
     configuration = build.Configuration()
     build.generate()
     build.build(configuration)
+    machine = MachineConfiguration()
+    build.build(machine)
     try:
-        return suite.run(configuration, arguments.jobs)
-    except (suite.BenchError, cpp_host.PlainHostError) as error:
+        return suite.run(configuration, machine, arguments.jobs)
+    except (
+        suite.BenchError,
+        soc_benchmarks.SocBenchError,
+        MachineError,
+        FirmwareError,
+        cpp_host.PlainHostError,
+    ) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
 

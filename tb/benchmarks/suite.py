@@ -22,11 +22,13 @@ from rich.table import Table
 from npu.compiler import Piece, overhead, pieces
 from npu.paths import BUILD, REPORTS, ROOT
 from tb.bench import logs
-from tb.benchmarks import bars, cpp_host
+from tb.benchmarks import bars, cpp_host, soc_benchmarks
 from tb.benchmarks.benchmark import Benchmark
 from tb.benchmarks.catalogue import CASES, LONG_RUN, compiled
 from tb.benchmarks.measure import RunFigures, program_of
+from tb.benchmarks.soc_benchmarks import SOC_CASES
 from tb.run import build, runner, timeline
+from tb.run.machine import MachineConfiguration
 from tb.run.registry import BenchTest
 
 RUNS = BUILD / "bench"
@@ -252,17 +254,33 @@ def _draw(rows: Sequence[TableRow]) -> list[Path]:
     return written
 
 
-def run(configuration: build.Configuration, workers: int) -> int:
-    """Run everything on a built model; return the exit status: 1 if a bar is missed.
+def _soc(machine: MachineConfiguration, console: Console) -> list[TableRow]:
+    """Return the rows of the machine."""
+    rows = []
+    for case in SOC_CASES.values():
+        figures = case.measure(machine)
+        console.print(f"done {case.name} ({figures.ran.seconds:.1f} s)")
+        rows.append(TableRow(soc_benchmarks.entry(case, figures), figures.ran.cycles))
+    return rows
+
+
+def run(configuration: build.Configuration, machine: MachineConfiguration, workers: int) -> int:
+    """Run everything on built models; return the exit status: 1 if a bar is missed.
+
+    Args:
+        configuration: the chip in its bench.
+        machine: the chip beside a core.
+        workers: runs side by side.
 
     Raises:
         BenchError: a benchmark did not run, or chip and model differ.
+        soc_benchmarks.SocBenchError: a program on the machine did something else.
         plain.PlainHostError: the chip does something else under the plain host.
     """
     # A log has room for the whole table, whatever the terminal.
     console = Console(width=None if sys.stdout.isatty() else 140)
     REPORTS.mkdir(parents=True, exist_ok=True)
-    rows = _measure(configuration, workers, console)
+    rows = _measure(configuration, workers, console) + _soc(machine, console)
     entries = [row.entry for row in rows]
     JSON.write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
     parts = pieces(compiled(16))

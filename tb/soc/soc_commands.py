@@ -7,6 +7,8 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -196,18 +198,17 @@ def _soc(arguments: argparse.Namespace) -> int:
     room = IMAGE if program.image else ROOM
     elf = Elf.load(program.path, room, "below the image" if program.image else "memory")
     configuration = built()
-    ran = program_run.run_program(
-        configuration,
-        elf,
-        name=f"soc-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}",
-        image=program.image,
-        memory_end=program.end,
-        text=arguments.input.encode("utf-8", "surrogateescape"),
-        knobs=program_run.MachineKnobs(latency=arguments.latency, limit=arguments.limit),
-        on_output=_show,
-    )
-    if ran.output and not ran.output.endswith(b"\n"):
-        _show(b"\n")
+    with _uart() as show:
+        ran = program_run.run_program(
+            configuration,
+            elf,
+            name=f"soc-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}",
+            image=program.image,
+            memory_end=program.end,
+            text=arguments.input.encode("utf-8", "surrogateescape"),
+            knobs=program_run.MachineKnobs(latency=arguments.latency, limit=arguments.limit),
+            on_output=show,
+        )
     kilocycles = ran.cycles / max(ran.seconds, 1e-9) / 1000
     console.print(
         f"exit code {ran.code} after {ran.cycles:,} cycles, {ran.entries} entries into Python; "
@@ -225,6 +226,19 @@ def built() -> MachineConfiguration:
     return configuration
 
 
-def _show(data: bytes) -> None:
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
+@contextmanager
+def _uart() -> Iterator[Callable[[bytes], None]]:
+    """Give what shows bytes at once; when it is over, the line is ended."""
+    last = b"\n"
+
+    def show(data: bytes) -> None:
+        nonlocal last
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        last = data[-1:]
+
+    try:
+        yield show
+    finally:
+        if last != b"\n":
+            show(b"\n")

@@ -15,7 +15,7 @@ from tb.soc import program_run
 from tb.soc.elf_file import Elf
 from tb.soc.program_run import MachineKnobs, Ran
 
-PROGRAMS = ROOT / "tests" / "firmware"
+PROGRAMS = ROOT / "tb" / "soc" / "programs"
 HARSH = (
     MachineKnobs(latency=1),
     MachineKnobs(latency=200, memory_gap=30),
@@ -33,7 +33,7 @@ def machine() -> MachineConfiguration:
 
 @cache
 def test_program(name: str, compiler: firmware.Name | None = None, *defines: str) -> Path:
-    """Compile a program of tests/firmware; return its ELF file."""
+    """Compile a program of tb/soc/programs; return its ELF file."""
     target = firmware.Target(compiler)
     output = program_run.FOLDER / "-".join(
         ["test", name, target.chosen(), *defines, str(os.getpid())]
