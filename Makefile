@@ -18,6 +18,7 @@ INPUT ?=
 TOKENS ?= 48
 TEMPERATURE ?= 0
 TOP_K ?= 0
+COP_UNITS := cop_lane,cop_facc,cop_root,cop_divide,cop_func
 JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 PYTHON ?= python3
 
@@ -81,6 +82,8 @@ quality: ## bits per byte and top-1 of the integer networks against float32 (ins
 
 regress: setup ## run all tests on the RTL in full with SEEDS seeds; table of opcode, flags, tests, seeds
 	@$(CLI) regress $(RUN_OPTIONS) --seeds "$(SEEDS)"
+	@$(CLI) unit -j "$(JOBS)" --full $(COP_UNITS)
+	@$(CLI) cop-sweep -j "$(JOBS)"
 
 faults: setup ## plant all faults of faults/ in one model; each must turn its test red
 	@$(CLI) faults $(RUN_OPTIONS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of `npu` for developers: regress, faults, synth, quality, lint, format, gen."""
+"""The commands of `npu` for developers: regress, cop-sweep, faults, synth, quality, lint."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dataclasses import asdict
 from dev import faults, lint, proofs, regress, rtl_sizes, synth
 from npu.cli.arguments import AddCommand, UsageError, names_in, positive
 from npu.paths import BUILD, ROOT
+from tb.cop_datapath import model, sweep
 from tb.run import build, registry, runner, sources
 from tb.run.requests import add_common, built, check_simulator, chosen_tests, print_result
 from tb.run.verilator import VerilatorError
@@ -22,6 +23,7 @@ BAD_INPUT = (
     VerilatorError,
     build.BuildError,
     faults.FaultError,
+    model.ModelError,
     registry.UnknownTestError,
     synth.SynthesisError,
 )
@@ -116,6 +118,26 @@ def _synth(arguments: argparse.Namespace) -> int:
     return 1 if refused or missing else 0
 
 
+def _cop_sweep(arguments: argparse.Namespace) -> int:
+    """Compare the coprocessor's datapath with references; build/reports/cop_sweep.json."""
+    names = names_in(arguments.functions) or list(model.FUNCTIONS)
+    unknown = [name for name in names if name not in model.FUNCTIONS]
+    if unknown:
+        allowed = ", ".join(repr(name) for name in model.FUNCTIONS)
+        raise UsageError(f"given {unknown[0]!r}, allowed {allowed}")
+    build.generate()
+    print(sweep.HEAD)
+    sweeps = []
+    for name in names:
+        sweeps.append(sweep.run(name, arguments.sample, arguments.seed, arguments.jobs))
+        print(sweeps[-1], flush=True)
+    if names == list(model.FUNCTIONS):
+        sweep.write_report(sweeps)
+    findings = [finding for each in sweeps for finding in each.findings()]
+    print("\n".join(findings) or "no result is wrong")
+    return 1 if findings else 0
+
+
 def _quality(arguments: argparse.Namespace) -> int:
     """Compare the integer networks with float32 on held-out text; build/reports/quality.json."""
     command = [sys.executable, "-m", "dev.quality"]
@@ -158,6 +180,13 @@ def add_commands(command: AddCommand) -> None:
     synthesis.add_argument(
         "--page", action="store_true", help="write the figures of docs/synthesis.md and docs/rtl"
     )
+    swept = command("cop-sweep", _cop_sweep)
+    swept.add_argument("functions", nargs="?", default="", help="names, comma list; default all")
+    swept.add_argument(
+        "--sample", type=positive, default=sweep.INPUTS, help="inputs of each; default all 2^32"
+    )
+    swept.add_argument("--seed", type=positive, default=1, help="of where the sample begins")
+    swept.add_argument("-j", "--jobs", type=positive, default=0, help="threads; default all")
     measured = command("quality", _quality)
     measured.add_argument("models", nargs="?", default="", help="names, comma list; default all")
     measured.add_argument("--tokens", type=positive, help="tokens, at least; default all")

@@ -158,6 +158,11 @@ BLOCKS: tuple[SynthBlock, ...] = (
     SynthBlock("softmax", "npu_softmax"),
     SynthBlock("norm", "npu_nrm"),
     SynthBlock("vector", "npu_vec"),
+    SynthBlock("cop-lane", "npu_cop_lane"),
+    SynthBlock("cop-facc", "npu_cop_facc"),
+    SynthBlock("cop-root", "npu_cop_root"),
+    SynthBlock("cop-divide", "npu_cop_divide"),
+    SynthBlock("cop-func", "npu_cop_func"),
 )
 """In the order of their reports; the top holds every module of `rtl/`."""
 

@@ -23,7 +23,16 @@ HOMES = {
     "tb.run.unit_commands": ("unit",),
     "tb.soc.soc_commands": ("soc", "firmware"),
     "tb.benchmarks.bench_commands": ("bench", "bench-docs"),
-    "dev.dev_commands": ("regress", "faults", "synth", "quality", "lint", "format", "gen"),
+    "dev.dev_commands": (
+        "regress",
+        "cop-sweep",
+        "faults",
+        "synth",
+        "quality",
+        "lint",
+        "format",
+        "gen",
+    ),
 }
 """The commands, by the module that adds them: its `add_commands`, and its `BAD_INPUT`."""
 

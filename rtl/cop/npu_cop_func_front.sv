@@ -41,16 +41,14 @@ module npu_cop_func_front (
   logic [2:0] turn_q;
   logic gelu_q, fixed_q;
   logic [31:0] x_q;
-  logic take, ends, moves_on, same;
+  logic take, ends, moves_on, quiet;
 
-  assign same = func_i == FuncGelu ? gelu_q : !gelu_q;
+  assign quiet = !busy_q && !looked_q && !found_q;
   assign moves_on = !looked_q || !found_q || power_ready_i;
   assign ends = busy_q && turn_q == (gelu_q ? TurnsGelu : TurnsExp) && moves_on;
-  // Chains of GELU take longer: exp waits for them, so that results stay in order. A GELU comes
-  // when both chains of the one before it are in the ring.
-  assign ready_o = func_i == FuncGelu ?
-      !busy_q && !looked_q && !found_q && (same || empty_i) :
-      (!busy_q || ends) && (same || (!busy_q && !looked_q && !found_q && empty_i));
+  // A GELU comes when both chains of the one before it are in the ring. It takes longer than an exp,
+  // which waits for it, so that results stay in order.
+  assign ready_o = (func_i == FuncGelu) ? quiet : gelu_q ? quiet && empty_i : !busy_q || ends;
   assign take = valid_i && ready_o;
   assign power_valid_o = found_q;
   assign ratio_valid_o = ratio_valid_q;

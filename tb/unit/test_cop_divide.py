@@ -52,6 +52,21 @@ def exact_and_near(random: np.random.Generator, divisor: int, count: int) -> Wor
     return bits + random.integers(-1, 2, count).astype(np.uint32)
 
 
+def tiny_ties(random: np.random.Generator) -> Elements:
+    """Return a divisor and dividends whose quotients lie between two subnormals, or just beside.
+
+    Only there can a quotient be a tie: (2k + 1) * 2^-150 times a divisor of few bits is a float.
+    """
+    short = int(random.integers(1, 1 << 10))
+    scale = np.exp2(float(random.integers(-9, 100)))
+    odd = 2 * random.integers(0, 1 << random.integers(1, 14, 60), 60) + 1
+    signs = random.choice([-1.0, 1.0], 60)
+    dividends = (odd * 2.0**-150 * short * scale * signs).astype(np.float32).view(np.uint32)
+    divisor = np.array([short * scale], np.float32).view(np.uint32)
+    beside = dividends + random.choice([0, 0, 1, -1], 60).astype(np.uint32)
+    return vector(int(divisor[0]), beside)
+
+
 def divisors(random: np.random.Generator, count: int) -> list[int]:
     """Return divisors: special ones, short ones, extreme ones, random ones."""
     short = random.integers(0, 1 << 9, count, np.uint32) << np.uint32(14)
@@ -72,6 +87,7 @@ async def unit_cop_divide_values(dut: Dut) -> None:
         tiny = drawn & np.uint32(0x80FFFFFF) | np.uint32(max((divisor >> 23 & 0xFF) - 127, 0) << 23)
         vectors.append(vector(divisor, np.concatenate([SIGNED, drawn, tiny[:75]])))
         vectors.append(vector(divisor, exact_and_near(unit.random, divisor, 250)))
+    vectors += [tiny_ties(unit.random) for _ in range(80 * scale)]
     items = np.concatenate(vectors)
     played = await elements.play(unit, items, cycles=4)
     elements.check("quotient", items, oracle(items), played.values)

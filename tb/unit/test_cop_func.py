@@ -8,8 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.coprocessor import arrays
+from golden.coprocessor.boundaries import NEAREST
 from tb.bench.dut import Dut
 from tb.bench.environment import full
+from tb.cop_datapath import model
 from tb.unit import elements
 from tb.unit.elements import ANSWERS, CLEARS, SIGNED, Words
 from tb.unit.world import UnitBench, World
@@ -17,8 +19,11 @@ from tb.unit.world import UnitBench, World
 EXP, FIXED, GELU = range(3)
 PERIODS = {EXP: 6, FIXED: 6, GELU: 16}
 """Cycles of an element in a long list."""
+LOW = np.uint64(0xFFFFFFFF)
+"""Of a result: the rest is what was rounded to it."""
 LATENCIES = {EXP: 36, FIXED: 36, GELU: 48}
 """Most cycles from operand to result of a unit that was idle."""
+NAMES = ("exp_float32", "exp_q16_16", "gelu_float32")
 GOLDEN = (arrays.exp_float32, arrays.exp_q16_16, arrays.gelu_float32)
 EDGES = {
     EXP: [0x42B17217, 0x42B17218, 0xC2CFF1B4, 0xC2CFF1B5, 0xC2AEAC4F, 0xC2AEAC50, 0x33000000],
@@ -28,7 +33,7 @@ EDGES = {
 
 
 def floats(func: int, random: np.random.Generator, count: int) -> Words:
-    """Return operands: special ones, all exponents, around the edges, then most that compute."""
+    """Return operands: special ones, near boundaries, all exponents, edges, most that compute."""
     exponents = np.arange(256, dtype=np.uint32) << np.uint32(23)
     ends = [exponents | np.uint32(m) for m in (0, 1, 0x2AAAAA, 0x400000, 0x7FFFFF)]
     near = np.array(EDGES[func], np.uint32)[:, None] + np.arange(-3, 4).astype(np.uint32)
@@ -37,17 +42,28 @@ def floats(func: int, random: np.random.Generator, count: int) -> Words:
     drawn |= random.integers(0, 2, count).astype(np.uint32) << np.uint32(31)
     large = random.integers(last - 0x02000000, last, count // 2, np.uint32)
     large |= random.integers(0, 2, count // 2).astype(np.uint32) << np.uint32(31)
-    every = [SIGNED, *ends, *(end | np.uint32(1 << 31) for end in ends), near.ravel()]
+    closest = np.array(NEAREST[NAMES[func]], np.uint32)
+    every = [SIGNED, closest, *ends, *(end | np.uint32(1 << 31) for end in ends), near.ravel()]
     return np.concatenate([*every, drawn, large])
 
 
 async def compare(
     unit: UnitBench, func: int, x: Words, world: World | None = None
 ) -> elements.Played:
-    """Play operands of one function and compare the results."""
+    """Play operands of one function; compare the results, and what was rounded with the model's."""
     items = elements.elements(x, 0, func)
     played = await elements.play(unit, items, world, cycles=20)
-    elements.check(f"func {func}", items, GOLDEN[func](x), played.values & np.uint64(0xFFFFFFFF))
+    elements.check(f"func {func}", items, GOLDEN[func](x), played.values & LOW)
+    bits, raw = model.compute(NAMES[func], x)
+    elements.check(f"model of func {func}", items, bits, played.values & LOW)
+    computes = raw != 0
+    assert computes.any()
+    elements.check(
+        f"datapath of func {func}",
+        items[computes],
+        raw[computes] & LOW,
+        played.values[computes] >> np.uint64(32),
+    )
     return played
 
 
@@ -112,5 +128,5 @@ async def unit_cop_func_stalls(dut: Dut) -> None:
         kept = played.given != 0
         for index in np.flatnonzero(~kept & (flags == ANSWERS)):
             assert (flags[index : index + 20] == CLEARS).any(), f"element {index} has no result"
-        values = played.values & np.uint64(0xFFFFFFFF)
+        values = played.values & LOW
         elements.check("mixed", items[kept], expected[kept], values[kept])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The coprocessor's reciprocal square roots against integer square roots."""
+"""Reciprocal square roots against integer square roots and the datapath's model."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import cocotb
 import numpy as np
 import numpy.typing as npt
 
+from golden.coprocessor.boundaries import NEAREST
 from tb.bench.dut import Dut
 from tb.bench.environment import full
+from tb.cop_datapath import model
 from tb.unit import elements
 from tb.unit.elements import ANSWERS, CLEARS, SIGNED, Words
 from tb.unit.world import UnitBench, World
@@ -60,6 +62,9 @@ async def compare(
     items = elements.elements(x, 0, op)
     played = await elements.play(unit, items, world, cycles=40)
     elements.check("root", items, expected(items["op"], x), played.values)
+    names = ("rsqrt_float32", "rsqrt_q16_16")
+    modelled = [model.compute(name, x)[0] for name in names]
+    elements.check("model", items, np.choose(items["op"], modelled), played.values)
     return played
 
 
@@ -72,7 +77,9 @@ async def unit_cop_root_float(dut: Dut) -> None:
     powers = np.uint32(1) << np.arange(23, dtype=np.uint32)
     count = 1_000_000 if full() else 15_000
     drawn = unit.random.integers(0, 0x7F800000, count, np.uint32)
-    x = np.concatenate([SIGNED, *edges, powers, powers - np.uint32(1), drawn])
+    near = np.array(NEAREST["rsqrt_float32"], np.uint32) & np.uint32(0xFFFFFF)
+    closest = (np.arange(0, 127, dtype=np.uint32)[:, None] << np.uint32(24) | near).ravel()
+    x = np.concatenate([SIGNED, closest, *edges, powers, powers - np.uint32(1), drawn])
     played = await compare(unit, FLOAT, x)
     assert int(np.diff(played.given).max()) <= PERIOD, "cycles between two results"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bench of exp and GELU. The operation is that of `func_e`.
+// Bench of exp and GELU. The operation is that of `func_e`. A result has in its upper half the lowest
+// 32 bits of what was rounded to it.
 
 module unit_cop_func;
 
@@ -9,7 +10,20 @@ module unit_cop_func;
   unit_pkg::program_t played;
   unit_pkg::element_t element;
   logic clear, valid, ready, result_valid, result_ready;
-  logic [31:0] result;
+  logic [31:0] result, raw_q;
+  logic [31:0] raws[$];
+
+  // What is rounded is on its way to the result: it is looked at inside.
+  /* verilator lint_off BLKSEQ */
+  always @(posedge clk) begin
+    if (!rst_n || clear) begin
+      raws.delete();
+    end else if (u_func.advance) begin
+      if (u_func.raw_valid) raws.push_back(u_func.raw[31:0]);
+      if (u_func.u_round.valid_q[1]) raw_q <= raws.pop_front();
+    end
+  end
+  /* verilator lint_on BLKSEQ */
 
   unit_control u_control (
     .clk_o    (clk),
@@ -33,7 +47,7 @@ module unit_cop_func;
     .element_o(element),
     .valid_i  (result_valid),
     .ready_o  (result_ready),
-    .result_i (64'(result))
+    .result_i ({raw_q, result})
   );
 
   npu_cop_func u_func (

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sample of the sweep over the coprocessor's functions; that it finds what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from golden.coprocessor.boundaries import NEAREST
+from npu.isa import generate
+from npu.paths import GENERATED
+from tb.cop_datapath import model, sweep
+from tb.run import build
+
+SAMPLE = 3_000_000
+REACHED = {
+    "exp_float32": 0.127,
+    "exp_q16_16": 0.0003,
+    "gelu_float32": 0.136,
+    "rsqrt_float32": 0.49,
+    "rsqrt_q16_16": 0.49,
+}
+"""Least share of inputs that go through the datapath."""
+
+
+@pytest.fixture(autouse=True)
+def _tables() -> None:
+    build.generate()
+
+
+@pytest.mark.parametrize("function", model.FUNCTIONS)
+def test_sample(function: str) -> None:
+    """No input of a sample has a wrong result."""
+    found = sweep.run(function, SAMPLE, seed=7, workers=2)
+    assert found.findings() == []
+    assert found.inputs >= SAMPLE
+    assert found.reached > REACHED[function] * found.inputs
+
+
+@pytest.mark.parametrize("function", NEAREST)
+def test_near(function: str) -> None:
+    """The inputs nearest to a boundary are right; golden decides those that double does not."""
+    found = sweep.Sweep(function)
+    for x in NEAREST[function]:
+        found.add(model.sweep(function, x, 1, 1), 1)
+    assert not found.wrong
+    assert sorted(found.near) == sorted(NEAREST[function])
+
+
+def test_finds_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bit that is wrong in a coefficient of Mills' ratio is seen in GELU, and nowhere else."""
+    text = (GENERATED / "npu_cop_tables.h").read_text(encoding="utf-8")
+    head, mills = text.split("kMills[2560] = {\n", 1)
+    first = mills.split("\n", 1)[0]
+    number = int(first.removeprefix("    UINT64_C(").removesuffix("),"), 16)
+    changed = mills.replace(first, first.replace(f"{number:#x}", f"{number ^ 1 << 40:#x}"), 1)
+    generate.write_if_changed(tmp_path / "npu_cop_tables.h", f"{head}kMills[2560] = {{\n{changed}")
+    model.compile_library(tmp_path, tmp_path / "model.so")
+    faulty = model.load(tmp_path / "model.so")
+    monkeypatch.setattr(model, "library", lambda: faulty)
+    assert sweep.run("gelu_float32", SAMPLE).wrong
+    assert not sweep.run("exp_float32", SAMPLE // 10).wrong
