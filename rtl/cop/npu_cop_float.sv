@@ -23,7 +23,8 @@ module npu_cop_float
   input  cop_unit_e  unit_i,   // a level: who works on the elements
   input  logic       start_i,  // pulse: one begins, forget what was before
   input  logic       drop_i,   // pulse: it has failed, forget what is inside
-  input  logic       keep_i,   // pulse: it has ended well, the accumulator is the sum
+  input  logic       done_i,   // pulse: it ends, well or not
+  input  logic       keep_i,   // with done_i: the accumulator is the sum
   input  cop_piece_t piece_i,  // elements
   output logic       ready_o,  // takes them
   output logic       idle_o,   // a level: result_o holds everything that was taken
@@ -136,7 +137,7 @@ module npu_cop_float
         facc_q  <= '0;
         holds_q <= HoldsOther;
       end
-      if (facc_done || start_i || drop_i) begun_q <= 1'b0;
+      if (facc_done || done_i || drop_i) begun_q <= 1'b0;
       if (drop_i) holds_q <= HoldsOther;
       if (clear_i) begin
         facc_q  <= '0;

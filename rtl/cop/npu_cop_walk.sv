@@ -141,7 +141,7 @@ module npu_cop_walk
   cop_chunk_t chunks[2];
   logic chunks_taken, stop, drop, dealt;
   cop_code_e read_code;
-  logic read_failed, read_second, write_failed, write_denied;
+  logic read_failed, read_second, write_failed, write_denied, denied_there;
   cop_count_t next_read, next_write, answered;
   logic written, timed_out_q;  // no word comes any more
   logic [1:0][31:0] bases;
@@ -217,7 +217,7 @@ module npu_cop_walk
     .stream_i,
     .write_o   (write_req),
     .write_i   (write_rsp),
-    .denied_o  (write_denied),
+    .denied_o  (denied_there),
     .taken_o   (next_write),
     .answered_o(answered),
     .empty_o   (written)
@@ -249,6 +249,7 @@ module npu_cop_walk
   logic range_done, all_done, quiet, ends;
   cop_fault_t fault;
 
+  assign write_denied = denied_there && job_q.writes_d;
   assign write_failed = write_rsp.done && write_rsp.error && state_q == StRun;
   // Everything before the fault of a read, or before an element that may not be written, is written.
   assign range_done = write_denied ? written && !bus.writes :
