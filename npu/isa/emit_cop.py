@@ -117,5 +117,6 @@ def python(isa: CopIsa) -> str:
 
 
 def mnemonics(isa: CopIsa) -> str:
-    """Return a waveform viewer's translation of cop_op_e to names."""
-    return "".join(f"{number:02X} {name}\n" for name, number in isa.numbers.items())
+    """Return a waveform viewer's translation of cop_op_e in a byte to names; 0xFF is none."""
+    names = "".join(f"{number:02X} {name}\n" for name, number in isa.numbers.items())
+    return f"{names}FF -\n"

@@ -177,3 +177,17 @@ bind npu_cmd trace_probe #(
   }
   )
 );
+
+bind npu_cop trace_probe #(
+  .TraceT(trace_pkg::cop_trace_t)
+) u_probe (
+  .trace_i(trace_pkg::cop_trace_t
+'{
+      offered: x_req_i.issue.valid && x_rsp_o.issue.ready,
+      word: npu_cop_isa_pkg::decode(x_req_i.issue.instr),
+      running: op.valid,
+      op: op.decoded.op,
+      fault: fault
+  }
+  )
+);

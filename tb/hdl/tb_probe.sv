@@ -8,7 +8,8 @@
 
 module tb_probe #(
   parameter int unsigned SramKiB   = 256,
-  parameter bit          EnableCmd = 1'b1
+  parameter bit          EnableCmd = 1'b1,
+  parameter bit          EnableCop = 1'b1
 ) (
   input logic        clk_i,
   input logic        rst_ni,
@@ -53,6 +54,7 @@ module tb_probe #(
   dispatch_trace_t dispatch;
   engine_trace_t engine[NumEngines];
   cmd_trace_t cmd;
+  cop_trace_t cop;
   logic [31:0] stream_fifo_lines;
 
   assign core = tb_top.dut.u_core.u_probe.trace_i;
@@ -70,6 +72,12 @@ module tb_probe #(
     assign cmd = tb_top.dut.gen_cmd.u_cmd.u_probe.trace_i;
   end else begin : gen_no_cmd
     assign cmd = '0;
+  end
+
+  if (EnableCop) begin : gen_cop
+    assign cop = tb_top.dut.gen_cop.u_cop.u_probe.trace_i;
+  end else begin : gen_no_cop
+    assign cop = '0;
   end
 
   // -----------------------------------------------------------------------------------------------
@@ -340,6 +348,8 @@ module tb_probe #(
   logic [7:0] opcodes[Depth];
   logic [7:0] dispatched = '0;
   logic [7:0] ld, st, gemm, smx, nrm, vec;
+  // Instructions of the coprocessor have names of their own; there is none at 0xFF.
+  logic [7:0] cop_offered, cop_running;
 
   always_ff @(posedge clk_i) begin
     if (dispatch_fire) begin
@@ -349,11 +359,14 @@ module tb_probe #(
     end
   end
 
-  assign ld   = engine_busy_o[0] ? opcodes[engine_instr_o[0][Bits-1:0]] : '0;
-  assign st   = engine_busy_o[1] ? opcodes[engine_instr_o[1][Bits-1:0]] : '0;
+  assign cop_offered = (cop.offered && cop.word.legal) ? 8'(cop.word.op) : '1;
+  assign cop_running = cop.running ? 8'(cop.op) : '1;
+
+  assign ld = engine_busy_o[0] ? opcodes[engine_instr_o[0][Bits-1:0]] : '0;
+  assign st = engine_busy_o[1] ? opcodes[engine_instr_o[1][Bits-1:0]] : '0;
   assign gemm = engine_busy_o[2] ? opcodes[engine_instr_o[2][Bits-1:0]] : '0;
-  assign smx  = engine_busy_o[3] ? opcodes[engine_instr_o[3][Bits-1:0]] : '0;
-  assign nrm  = engine_busy_o[4] ? opcodes[engine_instr_o[4][Bits-1:0]] : '0;
-  assign vec  = engine_busy_o[5] ? opcodes[engine_instr_o[5][Bits-1:0]] : '0;
+  assign smx = engine_busy_o[3] ? opcodes[engine_instr_o[3][Bits-1:0]] : '0;
+  assign nrm = engine_busy_o[4] ? opcodes[engine_instr_o[4][Bits-1:0]] : '0;
+  assign vec = engine_busy_o[5] ? opcodes[engine_instr_o[5][Bits-1:0]] : '0;
 
 endmodule

@@ -443,7 +443,8 @@ module tb_top #(
 
   tb_probe #(
     .SramKiB  (SramKiB),
-    .EnableCmd(EnableCmd)
+    .EnableCmd(EnableCmd),
+    .EnableCop(EnableCop)
   ) u_probe (
     .clk_i            (clk),
     .rst_ni           (rst_n),

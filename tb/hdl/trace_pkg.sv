@@ -72,4 +72,12 @@ package trace_pkg;
     logic [2:0] tail;
   } cmd_trace_t;
 
+  typedef struct packed {
+    logic offered;  // a word is offered and the answer stands
+    npu_cop_isa_pkg::cop_decoded_t word;  // what it is
+    logic running;  // the oldest instruction is committed, its operands are there
+    npu_cop_isa_pkg::cop_op_e op;
+    logic fault;
+  } cop_trace_t;
+
 endpackage

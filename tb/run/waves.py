@@ -15,9 +15,6 @@ from vcd.gtkw import GTKWSave
 from npu.paths import BUILD, GENERATED, HDL
 
 WAVES = BUILD / "waves"
-MNEMONICS = GENERATED / "npu_mnemonics.txt"
-"""Opcode byte to mnemonic, made by `python -m npu.isa.generate`."""
-
 _ZOOM = -9.5
 """Binary logarithm of the pixels per time unit: a few hundred cycles fill a screen."""
 
@@ -33,13 +30,13 @@ class View:
     Attributes:
         groups: heading and signal names, in order.
         needs: by heading, how the name of some signal must begin for the group to be shown.
-        mnemonics: signals that hold opcode bytes.
+        mnemonics: by signal that holds an opcode byte, the file of build/gen with their names.
         decimals: signals that are counts.
     """
 
     groups: tuple[tuple[str, tuple[str, ...]], ...]
     needs: dict[str, str]
-    mnemonics: frozenset[str]
+    mnemonics: dict[str, Path]
     decimals: frozenset[str]
 
 
@@ -48,7 +45,12 @@ def load_view(file: Path = HDL / "waves.toml") -> View:
     data = tomllib.loads(file.read_text(encoding="utf-8"))
     groups = tuple((group["name"], tuple(group["signals"])) for group in data["group"])
     needs = {group["name"]: group["needs"] for group in data["group"] if "needs" in group}
-    return View(groups, needs, frozenset(data["mnemonics"]), frozenset(data["decimals"]))
+    names = {
+        signal: GENERATED / file
+        for file, signals in data["mnemonics"].items()
+        for signal in signals
+    }
+    return View(groups, needs, names, frozenset(data["decimals"]))
 
 
 def signals_in(fst: Path) -> dict[str, int]:
@@ -68,14 +70,14 @@ def block_view(names: Iterable[str]) -> View:
         if instance and re.search(r"^\w+_n?[io]\b", port):
             groups.setdefault(instance[0], []).append(name)
     shown = tuple((instance, tuple(ports)) for instance, ports in sorted(groups.items()))
-    return View(shown, {}, frozenset(), frozenset())
+    return View(shown, {}, {}, frozenset())
 
 
 def _add_signal(save: GTKWSave, name: str, width: int, view: View) -> None:
     """Show a signal: opcodes as mnemonics, bits in binary, counts in decimal, the rest in hex."""
     shown = name if width == 1 else f"{name}[{width - 1}:0]"
     if name in view.mnemonics:
-        save.trace(shown, translate_filter_file=str(MNEMONICS))
+        save.trace(shown, translate_filter_file=str(view.mnemonics[name]))
     else:
         form = "bin" if width == 1 else "dec" if name in view.decimals else "hex"
         save.trace(shown, datafmt=form)

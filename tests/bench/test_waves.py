@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,9 +39,18 @@ def test_every_named_signal_exists(recorded: Path) -> None:
 def test_mnemonics_and_groups(recorded: Path) -> None:
     """Opcode bytes are shown through the translation that the ISA file generates."""
     text = waves.write_save_file(recorded).read_text(encoding="utf-8")
-    assert text.count(f"^1 {waves.MNEMONICS}") == len(waves.load_view().mnemonics)
-    assert "03 GEMM" in waves.MNEMONICS.read_text(encoding="utf-8")
-    for heading in ("Host port", "Sequencer", "Engines", "Memory reads", "Descriptor ring"):
+    files = Counter(waves.load_view().mnemonics.values())
+    assert {file.name: number for file, number in files.items()} == {
+        "npu_mnemonics.txt": 7,
+        "npu_cop_mnemonics.txt": 2,
+    }
+    for number, (file, signals) in enumerate(files.items(), start=1):
+        assert text.count(f"^{number} {file}") == signals
+    shown = "".join(file.read_text(encoding="utf-8") for file in files)
+    for name in ("03 GEMM", "01 VMAC", "FF -"):
+        assert f"{name}\n" in shown
+    headings = ("Host port", "Sequencer", "Engines", "Memory reads", "Descriptor ring")
+    for heading in (*headings, "Coprocessor"):
         assert text.count(f"-{heading}\n") == 2
 
 
