@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Quotients of float32 by one divisor, correctly rounded. A divisor's reciprocal is found two bits a
-// cycle, in 28 cycles; then there is an element a cycle, five cycles from operand to result.
+// cycle, in 28 cycles; then there is an element a cycle, six cycles from operand to result.
 //
 // Of significands a and d of 24 bits with leading ones, R = floor(2^73 / d) + 1 is larger than 2^73 / d
 // by at most 1, so that a * R / 2^48 is larger than a * 2^25 / d by a positive error below 2^-24. A
@@ -40,7 +40,7 @@ module npu_cop_divide (
   state_e state_q;
   logic [4:0] left_q;
   logic advance, take;
-  logic [1:0] valid_q;
+  logic [2:0] valid_q;
 
   assign advance = ready_i || !valid_o;
   assign ready_o = advance && state_q == StateReady;
@@ -56,7 +56,7 @@ module npu_cop_divide (
       left_q  <= '0;
       valid_q <= '0;
     end else begin
-      if (advance) valid_q <= {valid_q[0], take};
+      if (advance) valid_q <= {valid_q[1:0], take};
       if (load_i) begin
         state_q <= StateDivide;
         left_q  <= Turns;
@@ -130,7 +130,7 @@ module npu_cop_divide (
   end
 
   // Second stage: product. Third stage: quotient of 26 bits and whether it is exact
-  unrounded_t second_q, quotient;
+  unrounded_t second_q, quotient_q;
   logic [49:0] product_q;
 
   always_ff @(posedge clk_i) begin
@@ -140,10 +140,12 @@ module npu_cop_divide (
     end
   end
 
-  always_comb begin
-    quotient = second_q;
-    if (!second_q.special) begin
-      quotient.significand = {product_q[49:24], product_q[23:0] != '0, 21'd0};
+  always_ff @(posedge clk_i) begin
+    if (advance) begin
+      quotient_q <= second_q;
+      if (!second_q.special) begin
+        quotient_q.significand <= {product_q[49:24], product_q[23:0] != '0, 21'd0};
+      end
     end
   end
 
@@ -152,8 +154,8 @@ module npu_cop_divide (
     .rst_ni   (rst_ni),
     .clear_i  (clear_i),
     .advance_i(advance),
-    .valid_i  (valid_q[1]),
-    .value_i  (quotient),
+    .valid_i  (valid_q[2]),
+    .value_i  (quotient_q),
     .valid_o  (valid_o),
     .y_o      (y_o)
   );

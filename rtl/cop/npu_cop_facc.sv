@@ -133,7 +133,8 @@ module npu_cop_facc (
   double_t special_value_q;
   logic [10:0] exponent_q;
   logic [52:0] larger_q;
-  logic [55:0] smaller_q;  // three bits more; the last one stands for all below it
+  logic [54:0] smaller_q;  // two bits more than the larger one
+  logic [53:0] below_q;  // what is below them
 
   always_ff @(posedge clk_i) begin
     if (align) begin
@@ -143,21 +144,24 @@ module npu_cop_facc (
           (sum_infinite && term_q.infinite && term_q.sign != sum_q[63])) begin
         special_value_q <= DoubleNan;
       end
-      sign_q     <= term_larger ? term_q.sign : sum_q[63];
-      differ_q   <= term_q.sign != sum_q[63];
-      exponent_q <= term_larger ? term_exponent : sum_q[62:52];
-      larger_q   <= term_larger ? term_significand : sum_significand;
-      smaller_q  <= {wide[108:54], wide[53:0] != '0};
+      sign_q               <= term_larger ? term_q.sign : sum_q[63];
+      differ_q             <= term_q.sign != sum_q[63];
+      exponent_q           <= term_larger ? term_exponent : sum_q[62:52];
+      larger_q             <= term_larger ? term_significand : sum_significand;
+      {smaller_q, below_q} <= wide;
     end
   end
 
-  // Add. The larger one has its highest bit at 55.
+  // Add. The larger one has its highest bit at 55; the lowest bit stands for all below it.
+  logic [55:0] smaller;
   logic [56:0] raw_q;
+
+  assign smaller = {smaller_q, below_q != '0};
 
   always_ff @(posedge clk_i) begin
     if (state_q == StateAdd) begin
-      raw_q <= differ_q ? {1'b0, larger_q, 3'd0} - 57'(smaller_q)
-          : {1'b0, larger_q, 3'd0} + 57'(smaller_q);
+      raw_q <= differ_q ? {1'b0, larger_q, 3'd0} - 57'(smaller)
+          : {1'b0, larger_q, 3'd0} + 57'(smaller);
     end
   end
 

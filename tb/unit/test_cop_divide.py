@@ -17,7 +17,7 @@ DIVIDE, LOAD = range(2)
 NAN = 0x7FC00000
 RECIPROCAL = 30
 """Cycles until the first element of a divisor is taken."""
-LATENCY = 5
+LATENCY = 6
 
 
 def vector(divisor: int, a: Words) -> Elements:

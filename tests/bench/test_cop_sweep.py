@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import mpmath
+import numpy as np
 import pytest
 
 from golden.coprocessor.boundaries import NEAREST
@@ -22,6 +24,13 @@ REACHED = {
     "rsqrt_q16_16": 0.49,
 }
 """Least share of inputs that go through the datapath."""
+
+RANGES = {"exp_float32": (0x32800000, 0x42AE0000), "gelu_float32": (0x30000000, 0x41600000)}
+"""First and last of the inputs of which no result is special or subnormal."""
+EXACT = {
+    "exp_float32": mpmath.exp,
+    "gelu_float32": lambda x: x * mpmath.erfc(-x / mpmath.sqrt(2)) / 2,
+}
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +55,22 @@ def test_near(function: str) -> None:
         found.add(model.sweep(function, x, 1, 1), 1)
     assert not found.wrong
     assert sorted(found.near) == sorted(NEAREST[function])
+
+
+@pytest.mark.parametrize("function", ["exp_float32", "gelu_float32"])
+def test_error(function: str) -> None:
+    """What is rounded is off by less than 2^-58 of the result; the nearest boundary is at 2^-53."""
+    first, last = RANGES[function]
+    x = np.random.default_rng(5).integers(first, last, 2000, np.uint32)
+    x[::2] |= np.uint32(1 << 31)
+    _, raw = model.compute(function, x)
+    assert raw.all()
+    for bits, value, number in zip(x, raw.tolist(), x.view(np.float32).tolist(), strict=True):
+        with mpmath.workprec(200):
+            true = abs(EXACT[function](mpmath.mpf(number)))
+            left = value << 64 - value.bit_length()
+            off = float(left - mpmath.ldexp(mpmath.frexp(true)[0], 64))
+        assert abs(off) * 2.0**-64 < 2.0**-59, f"{function} of {bits:#010x}: off by {off} * 2^-64"
 
 
 def test_finds_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
