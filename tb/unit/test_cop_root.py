@@ -81,7 +81,7 @@ async def unit_cop_root_float(dut: Dut) -> None:
     closest = (np.arange(0, 127, dtype=np.uint32)[:, None] << np.uint32(24) | near).ravel()
     x = np.concatenate([SIGNED, closest, *edges, powers, powers - np.uint32(1), drawn])
     played = await compare(unit, FLOAT, x)
-    assert int(np.diff(played.given).max()) <= PERIOD, "cycles between two results"
+    assert int(np.diff(played.given[: elements.MOST]).max()) <= PERIOD, "cycles between two results"
 
 
 @cocotb.test
