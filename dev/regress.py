@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Merges what the runs have executed into one table: opcode and flag or mode, tests, seeds.
 
-The rows of the command port stand behind those of the instruction set.
+The rows of command port and coprocessor stand behind those of the instruction set.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from rich.table import Table
 
 from tb.bench import isa_coverage
 from tb.command import command_coverage
+from tb.cop import cop_coverage
 from tb.run.runner import TestResult
 
 
 @dataclass
 class CoverageRow:
-    """One use of the instruction set or of the command port, and who executed it.
+    """One use of the instruction set or of a port, and who executed it.
 
     Attributes:
         name: opcode, then flag, mode value or prefix operand.
@@ -36,9 +37,8 @@ class CoverageRow:
 
 def merge(results: Sequence[TestResult]) -> list[CoverageRow]:
     """Return the required rows with what passing runs have executed of them."""
-    rows = {
-        name: CoverageRow(name) for name in [*isa_coverage.required(), *command_coverage.required()]
-    }
+    required = [*isa_coverage.required(), *command_coverage.required(), *cop_coverage.required()]
+    rows = {name: CoverageRow(name) for name in required}
     for result in results:
         file = result.job.folder / isa_coverage.FILE
         if not result.passed or not file.exists():

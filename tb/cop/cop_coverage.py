@@ -7,6 +7,7 @@ from golden.coprocessor import Fault, FaultCode
 from npu.isa.coprocessor import COP_INSTRUCTIONS, CopInfo, CopOp, decode
 from tb.bench.environment import Bench
 from tb.bench.offers import Offer
+from tb.cop.named_cases import FLOAT_CASES, INTEGER_CASES
 
 OTHER = "OTHER"
 MANY = 17
@@ -16,6 +17,11 @@ MANY = 17
 def row(op: CopOp | str, use: str) -> str:
     """Return the name of a row."""
     return f"COP.{op if isinstance(op, str) else op.name} {use}"
+
+
+def case_row(name: str) -> str:
+    """Return the name of the row of a `NamedCase`."""
+    return row("CASE", name)
 
 
 def _count(info: CopInfo, offer: Offer) -> int:
@@ -73,7 +79,8 @@ def required() -> list[str]:
         if info.rs2 == "destination" and info.counted:
             uses.append("overlap")
         rows += [row(op, use) for use in uses]
-    return [*rows, row(OTHER, "refused"), row(OTHER, "refused after a fault")]
+    rows += [row(OTHER, "refused"), row(OTHER, "refused after a fault")]
+    return rows + [case_row(case.name) for case in (*INTEGER_CASES, *FLOAT_CASES)]
 
 
 _OF_ACCESSES = (FaultCode.DENIED, FaultCode.BUS, FaultCode.TIMEOUT)

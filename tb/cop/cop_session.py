@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import cocotb
 import numpy as np
 from cocotb.triggers import ClockCycles
 
@@ -29,7 +30,6 @@ from tb.cop.random_offers import Pieces, describe
 
 CLEAR, TRAP = COP_FIELDS["CTRL_CLEAR"].mask, COP_FIELDS["CTRL_TRAP"].mask
 IRQ = CHIP_FIELDS["IRQ_STATUS_COP"].mask
-NUM_RS = 3
 _STATE = (
     *(CopReg.ACC_LO, CopReg.ACC_HI, CopReg.VREG0, CopReg.VREG1, CopReg.VREG2, CopReg.VREG3),
     *(CopReg.FACC_LO, CopReg.FACC_HI, CopReg.STATUS, CopReg.CTRL, CopReg.FAULT_INSTR),
@@ -99,8 +99,12 @@ class CopSession:
     async def around(cls, bench: Bench, knobs: Knobs | None = None) -> CopSession:
         """Put a model beside a chip that has been reset and not used yet."""
         memory = CopMemory(bench.memory.snapshot(), knobs=knobs or Knobs())
-        model = Coprocessor(memory, num_rs=NUM_RS)
+        model = Coprocessor(memory, num_rs=int(str(cocotb.plusargs["cop_sources"])))
         return cls(bench, OfferPlayer(bench.dut, bench.run_dir), memory, model)
+
+    @property
+    def _is_silent(self) -> bool:
+        return bool(self.memory.knobs.read_silent or self.memory.knobs.write_silent)
 
     @property
     def random(self) -> np.random.Generator:
@@ -195,11 +199,11 @@ class CopSession:
             done = self.check(left, answers)
             await self.compare()
             left = left[done:]
+            if self._is_silent and self.model.fault is not None:
+                await self.set_knobs(Knobs())
+                await self.settle()
             if left or (self.model.fault is not None and self.random.random() < 0.5):
                 await self.clear()
-        if scene.knobs.read_silent or scene.knobs.write_silent:
-            await self.set_knobs(Knobs())
-            await self.settle()
 
     async def settle(self, cycles: int = 300) -> None:
         """Let late answers of the memory arrive, and take what they have brought."""
@@ -301,8 +305,9 @@ class CopSession:
             raise MismatchError(
                 f"results: expected {self.model.instructions}, the monitor counted {instrs}"
             )
-        if int(self.bench.dut.cop_open.value):
-            raise MismatchError(f"{int(self.bench.dut.cop_open.value)} transactions left open")
+        left = int(self.bench.dut.cop_open.value), int(self.bench.dut.cop_owed.value)
+        if left[0] or (left[1] and not self._is_silent):
+            raise MismatchError(f"{left[0]} instructions and {left[1]} bursts left open")
         self._adopt()
         if not equal(self.bench.memory.data, self.memory.data):
             self._tell_memory()
@@ -321,7 +326,7 @@ class CopSession:
                     f"new {one.new.hex()}"
                 )
             self.memory.store(one.address, found)
-        if not self.memory.knobs.write_silent:
+        if not self._is_silent:
             self._open.clear()
 
     def _tell_memory(self) -> None:

@@ -551,6 +551,7 @@ module tb_top #(
   logic [31:0] cop_reads;
   logic [31:0] cop_writes;
   logic [ 7:0] cop_open;
+  logic [ 7:0] cop_owed;
 
   cop_monitor u_cop_monitor (
     .clk_i    (clk),
@@ -558,6 +559,7 @@ module tb_top #(
     .host_i   (x_host),
     .commit_i (x_commit),
     .chip_i   (x_chip),
+    .silent_i (knob_read_silent || knob_write_silent),
     .arvalid_i(M_AXI_ARVALID),
     .arready_i(arready),
     .arid_i   (M_AXI_ARID),
@@ -578,7 +580,8 @@ module tb_top #(
     .cycles_o (cop_cycles),
     .reads_o  (cop_reads),
     .writes_o (cop_writes),
-    .open_o   (cop_open)
+    .open_o   (cop_open),
+    .owed_o   (cop_owed)
   );
 
 endmodule

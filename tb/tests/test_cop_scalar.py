@@ -14,6 +14,7 @@ from tb.cop.random_offers import MANNERS, OfferMaker
 COP_SOURCES = (3,)
 SCALARS = [op for op, info in COP_INSTRUCTIONS.items() if not info.element]
 INTEGERS = [op for op in SCALARS if COP_INSTRUCTIONS[op].opcode == 0x0B]
+FLOATS = [op for op in SCALARS if op not in INTEGERS]
 
 
 async def _random(dut: Dut, ops: list[CopOp], count: int) -> None:
@@ -28,3 +29,9 @@ async def _random(dut: Dut, ops: list[CopOp], count: int) -> None:
 async def test_cop_scalar_integer(dut: Dut) -> None:
     """MACC, RELU, QMUL, CLAMP, GELU, RSTACC in every manner of offering."""
     await _random(dut, INTEGERS, 1000 if full() else 300)
+
+
+@cocotb.test
+async def test_cop_scalar_float(dut: Dut) -> None:
+    """FMACC, FRELU, FGELU, FRSQRT, FRSTACC in every manner of offering."""
+    await _random(dut, FLOATS, 1000 if full() else 300)

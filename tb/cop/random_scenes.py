@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random lists with everything around them: a hostile memory, closed pages, errors, silence."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tb.bench.bursts import PAGE
+from tb.bench.knobs import Knobs
+from tb.bench.memory_regions import OPEN, RegionRegisters
+from tb.bench.offers import Offer
+from tb.cop.cop_session import Scene
+from tb.cop.random_offers import BORDER, MANNERS, OfferMaker, describe
+
+PATIENCE = 700
+"""MEM_TIMEOUT in cycles: more than the slowest of these memories ever needs."""
+LIMITS = (256, 256, 256, 64, 17, 1000, 0)
+KINDS = ("plain", "plain", "closed", "errors", "silence")
+"""What may go wrong in a list, beside counts and addresses that cannot work."""
+MOST = (1 << 32) - 1
+Fails = Callable[[Scene], Awaitable[str | None]]
+"""Executes a scene on a fresh chip; returns what is wrong, None if nothing is."""
+
+
+def _temper(random: np.random.Generator) -> Knobs:
+    """Return latency and back-pressure on every channel."""
+    if random.random() < 0.3:
+        return Knobs()
+
+    def percent(most: int) -> int:
+        return int(random.integers(most)) if random.random() < 0.5 else 0
+
+    return Knobs(
+        read_latency=int(random.integers(1, 100)),
+        write_latency=int(random.integers(1, 100)),
+        read_spread=int(random.choice((0, 7, 60))),
+        write_spread=int(random.choice((0, 7, 60))),
+        read_gap=percent(60),
+        write_gap=percent(60),
+        ar_stall=percent(80),
+        aw_stall=percent(80),
+        w_stall=percent(60),
+        interleave=int(random.integers(2)),
+    )
+
+
+def _range(random: np.random.Generator, reach: int) -> tuple[int, int]:
+    """Return first and last byte of a few bus words where the arrays lie."""
+    first = (BORDER - reach + int(random.integers(2 * reach))) & -16
+    return first, first + 16 * int(random.choice((1, 1, 2, 8))) - 1
+
+
+def _closed(random: np.random.Generator) -> tuple[RegionRegisters, ...]:
+    """Return regions that forbid something of a page at the border."""
+    rest = (
+        RegionRegisters(0, BORDER - PAGE - 1, True, True),
+        RegionRegisters(BORDER + PAGE, MOST, True, True),
+    )
+    kinds = [(False, False), (True, False), (False, True), (True, True)]
+    below, above = (kinds[int(random.integers(4))] for _ in range(2))
+    return (
+        *rest,
+        RegionRegisters(BORDER - PAGE, BORDER - 1, *below),
+        RegionRegisters(BORDER, BORDER + PAGE - 1, *above),
+    )
+
+
+def draw_scene(random: np.random.Generator, length: int) -> Scene:
+    """Return a random list of `length` instructions in random surroundings."""
+    kind = KINDS[int(random.integers(len(KINDS)))]
+    limit = LIMITS[int(random.integers(len(LIMITS)))]
+    manner = MANNERS[int(random.integers(len(MANNERS)))]
+    maker = OfferMaker(random, limit=limit, manner=manner)
+    offers = maker.list(length)
+    knobs, trap = _temper(random), bool(random.integers(2))
+    regions: tuple[RegionRegisters, ...] = (OPEN,)
+    first, last = _range(random, maker.reach)
+    if kind == "closed":
+        regions = _closed(random)
+    elif kind == "errors":
+        both = (1, 1) if random.random() < 0.5 else (int(random.integers(2)), 1)
+        knobs = replace(
+            knobs, read_error=both[0], write_error=both[1], error_first=first, error_last=last
+        )
+    elif kind == "silence":
+        trap = True  # what comes behind a time-out while the memory is silent is not foreseeable
+        reads = int(random.integers(2))
+        knobs = replace(
+            knobs,
+            read_silent=reads,
+            write_silent=1 - reads or int(random.integers(2)),
+            silent_first=first,
+            silent_last=last,
+        )
+    return Scene(offers, dict(maker.pieces), limit, trap, knobs, regions, PATIENCE)
+
+
+async def shrink(scene: Scene, reason: str, fails: Fails) -> str:
+    """Return the shortest list found that still fails on a fresh chip, with its failure.
+
+    Args:
+        scene: the failing one.
+        reason: its failure.
+        fails: executes another one.
+    """
+    found = await fails(scene)
+    if found is None:
+        return f"{reason}\nonly behind the lists before it: {scene}\n{_told(scene.offers)}"
+    reason, size = found, max(1, len(scene.offers) // 2)
+    while True:
+        at = 0
+        while at < len(scene.offers) and len(scene.offers) > 1:
+            rest = [*scene.offers[:at], *scene.offers[at + size :]]
+            found = await fails(replace(scene, offers=rest)) if rest else None
+            if found is None:
+                at += size
+            else:
+                scene, reason = replace(scene, offers=rest), found
+        if size == 1:
+            break
+        size //= 2
+    return f"{reason}\nshrunk to {len(scene.offers)} instructions: {scene}\n{_told(scene.offers)}"
+
+
+def _told(offers: Sequence[Offer]) -> str:
+    return "\n".join(f"    {describe(offer)}  {offer}" for offer in offers)

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Coprocessor: every fault of every instruction, with its place, and what follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import cocotb
+
+from golden.coprocessor import FaultCode
+from npu.isa.coprocessor import COP_INSTRUCTIONS, CopOp, encode
+from npu.regs.generated import CopReg
+from tb.bench.bursts import PAGE
+from tb.bench.dut import Dut
+from tb.bench.knobs import Knobs
+from tb.bench.memory_regions import OPEN, RegionRegisters
+from tb.bench.offers import Offer
+from tb.bench.scoreboard import MismatchError
+from tb.cop.cop_session import CopSession, Scene
+from tb.cop.random_offers import BORDER, OfferMaker, limit_bytes
+
+COP_SOURCES = (3,)
+ELEMENTS, FAILING = 29, 18
+"""Elements of an array, and the first that fails."""
+FAR = BORDER - 0x800
+"""Where an array lies that does not fail."""
+PATIENCE = 300
+RELU = Offer(encode(CopOp.RELU, 1, 2), (5, 0, 0))
+FLOATS_NAN = 0x7FC0_0000
+USERS = [op for op, info in COP_INSTRUCTIONS.items() if info.element]
+
+
+@dataclass(frozen=True)
+class Strike:
+    """An access that fails.
+
+    Attributes:
+        op: the instruction.
+        which: number of its address operand, 0 for rs1.
+        shift: bytes by which the array is not aligned.
+    """
+
+    op: CopOp
+    which: int
+    shift: int
+
+    @property
+    def count(self) -> int:
+        """Elements of the arrays."""
+        return ELEMENTS if COP_INSTRUCTIONS[self.op].counted else 1
+
+    @property
+    def index(self) -> int:
+        """The element that fails: the first with a byte behind the border."""
+        return FAILING if COP_INSTRUCTIONS[self.op].counted else 0
+
+    @property
+    def address(self) -> int:
+        """Where the array begins that fails."""
+        size = COP_INSTRUCTIONS[self.op].element
+        return BORDER - self.index * size - (self.shift % size)
+
+    def offer(self) -> Offer:
+        """Return the instruction."""
+        info = COP_INSTRUCTIONS[self.op]
+        other = FAR + self.shift
+        rs1 = self.address if self.which == 0 else other
+        rs2 = self.address if self.which == 1 else other
+        if info.rs2 == "count":
+            rs2 = self.count
+        return Offer(encode(self.op, 10, 11, 12), (rs1, rs2, self.count))
+
+
+def _strikes() -> Iterator[Strike]:
+    for op in USERS:
+        places = [0] + [1] * (COP_INSTRUCTIONS[op].rs2 in ("source", "destination", "both"))
+        for which in places:
+            yield from (Strike(op, which, shift) for shift in (0, 3, 6))
+
+
+async def _expect(session: CopSession, strike: Strike, code: FaultCode) -> None:
+    """Run an instruction that must fail, and everything that must follow."""
+    maker = OfferMaker(session.random)
+    scalar = maker.scalar(CopOp.MACC), maker.scalar(CopOp.FMACC)
+    answers = await session.run(*scalar, strike.offer(), RELU)
+    fault = session.model.fault
+    assert fault is not None, f"{strike}: golden knows no fault"
+    found = fault.code, fault.index, fault.address
+    size = COP_INSTRUCTIONS[strike.op].element
+    expected = code, strike.index, strike.address + strike.index * size
+    if found != expected:
+        raise MismatchError(f"{strike}: expected {expected}, golden and chip say {found}")
+    assert [answer.accepted for answer in answers] == [True, True, True, False]
+    if answers[2].we:
+        floating = COP_INSTRUCTIONS[strike.op].rd == "float"
+        assert answers[2].data == FLOATS_NAN * floating
+    if code == FaultCode.TIMEOUT:
+        await session.set_knobs(Knobs())
+        await session.settle()
+    await session.clear()
+    answers = await session.run(RELU, Offer(encode(CopOp.VREDUCE, 1, 2, 3), (FAR, 9, 0)))
+    assert all(answer.accepted for answer in answers)
+    assert session.model.fault is None
+
+
+def _fill(session: CopSession) -> None:
+    maker = OfferMaker(session.random)
+    for address, data in maker.pieces.items():
+        session.put(address, data)
+    session.put(FAR, session.random.bytes(0x400))
+
+
+@cocotb.test
+async def test_cop_faults_denied(dut: Dut) -> None:
+    """An element on a page that is closed: DENIED, for each operand of each instruction."""
+    session = await CopSession.start(dut)
+    _fill(session)
+    below = RegionRegisters(0, BORDER - 1, True, True)
+    for strike in _strikes():
+        written = COP_INSTRUCTIONS[strike.op].rs2 == "destination" and strike.which == 1
+        written |= COP_INSTRUCTIONS[strike.op].rs1 == "destination"
+        above = RegionRegisters(BORDER, (1 << 32) - 1, written, False)
+        await session.set_regions((below, above))
+        await _expect(session, strike, FaultCode.DENIED)
+
+
+@cocotb.test
+async def test_cop_faults_bus(dut: Dut) -> None:
+    """An element that the memory answers with an error: BUS, for each operand."""
+    session = await CopSession.start(dut)
+    _fill(session)
+    for strike in _strikes():
+        knobs = Knobs(read_error=1, write_error=1, error_first=BORDER, error_last=BORDER + 15)
+        await session.set_knobs(knobs)
+        await _expect(session, strike, FaultCode.BUS)
+
+
+@cocotb.test
+async def test_cop_faults_timeout(dut: Dut) -> None:
+    """An element that the memory does not answer: TIMEOUT, for each operand."""
+    session = await CopSession.start(dut)
+    _fill(session)
+    await session.set_timeout(PATIENCE)
+    for strike in _strikes():
+        knobs = Knobs(read_silent=1, write_silent=1, silent_first=BORDER, silent_last=BORDER + 15)
+        await session.set_knobs(knobs)
+        await _expect(session, strike, FaultCode.TIMEOUT)
+
+
+@cocotb.test
+async def test_cop_faults_length(dut: Dut) -> None:
+    """One element over LIMIT is refused before any access, also where the size wraps."""
+    session = await CopSession.start(dut)
+    _fill(session)
+    for limit in (256, 17, 1, 0):
+        await session.write(CopReg.LIMIT, limit)
+        for op in (op for op in USERS if COP_INSTRUCTIONS[op].counted):
+            info = COP_INSTRUCTIONS[op]
+            most = limit_bytes(limit) // info.element
+            for count in (most + 1, 1 << 30, (1 << 30) + 1, 1 << 31, (1 << 32) - 1):
+                rs2 = count if info.rs2 == "count" else FAR + 0x200
+                await session.run(Offer(encode(op, 1, 2, 3), (FAR, rs2, count)))
+                fault = session.model.fault
+                assert fault is not None and fault.code == FaultCode.LENGTH, f"{op.name} {count}"
+                await session.clear()
+            if limit and most:
+                rs2 = most if info.rs2 == "count" else FAR + 0x200
+                await session.run(Offer(encode(op, 1, 2, 3), (FAR, rs2, most)))
+                assert session.model.fault is None
+
+
+@cocotb.test
+async def test_cop_faults_end_of_addresses(dut: Dut) -> None:
+    """An element past 2^32 is DENIED, though all regions permit it; before it the bus errs."""
+    session = await CopSession.start(dut)
+    for op, rs in (
+        (CopOp.VREDUCE, ((1 << 32) - 2, 3, 0)),
+        (CopOp.LDVEC, ((1 << 32) - 3, 0, 0)),
+        (CopOp.STVEC, ((1 << 32) - 1, 0, 0)),
+        (CopOp.VMAC, (FAR, (1 << 32) - 1, 1)),
+    ):
+        await session.run(Offer(encode(op, 1, 2, 3), rs))
+        fault = session.model.fault
+        past = op != CopOp.VMAC
+        assert fault is not None and fault.code == (FaultCode.DENIED if past else FaultCode.BUS)
+        await session.clear()
+
+
+@cocotb.test
+async def test_cop_faults_no_elements(dut: Dut) -> None:
+    """Zero elements touch no memory: nothing is read, written or wrong, wherever they are."""
+    session = await CopSession.start(dut)
+    await session.set_regions((RegionRegisters(BORDER, BORDER + PAGE - 1, True, True),))
+    await session.write(CopReg.LIMIT, 1)
+    for op in (op for op in USERS if COP_INSTRUCTIONS[op].counted):
+        before = int(dut.cop_reads.value), int(dut.cop_writes.value)
+        rs2 = 0 if COP_INSTRUCTIONS[op].rs2 == "count" else 0xFFFF_FFFF
+        await session.run(Offer(encode(op, 1, 2, 3), (0xFFFF_FFFF, rs2, 0)))
+        assert session.model.fault is None
+        assert before == (int(dut.cop_reads.value), int(dut.cop_writes.value))
+    await session.set_regions((OPEN,))
+
+
+@cocotb.test
+async def test_cop_faults_first_stays(dut: Dut) -> None:
+    """Without TRAP instructions go on behind a fault, and the first one stays until CLEAR."""
+    session = await CopSession.start(dut)
+    _fill(session)
+    strike = Strike(CopOp.FVADD, 1, 0)
+    knobs = Knobs(read_error=1, write_error=1, error_first=BORDER, error_last=BORDER + 15)
+    long = Offer(encode(CopOp.VMAX, 1, 2, 3), (FAR, 1000, 0))
+    fine = Offer(encode(CopOp.VREDUCE, 1, 2, 3), (FAR, 9, 0))
+    scene = Scene([strike.offer(), fine, long, fine, strike.offer()], trap=False, knobs=knobs)
+    await session.set_scene(scene)
+    answers = await session.run(*scene.offers)
+    assert all(answer.accepted for answer in answers)
+    fault = session.model.fault
+    assert fault is not None and fault.code == FaultCode.BUS
