@@ -216,6 +216,40 @@ package npu_cop_pkg;
     endcase
   endfunction
 
+  // What is gone through
+  typedef struct packed {
+    logic        bytes;     // elements are bytes; else words
+    logic        reads_a;   // there is a first operand, a second one, a destination
+    logic        reads_b;
+    logic        writes_d;
+    cop_unit_e   cop_unit;  // who works on the elements
+    logic [31:0] a;         // first elements
+    logic [31:0] b;
+    logic [31:0] d;
+  } cop_job_t;
+
+  function automatic cop_count_t in_bytes(cop_count_t elements, logic of_bytes);
+    return of_bytes ? elements : CountBits'({elements, 2'b00});
+  endfunction
+
+  function automatic cop_count_t in_elements(cop_count_t size, logic of_bytes);
+    return of_bytes ? size : CountBits'(size[CountBits-1:2]);
+  endfunction
+
+  // How a range goes; elements count from its first one
+  typedef struct packed {
+    logic       done;          // a level: all is written and answered, or all before a fault
+    logic       read_failed;   // a level, with done: element next_read cannot be read
+    cop_code_e  read_code;     // with read_failed: why
+    logic       read_second;   // with read_failed: of the second operand
+    cop_count_t next_read;     // the first element that is not taken
+    logic       write_denied;  // a level, with done: element next_write may not be written
+    logic       write_failed;  // pulse: the memory has not written element answered
+    cop_count_t next_write;    // the first element without a place in a word
+    cop_count_t answered;      // the first element that is not known to be written
+    cop_count_t dealt;         // the first element that no unit has taken
+  } cop_progress_t;
+
   // ---------------------------------------------------------------------------------------------
   // Window
   // ---------------------------------------------------------------------------------------------

@@ -53,20 +53,8 @@ module npu_cop_walk
     StEnd
   } state_e;
 
-  // What is gone through
-  typedef struct packed {
-    logic        bytes;     // elements are bytes; else words
-    logic        reads_a;
-    logic        reads_b;
-    logic        writes_d;
-    cop_unit_e   cop_unit;
-    logic [31:0] a;         // first elements
-    logic [31:0] b;
-    logic [31:0] d;
-  } job_t;
-
   state_e state_q;
-  job_t job, job_q;
+  cop_job_t job, job_q;
   cop_fault_t fault_q;
   cop_count_t left_q, done_q;  // elements of the ranges to come, and of those that have gone
   logic begins, mine;
@@ -107,18 +95,10 @@ module npu_cop_walk
   // ---------------------------------------------------------------------------------------------
   // The range that begins next
   // ---------------------------------------------------------------------------------------------
-  cop_count_t range, left_bytes, range_bytes;
+  cop_count_t range, left_bytes;
   logic [31:0] distance;
-  logic go, overlaps;
+  logic go, quiet, overlaps;
   cop_bus_t bus;
-
-  function automatic cop_count_t in_bytes(cop_count_t elements, logic of_bytes);
-    return of_bytes ? elements : CountBits'({elements, 2'b00});
-  endfunction
-
-  function automatic cop_count_t in_elements(cop_count_t size, logic of_bytes);
-    return of_bytes ? size : CountBits'(size[CountBits-1:2]);
-  endfunction
 
   assign left_bytes = in_bytes(left_q, job_q.bytes);
   assign distance = job_q.d - job_q.a;
@@ -128,137 +108,40 @@ module npu_cop_walk
     if (overlaps) range = in_elements(distance[CountBits-1:0], job_q.bytes);
     if (range == '0) range = CountBits'(1);
   end
-  assign range_bytes = in_bytes(range, job_q.bytes);
-  assign go = state_q == StRange && left_q != '0 && !bus.reads && !bus.writes && !soft_reset_i;
+  assign quiet = !bus.reads && !bus.writes;
+  assign go = state_q == StRange && quiet && !soft_reset_i;
 
-  // ---------------------------------------------------------------------------------------------
-  // Operands
-  // ---------------------------------------------------------------------------------------------
-  cop_read_req_t read_req[2];
-  cop_read_rsp_t read_rsp[2];
-  cop_write_req_t write_req;
-  cop_write_rsp_t write_rsp;
-  cop_chunk_t chunks[2];
-  logic chunks_taken, stop, drop, dealt;
-  cop_code_e read_code;
-  logic read_failed, read_second, write_failed, write_denied, denied_there;
-  cop_count_t next_read, next_write, answered;
-  logic written, timed_out_q;  // no word comes any more
-  logic [1:0][31:0] bases;
-  logic [1:0] reads;
+  logic timed_out_q;  // no word comes any more
+  cop_progress_t progress;
 
-  assign bases = {job_q.b, job_q.a};
-  assign reads = {job_q.reads_b, job_q.reads_a};
-
-  cop_range_t read_range[2], write_range;
-
-  assign read_range = '{
-          '{start: go && reads[0], addr: job_q.a, bytes: range_bytes},
-          '{start: go && reads[1], addr: job_q.b, bytes: range_bytes}
-      };
-  assign write_range = '{start: go && job_q.writes_d, addr: job_q.d, bytes: range_bytes};
-
-  for (genvar o = 0; o < 2; o++) begin : gen_operand
-    npu_cop_reader u_reader (
-      .clk_i,
-      .rst_ni,
-      .range_i(read_range[o]),
-      .stop_i (stop || timed_out_q),
-      .late_i (timed_out_q),
-      .read_o (read_req[o]),
-      .read_i (read_rsp[o]),
-      .chunk_o(chunks[o]),
-      .ready_i(chunks_taken && reads[o])
-    );
-  end
-
-  npu_cop_pieces u_pieces (
+  npu_cop_arrays u_arrays (
     .clk_i,
     .rst_ni,
-    .start_i (go),
-    .count_i (range),
-    .stop_i  (stop),
-    .drop_i  (drop),
-    .bytes_i (job_q.bytes),
-    .reads_i (reads),
-    .value_i (vreg_i),
-    .most_i  (piece_bytes(job_q.cop_unit)),
-    .chunk_i (chunks),
-    .ready_o (chunks_taken),
+    .start_i   (go),
+    .count_i   (range),
+    .job_i     (job_q),
+    .value_i   (vreg_i),
+    .run_i     (state_q == StRun),
+    .drop_i    (state_q inside {StDrain, StEnd}),
+    .late_i    (timed_out_q),
+    .progress_o(progress),
+    .bus_o     (bus),
     .piece_o,
-    .ready_i (ready_i),
-    .failed_o(read_failed),
-    .code_o  (read_code),
-    .second_o(read_second),
-    .next_o  (next_read),
-    .done_o  (dealt)
-  );
-
-  // ---------------------------------------------------------------------------------------------
-  // Destination: pieces and their results follow each other, only the last piece is a of_bytes one
-  // ---------------------------------------------------------------------------------------------
-  cop_count_t dealt_q, pending;  // bytes dealt, and of them those without a result
-  logic [4:0] most;
-
-  assign most = piece_bytes(job_q.cop_unit);
-  assign pending = dealt_q - next_write;
-
-  npu_cop_writer u_writer (
-    .clk_i,
-    .rst_ni,
-    .range_i   (write_range),
-    .bytes_i   (job_q.bytes),
-    .drop_i    (drop),
-    .flush_i   (dealt && pending == '0),
+    .ready_i,
+    .idle_i,
     .group_i,
-    .size_i    ((pending < CountBits'(most)) ? pending[3:0] : most[3:0]),
     .ready_o,
-    .regions_i (settings_i.regions),
-    .stream_i,
-    .write_o   (write_req),
-    .write_i   (write_rsp),
-    .denied_o  (denied_there),
-    .taken_o   (next_write),
-    .answered_o(answered),
-    .empty_o   (written)
-  );
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) dealt_q <= '0;
-    else if (go) dealt_q <= '0;
-    else if (piece_o.valid && ready_i)
-      dealt_q <= dealt_q + in_bytes(CountBits'(piece_o.count), job_q.bytes);
-  end
-
-  npu_cop_mem u_mem (
-    .clk_i,
-    .rst_ni,
-    .read_i (read_req),
-    .read_o (read_rsp),
-    .write_i(write_req),
-    .write_o(write_rsp),
     .settings_i,
-    .bus_o  (bus),
+    .stream_i,
     .axi_req_o,
     .axi_rsp_i
   );
 
   // ---------------------------------------------------------------------------------------------
-  // Faults
+  // Faults, the earliest element's first
   // ---------------------------------------------------------------------------------------------
-  logic range_done, all_done, quiet, ends;
+  logic ends;
   cop_fault_t fault;
-
-  assign write_denied = denied_there && job_q.writes_d;
-  assign write_failed = write_rsp.done && write_rsp.error && state_q == StRun;
-  // Everything before the fault of a read, or before an element that may not be written, is written.
-  assign range_done = write_denied ? written && !bus.writes :
-                      dealt && idle_i && (!job_q.writes_d ||
-                                          (pending == '0 && written && !bus.writes));
-  assign all_done = left_q == '0;
-  assign stop = state_q != StRun || write_denied;
-  assign drop = state_q inside {StDrain, StEnd};
-  assign quiet = !bus.reads && !bus.writes;
 
   // The element with which a range begins is done_q.
   function automatic cop_fault_t fault_of(cop_code_e code, logic [31:0] base, cop_count_t element,
@@ -276,18 +159,22 @@ module npu_cop_walk
   always_comb begin
     fault = '0;
     ends  = 1'b0;
-    if (write_failed) begin
-      fault = fault_of(CodeBus, job_q.d, in_elements(answered, job_q.bytes), job_q.bytes, done_q);
+    if (progress.write_failed) begin
+      fault = fault_of(CodeBus, job_q.d, progress.answered, job_q.bytes, done_q);
     end else if (bus.expired && bus.writes) begin
-      fault =
-          fault_of(CodeTimeout, job_q.d, in_elements(answered, job_q.bytes), job_q.bytes, done_q);
-      ends = 1'b1;
-    end else if (range_done && write_denied) begin
-      fault =
-          fault_of(CodeDenied, job_q.d, in_elements(next_write, job_q.bytes), job_q.bytes, done_q);
-    end else if (range_done && read_failed) begin
-      fault = fault_of(read_code, bases[read_second], next_read, job_q.bytes, done_q);
-      ends  = read_code == CodeTimeout;
+      fault = fault_of(CodeTimeout, job_q.d, progress.answered, job_q.bytes, done_q);
+      ends  = 1'b1;
+    end else if (progress.done && progress.write_denied) begin
+      fault = fault_of(CodeDenied, job_q.d, progress.next_write, job_q.bytes, done_q);
+    end else if (progress.done && progress.read_failed) begin
+      fault = fault_of(
+        progress.read_code,
+        progress.read_second ? job_q.b : job_q.a,
+        progress.next_read,
+        job_q.bytes,
+        done_q
+      );
+      ends = progress.read_code == CodeTimeout;
     end
   end
 
@@ -295,9 +182,10 @@ module npu_cop_walk
   // States
   // ---------------------------------------------------------------------------------------------
   // Elements that a reset finds completed
-  assign index = 32'(done_q) + ((state_q == StRange) ? '0 : 32'(in_elements(
-      job_q.writes_d ? answered : dealt_q, job_q.bytes
-  )));
+  always_comb begin
+    index = 32'(done_q);
+    if (state_q == StRun) index = index + 32'(job_q.writes_d ? progress.answered : progress.dealt);
+  end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -334,12 +222,12 @@ module npu_cop_walk
           if (fault.valid) begin
             fault_q <= fault;
             state_q <= ends ? StEnd : StDrain;
-          end else if (range_done) begin
-            job_q.a <= job_q.a + 32'(dealt_q);
-            job_q.b <= job_q.b + 32'(dealt_q);
-            job_q.d <= job_q.d + 32'(dealt_q);
-            done_q  <= done_q + in_elements(dealt_q, job_q.bytes);
-            state_q <= all_done ? StEnd : StRange;
+          end else if (progress.done) begin
+            job_q.a <= job_q.a + 32'(in_bytes(progress.dealt, job_q.bytes));
+            job_q.b <= job_q.b + 32'(in_bytes(progress.dealt, job_q.bytes));
+            job_q.d <= job_q.d + 32'(in_bytes(progress.dealt, job_q.bytes));
+            done_q  <= done_q + progress.dealt;
+            state_q <= (left_q == '0) ? StEnd : StRange;
           end
         end
         StDrain: if (quiet || (bus.expired && fault_q.code != CodeReset)) state_q <= StEnd;

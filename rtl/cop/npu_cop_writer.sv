@@ -178,6 +178,10 @@ module npu_cop_writer
     end
   end
 
-  assign answered_o = (end_q == '0) ? '0 : CountBits'(end_q - (CountBits + 1)'(skipped_q));
+  // The last word may reach behind what was taken.
+  always_comb begin
+    answered_o = (end_q == '0) ? '0 : CountBits'(end_q - (CountBits + 1)'(skipped_q));
+    if (answered_o > taken_o) answered_o = taken_o;
+  end
 
 endmodule

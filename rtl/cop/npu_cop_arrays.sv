@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A range of elements on its way: from memory to a unit, and its results back to memory. It knows how
+// far everything has come, and which element has failed.
+
+module npu_cop_arrays
+  import npu_mem_pkg::*;
+  import npu_stream_pkg::*;
+  import npu_cop_pkg::*;
+(
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
+
+  input logic              start_i,  // pulse: a range begins; the memory owes nothing
+  input cop_count_t        count_i,  // its elements, at least 1, with start_i
+  input cop_job_t          job_i,    // levels: of the instruction; addresses with start_i
+  input logic       [31:0] value_i,  // a level: what is written where nothing is read
+
+  input logic run_i,   // a level: goes on; else asks for nothing more
+  input logic drop_i,  // a level: forgets what is not yet asked for
+  input logic late_i,  // a level: no more words come
+
+  output cop_progress_t progress_o,  // how it goes
+  output cop_bus_t      bus_o,       // what the memory owes
+
+  // Units
+  output cop_piece_t piece_o,  // elements; withdrawn by drop_i
+  input  logic       ready_i,  // takes them
+  input  logic       idle_i,   // a level: results hold everything that was taken
+  input  cop_group_t group_i,  // results to write, in order
+  output logic       ready_o,  // takes them
+
+  // Protection
+  input mem_settings_t settings_i,  // levels: regions for new requests, limit of waits in cycles
+  input stream_range_t stream_i,    // a level: no writes to these bytes; none if the length is 0
+
+  // Memory port
+  output npu_axi_pkg::axi_req_t axi_req_o,  // stays until taken, stable; answers always taken
+  input  npu_axi_pkg::axi_rsp_t axi_rsp_i   // ready may depend on valid
+);
+
+  cop_count_t size;
+  logic [1:0] reads;
+  logic stop, denied, write_denied;
+
+  assign size = in_bytes(count_i, job_i.bytes);
+  assign reads = {job_i.reads_b, job_i.reads_a};
+  // What the writer says is of the last instruction that wrote.
+  assign write_denied = denied && job_i.writes_d;
+  assign stop = !run_i || write_denied;
+
+  // ---------------------------------------------------------------------------------------------
+  // Operands
+  // ---------------------------------------------------------------------------------------------
+  cop_read_req_t read_req[2];
+  cop_read_rsp_t read_rsp[2];
+  cop_write_req_t write_req;
+  cop_write_rsp_t write_rsp;
+  cop_chunk_t chunks[2];
+  logic chunks_taken, dealt;
+  cop_range_t read_range[2], write_range;
+
+  assign read_range = '{
+          '{start: start_i && reads[0], addr: job_i.a, bytes: size},
+          '{start: start_i && reads[1], addr: job_i.b, bytes: size}
+      };
+  assign write_range = '{start: start_i && job_i.writes_d, addr: job_i.d, bytes: size};
+
+  for (genvar o = 0; o < 2; o++) begin : gen_operand
+    npu_cop_reader u_reader (
+      .clk_i,
+      .rst_ni,
+      .range_i(read_range[o]),
+      .stop_i (stop || late_i),
+      .late_i (late_i),
+      .read_o (read_req[o]),
+      .read_i (read_rsp[o]),
+      .chunk_o(chunks[o]),
+      .ready_i(chunks_taken && reads[o])
+    );
+  end
+
+  npu_cop_pieces u_pieces (
+    .clk_i,
+    .rst_ni,
+    .start_i,
+    .count_i,
+    .stop_i  (stop),
+    .drop_i,
+    .bytes_i (job_i.bytes),
+    .reads_i (reads),
+    .value_i,
+    .most_i  (piece_bytes(job_i.cop_unit)),
+    .chunk_i (chunks),
+    .ready_o (chunks_taken),
+    .piece_o,
+    .ready_i,
+    .failed_o(progress_o.read_failed),
+    .code_o  (progress_o.read_code),
+    .second_o(progress_o.read_second),
+    .next_o  (progress_o.next_read),
+    .done_o  (dealt)
+  );
+
+  // ---------------------------------------------------------------------------------------------
+  // Destination: pieces and their results follow each other, only the last piece is a small one
+  // ---------------------------------------------------------------------------------------------
+  cop_count_t next_write, answered;
+  logic written;
+  cop_count_t dealt_q, pending;  // bytes dealt, and of them those without a result
+  logic [4:0] most;
+
+  assign most = piece_bytes(job_i.cop_unit);
+  assign pending = dealt_q - next_write;
+
+  npu_cop_writer u_writer (
+    .clk_i,
+    .rst_ni,
+    .range_i   (write_range),
+    .bytes_i   (job_i.bytes),
+    .drop_i,
+    .flush_i   (dealt && pending == '0),
+    .group_i,
+    .size_i    ((pending < CountBits'(most)) ? pending[3:0] : most[3:0]),
+    .ready_o,
+    .regions_i (settings_i.regions),
+    .stream_i,
+    .write_o   (write_req),
+    .write_i   (write_rsp),
+    .denied_o  (denied),
+    .taken_o   (next_write),
+    .answered_o(answered),
+    .empty_o   (written)
+  );
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) dealt_q <= '0;
+    else if (start_i) dealt_q <= '0;
+    else if (piece_o.valid && ready_i)
+      dealt_q <= dealt_q + in_bytes(CountBits'(piece_o.count), job_i.bytes);
+  end
+
+  npu_cop_mem u_mem (
+    .clk_i,
+    .rst_ni,
+    .read_i (read_req),
+    .read_o (read_rsp),
+    .write_i(write_req),
+    .write_o(write_rsp),
+    .settings_i,
+    .bus_o,
+    .axi_req_o,
+    .axi_rsp_i
+  );
+
+  // ---------------------------------------------------------------------------------------------
+  // How far it is
+  // ---------------------------------------------------------------------------------------------
+  // Everything before an element that cannot be read, or may not be written, is written.
+  assign progress_o.done = write_denied ? written && !bus_o.writes :
+                           dealt && idle_i && (!job_i.writes_d ||
+                                               (pending == '0 && written && !bus_o.writes));
+  assign progress_o.write_denied = write_denied;
+  assign progress_o.write_failed = write_rsp.done && write_rsp.error;
+  assign progress_o.next_write = in_elements(next_write, job_i.bytes);
+  assign progress_o.answered = in_elements(answered, job_i.bytes);
+  assign progress_o.dealt = in_elements(dealt_q, job_i.bytes);
+
+endmodule
