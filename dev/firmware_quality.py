@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the transformer of the firmware on the held-out text, as docs/firmware-models.md shows it.
+"""Measures the transformer of the firmware on the held-out text, for docs/firmware-models.md.
 
 python -m dev.firmware_quality [WINDOWS]
 """

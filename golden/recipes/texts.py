@@ -33,6 +33,8 @@ from weights.firmware.models import ADD_SHIFT, OUTPUT_SHIFT, ByteLm, ByteLmInt8,
 Array = npt.NDArray[Any]
 VECTOR = 37
 """Elements of the vectors in `vectors`."""
+POSITION = 16
+"""Of the token whose time the programs of the transformer measure."""
 LINEAR_IN, LINEAR_OUT, KEYS = 64, 24, 17
 """Sizes of the layers in `recipes`."""
 
@@ -188,6 +190,28 @@ def text_fp32(model: ByteLm, prompt: str) -> str:
 def text_int8(model: ByteLmInt8, prompt: str) -> str:
     """Return what `bytelm_int8` prints for an input."""
     return _continued(bytelm_int8.ByteLmIntegers(model), prompt, model.shape.context)
+
+
+def _one_token(run: bytelm_fp32.ByteLmFp32 | bytelm_int8.ByteLmIntegers, table: Array) -> str:
+    """Return the first line of a program with ONE_TOKEN, whose cache holds rows of the table."""
+    shape = (1, POSITION, run.shape.heads, run.shape.head_dim)
+    rows = np.arange(POSITION)
+    run.keys[:, :, :POSITION] = table[ord("a") + rows].reshape(shape)
+    run.values[:, :, :POSITION] = table[ord("A") + rows].reshape(shape)
+    run.position = POSITION
+    logits = run.step(np.array([ord("e")]))[0]
+    words = logits.view(np.uint32) if logits.dtype == np.float32 else logits & 0xFFFFFFFF
+    return f"next {int(logits.argmax()):02x} logits {fnv(words.tolist()):08x}\n"
+
+
+def one_token_fp32(model: ByteLm) -> str:
+    """Return what `bytelm_fp32` prints of the token at position 16, but for its time."""
+    return _one_token(bytelm_fp32.ByteLmFp32(model), model.tensors["wte"])
+
+
+def one_token_int8(model: ByteLmInt8) -> str:
+    """Return what `bytelm_int8` prints of the token at position 16, but for its time."""
+    return _one_token(bytelm_int8.ByteLmIntegers(model), model.wte)
 
 
 def mnist(model: DigitsInt8, count: int) -> str:

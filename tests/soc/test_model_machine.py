@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs of small models on the core with the RTL as coprocessor: golden's text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from golden.recipes import texts
+from npu.firmware import compile as firmware
+from tb.soc import program_run
+from tb.soc.program_run import MachineKnobs
+from tests.python.firmware_support import expected_text, float_model, int8_model
+from tests.soc import support
+
+SMALL = ("mnist", "newton", "recipes", "vectors")
+
+
+def _compiled(name: str, *defines: str) -> Path:
+    output = program_run.FOLDER / ("-".join(["machine", name, *defines]) + ".elf")
+    return firmware.compile_program(name, defines=defines, output=output)
+
+
+def _printed(name: str, knobs: MachineKnobs, *defines: str, text: str = "") -> str:
+    path = _compiled(name, *defines)
+    ran = support.run(path, f"{path.stem}-{knobs.latency}", knobs, text.encode())
+    assert ran.code == 0
+    return ran.output.decode("latin-1")
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_programs(name: str) -> None:
+    """Every line."""
+    assert _printed(name, MachineKnobs()) == expected_text(name)
+
+
+@pytest.mark.parametrize("latency", [1, 200])
+def test_other_memories(latency: int) -> None:
+    """Results do not depend on the memory's latency and gaps, nor on those of the core's buses."""
+    knobs = MachineKnobs(latency=latency, memory_gap=20, core_gap=20)
+    for name in ("recipes", "vectors"):
+        assert _printed(name, knobs) == expected_text(name)
+
+
+def test_logits_of_a_token() -> None:
+    """Position 16 of the transformer: next byte, and all logits by a hash, bit for bit in FP32."""
+    for name, expected in (
+        ("bytelm_int8", texts.one_token_int8(int8_model())),
+        ("bytelm_fp32", texts.one_token_fp32(float_model())),
+    ):
+        assert _printed(name, MachineKnobs(), "ONE_TOKEN").startswith(expected)
+
+
+def test_next_tokens_on_20_prompts() -> None:
+    """INT8; FP32 has them on the emulated core, where they take a tenth of the time."""
+    assert _printed("bytelm_int8", MachineKnobs()) == expected_text("bytelm_int8")
