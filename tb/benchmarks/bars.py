@@ -57,6 +57,8 @@ BENCH = {
     "callbacks": Bar(1),
     "soc_macc_loop": Bar(5),
     "soc_generate": Bar(1.01),
+    "soc_bytelm_int8": Bar(6, least=True),
+    "soc_bytelm_fp32": Bar(25, least=True),
 }
 """What the bench itself and the machine must reach; these are no cycles of the chip alone."""
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from golden.recipes import texts
 from npu.firmware import compile as firmware
 from npu.firmware.plan import IMAGE, ROOM
 from npu.paths import ROOT
@@ -15,6 +17,8 @@ from tb.run.machine import MachineConfiguration
 from tb.soc import program_run, soc_commands
 from tb.soc.elf_file import Elf
 from tb.soc.program_run import Ran
+from weights.firmware.bytelm import load_bytelm, program_form
+from weights.firmware.bytelm_int8 import load_scales, quantise
 
 PROGRAMS = ROOT / "tb" / "soc" / "programs"
 TURNS = 1000
@@ -99,11 +103,48 @@ def _generate(configuration: MachineConfiguration) -> SocFigures:
     return SocFigures(cycles, own, cycles / own, ran)
 
 
+def _bytelm(kind: str, configuration: MachineConfiguration) -> SocFigures:
+    """Cycles of a token with the coprocessor; the other figure is those of the same C without it.
+
+    What it prints is golden's, without the coprocessor only that of integers: floats without it are
+    summed in float.
+    """
+    cycles: list[int] = []
+    for defines in (("ONE_TOKEN",), ("ONE_TOKEN", "NPU_SOFTWARE")):
+        name = "-".join(["bench", "bytelm", kind, *defines]).lower()
+        output = program_run.FOLDER / f"{name}.elf"
+        path = firmware.compile_program(f"bytelm_{kind}", defines=defines, output=output)
+        ran = _run(configuration, path, name)
+        first, _, last = ran.output.decode().partition("\n")
+        if (kind == "int8" or not cycles) and first + "\n" != _token(kind):
+            raise SocBenchError(f"soc_{name}: {first!r}, expected {_token(kind)!r}")
+        cycles.append(int(last.split()[1]))
+        if len(cycles) == 1:
+            with_it = ran
+    return SocFigures(cycles[0], cycles[1], cycles[1] / cycles[0], with_it)
+
+
+def _token(kind: str) -> str:
+    """Return golden's text of a token."""
+    if kind == "int8":
+        return texts.one_token_int8(quantise(load_bytelm(), load_scales()))
+    return texts.one_token_fp32(program_form(load_bytelm()))
+
+
 SOC_CASES = {
     case.name: case
     for case in (
         SocBenchmark("soc_macc_loop", {"turns": TURNS}, "one cycle a turn", _macc_loop),
         SocBenchmark("soc_generate", {"tokens": TOKENS, "latency": 40}, "chip alone", _generate),
+        *(
+            SocBenchmark(
+                f"soc_bytelm_{kind}",
+                {"position": texts.POSITION, "latency": 40},
+                "C without coprocessor",
+                partial(_bytelm, kind),
+            )
+            for kind in ("int8", "fp32")
+        ),
     )
 }
 
