@@ -4,6 +4,7 @@
 A fault is a patch against the tree with two header lines: `Fault:` says what is wrong, `Test:`
 names the test that must turn red. All faults that can be chosen at run time are in one model
 (`dev.fault_merge`), which a plusarg tells the fault to have; the few others are built one by one.
+A test may be that of a block's bench: then the block alone is built, in seconds.
 Every test also runs on that model without a fault and must pass, so that its failure is the fault's
 doing. A fault that goes unnoticed, a patch that no longer applies and a model that no longer builds
 are failures.
@@ -21,7 +22,7 @@ from pathlib import Path
 
 from dev import fault_merge
 from npu.paths import BUILD, ROOT, RTL
-from tb.run import build, registry, runner
+from tb.run import build, registry, runner, units
 
 FAULTS = ROOT / "faults"
 PLANTED = BUILD / "faults"
@@ -56,6 +57,11 @@ class Fault:
         """The file's name without its ending."""
         return self.path.stem
 
+    @property
+    def block(self) -> str:
+        """The block whose bench must notice it, "" if that is a test of the chip."""
+        return _block(self.test)
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -82,13 +88,17 @@ class Verdict:
         )
 
 
+def _block(test: registry.BenchTest) -> str:
+    return units.block_of(test) if test.module.startswith("tb.unit.") else ""
+
+
 def discover(folder: Path = FAULTS) -> list[Fault]:
     """Return the faults of `folder`.
 
     Raises:
         FaultError: a file lacks a header line or names a test that does not exist.
     """
-    tests = registry.discover()
+    tests = [*registry.discover(), *units.tests_of()]
     found = []
     for path in sorted(folder.glob("*.patch")):
         header = {}
@@ -130,7 +140,7 @@ class Planted:
 
     Attributes:
         numbers: the faults in the copy `merged`, with the value of `+fault=` for each.
-        alone: those that cannot be chosen at run time, in copies of their names.
+        alone: those of blocks, or that cannot be chosen at run time, in copies of their names.
         errors: those that cannot be planted, with the reason.
     """
 
@@ -150,7 +160,7 @@ def plant(faults: Sequence[Fault], folder: Path) -> Planted:
         except FaultError as error:
             planted.errors[fault] = str(error)
             continue
-        if merger.take(patched, number, fault.name):
+        if not fault.block and merger.take(patched, number, fault.name):
             planted.numbers[fault] = number
             shutil.rmtree(folder / fault.name)
         else:
@@ -176,6 +186,21 @@ class _Campaign:
         return build.Configuration(
             array_dim=self.array_dim, rtl=PLANTED / name / "rtl", label=f"fault-{name}"
         )
+
+    def model_of(self, fault: Fault) -> build.Configuration:
+        """Return the configuration of a fault that is built alone."""
+        if not fault.block:
+            return self.model(fault.name)
+        folder, label = PLANTED / fault.name / "rtl", f"fault-{fault.name}"
+        return units.UnitConfiguration(block=fault.block, rtl=folder, label=label)
+
+    def sound_model(self, test: registry.BenchTest) -> build.Configuration:
+        """Return the configuration of a model without a fault; that of a block is built."""
+        if not _block(test):
+            return self.model(MERGED)
+        configuration = units.UnitConfiguration(block=_block(test))
+        build.build(configuration)
+        return configuration
 
     def miss(self, fault: Fault, reason: str) -> None:
         """Settle a fault that cannot be tried."""
@@ -209,7 +234,7 @@ class _Campaign:
         """Run every test without a fault; settle the faults of those that fail all the same."""
         tests = list(dict.fromkeys(fault.test for fault in self.left()))
         jobs = [
-            runner.Job(test, self.model(MERGED), self.seed, place=RUNS / test.name)
+            runner.Job(test, self.sound_model(test), self.seed, place=RUNS / test.name)
             for test in tests
         ]
         progress = itertools.count(1)
@@ -242,7 +267,7 @@ class _Campaign:
     def run_alone(self) -> None:
         """Build and run the other faults one by one, because a build takes all cores."""
         for fault in self.left():
-            model = self.model(fault.name)
+            model = self.model_of(fault)
             try:
                 build.build(model)
             except build.BuildError as error:
@@ -306,7 +331,8 @@ def run_all(
     say(f"{len(planted.numbers)} faults in one model, {len(planted.alone)} built alone")
     for fault in planted.alone:
         say(f"        {fault.name}")
-    build.build(campaign.model(MERGED))
+    if not all(fault.block for fault in faults):
+        build.build(campaign.model(MERGED))
     say("the tests without a fault:")
     campaign.run_without_fault()
     say("the tests with their faults:")
