@@ -97,3 +97,25 @@ bind npu_cop_root stream_checker #(
   .ready_i(ready_i),
   .data_i(y_o)
 );
+
+bind npu_cop_func_front stream_checker #(
+  .DataT(logic [$bits(ratio_o)-1:0])
+) u_check_ratio (
+  .clk_i,
+  .rst_ni,
+  .withdraw_i(clear_i),
+  .valid_i(ratio_valid_o),
+  .ready_i(ratio_ready_i && advance_i),
+  .data_i(ratio_o)
+);
+
+bind npu_cop_func_front stream_checker #(
+  .DataT(logic [$bits(power_o)-1:0])
+) u_check_power (
+  .clk_i,
+  .rst_ni,
+  .withdraw_i(clear_i),
+  .valid_i(power_valid_o),
+  .ready_i(power_ready_i && advance_i),
+  .data_i(power_o)
+);
