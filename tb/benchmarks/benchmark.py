@@ -14,6 +14,7 @@ from npu.isa import Opcode
 from tb.bench.knobs import Knobs
 from tb.benchmarks.benchmark_load import BenchmarkLoad
 from tb.command.command_session import CommandSession
+from tb.cop.cop_session import CopSession
 from tb.run.registry import MEMORY_MIB
 
 
@@ -26,6 +27,7 @@ class Interval(Enum):
     CHAIN = "first dispatch to last done of the instructions of this kind"
     TURNS = "first dispatch of the instruction to its last, which a LOOP repeats"
     OPERATION = "strobe of a start of the command port to its interrupt, the slowest of all"
+    RESULT = "issue of an instruction of the coprocessor to its result, the slowest of all"
     LAUNCH = "end of the first program to the first dispatch of the second"
 
 
@@ -37,7 +39,7 @@ class Benchmark:
         name: as in bench.json.
         parameters: its shape, for bench.json.
         work: what must be done within the timed interval.
-        load: makes programs and data; None for a benchmark of the command port.
+        load: makes programs and data; None for a benchmark of command port or coprocessor.
         counted: multiplications that the chip counts, if they are not those of `work`: it counts
             both passes of a 16-bit operand, and all keys of a GEMM, also those that no row sees.
         interval: what is timed.
@@ -49,6 +51,7 @@ class Benchmark:
         pictured: whether it stands in the roofline.
         memory_bytes: size of the memory behind the chip.
         drive: for a benchmark of the command port, all that is done there, on chip and model.
+        run: the same of the coprocessor; returns the cycles.
     """
 
     name: str
@@ -65,6 +68,7 @@ class Benchmark:
     counted: int | None = None
     memory_bytes: int = MEMORY_MIB << 20
     drive: Callable[[CommandSession], Awaitable[None]] | None = None
+    run: Callable[[CopSession], Awaitable[int]] | None = None
 
     def ratio(self, cycles: int) -> float:
         """Return the figure of bench.json for a run of `cycles`."""

@@ -18,6 +18,7 @@ from tb.benchmarks import measured_models
 from tb.benchmarks.benchmark import Benchmark, Interval
 from tb.benchmarks.benchmark_load import BenchmarkLoad, single
 from tb.benchmarks.command_benchmarks import port_cases
+from tb.benchmarks.cop_benchmarks import cop_cases
 from tb.benchmarks.model_benchmarks import whole_cases
 from tb.models.sample_model import TEXT
 from weights.model import Linear
@@ -181,6 +182,7 @@ def _cases() -> Iterator[Benchmark]:
         opcode=Opcode.DMA_LOAD,
     )
     yield from port_cases()
+    yield from cop_cases()
     yield from whole_cases()
 
 

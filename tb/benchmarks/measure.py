@@ -23,6 +23,7 @@ from tb.benchmarks.benchmark import Benchmark, Interval
 from tb.benchmarks.catalogue import CASES, LONG_RUN
 from tb.benchmarks.command_benchmarks import launch_cycles, operation_cycles
 from tb.command.command_session import CommandSession
+from tb.cop.cop_session import CopSession
 
 FIGURES, PROGRAM = "figures.json", "program.bin"
 """Files in the run's folder; beside them the logs of the bench."""
@@ -147,8 +148,25 @@ async def _measure_port(dut: Dut, case: Benchmark) -> None:
     figures.save(bench.run_dir)
 
 
+async def _measure_coprocessor(dut: Dut, case: Benchmark) -> None:
+    """Run a benchmark of the coprocessor; the session compares all that its lists leave."""
+    session = await CopSession.start(dut, case.knobs)
+    started, entries = time.process_time(), callbacks.count()
+    assert case.run is not None
+    cycles = await case.run(session)
+    seconds, entered = time.process_time() - started, callbacks.count() - entries
+    read, written, busy = [
+        int(signal.value) for signal in (dut.cop_reads, dut.cop_writes, dut.cop_cycles)
+    ]
+    figures = RunFigures(cycles, busy, 16 * read, 16 * written, 0, seconds, entered)
+    figures.save(session.bench.run_dir)
+
+
 async def measure(dut: Dut, case: Benchmark) -> None:
     """Run a benchmark; chip and model must agree in every byte before there are any figures."""
+    if case.run is not None:
+        await _measure_coprocessor(dut, case)
+        return
     if case.load is None:
         await _measure_port(dut, case)
         return

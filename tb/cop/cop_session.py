@@ -319,8 +319,9 @@ class CopSession:
             MismatchError: a byte is neither the old nor the new one.
         """
         for one in self._open:
-            found = self.bench.memory.read(one.address, len(one.old))
-            if not one.permits(found):
+            inside = max(0, min(len(one.old), self.memory.data.size - one.address))
+            found = self.bench.memory.read(one.address, inside) if inside else b""
+            if not one.permits(found + one.old[inside:]):
                 raise MismatchError(
                     f"memory from {one.address:#x}: {found.hex()}, old {one.old.hex()}, "
                     f"new {one.new.hex()}"

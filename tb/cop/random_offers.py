@@ -22,6 +22,8 @@ from tb.cop import operand_values as values
 BORDER = 0x0060_1000
 """Border of two pages: the arrays of random lists lie around it."""
 ONE = 0x3F80_0000
+MOST_BYTES = 2000
+"""An array of random lists is no longer, whatever LIMIT allows."""
 Pieces = dict[int, bytes]
 """What is put into memory, by address, in this order."""
 
@@ -99,10 +101,15 @@ class OfferMaker:
     pieces: Pieces = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.reach = max(512, 2 * limit_bytes(self.limit))
+        self.reach = max(512, 2 * self.most_bytes)
         start = BORDER - self.reach
         words = values.floats(self.random, self.reach // 2)
         self.pieces[start] = words.tobytes()
+
+    @property
+    def most_bytes(self) -> int:
+        """Bytes of the longest array that is drawn."""
+        return min(limit_bytes(self.limit), MOST_BYTES)
 
     def chance(self, share: float) -> bool:
         """Return True in this share of all calls."""
@@ -142,11 +149,12 @@ class OfferMaker:
     # ----------------------------------------------------------------------------------------------
     def count(self, info: CopInfo) -> int:
         """Return a number of elements: often small, around bus words, at the limit, too large."""
-        most = limit_bytes(self.limit) // info.element
+        most = self.most_bytes // info.element
         kind = self.below(12)
         if self.chance(self.wild):
+            over = limit_bytes(self.limit) // info.element + 1
             return values.one_of(
-                self.random, (most + 1, most + 17, 1 << 30, 1 << 31, 0xFFFF_FFFF, 0x4000_0001)
+                self.random, (over, over + 16, 1 << 30, 1 << 31, 0xFFFF_FFFF, 0x4000_0001)
             )
         if kind < 4:
             return min(self.below(6), most)
@@ -224,7 +232,7 @@ class OfferMaker:
         """Return an instruction of arrays."""
         info = COP_INSTRUCTIONS[op]
         count = self.count(info)
-        elements = min(count, limit_bytes(self.limit) // info.element)
+        elements = min(count, self.most_bytes // info.element)
         size = elements * info.element
         one = self.address(size)
         if self.chance(0.6):

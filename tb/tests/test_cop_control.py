@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 
 import cocotb
+import numpy as np
 from cocotb.triggers import ClockCycles
 
 from golden.coprocessor import Coprocessor, FaultCode, Instruction
@@ -25,7 +26,7 @@ from tb.command.command_session import HOSTILE, CommandSession
 from tb.command.descriptor_words import launch
 from tb.command.random_descriptors import AREA, SOURCE, Maker
 from tb.cop.cop_session import CopSession, uses_memory
-from tb.cop.random_offers import BORDER, MANNERS, OfferMaker
+from tb.cop.random_offers import BORDER, MANNERS, OfferMaker, describe
 
 COP_SOURCES = (3,)
 SCRATCH_BYTES = (64, 128)
@@ -39,6 +40,10 @@ COPY = """
 RELU = Offer(encode(CopOp.RELU, 1, 2), (5, 0, 0))
 
 
+WINDOW = range(BORDER - 0x2000, BORDER + 0x2000)
+"""Where random lists write."""
+
+
 # --------------------------------------------------------------------------------------------------
 # Soft reset
 # --------------------------------------------------------------------------------------------------
@@ -48,6 +53,34 @@ async def _strike(session: CopSession, offers: Sequence[Offer], after: int) -> l
     await ClockCycles(session.bench.dut.clk, after)
     await session.bench.bus.write32(SEQ_BASE + SeqReg.CTRL, SOFT_RESET)
     return await session.player.finish(len(offers))
+
+
+def _reset_within(session: CopSession, offer: Offer, answer: Answer, index: int) -> None:
+    """Reset the model within an instruction that has completed `index` elements.
+
+    Writes behind them may have been under way: bytes there may be those of the whole instruction.
+
+    Raises:
+        MismatchError: the chip cannot have been reset there.
+    """
+    model, state = session.model, deepcopy(session.model.state)
+    if not model.offer(offer.word).accept:
+        raise MismatchError("an instruction that was reset is refused")
+    old = session.memory.load(WINDOW.start, len(WINDOW))
+    before = model.fault, model.instructions
+    model.execute(offer.word, *offer.rs)
+    new = np.frombuffer(session.memory.load(WINDOW.start, len(WINDOW)), np.uint8)
+    session.memory.store(WINDOW.start, old)
+    model.state, (model.fault, model.instructions) = state, before
+    try:
+        result = model.soft_reset(Instruction(offer.word, *offer.rs), index)
+    except ValueError as error:
+        raise MismatchError(str(error)) from None
+    if result is None or (result.we and result.data != answer.data):
+        raise MismatchError(f"result {answer.data:#x} of the instruction that was reset")
+    inside = slice(WINDOW.start, WINDOW.stop)
+    arrived = session.bench.memory.data[inside] == new
+    session.memory.data[inside][arrived] = new[arrived]
 
 
 def _replay(
@@ -63,15 +96,7 @@ def _replay(
         if struck and index < 0:
             session.model.soft_reset()
         if struck and index >= 0 and answer.resulted:
-            running = Instruction(offer.word, *offer.rs)
-            if not session.model.offer(offer.word).accept:
-                raise MismatchError("refused")
-            try:
-                result = session.model.soft_reset(running, index)
-            except ValueError as error:
-                raise MismatchError(str(error)) from None
-            if result is None or (result.we and result.data != answer.data):
-                raise MismatchError(f"result {answer.data:#x} of the instruction that was reset")
+            _reset_within(session, offer, answer, index)
             continue
         session.check([offer], [answer])
     if at == len(offers):
@@ -86,9 +111,8 @@ async def _explain(
     Raises:
         MismatchError: there is none.
     """
-    window = range(BORDER - 0x2000, BORDER + 0x2000)
     before = deepcopy(session.model.state), session.model.fault, session.model.instructions
-    image = session.memory.load(window.start, len(window))
+    image = session.memory.load(WINDOW.start, len(WINDOW))
     status = await session.read(CopReg.STATUS)
     found = FaultCode(status >> COP_FIELDS["STATUS_CODE"].lsb & 15)
     index = await session.read(CopReg.FAULT_INDEX) if found == FaultCode.RESET else -1
@@ -96,14 +120,16 @@ async def _explain(
     for at in range(len(offers) + 1):
         model: Coprocessor = session.model
         model.state, model.fault, model.instructions = deepcopy(before[0]), before[1], before[2]
-        session.memory.store(window.start, image)
+        session.memory.store(WINDOW.start, image)
         try:
             _replay(session, offers, answers, at, index)
             await session.compare()
             return found
         except MismatchError as error:
             reasons.append(f"reset at {at}: {error}")
-    raise MismatchError("no moment of the reset explains it:\n" + "\n".join(reasons))
+    head = f"no moment of the reset explains {found.name} at {index} of {session.model.fault}"
+    told = [f"{describe(o)} {a}" for o, a in zip(offers, answers, strict=True)]
+    raise MismatchError("\n".join([head, *reasons, *told]))
 
 
 @cocotb.test
@@ -168,7 +194,7 @@ async def _beside_descriptors(dut: Dut, knobs: Knobs) -> None:
     command.data(SOURCE, AREA)
     ring = Maker(session.random, command.scratch_bytes)
     start = launch(PROGRAM, len(words), base0=INPUT, base1=OUTPUT)
-    command.put(ring.extended(CmdOp.ADD), start, ring.extended(CmdOp.SUB), start)
+    command.put(start, ring.extended(CmdOp.SUB), start)
     await command.begin()
     answers = await session.player.play(offers)
     assert await command.finish()

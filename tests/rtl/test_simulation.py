@@ -18,8 +18,8 @@ from tb.run.build import Configuration
 ARRAY_DIM = int(os.environ.get("ARRAY_DIM", "16"))
 CHIP = Configuration(array_dim=ARRAY_DIM)
 ON_OTHER_SIZES = {
-    4: ["test_cmd_absent"],
-    8: ["test_cmd_registers", "test_cmd_tiles"],
+    4: ["test_cmd_absent", "test_cop_absent"],
+    8: ["test_cmd_registers", "test_cmd_tiles", "test_cop_cases", "test_cop_window"],
     32: ["test_cmd_registers", "test_cmd_tiles"],
 }
 """Beside GEMM and K/V cache, by size: `tb.run.build.SCRATCH_BYTES` and `COP_SOURCES`."""
