@@ -62,7 +62,7 @@ module npu_cop_walk
   // ---------------------------------------------------------------------------------------------
   // The instruction
   // ---------------------------------------------------------------------------------------------
-  logic [31:0] offset, n, index;
+  logic [31:0] offset, n;
   logic [33:0] operand_bytes;
   logic too_long;
 
@@ -181,11 +181,10 @@ module npu_cop_walk
   // ---------------------------------------------------------------------------------------------
   // States
   // ---------------------------------------------------------------------------------------------
-  // Elements that a reset finds completed
-  always_comb begin
-    index = 32'(done_q);
-    if (state_q == StRun) index = index + 32'(job_q.writes_d ? progress.answered : progress.dealt);
-  end
+  // Elements of a range that a reset finds completed; of one that has begun
+  cop_count_t completed;
+  logic range_q;
+  assign completed = job_q.writes_d ? progress.answered : progress.dealt;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -195,6 +194,7 @@ module npu_cop_walk
       left_q      <= '0;
       done_q      <= '0;
       timed_out_q <= 1'b0;
+      range_q     <= 1'b0;
     end else begin
       unique case (state_q)
         StIdle:
@@ -230,12 +230,18 @@ module npu_cop_walk
             state_q <= (left_q == '0) ? StEnd : StRange;
           end
         end
-        StDrain: if (quiet || (bus.expired && fault_q.code != CodeReset)) state_q <= StEnd;
+        StDrain: begin
+          // What was under way when a reset came has been written meanwhile.
+          if (fault_q.code == CodeReset)
+            fault_q.index <= 32'(done_q) + (range_q ? 32'(completed) : '0);
+          if (quiet || (bus.expired && fault_q.code != CodeReset)) state_q <= StEnd;
+        end
         StEnd:   if (room_i) state_q <= StIdle;
         default: state_q <= StIdle;
       endcase
       if (soft_reset_i && state_q inside {StRange, StRun}) begin
-        fault_q <= '{valid: 1'b1, code: CodeReset, addr: '0, index: index};
+        fault_q <= '{valid: 1'b1, code: CodeReset, default: '0};
+        range_q <= state_q == StRun && !(progress.done && !fault.valid);
         state_q <= StDrain;
       end
     end

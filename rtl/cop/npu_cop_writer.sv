@@ -111,8 +111,9 @@ module npu_cop_writer
   // Words to ask for
   // ---------------------------------------------------------------------------------------------
   logic room, flush, active;
+  cop_write_req_t word_out_q;
 
-  assign room = !write_o.valid || write_i.ready;
+  assign room = !word_out_q.valid || write_i.ready;
   assign active  = !drop_i && !range_i.start;
   assign take    = group_i.valid && known && (!behind[4] || room) && active;
   assign full    = take && good == size_i && behind[4];
@@ -122,21 +123,21 @@ module npu_cop_writer
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      at_q     <= '0;
-      data_q   <= '0;
-      strb_q   <= '0;
-      denied_q <= 1'b0;
-      taken_o  <= '0;
-      write_o  <= '0;
+      at_q       <= '0;
+      data_q     <= '0;
+      strb_q     <= '0;
+      denied_q   <= 1'b0;
+      taken_o    <= '0;
+      word_out_q <= '0;
     end else if (range_i.start) begin
-      at_q          <= range_i.addr[3:0];
-      strb_q        <= '0;
-      denied_q      <= 1'b0;
-      taken_o       <= '0;
-      write_o.valid <= 1'b0;
+      at_q             <= range_i.addr[3:0];
+      strb_q           <= '0;
+      denied_q         <= 1'b0;
+      taken_o          <= '0;
+      word_out_q.valid <= 1'b0;
     end else if (drop_i) begin
-      strb_q        <= '0;
-      write_o.valid <= 1'b0;
+      strb_q           <= '0;
+      word_out_q.valid <= 1'b0;
     end else begin
       if (take) begin
         at_q     <= at_q + good;
@@ -147,22 +148,29 @@ module npu_cop_writer
       end
       if (flush) strb_q <= '0;
       if (full || flush)
-        write_o <= '{
+        word_out_q <= '{
             valid: 1'b1,
             word: word_q[27:0],
             data: full ? merged : data_q,
             strb: full ? merged_strb : strb_q
         };
-      else if (write_i.ready) write_o.valid <= 1'b0;
+      else if (write_i.ready) word_out_q.valid <= 1'b0;
     end
   end
 
+  // What is forgotten in this cycle is not asked for any more.
+  always_comb begin
+    write_o = word_out_q;
+    if (drop_i) write_o.valid = 1'b0;
+  end
+
   assign denied_o = denied_q;
-  assign empty_o  = strb_q == '0 && !write_o.valid;
+  assign empty_o  = strb_q == '0 && !word_out_q.valid;
 
   // ---------------------------------------------------------------------------------------------
   // Answers: the first one says that the bytes up to the end of the first word are written
   // ---------------------------------------------------------------------------------------------
+  logic failed_q;  // one was not written: those behind it do not count
   logic [3:0] skipped_q;  // bytes of the first word in front of the range
   logic [CountBits:0] end_q;  // end of the words that are answered, from the start of the first one
 
@@ -170,11 +178,14 @@ module npu_cop_writer
     if (!rst_ni) begin
       skipped_q <= '0;
       end_q     <= '0;
+      failed_q  <= 1'b0;
     end else if (range_i.start) begin
       skipped_q <= range_i.addr[3:0];
       end_q     <= '0;
-    end else if (write_i.done && !write_i.error) begin
-      end_q <= end_q + (CountBits + 1)'(16);
+      failed_q  <= 1'b0;
+    end else if (write_i.done) begin
+      failed_q <= failed_q || write_i.error;
+      if (!failed_q && !write_i.error) end_q <= end_q + (CountBits + 1)'(16);
     end
   end
 
