@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // exp of float32 and of Q16.16 numbers and GELU of float32, correctly rounded for every operand, in
-// order: an exp every six cycles, 33 after its operand; a GELU every sixteen, 47 after it.
+// order: an exp every six cycles, 33 after its operand; a GELU every fifteen, 44 after it.
 //
 //   exp(x)  = 2^n * 2^f       with x * log2(e) = n + f; 2^f by two tables and a polynomial
 //   GELU(x) = x * exp(-x^2/2) * M(-x)       for x < 0, with M(u) = erfcx(u / sqrt 2) / 2, piecewise

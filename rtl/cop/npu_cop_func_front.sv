@@ -41,14 +41,15 @@ module npu_cop_func_front (
   logic [2:0] turn_q;
   logic gelu_q, fixed_q;
   logic [31:0] x_q;
-  logic take, ends, moves_on, quiet;
+  logic take, ends, moves_on;
 
-  assign quiet = !busy_q && !looked_q && !found_q;
   assign moves_on = !looked_q || !found_q || power_ready_i;
   assign ends = busy_q && turn_q == (gelu_q ? TurnsGelu : TurnsExp) && moves_on;
-  // A GELU comes when both chains of the one before it are in the ring. It takes longer than an exp,
-  // which waits for it, so that results stay in order.
-  assign ready_o = (func_i == FuncGelu) ? quiet : gelu_q ? quiet && empty_i : !busy_q || ends;
+  // A GELU comes when the ratio of the one before it is in the ring and its power waits at most for
+  // that. It takes longer than an exp, which waits for it, so that results stay in order.
+  assign ready_o = (func_i == FuncGelu) ?
+      !busy_q && !looked_q && !ratio_valid_q && (gelu_q || !found_q) :
+      gelu_q ? !busy_q && !looked_q && !found_q && empty_i : !busy_q || ends;
   assign take = valid_i && ready_o;
   assign power_valid_o = found_q;
   assign ratio_valid_o = ratio_valid_q;
@@ -215,6 +216,7 @@ module npu_cop_func_front (
     if (advance_i && looked_q && (!found_q || power_ready_i)) begin
       power_q.ratio   <= 1'b0;
       power_q.gelu    <= table_gelu_q;
+      power_q.turn    <= 1'b0;
       power_q.step    <= StepProduct;
       power_q.outcome <= table_outcome_q;
       power_q.shift   <= tail_places > 9'd63 ? 7'd64 : tail_places[6:0];

@@ -17,6 +17,7 @@ package npu_cop_func_pkg;
   typedef struct packed {
     logic ratio;
     logic gelu;
+    logic turn;  // alternates from one GELU to the next
     logic [2:0] step;
     outcome_t outcome;
     logic [6:0] shift;  // GELU of a positive number: places from 2^f * M to the tail; 64: no tail

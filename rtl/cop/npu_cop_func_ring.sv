@@ -2,9 +2,9 @@
 //
 // The multiplications of exp and GELU: a ring of four places, through which four chains go at once.
 // Each cycle one chain gives its operands to the multiplier, and comes by again four cycles later with
-// product and addend in it. A chain of exp takes any place. Of a GELU the chain of the Mills ratio
-// takes an even place and that of the power the odd place behind it, at least a turn later: the ratio
-// is there when the power needs it.
+// product and addend in it. A chain takes the first place that is free. Of a GELU the chain of the
+// Mills ratio comes first; that of the power, four cycles later at least, finds the ratio when it needs
+// it.
 
 module npu_cop_func_ring (
   input logic clk_i,   // clock
@@ -31,45 +31,42 @@ module npu_cop_func_ring (
   import npu_cop_func_pkg::*;
   import npu_cop_tables_pkg::*;
 
-  // Stages: operands, parts, sum, addition. `place_q` is the place that leaves the last stage.
+  // Stages: operands, parts, sum, addition
   logic [3:0] valid_q;
   chain_t operands_q, parts_q, sum_q, addition_q;
-  logic [1:0] place_q;
 
   // Chains that come
-  logic last, free, ratio_taken, power_taken;
-  logic [1:0] ratio_place_q, ratio_ahead_q;  // where the last ratio is; it is a turn ahead
+  logic last, free, ratio_taken, power_taken, turn_q;
+  logic [3:0] ahead_q;  // cycles since a ratio whose power has not come, a bit for each
   chain_t added;
 
   assign free = !valid_q[3] || last;
-  assign ratio_ready_o = free && !place_q[0];
-  assign power_ready_o = free &&
-      (!power_i.gelu || (ratio_ahead_q[1] && place_q == (ratio_place_q | 2'd1)));
+  assign ratio_ready_o = free && ahead_q == '0;
+  assign power_ready_o = free && (!power_i.gelu || ahead_q[3]);
   assign ratio_taken = ratio_valid_i && ratio_ready_o;
   assign power_taken = power_valid_i && power_ready_o;
   assign empty_o = valid_q == '0;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      valid_q       <= '0;
-      place_q       <= '0;
-      ratio_ahead_q <= '0;
+      valid_q <= '0;
+      ahead_q <= '0;
+      turn_q  <= 1'b0;
     end else if (clear_i) begin
-      valid_q       <= '0;
-      ratio_ahead_q <= '0;
+      valid_q <= '0;
+      ahead_q <= '0;
     end else if (advance_i) begin
       valid_q <= {valid_q[2:0], ratio_taken || power_taken || !free};
-      place_q <= place_q + 2'd1;
-      if (ratio_taken) ratio_ahead_q <= 2'b01;
-      else if (power_taken) ratio_ahead_q <= 2'b00;
-      else ratio_ahead_q[1] <= ratio_ahead_q[0];
+      if (power_taken) ahead_q <= '0;
+      else ahead_q <= {ahead_q[3] || ahead_q[2], ahead_q[1:0], ratio_taken};
+      if (power_taken && power_i.gelu) turn_q <= !turn_q;
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (advance_i) begin
-      if (ratio_taken) ratio_place_q <= place_q;
       operands_q <= ratio_taken ? ratio_i : power_taken ? power_i : added;
+      if (ratio_taken || power_taken) operands_q.turn <= turn_q;
       parts_q    <= operands_q;
       sum_q      <= parts_q;
       addition_q <= sum_q;
@@ -77,7 +74,7 @@ module npu_cop_func_ring (
   end
 
   // Operands
-  logic [1:0][63:0] ratio_q;  // by half of the ring
+  logic [1:0][63:0] ratio_q;  // by turn
   logic [63:0] a, b, tail, factor, product;
 
   // Of a positive number the factor is one less the tail.
@@ -94,7 +91,7 @@ module npu_cop_func_ring (
           b = operands_q.value;
         end
         StepThird: a = ExpCoefficient[3];
-        StepTail:  b = ratio_q[!place_q[1]];
+        StepTail:  b = ratio_q[operands_q.turn];
         StepResult: begin
           a = {operands_q.number, 40'd0};
           b = factor;
@@ -160,7 +157,7 @@ module npu_cop_func_ring (
   end
 
   always_ff @(posedge clk_i) begin
-    if (advance_i && addition_q.ratio && last) ratio_q[place_q[1]] <= value;
+    if (advance_i && valid_q[3] && addition_q.ratio && last) ratio_q[addition_q.turn] <= value;
   end
 
   assign valid_o   = valid_q[3] && !addition_q.ratio && last;
