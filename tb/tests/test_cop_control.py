@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from copy import deepcopy
 
 import cocotb
-import numpy as np
 from cocotb.triggers import ClockCycles
 
 from golden.coprocessor import Coprocessor, FaultCode, Instruction
 from golden.machine import Machine
 from npu.asm import assemble
-from npu.isa.coprocessor import CopOp, encode
+from npu.isa.coprocessor import COP_INSTRUCTIONS, CopOp, decode, encode, offset
 from npu.regs import CmdOp
 from npu.regs.generated import COP_FIELDS, SEQ_BASE, SEQ_FIELDS, CopReg, SeqReg
 from tb.bench.dut import Dut
@@ -55,10 +54,22 @@ async def _strike(session: CopSession, offers: Sequence[Offer], after: int) -> l
     return await session.player.finish(len(offers))
 
 
+def _cut(offer: Offer, index: int) -> tuple[int, int]:
+    """Return size and address of an element that is written, size 0 if there is none."""
+    op = decode(offer.word)
+    assert op is not None
+    info = COP_INSTRUCTIONS[op]
+    if op == CopOp.STVEC:
+        return info.element, offer.rs[0] + offset(offer.word) & 0xFFFF_FFFF
+    if info.rs2 not in ("destination", "both") or index >= offer.rs[2]:
+        return 0, WINDOW.start
+    return info.element, offer.rs[1] + index * info.element
+
+
 def _reset_within(session: CopSession, offer: Offer, answer: Answer, index: int) -> None:
     """Reset the model within an instruction that has completed `index` elements.
 
-    Writes behind them may have been under way: bytes there may be those of the whole instruction.
+    The element at `index` may be half written where it lies across two bus words.
 
     Raises:
         MismatchError: the chip cannot have been reset there.
@@ -69,7 +80,7 @@ def _reset_within(session: CopSession, offer: Offer, answer: Answer, index: int)
     old = session.memory.load(WINDOW.start, len(WINDOW))
     before = model.fault, model.instructions
     model.execute(offer.word, *offer.rs)
-    new = np.frombuffer(session.memory.load(WINDOW.start, len(WINDOW)), np.uint8)
+    new = session.memory.load(WINDOW.start, len(WINDOW))
     session.memory.store(WINDOW.start, old)
     model.state, (model.fault, model.instructions) = state, before
     try:
@@ -78,9 +89,16 @@ def _reset_within(session: CopSession, offer: Offer, answer: Answer, index: int)
         raise MismatchError(str(error)) from None
     if result is None or (result.we and result.data != answer.data):
         raise MismatchError(f"result {answer.data:#x} of the instruction that was reset")
-    inside = slice(WINDOW.start, WINDOW.stop)
-    arrived = session.bench.memory.data[inside] == new
-    session.memory.data[inside][arrived] = new[arrived]
+    size, first = _cut(offer, index)
+    found = session.bench.memory.read(first, size)
+    begin = first - WINDOW.start
+    mixed = [
+        actual if actual in (before, after) else before
+        for actual, before, after in zip(
+            found, session.memory.load(first, size), new[begin : begin + size], strict=True
+        )
+    ]
+    session.memory.store(first, bytes(mixed))
 
 
 def _replay(
