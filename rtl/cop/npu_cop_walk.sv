@@ -181,10 +181,12 @@ module npu_cop_walk
   // ---------------------------------------------------------------------------------------------
   // States
   // ---------------------------------------------------------------------------------------------
-  // Elements of a range that a reset finds completed; of one that has begun
-  cop_count_t completed;
+  // Elements that a reset finds completed, those of a range that has begun among them
+  cop_count_t in_range;
+  logic [31:0] completed;
   logic range_q;
-  assign completed = job_q.writes_d ? progress.answered : progress.dealt;
+  assign in_range  = job_q.writes_d ? progress.answered : progress.dealt;
+  assign completed = 32'(done_q) + (range_q ? 32'(in_range) : '0);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -232,8 +234,7 @@ module npu_cop_walk
         end
         StDrain: begin
           // What was under way when a reset came has been written meanwhile.
-          if (fault_q.code == CodeReset)
-            fault_q.index <= 32'(done_q) + (range_q ? 32'(completed) : '0);
+          if (fault_q.code == CodeReset) fault_q.index <= completed;
           if (quiet || (bus.expired && fault_q.code != CodeReset)) state_q <= StEnd;
         end
         StEnd:   if (room_i) state_q <= StIdle;
