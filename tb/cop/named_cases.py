@@ -111,6 +111,7 @@ INTEGER_CASES = (
     NamedCase("qmul basic", CopOp.QMUL, (512,), (3,), result=6),
     NamedCase("qmul floors", CopOp.QMUL, (-1,), (1,), result=-1),
     NamedCase("clamp inside", CopOp.CLAMP, (-128,), result=-128),
+    NamedCase("clamp keeps", CopOp.CLAMP, (100,), result=100),
     NamedCase("clamp above", CopOp.CLAMP, (128,), result=127),
     NamedCase("clamp below", CopOp.CLAMP, (-129,), result=-128),
     NamedCase("gelu zero", CopOp.GELU, (0,), result=0),
