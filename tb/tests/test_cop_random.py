@@ -13,7 +13,7 @@ from tb.bench.knobs import Knobs
 from tb.cop.cop_session import CopSession, Scene
 from tb.cop.random_scenes import draw_scene, shrink
 
-COP_SOURCES = (2, 3)
+COP_SOURCES = (3,)
 LISTS, LENGTH = 20, 60
 FULL_LISTS, FULL_LENGTH = 500, 200
 """Of the long form."""
