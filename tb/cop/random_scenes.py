@@ -81,6 +81,7 @@ def draw_scene(random: np.random.Generator, length: int) -> Scene:
     if kind == "closed":
         regions = _closed(random)
     elif kind == "errors":
+        trap = True  # what a failed write leaves is open, and so is who reads it
         both = (1, 1) if random.random() < 0.5 else (int(random.integers(2)), 1)
         knobs = replace(
             knobs, read_error=both[0], write_error=both[1], error_first=first, error_last=last
