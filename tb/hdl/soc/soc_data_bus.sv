@@ -12,6 +12,7 @@ module soc_data_bus
   input logic [ 6:0] gap_percent_i,
   input logic [31:0] seed_i,
 
+  input  logic        stall_i,   // nothing is granted
   input  logic        req_i,
   output logic        gnt_o,
   input  logic [31:0] addr_i,
@@ -64,7 +65,7 @@ module soc_data_bus
   assign to_cop = addr_i[31:28] == HomeCopWindow && addr_i[27:8] == '0;
   assign to_chip = addr_i[31:28] == HomeChip && addr_i[27:12] == '0;
 
-  assign gnt_o = req_i && !no_grant && (!pending_q || rvalid_o);
+  assign gnt_o = req_i && !stall_i && !no_grant && (!pending_q || rvalid_o);
   assign there = source_q != FromChip || chip_done_q;
   assign rvalid_o = pending_q && there && !no_answer;
   assign answer = source_q == FromDevice ? device_answer_i : answer_q;

@@ -79,7 +79,7 @@ module soc_top #(
   // -----------------------------------------------------------------------------------------------
   logic instr_req, instr_gnt, instr_rvalid, instr_err;
   logic [31:0] instr_addr, instr_rdata;
-  logic data_req, data_gnt, data_rvalid, data_err, data_we;
+  logic data_stall, data_req, data_gnt, data_rvalid, data_err, data_we;
   logic [3:0] data_be;
   logic [31:0] data_addr, data_wdata, data_rdata;
 
@@ -173,6 +173,7 @@ module soc_top #(
     .rst_ni         (rst_n),
     .gap_percent_i  (knob_core_gap),
     .seed_i         (~knob_seed),
+    .stall_i        (data_stall),
     .req_i          (data_req),
     .gnt_o          (data_gnt),
     .addr_i         (data_addr),
@@ -269,6 +270,8 @@ module soc_top #(
     .mem_if                 (xif),
     .result_if              (xif),
     .ex_ready_i             (u_core.ex_ready),
+    .wb_ready_i             (u_core.wb_ready),
+    .data_stall_o           (data_stall),
     .wb_id_i                (4'(u_core.ex_wb_pipe.xif_meta.id)),
     .third_o                (third),
     .third_value_i          (u_core.register_file_wrapper_i.register_file_i.mem[third]),

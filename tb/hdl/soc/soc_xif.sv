@@ -9,6 +9,9 @@
 //   only when that is ready.
 // - it announces the end of refused instructions as well, CSR instructions among them, by a commit
 //   that kills.
+// - a load or store behind an instruction that waits for its result is sent to the memory again and
+//   again: it would see old data, overtake the instruction, and have the result lost, which is taken
+//   only with wb_ready. Hence the data bus stalls meanwhile.
 
 module soc_xif (
   input logic clk_i,
@@ -22,6 +25,8 @@ module soc_xif (
   if_xif.coproc_result result_if,
   input logic ex_ready_i,  // the execute stage takes an instruction
   input logic [3:0] wb_id_i,  // whose result the write-back stage waits for
+  input logic wb_ready_i,  // the write-back stage is done in this cycle
+  output logic data_stall_o,  // no access to memory may begin
   output logic [4:0] third_o,  // number of a register
   input logic [31:0] third_value_i,  // its value in the register file
 
@@ -148,7 +153,8 @@ module soc_xif (
   end
 
   assign result_if.result_valid = x_result_valid_i;
-  assign x_result_ready_o = result_if.result_ready;
+  assign x_result_ready_o = result_if.result_ready && wb_ready_i;
+  assign data_stall_o = result_if.result_ready && !x_result_valid_i;
 
   always_comb begin
     result_if.result = '0;
