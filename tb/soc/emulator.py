@@ -108,6 +108,7 @@ class Emulator:
         program: Path,
         coprocessor: Callable[[npt.NDArray[np.uint8]], Port] = golden,
         text: bytes = b"",
+        ram: npt.NDArray[np.uint8] | None = None,
     ) -> None:
         """Load a program.
 
@@ -115,13 +116,13 @@ class Emulator:
             program: an ELF file; its float ABI says where float operands are, in x or f registers.
             coprocessor: makes one for the memory.
             text: what the program reads from the UART.
+            ram: memory to use, (RAM_BYTES,) uint8 from a page on; by default its own.
 
         Raises:
             FileError: the file cannot be used; says why.
         """
         self.elf = Elf.load(program, RAM_BYTES)
-        self._pages = mmap.mmap(-1, RAM_BYTES)
-        self.ram = np.frombuffer(self._pages, np.uint8)
+        self.ram = np.frombuffer(mmap.mmap(-1, RAM_BYTES), np.uint8) if ram is None else ram
         for address, data, _ in self.elf.segments:
             self.ram[address : address + len(data)] = np.frombuffer(data, np.uint8)
         self.port = coprocessor(self.ram)
