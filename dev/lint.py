@@ -73,7 +73,9 @@ def slang_findings(configuration: Configuration) -> list[str]:
             "[-Wunused-" in line and "npu_cmd_pkg.sv" in line and not configuration.scratch_bytes
         )
         # Nor does one without coprocessor have its units.
-        and not ("[-Wunused-" in line and "rtl/cop/npu_cop_" in line)
+        and not (
+            "[-Wunused-" in line and "rtl/cop/npu_cop_" in line and not configuration.cop_sources
+        )
     ]
 
 

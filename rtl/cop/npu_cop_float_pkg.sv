@@ -89,12 +89,6 @@ package npu_cop_float_pkg;
     return {x[31], x[30:0] ^ {31{x[31]}}};
   endfunction
 
-  // The larger one; +0 is larger than -0, and any NaN wins.
-  function automatic float_t larger(float_t a, float_t b);
-    if (is_nan(a) || is_nan(b)) return FloatNan;
-    return order_key(a) > order_key(b) ? a : b;
-  endfunction
-
   // A double rounded to float32. Below 2^-126 the significand moves right until its last bit has the
   // weight of the last bit of a subnormal; what is beyond 26 places only says that there was something.
   function automatic float_t narrow(double_t x);
