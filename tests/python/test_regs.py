@@ -54,6 +54,8 @@ def test_register_blocks(tmp_path: Path) -> None:
         "npu_chip_regs_pkg.sv",
         "npu_cmd_regs.sv",
         "npu_cmd_regs_pkg.sv",
+        "npu_cop_regs.sv",
+        "npu_cop_regs_pkg.sv",
         "npu_desc_pkg.sv",
         "npu_seq_regs.sv",
         "npu_seq_regs_pkg.sv",
