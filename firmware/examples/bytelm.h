@@ -34,9 +34,13 @@ static inline void bytelm_text(const char *prompt, uint32_t size, bytelm_step st
   print("%c\n", (char)next);
 }
 
-/* The next byte of every built-in prompt, with a hash of all logits. */
+#ifndef PROMPT_COUNT
+#define PROMPT_COUNT PROMPTS
+#endif
+
+/* The next byte of each of the first PROMPT_COUNT built-in prompts, with a hash of all logits. */
 static inline void bytelm_prompts(const uint32_t *logits, bytelm_step step) {
-  for (uint32_t i = 0; i < PROMPTS; i++) {
+  for (uint32_t i = 0; i < PROMPT_COUNT; i++) {
     const char *prompt = bytelm_prompt_text[i];
     uint32_t size = 0;
     while (prompt[size] != '\0') {

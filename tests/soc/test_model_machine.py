@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tb.soc import program_run
 from tb.soc.program_run import MachineKnobs
 from tests.python.firmware_support import expected_text, float_model, int8_model
 from tests.soc import support
+from weights.firmware.prompts import PROMPTS
 
 SMALL = ("mnist", "newton", "recipes", "vectors")
 
@@ -52,6 +54,9 @@ def test_logits_of_a_token() -> None:
         assert _printed(name, MachineKnobs(), "ONE_TOKEN").startswith(expected)
 
 
-def test_next_tokens_on_20_prompts() -> None:
-    """INT8; FP32 has them on the emulated core, where they take a tenth of the time."""
-    assert _printed("bytelm_int8", MachineKnobs()) == expected_text("bytelm_int8")
+@pytest.mark.parametrize("name", ["bytelm_int8", "bytelm_fp32"])
+def test_next_tokens_of_prompts(name: str) -> None:
+    """Next byte and logits of the built-in prompts: all 20 with FULL=1, else as many as fit."""
+    prompts = len(PROMPTS) if os.environ.get("FULL") else {"bytelm_int8": 4, "bytelm_fp32": 1}[name]
+    printed = _printed(name, MachineKnobs(), f"PROMPT_COUNT={prompts}")
+    assert printed == expected_text(name, prompts)
