@@ -35,6 +35,14 @@ def test_hello_echoes_every_byte(name: str) -> None:
     assert ran.times == sorted(ran.times)
 
 
+def test_printf_of_the_c_library() -> None:
+    """With picolibc printf, floats too, and getchar use the UART."""
+    path = support.test_program("printf", compiler("gcc"))
+    ran = support.run(path, "printf", text=b"and back")
+    assert ran.output == b"3.142 -1.000000e+30 00c0ffee text\nAND BACK1\n"
+    assert ran.code == 0
+
+
 @pytest.mark.parametrize("name", COMPILERS)
 @pytest.mark.parametrize("mood", range(len(support.HARSH)))
 def test_devices(name: str, mood: int) -> None:
