@@ -25,6 +25,9 @@ ELEMENTS, FAILING = 29, 18
 """Elements of an array, and the first that fails."""
 FAR = BORDER - 0x800
 """Where an array lies that does not fail."""
+ERRING = BORDER - 0x400
+"""A bus word that the memory answers with an error."""
+CLOSED = RegionRegisters(BORDER, (1 << 32) - 1, False, False)
 PATIENCE = 300
 RELU = Offer(encode(CopOp.RELU, 1, 2), (5, 0, 0))
 FLOATS_NAN = 0x7FC0_0000
@@ -104,18 +107,21 @@ async def _expect(session: CopSession, strike: Strike, code: FaultCode) -> None:
     assert session.model.fault is None
 
 
-def _fill(session: CopSession) -> None:
+async def _fill(session: CopSession) -> None:
+    """Fill memory and the vector registers."""
     maker = OfferMaker(session.random)
     for address, data in maker.pieces.items():
         session.put(address, data)
     session.put(FAR, session.random.bytes(0x400))
+    loads = (Offer(encode(CopOp.LDVEC, rd, 1), (FAR + 4 * rd, 0, 0)) for rd in range(4))
+    await session.run(*loads)
 
 
 @cocotb.test
 async def test_cop_faults_denied(dut: Dut) -> None:
     """An element on a page that is closed: DENIED, for each operand of each instruction."""
     session = await CopSession.start(dut)
-    _fill(session)
+    await _fill(session)
     below = RegionRegisters(0, BORDER - 1, True, True)
     for strike in _strikes():
         written = COP_INSTRUCTIONS[strike.op].rs2 == "destination" and strike.which == 1
@@ -129,7 +135,7 @@ async def test_cop_faults_denied(dut: Dut) -> None:
 async def test_cop_faults_bus(dut: Dut) -> None:
     """An element that the memory answers with an error: BUS, for each operand."""
     session = await CopSession.start(dut)
-    _fill(session)
+    await _fill(session)
     for strike in _strikes():
         knobs = Knobs(read_error=1, write_error=1, error_first=BORDER, error_last=BORDER + 15)
         await session.set_knobs(knobs)
@@ -137,10 +143,70 @@ async def test_cop_faults_bus(dut: Dut) -> None:
 
 
 @cocotb.test
+async def test_cop_faults_order(dut: Dut) -> None:
+    """Two operands fail, or both words of one element: the first access of the first element."""
+    session = await CopSession.start(dut)
+    await _fill(session)
+    rest = RegionRegisters(0, BORDER - 1, True, True), CLOSED
+    await session.set_regions(rest)
+    for op in (op for op in USERS if COP_INSTRUCTIONS[op].rs2 in ("source", "destination", "both")):
+        size = COP_INSTRUCTIONS[op].element
+        for one, other in ((5, 5), (5, 6), (6, 5)):
+            for closed_first in (False, True):
+                starts = (ERRING, BORDER) if not closed_first else (BORDER, ERRING)
+                rs = starts[0] - one * size, starts[1] - other * size, 9
+                code = FaultCode.DENIED if closed_first == (one <= other) else FaultCode.BUS
+                address = starts[0] if one <= other else starts[1]
+                await session.set_knobs(_errors(ERRING))
+                await session.run(Offer(encode(op, 1, 2, 3), rs))
+                _check_fault(session, op, code, address, min(one, other))
+                await session.clear()
+    await session.set_knobs(_errors(BORDER - 16))
+    for strike in _strikes():
+        info, start = COP_INSTRUCTIONS[strike.op], BORDER - 2
+        if info.element == 1 or strike.shift:
+            continue
+        rs2 = 3 if info.rs2 == "count" else FAR
+        given = (start, rs2, 3) if strike.which == 0 else (FAR, start, 3)
+        await session.run(Offer(encode(strike.op, 1, 2, 3), given))
+        _check_fault(session, strike.op, FaultCode.DENIED, start, 0)
+        await session.clear()
+
+
+def _errors(first: int) -> Knobs:
+    """Return a memory of which a bus word answers with an error."""
+    return Knobs(read_error=1, write_error=1, error_first=first, error_last=first + 15)
+
+
+def _check_fault(session: CopSession, op: CopOp, code: FaultCode, address: int, index: int) -> None:
+    fault = session.model.fault
+    expected = code, address, index
+    if fault is None or (fault.code, fault.address, fault.index) != expected:
+        raise MismatchError(f"{op.name}: expected {expected}, golden and chip say {fault}")
+
+
+@cocotb.test
+async def test_cop_faults_slow(dut: Dut) -> None:
+    """MEM_TIMEOUT is for one wait: long arrays may take many times as long."""
+    slow = Knobs(60, 60, read_gap=80, ar_stall=70, aw_stall=70, w_stall=70)
+    session = await CopSession.start(dut, slow)
+    await _fill(session)
+    await session.set_timeout(PATIENCE)
+    await session.write(CopReg.LIMIT, 0)
+    for op in (op for op in USERS if COP_INSTRUCTIONS[op].counted):
+        count = 4000 // COP_INSTRUCTIONS[op].element
+        if op in (CopOp.VEXP, CopOp.FVEXP, CopOp.FVGELU):
+            count = 99
+        other = count if COP_INSTRUCTIONS[op].rs2 == "count" else FAR + 0x1000
+        await session.run(Offer(encode(op, 1, 2, 3), (FAR - 0x1001, other, count)))
+        assert session.model.fault is None
+
+
+@cocotb.test
 async def test_cop_faults_timeout(dut: Dut) -> None:
     """An element that the memory does not answer: TIMEOUT, for each operand."""
     session = await CopSession.start(dut)
-    _fill(session)
+    await _fill(session)
     await session.set_timeout(PATIENCE)
     for strike in _strikes():
         knobs = Knobs(read_silent=1, write_silent=1, silent_first=BORDER, silent_last=BORDER + 15)
@@ -152,7 +218,7 @@ async def test_cop_faults_timeout(dut: Dut) -> None:
 async def test_cop_faults_length(dut: Dut) -> None:
     """One element over LIMIT is refused before any access, also where the size wraps."""
     session = await CopSession.start(dut)
-    _fill(session)
+    await _fill(session)
     for limit in (256, 17, 1, 0):
         await session.write(CopReg.LIMIT, limit)
         for op in (op for op in USERS if COP_INSTRUCTIONS[op].counted):
@@ -206,7 +272,7 @@ async def test_cop_faults_no_elements(dut: Dut) -> None:
 async def test_cop_faults_first_stays(dut: Dut) -> None:
     """Without TRAP instructions go on behind a fault, and the first one stays until CLEAR."""
     session = await CopSession.start(dut)
-    _fill(session)
+    await _fill(session)
     strike = Strike(CopOp.FVADD, 1, 0)
     knobs = Knobs(read_error=1, write_error=1, error_first=BORDER, error_last=BORDER + 15)
     long = Offer(encode(CopOp.VMAX, 1, 2, 3), (FAR, 1000, 0))
