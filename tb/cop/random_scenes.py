@@ -18,14 +18,14 @@ from tb.cop.random_offers import BORDER, MANNERS, OfferMaker, describe
 PATIENCE = 700
 """MEM_TIMEOUT in cycles: more than the slowest of these memories ever needs."""
 LIMITS = (256, 256, 256, 64, 17, 1000, 0)
-KINDS = ("plain", "plain", "closed", "errors", "silence")
+KINDS = ("plain", "plain", "closed", "errors", "closed errors", "silence")
 """What may go wrong in a list, beside counts and addresses that cannot work."""
 MOST = (1 << 32) - 1
 Fails = Callable[[Scene], Awaitable[str | None]]
 """Executes a scene on a fresh chip; returns what is wrong, None if nothing is."""
 
 
-def _temper(random: np.random.Generator) -> Knobs:
+def temper(random: np.random.Generator) -> Knobs:
     """Return latency and back-pressure on every channel."""
     if random.random() < 0.3:
         return Knobs()
@@ -75,22 +75,23 @@ def draw_scene(random: np.random.Generator, length: int) -> Scene:
     manner = MANNERS[int(random.integers(len(MANNERS)))]
     maker = OfferMaker(random, limit=limit, manner=manner)
     offers = maker.list(length)
-    knobs, trap = _temper(random), bool(random.integers(2))
+    knobs, trap = temper(random), bool(random.integers(2))
     regions: tuple[RegionRegisters, ...] = (OPEN,)
     first, last = _range(random, maker.reach)
-    if kind == "closed":
+    if "closed" in kind:
         regions = _closed(random)
-    elif kind == "errors":
+    if "errors" in kind:
         trap = True  # what a failed write leaves is open, and so is who reads it
         both = (1, 1) if random.random() < 0.5 else (int(random.integers(2)), 1)
         knobs = replace(
             knobs, read_error=both[0], write_error=both[1], error_first=first, error_last=last
         )
-    elif kind == "silence":
+    if kind == "silence":
         trap = True  # what comes behind a time-out while the memory is silent is not foreseeable
         reads = int(random.integers(2))
         knobs = replace(
             knobs,
+            interleave=1,  # else the other operand's answers may have to wait behind the silence
             read_silent=reads,
             write_silent=1 - reads or int(random.integers(2)),
             silent_first=first,
