@@ -18,7 +18,7 @@ INPUT ?=
 TOKENS ?= 48
 TEMPERATURE ?= 0
 TOP_K ?= 0
-COP_UNITS := cop_lane,cop_facc,cop_root,cop_divide,cop_func
+COP_UNITS := cop,cop_lane,cop_facc,cop_root,cop_divide,cop_func
 JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 PYTHON ?= python3
 

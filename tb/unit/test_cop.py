@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The coprocessor alone, between host registers and memory, against golden."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import cocotb
+import numpy as np
+
+from golden.coprocessor import FaultCode
+from npu.driver.errors import DeviceError
+from npu.isa.coprocessor import CopOp, encode
+from npu.regs.generated import CopReg
+from tb.bench.dut import Dut
+from tb.bench.environment import full
+from tb.bench.knobs import Knobs
+from tb.bench.memory_regions import OPEN
+from tb.bench.offers import Offer
+from tb.bench.scoreboard import MismatchError
+from tb.cop.cop_session import CopSession
+from tb.cop.random_offers import BORDER
+from tb.cop.random_runs import run_random_lists
+from tb.cop.random_scenes import draw_scene
+from tb.cop.soft_resets import reset_at_any_cycle
+
+STREAM_GRAIN = 64
+"""Streams begin and end at multiples of this many bytes."""
+WORD = 16
+
+
+@cocotb.test
+async def unit_cop_random(dut: Dut) -> None:
+    """Random lists on a hostile memory, in every manner of offering, leave what golden says."""
+    await run_random_lists(dut, *((500, 200) if full() else (25, 60)))
+
+
+@cocotb.test
+async def unit_cop_soft_reset(dut: Dut) -> None:
+    """A soft reset at any cycle: one result each, RESET if one ran, state zero, memory in order."""
+    session = await CopSession.start(dut)
+    hits = await reset_at_any_cycle(session, 1000 if full() else 60)
+    assert hits > 5, f"only {hits} instructions were hit"
+
+
+@cocotb.test
+async def unit_cop_stream(dut: Dut) -> None:
+    """Random lists around a parameter stream in use: read by anybody, written by nobody."""
+    session = await CopSession.start(dut)
+    lists = 200 if full() else 20
+    for _ in range(lists):
+        size = STREAM_GRAIN * int(session.random.integers(1, 17))
+        first = BORDER + STREAM_GRAIN * int(session.random.integers(-12, 8))
+        dut.knob_stream_first.value, dut.knob_stream_bytes.value = first, size
+        session.memory.stream = first, first + size - 1
+        scene = draw_scene(np.random.default_rng(session.random.integers(1 << 32)), 40)
+        scene = replace(scene, regions=(OPEN,))
+        try:
+            await session.run_scene(scene)
+        except (AssertionError, DeviceError) as error:
+            raise AssertionError(f"{error}\nstream {first:#x}, {size} bytes: {scene}") from error
+        await session.clear()
+    counts = session.bench.hits.counts
+    denied = sum(count for row, count in counts.items() if row.endswith("DENIED"))
+    assert denied > lists // 4, f"only {denied} instructions were denied"
+
+
+@cocotb.test
+async def unit_cop_store_errors(dut: Dut) -> None:
+    """STVEC at every alignment, where the first word of its bytes fails, the second, or both."""
+    session = await CopSession.start(dut)
+    load = Offer(encode(CopOp.LDVEC, 1, 1), (BORDER + 0x400, 0, 0))
+    for knobs in (Knobs(), Knobs(write_latency=1), Knobs(aw_stall=60, w_stall=60, write_spread=9)):
+        for at in range(WORD):
+            for first, last in ((0, 15), (16, 31), (0, 31)):
+                start = BORDER + at
+                hit = first == 0 or at > WORD - 4
+                erring = {"error_first": BORDER + first, "error_last": BORDER + last}
+                await session.set_knobs(knobs)
+                await session.run(load)
+                await session.set_knobs(Knobs(**(vars(knobs) | erring | {"write_error": 1})))
+                await session.run(Offer(encode(CopOp.STVEC, 0, 2, 1), (start, 0, 0)))
+                fault = session.model.fault
+                found = fault and (fault.code, fault.address, fault.index)
+                if found != ((FaultCode.BUS, start, 0) if hit else None):
+                    raise MismatchError(f"at {start:#x}, errors {first}..{last}: {found}")
+                await session.clear()
+    assert await session.read(CopReg.STATUS) == 0
