@@ -66,6 +66,21 @@ module npu_cop
 
   assign irq_o = fault;
 
+  // An accumulator that the host clears while an instruction works with it is cleared when that ends.
+  logic clear_acc_q, clear_facc_q, free;
+
+  assign free = !op.valid || ended.done;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      clear_acc_q  <= 1'b0;
+      clear_facc_q <= 1'b0;
+    end else begin
+      clear_acc_q  <= control.clear_acc || (clear_acc_q && !free);
+      clear_facc_q <= control.clear_facc || (clear_facc_q && !free);
+    end
+  end
+
   npu_cop_issue #(
     .NumRs(NumRs)
   ) u_issue (
@@ -98,7 +113,7 @@ module npu_cop
     .op_i   (op),
     .room_i (room),
     .end_o  (int_end),
-    .clear_i(control.clear_acc || soft_reset_i),
+    .clear_i((clear_acc_q && free) || soft_reset_i),
     .add_i  (well_done && op.decoded.op == CopVmac),
     .sum_i  (products),
     .acc_o  (state.acc)
@@ -114,7 +129,7 @@ module npu_cop
     .op_i    (op),
     .room_i  (room),
     .end_o   (float_end),
-    .clear_i (control.clear_facc || soft_reset_i),
+    .clear_i ((clear_facc_q && free) || soft_reset_i),
     .facc_o  (state.facc),
     .unit_i  (cop_unit),
     .start_i (start),

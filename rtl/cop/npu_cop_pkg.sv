@@ -261,8 +261,8 @@ package npu_cop_pkg;
 
   // What the host sets
   typedef struct packed {
-    logic        clear_acc;   // pulse: acc is 0 from the next cycle on
-    logic        clear_facc;  // pulse: facc is +0 from the next cycle on
+    logic        clear_acc;   // pulse: acc is to be 0, behind an instruction that is running
+    logic        clear_facc;  // pulse: facc is to be +0, likewise
     logic        clear;       // pulse: forget the fault
     logic        trap;        // a level: refuse instructions while there is a fault
     logic [19:0] limit;       // longest operand of a counted instruction in bytes; 0: 1 MiB

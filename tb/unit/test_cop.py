@@ -3,23 +3,25 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 
 import cocotb
 import numpy as np
+from cocotb.triggers import ClockCycles
 
 from golden.coprocessor import FaultCode
 from npu.driver.errors import DeviceError
 from npu.isa.coprocessor import CopOp, encode
-from npu.regs.generated import CopReg
+from npu.regs.generated import COP_BASE, CopReg
 from tb.bench.dut import Dut
 from tb.bench.environment import full
 from tb.bench.knobs import Knobs
 from tb.bench.memory_regions import OPEN
-from tb.bench.offers import Offer
+from tb.bench.offers import Answer, Offer
 from tb.bench.scoreboard import MismatchError
 from tb.cop.cop_session import CopSession
-from tb.cop.random_offers import BORDER
+from tb.cop.random_offers import BORDER, describe
 from tb.cop.random_runs import run_random_lists
 from tb.cop.random_scenes import draw_scene
 from tb.cop.soft_resets import reset_at_any_cycle
@@ -86,3 +88,52 @@ async def unit_cop_store_errors(dut: Dut) -> None:
                     raise MismatchError(f"at {start:#x}, errors {first}..{last}: {found}")
                 await session.clear()
     assert await session.read(CopReg.STATUS) == 0
+
+
+@cocotb.test
+async def unit_cop_clear_while_busy(dut: Dut) -> None:
+    """A write that clears an accumulator within an instruction counts before or behind it."""
+    session = await CopSession.start(dut)
+    data = session.random.integers(0, 1 << 30, 256, np.uint32).tobytes()
+    cases = (
+        (CopOp.MACC, CopReg.ACC_LO, (CopOp.MACC, CopOp.VMAC, CopOp.VMUL)),
+        (CopOp.FMACC, CopReg.FACC_LO, (CopOp.FMACC, CopOp.FVMAC, CopOp.FVMUL, CopOp.FVDIV)),
+    )
+    for scalar, register, ops in cases:
+        before = Offer(encode(scalar, 0, 1, 2), (0x3F81_2345, 0x0000_2345, 0))
+        for op in ops:
+            rs = before.rs if op == scalar else (BORDER, BORDER + 0x100, 60)
+            offer = Offer(encode(op, 1, 2, 3), rs, gap=30)
+            for after in range(1, 200, 1 if full() or op == scalar else 13):
+                session.put(BORDER, data)
+                await session.run(before)
+                session.player.begin([offer])
+                await ClockCycles(dut.clk, after)
+                await session.bench.bus.write32(COP_BASE + register, 1)
+                await _compare_clear(session, offer, await session.player.finish(1), register)
+
+
+async def _compare_clear(
+    session: CopSession, offer: Offer, answers: list[Answer], register: CopReg
+) -> None:
+    """Compare what an instruction and a write to a register have left, in either order.
+
+    Raises:
+        MismatchError: it is neither.
+    """
+    model, reasons = session.model, []
+    state, instructions = deepcopy(model.state), model.instructions
+    image = session.memory.load(BORDER, 0x400)
+    for clears_first in (True, False):
+        model.state, model.instructions = deepcopy(state), instructions
+        session.memory.store(BORDER, image)
+        if clears_first:
+            model.write(register, 1)
+        session.check([offer], answers)
+        if not clears_first:
+            model.write(register, 1)
+        try:
+            return await session.compare()
+        except MismatchError as error:
+            reasons.append(str(error))
+    raise MismatchError(f"{describe(offer)}: cleared before: {reasons[0]}; behind: {reasons[1]}")
