@@ -20,15 +20,16 @@ module npu_mem_guard
   output logic allowed_o  // in the same cycle: the burst may go
 );
 
-  logic in_region, in_stream;
+  logic [NumRegions-1:0] in_region;
+  logic in_stream;
   logic [32:0] last, stream_end;
 
   always_comb begin
-    in_region = 1'b0;
+    in_region = '0;
     for (int unsigned r = 0; r < NumRegions; r++) begin
       if ((Write ? regions_i[r].write : regions_i[r].read) &&
           addr_i[31:12] >= regions_i[r].base && addr_i[31:12] <= regions_i[r].limit) begin
-        in_region = 1'b1;
+        in_region[r] = 1'b1;
       end
     end
   end
@@ -37,6 +38,6 @@ module npu_mem_guard
   assign stream_end = {1'b0, stream_i.base} + {1'b0, stream_i.length};
   assign in_stream  = {1'b0, addr_i} < stream_end && last >= {1'b0, stream_i.base} &&
                       stream_i.length != '0;
-  assign allowed_o = in_region && !(Write && in_stream);
+  assign allowed_o = in_region != '0 && !(Write && in_stream);
 
 endmodule
