@@ -100,12 +100,9 @@ module npu_cop
   // ---------------------------------------------------------------------------------------------
   // Instructions on registers, and the accumulators
   // ---------------------------------------------------------------------------------------------
-  cop_unit_e cop_unit;
   logic start, drop, walk_done, well_done;
   logic [63:0] products;
   cop_piece_t piece;
-
-  assign cop_unit = unit_of(op.decoded.op);
 
   npu_cop_int u_int (
     .clk_i,
@@ -131,7 +128,7 @@ module npu_cop
     .end_o   (float_end),
     .clear_i ((clear_facc_q && free) || soft_reset_i),
     .facc_o  (state.facc),
-    .unit_i  (cop_unit),
+    .unit_i  (op.cop_unit),
     .start_i (start),
     .drop_i  (drop),
     .done_i  (walk_done),
@@ -157,7 +154,7 @@ module npu_cop
     .rst_ni,
     .start_i (start),
     .drop_i  (drop),
-    .unit_i  (cop_unit),
+    .unit_i  (op.cop_unit),
     .writes_i(op.decoded.writes_d),
     .factor_i(state.acc[31:0]),
     .piece_i (piece),
@@ -194,13 +191,12 @@ module npu_cop
 
   assign well_done = walk_done && !walk_fault.valid;
 
-  // Each instruction ends in one of the units; the others say 0.
+  // Each instruction ends in one of the units; the others say 0. Data may be there before the end.
   always_comb begin
-    walk_end = '0;
-    if (walk_done) begin
-      walk_end.done  = 1'b1;
-      walk_end.fault = walk_fault;
-      walk_end.data  = (cop_unit inside {UnitFacc, UnitRoot}) ? float_result : vector_result;
+    walk_end = '{done: walk_done, data: '0, fault: walk_fault};
+    walk_end.fault.valid = walk_done && walk_fault.valid;
+    if (op.decoded.element_bytes != '0) begin
+      walk_end.data = (op.cop_unit inside {UnitFacc, UnitRoot}) ? float_result : vector_result;
       if (walk_fault.valid) walk_end.data = op.decoded.is_float[2] ? FloatNan : '0;
     end
   end

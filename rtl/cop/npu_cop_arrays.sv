@@ -58,6 +58,7 @@ module npu_cop_arrays
   cop_write_rsp_t write_rsp;
   cop_chunk_t chunks[2];
   logic chunks_taken, dealt;
+  logic [4:0] dealing, piece_size;  // elements that a unit takes, and their bytes
   cop_range_t read_range[2], write_range;
 
   assign read_range = '{
@@ -71,6 +72,7 @@ module npu_cop_arrays
       .clk_i,
       .rst_ni,
       .range_i(read_range[o]),
+      .bytes_i(job_i.bytes),
       .stop_i (stop || late_i),
       .late_i (late_i),
       .read_o (read_req[o]),
@@ -90,10 +92,11 @@ module npu_cop_arrays
     .bytes_i (job_i.bytes),
     .reads_i (reads),
     .value_i,
-    .most_i  (piece_bytes(job_i.cop_unit)),
+    .most_i  (job_i.most),
     .chunk_i (chunks),
     .ready_o (chunks_taken),
     .piece_o,
+    .size_o  (dealing),
     .ready_i,
     .failed_o(progress_o.read_failed),
     .code_o  (progress_o.read_code),
@@ -105,23 +108,26 @@ module npu_cop_arrays
   // ---------------------------------------------------------------------------------------------
   // Destination: pieces and their results follow each other, only the last piece is a small one
   // ---------------------------------------------------------------------------------------------
-  cop_count_t next_write, answered;
-  logic written;
-  cop_count_t dealt_q, pending;  // bytes dealt, and of them those without a result
-  logic [4:0] most;
+  localparam int unsigned PendingBits = 7;  // of the bytes inside a unit
 
-  assign most = piece_bytes(job_i.cop_unit);
-  assign pending = dealt_q - next_write;
+  cop_count_t next_write, answered, dealt_q;
+  logic written;
+  logic [PendingBits-1:0] pending_q;  // bytes dealt without a result
+  logic [3:0] group_size;
+
+  assign piece_size = job_i.bytes ? dealing : {dealing[2:0], 2'b00};
+  assign group_size = (pending_q < PendingBits'(job_i.most)) ? pending_q[3:0] : job_i.most[3:0];
 
   npu_cop_writer u_writer (
     .clk_i,
     .rst_ni,
     .range_i   (write_range),
     .bytes_i   (job_i.bytes),
+    .most_i    (job_i.most[3:0]),
     .drop_i,
-    .flush_i   (dealt && pending == '0),
+    .flush_i   (dealt && pending_q == '0),
     .group_i,
-    .size_i    ((pending < CountBits'(most)) ? pending[3:0] : most[3:0]),
+    .size_i    (group_size),
     .ready_o,
     .regions_i (settings_i.regions),
     .stream_i,
@@ -134,10 +140,18 @@ module npu_cop_arrays
   );
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) dealt_q <= '0;
-    else if (start_i) dealt_q <= '0;
-    else if (piece_o.valid && ready_i)
-      dealt_q <= dealt_q + in_bytes(CountBits'(piece_o.count), job_i.bytes);
+    if (!rst_ni) begin
+      dealt_q   <= '0;
+      pending_q <= '0;
+    end else if (start_i) begin
+      dealt_q   <= '0;
+      pending_q <= '0;
+    end else begin
+      if (piece_o.valid && ready_i) dealt_q <= dealt_q + CountBits'(piece_size);
+      if (job_i.writes_d)
+        pending_q <= pending_q + ((piece_o.valid && ready_i) ? PendingBits'(piece_size) : '0)
+                     - (ready_o ? PendingBits'(group_size) : '0);
+    end
   end
 
   npu_cop_mem u_mem (
@@ -159,11 +173,22 @@ module npu_cop_arrays
   // Everything before an element that cannot be read, or may not be written, is written.
   assign progress_o.done = write_denied ? written && !bus_o.writes :
                            dealt && idle_i && (!job_i.writes_d ||
-                                               (pending == '0 && written && !bus_o.writes));
+                                               (pending_q == '0 && written && !bus_o.writes));
   assign progress_o.write_denied = write_denied;
   assign progress_o.write_failed = write_rsp.done && write_rsp.error;
   assign progress_o.next_write = in_elements(next_write, job_i.bytes);
   assign progress_o.answered = in_elements(answered, job_i.bytes);
   assign progress_o.dealt = in_elements(dealt_q, job_i.bytes);
+
+`ifndef SYNTHESIS
+  ResultOfPiece_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   job_i.writes_d && group_i.valid && !drop_i && !write_denied |-> pending_q != '0)
+  else $error("npu_cop_arrays: a result without a piece");
+  PendingFits_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) job_i.writes_d && run_i |->
+                   pending_q < PendingBits'(2 ** (PendingBits - 1)) || !(piece_o.valid && ready_i))
+  else $error("npu_cop_arrays: more bytes are inside a unit than are counted");
+`endif
 
 endmodule

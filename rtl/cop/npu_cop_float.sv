@@ -36,9 +36,9 @@ module npu_cop_float
   localparam float_t One = 32'h3f80_0000;
 
   cop_op_e op;
-  float_t x, a, b, s_q;
+  float_t x, a, b, narrowed, narrowed_q, facc_float_q, s_q;
   double_t facc_q;
-  logic clear, scalar, sent_q, ends;
+  logic clear, on_registers, scalar, sent_q, ends;
 
   assign op    = op_i.decoded.op;
   assign x     = op_i.rs[0];
@@ -53,6 +53,7 @@ module npu_cop_float
   double_t sum;
   float_t root, func;
 
+  assign on_registers = op_i.decoded.element_bytes == '0;
   assign scalar = op_i.valid && op inside {CopFmacc, CopFrsqrt, CopFrelu, CopFgelu, CopFrstacc};
 
   always_comb begin
@@ -64,15 +65,13 @@ module npu_cop_float
     endcase
     end_o      = '0;
     end_o.done = scalar && ends && room_i;
-    if (end_o.done) begin
-      unique case (op)
-        CopFrsqrt:  end_o.data = root;
-        CopFgelu:   end_o.data = func;
-        CopFrelu:   end_o.data = relu(x);
-        CopFrstacc: end_o.data = narrow(facc_q);
-        default:    end_o.data = '0;
-      endcase
-    end
+    unique case (op)
+      CopFrsqrt:  end_o.data = root;
+      CopFgelu:   end_o.data = func;
+      CopFrelu:   end_o.data = relu(x);
+      CopFrstacc: end_o.data = facc_float_q;
+      default:    end_o.data = '0;
+    endcase
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -116,32 +115,42 @@ module npu_cop_float
     .value_o(sum)
   );
 
+  assign narrowed = narrow(sum);
+
+  // Rounding waits in registers: that of the accumulator changes with it, that of a sum is not looked
+  // at before the cycle after idle_o. A sum of nothing is there when the zero has been loaded.
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      facc_q  <= '0;
-      holds_q <= HoldsFacc;
-      begun_q <= 1'b0;
-      s_q     <= '0;
+      facc_q       <= '0;
+      facc_float_q <= '0;
+      narrowed_q   <= '0;
+      holds_q      <= HoldsFacc;
+      begun_q      <= 1'b0;
+      s_q          <= '0;
     end else begin
-      if (start_i) s_q <= narrow(facc_q);
+      narrowed_q <= load ? '0 : narrowed;
+      if (start_i) s_q <= facc_float_q;
       if (load) holds_q <= wanted;
       if (facc_valid && facc_ready) begin
         holds_q <= HoldsOther;
         begun_q <= 1'b1;
       end
       if (facc_done) begin
-        facc_q  <= sum;
-        holds_q <= HoldsFacc;
+        facc_q       <= sum;
+        facc_float_q <= narrowed;
+        holds_q      <= HoldsFacc;
       end
       if (end_o.done && op == CopFrstacc) begin
-        facc_q  <= '0;
-        holds_q <= HoldsOther;
+        facc_q       <= '0;
+        facc_float_q <= '0;
+        holds_q      <= HoldsOther;
       end
       if (facc_done || done_i || drop_i) begun_q <= 1'b0;
       if (drop_i) holds_q <= HoldsOther;
       if (clear_i) begin
-        facc_q  <= '0;
-        holds_q <= HoldsOther;
+        facc_q       <= '0;
+        facc_float_q <= '0;
+        holds_q      <= HoldsOther;
       end
     end
   end
@@ -151,7 +160,8 @@ module npu_cop_float
   // ---------------------------------------------------------------------------------------------
   // Lanes
   // ---------------------------------------------------------------------------------------------
-  lane_op_e lane_op;
+  lane_op_e lane_op, lane_op_q;
+  logic pairs_q;  // there are two operands
   logic [1:0] lane_ready, lane_valid;
   float_t [1:0] lane_y;
   logic is_lanes;
@@ -174,9 +184,9 @@ module npu_cop_float
       .clear_i(clear),
       .valid_i(piece_i.valid && is_lanes),
       .ready_o(lane_ready[l]),
-      .op_i   (lane_op),
+      .op_i   (lane_op_q),
       .a_i    (piece_i.a[32*l+:32]),
-      .b_i    ((op inside {CopFvadd, CopFvsub}) ? piece_i.b[32*l+:32] : s_q),
+      .b_i    (pairs_q ? piece_i.b[32*l+:32] : s_q),
       .valid_o(lane_valid[l]),
       .ready_i(ready_i),
       .y_o    (lane_y[l])
@@ -191,8 +201,8 @@ module npu_cop_float
   func_e func_op;
 
   assign is_divide = unit_i == UnitDivide;
-  assign is_func   = unit_i == UnitFunc && !scalar;
-  assign is_root   = unit_i == UnitRoot && !scalar;
+  assign is_func   = unit_i == UnitFunc && !on_registers;
+  assign is_root   = unit_i == UnitRoot && !on_registers;
   assign gelu      = op inside {CopFvgelu, CopFgelu};
   assign func_op   = gelu ? FuncGelu : (op == CopVexp) ? FuncExpFixed : FuncExpFloat;
 
@@ -214,12 +224,12 @@ module npu_cop_float
     .clk_i,
     .rst_ni,
     .clear_i(clear),
-    .valid_i(scalar ? op == CopFgelu && !sent_q : piece_i.valid && is_func),
+    .valid_i(on_registers ? scalar && op == CopFgelu && !sent_q : piece_i.valid && is_func),
     .ready_o(func_ready),
     .func_i (func_op),
-    .x_i    (scalar ? x : a),
+    .x_i    (on_registers ? x : a),
     .valid_o(func_valid),
-    .ready_i(scalar ? end_o.done : ready_i),
+    .ready_i(on_registers ? end_o.done : ready_i),
     .y_o    (func)
   );
 
@@ -227,12 +237,12 @@ module npu_cop_float
     .clk_i,
     .rst_ni,
     .clear_i(clear),
-    .valid_i(scalar ? op == CopFrsqrt && !sent_q : piece_i.valid && is_root),
+    .valid_i(on_registers ? scalar && op == CopFrsqrt && !sent_q : piece_i.valid && is_root),
     .ready_o(root_ready),
     .op_i   ((op == CopVrsqrt) ? RootFixed : RootFloat),
-    .x_i    (scalar ? x : a),
+    .x_i    (on_registers ? x : a),
     .valid_o(root_valid),
-    .ready_i(!scalar || end_o.done),
+    .ready_i(!on_registers || end_o.done),
     .y_o    (root)
   );
 
@@ -250,31 +260,37 @@ module npu_cop_float
   end
 
   // ---------------------------------------------------------------------------------------------
-  // Of all units
+  // Of all units: where the elements go. They come later than their instruction.
   // ---------------------------------------------------------------------------------------------
-  assign result_o = is_root ? root_q : narrow(sum);
-  assign idle_o   = facc_idle && !root_busy_q;
+  logic in_facc_q, in_root_q, in_lanes_q, in_divide_q, in_func_q;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      {in_facc_q, in_root_q, in_lanes_q, in_divide_q, in_func_q, pairs_q} <= '0;
+      lane_op_q <= LaneAdd;
+    end else begin
+      lane_op_q   <= lane_op;
+      pairs_q     <= op inside {CopFvadd, CopFvsub};
+      in_facc_q   <= unit_i == UnitFacc;
+      in_root_q   <= unit_i == UnitRoot;
+      in_lanes_q  <= is_lanes;
+      in_divide_q <= is_divide;
+      in_func_q   <= is_func;
+    end
+  end
+
+  assign result_o = is_root ? root_q : narrowed_q;
+  assign idle_o = facc_idle && !root_busy_q;
+
+  assign ready_o = (in_facc_q && facc_ready && (begun_q || holds_q == wanted)) ||
+                   (in_root_q && root_ready) || (in_lanes_q && lane_ready[0]) ||
+                   (in_divide_q && divide_ready) || (in_func_q && func_ready);
 
   always_comb begin
-    ready_o = 1'b0;
-    group_o = '0;
-    unique case (unit_i)
-      UnitFacc: ready_o = facc_ready && (begun_q || holds_q == wanted);
-      UnitLanes: begin
-        ready_o = lane_ready[0];
-        group_o = '{valid: lane_valid[0], data: {lane_y[1], lane_y[0]}};
-      end
-      UnitDivide: begin
-        ready_o = divide_ready;
-        group_o = '{valid: divide_valid, data: {32'b0, quotient}};
-      end
-      UnitFunc: begin
-        ready_o = func_ready;
-        group_o = '{valid: func_valid && !scalar, data: {32'b0, func}};
-      end
-      UnitRoot: ready_o = root_ready;
-      default:  ready_o = 1'b0;
-    endcase
+    group_o.valid = (in_lanes_q && lane_valid[0]) || (in_divide_q && divide_valid) ||
+                    (in_func_q && func_valid);
+    group_o.data = {32'b0, in_divide_q ? quotient : func};
+    if (in_lanes_q) group_o.data = {lane_y[1], lane_y[0]};
   end
 
 `ifndef SYNTHESIS

@@ -90,24 +90,25 @@ package npu_cop_float_pkg;
   endfunction
 
   // A double rounded to float32. Below 2^-126 the significand moves right until its last bit has the
-  // weight of the last bit of a subnormal; what is beyond 26 places only says that there was something.
+  // weight of the last bit of a subnormal; from 26 places on nothing of it is left. The exponents
+  // differ by 896, of which 8 bits only have the highest one.
   function automatic float_t narrow(double_t x);
-    logic [10:0] below;
+    logic normal, sticky, up;
     logic [ 4:0] places;
-    logic [52:0] moved;
-    logic [78:0] wide;
-    logic sticky, up;
+    logic [52:0] significand;
+    logic [24:0] moved, lost;  // with the bit behind the last one
     logic [30:0] rounded;
-    if (x[62:52] == '1) return x[51:0] == '0 ? {x[63], FloatInf[30:0]} : FloatNan;
-    if (x[62:52] > 11'd1150) return {x[63], FloatInf[30:0]};
-    below   = 11'd897 - x[62:52];
-    places  = x[62:52] >= 11'd897 ? '0 : below > 11'd26 ? 5'd26 : below[4:0];
-    wide    = {x[62:52] != '0, x[51:0], 26'd0} >> places;
-    moved   = wide[78:26];
-    sticky  = wide[53:0] != '0;
-    up      = moved[28] && (sticky || moved[29]);
-    rounded = {x[62:52] >= 11'd897 ? 8'(x[62:52] - 11'd897) : 8'd0, 23'd0};
-    return {x[63], rounded + 31'(moved[52:29]) + 31'(up)};
+    float_t special;
+    normal      = x[62:52] >= 11'd897;
+    places      = normal ? '0 : x[62:52] < 11'd871 ? 5'd26 : 5'd1 - x[56:52];
+    significand = {x[62:52] != '0, x[51:0]};
+    moved       = significand[52:28] >> places;
+    lost        = ~(25'h1ff_ffff << places);
+    sticky      = significand[27:0] != '0 || (significand[52:28] & lost) != '0;
+    up          = moved[0] && (sticky || moved[1]);
+    rounded     = {normal ? {!x[59], x[58:52]} : 8'd0, moved[23:1]};
+    special     = (x[62:52] == '1 && x[51:0] != '0) ? FloatNan : {x[63], FloatInf[30:0]};
+    return x[62:52] > 11'd1150 ? special : {x[63], rounded + 31'(up)};
   endfunction
 
 endpackage

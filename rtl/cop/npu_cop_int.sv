@@ -64,7 +64,7 @@ module npu_cop_int
   end
 
   assign go    = op_i.valid && mine && room_i;
-  assign end_o = '{done: go, data: go ? data : '0, fault: '0};
+  assign end_o = '{done: go, data: data, fault: '0};
   assign acc_o = acc_q + addend_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

@@ -3,9 +3,9 @@
 // The port's handshakes: a short queue of the instructions that are not yet done, and the result
 // that waits for the host. The queue holds refused instructions as well, because a commit that names
 // one of them speaks of its neighbours too; they leave it with their commit. What the host commits is
-// a prefix of the queue and what it kills a suffix, so two counts say it all. Behind an instruction
-// that uses memory nothing is issued until it has ended: it may fail, and the next one is refused
-// then.
+// a prefix of the queue and what it kills a suffix, so two rows of bits say it all, ones from the
+// oldest entry on. Behind an instruction that uses memory nothing is issued until it has ended: it
+// may fail, and the next one is refused then.
 
 module npu_cop_issue
   import npu_cop_pkg::*;
@@ -34,21 +34,21 @@ module npu_cop_issue
   output logic taken_o  // pulse: the host takes a result
 );
 
-  localparam int unsigned CountW = $clog2(Depth + 1);
-
   typedef struct packed {
     x_id_t            id;
     logic             accepted;
+    logic             on_memory;  // it is accepted and uses memory
     logic [31:0]      instr;
     cop_decoded_t     decoded;
-    logic [2:0]       wanted;    // operands that have not come
+    cop_unit_e        cop_unit;
+    logic [2:0]       wanted;     // operands that have not come
     logic [2:0][31:0] rs;
   } entry_t;
 
   entry_t entries_q[Depth];  // oldest first
   entry_t next[Depth + 1];  // with the instruction that is issued in this cycle, and its operands
   entry_t incoming;
-  logic [CountW-1:0] count_q, committed_q;
+  logic [Depth-1:0] there_q, committed_q;  // entries in use, and those that are committed
   logic issue, pop;
   cop_decoded_t decoded;
   logic accept;
@@ -71,13 +71,12 @@ module npu_cop_issue
   always_comb begin
     uses_memory = 1'b0;
     for (int unsigned i = 0; i < Depth; i++) begin
-      if (i < 32'(count_q) && entries_q[i].accepted && entries_q[i].decoded.element_bytes != '0)
-        uses_memory = 1'b1;
+      if (there_q[i] && entries_q[i].on_memory) uses_memory = 1'b1;
     end
   end
 
   assign answer = '{
-          ready: count_q != CountW'(Depth) && !uses_memory,
+          ready: !there_q[Depth-1] && !uses_memory,
           accept: accept,
           writeback: accept && decoded.writeback,
           register_read: accept ? decoded.register_read : '0,
@@ -87,8 +86,10 @@ module npu_cop_issue
   assign incoming = '{
           id: x_req_i.issue.id,
           accepted: accept,
+          on_memory: accept && decoded.element_bytes != '0,
           instr: x_req_i.issue.instr,
           decoded: decoded,
+          cop_unit: unit_of(decoded.op),
           wanted: accept ? decoded.register_read : '0,
           rs: '0
       };
@@ -99,12 +100,13 @@ module npu_cop_issue
   logic [Depth:0] is_there, named;
   logic operands_ready;
 
+  assign is_there = issue ? {there_q, 1'b1} : {1'b0, there_q};
+
   always_comb begin
     for (int unsigned i = 0; i <= Depth; i++) begin
-      next[i] = (i < 32'(count_q)) ? entries_q[i%Depth] : incoming;
-      is_there[i] = i < 32'(count_q) || (i == 32'(count_q) && issue);
-      named[i]    = x_req_i.operands.valid && is_there[i] && next[i].accepted &&
-                    next[i].id == x_req_i.operands.id;
+      next[i] = (i < Depth && there_q[i%Depth]) ? entries_q[i%Depth] : incoming;
+      named[i] = x_req_i.operands.valid && is_there[i] && next[i].accepted &&
+                 next[i].id == x_req_i.operands.id;
       for (int unsigned r = 0; r < 3; r++) begin
         if (named[i] && next[i].wanted[r] && x_req_i.operands.rs_valid[r]) begin
           next[i].rs[r]     = x_req_i.operands.rs[r];
@@ -126,23 +128,21 @@ module npu_cop_issue
   // ---------------------------------------------------------------------------------------------
   // Commit and kill
   // ---------------------------------------------------------------------------------------------
-  logic found;
-  logic [CountW-1:0] found_at, all, committed, left;
+  logic by_issue;
+  logic [Depth-1:0] hit, reach, committed, left;  // reach: up to the youngest that is named
+
+  assign by_issue = issue && x_req_i.issue.id == x_req_i.commit.id;
 
   always_comb begin
-    found    = 1'b0;
-    found_at = '0;
-    for (int unsigned i = 0; i <= Depth; i++) begin
-      if (x_req_i.commit.valid && is_there[i] && next[i].id == x_req_i.commit.id) begin
-        found    = i >= 32'(committed_q);
-        found_at = CountW'(i);
-      end
+    for (int unsigned i = 0; i < Depth; i++) begin
+      hit[i] = x_req_i.commit.valid && !committed_q[i] && is_there[i] &&
+               (there_q[i] ? entries_q[i].id == x_req_i.commit.id : by_issue);
     end
+    for (int unsigned i = 0; i < Depth; i++) reach[i] = (hit >> i) != '0;
   end
 
-  assign all = count_q + CountW'(issue);
-  assign left = (found && x_req_i.commit.kill) ? found_at : all;
-  assign committed = (found && !x_req_i.commit.kill) ? found_at + 1'b1 : committed_q;
+  assign left = (reach[0] && x_req_i.commit.kill) ? reach >> 1 : is_there[Depth-1:0];
+  assign committed = x_req_i.commit.kill ? committed_q : committed_q | reach;
 
   // ---------------------------------------------------------------------------------------------
   // The oldest instruction. Its operands must have been there a cycle ago, its commit may be new.
@@ -150,22 +150,23 @@ module npu_cop_issue
   x_result_t result_q;
   logic ready_to_go;
 
-  assign ready_to_go = count_q != '0 && committed != '0;
+  assign ready_to_go = there_q[0] && committed[0];
   assign op_o.valid = ready_to_go && entries_q[0].accepted && entries_q[0].wanted == '0;
   assign op_o.instr = entries_q[0].instr;
   assign op_o.decoded = entries_q[0].decoded;
+  assign op_o.cop_unit = entries_q[0].cop_unit;
   assign op_o.rs = entries_q[0].rs;
   assign room_o = !result_q.valid || x_req_i.result_ready;
   assign pop = ready_to_go && (!entries_q[0].accepted || end_i.done);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      count_q     <= '0;
+      there_q     <= '0;
       committed_q <= '0;
       for (int unsigned i = 0; i < Depth; i++) entries_q[i] <= '0;
     end else begin
-      count_q     <= left - CountW'(pop);
-      committed_q <= committed - CountW'(pop);
+      there_q     <= left >> pop;
+      committed_q <= committed >> pop;
       for (int unsigned i = 0; i < Depth; i++) entries_q[i] <= pop ? next[i+1] : next[i];
     end
   end
@@ -194,7 +195,7 @@ module npu_cop_issue
   always_comb begin
     busy_o = result_q.valid;
     for (int unsigned i = 0; i < Depth; i++) begin
-      if (i < 32'(count_q) && entries_q[i].accepted) busy_o = 1'b1;
+      if (there_q[i] && entries_q[i].accepted) busy_o = 1'b1;
     end
   end
 
@@ -203,7 +204,7 @@ module npu_cop_issue
   assert property (@(posedge clk_i) disable iff (!rst_ni) end_i.done |-> op_o.valid && room_o)
   else $error("npu_cop_issue: an instruction ends that is not there, or without room");
   CommittedAreThere_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) committed_q <= count_q)
+  assert property (@(posedge clk_i) disable iff (!rst_ni) (committed_q & ~there_q) == '0)
   else $error("npu_cop_issue: more instructions are committed than there are");
   ResultStable_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)

@@ -33,28 +33,32 @@ module npu_cop_mem
   // Reads
   // ---------------------------------------------------------------------------------------------
   logic [CountW-1:0] reads_q;
-  logic ar_valid_q, ar_client_q, turn_q, client, allowed, read;
+  logic ar_valid_q, ar_client_q, turn_q, client, slot, read;
+  logic [1:0] allowed, first;
   logic [27:0] ar_word_q;
   logic [ 2:0] ar_len_q;
 
-  assign client = (read_i[0].valid && read_i[1].valid) ? turn_q : read_i[1].valid;
-
-  npu_mem_guard #(
-    .Write(1'b0)
-  ) u_guard (
-    .addr_i   ({read_i[client].word, 4'b0}),
-    .len_i    ({5'b0, read_i[client].len}),
-    .regions_i(settings_i.regions),
-    .stream_i ('0),
-    .allowed_o(allowed)
-  );
-
-  assign read = read_i[client].valid && allowed && (!ar_valid_q || axi_rsp_i.rd.arready) &&
-                reads_q != CountW'(MaxOutstanding);
+  assign first = {
+    read_i[1].valid && (turn_q || !read_i[0].valid),
+    read_i[0].valid && (!turn_q || !read_i[1].valid)
+  };
+  assign client = first[1];
+  assign slot = (!ar_valid_q || axi_rsp_i.rd.arready) && reads_q != CountW'(MaxOutstanding);
+  assign read = (first & allowed) != '0 && slot;
 
   for (genvar c = 0; c < 2; c++) begin : gen_client
-    assign read_o[c].ready  = read && client == 1'(c);
-    assign read_o[c].denied = read_i[c].valid && client == 1'(c) && !allowed;
+    npu_mem_guard #(
+      .Write(1'b0)
+    ) u_guard (
+      .addr_i   ({read_i[c].word, 4'b0}),
+      .len_i    ({5'b0, read_i[c].len}),
+      .regions_i(settings_i.regions),
+      .stream_i ('0),
+      .allowed_o(allowed[c])
+    );
+
+    assign read_o[c].ready  = first[c] && allowed[c] && slot;
+    assign read_o[c].denied = first[c] && !allowed[c];
     assign read_o[c].valid  = axi_rsp_i.rd.rvalid && axi_rsp_i.rd.rid == 4'(c);
     assign read_o[c].error  = axi_rsp_i.rd.rresp[1];
     assign read_o[c].data   = axi_rsp_i.rd.rdata;
@@ -94,12 +98,13 @@ module npu_cop_mem
   // Writes: address and data are offered together and taken independently
   // ---------------------------------------------------------------------------------------------
   logic [CountW-1:0] writes_q;
-  logic aw_valid_q, w_valid_q, write;
+  logic aw_valid_q, w_valid_q, write_slot, write;
   cop_write_req_t word_q;
 
-  assign write = write_i.valid && (!aw_valid_q || axi_rsp_i.wr.awready) &&
-                 (!w_valid_q || axi_rsp_i.wr.wready) && writes_q != CountW'(MaxOutstanding);
-  assign write_o = '{ready: write, done: axi_rsp_i.wr.bvalid, error: axi_rsp_i.wr.bresp[1]};
+  assign write_slot = (!aw_valid_q || axi_rsp_i.wr.awready) &&
+                      (!w_valid_q || axi_rsp_i.wr.wready) && writes_q != CountW'(MaxOutstanding);
+  assign write = write_i.valid && write_slot;
+  assign write_o = '{ready: write_slot, done: axi_rsp_i.wr.bvalid, error: axi_rsp_i.wr.bresp[1]};
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin

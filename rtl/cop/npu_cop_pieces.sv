@@ -20,10 +20,11 @@ module npu_cop_pieces
   input logic [31:0] value_i,  // the element where there are none
   input logic [ 4:0] most_i,   // bytes that the unit takes at once: 4, 8 or 16
 
-  input  cop_chunk_t chunk_i[2],  // of both operands
-  output logic       ready_o,     // takes the chunks of all operands that there are
-  output cop_piece_t piece_o,     // withdrawn by drop_i
-  input  logic       ready_i,     // takes the piece
+  input  cop_chunk_t       chunk_i[2],  // of both operands
+  output logic             ready_o,     // takes the chunks of all operands that there are
+  output cop_piece_t       piece_o,     // withdrawn by drop_i
+  output logic       [4:0] size_o,      // elements that are taken of it
+  input  logic             ready_i,     // takes the piece
 
   output logic       failed_o,  // a level: the element next_o cannot be read
   output cop_code_e  code_o,    // with failed_o: why
@@ -35,66 +36,39 @@ module npu_cop_pieces
   // ---------------------------------------------------------------------------------------------
   // What is wrong with the elements of the chunks
   // ---------------------------------------------------------------------------------------------
-  logic [1:0][15:0] denied, bad, late;  // by operand and element
-  logic [15:0] wrong;
+  logic [1:0][4:0] readable;  // elements before the first one that cannot be read; or 16
   logic [4:0] present, good;
+  logic [1:0] failing;
   cop_count_t left_q;
   logic load, fails, second;
-  cop_code_e code;
-
-  function automatic logic [15:0] of_elements(logic [15:0] marked, logic there, logic bytes);
-    of_elements = marked;
-    if (!bytes) begin
-      of_elements = '0;
-      for (int unsigned e = 0; e < 4; e++) of_elements[e] = marked[4*e+:4] != '0;
-    end
-    if (!there) of_elements = '0;
-  endfunction
 
   for (genvar o = 0; o < 2; o++) begin : gen_operand
-    always_comb begin
-      denied[o] = of_elements(chunk_i[o].denied, reads_i[o], bytes_i);
-      bad[o]    = of_elements(chunk_i[o].bad, reads_i[o], bytes_i);
-      late[o]   = of_elements(chunk_i[o].late, reads_i[o], bytes_i);
-    end
+    assign readable[o] = reads_i[o] ? chunk_i[o].good : 5'd16;
+    assign failing[o]  = readable[o] < present;
   end
 
-  assign wrong = denied[0] | bad[0] | late[0] | denied[1] | bad[1] | late[1];
+  // The first operand is read before the second one.
+  assign second = readable[1] < readable[0];
+  assign fails  = failing != '0;
+  assign good   = fails ? readable[second] : present;
 
   always_comb begin
     present = bytes_i ? 5'd16 : 5'd4;
     if (left_q < CountBits'(present)) present = left_q[4:0];
-    good = present;
-    for (int unsigned e = 16; e > 0; e--) if (wrong[e-1] && 5'(e - 1) < present) good = 5'(e - 1);
-  end
-
-  // The first operand is read before the second one.
-  assign second = !denied[0][good[3:0]] && !bad[0][good[3:0]] && !late[0][good[3:0]];
-  assign fails  = good != present;
-
-  always_comb begin
-    code = CodeTimeout;
-    if (bad[second][good[3:0]]) code = CodeBus;
-    if (denied[second][good[3:0]]) code = CodeDenied;
   end
 
   // ---------------------------------------------------------------------------------------------
   // The pair of chunks that is dealt
   // ---------------------------------------------------------------------------------------------
   logic [127:0] a_q, b_q;
-  logic [4:0] pair_q, most;  // elements that are left of it, and of the largest piece
+  logic [4:0] pair_q, most_q;  // elements that are left of it, and of the largest piece
   logic failed_q, take, last;
 
-  assign most = bytes_i ? most_i : {2'b00, most_i[4:2]};
-  assign piece_o = '{
-          valid: pair_q != '0,
-          a: a_q,
-          b: b_q,
-          count: (pair_q < most) ? pair_q : most
-      };
+  assign piece_o = '{valid: pair_q != '0, a: a_q, b: b_q, count: pair_q};
+  assign size_o = last ? pair_q : most_q;
   assign take = piece_o.valid && ready_i;
-  assign last = pair_q <= most;
-  assign load = left_q != '0 && !failed_q && !stop_i && !drop_i && !start_i &&
+  assign last = pair_q <= most_q;
+  assign load = left_q != '0 && !failed_q && !stop_i && !drop_i &&
                 (chunk_i[0].valid || !reads_i[0]) && (chunk_i[1].valid || !reads_i[1]) &&
                 (!piece_o.valid || (take && last));
   assign ready_o = load;
@@ -104,6 +78,7 @@ module npu_cop_pieces
       a_q      <= '0;
       b_q      <= '0;
       pair_q   <= '0;
+      most_q   <= '0;
       left_q   <= '0;
       next_o   <= '0;
       failed_q <= 1'b0;
@@ -111,6 +86,7 @@ module npu_cop_pieces
       second_o <= 1'b0;
     end else if (start_i) begin
       pair_q   <= '0;
+      most_q   <= bytes_i ? most_i : {2'b00, most_i[4:2]};
       left_q   <= count_i;
       next_o   <= '0;
       failed_q <= 1'b0;
@@ -119,7 +95,7 @@ module npu_cop_pieces
       left_q <= '0;
     end else begin
       if (take) begin
-        pair_q <= last ? '0 : pair_q - most;
+        pair_q <= last ? '0 : pair_q - most_q;
         a_q    <= a_q >> {most_i, 3'b000};
         b_q    <= b_q >> {most_i, 3'b000};
       end
@@ -131,7 +107,7 @@ module npu_cop_pieces
         next_o <= next_o + CountBits'(good);
         failed_q <= fails;
         second_o <= second;
-        code_o <= code;
+        code_o <= chunk_i[second].code;
       end
     end
   end

@@ -71,11 +71,52 @@ package npu_cop_pkg;
   // ---------------------------------------------------------------------------------------------
   // Execution
   // ---------------------------------------------------------------------------------------------
+  // Who works on the elements
+  typedef enum logic [3:0] {
+    UnitDot,       // sum of products of bytes
+    UnitSum,       // sum of words
+    UnitMax,       // largest word
+    UnitFloatMax,  // largest float
+    UnitScale,     // products of bytes and the accumulator
+    UnitMove,      // as they are
+    UnitFacc,      // double sums
+    UnitLanes,     // float32 lanes
+    UnitDivide,
+    UnitFunc,
+    UnitRoot
+  } cop_unit_e;
+
+  function automatic cop_unit_e unit_of(cop_op_e op);
+    unique case (op)
+      CopVmac:                                                 return UnitDot;
+      CopVreduce:                                              return UnitSum;
+      CopVmax:                                                 return UnitMax;
+      CopFvmax:                                                return UnitFloatMax;
+      CopVmul:                                                 return UnitScale;
+      CopFmacc, CopFvmac, CopFvreduce:                         return UnitFacc;
+      CopFvmul, CopFvadd, CopFvsub, CopFvrelu, CopFvsubScalar: return UnitLanes;
+      CopFvdiv:                                                return UnitDivide;
+      CopVexp, CopFvexp, CopFvgelu, CopFgelu:                  return UnitFunc;
+      CopVrsqrt, CopFvrsqrt, CopFrsqrt:                        return UnitRoot;
+      default:                                                 return UnitMove;
+    endcase
+  endfunction
+
+  // Bytes of an operand that a unit takes at once
+  function automatic logic [4:0] piece_bytes(cop_unit_e cop_unit);
+    unique case (cop_unit)
+      UnitDot, UnitSum, UnitMax, UnitFloatMax: return 5'd16;
+      UnitScale, UnitLanes:                    return 5'd8;
+      default:                                 return 5'd4;
+    endcase
+  endfunction
+
   // The oldest instruction
   typedef struct packed {
     logic valid;  // it is committed and has its operands; stays until done, all stable
     logic [31:0] instr;  // instruction word
     cop_decoded_t decoded;  // what it is
+    cop_unit_e cop_unit;  // who works on its elements
     logic [2:0][31:0] rs;  // rs1, rs2, x[rd]; 0 where it does not need them
   } cop_op_t;
 
@@ -142,7 +183,7 @@ package npu_cop_pkg;
   } cop_write_req_t;
 
   typedef struct packed {
-    logic ready;  // takes the word
+    logic ready;  // takes a word; does not depend on its valid
     logic done;   // pulse: the oldest word is answered
     logic error;  // it has not been written, with done
   } cop_write_rsp_t;
@@ -155,11 +196,10 @@ package npu_cop_pkg;
 
   // 16 bytes of an operand, in the order of its elements wherever it lies
   typedef struct packed {
-    logic         valid;   // stays until taken, stable
+    logic         valid;  // stays until taken, stable
     logic [127:0] data;
-    logic [15:0]  denied;  // bytes that may not be read
-    logic [15:0]  bad;     // bytes that the memory has not given
-    logic [15:0]  late;    // bytes for which it was silent for too long
+    logic [4:0]   good;   // elements before the first one that cannot be read; or 16
+    cop_code_e    code;   // why that one cannot be read
   } cop_chunk_t;
 
   // Elements for a unit
@@ -167,7 +207,7 @@ package npu_cop_pkg;
     logic         valid;  // stays until taken, stable
     logic [127:0] a;      // of the first operand, the first element lowest
     logic [127:0] b;      // of the second one
-    logic [4:0]   count;  // how many
+    logic [4:0]   count;  // how many there are; a unit takes no more than it can
   } cop_piece_t;
 
   // Results of a piece
@@ -176,53 +216,13 @@ package npu_cop_pkg;
     logic [63:0] data;   // elements, the first one lowest
   } cop_group_t;
 
-  // Who works on the elements
-  typedef enum logic [3:0] {
-    UnitDot,       // sum of products of bytes
-    UnitSum,       // sum of words
-    UnitMax,       // largest word
-    UnitFloatMax,  // largest float
-    UnitScale,     // products of bytes and the accumulator
-    UnitMove,      // as they are
-    UnitFacc,      // double sums
-    UnitLanes,     // float32 lanes
-    UnitDivide,
-    UnitFunc,
-    UnitRoot
-  } cop_unit_e;
-
-  function automatic cop_unit_e unit_of(cop_op_e op);
-    unique case (op)
-      CopVmac:                                                 return UnitDot;
-      CopVreduce:                                              return UnitSum;
-      CopVmax:                                                 return UnitMax;
-      CopFvmax:                                                return UnitFloatMax;
-      CopVmul:                                                 return UnitScale;
-      CopFmacc, CopFvmac, CopFvreduce:                         return UnitFacc;
-      CopFvmul, CopFvadd, CopFvsub, CopFvrelu, CopFvsubScalar: return UnitLanes;
-      CopFvdiv:                                                return UnitDivide;
-      CopVexp, CopFvexp, CopFvgelu, CopFgelu:                  return UnitFunc;
-      CopVrsqrt, CopFvrsqrt, CopFrsqrt:                        return UnitRoot;
-      default:                                                 return UnitMove;
-    endcase
-  endfunction
-
-  // Bytes of an operand that a unit takes at once
-  function automatic logic [4:0] piece_bytes(cop_unit_e cop_unit);
-    unique case (cop_unit)
-      UnitDot, UnitSum, UnitMax, UnitFloatMax: return 5'd16;
-      UnitScale, UnitLanes:                    return 5'd8;
-      default:                                 return 5'd4;
-    endcase
-  endfunction
-
   // What is gone through
   typedef struct packed {
     logic        bytes;     // elements are bytes; else words
     logic        reads_a;   // there is a first operand, a second one, a destination
     logic        reads_b;
     logic        writes_d;
-    cop_unit_e   cop_unit;  // who works on the elements
+    logic [4:0]  most;      // bytes that the unit takes at once: 4, 8 or 16
     logic [31:0] a;         // first elements
     logic [31:0] b;
     logic [31:0] d;

@@ -43,19 +43,22 @@ module npu_cop_vector
   // First cycle: pairs
   // ---------------------------------------------------------------------------------------------
   logic [7:0][16:0] products_q;  // sums of two products
+  logic [15:0] is_there;  // elements of the piece
   logic [3:0][31:0] words;
   logic [1:0][31:0] pairs, pairs_q;
   logic nan, nan_q;
+
+  assign is_there = ~(16'hffff << piece_i.count);
 
   always_comb begin
     nan = 1'b0;
     for (int unsigned i = 0; i < 4; i++) begin
       words[i] = piece_i.a[32*i+:32];
       if (unit_i == UnitFloatMax) begin
-        if (is_nan(words[i]) && 5'(i) < piece_i.count) nan = 1'b1;
+        if (is_nan(words[i]) && is_there[i]) nan = 1'b1;
         words[i] = order_key(words[i]);
       end
-      if (5'(i) >= piece_i.count) words[i] = max ? 32'h8000_0000 : '0;
+      if (!is_there[i]) words[i] = max ? 32'h8000_0000 : '0;
     end
     for (int unsigned i = 0; i < 2; i++) begin
       if (!max) pairs[i] = words[2*i] + words[2*i+1];
@@ -79,9 +82,8 @@ module npu_cop_vector
         pairs_q <= pairs;
         nan_q   <= nan;
         for (int unsigned i = 0; i < 8; i++) begin
-          products_q[i] <=
-              17'(product(piece_i.a[16*i+:8], piece_i.b[16*i+:8], 5'(2 * i) < piece_i.count)) + 17
-              '(product(piece_i.a[16*i+8+:8], piece_i.b[16*i+8+:8], 5'(2 * i + 1) < piece_i.count));
+          products_q[i] <= 17'(product(piece_i.a[16*i+:8], piece_i.b[16*i+:8], is_there[2*i])) +
+              17'(product(piece_i.a[16*i+8+:8], piece_i.b[16*i+8+:8], is_there[2*i+1]));
         end
       end
     end

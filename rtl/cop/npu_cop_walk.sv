@@ -80,7 +80,7 @@ module npu_cop_walk
         reads_a: op_i.decoded.reads_a,
         reads_b: op_i.decoded.reads_b,
         writes_d: op_i.decoded.writes_d,
-        cop_unit: unit_of(op_i.decoded.op),
+        most: piece_bytes(op_i.cop_unit),
         a: op_i.rs[0] + offset,
         b: op_i.rs[1],
         d: (op_i.decoded.op == CopStvec) ? op_i.rs[0] + offset : op_i.rs[1]
@@ -95,19 +95,20 @@ module npu_cop_walk
   // ---------------------------------------------------------------------------------------------
   // The range that begins next
   // ---------------------------------------------------------------------------------------------
-  cop_count_t range, left_bytes;
-  logic [31:0] distance;
-  logic go, quiet, overlaps;
+  // No range is longer than the stride, the elements from the source to a destination behind it.
+  cop_count_t range, stride, stride_q;
+  logic [31:0] distance, apart;
+  logic go, quiet;
   cop_bus_t bus;
 
-  assign left_bytes = in_bytes(left_q, job_q.bytes);
-  assign distance = job_q.d - job_q.a;
-  assign overlaps = job_q.reads_a && job_q.writes_d && distance != '0 && distance < 32'(left_bytes);
+  assign distance = op_i.rs[1] - op_i.rs[0];
+  assign apart = job.bytes ? distance : {2'b00, distance[31:2]};
   always_comb begin
-    range = left_q;
-    if (overlaps) range = in_elements(distance[CountBits-1:0], job_q.bytes);
-    if (range == '0) range = CountBits'(1);
+    stride = apart[CountBits-1:0];
+    if (apart == '0) stride = CountBits'(1);
+    if (!job.reads_a || !job.writes_d || distance == '0 || apart[31:CountBits] != '0) stride = '1;
   end
+  assign range = (stride_q < left_q) ? stride_q : left_q;
   assign quiet = !bus.reads && !bus.writes;
   assign go = state_q == StRange && quiet && !soft_reset_i;
 
@@ -194,6 +195,7 @@ module npu_cop_walk
       job_q       <= '0;
       fault_q     <= '0;
       left_q      <= '0;
+      stride_q    <= '0;
       done_q      <= '0;
       timed_out_q <= 1'b0;
       range_q     <= 1'b0;
@@ -204,6 +206,7 @@ module npu_cop_walk
           job_q       <= job;
           fault_q     <= too_long ? '{valid: 1'b1, code: CodeLength, default: '0} : '0;
           left_q      <= n[CountBits-1:0];
+          stride_q    <= stride;
           done_q      <= '0;
           timed_out_q <= 1'b0;
           state_q     <= (too_long || n == '0) ? StEnd : StRange;

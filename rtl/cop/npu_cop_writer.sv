@@ -18,8 +18,9 @@ module npu_cop_writer
   input logic       drop_i,   // a level: takes nothing, forgets what is not yet asked for
   input logic       flush_i,  // a level: nothing more comes, write what there is
 
+  input logic [3:0] most_i,  // a level: bytes of a group, all but the last one
   input cop_group_t group_i,  // results; withdrawn by drop_i
-  input logic [3:0] size_i,  // their bytes, 1 to 8, with group_i.valid
+  input logic [3:0] size_i,  // their bytes, 1 to most_i, with group_i.valid
   output logic ready_o,  // takes the group, or the part before one that may not be written
 
   // Protection
@@ -82,25 +83,32 @@ module npu_cop_writer
   // ---------------------------------------------------------------------------------------------
   // A group, as far as it may be written, into the bytes of the word and of the next one
   // ---------------------------------------------------------------------------------------------
-  logic [3:0] at_q, in_first, good;  // place of the next byte; bytes that may be written
-  logic [  4:0] behind;
+  logic [3:0] at_q;  // place of the next byte
+  // Ends, from the start of the word: of the group, of the elements that lie in this word, of what
+  // may be written of a group that is cut, and of what is written
+  logic [4:0] behind, border, cut_limit, limit;
+  logic [3:0] cut_size, good;  // bytes that are written of a group that is cut, and of this one
   logic [183:0] moved;
   logic [ 22:0] moved_strb;
-  logic [  7:0] kept;
-  logic crosses, take, full, denied_q, known;
+  logic crosses, cut, take, full, denied_q, reaches, known, room;
   logic [127:0] data_q, merged;
   logic [15:0] strb_q, merged_strb;
 
   assign behind = {1'b0, at_q} + {1'b0, size_i};
-  assign crosses = behind > 5'd16;
-  // Whole elements in front of the next word: those of four bytes may lie across its border.
-  assign in_first = bytes_i ? 4'(5'd16 - {1'b0, at_q}) : 4'((5'd16 - {1'b0, at_q}) & 5'b11100);
-  // A group that does not fill the word needs nothing of the next one.
-  assign known = (known_q == 2'd2 || (known_q == 2'd1 && !behind[4])) && !denied_q;
-  assign good = !this_ok_q ? '0 : (crosses && !next_ok_q) ? in_first : size_i;
+  assign crosses = behind[4] && behind[3:0] != '0;
+  // An element of four bytes may lie across the border of the word.
+  assign border = (bytes_i || at_q[1:0] == '0) ? 5'd16 : {3'b011, at_q[1:0]};
+  // A group that does not reach the end of the word needs nothing of the next one. The last group may
+  // be a small one; it waits as if it were not, so that who takes a group need not look at its size.
+  assign reaches = {1'b0, at_q} + {1'b0, most_i} >= 5'd16;
+  assign known = reaches ? known_q == 2'd2 && room : known_q != 2'd0;
+  assign cut = !this_ok_q || (crosses && !next_ok_q);
+  assign cut_limit = this_ok_q ? border : {1'b0, at_q};
+  assign cut_size = 4'(cut_limit - {1'b0, at_q});
+  assign limit = cut ? cut_limit : behind;
+  assign good = cut ? cut_size : size_i;
   assign moved = 184'(group_i.data) << {at_q, 3'b000};
-  assign kept = 8'((9'd1 << good) - 9'd1);
-  assign moved_strb = {15'b0, kept} << at_q;
+  assign moved_strb = (23'h7f_ffff << at_q) & ~(23'h7f_ffff << limit);
 
   for (genvar b = 0; b < 16; b++) begin : gen_byte
     assign merged[8*b+:8] = moved_strb[b] ? moved[8*b+:8] : data_q[8*b+:8];
@@ -110,14 +118,13 @@ module npu_cop_writer
   // ---------------------------------------------------------------------------------------------
   // Words to ask for
   // ---------------------------------------------------------------------------------------------
-  logic room, flush, active;
+  logic flush;
   cop_write_req_t word_out_q;
 
   assign room = !word_out_q.valid || write_i.ready;
-  assign active  = !drop_i && !range_i.start;
-  assign take    = group_i.valid && known && (!behind[4] || room) && active;
-  assign full    = take && good == size_i && behind[4];
-  assign flush   = (denied_q || (flush_i && !group_i.valid)) && strb_q != '0 && room && active;
+  assign take    = group_i.valid && known && !denied_q && !drop_i;
+  assign full    = take && !cut && behind[4];
+  assign flush   = (denied_q || (flush_i && !group_i.valid)) && strb_q != '0 && room && !drop_i;
   assign emit = full;
   assign ready_o = take;
 
@@ -140,9 +147,9 @@ module npu_cop_writer
       word_out_q.valid <= 1'b0;
     end else begin
       if (take) begin
-        at_q     <= at_q + good;
+        at_q     <= limit[3:0];
         taken_o  <= taken_o + CountBits'(good);
-        denied_q <= good != size_i;
+        denied_q <= cut;
         data_q   <= full ? 128'(moved[183:128]) : merged;
         strb_q   <= full ? {9'b0, moved_strb[22:16]} : merged_strb;
       end
@@ -171,28 +178,25 @@ module npu_cop_writer
   // Answers: the first one says that the bytes up to the end of the first word are written
   // ---------------------------------------------------------------------------------------------
   logic failed_q;  // one was not written: those behind it do not count
-  logic [3:0] skipped_q;  // bytes of the first word in front of the range
-  logic [CountBits:0] end_q;  // end of the words that are answered, from the start of the first one
+  cop_count_t end_q;  // of the next word to be answered
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      skipped_q <= '0;
-      end_q     <= '0;
-      failed_q  <= 1'b0;
+      answered_o <= '0;
+      end_q      <= '0;
+      failed_q   <= 1'b0;
     end else if (range_i.start) begin
-      skipped_q <= range_i.addr[3:0];
-      end_q     <= '0;
-      failed_q  <= 1'b0;
+      answered_o <= '0;
+      end_q      <= CountBits'(16) - CountBits'(range_i.addr[3:0]);
+      failed_q   <= 1'b0;
     end else if (write_i.done) begin
       failed_q <= failed_q || write_i.error;
-      if (!failed_q && !write_i.error) end_q <= end_q + (CountBits + 1)'(16);
+      if (!failed_q && !write_i.error) begin
+        // The last word may reach behind what was taken.
+        answered_o <= (end_q < taken_o) ? end_q : taken_o;
+        end_q      <= end_q + CountBits'(16);
+      end
     end
-  end
-
-  // The last word may reach behind what was taken.
-  always_comb begin
-    answered_o = (end_q == '0) ? '0 : CountBits'(end_q - (CountBits + 1)'(skipped_q));
-    if (answered_o > taken_o) answered_o = taken_o;
   end
 
 endmodule
