@@ -104,6 +104,9 @@ def _synth(arguments: argparse.Namespace) -> int:
     results, refused = synth.run(chosen, arguments.jobs, lambda line: print(line, flush=True))
     rows = [asdict(figures) for figures in results]
     print(synth.render(rows))
+    if arguments.page and not refused:
+        synth.write_page(rows)
+        rtl_sizes.write()
     if names:
         return 1 if refused else 0
     synth.save(results)
@@ -112,9 +115,6 @@ def _synth(arguments: argparse.Namespace) -> int:
     for path in missing:
         print(f"in no block: {path.relative_to(ROOT)}")
     print(f"{len(results)} blocks synthesised, {len(refused)} refused, {len(missing)} files unused")
-    if arguments.page and not refused:
-        synth.write_page(rows)
-        rtl_sizes.write()
     return 1 if refused or missing else 0
 
 
@@ -178,7 +178,9 @@ def add_commands(command: AddCommand) -> None:
     synthesis.add_argument("blocks", nargs="?", default="", help="names, comma list; default all")
     synthesis.add_argument("-j", "--jobs", type=positive, default=1, help="blocks side by side")
     synthesis.add_argument(
-        "--page", action="store_true", help="write the figures of docs/synthesis.md and docs/rtl"
+        "--page",
+        action="store_true",
+        help="write these figures into docs/synthesis.md and docs/rtl",
     )
     swept = command("cop-sweep", _cop_sweep)
     swept.add_argument("functions", nargs="?", default="", help="names, comma list; default all")

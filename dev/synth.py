@@ -158,6 +158,17 @@ BLOCKS: tuple[SynthBlock, ...] = (
     SynthBlock("softmax", "npu_softmax"),
     SynthBlock("norm", "npu_nrm"),
     SynthBlock("vector", "npu_vec"),
+    SynthBlock("cop", "npu_cop"),
+    SynthBlock("cop-issue", "npu_cop_issue"),
+    SynthBlock("cop-int", "npu_cop_int"),
+    SynthBlock("cop-vector", "npu_cop_vector"),
+    SynthBlock("cop-walk", "npu_cop_walk"),
+    SynthBlock("cop-reader", "npu_cop_reader"),
+    SynthBlock("cop-pieces", "npu_cop_pieces"),
+    SynthBlock("cop-writer", "npu_cop_writer"),
+    SynthBlock("cop-mem", "npu_cop_mem"),
+    SynthBlock("cop-window", "npu_cop_window"),
+    SynthBlock("cop-float", "npu_cop_float"),
     SynthBlock("cop-lane", "npu_cop_lane"),
     SynthBlock("cop-facc", "npu_cop_facc"),
     SynthBlock("cop-root", "npu_cop_root"),
@@ -498,17 +509,25 @@ def render(results: Sequence[Mapping[str, Any]]) -> str:
 
 
 def write_page(results: Sequence[Mapping[str, Any]], page: Path = PAGE) -> None:
-    """Replace the table between the marks of `page`.
+    """Replace the rows of `results` in the table between the marks of `page`; others stay.
+
+    Rows are in the order of `BLOCKS`, behind them those that are not of `BLOCKS`, if given.
 
     Raises:
         SynthesisError: the page lacks a mark.
     """
     text = page.read_text(encoding="utf-8")
     before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    table, end, after = rest.partition(END)
     if not begin or not end:
         raise SynthesisError(f"{page.name} lacks {BEGIN} or {END}")
     lines = ["| block | module and parameters | " + " | ".join(HEADS[:-1]) + " |"]
     lines += ["|---|---|" + "---:|" * (len(HEADS) - 1)]
-    lines += ["| " + " | ".join(_row(figures)[:-1]) + " |" for figures in results]
+    blocks = {block.name for block in BLOCKS}
+    kept = dict(re.findall(r"^(\| ([a-z0-9-]+) \| npu_.*)$", table, flags=re.M))
+    rows = {name: row for row, name in kept.items() if name in blocks}
+    for figures in results:
+        rows[figures["block"]] = "| " + " | ".join(_row(figures)[:-1]) + " |"
+    order = [block.name for block in BLOCKS if block.name in rows]
+    lines += [rows[name] for name in order + [name for name in rows if name not in blocks]]
     page.write_text(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + after)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,10 @@ def test_the_page_gets_the_table(tmp_path: Path) -> None:
     assert "| vector | npu_vec ArrayDim 4 | 24,284 | 3,888 | 32 | 1,112 |\n" in text
     assert text.endswith(f"{synth.END}\nafter\n")
     assert "old" not in text
+    synth.write_page([_figures(block="host", top="npu_host", lut=7)], page)
+    synth.write_page([_figures(lut=9)], page)
+    rows = re.findall(r"^\| (\w+) \| npu_\w+ ArrayDim 4 \| (\d+)", page.read_text(), re.M)
+    assert rows == [("host", "7"), ("vector", "9")], "other rows stay, in the order of BLOCKS"
     page.write_text("no marks\n", encoding="utf-8")
     with pytest.raises(synth.SynthesisError, match=r"page\.md lacks"):
         synth.write_page([_figures()], page)
