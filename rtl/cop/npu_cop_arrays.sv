@@ -123,7 +123,7 @@ module npu_cop_arrays
     .rst_ni,
     .range_i   (write_range),
     .bytes_i   (job_i.bytes),
-    .most_i    (job_i.most[3:0]),
+    .eights_i  (job_i.most[3]),
     .drop_i,
     .flush_i   (dealt && pending_q == '0),
     .group_i,

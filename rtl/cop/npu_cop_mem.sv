@@ -97,13 +97,15 @@ module npu_cop_mem
   // ---------------------------------------------------------------------------------------------
   // Writes: address and data are offered together and taken independently
   // ---------------------------------------------------------------------------------------------
-  logic [CountW-1:0] writes_q;
+  logic [CountW-1:0] writes, writes_q;
+  logic full_q;  // there are MaxOutstanding of them
   logic aw_valid_q, w_valid_q, write_slot, write;
   cop_write_req_t word_q;
 
   assign write_slot = (!aw_valid_q || axi_rsp_i.wr.awready) &&
-                      (!w_valid_q || axi_rsp_i.wr.wready) && writes_q != CountW'(MaxOutstanding);
+                      (!w_valid_q || axi_rsp_i.wr.wready) && !full_q;
   assign write = write_i.valid && write_slot;
+  assign writes = writes_q + CountW'(write) - CountW'(axi_rsp_i.wr.bvalid);
   assign write_o = '{ready: write_slot, done: axi_rsp_i.wr.bvalid, error: axi_rsp_i.wr.bresp[1]};
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -112,6 +114,7 @@ module npu_cop_mem
       w_valid_q  <= 1'b0;
       word_q     <= '0;
       writes_q   <= '0;
+      full_q     <= 1'b0;
     end else begin
       if (axi_rsp_i.wr.awready) aw_valid_q <= 1'b0;
       if (axi_rsp_i.wr.wready) w_valid_q <= 1'b0;
@@ -120,7 +123,8 @@ module npu_cop_mem
         w_valid_q  <= 1'b1;
         word_q     <= write_i;
       end
-      writes_q <= writes_q + CountW'(write) - CountW'(axi_rsp_i.wr.bvalid);
+      writes_q <= writes;
+      full_q   <= writes == CountW'(MaxOutstanding);
     end
   end
 

@@ -18,9 +18,9 @@ module npu_cop_writer
   input logic       drop_i,   // a level: takes nothing, forgets what is not yet asked for
   input logic       flush_i,  // a level: nothing more comes, write what there is
 
-  input logic [3:0] most_i,  // a level: bytes of a group, all but the last one
+  input logic eights_i,  // a level: groups have 8 bytes, the last one up to 8; else 4
   input cop_group_t group_i,  // results; withdrawn by drop_i
-  input logic [3:0] size_i,  // their bytes, 1 to most_i, with group_i.valid
+  input logic [3:0] size_i,  // their bytes, 1 to 8, with group_i.valid
   output logic ready_o,  // takes the group, or the part before one that may not be written
 
   // Protection
@@ -100,7 +100,7 @@ module npu_cop_writer
   assign border = (bytes_i || at_q[1:0] == '0) ? 5'd16 : {3'b011, at_q[1:0]};
   // A group that does not reach the end of the word needs nothing of the next one. The last group may
   // be a small one; it waits as if it were not, so that who takes a group need not look at its size.
-  assign reaches = {1'b0, at_q} + {1'b0, most_i} >= 5'd16;
+  assign reaches = at_q[3] && (eights_i || at_q[2]);
   assign known = reaches ? known_q == 2'd2 && room : known_q != 2'd0;
   assign cut = !this_ok_q || (crosses && !next_ok_q);
   assign cut_limit = this_ok_q ? border : {1'b0, at_q};
