@@ -30,6 +30,8 @@ from tb.cop.random_offers import Pieces, describe
 
 CLEAR, TRAP = COP_FIELDS["CTRL_CLEAR"].mask, COP_FIELDS["CTRL_TRAP"].mask
 IRQ = CHIP_FIELDS["IRQ_STATUS_COP"].mask
+SLOWEST, TYPICAL = 300_000, 10_000
+"""Cycles of a random instruction: one element after the other on a slow memory, and most others."""
 _STATE = (
     *(CopReg.ACC_LO, CopReg.ACC_HI, CopReg.VREG0, CopReg.VREG1, CopReg.VREG2, CopReg.VREG3),
     *(CopReg.FACC_LO, CopReg.FACC_HI, CopReg.STATUS, CopReg.CTRL, CopReg.FAULT_INSTR),
@@ -195,7 +197,7 @@ class CopSession:
         await self.set_scene(scene)
         left = list(scene.offers)
         while left:
-            answers = await self.player.play(left)
+            answers = await self.player.play(left, SLOWEST + TYPICAL * len(left))
             done = self.check(left, answers)
             await self.compare()
             left = left[done:]

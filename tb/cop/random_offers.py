@@ -90,6 +90,7 @@ class OfferMaker:
         manner: how they are offered.
         illegal: share of words that are refused.
         wild: share of counts and addresses that cannot work.
+        cuts: whether memory may end within an array: what a write there leaves is open.
         pieces: what the instructions drawn so far want to find in memory.
     """
 
@@ -98,6 +99,7 @@ class OfferMaker:
     manner: Manner = QUICK
     illegal: float = 0.04
     wild: float = 0.04
+    cuts: bool = True
     pieces: Pieces = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -167,7 +169,8 @@ class OfferMaker:
     def address(self, size: int) -> int:
         """Return where an array of `size` bytes begins: any byte, often at the border of pages."""
         if self.chance(self.wild):
-            far = (0xFFFF_FFFF, 0xFFFF_FF00, 0x0100_0000 - size // 2, 0x8000_0000)
+            end = 0x0100_0000 - size // 2 if self.cuts else 0x0100_0010
+            far = (0xFFFF_FFFF, 0xFFFF_FF00, end, 0x8000_0000)
             return (values.one_of(self.random, far) - self.below(4)) & 0xFFFF_FFFF
         if self.chance(0.3):
             return BORDER - self.below(size + 2) + self.below(2)

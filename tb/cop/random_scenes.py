@@ -73,21 +73,22 @@ def draw_scene(random: np.random.Generator, length: int) -> Scene:
     kind = KINDS[int(random.integers(len(KINDS)))]
     limit = LIMITS[int(random.integers(len(LIMITS)))]
     manner = MANNERS[int(random.integers(len(MANNERS)))]
-    maker = OfferMaker(random, limit=limit, manner=manner)
+    # What a failed write leaves is open, and so is what others read there: none come behind it, nor
+    # behind a time-out, while the memory is silent.
+    trap = kind not in ("plain", "closed") or bool(random.integers(2))
+    maker = OfferMaker(random, limit=limit, manner=manner, cuts=trap)
     offers = maker.list(length)
-    knobs, trap = temper(random), bool(random.integers(2))
+    knobs = temper(random)
     regions: tuple[RegionRegisters, ...] = (OPEN,)
     first, last = _range(random, maker.reach)
     if "closed" in kind:
         regions = _closed(random)
     if "errors" in kind:
-        trap = True  # what a failed write leaves is open, and so is who reads it
         both = (1, 1) if random.random() < 0.5 else (int(random.integers(2)), 1)
         knobs = replace(
             knobs, read_error=both[0], write_error=both[1], error_first=first, error_last=last
         )
     if kind == "silence":
-        trap = True  # what comes behind a time-out while the memory is silent is not foreseeable
         reads = int(random.integers(2))
         knobs = replace(
             knobs,
