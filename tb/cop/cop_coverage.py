@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from golden.coprocessor import Fault, FaultCode
 from npu.isa.coprocessor import COP_INSTRUCTIONS, CopInfo, CopOp, decode
-from tb.bench.environment import Bench
 from tb.bench.offers import Offer
 from tb.cop.named_cases import FLOAT_CASES, INTEGER_CASES
 
@@ -28,8 +27,8 @@ def _count(info: CopInfo, offer: Offer) -> int:
     return offer.rs[1] if info.rs2 == "count" else offer.rs[2]
 
 
-def count_executed(bench: Bench, offer: Offer, fault: Fault | None) -> None:
-    """Count an instruction that has ended, with a fault or without."""
+def executed(offer: Offer, fault: Fault | None) -> set[str]:
+    """Return the rows of an instruction that has ended, with a fault or without."""
     op = decode(offer.word)
     assert op is not None
     info = COP_INSTRUCTIONS[op]
@@ -46,7 +45,7 @@ def count_executed(bench: Bench, offer: Offer, fault: Fault | None) -> None:
                 rows.add(row(op, "overlap"))
         if info.element and offer.rs[0] % 16:
             rows.add(row(op, "unaligned"))
-    bench.add_hits(rows)
+    return rows
 
 
 def _overlaps(info: CopInfo, offer: Offer, count: int) -> bool:
@@ -55,16 +54,16 @@ def _overlaps(info: CopInfo, offer: Offer, count: int) -> bool:
     return info.rs2 == "destination" and 0 < ahead < count * info.element
 
 
-def count_killed(bench: Bench, offer: Offer) -> None:
-    """Count an instruction that was killed."""
+def killed(offer: Offer) -> str:
+    """Return the row of an instruction that was killed."""
     op = decode(offer.word)
     assert op is not None
-    bench.add_hits({row(op, "killed")})
+    return row(op, "killed")
 
 
-def count_refused(bench: Bench, *, known: bool) -> None:
-    """Count a word that was refused, an instruction because of a fault if it is `known`."""
-    bench.add_hits({row(OTHER, "refused after a fault" if known else "refused")})
+def refused(*, known: bool) -> str:
+    """Return the row of a word that was refused, an instruction because of a fault if `known`."""
+    return row(OTHER, "refused after a fault" if known else "refused")
 
 
 def required() -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 from cocotb.triggers import ClockCycles
 
 from golden.command.memory import GuardedRange
-from golden.coprocessor import Coprocessor, Uncertain
+from golden.coprocessor import Coprocessor, Fault, Uncertain
 from npu.driver.bus import Access
 from npu.isa.coprocessor import COP_INSTRUCTIONS, CopOp, decode
 from npu.regs import CHIP_BASE, CHIP_FIELDS, SEQ_BASE, SEQ_FIELDS
@@ -229,6 +229,7 @@ class CopSession:
             MismatchError: the first difference.
         """
         refused = len(offers)
+        rows: list[str] = []
         for index, (offer, answer) in enumerate(zip(offers, answers, strict=True)):
             place = f"instruction {index} of {len(offers)}: {describe(offer)}"
             stands = self.model.fault is not None and self.model.trap
@@ -243,19 +244,20 @@ class CopSession:
             if tuple(expected) != actual:
                 raise MismatchError(f"{place}: expected {expected}, actual {actual}")
             if not expected.accept:
-                cop_coverage.count_refused(self.bench, known=known)
+                rows.append(cop_coverage.refused(known=known))
                 if known and refused == len(offers):
                     refused = index
                 continue
             if answer.killed:
-                cop_coverage.count_killed(self.bench, offer)
+                rows.append(cop_coverage.killed(offer))
                 continue
-            self._check_result(offer, answer, place)
+            fault = self._check_result(offer, answer, place)
+            rows.extend(cop_coverage.executed(offer, fault))
+        self.bench.add_hits(rows)
         return refused
 
-    def _check_result(self, offer: Offer, answer: Answer, place: str) -> None:
+    def _check_result(self, offer: Offer, answer: Answer, place: str) -> Fault | None:
         result = self.model.execute(offer.word, *offer.rs)
-        cop_coverage.count_executed(self.bench, offer, result.fault)
         if result.uncertain is not None:
             self._open.append(result.uncertain)
         if not answer.resulted:
@@ -268,6 +270,7 @@ class CopSession:
                 f"{place}: expected we {expected[0]:d} rd {rd} data {data:#010x}, actual "
                 f"we {answer.we:d} rd {answer.rd} data {answer.data:#010x} ({result.fault})"
             )
+        return result.fault
 
     # ----------------------------------------------------------------------------------------------
     # Comparison

@@ -29,6 +29,7 @@ async def run_random_lists(dut: Dut, lists: int, length: int) -> None:
     session = await CopSession.start(dut)
     seed = int(cocotb.RANDOM_SEED)
     for number in range(lists):
+        dut._log.info("list %d", number)  # the last one before an assertion in the log
         scene = draw_scene(np.random.default_rng((seed, number)), length)
         try:
             await session.run_scene(scene)
