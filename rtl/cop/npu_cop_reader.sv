@@ -79,8 +79,9 @@ module npu_cop_reader
       if (read_i.ready) begin
         next_q <= next_q + 29'(words);
         left_q <= left_q - WordsW'(words);
-        if (last_burst) more_q <= 1'b0;
       end
+      // What a failure has left must not be asked for beside the next instruction.
+      if (stop_i || (read_i.ready && last_burst)) more_q <= 1'b0;
       open_q <= open_q + (read_i.ready ? OpenW'(words) : '0) - OpenW'(pop);
     end
   end

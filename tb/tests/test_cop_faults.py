@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cocotb
 
@@ -171,6 +171,23 @@ async def test_cop_faults_order(dut: Dut) -> None:
         await session.run(Offer(encode(strike.op, 1, 2, 3), given))
         _check_fault(session, strike.op, FaultCode.DENIED, start, 0)
         await session.clear()
+
+
+@cocotb.test
+async def test_cop_faults_leave_nothing(dut: Dut) -> None:
+    """What a failed instruction has not asked for is not asked for beside the next one either."""
+    session = await CopSession.start(dut)
+    await _fill(session)
+    await session.write(CopReg.LIMIT, 0)
+    # A memory that takes requests slowly has failed before as many are made as there is room for.
+    await session.set_knobs(replace(_errors(ERRING), read_latency=5, ar_stall=60))
+    long, apart, both = 2048, FAR - 0x8000, ("both", "source")
+    for op in (op for op in USERS if COP_INSTRUCTIONS[op].rs2 in both):
+        for rs in ((ERRING, apart, long), (apart, ERRING, long)):
+            await session.run(Offer(encode(op, 1, 2, 3), rs))
+            _check_fault(session, op, FaultCode.BUS, ERRING, 0)
+            await session.clear()
+            await session.run(Offer(encode(CopOp.VMAX, 1, 2, 3), (FAR, 1, 0)))
 
 
 def _errors(first: int) -> Knobs:
