@@ -11,6 +11,7 @@ import statistics
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from tb.benchmarks import bars, cpp_host, soc_benchmarks
 from tb.benchmarks.benchmark import Benchmark
 from tb.benchmarks.catalogue import CASES, LONG_RUN, compiled
 from tb.benchmarks.measure import RunFigures, program_of
-from tb.benchmarks.soc_benchmarks import SOC_CASES
+from tb.benchmarks.soc_benchmarks import SOC_CASES, SocBenchmark
 from tb.run import build, runner, timeline
 from tb.run.machine import MachineConfiguration
 from tb.run.registry import BenchTest
@@ -138,24 +139,40 @@ def _speed(
     return [TableRow(fast, long.program_cycles), TableRow(calls, long.program_cycles)]
 
 
-def _measure(configuration: build.Configuration, workers: int, console: Console) -> list[TableRow]:
+def _measure(
+    configuration: build.Configuration,
+    machine: MachineConfiguration,
+    workers: int,
+    console: Console,
+) -> list[TableRow]:
+    """Return the rows of the chip, of the bench itself and of the machine."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
-        task = progress.add_task("benchmarks", total=len(CASES))
+        task = progress.add_task("benchmarks", total=len(CASES) + len(SOC_CASES))
 
-        def advance(result: runner.TestResult) -> None:
-            word = "done" if result.passed else "FAIL"
-            console.print(f"{word} {result.job.test.name} ({result.seconds:.1f} s)")
+        def say(word: str, name: str, seconds: float) -> None:
+            console.print(f"{word} {name} ({seconds:.1f} s)")
             progress.advance(task)
+
+        def chip(case: Benchmark) -> TableRow:
+            result = runner.run(_job(case, configuration))
+            say("done" if result.passed else "FAIL", case.name, result.seconds)
+            return _row(case, _figures(result))
+
+        def soc(case: SocBenchmark) -> TableRow:
+            figures = case.measure(machine)
+            say("done", case.name, figures.ran.seconds)
+            return TableRow(soc_benchmarks.entry(case, figures), figures.ran.cycles)
 
         # The longest ones first, so that none of them is left to run alone.
         cases = sorted(CASES.values(), key=lambda case: case.work.ideal_cycles, reverse=True)
-        jobs = [_job(case, configuration) for case in cases]
-        results = runner.run_all(jobs, workers, advance)
-        figures = {case.name: _figures(result) for case, result in zip(cases, results, strict=True)}
-        rows = [_row(case, figures[case.name]) for case in CASES.values()]
-        (long,) = (row for row in rows if row.entry["name"] == LONG_RUN)
-        return rows + _speed(configuration, long, progress)
+        tasks = [
+            *(partial(soc, case) for case in reversed(SOC_CASES.values())),
+            *(partial(chip, case) for case in cases),
+        ]
+        done = {row.entry["name"]: row for row in runner.side_by_side(tasks, workers)}
+        speed = _speed(configuration, done[LONG_RUN], progress)
+        return [*(done[name] for name in CASES), *speed, *(done[name] for name in SOC_CASES)]
 
 
 def _kind(name: str) -> str:
@@ -254,16 +271,6 @@ def _draw(rows: Sequence[TableRow]) -> list[Path]:
     return written
 
 
-def _soc(machine: MachineConfiguration, console: Console) -> list[TableRow]:
-    """Return the rows of the machine."""
-    rows = []
-    for case in SOC_CASES.values():
-        figures = case.measure(machine)
-        console.print(f"done {case.name} ({figures.ran.seconds:.1f} s)")
-        rows.append(TableRow(soc_benchmarks.entry(case, figures), figures.ran.cycles))
-    return rows
-
-
 def run(configuration: build.Configuration, machine: MachineConfiguration, workers: int) -> int:
     """Run everything on built models; return the exit status: 1 if a bar is missed.
 
@@ -280,7 +287,7 @@ def run(configuration: build.Configuration, machine: MachineConfiguration, worke
     # A log has room for the whole table, whatever the terminal.
     console = Console(width=None if sys.stdout.isatty() else 140)
     REPORTS.mkdir(parents=True, exist_ok=True)
-    rows = _measure(configuration, workers, console) + _soc(machine, console)
+    rows = _measure(configuration, machine, workers, console)
     entries = [row.entry for row in rows]
     JSON.write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
     parts = pieces(compiled(16))

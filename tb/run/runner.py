@@ -20,7 +20,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import cocotb_tools.config
 import find_libpython
@@ -30,6 +32,8 @@ from npu.paths import BUILD, ROOT
 from tb.bench import accesses
 from tb.run.build import Configuration
 from tb.run.registry import BenchTest
+
+T = TypeVar("T")
 
 SRAM_BYTES = 256 << 10
 LOG = "log.txt"
@@ -326,9 +330,17 @@ def run_all(
             on_result(result)
         return result
 
+    return side_by_side([partial(one, job) for job in jobs], workers)
+
+
+def side_by_side(tasks: Sequence[Callable[[], T]], workers: int) -> list[T]:
+    """Do what runs simulators, at most `workers` at a time; return the results in order.
+
+    The first exception ends the others, and is raised.
+    """
     with ThreadPoolExecutor(max_workers=max(1, workers)) as pool:
         try:
-            return list(pool.map(one, jobs))
+            return list(pool.map(lambda task: task(), tasks))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             for process in tuple(_LIVE):
