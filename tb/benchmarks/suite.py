@@ -7,7 +7,6 @@ A benchmark has figures only if chip and model agreed in every byte of its run.
 from __future__ import annotations
 
 import json
-import statistics
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -36,7 +35,7 @@ RUNS = BUILD / "bench"
 JSON, STREAM, ROOFLINE = REPORTS / "bench.json", REPORTS / "stream.json", REPORTS / "roofline.png"
 DRAWN = ("block_s16", "block_s1", "tiny_decode_gpt2_p64")
 """Timelines that are also drawn as pictures."""
-PAIRS = 5
+PAIRS = 7
 """Runs under cocotb and under the plain host, in turn."""
 BARS = bars.bars(bars.landed())
 """What each entry of bench.json must reach; a new one has no bar before `make bench-docs`."""
@@ -126,7 +125,8 @@ def _speed(
         cocotb_speeds.append(figures.program_cycles / figures.seconds / 1000)
         plain_speeds.append(alone.cycles / alone.seconds / 1000)
         progress.advance(task)
-    speed, yardstick = statistics.median(cocotb_speeds), statistics.median(plain_speeds)
+    # Other work on the machine only ever slows a run, so the fastest one is the nearest to the truth.
+    speed, yardstick = max(cocotb_speeds), max(plain_speeds)
     shared = long.entry | {"parameters": {"run": LONG_RUN}}
     per_thousand = 1000 * shared["python_callbacks"] / long.program_cycles
     fast = shared | {
