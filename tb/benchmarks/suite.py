@@ -125,7 +125,7 @@ def _speed(
         cocotb_speeds.append(figures.program_cycles / figures.seconds / 1000)
         plain_speeds.append(alone.cycles / alone.seconds / 1000)
         progress.advance(task)
-    # Other work on the machine only ever slows a run, so the fastest one is the nearest to the truth.
+    # Other work on the machine only ever slows a run: the fastest is the nearest to the truth.
     speed, yardstick = max(cocotb_speeds), max(plain_speeds)
     shared = long.entry | {"parameters": {"run": LONG_RUN}}
     per_thousand = 1000 * shared["python_callbacks"] / long.program_cycles
