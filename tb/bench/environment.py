@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -259,15 +258,8 @@ class Bench:
         self._save_hits()
 
     def _save_hits(self) -> None:
-        """Write the rows over what is there: they mostly grow, and cutting a file may be slow."""
         text = json.dumps(self.hits.counts, indent=1, sort_keys=True)
-        file = os.open(self.run_dir / isa_coverage.FILE, os.O_WRONLY | os.O_CREAT)
-        try:
-            os.write(file, text.encode())
-            if os.fstat(file).st_size > len(text):
-                os.ftruncate(file, len(text))
-        finally:
-            os.close(file)
+        (self.run_dir / isa_coverage.FILE).write_text(text, encoding="utf-8")
 
 
 def full() -> bool:
