@@ -92,7 +92,7 @@ module npu_cop_float
   } holds_e;
 
   holds_e holds_q, wanted;
-  logic sums, begun_q, load, facc_done;
+  logic sums, begun_q, load, facc_done, facc_zero;
 
   assign sums = op_i.valid && unit_i == UnitFacc;
   assign wanted = (op == CopFvreduce) ? HoldsZero : HoldsFacc;
@@ -100,6 +100,7 @@ module npu_cop_float
   assign facc_valid = sums && (begun_q || holds_q == wanted) &&
                       ((op == CopFmacc) ? !sent_q : piece_i.valid);
   assign facc_done = keep_i || (end_o.done && op == CopFmacc);
+  assign facc_zero = clear_i || (end_o.done && op == CopFrstacc);
 
   npu_cop_facc u_facc (
     .clk_i,
@@ -140,14 +141,9 @@ module npu_cop_float
         facc_float_q <= narrowed;
         holds_q      <= HoldsFacc;
       end
-      if (end_o.done && op == CopFrstacc) begin
-        facc_q       <= '0;
-        facc_float_q <= '0;
-        holds_q      <= HoldsOther;
-      end
       if (facc_done || done_i || drop_i) begun_q <= 1'b0;
       if (drop_i) holds_q <= HoldsOther;
-      if (clear_i) begin
+      if (facc_zero) begin
         facc_q       <= '0;
         facc_float_q <= '0;
         holds_q      <= HoldsOther;
