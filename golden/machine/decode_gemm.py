@@ -17,7 +17,6 @@ from npu.isa import (
     Flag,
     GemmA,
     GemmB,
-    GemmFmt,
     GemmOp,
     GemmOut,
     GemmQ,
@@ -65,8 +64,8 @@ def _full_mode(word: Instruction) -> _Mode:
     q, out, table = GemmQ(imm >> 7 & 3), GemmOut(imm >> 10 & 3), bool(imm >> 9 & 1)
     requant = _flag(word, Flag.REQUANT)
     argmax = bool(imm >> 14 & 1)
-    require(imm >> 15 == 0 and fmt == GemmFmt.INT8)
-    require(b_form in set(GemmB) and op in set(GemmOp))
+    require(imm >> 15 == 0 and fmt == 0)
+    require(b_form != GemmB.STREAM_MX and op in set(GemmOp))
     require(out != GemmOut.NONE or (argmax and word.dst == 0))
     require(not argmax or out != GemmOut.INT32)
     require(requant == (out != GemmOut.INT32))

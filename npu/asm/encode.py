@@ -9,8 +9,10 @@ from npu.asm.errors import OperandError
 from npu.asm.opcodes import PREFIX_OPERANDS, SYNTAX
 from npu.asm.syntax import Fields, Symbols, Syntax, TextOperand
 from npu.isa.fields import WORD_FIELDS
-from npu.isa.generated import OPCODES, Flag, GemmOut, Opcode, SetReg
+from npu.isa.gemm import GemmForm
+from npu.isa.generated import OPCODES, Flag, GemmB, GemmOut, Opcode, SetReg
 from npu.isa.instruction import Instruction
+from npu.isa.weight_formats import MX
 
 _GEMM_IMM = OPCODES[Opcode.GEMM].imm
 _MNEMONICS = {op.name: op for op in SYNTAX}
@@ -80,6 +82,8 @@ def encode(line: list[Token], symbols: Symbols) -> tuple[Instruction | None, Ins
     for key, token in given.items():
         if not _applies(syntax, key, fields):
             raise TokenError(token.column, f"{key} is not used by this form of {name}")
+    if opcode == Opcode.GEMM:
+        _put_format(fields)
     return _words(opcode, fields, any(key in OPCODES[opcode].prefix for key in given))
 
 
@@ -137,6 +141,25 @@ def _gemm_mode(given: dict[str, Token], fields: Fields) -> None:
     fields["flags"] = flags
 
 
+def _put_format(fields: Fields) -> None:
+    """Move format and group of a GEMM to the bits that hold them."""
+    fmt, group = fields.pop("format", 0), fields.pop("group", 0)
+    imm = fields.get("imm", 0)
+    if fmt in MX:
+        imm |= _GEMM_IMM["b_form"].put(GemmB.STREAM_MX)
+    fields["imm"] = imm | _GEMM_IMM["fmt"].put(fmt & 7)
+    fields["flags"] |= (group >> 1) << Flag.GROUP_HIGH | (group & 1) << Flag.GROUP_LOW
+
+
+def _get_format(word: Instruction, fields: Fields) -> None:
+    """Set format and group of a legal GEMM apart, B being the stream whatever the format."""
+    form = GemmForm.of(word)
+    fields["format"], fields["group"] = form.format, form.group
+    if form.stream:
+        fields["imm"] &= ~_GEMM_IMM["b_form"].mask
+        fields["imm"] |= _GEMM_IMM["b_form"].put(GemmB.STREAM)
+
+
 def _words(
     opcode: Opcode, fields: Fields, prefixed: bool
 ) -> tuple[Instruction | None, Instruction]:
@@ -156,6 +179,7 @@ def decode(word: Instruction, prefix: Instruction | None) -> str:
         fields |= {f"pfx.{name}": getattr(prefix, name) for name in WORD_FIELDS}
     if opcode == Opcode.GEMM:
         fields["classic"] = not word.flags >> Flag.MODE & 1
+        _get_format(word, fields)
     parts = [opcode.name]
     if opcode == Opcode.SET:
         parts.append(SetReg(word.dst).name)

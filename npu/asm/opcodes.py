@@ -16,7 +16,20 @@ from npu.asm.syntax import (
     Wide,
 )
 from npu.isa.fields import BitField
-from npu.isa.generated import OPCODES, PREFIX_FIELDS, VEC_OPS, Engine, Flag, GemmQ, Opcode, VecOp
+from npu.isa.generated import (
+    OPCODES,
+    PREFIX_FIELDS,
+    VEC_OPS,
+    Engine,
+    Flag,
+    GemmB,
+    GemmQ,
+    Opcode,
+    VecOp,
+    WeightFormat,
+    WeightGroup,
+)
+from npu.isa.weight_formats import GROUPED
 
 PREFIX_OPERANDS: dict[str, TextOperand] = {
     name: Number(f"pfx.{field}", BitField("sh", 0, 6))
@@ -50,13 +63,25 @@ def _row_sums(fields: Fields) -> bool:
     return _mode_set(fields) and _requant(fields) and q.get(fields.get("imm", 0)) == GemmQ.ROW
 
 
+def _stream(fields: Fields) -> bool:
+    form = OPCODES[Opcode.GEMM].imm["b_form"].get(fields.get("imm", 0))
+    return _mode_set(fields) and form in (GemmB.STREAM, GemmB.STREAM_MX)
+
+
+def _grouped(fields: Fields) -> bool:
+    return _stream(fields) and fields.get("format", 0) in GROUPED
+
+
 def _gemm() -> Syntax:
     mode = OPCODES[Opcode.GEMM].imm
     classic = OPCODES[Opcode.GEMM].imm_alt
     only: dict[str, Predicate] = dict.fromkeys(
-        ("A", "B", "fmt", "q", "out", "op", "table", "argmax"), _mode_set
+        ("A", "B", "q", "out", "op", "table", "argmax"), _mode_set
     )
     only |= {
+        "fmt": _stream,
+        "group": _grouped,
+        "T": lambda fields: not _stream(fields),
         "scale": _classic,
         "shift": _classic,
         "classic": _classic,
@@ -72,7 +97,8 @@ def _gemm() -> Syntax:
         "K": Dim("k", dynamic=True),
         "A": ChoiceOperand("imm", mode["a_type"]),
         "B": ChoiceOperand("imm", mode["b_form"]),
-        "fmt": ChoiceOperand("imm", mode["fmt"]),
+        "fmt": ChoiceOperand("format", BitField("format", 0, 4, WeightFormat)),
+        "group": ChoiceOperand("group", BitField("group", 0, 2, WeightGroup)),
         "q": Requantisation(mode["q"], Flag.REQUANT),
         "out": ChoiceOperand("imm", mode["out"], needed=True),
         "op": ChoiceOperand("imm", mode["op"]),

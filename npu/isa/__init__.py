@@ -22,7 +22,6 @@ from npu.isa.generated import (
     Flag,
     GemmA,
     GemmB,
-    GemmFmt,
     GemmOp,
     GemmOut,
     GemmQ,
@@ -32,6 +31,8 @@ from npu.isa.generated import (
     SmxOut,
     SmxScore,
     VecOp,
+    WeightFormat,
+    WeightGroup,
 )
 from npu.isa.instruction import Instruction
 from npu.isa.report import ErrorReport
@@ -59,7 +60,6 @@ __all__ = [
     "Flag",
     "GemmA",
     "GemmB",
-    "GemmFmt",
     "GemmOp",
     "GemmOut",
     "GemmQ",
@@ -74,4 +74,6 @@ __all__ = [
     "SmxScore",
     "VecOp",
     "VecOpInfo",
+    "WeightFormat",
+    "WeightGroup",
 ]

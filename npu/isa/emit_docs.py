@@ -33,9 +33,8 @@ def _bits(lsb: int, width: int) -> str:
 
 def _value(value: Value) -> str:
     """Return number, name and, where the name does not say it, the meaning of a value."""
-    meaning = [] if value.text.lower() == value.name.lower() else [value.text]
-    notes = ", ".join(meaning + [value.refused] * bool(value.refused))
-    return f"{value.number} {value.name}" + (f" ({notes})" if notes else "")
+    meaning = "" if value.text.lower() == value.name.lower() else value.text
+    return f"{value.number} {value.name}" + (f" ({meaning})" if meaning else "")
 
 
 def _meaning(isa: IsaSource, field: ImmField) -> str:
@@ -165,6 +164,17 @@ def emit(isa: IsaSource) -> str:
         "vec_ops": _table(
             ["op", "name", "result", "src1", "K", "sh", "A and C"],
             [_vec_row(v) for v in isa.vec_ops],
+        ),
+        "format_count": str(len(isa.codes["WEIGHT_FORMAT"].mode.values)),
+        "weight_formats": _table(
+            ["number", "name", "fmt=", ""],
+            [
+                [str(v.number), v.name, v.asm, v.text]
+                for v in isa.codes["WEIGHT_FORMAT"].mode.values
+            ],
+        ),
+        "weight_groups": ", ".join(
+            f"{v.number} {v.text}" for v in isa.codes["WEIGHT_GROUP"].mode.values
         ),
         "summary": _table(
             ["number", "opcode", "engine"],

@@ -32,8 +32,7 @@ def _named(items: tuple[Named, ...]) -> list[tuple[str, int]]:
 def _mode(mode: ModeSource, doc: str) -> list[str]:
     lines = ["", f"class {camel(mode.name)}(Mode):", f'    """{doc}"""', ""]
     for value in mode.values:
-        refused = f', "{value.refused}"' if value.refused else ""
-        lines.append(f'    {value.name} = {value.number}, "{value.asm}"{refused}')
+        lines.append(f'    {value.name} = {value.number}, "{value.asm}"')
     return [*lines, ""]
 
 
@@ -48,6 +47,8 @@ def _modes(isa: IsaSource) -> list[str]:
             if field.mode == mode.name
         )
         lines += _mode(mode, f"Values of {users}.")
+    for code in isa.codes.values():
+        lines += _mode(code.mode, f"Values of {code.text}.")
     return lines
 
 

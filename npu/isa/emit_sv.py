@@ -29,13 +29,16 @@ def _constant(item: Constant) -> str:
 
 
 def _modes(isa: IsaSource) -> list[str]:
-    """Return an enum of each mode."""
+    """Return an enum of each mode and code."""
     widths = {field.mode: field.width for op in isa.opcodes for field in op.imm}
     lines: list[str] = []
     for mode in isa.modes.values():
         prefix = "Vec" if mode.name == "VEC_OP" else camel(mode.name)
         values = [(value.name, value.number) for value in mode.values]
         lines += _enum(f"{mode.name.lower()}_e", widths[mode.name], prefix, values)
+    for name, code in isa.codes.items():
+        values = [(value.name, value.number) for value in code.mode.values]
+        lines += _enum(f"{name.lower()}_e", code.width, camel(name), values)
     return lines
 
 

@@ -22,19 +22,17 @@ class Mode(IntEnum):
     """What a field of imm can name.
 
     Attributes:
-        asm: the value in the text form of a program.
-        refused: why the chip refuses the value; "" if it takes it.
+        asm: the value in the text form of a program, "" if another operand says it.
 
     """
 
     asm: str
-    refused: str
 
-    def __new__(cls, number: int, asm: str = "", refused: str = "") -> "Mode":
+    def __new__(cls, number: int, asm: str = "") -> "Mode":
         """Return a value with its text form."""
         value = int.__new__(cls, number)
         value._value_ = number
-        value.asm, value.refused = asm, refused
+        value.asm = asm
         return value
 
 
@@ -59,7 +57,7 @@ class BitField:
     @property
     def numbers(self) -> dict[str, int]:
         """The numbers of the values by their text form."""
-        return {value.asm: int(value) for value in self.values or ()}
+        return {value.asm: int(value) for value in self.values or () if value.asm}
 
     def asm(self, content: int) -> str:
         """Return the text form of a value. Raises ValueError if it has none."""
@@ -71,7 +69,7 @@ class BitField:
         """Whether the chip takes `content` in this field."""
         if self.values is None:
             return 0 <= content < 1 << self.width
-        return any(content == value and not value.refused for value in self.values)
+        return content in set(self.values)
 
     def put(self, content: int) -> int:
         """`content` moved into place. Raises ValueError if it does not fit."""

@@ -3,8 +3,20 @@
 
 from dataclasses import dataclass
 
-from npu.isa.generated import OPCODES, Flag, GemmA, GemmB, GemmFmt, GemmOp, GemmOut, GemmQ, Opcode
+from npu.isa.generated import (
+    OPCODES,
+    Flag,
+    GemmA,
+    GemmB,
+    GemmOp,
+    GemmOut,
+    GemmQ,
+    Opcode,
+    WeightFormat,
+    WeightGroup,
+)
 from npu.isa.instruction import Instruction
+from npu.isa.weight_formats import GROUPED, StreamLayout
 
 _MODE = OPCODES[Opcode.GEMM].imm
 
@@ -13,7 +25,10 @@ _C_BYTES = {GemmOut.INT8: 1, GemmOut.INT16: 2, GemmOut.INT32: 4, GemmOut.NONE: 0
 
 @dataclass(frozen=True, slots=True)
 class GemmForm:
-    """What a GEMM word says; with MODE clear the mode is what its imm and flags imply."""
+    """What a GEMM word says; with MODE clear the mode is what its imm and flags imply.
+
+    `format` and `group` hold what the bits say, legal or not.
+    """
 
     mode: bool
     transpose: bool
@@ -23,7 +38,8 @@ class GemmForm:
     accumulate: bool
     a_type: int = GemmA.INT8
     b_form: int = GemmB.ROW_MAJOR
-    fmt: int = GemmFmt.INT8
+    format: int = WeightFormat.INT8
+    group: int = WeightGroup.G32
     q: int = GemmQ.PREFIX
     activation: bool = False
     out: int = GemmOut.INT32
@@ -39,19 +55,24 @@ class GemmForm:
 
         requant = flag(Flag.REQUANT)
         flags = {
-            "transpose": flag(Flag.TRANSPOSE_B),
             "bias": flag(Flag.BIAS_EN),
             "requant": requant,
             "relu": flag(Flag.RELU),
             "accumulate": flag(Flag.ACCUMULATE),
         }
+        transpose, group_high = flag(Flag.TRANSPOSE_B), flag(Flag.GROUP_HIGH)
         if not flag(Flag.MODE):
-            return cls(mode=False, out=GemmOut.INT8 if requant else GemmOut.INT32, **flags)
+            out = GemmOut.INT8 if requant else GemmOut.INT32
+            return cls(mode=False, out=out, transpose=transpose, group=group_high << 1, **flags)
+        b_form, fmt = _MODE["b_form"].get(word.imm), _MODE["fmt"].get(word.imm)
+        stream = b_form in (GemmB.STREAM, GemmB.STREAM_MX)
         return cls(
             mode=True,
+            transpose=transpose and not stream,
             a_type=_MODE["a_type"].get(word.imm),
-            b_form=_MODE["b_form"].get(word.imm),
-            fmt=_MODE["fmt"].get(word.imm),
+            b_form=b_form,
+            format=(b_form == GemmB.STREAM_MX) << 3 | fmt,
+            group=group_high << 1 | (stream and transpose),
             q=_MODE["q"].get(word.imm),
             activation=bool(_MODE["activation"].get(word.imm)),
             out=_MODE["out"].get(word.imm),
@@ -68,7 +89,16 @@ class GemmForm:
     @property
     def stream(self) -> bool:
         """Whether B comes from the stream."""
-        return self.b_form == GemmB.STREAM
+        return self.b_form in (GemmB.STREAM, GemmB.STREAM_MX)
+
+    @property
+    def grouped(self) -> bool:
+        """Whether the instruction says how long the groups of the format are."""
+        return self.format in GROUPED
+
+    def layout(self, edge: int) -> StreamLayout:
+        """Return the layout of B in the stream. Raises ValueError for a reserved format."""
+        return StreamLayout.of(WeightFormat(self.format), WeightGroup(self.group), edge)
 
     @property
     def has_d(self) -> bool:

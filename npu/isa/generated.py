@@ -7,7 +7,7 @@ from enum import IntEnum
 
 from npu.isa.fields import BitField, FieldInfo, Mode, OpcodeInfo, SetRegInfo, VecOpInfo
 
-ISA_VERSION = 1
+ISA_VERSION = 2
 WORD = 16
 """Bytes of a word: of SRAM, of memory, of the program."""
 LINE = 64
@@ -90,6 +90,8 @@ class Flag(IntEnum):
     REQUANT = 2
     RELU = 3
     CAUSAL_MASK = 4
+    GROUP_HIGH = 4
+    GROUP_LOW = 0
     ACCUMULATE = 5
     MODE = 6
     ADD = 0
@@ -137,16 +139,7 @@ class GemmB(Mode):
     ROW_MAJOR = 0, "row"
     TILE = 1, "tile"
     STREAM = 2, "stream"
-
-
-class GemmFmt(Mode):
-    """Values of fmt of GEMM."""
-
-    INT8 = 0, "int8"
-    INT4 = 1, "int4", "reserved"
-    INT4_GROUP = 2, "int4g", "reserved"
-    INT4_SPARSE = 3, "int4s", "reserved"
-    INT2 = 4, "int2", "reserved"
+    STREAM_MX = 3, ""
 
 
 class GemmQ(Mode):
@@ -227,6 +220,34 @@ class VecOp(Mode):
     MIN = 9, "min"
 
 
+class WeightFormat(Mode):
+    """Values of {bit 0 of b_form, fmt} of GEMM with B from the stream."""
+
+    INT8 = 0, "int8"
+    INT4 = 1, "int4"
+    INT4G = 2, "int4g"
+    INT4S = 3, "int4s"
+    INT2 = 4, "int2"
+    INT8S = 5, "int8s"
+    NF4G = 6, "nf4g"
+    FP4G = 7, "fp4g"
+    MXINT8 = 8, "mxint8"
+    MXFP8E4 = 9, "mxfp8e4"
+    MXFP8E5 = 10, "mxfp8e5"
+    MXFP6E3 = 11, "mxfp6e3"
+    MXFP6E2 = 12, "mxfp6e2"
+    MXFP4 = 13, "mxfp4"
+
+
+class WeightGroup(Mode):
+    """Values of {flag GROUP_HIGH, flag GROUP_LOW} of GEMM in INT4G, NF4G and FP4G: rows of K per multiplier."""
+
+    G32 = 0, "32"
+    G64 = 1, "64"
+    G128 = 2, "128"
+    G16 = 3, "16"
+
+
 OPCODES: dict[Opcode, OpcodeInfo] = {
     Opcode.NOP: OpcodeInfo(
         engine=Engine.SEQ,
@@ -258,11 +279,11 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
     Opcode.GEMM: OpcodeInfo(
         engine=Engine.GEMM,
         fields={"dst": FieldInfo("sram", "C"), "src0": FieldInfo("sram", "A"), "src1": FieldInfo("sram", "B, or D if B is the stream"), "m": FieldInfo("dyn", "rows"), "n": FieldInfo("dyn", "columns"), "k": FieldInfo("dyn", "inner length")},
-        flags={"TRANSPOSE_B": 0, "BIAS_EN": 1, "REQUANT": 2, "RELU": 3, "ACCUMULATE": 5, "MODE": 6},
-        imm={"a_type": BitField("a_type", 0, 2, GemmA), "b_form": BitField("b_form", 2, 2, GemmB), "fmt": BitField("fmt", 4, 3, GemmFmt), "q": BitField("q", 7, 2, GemmQ), "activation": BitField("activation", 9, 1), "out": BitField("out", 10, 2, GemmOut), "op": BitField("op", 12, 2, GemmOp), "argmax": BitField("argmax", 14, 1), "reserved": BitField("reserved", 15, 1)},
+        flags={"TRANSPOSE_B": 0, "GROUP_LOW": 0, "BIAS_EN": 1, "REQUANT": 2, "RELU": 3, "GROUP_HIGH": 4, "ACCUMULATE": 5, "MODE": 6},
+        imm={"a_type": BitField("a_type", 0, 2, GemmA), "b_form": BitField("b_form", 2, 2, GemmB), "fmt": BitField("fmt", 4, 3), "q": BitField("q", 7, 2, GemmQ), "activation": BitField("activation", 9, 1), "out": BitField("out", 10, 2, GemmOut), "op": BitField("op", 12, 2, GemmOp), "argmax": BitField("argmax", 14, 1), "reserved": BitField("reserved", 15, 1)},
         imm_alt={"scale": BitField("scale", 0, 8), "shift": BitField("shift", 8, 8)},
         prefix=("cp", "ap", "bp", "d", "dp", "base", "mul", "sums", "sh"),
-        spare=0x00000000000000000000000000009000,
+        spare=0x00000000000000000000000000008000,
     ),
     Opcode.VEC: OpcodeInfo(
         engine=Engine.VEC,

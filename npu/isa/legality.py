@@ -31,6 +31,8 @@ from npu.isa.generated import (
     SetReg,
     SmxOut,
     VecOp,
+    WeightFormat,
+    WeightGroup,
 )
 from npu.isa.instruction import Instruction
 from npu.isa.operands import (
@@ -42,6 +44,7 @@ from npu.isa.operands import (
     sram_operands,
     up,
 )
+from npu.isa.weight_formats import GROUP_ROWS
 
 MEMORY_BYTES = 1 << 32
 
@@ -136,6 +139,7 @@ def _check_prefix(pfx: Prefix, used: set[str], limits: Limits) -> None:
 
 def _gemm_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
     form = GemmForm.of(word)
+    _gemm_format(form, limits)
     if form.mode:
         _gemm_mode(word, form)
     else:
@@ -176,13 +180,32 @@ def _gemm_mode(word: Instruction, form: GemmForm) -> None:
         _field(not form.relu, "relu needs requantisation")
         _field(not form.activation, "table needs requantisation")
         _field(form.op == GemmOp.NONE, "op needs requantisation")
-    _field(not (form.transpose and form.stream), "T is not possible with B=stream")
     _field(not form.bias or (form.requant and form.q == GemmQ.CHANNEL), "bias needs q=ch")
     _field(not (form.accumulate and form.op != GemmOp.NONE), "acc and op exclude each other")
     if form.op == GemmOp.MUL:
         _field(form.q not in (GemmQ.PREFIX, GemmQ.ROW), "op=mul needs q=tensor or q=ch")
         _field(form.out == GemmOut.INT8, "op=mul needs out=i8")
     _field(not form.activation or form.out == GemmOut.INT8, "table needs out=i8")
+
+
+def _gemm_format(form: GemmForm, limits: Limits) -> None:
+    """Refuse a format or group that B does not have, or that the chip cannot expand."""
+    if not form.stream:
+        _field(form.format == WeightFormat.INT8, "fmt must be zero: B is not the stream")
+        _field(form.group == WeightGroup.G32, "bit 4 of flags must be zero: B is not the stream")
+        return
+    names = ", ".join(f"{fmt} {fmt.asm}" for fmt in WeightFormat)
+    _field(form.format in set(WeightFormat), f"fmt={form.format}: allowed are {names}")
+    fmt = WeightFormat(form.format)
+    _field(
+        limits.narrow_formats or fmt == WeightFormat.INT8,
+        f"fmt={fmt.asm}: the chip has no narrow formats, allowed is int8",
+    )
+    if not form.grouped:
+        _field(form.group == WeightGroup.G32, f"group is not used by fmt={fmt.asm}")
+        return
+    rows = GROUP_ROWS[WeightGroup(form.group)]
+    _field(rows >= limits.edge, f"group={rows}: allowed are at least {limits.edge}, the tile edge")
 
 
 def _gemm_prefix(form: GemmForm) -> set[str]:

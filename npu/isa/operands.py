@@ -51,6 +51,7 @@ class Limits:
     sram_bytes: int = 256 * 1024
     acc_rows: int = 128
     norm_max: int = 8192
+    narrow_formats: bool = True
 
     @property
     def edge(self) -> int:
@@ -297,7 +298,7 @@ def share_bytes(word: Instruction, edge: int = 16) -> int:
         if form.mode and form.requant and form.q == GemmQ.CHANNEL:
             size += tiles * 8 * edge
         if form.stream:
-            size += tiles * up(word.k, edge) * edge
+            size += tiles * form.layout(edge).lines(word.k) * LINE
         return size
     info = OPCODES.get(Opcode(word.opcode)) if word.opcode in set(Opcode) else None
     if info is None or "stream" not in info.imm or not info.imm["stream"].get(word.imm):

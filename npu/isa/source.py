@@ -29,13 +29,12 @@ class Constant(Named):
 
 @dataclass(frozen=True)
 class Value:
-    """A named value of a mode; `asm` is its text form, `refused` why the chip refuses it, if so."""
+    """A named value of a mode; `asm` is its text form, "" if another operand says it."""
 
     name: str
     number: int
     asm: str
     text: str
-    refused: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,16 @@ class ModeSource:
 
     def numbers(self) -> set[int]:
         """Return the numbers that the chip takes."""
-        return {value.number for value in self.values if not value.refused}
+        return {value.number for value in self.values}
+
+
+@dataclass(frozen=True)
+class CodeSource:
+    """What some bits in several fields name together."""
+
+    width: int
+    text: str
+    mode: ModeSource
 
 
 @dataclass(frozen=True)
@@ -122,6 +130,7 @@ class IsaSource:
     flags: dict[str, int]
     constants: tuple[Constant, ...]
     modes: dict[str, ModeSource]
+    codes: dict[str, CodeSource]
     set_registers: tuple[SetRegisterSource, ...]
     vec_ops: tuple[VecOperation, ...]
     prefixes: tuple[PrefixSource, ...]
@@ -166,6 +175,10 @@ def _modes(data: dict[str, Any], operations: tuple[VecOperation, ...]) -> dict[s
     if raw.keys() ^ widths.keys():
         raise ValueError(f"isa.toml: modes without a field: {sorted(raw.keys() ^ widths.keys())}")
     return {name: _mode(name, values, widths[name]) for name, values in raw.items()}
+
+
+def _code(raw: dict[str, Any]) -> CodeSource:
+    return CodeSource(raw["width"], raw["text"], _mode(raw["name"], raw["values"], raw["width"]))
 
 
 def _vec_operation(raw: dict[str, Any]) -> VecOperation:
@@ -238,6 +251,7 @@ def load(path: Path = SOURCE) -> IsaSource:
         flags=flags,
         constants=tuple(Constant(**c) for c in data["constant"]),
         modes=_modes(data, vec_ops),
+        codes={raw["name"]: _code(raw) for raw in data["code"]},
         set_registers=tuple(
             SetRegisterSource(
                 r["name"],

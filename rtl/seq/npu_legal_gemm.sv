@@ -55,7 +55,8 @@ module npu_legal_gemm
     bad_plain = word_i.flags[FlagBiasEn] || (!requant && word_i.imm != '0) ||
                 scale.shift > ShiftMax || (!requant && word_i.flags[FlagRelu]);
 
-    bad_mode = mode.reserved || (mode.argmax && mode.out == GemmOutInt32);
+    bad_mode = mode.fmt != '0 || mode.b_form == GemmBStreamMx;
+    bad_mode |= mode.reserved || (mode.argmax && mode.out == GemmOutInt32);
     bad_mode |= no_output && (!mode.argmax || word_i.dst != '0);
     if (!requant) begin
       bad_mode |= mode.q != GemmQPrefix || mode.out != GemmOutInt32 || word_i.flags[FlagRelu] ||
@@ -88,7 +89,9 @@ module npu_legal_gemm
     bad_prefix |= prefix_i.base != '0 && !(dynamic_m || dynamic_n || dynamic_k);
     bad_prefix |= prefix_i.base[$clog2(Edge)-1:0] != '0;
 
+    // No narrow formats yet
     bad_field_o = (mode_word ? bad_mode : bad_plain) || bad_operand || bad_prefix;
+    bad_field_o |= word_i.flags[FlagGroupHigh];
   end
 
   // ---------------------------------------------------------------------------------------------

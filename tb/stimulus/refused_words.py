@@ -18,7 +18,6 @@ from npu.isa import (
     EmbedIndex,
     Flag,
     GemmB,
-    GemmFmt,
     GemmOp,
     GemmOut,
     GemmQ,
@@ -175,13 +174,10 @@ FORBIDDEN: dict[str, list[Group]] = {
     "GEMM: mode bit 15": [
         [replace(_gemm(_REQUANT, q=GemmQ.TENSOR), imm=_mode(q=GemmQ.TENSOR) | 1 << 15)]
     ],
-    "GEMM: b_form 3": [
-        [_gemm(_REQUANT, q=GemmQ.TENSOR, b_form=form)] for form in _unnamed("b_form")
-    ],
     "GEMM: op 3": [[_pfx(), _gemm(_REQUANT, q=GemmQ.TENSOR, op=op)] for op in _unnamed("op")],
     "GEMM: fmt": [
-        *([_gemm(_REQUANT, q=GemmQ.CHANNEL, b_form=GemmB.STREAM, fmt=fmt)] for fmt in range(1, 8)),
-        [_gemm(_REQUANT, q=GemmQ.TENSOR, fmt=GemmFmt.INT4)],
+        *([_gemm(_REQUANT, q=GemmQ.CHANNEL, b_form=GemmB.STREAM_MX, fmt=fmt)] for fmt in (6, 7)),
+        *([_gemm(_REQUANT, q=GemmQ.TENSOR, fmt=fmt)] for fmt in range(1, 8)),
     ],
     "GEMM: argmax and out 3": [
         [_gemm(_REQUANT, q=GemmQ.TENSOR, out=GemmOut.NONE)],

@@ -287,7 +287,7 @@ def _drawn(family: str, changes: Mapping[str, int]) -> QuantizedModel:
 def _odd(name: str) -> Digests:
     family, changes, limits = ODD[name]
     model = _drawn(family, changes)
-    chip = Limits(**{"sram_bytes": 48 * 1024} | limits)
+    chip = Limits(**{"sram_bytes": 48 * 1024} | limits)  # type: ignore[arg-type]
     return _model(compile_model(model, chip), model.shape.context, FEW)
 
 
@@ -297,7 +297,7 @@ def _narrow(name: str) -> Digests:
     model = _drawn("llama", changes)
     found: Digests = {}
     for size in sizes:
-        compiled = compile_model(model, Limits(sram_bytes=size, **limits), cache="memory")
+        compiled = compile_model(model, Limits(sram_bytes=size, **limits), cache="memory")  # type: ignore[arg-type]
         parts = _model(compiled, model.shape.context, FEW)
         found |= {f"SRAM {size}: {part}": one for part, one in parts.items()}
     return found

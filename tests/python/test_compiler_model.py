@@ -379,7 +379,7 @@ def test_refused(changes: Changes, limits: Changes, place: Place, message: str) 
     """What does not fit is named, with what is needed and what there is."""
     shape = replace(_model("llama").shape, **changes)  # type: ignore[arg-type]
     with pytest.raises(CompileError, match=message):
-        plan_model(shape, replace(CHIP, **limits), place)
+        plan_model(shape, replace(CHIP, **limits), place)  # type: ignore[arg-type]
 
 
 def test_refused_requests() -> None:

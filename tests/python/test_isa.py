@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pytest
 
 from golden.machine import ChipConfig, ErrorReport, Machine, StartState
+from npu.asm import assemble
 from npu.isa import (
     OPCODES,
     SET_REGISTERS,
@@ -129,6 +130,7 @@ MUL = Instruction(Opcode.PFX, imm=5, flags=3)
 MODE = 1 << Flag.MODE
 QUANT = MODE | 1 << Flag.REQUANT
 ACC = 1 << Flag.ACCUMULATE
+TILE, MX, INT4G = 4, 12, 2 << 4
 I32, I16, TENSOR, CHANNEL, ROW, STREAM, TABLE = 2 << 10, 1 << 10, 1 << 7, 2 << 7, 3 << 7, 8, 1 << 9
 ADD, MULD = 1 << 12, 2 << 12
 F, D, R, A, U, N = (
@@ -185,7 +187,16 @@ F, D, R, A, U, N = (
         (_gemm(flags=MODE, imm=I32 | 1 << 14), F),
         (_gemm(flags=MODE, imm=I32 | 1 << 15), F),
         (_gemm(flags=MODE, imm=3 << 10), F),
-        (_gemm(flags=MODE, src1=0, imm=I32 | STREAM | 1 << 4), F),
+        *((_gemm(flags=MODE, src1=0, imm=I32 | STREAM | fmt << 4), N) for fmt in range(8)),
+        *((_gemm(flags=MODE, src1=0, imm=I32 | MX | fmt << 4), N) for fmt in range(6)),
+        *((_gemm(flags=MODE, src1=0, imm=I32 | MX | fmt << 4), F) for fmt in (6, 7)),
+        *((_gemm(flags=MODE, imm=I32 | fmt << 4), F) for fmt in range(1, 8)),
+        *((_gemm(flags=MODE, imm=I32 | TILE | fmt << 4), F) for fmt in range(1, 8)),
+        *((_gemm(flags=MODE | g, src1=0, imm=I32 | STREAM | INT4G), N) for g in (1, 16, 17)),
+        *((_gemm(flags=MODE | g, src1=0, imm=I32 | STREAM), F) for g in (1, 16, 17)),
+        *((_gemm(flags=MODE | g, src1=0, imm=I32 | MX), F) for g in (1, 16, 17)),
+        *((_gemm(flags=g, imm=0), F) for g in (16, 17)),
+        *((_gemm(flags=MODE | 16, imm=I32 | form), F) for form in (0, TILE)),
         (_gemm(m=0), D),
         (_gemm(n=0), D),
         (_gemm(k=0xF001), N),
@@ -339,6 +350,38 @@ def test_share_bytes() -> None:
     assert share((None, Instruction(Opcode.GELU, m=1, n=5, imm=1))) == 256
     table = int(VecOp.TABLE) | 0x40
     assert share((None, Instruction(Opcode.VEC, m=1, n=5, imm=table))) == 256
+
+
+@pytest.mark.parametrize(
+    ("text", "edge", "lines"),
+    [
+        ("int8", 16, 13 * 4),
+        ("int4", 16, 13 * 2),
+        ("int4g group=16", 16, 13 * 2 + 4),
+        ("nf4g", 16, 13 * 2 + 2),
+        ("fp4g group=64", 16, 13 * 2 + 1),
+        ("int4g group=128", 16, 13 * 2 + 1),
+        ("int4s", 16, 13 + 7),
+        ("int2", 16, 13),
+        ("int8s", 16, 13 * 2 + 7),
+        ("mxint8", 16, 13 * 4 + 2),
+        ("mxfp6e2", 16, 13 * 3 + 2),
+        ("mxfp4", 16, 13 * 2 + 2),
+        ("int8", 32, 7 * 16),
+        ("int4g group=32", 32, 7 * 8 + 4),
+        ("int4g group=128", 32, 7 * 8 + 1),
+        ("int4s", 32, 7 * 4 + 14),
+        ("int8s", 32, 7 * 8 + 14),
+        ("int2", 32, 7 * 4),
+        ("mxfp6e3", 32, 7 * 12 + 4),
+        ("mxfp8e5", 32, 7 * 16 + 4),
+    ],
+)
+def test_share_bytes_of_weight_formats(text: str, edge: int, lines: int) -> None:
+    """208 rows of one n-tile, raw sums: side lines and tiles counted by hand."""
+    line = f"GEMM dst=0 src0=0 M=1 N=3 K=200 B=stream fmt={text} out=i32\n"
+    (word,) = assemble(line, limits=Limits(array_dim=edge)).instructions
+    assert share_bytes(word, edge) == 64 * lines
 
 
 def test_set_registers_have_granularity() -> None:
