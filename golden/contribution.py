@@ -17,9 +17,10 @@ import numpy.typing as npt
 from golden import decoder
 from golden.gelu import apply_table
 from golden.softmax import visible
+from weights.model import Linear
 
 if TYPE_CHECKING:
-    from weights.model import Linear, Norm, QuantizedModel
+    from weights.model import AnyLinear, Norm, QuantizedModel
 
 Tensor = npt.NDArray[Any]
 Tensors = Mapping[str, Tensor]
@@ -187,7 +188,7 @@ def stages(model: QuantizedModel, layer: int) -> list[Stage]:
     ]
 
 
-def _linears(model: QuantizedModel, layer: int) -> dict[str, tuple[Linear, slice]]:
+def _linears(model: QuantizedModel, layer: int) -> dict[str, tuple[AnyLinear, slice]]:
     """Return the layers by the names of their outputs, each as columns of what the model stores."""
     params = model.blocks[layer]
     queries, keys = (
@@ -207,9 +208,9 @@ def _linears(model: QuantizedModel, layer: int) -> dict[str, tuple[Linear, slice
     return found
 
 
-def _columns(layer: Linear, part: slice, weight: Tensor, bias: Tensor) -> Linear:
+def _columns(layer: AnyLinear, part: slice, weight: Tensor, bias: Tensor) -> Linear:
     """Return some columns of a linear layer with other weights and biases."""
-    return type(layer)(weight, bias, layer.mult[part], layer.shift[part])
+    return Linear(weight, bias, layer.mult[part], layer.shift[part])
 
 
 def _parameters(

@@ -35,7 +35,7 @@ from golden.softmax import numerators16, reciprocal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from weights.model import Block, Linear, Norm, QuantizedModel
+    from weights.model import AnyLinear, Block, Norm, QuantizedModel
 
 Int8Array = npt.NDArray[np.int8]
 Int16Array = npt.NDArray[np.int16]
@@ -175,12 +175,12 @@ def norm(model: QuantizedModel, x: Int16Array, params: Norm) -> Int8Array:
     return y.reshape(x.shape)
 
 
-def linear8(x: Int8Array, layer: Linear) -> Int8Array:
+def linear8(x: Int8Array, layer: AnyLinear) -> Int8Array:
     """Return sat8(rs((x @ weight + bias) * mult, shift)), (..., N) int8."""
     return requantize8(product(x, layer.weight) + layer.bias, layer.mult, layer.shift)
 
 
-def linear16(x: Int8Array, layer: Linear) -> Int16Array:
+def linear16(x: Int8Array, layer: AnyLinear) -> Int16Array:
     """Return sat16(rs((x @ weight + bias) * mult, shift)), (..., N) int16."""
     return requantize16(product(x, layer.weight) + layer.bias, layer.mult, layer.shift)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weights.model import MULT_MAX, MULT_MIN, SHIFT_MAX
+from weights.limits import MULT_MAX, MULT_MIN, SHIFT_MAX
 
 MIN_FACTOR = MULT_MIN / 2.0**SHIFT_MAX
 MAX_FACTOR = float(MULT_MAX)

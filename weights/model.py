@@ -13,62 +13,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from weights.formats.linear import NarrowLinear
+from weights.limits import (
+    EPS_TERM_MAX,
+    INT32_MAX,
+    MULT_MAX,
+    MULT_MIN,
+    SHIFT_MAX,
+    WEIGHT_MAX,
+    ModelError,
+    check_array,
+    check_int,
+    check_range,
+)
 from weights.shape import NormKind, Shape
-
-WEIGHT_MAX = 127
-"""Weights are symmetric: -128 is not used."""
-MULT_MIN, MULT_MAX = 1 << 14, (1 << 15) - 1
-"""Multipliers are normalised 15-bit numbers."""
-SHIFT_MAX = 63
-INT32_MAX = (1 << 31) - 1
-EPS_TERM_MAX = (1 << 64) - 1
-"""The width of the epsilon term in a norm's parameters."""
-
-
-class ModelError(ValueError):
-    """A part of a quantised model has a wrong type, shape, dtype or value."""
-
-
-def _check_array(
-    where: str, value: object, dtype: type[np.generic], shape: tuple[int | None, ...]
-) -> None:
-    """Raise ModelError unless `value` is an array of `dtype` and `shape` (None: any length >= 1).
-
-    The array is marked read-only, since the dataclasses are frozen.
-    """
-    if not isinstance(value, np.ndarray):
-        raise ModelError(f"{where}: given {type(value).__name__}, allowed numpy.ndarray")
-    if value.dtype != np.dtype(dtype):
-        raise ModelError(f"{where}: given dtype {value.dtype}, allowed {np.dtype(dtype)}")
-    fits = len(value.shape) == len(shape) and all(
-        have >= 1 and want in (None, have) for have, want in zip(value.shape, shape, strict=True)
-    )
-    if not fits:
-        allowed = ", ".join("any" if want is None else str(want) for want in shape)
-        raise ModelError(f"{where}: given shape {value.shape}, allowed ({allowed})")
-    value.setflags(write=False)
-
-
-def _check_range(where: str, value: npt.NDArray[Any], low: int, high: int) -> None:
-    """Raise ModelError unless every entry of the integer array `value` lies in [low, high]."""
-    least, most = int(value.min()), int(value.max())
-    if least < low or most > high:
-        worst = least if least < low else most
-        index = tuple(int(i) for i in np.argwhere(value == worst)[0])
-        raise ModelError(f"{where}: given {worst} at index {index}, allowed {low}..{high}")
-
-
-def _check_int(where: str, value: object, low: int, high: int) -> None:
-    """Raise ModelError unless `value` is a Python int in [low, high]."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ModelError(f"{where}: given {type(value).__name__} {value!r}, allowed int")
-    if not low <= value <= high:
-        raise ModelError(f"{where}: given {value}, allowed {low}..{high}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,14 +55,14 @@ class Linear:
 
     def __post_init__(self) -> None:
         """Check the parts, and that they fit together."""
-        _check_array("Linear.weight", self.weight, np.int8, (None, None))
+        check_array("Linear.weight", self.weight, np.int8, (None, None))
         columns = self.weight.shape[1]
-        _check_array("Linear.bias", self.bias, np.int32, (columns,))
-        _check_array("Linear.mult", self.mult, np.uint16, (columns,))
-        _check_array("Linear.shift", self.shift, np.uint8, (columns,))
-        _check_range("Linear.weight", self.weight, -WEIGHT_MAX, WEIGHT_MAX)
-        _check_range("Linear.mult", self.mult, MULT_MIN, MULT_MAX)
-        _check_range("Linear.shift", self.shift, 0, SHIFT_MAX)
+        check_array("Linear.bias", self.bias, np.int32, (columns,))
+        check_array("Linear.mult", self.mult, np.uint16, (columns,))
+        check_array("Linear.shift", self.shift, np.uint8, (columns,))
+        check_range("Linear.weight", self.weight, -WEIGHT_MAX, WEIGHT_MAX)
+        check_range("Linear.mult", self.mult, MULT_MIN, MULT_MAX)
+        check_range("Linear.shift", self.shift, 0, SHIFT_MAX)
         bound = self.accumulator_bound()
         if bound > INT32_MAX:
             raise ModelError(
@@ -123,6 +86,10 @@ class Linear:
         return int((128 * sums + np.abs(self.bias.astype(np.int64))).max())
 
 
+AnyLinear: TypeAlias = Linear | NarrowLinear
+"""A linear layer in int8 or in a narrow format: weight, bias, mult and shift mean the same."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Norm:
     """A LayerNorm with per-channel multipliers, on an int16 row x of H elements.
@@ -144,12 +111,12 @@ class Norm:
 
     def __post_init__(self) -> None:
         """Check the parts, and that they fit together."""
-        _check_int("Norm.eps_term", self.eps_term, 0, EPS_TERM_MAX)
-        _check_array("Norm.gain", self.gain, np.uint16, (None,))
-        _check_array("Norm.shift", self.shift, np.uint8, self.gain.shape)
-        _check_array("Norm.bias", self.bias, np.int8, self.gain.shape)
-        _check_range("Norm.gain", self.gain, 0, MULT_MAX)
-        _check_range("Norm.shift", self.shift, 0, SHIFT_MAX)
+        check_int("Norm.eps_term", self.eps_term, 0, EPS_TERM_MAX)
+        check_array("Norm.gain", self.gain, np.uint16, (None,))
+        check_array("Norm.shift", self.shift, np.uint8, self.gain.shape)
+        check_array("Norm.bias", self.bias, np.int8, self.gain.shape)
+        check_range("Norm.gain", self.gain, 0, MULT_MAX)
+        check_range("Norm.shift", self.shift, 0, SHIFT_MAX)
 
     @property
     def size(self) -> int:
@@ -161,7 +128,8 @@ class Norm:
 class Block:
     """One transformer block: norm, attention, residual add, norm, feed-forward, residual add.
 
-    H hidden, Q = heads * head_dim, G = kv_heads * head_dim, F feed-forward.
+    H hidden, Q = heads * head_dim, G = kv_heads * head_dim, F feed-forward. A Linear below may be
+    a NarrowLinear.
 
     Attributes:
         norm1, norm2: norms of the int16 residual stream to int8.
@@ -179,23 +147,23 @@ class Block:
     """
 
     norm1: Norm
-    qkv: Linear
+    qkv: AnyLinear
     score_mult: int
     score_shift: int
-    proj: Linear
+    proj: AnyLinear
     norm2: Norm
-    up: Linear
+    up: AnyLinear
     table: npt.NDArray[np.int8]
-    down: Linear
-    gate: Linear | None = None
+    down: AnyLinear
+    gate: AnyLinear | None = None
     product_mult: int = 0
     product_shift: int = 0
 
     def __post_init__(self) -> None:
         """Check the parts, and that they fit together."""
-        _check_int("Block.score_mult", self.score_mult, MULT_MIN, MULT_MAX)
-        _check_int("Block.score_shift", self.score_shift, 0, SHIFT_MAX)
-        _check_array("Block.table", self.table, np.int8, (256,))
+        check_int("Block.score_mult", self.score_mult, MULT_MIN, MULT_MAX)
+        check_int("Block.score_shift", self.score_shift, 0, SHIFT_MAX)
+        check_array("Block.table", self.table, np.int8, (256,))
         hidden, ffn = self.norm1.size, self.up.outputs
         _check_size("Block.norm2", (self.norm2.size,), (hidden,))
         _check_size("Block.qkv inputs", (self.qkv.inputs,), (hidden,))
@@ -203,12 +171,12 @@ class Block:
         _check_size("Block.up", self.up.weight.shape, (hidden, ffn))
         _check_size("Block.down", self.down.weight.shape, (ffn, hidden))
         if self.gate is None:
-            _check_int("Block.product_mult without a gate", self.product_mult, 0, 0)
-            _check_int("Block.product_shift without a gate", self.product_shift, 0, 0)
+            check_int("Block.product_mult without a gate", self.product_mult, 0, 0)
+            check_int("Block.product_shift without a gate", self.product_shift, 0, 0)
         else:
             _check_size("Block.gate", self.gate.weight.shape, (hidden, ffn))
-            _check_int("Block.product_mult", self.product_mult, MULT_MIN, MULT_MAX)
-            _check_int("Block.product_shift", self.product_shift, 0, SHIFT_MAX)
+            check_int("Block.product_mult", self.product_mult, MULT_MIN, MULT_MAX)
+            check_int("Block.product_shift", self.product_shift, 0, SHIFT_MAX)
 
 
 def _check_size(where: str, given: tuple[int, ...], allowed: tuple[int, ...]) -> None:
@@ -242,7 +210,7 @@ class QuantizedModel:
     rope: npt.NDArray[np.int16] | None
     blocks: tuple[Block, ...]
     final_norm: Norm
-    head: Linear
+    head: AnyLinear
     scales: dict[str, float]
 
     def __post_init__(self) -> None:
@@ -271,9 +239,9 @@ class QuantizedModel:
                 f"QuantizedModel.norm: given {shape.norm!r}, allowed {get_args(NormKind)}"
             )
         for name in ("hidden", "layers", "heads", "kv_heads", "head_dim", "ffn", "vocab"):
-            _check_int(f"QuantizedModel.{name}", getattr(shape, name), 1, INT32_MAX)
-        _check_int("QuantizedModel.context", shape.context, 1, INT32_MAX)
-        _check_int("QuantizedModel.window", shape.window, 0, INT32_MAX)
+            check_int(f"QuantizedModel.{name}", getattr(shape, name), 1, INT32_MAX)
+        check_int("QuantizedModel.context", shape.context, 1, INT32_MAX)
+        check_int("QuantizedModel.window", shape.window, 0, INT32_MAX)
         if shape.heads % shape.kv_heads:
             raise ModelError(
                 f"QuantizedModel.heads: given {shape.heads}, allowed multiples of kv_heads = "
@@ -282,16 +250,16 @@ class QuantizedModel:
 
     def _check_tables(self) -> None:
         shape = self.shape
-        _check_array("QuantizedModel.wte", self.wte, np.int16, (shape.vocab, shape.hidden))
+        check_array("QuantizedModel.wte", self.wte, np.int16, (shape.vocab, shape.hidden))
         _check_presence("QuantizedModel.wpe", self.wpe, shape.positions)
         _check_presence("QuantizedModel.rope", self.rope, shape.rope)
         if self.wpe is not None:
-            _check_array("QuantizedModel.wpe", self.wpe, np.int16, (shape.context, shape.hidden))
+            check_array("QuantizedModel.wpe", self.wpe, np.int16, (shape.context, shape.hidden))
         if self.rope is not None:
             _check_size("QuantizedModel.head_dim with rope", (shape.head_dim % 2,), (0,))
             pairs = (shape.context, shape.head_dim // 2, 2)
-            _check_array("QuantizedModel.rope", self.rope, np.int16, pairs)
-            _check_range("QuantizedModel.rope", self.rope, -(1 << 14), 1 << 14)
+            check_array("QuantizedModel.rope", self.rope, np.int16, pairs)
+            check_range("QuantizedModel.rope", self.rope, -(1 << 14), 1 << 14)
 
     def _check_block(self, where: str, block: Block) -> None:
         shape = self.shape

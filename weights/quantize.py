@@ -20,8 +20,12 @@ from weights.calibrate import ActivationScales, ScalesError, check_owner, scales
 from weights.checkpoint import Checkpoint, CheckpointShape
 from weights.equalize import equalize
 from weights.fixed_point import MAX_FACTOR, MIN_FACTOR, multiplier, multipliers, to_int
+from weights.formats.linear import NarrowLinear, joined
+from weights.formats.recipe import INT8, Encoding, WeightRecipe
+from weights.formats.rounding import column_scale, int8_scale, rounded
 from weights.importer import load_checkpoint
-from weights.model import WEIGHT_MAX, Block, Linear, Norm, QuantizedModel
+from weights.limits import WEIGHT_MAX
+from weights.model import AnyLinear, Block, Linear, Norm, QuantizedModel
 from weights.reference import activation, rope_table
 
 INT8_MAX = 127
@@ -41,8 +45,10 @@ MAX_INPUTS = BIAS_LIMIT // (128 * WEIGHT_MAX)
 Reals = npt.NDArray[np.float64]
 
 
-def quantize(checkpoint: Checkpoint, scales: ActivationScales) -> QuantizedModel:
-    """Return the integer model.
+def quantize(
+    checkpoint: Checkpoint, scales: ActivationScales, recipe: WeightRecipe | None = None
+) -> QuantizedModel:
+    """Return the integer model, its weights in the formats of a recipe, None for int8.
 
     Raises:
         ScalesError: the scales belong to another checkpoint, or one is missing or zero.
@@ -54,13 +60,17 @@ def quantize(checkpoint: Checkpoint, scales: ActivationScales) -> QuantizedModel
     largest = max(_range(scales, "residual"), *(float(np.abs(table).max()) for table in tables))
     residual = largest * RESIDUAL_MARGIN / INT16_MAX
     named = {"residual": residual}
+    recipe = recipe or WeightRecipe()
     named["logits"] = _range(scales, "logits") * RESIDUAL_MARGIN / INT16_MAX
     embeddings = [to_int(t / residual, np.int16, -INT16_MAX - 1, INT16_MAX) for t in tables]
     blocks = tuple(
-        _quantize_block(model, scales, layer, residual, named) for layer in range(shape.layers)
+        _quantize_block(model, scales, layer, residual, named, recipe)
+        for layer in range(shape.layers)
     )
     head = (model.head.astype(np.float64), np.zeros(shape.vocab), named["logits"])
-    final_norm, (logits,) = _norm_and_linears(model, scales, "norm", [head], residual)
+    final_norm, (logits,) = _norm_and_linears(
+        model, scales, "norm", [head], residual, [recipe["head"]]
+    )
     return QuantizedModel(
         shape=shape.plain(),
         wte=embeddings[0],
@@ -81,10 +91,10 @@ def integer_rope(shape: CheckpointShape) -> npt.NDArray[np.int16]:
     return table
 
 
-def quantize_checkpoint(source: str) -> QuantizedModel:
+def quantize_checkpoint(source: str, recipe: WeightRecipe | None = None) -> QuantizedModel:
     """Return the integer model of a folder or hub id, with the scales kept beside it."""
     checkpoint = load_checkpoint(source)
-    return quantize(checkpoint, scales_for(checkpoint))
+    return quantize(checkpoint, scales_for(checkpoint), recipe)
 
 
 def _real(model: Checkpoint, name: str) -> Reals:
@@ -109,6 +119,7 @@ def _quantize_block(
     layer: int,
     residual: float,
     named: dict[str, float],
+    recipe: WeightRecipe,
 ) -> Block:
     """Return block `layer` and add the scales of its tensors to `named`."""
     at, shape = f"h.{layer}", model.shape
@@ -125,6 +136,7 @@ def _quantize_block(
         f"{at}.norm1",
         [(*_matrix(model, layer, key), unit[key]) for key in ("q", "k", "v")],
         residual,
+        [recipe["qkv"]] * 3,
     )
     norm2, (up, *gate) = _norm_and_linears(
         model,
@@ -132,6 +144,7 @@ def _quantize_block(
         f"{at}.norm2",
         [(*_matrix(model, layer, key), unit[key]) for key in ("up", *gated[:1])],
         residual,
+        [recipe["up"], recipe["gate"]],
     )
     score = unit["q"] * unit["k"] * math.log2(math.e) / math.sqrt(shape.head_dim)
     score_mult, score_shift = multiplier(f"{at}.scores", score * (1 << SCORE_FRACTION_BITS))
@@ -147,11 +160,15 @@ def _quantize_block(
         qkv=_joined([q, k, v]),
         score_mult=score_mult,
         score_shift=score_shift,
-        proj=quantize_linear(f"{at}.proj", proj_weight * unit["ctx"], proj_bias, residual),
+        proj=quantize_linear(
+            f"{at}.proj", proj_weight * unit["ctx"], proj_bias, residual, recipe["o"]
+        ),
         norm2=norm2,
         up=up,
         table=activation_table(shape.activation, unit[before], unit[after]),
-        down=quantize_linear(f"{at}.down", down_weight * unit["act"], down_bias, residual),
+        down=quantize_linear(
+            f"{at}.down", down_weight * unit["act"], down_bias, residual, recipe["down"]
+        ),
         gate=gate[0] if gate else None,
         product_mult=product_mult,
         product_shift=product_shift,
@@ -170,7 +187,8 @@ def _norm_and_linears(
     name: str,
     linears: list[tuple[Reals, Reals, float]],
     residual: float,
-) -> tuple[Norm, list[Linear]]:
+    encodings: list[Encoding],
+) -> tuple[Norm, list[AnyLinear]]:
     """Return a norm and the layers that read it, each given as (weight, bias, output scale).
 
     Channel c of the normalised row is cut into int8 units of its own, t_c. The gain times t_c goes
@@ -188,9 +206,14 @@ def _norm_and_linears(
         bias=np.zeros(hidden, np.int8),
     )
     layers = [
-        quantize_linear(f"{name} -> linear {i}", (gain * unit)[:, None] * weight, total, scale)
+        quantize_linear(
+            f"{name} -> linear {i}",
+            (gain * unit)[:, None] * weight,
+            bias + beta @ weight,
+            scale,
+            encodings[i],
+        )
         for i, (weight, bias, scale) in enumerate(linears)
-        for total in [bias + beta @ weight]
     ]
     return norm, layers
 
@@ -211,14 +234,17 @@ def norm_units(name: str, scales: ActivationScales, hidden: int) -> Reals:
     return units
 
 
-def quantize_linear(where: str, weight: Reals, bias: Reals, out_scale: float) -> Linear:
-    """Return y = sat(rs((x @ Linear.weight + Linear.bias) * mult, shift)), y at `out_scale`.
+def quantize_linear(
+    where: str, weight: Reals, bias: Reals, out_scale: float, encoding: Encoding = INT8
+) -> AnyLinear:
+    """Return y = sat(rs((x @ layer.weight + layer.bias) * mult, shift)), y at `out_scale`.
 
     Args:
         where: for messages.
         weight: (K, N) real weights times the real value of one unit of each input channel.
         bias: (N,) real.
         out_scale: the real value of one unit of the output.
+        encoding: of the weights.
 
     Raises:
         ValueError: K is above MAX_INPUTS, or a factor cannot be expressed.
@@ -228,21 +254,27 @@ def quantize_linear(where: str, weight: Reals, bias: Reals, out_scale: float) ->
             f"{where}: given {weight.shape[0]} inputs, allowed at most {MAX_INPUTS} "
             "(int32 accumulators)"
         )
-    largest = np.abs(weight).max(axis=0)
-    scale = np.where(largest > 0, largest / WEIGHT_MAX, out_scale)
+    if encoding.format is None:
+        scale = int8_scale(weight)
+    else:
+        scale = column_scale(encoding, weight, np.ones(weight.shape[0]))
+    scale = np.where(scale > 0, scale, out_scale)
     scale = np.maximum(scale, np.abs(bias) / BIAS_LIMIT)
     scale = np.clip(scale, out_scale * MIN_FACTOR, out_scale * MAX_FACTOR)
     mult, shift = multipliers(where, scale / out_scale)
-    return Linear(
-        weight=to_int(weight / scale, np.int8, -WEIGHT_MAX, WEIGHT_MAX),
-        bias=to_int(bias / scale, np.int32, -BIAS_LIMIT, BIAS_LIMIT),
-        mult=mult,
-        shift=shift,
-    )
+    integer_bias = to_int(bias / scale, np.int32, -BIAS_LIMIT, BIAS_LIMIT)
+    if encoding.format is None:
+        integers = to_int(weight / scale, np.int8, -WEIGHT_MAX, WEIGHT_MAX)
+        return Linear(integers, integer_bias, mult, shift)
+    codes, side = rounded(encoding, weight / scale)
+    return NarrowLinear(encoding.format, encoding.group, codes, side, integer_bias, mult, shift)
 
 
-def _joined(layers: list[Linear]) -> Linear:
+def _joined(layers: list[AnyLinear]) -> AnyLinear:
     """Return one layer with the output channels of all."""
+    narrow = [layer for layer in layers if isinstance(layer, NarrowLinear)]
+    if narrow:
+        return joined(narrow)
     return Linear(
         weight=np.concatenate([layer.weight for layer in layers], axis=1),
         bias=np.concatenate([layer.bias for layer in layers]),

@@ -19,7 +19,8 @@ from weights.calibrate import calibrate
 from weights.checkpoint import Checkpoint, CheckpointShape, Tensors, expected_tensors
 from weights.fixed_point import multiplier, multipliers
 from weights.importer import CONFIG, WEIGHTS, parse_config
-from weights.model import WEIGHT_MAX, Block, Linear, Norm, QuantizedModel
+from weights.limits import WEIGHT_MAX
+from weights.model import Block, Linear, Norm, QuantizedModel
 from weights.quantize import activation_table, quantize
 
 GAIN_SPREAD = 0.3

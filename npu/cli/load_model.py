@@ -23,7 +23,8 @@ from npu.isa.operands import Limits
 from weights.calibrate import ScalesError, scales_for
 from weights.checkpoint import CheckpointError
 from weights.importer import load_checkpoint
-from weights.model import ModelError, QuantizedModel
+from weights.limits import ModelError
+from weights.model import QuantizedModel
 from weights.quantize import quantize
 from weights.tokenizer import Tokenizer, TokenizerError, end_tokens, load_tokenizer
 

@@ -4,12 +4,12 @@
 import numpy as np
 
 from npu.isa.operands import up
-from weights.model import Linear
+from weights.model import AnyLinear, Linear
 
 _UNIT_MULT, _UNIT_SHIFT = 1 << 14, 14
 
 
-def columns(layer: Linear, first: int, last: int) -> Linear:
+def columns(layer: AnyLinear, first: int, last: int) -> Linear:
     """Return output channels first..last-1 of a layer."""
     part = slice(first, last)
     return Linear(
@@ -26,7 +26,7 @@ def _places(channels: int, head_dim: int) -> np.ndarray[tuple[int], np.dtype[np.
     return channel // head_dim * up(head_dim) + channel % head_dim
 
 
-def pad_outputs(layer: Linear, head_dim: int) -> Linear:
+def pad_outputs(layer: AnyLinear, head_dim: int) -> Linear:
     """Return the layer with each head's output channels padded to a multiple of 16.
 
     The added channels have zero weights and biases: their outputs are 0.
@@ -42,7 +42,7 @@ def pad_outputs(layer: Linear, head_dim: int) -> Linear:
     return Linear(weight, bias, mult, shift)
 
 
-def pad_inputs(layer: Linear, head_dim: int) -> Linear:
+def pad_inputs(layer: AnyLinear, head_dim: int) -> Linear:
     """Return the layer with zero rows where the padded heads of its input hold nothing."""
     weight = np.zeros((layer.inputs // head_dim * up(head_dim), layer.outputs), np.int8)
     weight[_places(layer.inputs, head_dim)] = layer.weight

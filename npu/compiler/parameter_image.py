@@ -15,7 +15,7 @@ from npu.compiler.linear_padding import columns, pad_inputs, pad_outputs
 from npu.compiler.stream import Share, Stream, gemm_share, norm_share, table_share
 from npu.isa.generated import Opcode
 from npu.isa.operands import WORD, up
-from weights.model import Block, Linear, Norm, QuantizedModel
+from weights.model import AnyLinear, Block, Norm, QuantizedModel
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def build_block_image(model: QuantizedModel, layer: int, edge: int, *, fused: bo
 
 
 Table = npt.NDArray[np.int8]
-Parameters = dict[str, "Norm | Table | tuple[Linear, Table | None]"]
+Parameters = dict[str, "Norm | Table | tuple[AnyLinear, Table | None]"]
 """By name, in the order of their use: a norm, a table, or a linear layer with or without one."""
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from npu.isa.operands import TABLE_BYTES, up
-from weights.model import Linear, Norm
+from weights.model import AnyLinear, Norm
 
 PIECE = 64
 _CHANNEL = np.dtype([("bias", "<i4"), ("mult", "<u2"), ("shift", "u1"), ("zero", "u1")])
@@ -66,7 +66,9 @@ def tiles(weight: npt.NDArray[np.int8], edge: int) -> npt.NDArray[np.uint8]:
     return np.ascontiguousarray(cut).view(np.uint8).reshape(cut.shape[0], cut.shape[1], -1)
 
 
-def gemm_share(layer: Linear, edge: int = 16, table: npt.NDArray[np.int8] | None = None) -> bytes:
+def gemm_share(
+    layer: AnyLinear, edge: int = 16, table: npt.NDArray[np.int8] | None = None
+) -> bytes:
     """Return the share of a GEMM with B = stream and q = ch, and an activation table if given."""
     columns = layer.outputs
     channels = np.zeros(up(columns, edge), _CHANNEL)

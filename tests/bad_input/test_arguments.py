@@ -33,7 +33,8 @@ from npu.isa import Instruction, Opcode
 from npu.isa.operands import Limits
 from tests.python.golden_support import random_model
 from weights.calibrate import calibrate
-from weights.model import Linear, ModelError
+from weights.limits import ModelError
+from weights.model import Linear
 from weights.reference import activation, forward
 from weights.synthetic import random_checkpoint, shape_of
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tests.python.golden_support import rope_angles
-from weights.model import Linear, Norm, QuantizedModel
+from weights.model import AnyLinear, Norm, QuantizedModel
 
 Array = npt.NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class FloatLinear:
 
 
 def linear(
-    layer: Linear, unit_in: float, unit_out: float, part: slice = slice(None)
+    layer: AnyLinear, unit_in: float, unit_out: float, part: slice = slice(None)
 ) -> FloatLinear:
     """Return the real layer of some columns, given the real value of one unit at both ends."""
     factor = layer.mult[part] / np.exp2(layer.shift[part].astype(np.float64)) * unit_out

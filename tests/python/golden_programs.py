@@ -12,7 +12,7 @@ import numpy.typing as npt
 from golden.machine import ChipConfig, Machine, RunResult, StartState
 from npu.isa import DYNAMIC, Flag, GemmA, GemmB, GemmOp, GemmOut, GemmQ, Instruction, Opcode, SmxOut
 from npu.isa.operands import up
-from weights.model import Block, Linear, Norm
+from weights.model import AnyLinear, Block, Norm
 
 UCODE_BASE = 0x0
 STREAM_BASE = 0x4000
@@ -80,7 +80,7 @@ def weight_tiles(weight: npt.NDArray[np.int8], edge: int = 16) -> list[list[byte
     ]
 
 
-def channel_records(layer: Linear, edge: int = 16) -> list[bytes]:
+def channel_records(layer: AnyLinear, edge: int = 16) -> list[bytes]:
     """Return the Q = 2 records of each n-tile."""
     columns = layer.outputs
     records = np.zeros((up(columns, edge), 8), np.uint8)
@@ -90,7 +90,9 @@ def channel_records(layer: Linear, edge: int = 16) -> list[bytes]:
     return [records[j : j + edge].tobytes() for j in range(0, records.shape[0], edge)]
 
 
-def linear_share(layer: Linear, table: npt.NDArray[np.int8] | None = None, edge: int = 16) -> bytes:
+def linear_share(
+    layer: AnyLinear, table: npt.NDArray[np.int8] | None = None, edge: int = 16
+) -> bytes:
     """Return the share of a Q = 2 GEMM with B from the stream."""
     share = b"" if table is None else table.tobytes()
     for record, tiles in zip(

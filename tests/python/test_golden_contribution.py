@@ -13,7 +13,7 @@ import pytest
 from golden import decoder
 from golden.contribution import check_block, distinct, perturbed, saturated, stages
 from tests.python.golden_support import random_model, seeded
-from weights.model import Block, Linear, QuantizedModel
+from weights.model import AnyLinear, Block, QuantizedModel
 
 
 def stream(model: QuantizedModel, length: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int16]]:
@@ -39,7 +39,7 @@ def test_good_data_pass(kind: dict[str, Any], length: int) -> None:
         assert [str(finding) for finding in check_block(model, layer, x)] == []
 
 
-def linear(layer: Linear, **changes: object) -> Linear:
+def linear(layer: AnyLinear, **changes: object) -> AnyLinear:
     """Return a layer with other tensors."""
     return replace(layer, **changes)  # type: ignore[arg-type]
 

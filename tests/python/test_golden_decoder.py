@@ -23,7 +23,7 @@ from npu.isa.operands import up
 from tests.python import golden_float
 from tests.python import golden_programs as gp
 from tests.python.golden_support import ACT_SCALE, random_model, seeded
-from weights.model import Linear, Norm, QuantizedModel
+from weights.model import AnyLinear, Norm, QuantizedModel
 
 Array = npt.NDArray[np.float64]
 Wrong = Any
@@ -50,7 +50,7 @@ def tokens(seed: int, length: int) -> list[int]:
     return ids
 
 
-def linear_exact(x: npt.NDArray[np.int8], layer: Linear, bits: int) -> Array:
+def linear_exact(x: npt.NDArray[np.int8], layer: AnyLinear, bits: int) -> Array:
     """Return (x @ weight + bias) * mult / 2^shift in float64, clipped to `bits` bits."""
     y = (x.astype(np.float64) @ layer.weight.astype(np.float64) + layer.bias) * layer.mult
     divisor = np.exp2(layer.shift.astype(np.float64))

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from weights.model import Linear, ModelError, Norm, QuantizedModel
+from weights.limits import ModelError
+from weights.model import Linear, Norm, QuantizedModel
 from weights.shape import Shape
 from weights.synthetic import random_model, shape_of
 

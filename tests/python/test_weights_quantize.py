@@ -13,7 +13,8 @@ from weights.calibrate import ActivationScales, calibrate
 from weights.checkpoint import Checkpoint
 from weights.equalize import equalize
 from weights.fixed_point import MAX_FACTOR, MIN_FACTOR, multiplier, multipliers, to_int
-from weights.model import INT32_MAX, QuantizedModel
+from weights.limits import INT32_MAX
+from weights.model import QuantizedModel
 from weights.quantize import (
     BIAS_LIMIT,
     MAX_INPUTS,
