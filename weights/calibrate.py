@@ -32,7 +32,9 @@ from weights.importer import load_checkpoint
 from weights.reference import Floats, check_tokens, forward
 
 T = TypeVar("T")
+Reals = npt.NDArray[np.float64]
 
+INT8_MAX = 127
 SCALES_FILE = "activation_scales.json"
 FORMAT = 2
 PERCENTILE = 99.99
@@ -68,12 +70,15 @@ class ActivationScales:
         channels: "h.{l}.norm1", "h.{l}.norm2" and "norm": H numbers, the largest magnitude of
             every channel of the normalised row before gain and bias.
         provenance: how they were made.
+        equalized: whether the checkpoint is to be equalised; not where the weights were trained on
+            the grid of a narrow format.
     """
 
     digest: str
     ranges: dict[str, float]
     channels: dict[str, tuple[float, ...]]
     provenance: dict[str, str]
+    equalized: bool = True
 
     def __post_init__(self) -> None:
         """Check every number: 0, or a magnitude that a float32 network can have."""
@@ -130,6 +135,34 @@ def digest(checkpoint: Checkpoint) -> str:
     return state.hexdigest()
 
 
+def range_of(scales: ActivationScales, name: str) -> float:
+    """Return a measured range.
+
+    Raises:
+        ScalesError: it is missing, or zero, in which case the tensor carries nothing.
+    """
+    found = scales.ranges.get(name, 0.0)
+    if not found > 0.0:
+        raise ScalesError(f"quantize: range of {name!r}: given {found}, allowed > 0")
+    return found
+
+
+def norm_units(name: str, scales: ActivationScales, hidden: int) -> Reals:
+    """Return t (H,), the real value of one int8 unit of every channel of a normalised row.
+
+    Raises:
+        ScalesError: the channel ranges are missing, of another number than H, or all zero.
+    """
+    seen = np.array(scales.channels.get(name, ()), np.float64)
+    if seen.size != hidden:
+        raise ScalesError(f"quantize: channels of {name!r}: given {seen.size}, allowed {hidden}")
+    if not seen.max() > 0.0:
+        raise ScalesError(f"quantize: channels of {name!r}: given none above 0, allowed > 0")
+    # A channel that calibration saw nearly silent still gets a thousandth of the loudest one's.
+    units: Reals = np.maximum(seen, seen.max() * 1e-3) / INT8_MAX
+    return units
+
+
 class _Largest:
     """The magnitudes of a tensor that decide a percentile: the largest ones, over many batches."""
 
@@ -158,6 +191,8 @@ def calibrate(
     checkpoint: Checkpoint,
     tokens: npt.NDArray[np.integer[Any]],
     provenance: dict[str, str] | None = None,
+    *,
+    equalized: bool = True,
 ) -> ActivationScales:
     """Measure the activations of the equalised checkpoint on rows of tokens.
 
@@ -165,13 +200,14 @@ def calibrate(
         checkpoint: as imported, not yet equalised.
         tokens: (R, T) ids; every row starts at position 0.
         provenance: anything to be recorded with the scales.
+        equalized: False for a checkpoint that is to stay as it is.
 
     Raises:
         ScalesError: an activation overflows float32.
         ValueError: wrong type or rank, no or too many positions, or an id outside the vocabulary.
     """
     check_tokens("calibrate", checkpoint, tokens)
-    model = equalize(checkpoint)
+    model = equalize(checkpoint) if equalized else checkpoint
     rows, length = tokens.shape
     batch = max(1, min(BATCH, SCORES // (checkpoint.shape.heads * length**2)))
     largest: dict[str, _Largest] = {}
@@ -207,6 +243,7 @@ def calibrate(
         ranges=ranges,
         channels={name: tuple(float(v) for v in values) for name, values in channels.items()},
         provenance=dict(provenance or {}),
+        equalized=equalized,
     )
 
 
@@ -264,6 +301,7 @@ def save_scales(scales: ActivationScales, path: Path) -> None:
         "provenance": scales.provenance,
         "ranges": scales.ranges,
         "channels": {name: list(values) for name, values in scales.channels.items()},
+        **({} if scales.equalized else {"equalized": False}),
     }
     text = json.dumps(content, indent=1, allow_nan=False) + "\n"
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
@@ -305,6 +343,7 @@ def _parsed(content: object) -> ActivationScales:
             for name, values in channels.items()
         },
         provenance=_entry("provenance", top.get("provenance"), dict),
+        equalized=_entry("equalized", top.get("equalized", True), bool),
     )
 
 

@@ -34,6 +34,8 @@ from weights.tokenizer import END_FILES, TOKENIZER_FILES
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
+COVARIANCE_FILE = "input_covariance.safetensors"
+"""What weights.covariance keeps beside a checkpoint."""
 HUB_FILES = (
     *("*.safetensors", INDEX, "activation_scales.json"),
     *TOKENIZER_FILES,

@@ -16,19 +16,33 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from weights.calibrate import ActivationScales, ScalesError, check_owner, scales_for
+from weights.calibrate import (
+    INT8_MAX,
+    ActivationScales,
+    check_owner,
+    norm_units,
+    range_of,
+    scales_for,
+)
 from weights.checkpoint import Checkpoint, CheckpointShape
+from weights.covariance import CovarianceError, InputMoments, moments_for, owner_of
 from weights.equalize import equalize
 from weights.fixed_point import MAX_FACTOR, MIN_FACTOR, multiplier, multipliers, to_int
 from weights.formats.linear import NarrowLinear, joined
 from weights.formats.recipe import INT8, Encoding, WeightRecipe
-from weights.formats.rounding import column_scale, int8_scale, rounded
+from weights.formats.rounding import (
+    Feedback,
+    column_scale,
+    feedback,
+    int8_scale,
+    rounded,
+    rounded_int8,
+)
 from weights.importer import load_checkpoint
 from weights.limits import WEIGHT_MAX
 from weights.model import AnyLinear, Block, Linear, Norm, QuantizedModel
 from weights.reference import activation, rope_table
 
-INT8_MAX = 127
 INT16_MAX = 32767
 RESIDUAL_MARGIN = 1.25
 """Headroom of the int16 scales over the largest magnitude that calibration saw."""
@@ -46,30 +60,41 @@ Reals = npt.NDArray[np.float64]
 
 
 def quantize(
-    checkpoint: Checkpoint, scales: ActivationScales, recipe: WeightRecipe | None = None
+    checkpoint: Checkpoint,
+    scales: ActivationScales,
+    recipe: WeightRecipe | None = None,
+    moments: InputMoments | None = None,
 ) -> QuantizedModel:
-    """Return the integer model, its weights in the formats of a recipe, None for int8.
+    """Return the integer model.
+
+    Args:
+        checkpoint: the float model.
+        scales: its activations.
+        recipe: the formats of the weights, None for int8.
+        moments: of the inputs; with them the rounding errors of weights make up for one another,
+            without them every weight is rounded to nearest.
 
     Raises:
         ScalesError: the scales belong to another checkpoint, or one is missing or zero.
         ValueError: a scale ratio cannot be expressed, or an inner dimension is too long.
     """
     check_owner(checkpoint, scales, "quantize")
-    model, shape = equalize(checkpoint), checkpoint.shape
+    model = equalize(checkpoint) if scales.equalized else checkpoint
+    shape, recipe = checkpoint.shape, recipe or WeightRecipe()
+    learned = _learned(moments, scales)
     tables = [_real(model, name) for name in ("embed", "positions") if name in model.tensors]
-    largest = max(_range(scales, "residual"), *(float(np.abs(table).max()) for table in tables))
+    largest = max(range_of(scales, "residual"), *(float(np.abs(table).max()) for table in tables))
     residual = largest * RESIDUAL_MARGIN / INT16_MAX
     named = {"residual": residual}
-    recipe = recipe or WeightRecipe()
-    named["logits"] = _range(scales, "logits") * RESIDUAL_MARGIN / INT16_MAX
+    named["logits"] = range_of(scales, "logits") * RESIDUAL_MARGIN / INT16_MAX
     embeddings = [to_int(t / residual, np.int16, -INT16_MAX - 1, INT16_MAX) for t in tables]
     blocks = tuple(
-        _quantize_block(model, scales, layer, residual, named, recipe)
+        _quantize_block(model, scales, layer, residual, named, recipe, learned)
         for layer in range(shape.layers)
     )
     head = (model.head.astype(np.float64), np.zeros(shape.vocab), named["logits"])
     final_norm, (logits,) = _norm_and_linears(
-        model, scales, "norm", [head], residual, [recipe["head"]]
+        model, scales, "norm", [head], residual, [recipe["head"]], learned
     )
     return QuantizedModel(
         shape=shape.plain(),
@@ -92,25 +117,31 @@ def integer_rope(shape: CheckpointShape) -> npt.NDArray[np.int16]:
 
 
 def quantize_checkpoint(source: str, recipe: WeightRecipe | None = None) -> QuantizedModel:
-    """Return the integer model of a folder or hub id, with the scales kept beside it."""
+    """Return the integer model of a folder or hub id, with the scales kept beside it.
+
+    With a narrow recipe all weights are rounded with error compensation, by the moments kept there.
+    """
     checkpoint = load_checkpoint(source)
-    return quantize(checkpoint, scales_for(checkpoint), recipe)
+    scales = scales_for(checkpoint)
+    narrow = recipe is not None and recipe.narrow
+    return quantize(checkpoint, scales, recipe, moments_for(checkpoint, scales) if narrow else None)
+
+
+def _learned(moments: InputMoments | None, scales: ActivationScales) -> dict[str, Feedback]:
+    """Return what the rounding needs of the moments, by the inputs' names.
+
+    Raises:
+        CovarianceError: they are of other scales.
+    """
+    if moments is None:
+        return {}
+    if moments.owner != owner_of(scales):
+        raise CovarianceError("quantize: given moments of other scales, allowed those of the model")
+    return {name: feedback(found) for name, found in moments.moments.items()}
 
 
 def _real(model: Checkpoint, name: str) -> Reals:
     return model.tensors[name].astype(np.float64)
-
-
-def _range(scales: ActivationScales, name: str) -> float:
-    """Return a measured range.
-
-    Raises:
-        ScalesError: it is missing, or zero, in which case the tensor carries nothing.
-    """
-    found = scales.ranges.get(name, 0.0)
-    if not found > 0.0:
-        raise ScalesError(f"quantize: range of {name!r}: given {found}, allowed > 0")
-    return found
 
 
 def _quantize_block(
@@ -120,12 +151,13 @@ def _quantize_block(
     residual: float,
     named: dict[str, float],
     recipe: WeightRecipe,
+    learned: dict[str, Feedback],
 ) -> Block:
     """Return block `layer` and add the scales of its tensors to `named`."""
     at, shape = f"h.{layer}", model.shape
     gated = ("gate", "silu") if shape.gated else ()
     unit = {
-        key: _range(scales, f"{at}.{key}") / INT8_MAX
+        key: range_of(scales, f"{at}.{key}") / INT8_MAX
         for key in ("q", "k", "v", "up", "act", *gated)
     }
     unit["ctx"] = unit["v"]
@@ -137,6 +169,7 @@ def _quantize_block(
         [(*_matrix(model, layer, key), unit[key]) for key in ("q", "k", "v")],
         residual,
         [recipe["qkv"]] * 3,
+        learned,
     )
     norm2, (up, *gate) = _norm_and_linears(
         model,
@@ -145,6 +178,7 @@ def _quantize_block(
         [(*_matrix(model, layer, key), unit[key]) for key in ("up", *gated[:1])],
         residual,
         [recipe["up"], recipe["gate"]],
+        learned,
     )
     score = unit["q"] * unit["k"] * math.log2(math.e) / math.sqrt(shape.head_dim)
     score_mult, score_shift = multiplier(f"{at}.scores", score * (1 << SCORE_FRACTION_BITS))
@@ -161,13 +195,23 @@ def _quantize_block(
         score_mult=score_mult,
         score_shift=score_shift,
         proj=quantize_linear(
-            f"{at}.proj", proj_weight * unit["ctx"], proj_bias, residual, recipe["o"]
+            f"{at}.proj",
+            proj_weight * unit["ctx"],
+            proj_bias,
+            residual,
+            recipe["o"],
+            learned.get(f"{at}.ctx"),
         ),
         norm2=norm2,
         up=up,
         table=activation_table(shape.activation, unit[before], unit[after]),
         down=quantize_linear(
-            f"{at}.down", down_weight * unit["act"], down_bias, residual, recipe["down"]
+            f"{at}.down",
+            down_weight * unit["act"],
+            down_bias,
+            residual,
+            recipe["down"],
+            learned.get(f"{at}.act"),
         ),
         gate=gate[0] if gate else None,
         product_mult=product_mult,
@@ -188,6 +232,7 @@ def _norm_and_linears(
     linears: list[tuple[Reals, Reals, float]],
     residual: float,
     encodings: list[Encoding],
+    learned: dict[str, Feedback],
 ) -> tuple[Norm, list[AnyLinear]]:
     """Return a norm and the layers that read it, each given as (weight, bias, output scale).
 
@@ -212,30 +257,20 @@ def _norm_and_linears(
             bias + beta @ weight,
             scale,
             encodings[i],
+            learned.get(name),
         )
         for i, (weight, bias, scale) in enumerate(linears)
     ]
     return norm, layers
 
 
-def norm_units(name: str, scales: ActivationScales, hidden: int) -> Reals:
-    """Return t (H,), the real value of one int8 unit of every channel of a normalised row.
-
-    Raises:
-        ScalesError: the channel ranges are missing, of another number than H, or all zero.
-    """
-    seen = np.array(scales.channels.get(name, ()), np.float64)
-    if seen.size != hidden:
-        raise ScalesError(f"quantize: channels of {name!r}: given {seen.size}, allowed {hidden}")
-    if not seen.max() > 0.0:
-        raise ScalesError(f"quantize: channels of {name!r}: given none above 0, allowed > 0")
-    # A channel that calibration saw nearly silent still gets a thousandth of the loudest one's.
-    units: Reals = np.maximum(seen, seen.max() * 1e-3) / INT8_MAX
-    return units
-
-
 def quantize_linear(
-    where: str, weight: Reals, bias: Reals, out_scale: float, encoding: Encoding = INT8
+    where: str,
+    weight: Reals,
+    bias: Reals,
+    out_scale: float,
+    encoding: Encoding = INT8,
+    learned: Feedback | None = None,
 ) -> AnyLinear:
     """Return y = sat(rs((x @ layer.weight + layer.bias) * mult, shift)), y at `out_scale`.
 
@@ -245,6 +280,7 @@ def quantize_linear(
         bias: (N,) real.
         out_scale: the real value of one unit of the output.
         encoding: of the weights.
+        learned: of the inputs, for error-compensated rounding; None: to nearest.
 
     Raises:
         ValueError: K is above MAX_INPUTS, or a factor cannot be expressed.
@@ -257,16 +293,20 @@ def quantize_linear(
     if encoding.format is None:
         scale = int8_scale(weight)
     else:
-        scale = column_scale(encoding, weight, np.ones(weight.shape[0]))
+        importance = np.ones(weight.shape[0]) if learned is None else learned.importance
+        scale = column_scale(encoding, weight, importance)
     scale = np.where(scale > 0, scale, out_scale)
     scale = np.maximum(scale, np.abs(bias) / BIAS_LIMIT)
     scale = np.clip(scale, out_scale * MIN_FACTOR, out_scale * MAX_FACTOR)
     mult, shift = multipliers(where, scale / out_scale)
     integer_bias = to_int(bias / scale, np.int32, -BIAS_LIMIT, BIAS_LIMIT)
     if encoding.format is None:
-        integers = to_int(weight / scale, np.int8, -WEIGHT_MAX, WEIGHT_MAX)
+        if learned is None:
+            integers = to_int(weight / scale, np.int8, -WEIGHT_MAX, WEIGHT_MAX)
+        else:
+            integers = rounded_int8(weight / scale, learned)
         return Linear(integers, integer_bias, mult, shift)
-    codes, side = rounded(encoding, weight / scale)
+    codes, side = rounded(encoding, weight / scale, learned)
     return NarrowLinear(encoding.format, encoding.group, codes, side, integer_bias, mult, shift)
 
 
