@@ -44,6 +44,11 @@ ORACLES = {
         "golden.fixed.as_int64"
     ),
     ("integers", "test_golden_fixed::test_wrap32"): "golden.fixed.wrap32",
+    ("ml_dtypes", "test_golden_formats::test_mx"): "golden.formats.decode golden.formats.factor",
+    ("integers", "test_golden_formats::test_layout"): (
+        "golden.formats.expand golden.formats.share_beats golden.formats.side_beats"
+        " golden.formats.element_bits"
+    ),
     ("math", "test_golden_gelu::test_gelu_by_integrating_the_normal_density"): "golden.gelu.gelu",
     ("math", "test_golden_gelu::test_every_entry_against_erf"): "golden.gelu.gelu_table",
     ("integers", "test_golden_gelu::test_the_table_is_indexed_by_the_bit_pattern"): (
