@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from golden.formats import BEAT, GROUPED, share_beats
 from golden.machine.legal import Dimension, Dispatch, natural, require, require_dimension
 from golden.machine.operands import Matrix, Operand, Tiles, block, up
 from golden.machine.operations import Dropped, GemmOperation, QForm, element_bytes
+from golden.machine.state import ChipConfig
 from npu.isa import (
     LINE,
     MULT_MAX,
@@ -21,9 +23,20 @@ from npu.isa import (
     GemmOut,
     GemmQ,
     Instruction,
+    WeightFormat,
+    WeightGroup,
 )
 
-FLAG_MASK = 0x6F
+FLAG_MASK = 0x7F
+_FROM_STREAM = (GemmB.STREAM, GemmB.STREAM_MX)
+_PAGE = 8
+"""The second page of formats begins here."""
+_GROUP_ROWS = {
+    WeightGroup.G16: 16,
+    WeightGroup.G32: 32,
+    WeightGroup.G64: 64,
+    WeightGroup.G128: 128,
+}
 C_BYTES = {GemmOut.INT8: 1, GemmOut.INT16: 2, GemmOut.INT32: 4, GemmOut.NONE: 2}
 """Bytes of an element of C; without C those of the values that argmax compares."""
 TENSOR_BYTES = LINE
@@ -32,15 +45,22 @@ CHANNEL_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class _Mode:
-    """The mode word, or its equivalent with MODE clear."""
+    """The mode word, or its equivalent with MODE clear; `group`: rows that share a side byte."""
 
     a_type: GemmA = GemmA.INT8
     b_form: GemmB = GemmB.ROW_MAJOR
+    fmt: WeightFormat = WeightFormat.INT8
+    group: int = _GROUP_ROWS[WeightGroup.G32]
     q: QForm = QForm.NONE
     table: bool = False
     out: GemmOut = GemmOut.INT32
     combine: GemmOp = GemmOp.NONE
     argmax: bool = False
+
+    @property
+    def stream(self) -> bool:
+        """Whether B comes from the stream."""
+        return self.b_form in _FROM_STREAM
 
 
 def _flag(word: Instruction, flag: Flag) -> bool:
@@ -49,7 +69,7 @@ def _flag(word: Instruction, flag: Flag) -> bool:
 
 def _plain_mode(word: Instruction) -> _Mode:
     """Return the mode of an instruction with MODE clear, refusing what it cannot say."""
-    require(not _flag(word, Flag.BIAS_EN))
+    require(not _flag(word, Flag.BIAS_EN) and not _flag(word, Flag.GROUP_HIGH))
     if not _flag(word, Flag.REQUANT):
         require(word.imm == 0 and not _flag(word, Flag.RELU))
         return _Mode()
@@ -57,27 +77,42 @@ def _plain_mode(word: Instruction) -> _Mode:
     return _Mode(q=QForm.SCALE, out=GemmOut.INT8)
 
 
-def _full_mode(word: Instruction) -> _Mode:
+def _weights(word: Instruction, config: ChipConfig) -> tuple[WeightFormat, int]:
+    """Return format and group of B, refusing what is reserved and what the chip does not have."""
+    b_form, fmt = GemmB(word.imm >> 2 & 3), word.imm >> 4 & 7
+    if b_form not in _FROM_STREAM:
+        require(fmt == 0 and not _flag(word, Flag.GROUP_HIGH))
+        return WeightFormat.INT8, _GROUP_ROWS[WeightGroup.G32]
+    code = fmt + (_PAGE if b_form == GemmB.STREAM_MX else 0)
+    require(code in set(WeightFormat))
+    form = WeightFormat(code)
+    require(form == WeightFormat.INT8 or config.narrow_formats)
+    group = WeightGroup(_flag(word, Flag.GROUP_HIGH) << 1 | _flag(word, Flag.GROUP_LOW))
+    require(form in GROUPED or group == WeightGroup.G32)
+    require(_GROUP_ROWS[group] % config.tile == 0)
+    return form, _GROUP_ROWS[group]
+
+
+def _full_mode(word: Instruction, config: ChipConfig) -> _Mode:
     """Return the mode word, refusing forbidden values and combinations of it and the flags."""
-    imm = word.imm
-    b_form, fmt, op = imm >> 2 & 3, imm >> 4 & 7, imm >> 12 & 3
+    imm, op = word.imm, word.imm >> 12 & 3
     q, out, table = GemmQ(imm >> 7 & 3), GemmOut(imm >> 10 & 3), bool(imm >> 9 & 1)
     requant = _flag(word, Flag.REQUANT)
     argmax = bool(imm >> 14 & 1)
-    require(imm >> 15 == 0 and fmt == 0)
-    require(b_form != GemmB.STREAM_MX and op in set(GemmOp))
+    require(imm >> 15 == 0 and op in set(GemmOp))
+    fmt, group = _weights(word, config)
     require(out != GemmOut.NONE or (argmax and word.dst == 0))
     require(not argmax or out != GemmOut.INT32)
     require(requant == (out != GemmOut.INT32))
     require(requant or (q == GemmQ.PREFIX and op == GemmOp.NONE))
     require(requant or not (table or _flag(word, Flag.RELU)))
-    require(not (_flag(word, Flag.TRANSPOSE_B) and b_form == GemmB.STREAM))
     require(not _flag(word, Flag.BIAS_EN) or q == GemmQ.CHANNEL)
     require(not (_flag(word, Flag.ACCUMULATE) and op != GemmOp.NONE))
     require(op != GemmOp.MUL or (q in (GemmQ.TENSOR, GemmQ.CHANNEL) and out == GemmOut.INT8))
     require(not table or out == GemmOut.INT8)
     form = QForm[q.name] if requant else QForm.NONE
-    return _Mode(GemmA(imm & 3), GemmB(b_form), form, table, out, GemmOp(op), argmax)
+    a_type, b_form = GemmA(imm & 3), GemmB(imm >> 2 & 3)
+    return _Mode(a_type, b_form, fmt, group, form, table, out, GemmOp(op), argmax)
 
 
 def _check_prefix(at: Dispatch, mode: _Mode) -> None:
@@ -88,7 +123,7 @@ def _check_prefix(at: Dispatch, mode: _Mode) -> None:
     if mode.b_form == GemmB.ROW_MAJOR:
         used.append("bp")
     if _flag(at.word, Flag.ACCUMULATE) or mode.combine is not GemmOp.NONE:
-        used += ["dp"] if mode.b_form == GemmB.STREAM else ["d", "dp"]
+        used += ["dp"] if mode.stream else ["d", "dp"]
     if mode.q is QForm.PREFIX or mode.combine is GemmOp.MUL:
         used += ["imm", "sh"]
     if mode.q is QForm.ROW:
@@ -108,8 +143,8 @@ def _share(mode: _Mode, n: int, k: int, edge: int) -> int:
         size += TENSOR_BYTES
     if mode.q is QForm.CHANNEL:
         size += tiles * edge * CHANNEL_BYTES
-    if mode.b_form == GemmB.STREAM:
-        size += tiles * up(k, edge) * edge
+    if mode.stream:
+        size += tiles * share_beats(mode.fmt, k, edge, mode.group) * BEAT
     return size
 
 
@@ -153,7 +188,7 @@ class _Layout:
         """Return where B lies in SRAM, or None if it comes from the stream."""
         rows, columns = (n, k) if _flag(self.word, Flag.TRANSPOSE_B) else (k, n)
         address = self.word.src1 * WORD
-        if self.mode.b_form == GemmB.STREAM:
+        if self.mode.stream:
             return None
         if self.mode.b_form == GemmB.TILE:
             return Tiles(address, rows, columns, self.edge)
@@ -193,10 +228,10 @@ def _check_d(at: Dispatch, mode: _Mode) -> int | None:
     accumulate = _flag(word, Flag.ACCUMULATE)
     has_d = accumulate or mode.combine is not GemmOp.NONE
     if not has_d:
-        require(mode.b_form != GemmB.STREAM or word.src1 == 0)
+        require(not mode.stream or word.src1 == 0)
         return None
     address = prefix.d
-    if mode.b_form == GemmB.STREAM:
+    if mode.stream:
         address = word.src1
     elif not prefix.present:
         require(not _flag(word, Flag.MODE))
@@ -210,7 +245,7 @@ def _dimensions(at: Dispatch, mode: _Mode) -> tuple[Dimension, Dimension, Dimens
     word = at.word
     m = at.dimension("m", at.config.acc_rows // element_bytes(mode.a_type))
     n, k = at.dimension("n"), at.dimension("k")
-    require_dimension(not (mode.b_form == GemmB.STREAM and at.is_dynamic("n", "k")))
+    require_dimension(not (mode.stream and at.is_dynamic("n", "k")))
     require_dimension(not (mode.q is QForm.CHANNEL and at.is_dynamic("n")))
     planes = mode.out == GemmOut.INT32 and element_bytes(mode.a_type) == 2
     require_dimension(not (planes and at.is_dynamic("m")))
@@ -222,7 +257,7 @@ def decode_gemm(at: Dispatch) -> GemmOperation | Dropped:
     """Return the operation of a GEMM word; ProgramError with the first check that fails."""
     word, prefix = at.word, at.prefix
     require(word.flags & ~FLAG_MASK == 0)
-    mode = _full_mode(word) if _flag(word, Flag.MODE) else _plain_mode(word)
+    mode = _full_mode(word, at.config) if _flag(word, Flag.MODE) else _plain_mode(word)
     _check_prefix(at, mode)
     d_word = _check_d(at, mode)
     dims = _dimensions(at, mode)
@@ -242,7 +277,9 @@ def decode_gemm(at: Dispatch) -> GemmOperation | Dropped:
         a_type=mode.a_type,
         a=a,
         b=b,
-        transpose=_flag(word, Flag.TRANSPOSE_B),
+        transpose=b is not None and _flag(word, Flag.TRANSPOSE_B),
+        fmt=mode.fmt,
+        group=mode.group,
         c=c,
         d=d,
         sums=sums,

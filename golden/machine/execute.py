@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden import gemm, layernorm, rope, softmax, vec
+from golden import formats, gemm, layernorm, rope, softmax, vec
 from golden.fixed import IntArray
 from golden.machine.decode import EngineOperation
 from golden.machine.decode_gemm import CHANNEL_BYTES, TENSOR_BYTES
@@ -38,15 +38,15 @@ def _stream_weights(
     share: Bytes, operation: GemmOperation, edge: int
 ) -> tuple[npt.NDArray[np.int8] | None, Bytes]:
     """Split a share behind table and tensor record: weights (K, N) int8, records (N, 8)."""
-    columns, inner = up(operation.n, edge) // edge, up(operation.k, edge) // edge
+    columns = up(operation.n, edge) // edge
     record = edge * CHANNEL_BYTES if operation.q is QForm.CHANNEL else 0
     pieces = share.reshape(columns, -1)
     records = pieces[:, :record].reshape(-1, CHANNEL_BYTES)[: operation.n]
     if operation.b is not None:
         return None, records
-    tiles = pieces[:, record:].reshape(columns, inner, edge, edge)
-    matrix = tiles.transpose(1, 2, 0, 3).reshape(inner * edge, columns * edge)
-    return matrix[: operation.k, : operation.n].view(np.int8), records
+    weights = pieces[:, record:].tobytes()
+    shape = operation.k, operation.n, edge, operation.group
+    return formats.expand(operation.fmt, weights, *shape), records
 
 
 def _requant(

@@ -13,7 +13,7 @@ from enum import Enum
 
 from golden.machine.operands import Matrix, MemoryOperand, Operand
 from golden.softmax import Visibility
-from npu.isa import Engine, GemmA, GemmOp, SetReg, SmxOut, VecOp
+from npu.isa import Engine, GemmA, GemmOp, SetReg, SmxOut, VecOp, WeightFormat
 
 
 class QForm(Enum):
@@ -118,9 +118,10 @@ def present(*operands: Operand | None) -> tuple[Operand, ...]:
 
 @dataclass(frozen=True, slots=True)
 class GemmOperation(Accesses):
-    """GEMM. `b` None: from the stream, `c` None: not written.
+    """GEMM. `b` None: from the stream, in the format `fmt`; `c` None: not written.
 
-    `scale` and `shift` are those of PREFIX and SCALE, and of MUL.
+    `group`: rows of K that share a side byte, where the format has groups. `scale` and `shift` are
+    those of PREFIX and SCALE, and of MUL.
     """
 
     m: int
@@ -130,6 +131,8 @@ class GemmOperation(Accesses):
     a: Matrix
     b: Operand | None
     transpose: bool
+    fmt: WeightFormat
+    group: int
     c: Matrix | None
     d: Matrix | None
     sums: Matrix | None

@@ -32,6 +32,7 @@ class ChipConfig:
         sram_bytes: size of the on-chip SRAM, a multiple of 16.
         acc_rows: rows that one GEMM may have, half of it with a 16-bit A.
         norm_max: longest row of a norm.
+        narrow_formats: whether weights in the stream may be narrower than int8.
 
     """
 
@@ -39,6 +40,7 @@ class ChipConfig:
     sram_bytes: int = 262144
     acc_rows: int = 128
     norm_max: int = 8192
+    narrow_formats: bool = True
 
     def __post_init__(self) -> None:
         """Refuse a chip that cannot be built."""

@@ -127,7 +127,8 @@ class Bench:
         await reset(dut)
         chip = await RtlChip.connect(bus)
         limits = chip.info.limits
-        config = ChipConfig(limits.array_dim, limits.sram_bytes, limits.acc_rows, limits.norm_max)
+        sizes = limits.array_dim, limits.sram_bytes, limits.acc_rows, limits.norm_max
+        config = ChipConfig(*sizes, narrow_formats=False)  # no chip expands them yet
         bench = cls(dut, run_dir, memory, bus, chip, config, random)
         bench._slave = slave
         bench._writes = logs.Log(run_dir / "sram_writes.bin", logs.SRAM_WRITE)

@@ -262,7 +262,7 @@ def test_start_states(changes: dict[str, Any], message: str) -> None:
         ({"norm_max": -1}, r"ChipConfig.norm_max: given -1, allowed multiples of 1 above 0"),
     ],
 )
-def test_chip_configurations(changes: dict[str, int], message: str) -> None:
+def test_chip_configurations(changes: dict[str, Any], message: str) -> None:
     """Sizes that no chip has."""
     refused(lambda: ChipConfig(**changes), message)
 

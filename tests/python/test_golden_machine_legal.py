@@ -8,7 +8,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from npu.isa import EmbedIndex, Engine, ErrorCode, Instruction, Opcode, SetReg, SmxOut, VecOp
+from golden.formats import GROUPED
+from golden.machine import ChipConfig
+from npu.isa import (
+    EmbedIndex,
+    Engine,
+    ErrorCode,
+    Flag,
+    Instruction,
+    Opcode,
+    SetReg,
+    SmxOut,
+    VecOp,
+    WeightFormat,
+    WeightGroup,
+)
 from npu.isa.operands import up
 from tests.python import golden_programs as gp
 from tests.python.golden_programs import (
@@ -67,6 +81,18 @@ FULL = replace(PLAIN, flags=MODE | REQUANT, imm=gp.Q_TENSOR)
 RAW = replace(PLAIN, flags=MODE, imm=gp.OUT_INT32)
 STREAM = replace(FULL, imm=gp.B_STREAM | gp.Q_CHANNEL)
 MUL = pfx(imm=1)
+GROUP_HIGH = 1 << Flag.GROUP_HIGH
+
+
+def _weights(fmt: int, group: int = 0) -> Instruction:
+    """Return STREAM with another format, 8 and more on the second page, and a group code."""
+    group_flags = (group >> 1) * GROUP_HIGH | (group & 1) << Flag.GROUP_LOW
+    page = gp.B_STREAM_MX if fmt >= 8 else gp.B_STREAM
+    return replace(
+        STREAM, flags=STREAM.flags | group_flags, imm=page | (fmt & 7) << 4 | gp.Q_CHANNEL
+    )
+
+
 NONE = replace(FULL, dst=0, m=1, imm=FULL.imm | gp.ARGMAX | gp.OUT_NONE)
 ROPE = word(Opcode.ROPE, dst=0x100, src1=0x200, m=4, n=6, k=3)
 EMBED = word(Opcode.EMBED, dst=0x10, m=1, n=16)
@@ -112,6 +138,10 @@ LEGAL = [
     [pfx(), replace(FULL, imm=gp.Q_ROW)],
     [pfx(imm=0x300), replace(FULL, imm=gp.Q_ROW)],
     [STREAM],
+    *([_weights(fmt)] for fmt in WeightFormat),
+    *([_weights(fmt, group)] for fmt in sorted(GROUPED) for group in (1, 2, 3)),
+    [replace(_weights(WeightFormat.NF4G, 3), flags=0x7F & ~ACCUMULATE)],
+    [replace(_weights(WeightFormat.MXINT8), flags=MODE | REQUANT | ACCUMULATE, src1=0x300)],
     [replace(STREAM, imm=STREAM.imm | gp.TABLE, flags=MODE | REQUANT | BIAS | RELU)],
     [replace(STREAM, imm=STREAM.imm | gp.OP_MUL, src1=0x20)],
     [pfx(dp=3), replace(STREAM, imm=STREAM.imm | gp.OP_ADD | gp.OUT_INT16, src1=0x100)],
@@ -296,11 +326,14 @@ REFUSED = [
     ([pfx(), replace(NONE, flags=NONE.flags | ACCUMULATE)], FIELD),
     ([replace(NONE, imm=NONE.imm | gp.TABLE)], FIELD),
     ([pfx(imm=1), replace(NONE, imm=NONE.imm | gp.OP_MUL)], FIELD),
-    ([replace(FULL, imm=FULL.imm | 3 << 2)], FIELD),
     ([replace(FULL, imm=FULL.imm | 3 << 12)], FIELD),
     ([replace(FULL, imm=FULL.imm | 1 << 4)], FIELD),
-    ([replace(STREAM, imm=STREAM.imm | 1 << 4)], FIELD),
-    ([replace(STREAM, imm=STREAM.imm | 7 << 4)], FIELD),
+    *(([_weights(14 + reserved)], FIELD) for reserved in (0, 1)),
+    *(([replace(FULL, imm=FULL.imm | fmt << 4)], FIELD) for fmt in range(1, 8)),
+    ([replace(FULL, flags=FULL.flags | GROUP_HIGH)], FIELD),
+    ([replace(FULL, flags=FULL.flags | GROUP_HIGH, imm=FULL.imm | gp.B_TILES)], FIELD),
+    *(([_weights(f, g)], FIELD) for f in sorted(set(WeightFormat) - GROUPED) for g in (1, 2, 3)),
+    ([replace(_weights(WeightFormat.MXFP4), src1=1)], FIELD),
     ([replace(FULL, imm=FULL.imm | 3 << 10)], FIELD),
     ([replace(RAW, imm=gp.OUT_INT32 | gp.Q_TENSOR)], FIELD),
     ([replace(RAW, imm=0)], FIELD),
@@ -331,6 +364,8 @@ REFUSED = [
     ([replace(RAW, m=0xF005, imm=gp.OUT_INT32 | gp.A_INT16)], DIMENSION),
     ([replace(RAW, m=0xF001, imm=gp.OUT_INT32 | gp.A_INT16)], DIMENSION),
     ([replace(STREAM, n=0xF001)], DIMENSION),
+    ([replace(_weights(WeightFormat.MXFP4), k=0xF001)], DIMENSION),
+    ([replace(_weights(WeightFormat.INT4G, 3), n=0xF001)], DIMENSION),
     ([replace(STREAM, k=0xF001)], DIMENSION),
     ([replace(FULL, n=0xF001, imm=gp.Q_CHANNEL)], DIMENSION),
     ([replace(FULL, m=2, imm=FULL.imm | gp.ARGMAX)], DIMENSION),
@@ -436,6 +471,31 @@ def test_refused(words: list[Instruction], code: ErrorCode) -> None:
 def test_refused_at_an_address(words: list[Instruction], code: ErrorCode, address: int) -> None:
     """Memory addresses before SRAM ranges, operands in the order dst, src0, src1, D, sums."""
     assert refused(*words) == (code, address)
+
+
+def _code_on(config: ChipConfig, instruction: Instruction) -> ErrorCode | None:
+    """Return the code of the error that an instruction ends with on a chip."""
+    error = Bench([instruction], bytes(1 << 14), config).run(races=False).error
+    assert error is not None
+    return None if error.code == ErrorCode.NO_END else error.code
+
+
+def test_a_chip_without_narrow_formats() -> None:
+    """It takes int8, and refuses the rest for a field."""
+    config = ChipConfig(narrow_formats=False)
+    assert _code_on(config, STREAM) is None
+    for fmt in range(1, 16):
+        assert _code_on(config, _weights(fmt)) is FIELD
+    assert _code_on(config, _weights(0, 1)) is FIELD
+
+
+def test_groups_below_the_edge() -> None:
+    """With tiles of 32 rows no group of 16."""
+    config = ChipConfig(array_dim=32)
+    for fmt in sorted(GROUPED):
+        assert _code_on(config, _weights(fmt, WeightGroup.G16)) is FIELD
+        for group in (WeightGroup.G32, WeightGroup.G64, WeightGroup.G128):
+            assert _code_on(config, _weights(fmt, group)) is None
 
 
 def test_the_order_of_the_checks() -> None:
