@@ -14,13 +14,15 @@ module npu_core
   import npu_host_pkg::*;
   import npu_seq_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16,   // rows and columns of the systolic array: 4, 8, 16 or 32
-  parameter int unsigned SramKiB  = 256,  // KiB of SRAM, a power of two from 4 to 1024
+  parameter int unsigned ArrayDim = 16,  // rows and columns of the systolic array: 4, 8, 16 or 32
+  parameter int unsigned SramKiB = 256,  // KiB of SRAM, a power of two from 4 to 1024
   // Rows of an accumulator bank, a power of two of at least 4
-  parameter int unsigned AccRows  = 128,
-  parameter int unsigned FifoKiB  = 32,   // KiB of the parameter FIFO, a power of two of at least 4
+  parameter int unsigned AccRows = 128,
+  parameter int unsigned FifoKiB = 32,  // KiB of the parameter FIFO, a power of two of at least 4
   // Longest norm row in columns, a multiple of 16 from 32 to 8192
-  parameter int unsigned NormMax  = 8192
+  parameter int unsigned NormMax = 8192,
+  // Formats of weights in the stream other than int8
+  parameter bit NarrowFormats = 1'b1
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
@@ -140,10 +142,11 @@ module npu_core
   ticket_t ticket;
 
   npu_seq #(
-    .ArrayDim (ArrayDim),
-    .AccRows  (AccRows),
-    .NormMax  (NormMax),
-    .SramWords(SramWords)
+    .ArrayDim(ArrayDim),
+    .AccRows(AccRows),
+    .NormMax(NormMax),
+    .SramWords(SramWords),
+    .NarrowFormats(NarrowFormats)
   ) u_seq (
     .clk_i,
     .rst_ni        (core_rst_n),
@@ -233,10 +236,11 @@ module npu_core
   );
 
   npu_engines #(
-    .ArrayDim (ArrayDim),
+    .ArrayDim(ArrayDim),
     .SramWords(SramWords),
-    .AccRows  (AccRows),
-    .NormMax  (NormMax)
+    .AccRows(AccRows),
+    .NormMax(NormMax),
+    .NarrowFormats(NarrowFormats)
   ) u_engines (
     .clk_i,
     .rst_ni        (core_rst_n),

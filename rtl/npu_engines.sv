@@ -12,13 +12,15 @@ module npu_engines
   import npu_isa_pkg::*;
 #(
   // Rows and columns of the systolic array: 4, 8, 16 or 32
-  parameter int unsigned ArrayDim  = 16,
+  parameter int unsigned ArrayDim = 16,
   // Words of the SRAM: a power of two from 256 to 65536
   parameter int unsigned SramWords = 16384,
   // Rows of an accumulator bank, a power of two of at least 4
-  parameter int unsigned AccRows   = 128,
+  parameter int unsigned AccRows = 128,
   // Longest norm row in columns, a multiple of 16 from 32 to 8192
-  parameter int unsigned NormMax   = 8192
+  parameter int unsigned NormMax = 8192,
+  // Formats of weights in the stream other than int8
+  parameter bit NarrowFormats = 1'b1
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
@@ -148,7 +150,8 @@ module npu_engines
 
   npu_gemm #(
     .ArrayDim(ArrayDim),
-    .AccRows (AccRows)
+    .AccRows(AccRows),
+    .NarrowFormats(NarrowFormats)
   ) u_gemm (
     .clk_i,
     .rst_ni,

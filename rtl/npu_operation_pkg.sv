@@ -58,32 +58,34 @@ package npu_operation_pkg;
   } store_operation_t;
 
   typedef struct packed {
-    sram_addr_t             c;            // result, first word
-    sram_addr_t             c_pitch;      // words
-    sram_addr_t             a;            // first operand, first word
-    sram_addr_t             a_pitch;      // words
-    sram_addr_t             b;            // weights in SRAM, first word
-    sram_addr_t             b_pitch;      // words; tile order ignores it
-    sram_addr_t             d;            // second operand or partial sums, first word
-    sram_addr_t             d_pitch;      // words
-    sram_addr_t             sums;         // softmax sums, first word; a word for each row
-    dim_t                   m;            // rows of A and C
-    dim_t                   n;            // columns of B and C
-    dim_t                   k;            // may be zero: an empty sum
-    npu_isa_pkg::gemm_a_e   a_type;       // elements of A
-    npu_isa_pkg::gemm_b_e   b_form;       // where B lies and in which order
-    logic                   transpose_b;  // B lies transposed, as n rows of k
-    logic                   bias;         // is added in front of requantisation
-    logic                   requant;      // to 8 or 16 bits, else sums of 32
-    logic                   relu;         // negative results become zero
-    logic                   accumulate;   // D is partial sums
-    npu_isa_pkg::gemm_q_e   q;            // where multiplier and shift come from
-    logic                   activation;   // the 256-entry table of the share
-    npu_isa_pkg::gemm_out_e out;          // elements of C, or none
-    npu_isa_pkg::gemm_op_e  op;           // elementwise with D
-    logic                   argmax;       // the running argmax counts it
-    logic [15:0]            mult;         // of requantisation by the instruction, or of OP = MUL
-    logic [5:0]             shift;        // right shift that belongs to it
+    sram_addr_t c;  // result, first word
+    sram_addr_t c_pitch;  // words
+    sram_addr_t a;  // first operand, first word
+    sram_addr_t a_pitch;  // words
+    sram_addr_t b;  // weights in SRAM, first word
+    sram_addr_t b_pitch;  // words; tile order ignores it
+    sram_addr_t d;  // second operand or partial sums, first word
+    sram_addr_t d_pitch;  // words
+    sram_addr_t sums;  // softmax sums, first word; a word for each row
+    dim_t m;  // rows of A and C
+    dim_t n;  // columns of B and C
+    dim_t k;  // may be zero: an empty sum
+    npu_isa_pkg::gemm_a_e a_type;  // elements of A
+    npu_isa_pkg::gemm_b_e b_form;  // where B lies and in which order; never GemmBStreamMx
+    npu_isa_pkg::weight_format_e format;  // of B in the stream
+    npu_isa_pkg::weight_group_e group;  // of its groups, where the format has them
+    logic transpose_b;  // B lies transposed, as n rows of k
+    logic bias;  // is added in front of requantisation
+    logic requant;  // to 8 or 16 bits, else sums of 32
+    logic relu;  // negative results become zero
+    logic accumulate;  // D is partial sums
+    npu_isa_pkg::gemm_q_e q;  // where multiplier and shift come from
+    logic activation;  // the 256-entry table of the share
+    npu_isa_pkg::gemm_out_e out;  // elements of C, or none
+    npu_isa_pkg::gemm_op_e op;  // elementwise with D
+    logic argmax;  // the running argmax counts it
+    logic [15:0] mult;  // of requantisation by the instruction, or of OP = MUL
+    logic [5:0] shift;  // right shift that belongs to it
   } gemm_operation_t;
 
   typedef struct packed {

@@ -18,6 +18,8 @@ module npu_top
   parameter int unsigned FifoKiB = 32,  // KiB of the parameter FIFO, a power of two of at least 4
   // Longest norm row in columns, a multiple of 16 from 32 to 8192
   parameter int unsigned NormMax = 8192,
+  // Formats of weights in the stream other than int8
+  parameter bit NarrowFormats = 1'b1,
   parameter bit EnableCmd = 1'b1,  // with the command port
   parameter int unsigned CmdScratchBytes = 64,  // bytes of its scratchpad: 64, 128 or 256
   parameter bit EnableCop = 1'b1,  // with the coprocessor
@@ -202,10 +204,11 @@ module npu_top
 
   npu_core #(
     .ArrayDim(ArrayDim),
-    .SramKiB (SramKiB),
-    .AccRows (AccRows),
-    .FifoKiB (FifoKiB),
-    .NormMax (NormMax)
+    .SramKiB(SramKiB),
+    .AccRows(AccRows),
+    .FifoKiB(FifoKiB),
+    .NormMax(NormMax),
+    .NarrowFormats(NarrowFormats)
   ) u_core (
     .clk_i,
     .rst_ni,

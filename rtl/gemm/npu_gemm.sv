@@ -15,7 +15,8 @@ module npu_gemm
 #(
   parameter int unsigned ArrayDim = 16,  // rows and columns of the systolic array: 4, 8, 16 or 32
   // Rows of an accumulator bank, a power of two of at least 4
-  parameter int unsigned AccRows  = 128
+  parameter int unsigned AccRows = 128,
+  parameter bit NarrowFormats = 1'b1  // with formats of the stream other than int8
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
@@ -95,10 +96,11 @@ module npu_gemm
   logic param_in_valid, param_in_ready, param_valid, param_ready;
   line_t param_in, param;
   weights_t weights;
-  logic tile_loaded, tile_used;
+  logic tile_loaded, tile_used, share_wanted;
 
   npu_gemm_loader #(
-    .Edge(Edge)
+    .Edge         (Edge),
+    .NarrowFormats(NarrowFormats)
   ) u_loader (
     .clk_i,
     .rst_ni,
@@ -107,6 +109,7 @@ module npu_gemm
     .op_i         (stage_op[Loader]),
     .share_i,
     .share_o,
+    .wants_o      (share_wanted),
     .rd_req_o     (rd_req_o[1:2]),
     .rd_rsp_i     (rd_rsp_i[1:2]),
     .param_valid_o(param_in_valid),
@@ -271,7 +274,7 @@ module npu_gemm
   // A write is refused, or no row enters the array while a read is refused or the stream is late
   logic starved;
   always_comb begin
-    starved = share_o.ready && !share_i.valid;
+    starved = share_wanted && !share_i.valid;
     for (int unsigned p = 0; p < 4; p++) starved |= rd_req_o[p].valid && !rd_rsp_i[p].ready;
     status_o = '{
         done: done,

@@ -4,6 +4,7 @@
 // sets, from the parameter stream (a line per cycle) or from SRAM (32 bytes per cycle). It is the
 // one place where a GEMM's share of the stream is taken apart: table, requantisation parameters and
 // weights lie in it in the order in which they are needed, and the first two go to post-processing.
+// Weights in narrow formats pass through npu_gemm_expand, which also keeps their side bytes and planes.
 
 module npu_gemm_loader
   import npu_pkg::*;
@@ -14,6 +15,7 @@ module npu_gemm_loader
   import npu_gemm_pkg::*;
 #(
   parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
+  parameter bit NarrowFormats = 1'b1,  // with formats of the stream other than int8
   localparam int unsigned StripsPerLine = LineBytes / Edge,  // strips in a line: 4 or 2
   localparam int unsigned TileLines = Edge / StripsPerLine,  // lines of a tile: 4 or 16
   localparam int unsigned LineIdxW = $clog2(TileLines)  // bits of a line's index
@@ -27,6 +29,7 @@ module npu_gemm_loader
 
   input  share_line_t share_i,  // lines of the share
   output share_take_t share_o,  // not while parameters find no room
+  output logic        wants_o,  // a line has to be there now: a level, does not depend on share_i
 
   // Operand B, one port for each word of a pair
   output sram_rd_req_t rd_req_o[2],  // stays, address stable, until rd_rsp_i.ready
@@ -52,10 +55,12 @@ module npu_gemm_loader
     StTable,
     StTensor,
     StChannel,
+    StSide,  // side bytes of groups
+    StPlane,  // upper bits of a tile, or the positions of its quads
     StTile
   } state_e;
 
-  state_e state_q, after_params, first_state;
+  state_e state_q, after_params, first_state, column_state, next_tile;
   logic [LineIdxW:0] line_q;  // line of the piece
   logic half_q;  // SRAM: which half of the line
   dim_t k_left_q, n_left_q;
@@ -65,7 +70,23 @@ module npu_gemm_loader
   logic from_stream, channel;
   assign from_stream  = op_i.b_form == GemmBStream;
   assign channel      = op_i.requant && op_i.q == GemmQChannel;
-  assign after_params = channel ? StChannel : StTile;
+  assign after_params = channel ? StChannel : column_state;
+
+  // The format as it is from the cycle on in which the first piece begins
+  weight_format_t format, format_q;
+  logic side_due, plane_due;
+  assign format = NarrowFormats ? weight_format(op_i.format) : weight_format(WeightFormatInt8);
+
+  always_ff @(posedge clk_i) format_q <= format;
+
+  always_comb begin
+    column_state = StTile;
+    if (format.grouped) column_state = StSide;
+    else if (format.plane) column_state = StPlane;
+    next_tile = StTile;
+    if (side_due) next_tile = StSide;
+    else if (plane_due) next_tile = StPlane;
+  end
 
   always_comb begin
     if (op_i.activation) first_state = StTable;
@@ -96,9 +117,12 @@ module npu_gemm_loader
   // ---------------------------------------------------------------------------------------------
   // Pieces in order
   // ---------------------------------------------------------------------------------------------
-  logic set_ok, line_go, piece_last, param_state, k_last, n_last, op_last;
+  logic set_ok, line_go, piece_last, param_state, side_state, k_last, n_last, op_last, part_last;
   assign set_ok      = free_q != '0;
   assign param_state = state_q inside {StTable, StTensor, StChannel};
+  assign side_state  = state_q inside {StSide, StPlane};
+  // A line of the stream is one, two or four lines of weights.
+  assign part_last   = (line_q[1:0] & format_q.parts) == format_q.parts;
   assign k_last      = k_left_q <= dim_t'(Edge);
   assign n_last      = n_left_q <= dim_t'(Edge);
 
@@ -107,6 +131,8 @@ module npu_gemm_loader
       StTable:   piece_last = line_q == (LineIdxW + 1)'(TableLines - 1);
       StTensor:  piece_last = 1'b1;
       StChannel: piece_last = line_q == (LineIdxW + 1)'(ChannelLines - 1);
+      StSide:    piece_last = 1'b1;
+      StPlane:   piece_last = line_q == (LineIdxW + 1)'(plane_lines(format_q, Edge) - 1);
       StTile:    piece_last = line_q == (LineIdxW + 1)'(TileLines - 1) && (from_stream || half_q);
       default:   piece_last = 1'b0;
     endcase
@@ -116,17 +142,18 @@ module npu_gemm_loader
   assign param_o       = share_i.data;
 
   always_comb begin
-    share_o.ready = 1'b0;
-    pair_ready    = 1'b0;
-    line_go       = 1'b0;
+    wants_o    = side_state;
+    pair_ready = 1'b0;
+    line_go    = side_state && share_i.valid;
     if (param_state) begin
-      share_o.ready = param_ready_i;
-      line_go       = share_i.valid && param_ready_i;
+      wants_o = param_ready_i;
+      line_go = share_i.valid && param_ready_i;
     end else if (state_q == StTile) begin
-      share_o.ready = from_stream && set_ok;
-      pair_ready    = !from_stream && set_ok;
-      line_go       = set_ok && (from_stream ? share_i.valid : pair_valid);
+      wants_o    = from_stream && set_ok;
+      pair_ready = !from_stream && set_ok;
+      line_go    = set_ok && (from_stream ? share_i.valid : pair_valid);
     end
+    share_o.ready = wants_o && (state_q != StTile || part_last);
   end
 
   assign op_last       = state_q == StTile && k_last && n_last && piece_last;
@@ -171,8 +198,11 @@ module npu_gemm_loader
           unique case (state_q)
             StTable:   state_q <= (op_i.requant && op_i.q == GemmQTensor) ? StTensor : after_params;
             StTensor:  state_q <= after_params;
-            StChannel: state_q <= StTile;
+            StChannel: state_q <= column_state;
+            StSide:    state_q <= format_q.plane ? StPlane : StTile;
+            StPlane:   state_q <= StTile;
             StTile: begin
+              state_q  <= next_tile;
               k_left_q <= k_left_q - dim_t'(Edge);
               if (k_last) begin
                 k_left_q <= op_i.k;
@@ -190,9 +220,35 @@ module npu_gemm_loader
   // ---------------------------------------------------------------------------------------------
   // Weights
   // ---------------------------------------------------------------------------------------------
+  line_t expanded;
+
+  if (NarrowFormats) begin : gen_expand
+    npu_gemm_expand #(
+      .Edge(Edge)
+    ) u_expand (
+      .clk_i,
+      .rst_ni,
+      .format_i   (format_q),
+      .group_i    (op_i.group),
+      .side_i     (line_go && state_q == StSide),
+      .plane_i    (line_go && state_q == StPlane),
+      .tile_i     (tile_loaded_o),
+      .column_i   (k_last),
+      .line_i     (line_q[LineIdxW-1:0]),
+      .data_i     (share_i.data),
+      .side_due_o (side_due),
+      .plane_due_o(plane_due),
+      .weights_o  (expanded)
+    );
+  end else begin : gen_int8
+    assign side_due  = 1'b0;
+    assign plane_due = 1'b0;
+    assign expanded  = share_i.data;
+  end
+
   always_comb begin
     weights_o.strip_valid = '0;
-    weights_o.data = share_i.data;
+    weights_o.data = expanded;
     if (state_q == StTile && line_go) begin
       if (from_stream) begin
         weights_o.strip_valid = 4'((1 << StripsPerLine) - 1);

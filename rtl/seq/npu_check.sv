@@ -10,11 +10,13 @@ module npu_check
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
 #(
-  parameter int unsigned ArrayDim  = 16,    // rows and columns of the array: 4, 8, 16 or 32
+  parameter int unsigned ArrayDim = 16,  // rows and columns of the array: 4, 8, 16 or 32
   // Rows of an accumulator bank: a power of two, 4 or more
-  parameter int unsigned AccRows   = 128,
+  parameter int unsigned AccRows = 128,
   // Longest norm row, columns: a multiple of 16, 32 to 8192
-  parameter int unsigned NormMax   = 8192,
+  parameter int unsigned NormMax = 8192,
+  // Formats of weights in the stream other than int8
+  parameter bit NarrowFormats = 1'b1,
   parameter int unsigned SramWords = 16384  // words of the SRAM: a power of two from 256 to 65536
 ) (
   input logic clk_i,   // clock
@@ -57,8 +59,9 @@ module npu_check
 
   npu_legal #(
     .ArrayDim(ArrayDim),
-    .AccRows (AccRows),
-    .NormMax (NormMax)
+    .AccRows(AccRows),
+    .NormMax(NormMax),
+    .NarrowFormats(NarrowFormats)
   ) u_legal (
     .word_i       (word),
     .has_prefix_i (has_prefix_q),

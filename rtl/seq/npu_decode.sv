@@ -132,9 +132,10 @@ module npu_decode
   // ---------------------------------------------------------------------------------------------
   gemm_mode_t mode;
   gemm_scale_imm_t scale;
-  logic mode_word;
+  logic mode_word, stream;
   dim_t b_row;
   assign mode = gemm_mode(word);
+  assign stream = gemm_stream(mode);
   assign scale = gemm_scale_imm_t'(word.imm);
   assign b_row = extent(word.flags[FlagTransposeB] ? word.k : word.n);
   assign mode_word = word.flags[FlagMode];
@@ -153,8 +154,10 @@ module npu_decode
           n: n,
           k: k,
           a_type: mode.a_type,
-          b_form: mode.b_form,
-          transpose_b: word.flags[FlagTransposeB],
+          b_form: stream ? GemmBStream : mode.b_form,
+          format: stream ? gemm_format(mode) : WeightFormatInt8,
+          group: gemm_group(word),
+          transpose_b: word.flags[FlagTransposeB] && !stream,
           bias: word.flags[FlagBiasEn],
           requant: word.flags[FlagRequant],
           relu: word.flags[FlagRelu],

@@ -9,11 +9,13 @@ module npu_legal
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16,   // rows and columns of the systolic array: 4, 8, 16 or 32
+  parameter int unsigned ArrayDim = 16,  // rows and columns of the systolic array: 4, 8, 16 or 32
   // Rows of an accumulator bank, a power of two of at least 4
-  parameter int unsigned AccRows  = 128,
+  parameter int unsigned AccRows = 128,
   // Longest norm row in columns, a multiple of 16 from 32 to 8192
-  parameter int unsigned NormMax  = 8192
+  parameter int unsigned NormMax = 8192,
+  // Formats of weights in the stream other than int8
+  parameter bit NarrowFormats = 1'b1
 ) (
   input instr_t         word_i,        // an instruction
   input logic           has_prefix_i,  // a prefix belongs to it
@@ -37,7 +39,8 @@ module npu_legal
 
   npu_legal_gemm #(
     .ArrayDim(ArrayDim),
-    .AccRows (AccRows)
+    .AccRows(AccRows),
+    .NarrowFormats(NarrowFormats)
   ) u_gemm (
     .word_i,
     .has_prefix_i,

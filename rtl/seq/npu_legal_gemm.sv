@@ -10,7 +10,8 @@ module npu_legal_gemm
 #(
   parameter int unsigned ArrayDim = 16,  // rows and columns of the systolic array: 4, 8, 16 or 32
   // Rows of an accumulator bank, a power of two of at least 4
-  parameter int unsigned AccRows  = 128
+  parameter int unsigned AccRows = 128,
+  parameter bit NarrowFormats = 1'b1  // with formats of the stream other than int8
 ) (
   input instr_t  word_i,        // an instruction, read as a GEMM
   input logic    has_prefix_i,  // a prefix belongs to it
@@ -32,8 +33,8 @@ module npu_legal_gemm
   assign scale     = gemm_scale_imm_t'(word_i.imm);
   assign mode_word = word_i.flags[FlagMode];
   assign requant   = word_i.flags[FlagRequant];
-  assign transpose = word_i.flags[FlagTransposeB];
-  assign stream    = mode.b_form == GemmBStream;
+  assign transpose = word_i.flags[FlagTransposeB] && !stream;
+  assign stream    = gemm_stream(mode);
   assign has_d     = gemm_has_d(word_i, mode);
   assign uses_mul  = mode.op == GemmOpMul || (mode_word && requant && mode.q == GemmQPrefix);
   assign uses_sums = mode_word && requant && mode.q == GemmQRow;
@@ -47,6 +48,24 @@ module npu_legal_gemm
   assign k         = extent(word_i.k);
 
   // ---------------------------------------------------------------------------------------------
+  // Format of B in the stream
+  // ---------------------------------------------------------------------------------------------
+  weight_format_e format;
+  weight_group_e  group;
+  logic multiplied, bad_format;
+  assign format = gemm_format(mode);
+  assign group = gemm_group(word_i);
+  assign multiplied = stream && format inside {WeightFormatInt4g, WeightFormatNf4g, WeightFormatFp4g};
+
+  always_comb begin
+    bad_format = stream ? format > WeightFormatMxfp4 : mode.fmt != '0;
+    bad_format |= stream && !NarrowFormats && format != WeightFormatInt8;
+    bad_format |= stream && !multiplied && group != WeightGroupG32;
+    bad_format |= !stream && word_i.flags[FlagGroupHigh];
+    bad_format |= multiplied && Edge == 32 && group == WeightGroupG16;
+  end
+
+  // ---------------------------------------------------------------------------------------------
   // Fields
   // ---------------------------------------------------------------------------------------------
   logic bad_plain, bad_mode, bad_operand, bad_prefix;
@@ -55,8 +74,7 @@ module npu_legal_gemm
     bad_plain = word_i.flags[FlagBiasEn] || (!requant && word_i.imm != '0) ||
                 scale.shift > ShiftMax || (!requant && word_i.flags[FlagRelu]);
 
-    bad_mode = mode.fmt != '0 || mode.b_form == GemmBStreamMx;
-    bad_mode |= mode.reserved || (mode.argmax && mode.out == GemmOutInt32);
+    bad_mode = mode.reserved || (mode.argmax && mode.out == GemmOutInt32);
     bad_mode |= no_output && (!mode.argmax || word_i.dst != '0);
     if (!requant) begin
       bad_mode |= mode.q != GemmQPrefix || mode.out != GemmOutInt32 || word_i.flags[FlagRelu] ||
@@ -64,7 +82,6 @@ module npu_legal_gemm
     end else begin
       bad_mode |= mode.out == GemmOutInt32;
     end
-    bad_mode |= transpose && stream;
     bad_mode |= word_i.flags[FlagBiasEn] && !(requant && mode.q == GemmQChannel);
     bad_mode |= word_i.flags[FlagAccumulate] && mode.op != GemmOpNone;
     bad_mode |= mode.op == GemmOpMul &&
@@ -89,9 +106,7 @@ module npu_legal_gemm
     bad_prefix |= prefix_i.base != '0 && !(dynamic_m || dynamic_n || dynamic_k);
     bad_prefix |= prefix_i.base[$clog2(Edge)-1:0] != '0;
 
-    // No narrow formats yet
-    bad_field_o = (mode_word ? bad_mode : bad_plain) || bad_operand || bad_prefix;
-    bad_field_o |= word_i.flags[FlagGroupHigh];
+    bad_field_o = (mode_word ? bad_mode : bad_plain) || bad_format || bad_operand || bad_prefix;
   end
 
   // ---------------------------------------------------------------------------------------------
@@ -135,6 +150,38 @@ module npu_legal_gemm
   assign d_start = gemm_d(word_i, mode, has_prefix_i, prefix_i);
   assign b_rows  = {1'b0, transpose ? n : k};
 
+  // Lines of weights, side bytes and planes of a column of tiles: sums of powers of two times the
+  // number of tiles. A line of side bytes reaches 64 * G / (Edge * Edge) tiles.
+  localparam int unsigned QuarterLog = $clog2(Edge * Edge / LineBytes / 4);
+  logic [19:0] tiles, weight_quarters, weight_lines, side_lines, position_lines;
+  logic [2:0] reach_log;
+  assign tiles = 20'(tiles_k);
+
+  always_comb begin
+    unique case (format)
+      WeightFormatInt4s, WeightFormatInt2:      weight_quarters = tiles;
+      WeightFormatMxfp6e3, WeightFormatMxfp6e2: weight_quarters = tiles + (tiles << 1);
+      WeightFormatInt8, WeightFormatMxint8, WeightFormatMxfp8e4, WeightFormatMxfp8e5: begin
+        weight_quarters = tiles << 2;
+      end
+      default:                                  weight_quarters = tiles << 1;
+    endcase
+    unique case (group)
+      WeightGroupG16:  reach_log = 3'd2;
+      WeightGroupG64:  reach_log = (Edge == 16) ? 3'd4 : 3'd2;
+      WeightGroupG128: reach_log = (Edge == 16) ? 3'd5 : 3'd3;
+      default:         reach_log = (Edge == 16) ? 3'd3 : 3'd1;
+    endcase
+    weight_lines   = weight_quarters << QuarterLog;
+    side_lines     = (tiles + ((20'd1 << reach_log) - 20'd1)) >> reach_log;
+    position_lines = (Edge == 16) ? (tiles + 20'd1) >> 1 : tiles << 1;
+    if (format inside {WeightFormatInt4s, WeightFormatInt8s}) begin
+      weight_lines = weight_lines + position_lines;
+    end else if (multiplied || format >= WeightFormatMxint8) begin
+      weight_lines = weight_lines + side_lines;
+    end
+  end
+
   always_comb begin
     for (int unsigned t = 0; t < NumTerms; t++) term_o[t] = '0;
 
@@ -159,7 +206,7 @@ module npu_legal_gemm
     term_o[TermShare].a     = 17'(tiles_n);
     if (requant && mode.q == GemmQChannel) term_o[TermShare].b = 20'(8 * Edge / LineBytes);
     if (stream) begin
-      term_o[TermShare].b = term_o[TermShare].b + 20'(tiles_k * (Edge * Edge / LineBytes));
+      term_o[TermShare].b = term_o[TermShare].b + weight_lines;
     end
     term_o[TermShare].c = (mode.activation ? 20'(TableBytes / LineBytes) : 20'd0) +
                           ((requant && mode.q == GemmQTensor) ? 20'd1 : 20'd0);

@@ -12,11 +12,13 @@ module npu_seq
   import npu_seq_pkg::*;
 #(
   // Rows and columns of the systolic array: 4, 8, 16 or 32
-  parameter int unsigned ArrayDim  = 16,
+  parameter int unsigned ArrayDim = 16,
   // Rows of an accumulator bank, a power of two of at least 4
-  parameter int unsigned AccRows   = 128,
+  parameter int unsigned AccRows = 128,
   // Longest norm row in columns, a multiple of 16 from 32 to 8192
-  parameter int unsigned NormMax   = 8192,
+  parameter int unsigned NormMax = 8192,
+  // Formats of weights in the stream other than int8
+  parameter bit NarrowFormats = 1'b1,
   parameter int unsigned SramWords = 16384  // words of the SRAM: a power of two from 256 to 65536
 ) (
   input logic clk_i,  // clock
@@ -75,10 +77,11 @@ module npu_seq
   );
 
   npu_check #(
-    .ArrayDim (ArrayDim),
-    .AccRows  (AccRows),
-    .NormMax  (NormMax),
-    .SramWords(SramWords)
+    .ArrayDim(ArrayDim),
+    .AccRows(AccRows),
+    .NormMax(NormMax),
+    .SramWords(SramWords),
+    .NarrowFormats(NarrowFormats)
   ) u_check (
     .clk_i,
     .rst_ni,

@@ -148,6 +148,20 @@ package npu_seq_pkg;
     return mode;
   endfunction
 
+  // Does B come from the stream, and in which format?
+  function automatic logic gemm_stream(gemm_mode_t mode);
+    return mode.b_form inside {GemmBStream, GemmBStreamMx};
+  endfunction
+
+  function automatic weight_format_e gemm_format(gemm_mode_t mode);
+    return weight_format_e'({mode.b_form[0], mode.fmt});
+  endfunction
+
+  // Groups of its rows
+  function automatic weight_group_e gemm_group(instr_t word);
+    return weight_group_e'({word.flags[FlagGroupHigh], word.flags[FlagGroupLow]});
+  endfunction
+
   // Is A of 16 bits?
   function automatic logic gemm_wide(gemm_mode_t mode);
     return mode.a_type inside {GemmAInt16, GemmAUint16};
@@ -160,7 +174,7 @@ package npu_seq_pkg;
 
   function automatic sram_addr_t gemm_d(instr_t word, gemm_mode_t mode, logic has_prefix,
                                         prefix_t prefix);
-    if (mode.b_form == GemmBStream) return word.src1;
+    if (gemm_stream(mode)) return word.src1;
     return has_prefix ? prefix.d : word.dst;
   endfunction
 

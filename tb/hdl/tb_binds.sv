@@ -53,7 +53,7 @@ bind npu_gemm trace_probe #(
       write_ready: wr_ready_i,
       write_addr: wr_req_o.addr,
       write_data: wr_req_o.data,
-      stream_late: share_o.ready && !share_i.valid,
+      stream_late: share_wanted && !share_i.valid,
       bank_waits:
       u_sums.u_feeder.slice_valid
       &&
