@@ -126,6 +126,7 @@ _T, _BIAS, _REQUANT, _RELU, _ACC, _MODE = (
         Flag.MODE,
     )
 )
+_GROUP_LOW, _GROUP_HIGH = 1 << Flag.GROUP_LOW, 1 << Flag.GROUP_HIGH
 _VEC = Instruction(Opcode.VEC, dst=0x10, m=2, n=16, imm=VecOp.ADD)
 _RMS = Instruction(Opcode.RMSNORM, dst=0x100, src1=0x200, m=4, n=16)
 _SILU = Instruction(Opcode.SILU, dst=0x100, src1=0x200, m=4, n=16)
@@ -177,7 +178,26 @@ FORBIDDEN: dict[str, list[Group]] = {
     "GEMM: op 3": [[_pfx(), _gemm(_REQUANT, q=GemmQ.TENSOR, op=op)] for op in _unnamed("op")],
     "GEMM: fmt": [
         *([_gemm(_REQUANT, q=GemmQ.CHANNEL, b_form=GemmB.STREAM_MX, fmt=fmt)] for fmt in (6, 7)),
-        *([_gemm(_REQUANT, q=GemmQ.TENSOR, fmt=fmt)] for fmt in range(1, 8)),
+        *(
+            [_gemm(_REQUANT, q=GemmQ.TENSOR, b_form=form, fmt=fmt)]
+            for form in (GemmB.ROW_MAJOR, GemmB.TILE)
+            for fmt in range(1, 8)
+        ),
+    ],
+    "GEMM: a group in a format without": [
+        [_gemm(_REQUANT | group, q=GemmQ.CHANNEL, b_form=form, fmt=fmt)]
+        for form, formats in ((GemmB.STREAM, (0, 1, 3, 4, 5)), (GemmB.STREAM_MX, range(8)))
+        for fmt in formats
+        for group in (_GROUP_LOW, _GROUP_HIGH, _GROUP_LOW | _GROUP_HIGH)
+    ],
+    "GEMM: GROUP_HIGH without the stream": [
+        [replace(_CLASSIC, flags=_GROUP_HIGH)],
+        [replace(_CLASSIC, flags=_REQUANT | _GROUP_HIGH, imm=1)],
+        *(
+            [_gemm(_REQUANT | _GROUP_HIGH | transpose, q=GemmQ.TENSOR, b_form=form)]
+            for form in (GemmB.ROW_MAJOR, GemmB.TILE)
+            for transpose in (0, _T)
+        ),
     ],
     "GEMM: argmax and out 3": [
         [_gemm(_REQUANT, q=GemmQ.TENSOR, out=GemmOut.NONE)],
