@@ -6,7 +6,8 @@
 Every checkpoint of weights/checkpoints is run on all windows of the held-out text, or on some, both
 as transformers runs it (float32) and as the integer network `golden.decoder`: bits per byte of
 both, and how often the most likely next byte is the same. GPT-2 is measured a second time with
-outlier channels. The figures go to build/reports/quality.json; a missed bar is an error, and so is
+outlier channels, and narrow weight formats are measured against int8 (dev.quality_formats). The
+figures go to build/reports/quality.json; a missed bar is an error, and so is
 a difference from the published figures (dev.quality_pages). Needs the group `oracles`.
 """
 
@@ -32,6 +33,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from dev import quality_pages as pages
+from dev.quality_formats import (
+    TOKENS,
+    FormatQuality,
+    format_subjects,
+    measure_formats,
+    publish_formats,
+    render_formats,
+    report,
+    stale_formats,
+)
 from golden.decoder import forward_rows
 from npu.cli.last_resort import Refusal, guarded
 from npu.cli.progress import step
@@ -39,7 +50,7 @@ from npu.paths import REPORTS, ROOT
 from weights.calibrate import calibration_tokens
 from weights.checkpoint import CheckpointError
 from weights.corpus import read_corpus, windows
-from weights.figures import QualityFigures
+from weights.figures import QualityFigures, read_text
 from weights.importer import load_checkpoint
 from weights.model import QuantizedModel
 from weights.outliers import with_outliers
@@ -58,6 +69,8 @@ OUTLIERS_OF, OUTLIER_MAX_LOSS = "gpt2-tiny", 0.04
 """The model that is also measured with outlier channels, and its bar; top-1 has none there."""
 OUTLIER_WINDOWS = 32
 """Windows of calibration text that outlier channels are fitted on."""
+CONTEXT = 128
+"""Positions of the models whose narrow formats are measured."""
 AT_ONCE = 16
 """Windows between two moves of the progress bar."""
 
@@ -289,23 +302,39 @@ def render(found: Sequence[Quality]) -> Table:
     return table
 
 
-def save(found: Sequence[Quality], path: Path = REPORT) -> None:
+def save(
+    found: Sequence[Quality], formats: Sequence[FormatQuality] = (), path: Path = REPORT
+) -> None:
     """Write the figures as JSON, with what they depend on."""
     content = {
         "python": platform.python_version(),
         "models": [{**asdict(one), "loss": one.loss, "passed": not one.misses} for one in found],
+        "formats": report(list(formats)),
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
-def conclude(found: Sequence[Quality]) -> int:
-    """Print table and missed bars; return the exit status."""
+def conclude(found: Sequence[Quality], formats: Sequence[FormatQuality] = ()) -> int:
+    """Print tables and missed bars; return the exit status."""
     Console(width=110).print(render(found))
+    if formats:
+        Console(width=130).print(render_formats(list(formats)))
     for one in found:
         for miss in one.misses:
             print(f"quality: {one.model}: {miss}")
-    return 1 if any(one.misses for one in found) else 0
+    for narrow in formats:
+        for miss in narrow.misses:
+            print(f"quality: {narrow.figures.model}: {miss}")
+    return 1 if any(one.misses for one in found) or any(o.misses for o in formats) else 0
+
+
+def formats_measured() -> list[FormatQuality]:
+    """Measure the narrow formats, and show the progress."""
+    subjects_of_formats = list(format_subjects())
+    rows = held_out_rows(CONTEXT, TOKENS)
+    with _counted("narrow formats", len(rows) * len(subjects_of_formats)) as advance:
+        return measure_formats(subjects_of_formats, rows, advance)
 
 
 def _run(given: argparse.Namespace) -> int:
@@ -318,16 +347,19 @@ def _run(given: argparse.Namespace) -> int:
             raise QualityError("--publish: given a part, allowed all models on all of the text")
         with tempfile.TemporaryDirectory() as scratch:
             found = measure(given.models, given.tokens, Path(scratch))
+        formats = formats_measured() if whole else []
     except (QualityError, CheckpointError) as error:
         raise Refusal(str(error)) from error
-    save(found)
-    status = conclude(found)
+    save(found, formats)
+    status = conclude(found, formats)
     figures = [one.figures for one in found]
     if given.publish and not status:
-        for path in pages.publish(figures):
+        for path in [*publish_formats(formats), *pages.publish(figures)]:
             print(f"written: {path.relative_to(ROOT)}")
     elif whole:
         stale = pages.stale(figures)
+        if pages.text_here().sha256 == read_text().sha256:
+            stale += stale_formats(formats)
         print("\n".join(stale) or "README and model cards publish these figures")
         status |= bool(stale)
     return status

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 FILE = Path(__file__).parent / "quality.json"
+FORMATS_FILE = Path(__file__).parent / "quality_formats.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,30 @@ class QualityFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class FormatFigures:
+    """The int8 network and the one with narrow weights of a model on windows of held-out text.
+
+    Attributes:
+        model: the checkpoint's name.
+        recipe: of the weights (weights.formats.recipe).
+        tokens: predictions.
+        int8_bits: bits per byte in int8; of a fine-tuned checkpoint those of its start.
+        bits: bits per byte in the recipe.
+    """
+
+    model: str
+    recipe: str
+    tokens: int
+    int8_bits: float
+    bits: float
+
+    @property
+    def loss(self) -> float:
+        """The relative increase of the bits per byte."""
+        return self.bits / self.int8_bits - 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class Text:
     """The text that figures are of: the Python whose documentation it is, bytes, SHA-256."""
 
@@ -62,3 +87,11 @@ def write_figures(text: Text, figures: list[QualityFigures], path: Path = FILE) 
     """Publish figures."""
     content = {"text": asdict(text), "models": [asdict(one) for one in figures]}
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def read_format_figures(path: Path = FORMATS_FILE) -> list[FormatFigures]:
+    """Return the published figures of narrow formats, none if nothing is published."""
+    if not path.is_file():
+        return []
+    entries = json.loads(path.read_text(encoding="utf-8"))["formats"]
+    return [FormatFigures(**entry) for entry in entries]

@@ -58,3 +58,48 @@ def learning_rate(recipe: Recipe, step: int) -> float:
     phase = (step - recipe.warmup) / (recipe.steps - recipe.warmup)
     span = recipe.peak_rate - recipe.floor_rate
     return recipe.floor_rate + span * 0.5 * (1.0 + math.cos(math.pi * phase))
+
+
+@dataclass(frozen=True, slots=True)
+class Finetune:
+    """Everything that decides the weights of a checkpoint fine-tuned for a narrow format.
+
+    Attributes:
+        start: the checkpoint that the training starts from, which is also the teacher.
+        weights: recipe of weight formats (weights.formats.recipe) of the blocks.
+        compensated: whether the first weights are the error-compensated ones of the format.
+        distillation: share of the divergence from the teacher in the loss; the rest is cross
+            entropy.
+        steps, batch, context: rows of text in a step, bytes in a row.
+        warmup, peak_rate, floor_rate: of AdamW's rate: linear, then cosine.
+    """
+
+    start: str
+    weights: str
+    seed: int
+    steps: int
+    peak_rate: float
+    compensated: bool = True
+    distillation: float = 0.7
+    batch: int = 32
+    context: int = 128
+    warmup: int = 100
+    floor_rate: float = 1e-5
+    evaluate_every: int = 250
+
+
+FINETUNES = {
+    "gpt2-tiny-int4g32": Finetune("gpt2-tiny", "int4g32", 20240611, 2500, 1e-4),
+    "gpt2-tiny-int4s": Finetune("gpt2-tiny", "int4s", 20240612, 2500, 1e-3),
+    "gpt2-tiny-ternary": Finetune("gpt2-tiny", "ternary", 20240613, 2000, 2e-3, compensated=False),
+}
+"""How the checkpoints for narrow formats were made."""
+
+
+def finetune_rate(recipe: Finetune, step: int) -> float:
+    """Return the rate of a step: linear warm-up, cosine to the floor at the last step."""
+    if step < recipe.warmup:
+        return recipe.peak_rate * (step + 1) / recipe.warmup
+    phase = (step - recipe.warmup) / max(1, recipe.steps - recipe.warmup)
+    span = recipe.peak_rate - recipe.floor_rate
+    return recipe.floor_rate + span * 0.5 * (1.0 + math.cos(math.pi * phase))

@@ -77,7 +77,7 @@ def test_bars(
     shown = capsys.readouterr().out
     assert ("MISSED" in shown) == bool(misses)
     assert all(f"quality: tiny: {miss}" in shown for miss in misses)
-    quality.save([found], tmp_path / "quality.json")
+    quality.save([found], path=tmp_path / "quality.json")
     saved = json.loads((tmp_path / "quality.json").read_text(encoding="utf-8"))
     assert saved["models"][0]["passed"] == (not misses)
     assert saved["models"][0]["tokens"] == 1000

@@ -34,7 +34,7 @@ def test_measurement(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
         "Subject",
         lambda name, folder, loss=quality.MAX_LOSS, *rest: subject(name, folder, 2 * loss, *rest),
     )
-    monkeypatch.setattr(quality, "save", saved.extend)
+    monkeypatch.setattr(quality, "save", lambda found, formats: saved.extend(found))
     assert quality.main(["--tokens", "3000"]) == 0, capsys.readouterr().out
     assert [one.misses for one in saved] == [[]] * len(saved)
     assert len(saved) == 1 + len(list(quality.CHECKPOINTS.iterdir()))

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What narrow weight formats cost: bits per byte over the int8 network, recipe by recipe.
+
+Part of `make quality`. Every recipe of RECIPES is measured on gpt2-tiny and llama-tiny, rounded
+after training with error compensation, and every checkpoint of weights/finetuned in the format it
+was trained for, against its start in int8. The held-out text is that of dev.quality, in windows
+spread over all of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from rich.table import Table
+
+from golden.decoder import forward_rows
+from npu.paths import ROOT
+from weights.figures import FORMATS_FILE, FormatFigures, read_format_figures
+from weights.finetuned_card import write_finetuned_page
+from weights.formats.recipe import parse_recipe
+from weights.model import QuantizedModel
+from weights.quantize import quantize_checkpoint
+from weights.recipe import FINETUNES, Finetune
+from weights.reference import bits_per_byte
+
+CHECKPOINTS = ROOT / "weights" / "checkpoints"
+FINETUNED = ROOT / "weights" / "finetuned"
+MODELS = ("gpt2-tiny", "llama-tiny")
+TOKENS = 65_536
+"""Predictions that the figures are of, at least."""
+AT_ONCE = 16
+TOLERANCE = 2e-6
+"""In bits per byte; nothing here depends on the machine but the sum of the logarithms."""
+MIXED = "qkv=mxfp6e2,o=int4g32,up=mxfp6e2,down=int4g32"
+RECIPES: dict[str, float | None] = {
+    "mxint8": None,
+    "mxfp8e4": None,
+    "mxfp6e2,head=mxfp6e2": 0.005,
+    MIXED: 0.013,
+    "nf4g32": 0.035,
+    "fp4g32": None,
+    "int4g16": None,
+    "int4g32": 0.05,
+    "int4g64": None,
+    "mxfp4": None,
+    "int4": None,
+}
+"""Recipes with their bars: bits per byte above int8, None for no bar."""
+FINETUNED_BARS: dict[str, float] = {"gpt2-tiny-int4g32": 0.015}
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class FormatSubject:
+    """A checkpoint and a recipe, the checkpoint whose int8 it is held against, the bar."""
+
+    model: str
+    recipe: str
+    folder: Path
+    reference: Path
+    max_loss: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class FormatQuality:
+    """What was measured, and its bar."""
+
+    figures: FormatFigures
+    max_loss: float | None
+
+    @property
+    def misses(self) -> list[str]:
+        """What is worse than its bar, as text."""
+        loss = self.figures.loss
+        if self.max_loss is None or loss <= self.max_loss:
+            return []
+        return [f"{self.figures.recipe}: {loss:+.2%} over int8, allowed {self.max_loss:+.2%}"]
+
+
+def finetuned() -> dict[str, Finetune]:
+    """Return the fine-tuned checkpoints that ship."""
+    return {name: one for name, one in FINETUNES.items() if (FINETUNED / name).is_dir()}
+
+
+def format_subjects() -> Iterator[FormatSubject]:
+    """Yield everything that is measured."""
+    for model in MODELS:
+        folder = CHECKPOINTS / model
+        for recipe, bar in RECIPES.items():
+            yield FormatSubject(model, recipe, folder, folder, bar)
+    for name, finetune in finetuned().items():
+        start = CHECKPOINTS / finetune.start
+        bar = FINETUNED_BARS.get(name)
+        yield FormatSubject(name, finetune.weights, FINETUNED / name, start, bar)
+
+
+def bits_of(model: QuantizedModel, rows: Rows, advance: Callable[[int], object]) -> float:
+    """Return the bits per byte of an integer network on rows (R, T)."""
+    unit, total = model.scales["logits"], 0.0
+    for start in range(0, len(rows), AT_ONCE):
+        part = rows[start : start + AT_ONCE]
+        total += len(part) * bits_per_byte(forward_rows(model, part) * unit, part)
+        advance(len(part))
+    return total / len(rows)
+
+
+def measure_formats(
+    subjects: list[FormatSubject],
+    rows: Rows,
+    advance: Callable[[int], object] = lambda _: None,
+) -> list[FormatQuality]:
+    """Measure on rows (R, T) of tokens; `advance` gets the number of rows that were done."""
+    references: dict[Path, float] = {}
+    found = []
+    for one in subjects:
+        if one.reference not in references:
+            plain = quantize_checkpoint(str(one.reference))
+            references[one.reference] = bits_of(plain, rows, lambda _: None)
+        narrow = quantize_checkpoint(str(one.folder), parse_recipe(one.recipe))
+        figures = FormatFigures(
+            model=one.model,
+            recipe=one.recipe,
+            tokens=len(rows) * (rows.shape[1] - 1),
+            int8_bits=round(references[one.reference], 6),
+            bits=round(bits_of(narrow, rows, advance), 6),
+        )
+        found.append(FormatQuality(figures, one.max_loss))
+    return found
+
+
+def render_formats(found: list[FormatQuality]) -> Table:
+    """Return the figures as a table."""
+    table = Table(title="narrow weights against int8 on held-out text")
+    for name in ("model", "weights", "tokens", "int8", "narrow", "bits per byte", "bar"):
+        table.add_column(name, justify="left" if name in ("model", "weights") else "right")
+    for one in found:
+        figures = one.figures
+        bar = "" if one.max_loss is None else f"{one.max_loss:+.1%}"
+        table.add_row(
+            figures.model,
+            figures.recipe,
+            str(figures.tokens),
+            f"{figures.int8_bits:.4f}",
+            f"{figures.bits:.4f}",
+            f"{figures.loss:+.2%}",
+            bar + (" MISSED" if one.misses else ""),
+        )
+    return table
+
+
+def report(found: list[FormatQuality]) -> list[dict[str, object]]:
+    """Return what build/reports/quality.json has of the formats."""
+    return [
+        {
+            **asdict(one.figures),
+            "loss": one.figures.loss,
+            "max_loss": one.max_loss,
+            "passed": not one.misses,
+        }
+        for one in found
+    ]
+
+
+def stale_formats(found: list[FormatQuality], path: Path = FORMATS_FILE) -> list[str]:
+    """Return how the published figures differ from measured ones, a line for each."""
+    published = {(one.model, one.recipe): one for one in read_format_figures(path)}
+    measured = {(one.figures.model, one.figures.recipe): one.figures for one in found}
+    lines = [
+        f"quality: {model}, {recipe}: {'published' if key in published else 'measured'} only"
+        for key in sorted(published.keys() ^ measured.keys())
+        for model, recipe in [key]
+    ]
+    for key in sorted(published.keys() & measured.keys()):
+        want, have = published[key], measured[key]
+        if want.tokens != have.tokens or abs(want.bits - have.bits) > TOLERANCE:
+            lines.append(
+                f"quality: {want.model}, {want.recipe}: published {want.bits} of {want.tokens} "
+                f"tokens, measured {have.bits} of {have.tokens}"
+            )
+    return lines
+
+
+def publish_formats(found: list[FormatQuality]) -> list[Path]:
+    """Write the published figures and the cards of the fine-tuned checkpoints; return the files."""
+    content = {"formats": [asdict(one.figures) for one in found]}
+    FORMATS_FILE.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    return [FORMATS_FILE, *(write_finetuned_page(FINETUNED / name) for name in finetuned())]
