@@ -7,7 +7,7 @@ Numerics item 5, N = row length, S1 = sum x, S2 = sum x^2, E the epsilon term:
     RMSNorm    V = max(1, N*S2 + E),        d = N*x
     e = msb(V), j = e >> 1, idx = (V << 6) >> 2j (64..255)
     R = min(65535, round(65536 / sqrt((idx + 0.5) / 64)))
-    q = sat16(rs(d * R, 16 + j - 10))                           Q5.10
+    q = sat20(rs(d * R, 16 + j - 14))                           Q5.14
     y = sat(rs(q * gain, shift) + bias)                         to int8 or int16, once
 """
 
@@ -21,12 +21,14 @@ from golden.tables import RSQRT_FIRST, rsqrt_table
 
 NORM_MAX = 8192
 """Longest row for which every intermediate is known to fit."""
-Q_FRACTION_BITS = 10
+Q_FRACTION_BITS = 14
+"""Of the normalised row. Channels beside loud ones stay below 1, so that these bits are theirs."""
+Q_BITS = 20
 
 RSQRT_MAX_RELATIVE_ERROR = 0.003892
 """Largest |R / 2^(16 + j) * sqrt(V) - 1| over every V >= 1; reached at powers of four."""
 Q_MAX_ABSOLUTE_ERROR = 0.5
-"""The absolute part of the error of q, in units of 2^-10: its rounding. With q' = 1024 * d /
+"""The absolute part of the error of q, in units of 2^-14: its rounding. With q' = 2^14 * d /
 sqrt(V), |q - clip(q')| <= Q_MAX_ABSOLUTE_ERROR + RSQRT_MAX_RELATIVE_ERROR * |q'|."""
 OUTPUT_MAX_ERROR = 0.5
 """|y - clip(q * gain / 2^shift + bias)| in units of the output, q being the integer above."""
@@ -37,7 +39,7 @@ def output_bound(
 ) -> npt.NDArray[np.float64]:
     """Return the largest |y - y'|, y' = clip(q_exact * gain / 2^shift + bias).
 
-    q_exact is 1024 * d / sqrt(V) without any rounding, (M, N) float64.
+    q_exact is 2^14 * d / sqrt(V) without any rounding, (M, N) float64.
     """
     slope = np.asarray(gain, np.float64) / np.exp2(np.asarray(shift, np.float64))
     q_error = Q_MAX_ABSOLUTE_ERROR + RSQRT_MAX_RELATIVE_ERROR * np.abs(q_exact)
@@ -54,8 +56,8 @@ def inverse_sqrt(v: int) -> tuple[int, int]:
     return int(rsqrt_table()[index - RSQRT_FIRST]), j
 
 
-def normalized(x: IntArray, eps_term: int, *, rms: bool = False) -> npt.NDArray[np.int16]:
-    """Return q, the normalised rows in Q5.10.
+def normalized(x: IntArray, eps_term: int, *, rms: bool = False) -> npt.NDArray[np.int32]:
+    """Return q, the normalised rows in Q5.14.
 
     Args:
         x: (M, N) int16, 1 <= N <= NORM_MAX.
@@ -63,7 +65,7 @@ def normalized(x: IntArray, eps_term: int, *, rms: bool = False) -> npt.NDArray[
         rms: RMSNorm instead of LayerNorm.
 
     Returns:
-        (M, N) int16. Maximum error against float64: Q_MAX_ABSOLUTE_ERROR plus
+        (M, N) int32 of Q_BITS bits. Maximum error against float64: Q_MAX_ABSOLUTE_ERROR plus
         RSQRT_MAX_RELATIVE_ERROR relative.
 
     """
@@ -82,14 +84,14 @@ def normalized(x: IntArray, eps_term: int, *, rms: bool = False) -> npt.NDArray[
     for row, value in enumerate(spread.tolist()):
         factors[row], j = inverse_sqrt(max(1, int(value) + eps_term))
         shifts[row] = 16 + j - Q_FRACTION_BITS
-    return sat16(rs(d * factors[:, None], shifts[:, None]))
+    return sat(rs(d * factors[:, None], shifts[:, None]), Q_BITS).astype(np.int32)
 
 
 def scaled(q: IntArray, gain: IntArray, shift: IntArray, bias: IntArray, bits: int) -> Int64Array:
     """Return sat(rs(q * gain, shift) + bias) with one saturation to `bits` bits, int64.
 
     Args:
-        q: (M, N) int16, Q5.10.
+        q: (M, N) int32, Q5.14.
         gain: (N,) uint16.
         shift: (N,) 0..63.
         bias: (N,) int8.

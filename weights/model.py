@@ -94,7 +94,7 @@ AnyLinear: TypeAlias = Linear | NarrowLinear
 class Norm:
     """A LayerNorm with per-channel multipliers, on an int16 row x of H elements.
 
-    V = max(1, H * sum x^2 - (sum x)^2 + eps_term), q = the normalised row in Q5.10,
+    V = max(1, H * sum x^2 - (sum x)^2 + eps_term), q = the normalised row in Q5.14,
     y = sat8(rs(q * gain, shift) + bias).
 
     Attributes:

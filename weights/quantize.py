@@ -48,8 +48,8 @@ RESIDUAL_MARGIN = 1.25
 """Headroom of the int16 scales over the largest magnitude that calibration saw."""
 SCORE_FRACTION_BITS = 6
 """Scores count 2^-6 of a binary logarithm."""
-NORM_UNITS = 1 << 10
-"""The normalised row is Q5.10 before the per-channel multiplier."""
+NORM_UNITS = 1 << 14
+"""The normalised row is Q5.14 before the per-channel multiplier."""
 ROPE_ONE = 1 << 14
 """Cosines and sines are Q1.14."""
 BIAS_LIMIT = 1 << 30

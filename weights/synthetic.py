@@ -138,7 +138,7 @@ def _random_norm(rng: np.random.Generator, size: int) -> Norm:
     """Return a norm whose output varies by about INT8_SPREAD."""
     gain = INT8_SPREAD * 2.0 ** (19 - 10) * rng.uniform(0.5, 1.5, size)
     bias = rng.integers(-3, 4, size).astype(np.int8)
-    return Norm(size**2, gain.astype(np.uint16), np.full(size, 19, np.uint8), bias)
+    return Norm(size**2, gain.astype(np.uint16), np.full(size, 23, np.uint8), bias)
 
 
 def _random_linear(

@@ -2,7 +2,7 @@
 //
 // Datapath of the norms. Both passes share the front: unpack an octet, and one multiplier per lane
 // that gives x^2 for the sums or N * x for the output. The output goes on as d = N * x - S1, d * R,
-// q = sat16(rs(d * R, 6 + j)), q * G, and y = sat(rs(q * G, shG) + bias), packed into words. The
+// q = sat20(rs(d * R, 2 + j)), q * G, and y = sat(rs(q * G, shG) + bias), packed into words. The
 // front waits until the scale of the row and the parameters of the octet have arrived; the rest
 // stands still only while the write queue is full.
 
@@ -65,8 +65,8 @@ module npu_norm_pipe (
   logic [5:0] scaled_half_q;
   logic [RowLanes-1:0][31:0] diff_q;
   logic [RowLanes-1:0][46:0] scaled_q;
-  octet_t quot_q;
-  logic [RowLanes-1:0][32:0] prod_q;
+  logic [RowLanes-1:0][19:0] quot_q;
+  logic [RowLanes-1:0][36:0] prod_q;
   norm_record_t [RowLanes-1:0] record_q;
 
   // Packing
@@ -157,14 +157,14 @@ module npu_norm_pipe (
     if (back && scaled_valid_q) begin
       quot_tag_q <= scaled_tag_q;
       for (int unsigned l = 0; l < RowLanes; l++) begin
-        quot_q[l] <= round_saturate(acc_t'($signed(scaled_q[l])), scaled_half_q + 6'd6, 1'b1);
+        quot_q[l] <= round_saturate_20(scaled_q[l], scaled_half_q + 6'd2);
       end
     end
     if (back && quot_valid_q) begin
       prod_tag_q <= quot_tag_q;
       record_q   <= record_i;
       for (int unsigned l = 0; l < RowLanes; l++) begin
-        prod_q[l] <= 33'($signed(quot_q[l])) * 33'(record_i[l].gain);
+        prod_q[l] <= 37'($signed(quot_q[l])) * 37'(record_i[l].gain);
       end
     end
   end
@@ -175,10 +175,10 @@ module npu_norm_pipe (
       for (int unsigned l = 0; l < RowLanes; l++) begin
         automatic logic [5:0] shift = record_q[l].shift;
         automatic
-        logic signed [33:0]
-        y = 34'(round_shift(
+        logic signed [37:0]
+        y = 38'(round_shift(
             acc_t'($signed(prod_q[l])), shift
-        )) + 34'(record_q[l].bias);
+        )) + 38'(record_q[l].bias);
         if (4'(l) < prod_tag_q.lanes) begin
           octet[l] = round_saturate(acc_t'(y), '0, out16_i);
         end

@@ -71,7 +71,7 @@ def _norm(random: np.random.Generator, size: int) -> Norm:
     return Norm(
         1 << 20,
         random.integers(1 << 14, 1 << 15, size).astype(np.uint16),
-        np.full(size, 19, np.uint8),
+        np.full(size, 23, np.uint8),
         random.integers(-8, 9, size, np.int8),
     )
 

@@ -287,7 +287,7 @@ def norm(
         useful, random.integers(0, 1 << 15, count), mixed(random, (count,), np.uint16)
     )
     channels["shift"][:count] = np.where(
-        useful, random.integers(10, 24, count), full(random, (count,), np.uint8)
+        useful, random.integers(14, 28, count), full(random, (count,), np.uint8)
     )
     channels["bias"][:count] = mixed(random, (count,), np.int8)
     case.data |= {name: channels[name][:count] for name in ("gain", "shift", "bias")}

@@ -20,7 +20,7 @@ async def run_spreads(bench: Bench, opcode: str) -> None:
         rows.append(np.clip(np.round(shape + bench.random.normal(0, 0.5, count)), -32768, 32767))
     bench.memory.stage(INPUT, np.array(rows).astype("<i2"))
     gains = np.zeros(count, CHANNEL)
-    gains["gain"], gains["shift"] = 20000, 10
+    gains["gain"], gains["shift"] = 20000, 14
     bench.memory.stage(INPUT + 0x1_0000, bytes(64) + gains.tobytes())
     text = f"""
         DMA_LOAD dst=0x0 M=120 N=64 b=0
@@ -44,6 +44,6 @@ async def run_longest(bench: Bench, opcode: str) -> None:
     """
     channels = np.zeros(longest, CHANNEL)
     channels["gain"] = bench.random.integers(0, 1 << 15, longest)
-    channels["shift"] = bench.random.integers(8, 20, longest)
+    channels["shift"] = bench.random.integers(12, 24, longest)
     bench.memory.stage(INPUT + 0x1_0000, (77).to_bytes(64, "little") + channels.tobytes())
     await bench.execute(assemble(text).instructions)

@@ -72,10 +72,10 @@ def test_norms(rms: bool) -> None:
     rng = seeded(802)
     x = np.clip(np.rint(rng.normal(300, 4000, (50, 64))), -32768, 32767).astype(np.int16)
     gain = rng.integers(9000, 27000, 64).astype(np.uint16)
-    shift, bias = np.full(64, 19, np.uint8), integers(rng, np.int8, (64,)) // 8
+    shift, bias = np.full(64, 23, np.uint8), integers(rng, np.int8, (64,)) // 8
     eps_term = 40960
     eps = eps_term / 64**2
-    weight = 1024.0 * gain.astype(np.float64) / 2.0**19
+    weight = 2.0**14 * gain.astype(np.float64) / 2.0**23
     functional = torch.nn.functional
     if rms:
         plain = functional.rms_norm(tensor(x), (64,), eps=eps)
@@ -84,7 +84,7 @@ def test_norms(rms: bool) -> None:
         plain = functional.layer_norm(tensor(x), (64,), eps=eps)
         y = array(functional.layer_norm(tensor(x), (64,), tensor(weight), tensor(bias), eps))
     result = layernorm.norm8(x, eps_term, gain, shift, bias.astype(np.int8), rms=rms)
-    bound = layernorm.output_bound(1024 * array(plain), gain, shift)
+    bound = layernorm.output_bound(2**14 * array(plain), gain, shift)
     assert np.all(np.abs(result - np.clip(y, -128, 127)) <= bound)
 
 

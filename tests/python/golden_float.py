@@ -70,7 +70,7 @@ class FloatNorm:
 
 def norm(params: Norm, unit_in: float, *, rms: bool = False) -> FloatNorm:
     """Return the real norm; its output counts integer units."""
-    weight = 1024.0 * params.gain.astype(np.float64) / np.exp2(params.shift.astype(np.float64))
+    weight = 2.0**14 * params.gain.astype(np.float64) / np.exp2(params.shift.astype(np.float64))
     eps = params.eps_term * unit_in**2 / params.size**2
     return FloatNorm(weight, params.bias.astype(np.float64), eps, rms)
 

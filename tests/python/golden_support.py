@@ -87,7 +87,7 @@ def random_norm(rng: Rng, size: int, kind: NormKind = "layernorm") -> Norm:
     return Norm(
         round(1e-5 * size**2 / RESIDUAL_SCALE**2),
         gain,
-        np.full(size, 19, np.uint8),
+        np.full(size, 23, np.uint8),
         bias.astype(np.int8),
     )
 

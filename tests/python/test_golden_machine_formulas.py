@@ -67,7 +67,7 @@ def test_norm(opcode: Opcode) -> None:
     real = x.astype(np.float64)
     deviation = real - (real.mean(axis=1, keepdims=True) if opcode == Opcode.LAYERNORM else 0)
     variance = (deviation**2).mean(axis=1, keepdims=True) + norm.eps_term / 37**2
-    q, gain = 1024 * deviation / np.sqrt(variance), norm.gain / 2.0 ** norm.shift.astype(int)
+    q, gain = 2**14 * deviation / np.sqrt(variance), norm.gain / 2.0 ** norm.shift.astype(int)
     error = np.abs(found - np.clip(q * gain + norm.bias, -128, 127))
     bound = 0.5 + gain * (Q_MAX_ABSOLUTE_ERROR + RSQRT_MAX_RELATIVE_ERROR * np.abs(q))
     assert np.all(error <= bound + 1e-6)

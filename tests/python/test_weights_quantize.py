@@ -169,7 +169,7 @@ def test_norm(checkpoint: Checkpoint, scales: ActivationScales, model: Quantized
     """The largest normalised value of a channel becomes 127, and E is eps in integer units."""
     norm = model.blocks[1].norm2
     seen = np.array(scales.channels["h.1.norm2"])
-    full = seen * 1024 * norm.gain / np.exp2(norm.shift.astype(float))
+    full = seen * 2**14 * norm.gain / np.exp2(norm.shift.astype(float))
     np.testing.assert_allclose(full, 127, rtol=1e-3)
     np.testing.assert_array_equal(norm.bias, 0)
     epsilon = norm.eps_term * model.scales["residual"] ** 2 / SHAPE.hidden**2
@@ -185,7 +185,7 @@ def test_norm_gain_and_bias_are_folded(checkpoint: Checkpoint, model: QuantizedM
     linears = [floats.linear(0, name) for name in ("q", "k", "v")]
     weight, bias = (np.concatenate(part, axis=-1) for part in zip(*linears, strict=True))
     wanted = (normalised * gain + beta) @ weight + bias
-    units = normalised * 1024 * block.norm1.gain / np.exp2(block.norm1.shift.astype(float))
+    units = normalised * 2**14 * block.norm1.gain / np.exp2(block.norm1.shift.astype(float))
     sums = units @ block.qkv.weight.astype(float) + block.qkv.bias
     factor = block.qkv.mult / np.exp2(block.qkv.shift.astype(float))
     out = np.repeat([model.scales[f"h.0.{key}"] for key in "qkv"], SHAPE.hidden)
@@ -202,7 +202,7 @@ def test_score_factor(model: QuantizedModel) -> None:
 
 def test_logits_share_one_scale(checkpoint: Checkpoint, model: QuantizedModel) -> None:
     """A head channel's weights times its own factor are real logits, equal units for all."""
-    unit = model.final_norm.gain / np.exp2(model.final_norm.shift.astype(float)) * 1024
+    unit = model.final_norm.gain / np.exp2(model.final_norm.shift.astype(float)) * 2**14
     factor = model.head.mult / np.exp2(model.head.shift.astype(float)) * model.scales["logits"]
     real = unit[:, None] * model.head.weight * factor
     wanted = checkpoint.tensors["norm.weight"][:, None] * checkpoint.head
@@ -320,7 +320,7 @@ def test_gated_feed_forward_is_the_float_one(
     block, floats, scales = gated.blocks[0], equalize(gated_checkpoint), gated.scales
     normalised = np.random.default_rng(5).normal(0, 1, (9, GATED.hidden))
     assert block.gate is not None
-    units = normalised * 1024 * block.norm2.gain / np.exp2(block.norm2.shift.astype(float))
+    units = normalised * 2**14 * block.norm2.gain / np.exp2(block.norm2.shift.astype(float))
     values = {}
     for name, layer in (("gate", block.gate), ("up", block.up)):
         weight, bias = floats.linear(0, name)
