@@ -128,7 +128,7 @@ class Bench:
         chip = await RtlChip.connect(bus)
         limits = chip.info.limits
         sizes = limits.array_dim, limits.sram_bytes, limits.acc_rows, limits.norm_max
-        config = ChipConfig(*sizes, narrow_formats=False)  # no chip expands them yet
+        config = ChipConfig(*sizes, narrow_formats=limits.narrow_formats)
         bench = cls(dut, run_dir, memory, bus, chip, config, random)
         bench._slave = slave
         bench._writes = logs.Log(run_dir / "sram_writes.bin", logs.SRAM_WRITE)

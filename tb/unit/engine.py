@@ -26,7 +26,7 @@ from tb.unit.world import UnitBench, World
 
 LIMIT = 400_000
 """Cycles that a program may take."""
-CHIP = ChipConfig(array_dim=int(str(cocotb.plusargs["array_dim"])), narrow_formats=False)
+CHIP = ChipConfig(array_dim=int(str(cocotb.plusargs["array_dim"])))
 """The sizes that the wrapper has."""
 
 
