@@ -196,7 +196,7 @@ def _extent(random: np.random.Generator) -> tuple[int, int]:
 def _gemm(edge: int, random: np.random.Generator, space: Space) -> Case:
     """Return a GEMM that works for long enough that others overtake it, or a short one."""
     shape = GemmSize(size(random, 24), size(random, 2 * edge), size(random, 3 * edge))
-    return build(random, space, shape, random_mode(random), edge)
+    return build(random, space, shape, random_mode(random, edge), edge)
 
 
 def _classic(edge: int, random: np.random.Generator, space: Space) -> Case:
@@ -209,7 +209,7 @@ def _token(
 ) -> Case:
     """Return a GEMM with argmax, the ARGMAX behind it, and the row of the table that it names."""
     shape = GemmSize(1, size(random, 2 * edge), size(random, 2 * edge))
-    case = build(random, space, shape, argmax_mode(random), edge)
+    case = build(random, space, shape, argmax_mode(random, edge), edge)
     case.words += instruction(Opcode.ARGMAX, imm={"base": int(random.integers(1, 8))})
     row_bytes = size(random, 64)
     memory.take(shape.n * up(row_bytes))

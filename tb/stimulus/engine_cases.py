@@ -65,9 +65,9 @@ def gemm_of(
     shape: GemmSize, edge: int, from_stream: bool, random: np.random.Generator, space: Space
 ) -> Case:
     """Return a GEMM of a given shape in a random mode, with B from the stream or from SRAM."""
-    mode = random_mode(random)
+    mode = random_mode(random, edge)
     while (mode.b_form == GemmB.STREAM) != from_stream:
-        mode = random_mode(random)
+        mode = random_mode(random, edge)
     return build(random, space, shape, mode, edge)
 
 

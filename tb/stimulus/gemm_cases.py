@@ -8,8 +8,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from golden import formats
 from npu.compiler.stream import tiles
-from npu.isa import WORD, Flag, GemmA, GemmB, GemmOp, GemmOut, GemmQ, Instruction, Opcode
+from npu.isa import (
+    WORD,
+    Flag,
+    GemmA,
+    GemmB,
+    GemmOp,
+    GemmOut,
+    GemmQ,
+    Instruction,
+    Opcode,
+    WeightFormat,
+    WeightGroup,
+)
 from npu.isa.operands import up
 from tb.stimulus.operand_values import any_shift, factor, full, mixed, stored_factor, stored_factors
 from tb.stimulus.random_case import Case, instruction, size
@@ -22,6 +35,16 @@ A_TYPES = {
     GemmA.UINT16: np.uint16,
 }
 WIDE = (GemmA.INT16, GemmA.UINT16)
+SOURCES = (GemmB.ROW_MAJOR, GemmB.TILE, GemmB.STREAM)
+"""Where B comes from; the second page of formats is another word for the stream."""
+PAGE = 8
+"""Formats of a page."""
+GROUP_ROWS = {
+    WeightGroup.G16: 16,
+    WeightGroup.G32: 32,
+    WeightGroup.G64: 64,
+    WeightGroup.G128: 128,
+}
 CHANNEL = np.dtype([("bias", "<i4"), ("mult", "<u2"), ("shift", "u1"), ("zero", "u1")])
 
 
@@ -36,7 +59,10 @@ class GemmSize:
 
 @dataclass(frozen=True)
 class GemmMode:
-    """What a GEMM does besides multiplying."""
+    """What a GEMM does besides multiplying.
+
+    `b_form` is one of SOURCES; `fmt` and `group` count where that is the stream.
+    """
 
     a_type: GemmA
     b_form: GemmB
@@ -50,15 +76,33 @@ class GemmMode:
     relu: bool
     table: bool
     argmax: bool = False
+    fmt: WeightFormat = WeightFormat.INT8
+    group: WeightGroup = WeightGroup.G32
+
+    @property
+    def narrow(self) -> bool:
+        """Whether B comes from the stream and in another format than int8."""
+        return self.b_form == GemmB.STREAM and self.fmt != WeightFormat.INT8
 
 
-def random_mode(random: np.random.Generator) -> GemmMode:
-    """Return a legal combination."""
+def groups(fmt: WeightFormat, edge: int) -> list[WeightGroup]:
+    """Return the groups that a format may have with tiles of this edge."""
+    if fmt not in formats.GROUPED:
+        return [WeightGroup.G32]
+    return [group for group, rows in GROUP_ROWS.items() if rows % edge == 0]
+
+
+def random_mode(random: np.random.Generator, edge: int) -> GemmMode:
+    """Return a legal combination for tiles of this edge."""
 
     def chance(share: float) -> bool:
         return bool(random.random() < share)
 
-    b_form = GemmB(int(random.integers(3)))
+    b_form = SOURCES[int(random.integers(3))]
+    fmt = (
+        WeightFormat(int(random.integers(len(WeightFormat)))) if chance(0.7) else WeightFormat.INT8
+    )
+    group = groups(fmt, edge)[int(random.integers(len(groups(fmt, edge))))]
     requant = chance(0.8)
     q = GemmQ(int(random.integers(4))) if requant else GemmQ.PREFIX
     out = GemmOut(int(random.integers(2))) if requant else GemmOut.INT32
@@ -82,14 +126,16 @@ def random_mode(random: np.random.Generator) -> GemmMode:
         bias=q == GemmQ.CHANNEL and requant and chance(0.6),
         relu=requant and chance(0.3),
         table=requant and out == GemmOut.INT8 and chance(0.3),
+        fmt=fmt,
+        group=group,
     )
 
 
-def argmax_mode(random: np.random.Generator) -> GemmMode:
+def argmax_mode(random: np.random.Generator, edge: int) -> GemmMode:
     """Return a legal combination with argmax, its output written or not."""
-    mode = random_mode(random)
+    mode = random_mode(random, edge)
     while not mode.requant:
-        mode = random_mode(random)
+        mode = random_mode(random, edge)
     written = random.random() < 0.4
     if mode.out == GemmOut.INT16 and not written:
         mode = replace(mode, out=GemmOut.NONE)
@@ -104,6 +150,27 @@ def random_shape(random: np.random.Generator, mode: GemmMode, rows: int) -> Gemm
     return GemmSize(size(random, most), size(random, 80), size(random, 100))
 
 
+def _beats(
+    random: np.random.Generator, mode: GemmMode, shape: GemmSize, edge: int
+) -> npt.NDArray[np.uint8]:
+    """Return beats of narrow weights, (column tiles, beats, 64): any codes, likely side bytes.
+
+    Whatever no weight takes, in tiles as in side beats, is as random as the rest.
+    """
+    side = formats.side_beats(mode.fmt, shape.k, edge, GROUP_ROWS[mode.group])
+    beats = mixed(random, (up(shape.n, edge) // edge, side.size, formats.BEAT), np.uint8)
+    likely = beats[:, side]
+    if mode.fmt in formats.MX:
+        likely = random.integers(0, 10, likely.shape, np.uint8)
+    elif mode.fmt in formats.SPARSE:
+        ascending = np.array([4, 8, 12, 9, 13, 14], np.uint8)  # p0 + 4 * p1
+        likely = (
+            random.choice(ascending, likely.shape) | random.choice(ascending, likely.shape) << 4
+        )
+    beats[:, side] = np.where(random.random(likely.shape) < 0.8, likely, beats[:, side])
+    return beats
+
+
 class _Builder:
     """Collects the operands of one GEMM."""
 
@@ -113,8 +180,8 @@ class _Builder:
         self.random, self.space, self.shape, self.mode, self.edge = random, space, shape, mode, edge
         self.case = Case([])
         self.prefix: dict[str, int] = {}
-        spread_a = 15000.0 if mode.a_type in WIDE else 60.0
-        self.spread = spread_a * 60.0 * shape.k**0.5
+        self.spread_a = (15000.0 if mode.a_type in WIDE else 60.0) * shape.k**0.5
+        self.spread = 60.0 * self.spread_a
 
     def a(self) -> Place:
         """Place A and give it data."""
@@ -128,6 +195,8 @@ class _Builder:
     def b(self) -> int:
         """Place B in SRAM, or keep it for the stream; return its word address or 0."""
         shape, mode = self.shape, self.mode
+        if mode.narrow:
+            return self._narrow()
         self.weights = mixed(self.random, (shape.k, shape.n), np.int8)
         if mode.b_form == GemmB.STREAM:
             self.case.data["B"] = self.weights
@@ -139,6 +208,15 @@ class _Builder:
             self.prefix["bp"] = place.prefix_pitch
             return place.word
         return self._tile_order(np.ascontiguousarray(matrix))
+
+    def _narrow(self) -> int:
+        """Draw narrow weights for the stream."""
+        (k, n), fmt, rows = (self.shape.k, self.shape.n), self.mode.fmt, GROUP_ROWS[self.mode.group]
+        self.beats = _beats(self.random, self.mode, self.shape, self.edge)
+        self.weights = formats.expand(fmt, self.beats.tobytes(), k, n, self.edge, rows)
+        self.case.data["B"] = self.weights
+        self.spread = max(float(np.std(self.weights)), 1.0) * self.spread_a
+        return 0
 
     def _tile_order(self, matrix: npt.NDArray[np.int8]) -> int:
         """Place (positions, lanes) in tile order; what lies past both is random."""
@@ -248,7 +326,7 @@ class _Builder:
                 span = int(self.spread) + 1
                 channels["bias"][used] = self.random.integers(-span, span, shape.n)
             self.case.data |= {name: channels[name][used] for name in ("bias", "mult", "shift")}
-        weights = tiles(self.weights, edge)
+        weights = self.beats if mode.narrow else tiles(self.weights, edge)
         for tile in range(count // edge):
             if mode.requant and mode.q == GemmQ.CHANNEL:
                 self.case.stream += channels[tile * edge : (tile + 1) * edge].tobytes()
@@ -273,11 +351,12 @@ def build(
     builder.requantise()
     names = [
         ("MODE", True),
-        ("TRANSPOSE_B", mode.transpose),
+        ("TRANSPOSE_B", mode.transpose or (mode.narrow and bool(mode.group & 1))),
         ("BIAS_EN", mode.bias),
         ("REQUANT", mode.requant),
         ("RELU", mode.relu),
         ("ACCUMULATE", mode.accumulate),
+        ("GROUP_HIGH", mode.narrow and bool(mode.group & 2)),
     ]
     case = builder.case
     case.words = instruction(
@@ -291,7 +370,8 @@ def build(
         k=shape.k,
         imm={
             "a_type": mode.a_type,
-            "b_form": mode.b_form,
+            "b_form": GemmB.STREAM_MX if mode.narrow and mode.fmt >= PAGE else mode.b_form,
+            "fmt": mode.fmt % PAGE if mode.narrow else 0,
             "q": mode.q,
             "activation": int(mode.table),
             "out": mode.out,
@@ -307,13 +387,13 @@ def build(
 
 def gemm(random: np.random.Generator, space: Space, rows: int = 128, edge: int = 16) -> Case:
     """Return a random GEMM with a mode word."""
-    mode = random_mode(random)
+    mode = random_mode(random, edge)
     return build(random, space, random_shape(random, mode, rows), mode, edge)
 
 
 def argmax(random: np.random.Generator, space: Space, edge: int = 16) -> Case:
     """Return a random GEMM of one row with argmax."""
-    mode = argmax_mode(random)
+    mode = argmax_mode(random, edge)
     shape = replace(random_shape(random, mode, 2), m=1)
     return build(random, space, shape, mode, edge)
 

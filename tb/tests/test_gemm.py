@@ -20,6 +20,7 @@ from tb.bench.dut import Dut
 from tb.bench.environment import INPUT, OUTPUT, Bench
 from tb.stimulus import Case, build_program, join, run_cases
 from tb.stimulus.gemm_cases import (
+    SOURCES,
     WIDE,
     GemmMode,
     GemmSize,
@@ -80,7 +81,7 @@ async def test_gemm_shapes(dut: Dut) -> None:
     """Every remainder of M, N and K modulo 16 and the tile, exact int32 sums, all forms of B."""
     bench = await Bench.start(dut)
     edge = bench.config.tile
-    for b_form in GemmB:
+    for b_form in SOURCES:
         generators = []
         for low in range(1, edge + 2):
             shape = GemmSize(low, (low * 5) % (2 * edge) + 1, (low * 7) % (3 * edge) + 1)
@@ -174,7 +175,7 @@ async def _walk(bench: Bench, dimension: str) -> None:
                     partial(
                         build,
                         shape=GemmSize(**{**sizes, dimension: value}),
-                        mode=_in_form(random, a_type, b_form, transpose),
+                        mode=_in_form(random, a_type, b_form, transpose, edge),
                         edge=edge,
                     )
                 )
@@ -184,10 +185,10 @@ async def _walk(bench: Bench, dimension: str) -> None:
 
 
 def _in_form(
-    random: np.random.Generator, a_type: GemmA, b_form: GemmB, transpose: bool
+    random: np.random.Generator, a_type: GemmA, b_form: GemmB, transpose: bool, edge: int
 ) -> GemmMode:
     """Return a random mode with a given type of A and form of B."""
-    return replace(random_mode(random), a_type=a_type, b_form=b_form, transpose=transpose)
+    return replace(random_mode(random, edge), a_type=a_type, b_form=b_form, transpose=transpose)
 
 
 @cocotb.test
@@ -327,7 +328,7 @@ async def test_gemm_empty_sums(dut: Dut) -> None:
                 makers.append(
                     partial(
                         _dynamic_k,
-                        mode=_in_form(bench.random, a_type, b_form, transpose),
+                        mode=_in_form(bench.random, a_type, b_form, transpose, edge),
                         cap=48,
                         keys=keys,
                         edge=edge,

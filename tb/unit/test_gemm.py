@@ -75,7 +75,7 @@ async def unit_gemm_tables(dut: Dut) -> None:
 def peaks(random: np.random.Generator, space: Space) -> Case:
     """Return a GEMM of one short row with argmax; many of its values are equal."""
     n, k = int(random.integers(1, 3 * EDGE)), int(random.integers(1, EDGE))
-    return build(random, space, GemmSize(1, n, k), argmax_mode(random), EDGE)
+    return build(random, space, GemmSize(1, n, k), argmax_mode(random, EDGE), EDGE)
 
 
 def token(_: np.random.Generator, __: Space) -> Case:
