@@ -187,11 +187,11 @@ class _DecoderPass:
 
     def _columns(self, first: int, count: int) -> Share:
         """Return the share of some columns of the head."""
-        edge = self.builder.limits.edge
-        tile_bytes = 8 * edge + up(self.shape.hidden, edge) * edge
+        edge, head = self.builder.limits.edge, self.parameters.shares["head"]
+        tile_bytes = head.bytes // (up(self.shape.vocab, edge) // edge)
         name = "head" if count == self.shape.vocab else f"head[{first}:{first + count}]"
         size = up(count, edge) // edge * tile_bytes
-        return self.parameters.shares["head"].part(name, first // edge * tile_bytes, size)
+        return head.part(name, first // edge * tile_bytes, size)
 
     def _logits(self, final: SramMatrix, first: int, count: int, slot: int, share: Share) -> None:
         """Emit some columns of the head, and send them to memory."""

@@ -1,49 +1,94 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reshapes linear layers for the chip: slices of columns, heads padded to whole SRAM words."""
 
-import numpy as np
+from dataclasses import replace
+from typing import TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
+from npu.compiler.errors import CompileError
+from npu.compiler.weight_tiles import QUAD, zero_code
 from npu.isa.operands import up
+from weights.formats.element import GROUPED, SPARSE
+from weights.formats.linear import NarrowLinear
 from weights.model import AnyLinear, Linear
 
 _UNIT_MULT, _UNIT_SHIFT = 1 << 14, 14
 
+Value = TypeVar("Value", bound=np.generic)
 
-def columns(layer: AnyLinear, first: int, last: int) -> Linear:
+
+def columns(layer: AnyLinear, first: int, last: int) -> AnyLinear:
     """Return output channels first..last-1 of a layer."""
-    part = slice(first, last)
-    return Linear(
-        np.ascontiguousarray(layer.weight[:, part]),
-        np.ascontiguousarray(layer.bias[part]),
-        np.ascontiguousarray(layer.mult[part]),
-        np.ascontiguousarray(layer.shift[part]),
-    )
+
+    def part(values: npt.NDArray[Value]) -> npt.NDArray[Value]:
+        return np.ascontiguousarray(values[..., first:last])
+
+    bias, mult, shift = part(layer.bias), part(layer.mult), part(layer.shift)
+    if isinstance(layer, NarrowLinear):
+        codes, side = part(layer.codes), part(layer.side)
+        return NarrowLinear(layer.format, layer.group, codes, side, bias, mult, shift)
+    return Linear(part(layer.weight), bias, mult, shift)
 
 
-def _places(channels: int, head_dim: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+def _places(channels: int, head_dim: int) -> npt.NDArray[np.intp]:
     """Return the padded place of each channel: head_dim rounded up to 16 per head."""
     channel = np.arange(channels)
     return channel // head_dim * up(head_dim) + channel % head_dim
 
 
-def pad_outputs(layer: AnyLinear, head_dim: int) -> Linear:
+def pad_outputs(layer: AnyLinear, head_dim: int) -> AnyLinear:
     """Return the layer with each head's output channels padded to a multiple of 16.
 
     The added channels have zero weights and biases: their outputs are 0.
     """
     places = _places(layer.outputs, head_dim)
     size = layer.outputs // head_dim * up(head_dim)
-    weight = np.zeros((layer.inputs, size), np.int8)
-    bias = np.zeros(size, np.int32)
-    mult = np.full(size, _UNIT_MULT, np.uint16)
-    shift = np.full(size, _UNIT_SHIFT, np.uint8)
-    weight[:, places] = layer.weight
-    bias[places], mult[places], shift[places] = layer.bias, layer.mult, layer.shift
-    return Linear(weight, bias, mult, shift)
+
+    def spread(values: npt.NDArray[Value], fill: int) -> npt.NDArray[Value]:
+        result = np.full((*values.shape[:-1], size), fill, values.dtype)
+        result[..., places] = values
+        return result
+
+    bias, mult = spread(layer.bias, 0), spread(layer.mult, _UNIT_MULT)
+    shift = spread(layer.shift, _UNIT_SHIFT)
+    if isinstance(layer, NarrowLinear):
+        codes = spread(layer.codes, zero_code(layer.format))
+        side = spread(layer.side, _unused_side(layer))
+        return NarrowLinear(layer.format, layer.group, codes, side, bias, mult, shift)
+    return Linear(spread(layer.weight, 0), bias, mult, shift)
 
 
-def pad_inputs(layer: AnyLinear, head_dim: int) -> Linear:
-    """Return the layer with zero rows where the padded heads of its input hold nothing."""
-    weight = np.zeros((layer.inputs // head_dim * up(head_dim), layer.outputs), np.int8)
-    weight[_places(layer.inputs, head_dim)] = layer.weight
-    return Linear(weight, layer.bias, layer.mult, layer.shift)
+def _unused_side(layer: NarrowLinear) -> int:
+    """Return a side byte, or positions, for weights that are all 0."""
+    if layer.format in SPARSE:
+        return 0 + 4 * 1
+    return 1 if layer.format in GROUPED else 0
+
+
+def pad_inputs(name: str, layer: AnyLinear, head_dim: int) -> AnyLinear:
+    """Return the layer with zero rows where the padded heads of its input hold nothing.
+
+    Raises CompileError naming the layer if its groups, or its quads, do not follow the heads.
+    """
+    if head_dim == up(head_dim):
+        return layer
+    places = _places(layer.inputs, head_dim)
+    rows = layer.inputs // head_dim * up(head_dim)
+    if not isinstance(layer, NarrowLinear):
+        weight = np.zeros((rows, layer.outputs), np.int8)
+        weight[places] = layer.weight
+        return Linear(weight, layer.bias, layer.mult, layer.shift)
+    codes = np.full((rows, layer.outputs), zero_code(layer.format), np.uint8)
+    codes[places] = layer.codes
+    side = layer.side
+    if layer.format in SPARSE and head_dim % QUAD == 0:
+        side = np.full((rows // QUAD, layer.outputs), _unused_side(layer), np.uint8)
+        side[places[::QUAD] // QUAD] = layer.side
+    elif side.size:
+        raise CompileError(
+            f"{name}: given {layer.format} with heads of {head_dim}, which are padded to "
+            f"{up(head_dim)} rows; allowed are int4, int2, and 2:4 formats with heads of whole quads"
+        )
+    return replace(layer, codes=codes, side=side)

@@ -13,10 +13,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, NoReturn
 
 from npu.compiler.stream import PIECE, Share
+from npu.isa.generated import WeightFormat, WeightGroup
 from npu.isa.operands import up
+from npu.isa.weight_formats import GROUPED
 
 MAGIC = b"TSRNPACK"
-MAJOR, MINOR = 2, 0
+MAJOR, MINOR = 2, 1
 HEADER = struct.Struct("<8sHHIQQHHIIII12x")
 CHECKED = 48
 """Bytes of the header that its own checksum covers."""
@@ -43,6 +45,11 @@ class Pack:
 
 def _pad(data: bytes) -> bytes:
     return data + bytes(up(len(data), PIECE) - len(data))
+
+
+def _record(share: Share) -> dict[str, str | int]:
+    """Return a share as the JSON has it: without format and group where they are empty."""
+    return {key: value for key, value in asdict(share).items() if value != ""}
 
 
 def pack(
@@ -81,7 +88,7 @@ def pack(
         body.append(_pad(data))
         at += up(len(data), PIECE)
     text = json.dumps(
-        dict(info or {}) | {"shares": [asdict(share) for share in shares], "sections": records},
+        dict(info or {}) | {"shares": [_record(share) for share in shares], "sections": records},
         separators=(",", ":"),
         sort_keys=True,
         allow_nan=False,
@@ -196,16 +203,37 @@ class _Reader:
         if any(data):
             self.refuse(f"padding at byte {at}", "others", "zeros")
 
-    def records(self, name: str, value: object, kinds: Mapping[str, type]) -> list[dict[str, Any]]:
-        """Return the records of the JSON entry `name`, each with just the keys of `kinds`."""
+    def weights(self, share: Share) -> None:
+        """Refuse a weight format or a group that no GEMM names."""
+        formats = [fmt.asm for fmt in WeightFormat if fmt != WeightFormat.INT8]
+        groups = [code.asm for code in WeightGroup]
+        grouped = share.format in [fmt.asm for fmt in GROUPED]
+        if share.format and share.format not in formats:
+            self.refuse(f"share {share.name} format", repr(share.format), ", ".join(formats))
+        if share.group not in (groups if grouped else [""]):
+            allowed = ", ".join(groups) if grouped else f"none with format {share.format!r}"
+            self.refuse(f"share {share.name} group", repr(share.group), allowed)
+
+    def records(
+        self,
+        name: str,
+        value: object,
+        kinds: Mapping[str, type],
+        optional: Mapping[str, type] | None = None,
+    ) -> list[dict[str, Any]]:
+        """Return the records of the JSON entry `name`, each with the keys of `kinds`.
+
+        Those of `optional` may be there, others may not.
+        """
+        every = {**kinds, **(optional or {})}
         if not isinstance(value, list):
             self.refuse(f"JSON {name}", type(value).__name__, "a list")
         for number, record in enumerate(value):
             place = f"JSON {name}[{number}]"
-            if not isinstance(record, dict) or record.keys() != kinds.keys():
+            if not isinstance(record, dict) or not kinds.keys() <= record.keys() <= every.keys():
                 self.refuse(place, record, f"an object with {', '.join(kinds)}")
-            for key, kind in kinds.items():
-                given = record[key]
+            for key, given in record.items():
+                kind = every[key]
                 if type(given) is not kind or (isinstance(given, int) and given < 0):
                     allowed = "text" if kind is str else "a whole number from 0"
                     self.refuse(f"{place} {key}", repr(given), allowed)
@@ -213,10 +241,12 @@ class _Reader:
 
     def shares(self, value: object, stream_bytes: int) -> tuple[Share, ...]:
         kinds = {"name": str, "opcode": int, "offset": int, "bytes": int}
+        optional = {"format": str, "group": str}
         at = 0
         shares = []
-        for record in self.records("shares", value, kinds):
+        for record in self.records("shares", value, kinds, optional):
             share = Share(**record)
+            self.weights(share)
             if share.offset != at:
                 self.refuse(f"share {share.name} offset", share.offset, f"{at}, without a gap")
             if share.bytes % PIECE or not 0 < share.bytes <= stream_bytes - at:

@@ -61,7 +61,7 @@ def _fused_layers(block: Block, head_dim: int) -> Parameters:
     return {
         "norm1": block.norm1,
         "qkv": (pad_outputs(block.qkv, head_dim), None),
-        "proj": (pad_inputs(block.proj, head_dim), None),
+        "proj": (pad_inputs("proj", block.proj, head_dim), None),
         "norm2": block.norm2,
         **({} if gate is None else {"gate": (gate, block.table)}),
         "up": (block.up, plain),
@@ -79,7 +79,7 @@ def _single_layers(block: Block, head_dim: int) -> Parameters:
     return {
         "norm1": block.norm1,
         **{name: (pad_outputs(part, head_dim), None) for name, part in heads.items()},
-        "proj": (pad_inputs(block.proj, head_dim), None),
+        "proj": (pad_inputs("proj", block.proj, head_dim), None),
         "norm2": block.norm2,
         "up": (block.up, None),
         "gelu": block.table,
@@ -93,7 +93,9 @@ def _append(stream: Stream, prefix: str, parameters: Parameters, norm: Opcode, e
         if isinstance(one, Norm):
             stream.append(prefix + name, norm, norm_share(one))
         elif isinstance(one, tuple):
-            stream.append(prefix + name, Opcode.GEMM, gemm_share(one[0], edge, one[1]))
+            layer, table = one
+            data = gemm_share(layer, edge, table)
+            stream.append(prefix + name, Opcode.GEMM, data, layer)
         else:
             stream.append(prefix + name, Opcode.GELU, table_share(one))
 

@@ -4,12 +4,15 @@
 Layouts: docs/reference/isa.md, "Shares of the stream". Every piece is a multiple of 64 bytes.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from npu.compiler.weight_tiles import format_of, weight_bytes
+from npu.isa.generated import WeightFormat
 from npu.isa.operands import TABLE_BYTES, up
+from npu.isa.weight_formats import GROUPED
 from weights.model import AnyLinear, Norm
 
 PIECE = 64
@@ -19,16 +22,22 @@ _NORM = np.dtype([("gain", "<u2"), ("shift", "u1"), ("bias", "i1")])
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One instruction's piece of the stream: byte offset and length."""
+    """One instruction's piece of the stream: byte offset and length.
+
+    `format` and `group` are the weight format of a GEMM and the rows of its groups as its text
+    names them, "" for int8 and for formats without such groups.
+    """
 
     name: str
     opcode: int
     offset: int
     bytes: int
+    format: str = ""
+    group: str = ""
 
     def part(self, name: str, first: int, size: int) -> "Share":
         """Return `size` bytes of this share from byte `first` on, as a share of their own."""
-        return Share(name, self.opcode, self.offset + first, size)
+        return replace(self, name=name, offset=self.offset + first, bytes=size)
 
 
 @dataclass
@@ -39,11 +48,14 @@ class Stream:
     _parts: list[bytes] = field(default_factory=list)
     _size: int = 0
 
-    def append(self, name: str, opcode: int, data: bytes) -> Share:
-        """Add the share of the next consumer. Raises ValueError unless it is whole pieces."""
+    def append(self, name: str, opcode: int, data: bytes, layer: AnyLinear | None = None) -> Share:
+        """Add the share of the next consumer, with the weights of `layer` if it has any.
+
+        Raises ValueError unless it is whole pieces.
+        """
         if not data or len(data) % PIECE:
             raise ValueError(f"share {name}: given {len(data)} bytes, allowed multiples of {PIECE}")
-        share = Share(name, opcode, self._size, len(data))
+        share = Share(name, opcode, self._size, len(data), *_names(layer))
         self.shares.append(share)
         self._parts.append(data)
         self._size += len(data)
@@ -54,16 +66,12 @@ class Stream:
         return b"".join(self._parts)
 
 
-def tiles(weight: npt.NDArray[np.int8], edge: int) -> npt.NDArray[np.uint8]:
-    """Return INT8 tiles of a (K, N) weight as (n-tiles, k-tiles, edge * edge) bytes.
-
-    Byte edge*k + n of tile (j, i) is weight[edge*i + k, edge*j + n], zero past K and N.
-    """
-    rows, columns = weight.shape
-    padded = np.zeros((up(rows, edge), up(columns, edge)), np.int8)
-    padded[:rows, :columns] = weight
-    cut = padded.reshape(-1, edge, padded.shape[1] // edge, edge).transpose(2, 0, 1, 3)
-    return np.ascontiguousarray(cut).view(np.uint8).reshape(cut.shape[0], cut.shape[1], -1)
+def _names(layer: AnyLinear | None) -> tuple[str, str]:
+    """Return format and group of weights as the text of a GEMM names them."""
+    fmt, group = (WeightFormat.INT8, None) if layer is None else format_of(layer)
+    if fmt == WeightFormat.INT8:
+        return "", ""
+    return fmt.asm, group.asm if fmt in GROUPED and group is not None else ""
 
 
 def gemm_share(
@@ -76,8 +84,7 @@ def gemm_share(
     channels["mult"][:columns] = layer.mult
     channels["shift"][:columns] = layer.shift
     parameters = channels.view(np.uint8).reshape(-1, 8 * edge)
-    weights = tiles(layer.weight, edge).reshape(parameters.shape[0], -1)
-    body = np.concatenate([parameters, weights], axis=1).tobytes()
+    body = np.concatenate([parameters, weight_bytes(layer, edge)], axis=1).tobytes()
     return body if table is None else table_share(table) + body
 
 

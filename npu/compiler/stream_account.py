@@ -13,7 +13,7 @@ from npu.asm.program import Program
 from npu.compiler.model import CompiledModel, CompiledProgram
 from npu.compiler.stream import Share
 from npu.isa.gemm import GemmForm
-from npu.isa.generated import GemmQ, Opcode
+from npu.isa.generated import LINE, GemmQ, Opcode
 from npu.isa.instruction import Instruction
 from npu.isa.operands import TABLE_BYTES, share_bytes, up
 
@@ -48,7 +48,9 @@ def _gemm(word: Instruction, name: str, edge: int) -> Iterator[Piece]:
     if form.mode and form.requant and form.q == GemmQ.CHANNEL:
         yield Piece(name, "channels", CHANNEL_BYTES * columns, CHANNEL_BYTES * word.n)
     if form.stream:
-        yield Piece(name, "weights", columns * up(word.k, edge), word.n * word.k)
+        layout = form.layout(edge)
+        size = columns // edge * layout.lines(word.k) * LINE
+        yield Piece(name, "weights", size, -(-word.n * layout.bits(word.k) // 8))
 
 
 def _norm(word: Instruction, name: str) -> Iterator[Piece]:

@@ -89,6 +89,12 @@ class StreamLayout:
             return max(1, self.edge * self.edge // (LINE * 8))
         return 1
 
+    def bits(self, k: int) -> int:
+        """Bits of a column of K rows that the format cannot do without: elements, side bytes."""
+        if self.format in SPARSE:
+            return -(-k // 4) * (2 * self.element_bits + 4)
+        return k * self.element_bits + (-(-k // self.group) * 8 if self.group else 0)
+
     def lines(self, k: int) -> int:
         """Lines of an n-tile of K rows: its tiles and their side lines."""
         tiles = -(-k // self.edge)

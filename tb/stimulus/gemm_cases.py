@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import formats
-from npu.compiler.stream import tiles
+from npu.compiler.weight_tiles import tiles
 from npu.isa import (
     WORD,
     Flag,

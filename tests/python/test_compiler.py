@@ -23,7 +23,8 @@ from npu.compiler import (
     unpack,
 )
 from npu.compiler.sram_allocation import Buffer, place
-from npu.compiler.stream import gemm_share, norm_share, tiles
+from npu.compiler.stream import gemm_share, norm_share
+from npu.compiler.weight_tiles import tiles
 from npu.isa import Instruction, Opcode
 from npu.isa.instruction import encode_image
 from npu.isa.operands import Limits, up

@@ -28,13 +28,19 @@ from npu.compiler.model import Place, plan_model
 from npu.compiler.shape import from_json, to_json
 from npu.isa import Opcode
 from npu.isa.operands import Limits
+from npu.paths import ROOT
 from tests.python.compiled_model import Chip, check_cache, check_tensors
+from weights.formats.recipe import parse_recipe
 from weights.model import QuantizedModel
+from weights.quantize import quantize_checkpoint
 from weights.synthetic import random_model, shape_of
 
 CHIP = Limits(sram_bytes=48 * 1024)
 FAMILIES = ("gpt2", "llama", "mistral", "qwen2")
 Changes = dict[str, int]
+
+
+CHECKPOINTS = ROOT / "weights" / "checkpoints"
 
 
 @cache
@@ -133,6 +139,28 @@ def test_chunks(family: str, array_dim: int) -> None:
     model = _model(family, (("context", 80), ("layers", 1), ("window", 20 * (family != "gpt2"))))
     compiled = compile_model(model, replace(CHIP, array_dim=array_dim))
     _check(model, compiled, [33, 6, 20, 1], chunk=16, decode=2)
+
+
+RECIPES = [
+    ("gpt2-tiny", "int4g32,head=nf4g32", 16),
+    ("gpt2-tiny", "qkv=mxfp6e2,up=mxfp8e4,o=int4g64,down=int4s,head=mxfp4", 32),
+    ("llama-tiny", "qkv=int8s,o=fp4g128,up=int4,gate=mxint8,down=ternary,head=mxfp6e3", 16),
+    ("llama-tiny", "nf4g32,qkv=mxfp8e5,head=int4", 32),
+]
+
+
+@pytest.mark.parametrize(("name", "recipe", "array_dim"), RECIPES)
+def test_narrow_weights(name: str, recipe: str, array_dim: int) -> None:
+    """Packed weights on the instruction-level model are golden's decoder on the expanded ones."""
+    source = str(CHECKPOINTS / name)
+    model = quantize_checkpoint(source, parse_recipe(recipe))
+    compiled = compile_model(model, replace(CHIP, array_dim=array_dim))
+    _check(model, compiled, [9], decode=3)
+    assert CompiledModel.load(compiled.packed()) == compiled
+    plain = compile_model(quantize_checkpoint(source), compiled.limits)
+    assert len(compiled.stream) < 0.8 * len(plain.stream)
+    parts = pieces(compiled.decode())
+    assert sum(part.bytes for part in parts) == len(compiled.stream)
 
 
 @pytest.mark.parametrize("window", [1, 5, 16, 17, 31, 32])

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weights as they lie in a GEMM's share: k-tiles behind their side lines, n-tile after n-tile.
+
+Layouts: docs/reference/isa.md, "Weight formats".
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from npu.isa.generated import LINE, WeightFormat, WeightGroup
+from npu.isa.operands import up
+from npu.isa.weight_formats import GROUP_ROWS, GROUPED, SPARSE, StreamLayout
+from weights.formats.element import Format
+from weights.formats.linear import NarrowLinear
+from weights.model import AnyLinear
+
+Bytes = npt.NDArray[np.uint8]
+
+QUAD = 4
+"""Rows of which the sparse formats keep two."""
+
+
+def zero_code(fmt: Format) -> int:
+    """Return the element code whose value is 0."""
+    return 7 if fmt is Format.NF4G else 0
+
+
+def format_of(layer: AnyLinear) -> tuple[WeightFormat, WeightGroup]:
+    """Return what a GEMM with these weights names: format and group code."""
+    if not isinstance(layer, NarrowLinear):
+        return WeightFormat.INT8, WeightGroup.G32
+    fmt = next(fmt for fmt in WeightFormat if fmt.asm == layer.format)
+    if fmt not in GROUPED:
+        return fmt, WeightGroup.G32
+    return fmt, next(code for code, rows in GROUP_ROWS.items() if rows == layer.group)
+
+
+def weight_bytes(layer: AnyLinear, edge: int) -> Bytes:
+    """Return the weights of a layer as (n-tiles, bytes), what follows the channels of each."""
+    fmt, group = format_of(layer)
+    if not isinstance(layer, NarrowLinear):
+        cut = tiles(layer.weight, edge)
+        return cut.reshape(cut.shape[0], -1)
+    layout = StreamLayout.of(fmt, group, edge)
+    codes = _cut(layer.codes, edge, zero_code(layer.format))
+    parts = list(_pieces(layer, layout, codes))
+    return np.concatenate(parts, axis=1)
+
+
+def tiles(weight: npt.NDArray[np.int8], edge: int) -> Bytes:
+    """Return INT8 tiles of a (K, N) weight as (n-tiles, k-tiles, edge * edge) bytes.
+
+    Byte edge*k + n of tile (j, i) is weight[edge*i + k, edge*j + n], zero past K and N.
+    """
+    cut = _cut(weight.view(np.uint8), edge, 0)
+    return cut.reshape(*cut.shape[:2], -1)
+
+
+def _cut(codes: Bytes, edge: int, fill: int) -> Bytes:
+    """Return (K, N) bytes as (n-tiles, k-tiles, edge, edge)."""
+    padded = _padded(codes, up(codes.shape[0], edge), up(codes.shape[1], edge), fill)
+    return np.ascontiguousarray(
+        padded.reshape(-1, edge, padded.shape[1] // edge, edge).transpose(2, 0, 1, 3)
+    )
+
+
+def _padded(values: Bytes, rows: int, columns: int, fill: int = 0) -> Bytes:
+    result = np.full((rows, columns), fill, np.uint8)
+    result[: values.shape[0], : values.shape[1]] = values
+    return result
+
+
+def _joined(values: Bytes, bits: int) -> Bytes:
+    """Return the last axis with `bits` wide values put together to bytes, the first lowest."""
+    parts = values.reshape(*values.shape[:-1], -1, 8 // bits)
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    joined: Bytes = np.bitwise_or.reduce(parts << shifts, axis=-1)
+    return joined
+
+
+def _pieces(layer: NarrowLinear, layout: StreamLayout, codes: Bytes) -> Iterator[Bytes]:
+    """Yield side lines and tiles in their order, each (n-tiles, bytes)."""
+    count = codes.shape[1]
+    span = layout.tiles_per_side or count
+    if layout.format in SPARSE:
+        places = _places(layer, codes)
+        weights, sides = _sparse_tiles(layout, codes, places), _position_lines(places, span)
+    else:
+        weights, sides = _dense_tiles(layout, codes), _group_lines(layer, layout, codes, span)
+    for first in range(0, count, span):
+        if layout.tiles_per_side:
+            yield sides[:, first // span]
+        part = weights[:, first : first + span]
+        yield part.reshape(part.shape[0], -1)
+
+
+def _dense_tiles(layout: StreamLayout, codes: Bytes) -> Bytes:
+    """Return (n-tiles, k-tiles, bytes) of a format that keeps every element."""
+    flat = codes.reshape(*codes.shape[:2], -1)
+    if layout.element_bits == 8:
+        return flat
+    if layout.element_bits == 6:
+        return np.concatenate(
+            [_joined(flat >> np.uint8(4), 2), _joined(flat & np.uint8(0xF), 4)], axis=-1
+        )
+    return _joined(flat, layout.element_bits)
+
+
+def _group_lines(layer: NarrowLinear, layout: StreamLayout, codes: Bytes, span: int) -> Bytes:
+    """Return (n-tiles, side lines, 64) of the side bytes of groups."""
+    columns, tiles, edge = codes.shape[0], codes.shape[1], layout.edge
+    lines = -(-tiles // span)
+    rows = _padded(layer.side, lines * (LINE // edge), columns * edge)
+    return np.ascontiguousarray(rows.reshape(-1, columns, edge).transpose(1, 0, 2)).reshape(
+        columns, lines, LINE
+    )
+
+
+def _places(layer: NarrowLinear, codes: Bytes) -> Bytes:
+    """Return p0 + 4 * p1 of every quad as (n-tiles, k-tiles, quads, edge)."""
+    columns, tiles, edge = codes.shape[:3]
+    rows = _padded(layer.side, tiles * edge // QUAD, columns * edge)
+    return np.ascontiguousarray(
+        rows.reshape(tiles, edge // QUAD, columns, edge).transpose(2, 0, 1, 3)
+    )
+
+
+def _sparse_tiles(layout: StreamLayout, codes: Bytes, places: Bytes) -> Bytes:
+    """Return (n-tiles, k-tiles, bytes) of the two kept values of every quad."""
+    quads = codes.reshape(*places.shape[:3], QUAD, layout.edge)
+    at = np.stack([places & np.uint8(3), places >> np.uint8(2)], axis=3).astype(np.intp)
+    kept = np.take_along_axis(quads, at, axis=3).swapaxes(3, 4)
+    flat = np.ascontiguousarray(kept).reshape(*codes.shape[:2], -1)
+    return flat if layout.element_bits == 8 else _joined(flat, layout.element_bits)
+
+
+def _position_lines(places: Bytes, span: int) -> Bytes:
+    """Return (n-tiles, side lines, bytes), the positions of `span` tiles in each."""
+    flat = _joined(places.reshape(*places.shape[:2], -1), 4)
+    missing = -flat.shape[1] % span
+    padded = np.pad(flat, ((0, 0), (0, missing), (0, 0)))
+    return padded.reshape(padded.shape[0], -1, span * flat.shape[2])
