@@ -55,7 +55,8 @@ module npu_legal_gemm
   logic multiplied, bad_format;
   assign format = gemm_format(mode);
   assign group = gemm_group(word_i);
-  assign multiplied = stream && format inside {WeightFormatInt4g, WeightFormatNf4g, WeightFormatFp4g};
+  assign multiplied =
+      stream && format inside {WeightFormatInt4g, WeightFormatNf4g, WeightFormatFp4g};
 
   always_comb begin
     bad_format = stream ? format > WeightFormatMxfp4 : mode.fmt != '0;
