@@ -121,7 +121,11 @@ def quantize_checkpoint(source: str, recipe: WeightRecipe | None = None) -> Quan
 
     With a narrow recipe all weights are rounded with error compensation, by the moments kept there.
     """
-    checkpoint = load_checkpoint(source)
+    return quantize_loaded(load_checkpoint(source), recipe)
+
+
+def quantize_loaded(checkpoint: Checkpoint, recipe: WeightRecipe | None = None) -> QuantizedModel:
+    """Return the integer model of a checkpoint, as `quantize_checkpoint` does."""
     scales = scales_for(checkpoint)
     narrow = recipe is not None and recipe.narrow
     return quantize(checkpoint, scales, recipe, moments_for(checkpoint, scales) if narrow else None)

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from npu.compiler.model import Place
 from npu.isa.operands import ARRAY_DIMS
+from weights.formats.recipe import INT8_WEIGHTS, RecipeError, WeightRecipe, parse_recipe
 
 PLACES: tuple[Place, ...] = ("auto", "sram", "memory")
 MODEL = "a Hugging Face folder, or a hub id such as openai-community/gpt2"
@@ -64,6 +65,26 @@ def add_array_dim(parser: argparse.ArgumentParser) -> None:
     sizes = ", ".join(map(str, ARRAY_DIMS))
     text = f"edge of the array: {sizes} (16)"
     parser.add_argument("--array-dim", type=array_dim, default=16, metavar="N", help=text)
+
+
+def _recipe(text: str) -> WeightRecipe:
+    """Return the weight formats that a text asks for."""
+    try:
+        return parse_recipe(text)
+    except RecipeError as error:
+        raise argparse.ArgumentTypeError(str(error).removeprefix("weights: ")) from None
+
+
+def add_weights(parser: argparse.ArgumentParser) -> None:
+    """Add --weights."""
+    parser.add_argument(
+        "--weights",
+        type=_recipe,
+        default=INT8_WEIGHTS,
+        metavar="FORMATS",
+        help="formats of the weights: a word for the blocks (int4g32), or one for each kind "
+        "(qkv=mxfp6e2,o=int4g32,...,head=int4); docs/formats.md has them all (int8)",
+    )
 
 
 def add_cache(parser: argparse.ArgumentParser) -> None:

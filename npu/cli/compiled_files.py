@@ -13,9 +13,13 @@ from rich.table import Table
 from npu.cli import files
 from npu.cli.load_model import cache_text, shape_text, text_room
 from npu.compiler import CompiledModel, CompiledProgram, Piece, pieces
+from npu.compiler.ideal import BYTES_PER_CYCLE
+from npu.compiler.stream_account import traffic, weight_counts
 
 PROGRAM_SUFFIX = ".npu"
 KIB = 1024
+KINDS = {"proj": "o"}
+"""Names of tensors that are others in a recipe of weight formats."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,44 @@ def written_table(written: Written) -> Table:
     result.add_row("written", escape(f"{written.path}, {written.size:,} bytes"))
     for _, _, path in written.programs:
         result.add_row("", escape(str(path)))
+    return result
+
+
+def bus_cycles(model: CompiledModel) -> int:
+    """Return the cycles of the bus that a token at position 0 takes, 16 bytes in each."""
+    program = model.decode()
+    padding = sum(piece.bytes - piece.necessary for piece in pieces(program))
+    needed = traffic(model, program)
+    return -(-max(needed.read + padding, needed.write) // BYTES_PER_CYCLE)
+
+
+def weights_table(model: CompiledModel) -> Table:
+    """Return format and bits of the weights by kind of tensor, and what a token costs."""
+    program = model.decode()
+    found: dict[str, dict[str, int]] = {}
+    shares = {share.name: share for share in program.shares}
+    cells = weight_counts(program)
+    for piece in pieces(program):
+        if piece.what == "weights":
+            kind, share = piece.share.rpartition(".")[2].partition("[")[0], shares[piece.share]
+            name = f"{KINDS.get(kind, kind)} {share.format or 'int8'}{share.group}"
+            sums = found.setdefault(name, {"bytes": 0, "weights": 0})
+            sums["bytes"] += piece.bytes
+            sums["weights"] += cells[piece.share]
+    result = Table(title="Weights", title_justify="left")
+    for head in ("tensor", "format"):
+        result.add_column(head)
+    for head in ("weights", "bytes", "bits a weight"):
+        result.add_column(head, justify="right")
+    for name, sums in found.items():
+        bits = 8 * sums["bytes"] / sums["weights"]
+        result.add_row(*name.split(), f"{sums['weights']:,}", f"{sums['bytes']:,}", f"{bits:.2f}")
+    every = {key: sum(sums[key] for sums in found.values()) for key in ("weights", "bytes")}
+    result.add_section()
+    bits = 8 * every["bytes"] / every["weights"]
+    result.add_row("all", "", f"{every['weights']:,}", f"{every['bytes']:,}", f"{bits:.2f}")
+    cycles = f"{bus_cycles(model):,} cycles of the bus a token, at position 0"
+    result.caption, result.caption_justify = cycles, "left"
     return result
 
 

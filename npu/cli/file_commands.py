@@ -9,7 +9,14 @@ from pathlib import Path
 
 from npu.asm import AsmError
 from npu.cli import compiled_files, files, inspect_files, program_files
-from npu.cli.arguments import MODEL, AddCommand, add_array_dim, add_cache, whole_from
+from npu.cli.arguments import (
+    MODEL,
+    AddCommand,
+    add_array_dim,
+    add_cache,
+    add_weights,
+    whole_from,
+)
 from npu.cli.consoles import printed, watched
 from npu.cli.load_model import BAD_MODEL, load
 from npu.firmware.compile import PLAN
@@ -65,6 +72,7 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"of the plan, at most ({TOKENS})",
     )
+    add_weights(parser)
     add_cache(parser)
     add_array_dim(parser)
 
@@ -75,7 +83,7 @@ def _compile(arguments: argparse.Namespace) -> int:
     limits = Limits(array_dim=arguments.array_dim)
     prompt = arguments.plan
     text = None if prompt is None else (prompt, arguments.tokens)
-    loaded = load(arguments.model, limits, arguments.cache, watched(), text)
+    loaded = load(arguments.model, limits, arguments.cache, watched(), text, arguments.weights)
     if prompt is not None:
         plan = firmware_plan(
             loaded.compiled, loaded.tokenizer, prompt, arguments.tokens, loaded.end
@@ -84,6 +92,7 @@ def _compile(arguments: argparse.Namespace) -> int:
         files.write(arguments.output.with_name(PLAN), plan.header)
     written = compiled_files.write(loaded.compiled, arguments.output, arguments.rows)
     printed().print(compiled_files.written_table(written))
+    printed().print(compiled_files.weights_table(written.model))
     return 0
 
 
@@ -91,17 +100,19 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Say what a file or folder holds; its content decides, not its name. A checkpoint (folder "
         "or hub id): dimensions, tensors, parameters, scales. A packed file: what is in it, and "
-        "the bytes of each layer. A program (text or words): instructions, barriers, SRAM, stream."
+        "the bytes of each layer. With --weights: bits a weight and cycles of the bus a token. A "
+        "program (text or words): instructions, barriers, SRAM, stream."
     )
     parser.add_argument("what", metavar="WHAT", help="a folder, a hub id or a file")
     parser.add_argument("--listing", action="store_true", help="print the instructions as well")
+    add_weights(parser)
     add_array_dim(parser)
 
 
 def _inspect(arguments: argparse.Namespace) -> int:
     """Say what a checkpoint, a packed file or a program holds."""
     limits = Limits(array_dim=arguments.array_dim)
-    inspect_files.show(arguments.what, limits, arguments.listing, printed())
+    inspect_files.show(arguments.what, limits, arguments.weights, arguments.listing, printed())
     return 0
 
 

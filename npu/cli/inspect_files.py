@@ -17,25 +17,27 @@ from npu.cli import compiled_files, files, program_files
 from npu.cli.files import FileError
 from npu.cli.load_model import cache_text
 from npu.cli.progress import step
-from npu.compiler import CompiledModel, CompileError, Pack, unpack
+from npu.compiler import CompiledModel, CompileError, Pack, compile_model, unpack
 from npu.compiler.model import plan_model
 from npu.compiler.pack import MAGIC
 from npu.isa.instruction import Instruction
 from npu.isa.operands import Limits
-from weights.calibrate import SCALES_FILE, cache_path, scales_for
+from weights.calibrate import SCALES_FILE, cache_path
 from weights.checkpoint import Checkpoint
+from weights.formats.recipe import WeightRecipe
 from weights.importer import load_checkpoint
-from weights.quantize import quantize
+from weights.quantize import quantize_loaded
 
 _LAYER = re.compile(r"h\.(\d+)\.(.+)")
 
 
-def show(what: str, limits: Limits, listing: bool, console: Console) -> None:
+def show(what: str, limits: Limits, weights: WeightRecipe, listing: bool, console: Console) -> None:
     """Print what a file, folder or hub id is.
 
     Args:
         what: its name.
         limits: the chip whose rules are applied.
+        weights: formats that a checkpoint's weights are to have.
         listing: also print the instructions of a program.
         console: where to.
 
@@ -45,7 +47,7 @@ def show(what: str, limits: Limits, listing: bool, console: Console) -> None:
     """
     path = Path(what)
     if not path.is_file():
-        _show_checkpoint(what, limits, console)
+        _show_checkpoint(what, limits, weights, console)
         return
     data = files.read_bytes(path)
     if data.startswith(MAGIC):
@@ -89,6 +91,7 @@ def _show_packed(pack: Pack, data: bytes, name: str, console: Console) -> None:
     table.add_row(*compiled_files.program_row("decode", model.decode(), model.room))
     console.print(table)
     console.print(compiled_files.parts_table(model))
+    console.print(compiled_files.weights_table(model))
 
 
 def _sections(pack: Pack) -> Table:
@@ -101,7 +104,7 @@ def _sections(pack: Pack) -> Table:
     return table
 
 
-def _show_checkpoint(name: str, limits: Limits, console: Console) -> None:
+def _show_checkpoint(name: str, limits: Limits, weights: WeightRecipe, console: Console) -> None:
     with step(f"reading {name}"):
         checkpoint = load_checkpoint(name)
     _say(console, f"{name}: a checkpoint")
@@ -124,8 +127,11 @@ def _show_checkpoint(name: str, limits: Limits, console: Console) -> None:
         _say(console, "activation scales: not measured yet; npu compile measures and keeps them")
         return
     with step("quantising"):
-        model = quantize(checkpoint, scales_for(checkpoint))
+        model = quantize_loaded(checkpoint, weights)
     console.print(_scales(model.scales))
+    with step("compiling the model for the chip"):
+        compiled = compile_model(model, limits)
+    console.print(compiled_files.weights_table(compiled))
 
 
 def _dimensions(checkpoint: Checkpoint) -> Iterator[tuple[str, str]]:

@@ -20,12 +20,13 @@ from npu.compiler.model import Place, plan_model
 from npu.driver.generate import PromptError, check_count
 from npu.driver.placement import check_prompt
 from npu.isa.operands import Limits
-from weights.calibrate import ScalesError, scales_for
+from weights.calibrate import ScalesError
 from weights.checkpoint import CheckpointError
+from weights.formats.recipe import INT8_WEIGHTS, WeightRecipe
 from weights.importer import load_checkpoint
 from weights.limits import ModelError
 from weights.model import QuantizedModel
-from weights.quantize import quantize
+from weights.quantize import quantize_loaded
 from weights.tokenizer import Tokenizer, TokenizerError, end_tokens, load_tokenizer
 
 BAD_MODEL = (
@@ -50,6 +51,7 @@ class Loaded:
         compiled: for the chip at hand.
         tokenizer: text to ids and back.
         ends: ids that end a text; the chip stops at the first of them, it has one such register.
+        weights: formats of the weights.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Loaded:
     compiled: CompiledModel
     tokenizer: Tokenizer
     ends: tuple[int, ...]
+    weights: WeightRecipe = INT8_WEIGHTS
 
     @property
     def end(self) -> int | None:
@@ -103,6 +106,7 @@ def load(
     place: Place,
     console: Console,
     text: tuple[str, int] | None = None,
+    weights: WeightRecipe = INT8_WEIGHTS,
 ) -> Loaded:
     """Read, quantise and compile a model.
 
@@ -112,6 +116,7 @@ def load(
         place: of the K/V cache.
         console: where the progress is shown.
         text: a prompt and a number of tokens that the model shall go on with.
+        weights: formats of the weights.
 
     Raises:
         CheckpointError, ScalesError, TokenizerError, PromptError, CompileError: as the parts raise
@@ -126,7 +131,7 @@ def load(
     if text is not None:
         check_text(tokenizer, checkpoint.shape, *text)
     with step("measuring activations and quantising", console=console):
-        model = quantize(checkpoint, scales_for(checkpoint))
+        model = quantize_loaded(checkpoint, weights)
     with step("compiling the model for the chip", console=console):
         compiled = compile_model(model, limits, cache=place)
-    return Loaded(name, model, compiled, tokenizer, tuple(ends))
+    return Loaded(name, model, compiled, tokenizer, tuple(ends), weights)

@@ -12,16 +12,19 @@ read, the new ones written. Of attention a row's visible keys count, in scores a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from npu.compiler.shape import Shape
 from npu.isa.operands import TABLE_BYTES
+from npu.isa.weight_formats import StreamLayout
 
 MACS_PER_CYCLE = 256
 BYTES_PER_CYCLE = 16
 CHANNEL_BYTES, NORM_CHANNEL_BYTES = 8, 4
 
+Layouts = Mapping[str, StreamLayout]
 Bound = Literal["mac", "bus", "port"]
 
 
@@ -81,9 +84,15 @@ def multiply(m: int, n: int, k: int, *, wide: bool = False) -> Work:
     return Work(m * n * k * (2 if wide else 1))
 
 
-def linear(m: int, n: int, k: int, *, table: bool = False) -> Work:
-    """`multiply` with streamed INT8 weights, a channel record per column, and maybe a table."""
-    stream = k * n + CHANNEL_BYTES * n + (TABLE_BYTES if table else 0)
+def linear(
+    m: int, n: int, k: int, *, table: bool = False, layout: StreamLayout | None = None
+) -> Work:
+    """`multiply` with streamed weights, a channel record per column, and maybe a table.
+
+    `layout` is that of weights in a narrow format; their side bytes are necessary.
+    """
+    weights = k * n if layout is None else -(-n * layout.bits(k) // 8)
+    stream = weights + CHANNEL_BYTES * n + (TABLE_BYTES if table else 0)
     return multiply(m, n, k) + transfer(stream)
 
 
@@ -115,28 +124,42 @@ def attention(shape: Shape, rows: int, past: int) -> Work:
     return Work(2 * keys * shape.q_columns)
 
 
-def layer(shape: Shape, rows: int, past: int, *, in_memory: bool) -> Work:
+def layer(
+    shape: Shape, rows: int, past: int, *, in_memory: bool, layouts: Layouts | None = None
+) -> Work:
     """One layer of a model on `rows` positions that follow `past` ones."""
+    narrow = layouts or {}
     queries, keys = shape.q_columns, shape.kv_columns
     seen = min(past, shape.window - 1) if shape.window else past
     work = norm(shape.hidden) + norm(shape.hidden)
-    work += linear(rows, queries + 2 * keys, shape.hidden) + linear(rows, shape.hidden, queries)
-    work += linear(rows, shape.ffn, shape.hidden, table=True)
+    work += linear(rows, queries + 2 * keys, shape.hidden, layout=narrow.get("qkv"))
+    work += linear(rows, shape.hidden, queries, layout=narrow.get("proj"))
+    work += linear(rows, shape.ffn, shape.hidden, table=True, layout=narrow.get("up"))
     if shape.gated:
-        work += linear(rows, shape.ffn, shape.hidden)
-    work += linear(rows, shape.hidden, shape.ffn)
+        work += linear(rows, shape.ffn, shape.hidden, layout=narrow.get("gate"))
+    work += linear(rows, shape.hidden, shape.ffn, layout=narrow.get("down"))
     work += attention(shape, rows, past)
     return work + (transfer(2 * keys * seen, 2 * keys * rows) if in_memory else Work())
 
 
-def forward(shape: Shape, rows: int, past: int, *, in_memory: bool, logits: bool = False) -> Work:
+def forward(
+    shape: Shape,
+    rows: int,
+    past: int,
+    *,
+    in_memory: bool,
+    logits: bool = False,
+    layouts: Layouts | None = None,
+) -> Work:
     """A pass of a model on `rows` tokens that follow `past` ones, to the token after the last.
 
-    With `logits` all int16 logits are written and not only a token.
+    With `logits` all int16 logits are written and not only a token. `layouts` has what is narrow of
+    the weights, by the last part of the names of their shares.
     """
     embedding = 2 * (shape.hidden * (2 if shape.positions else 1) + shape.head_dim * shape.rope)
     work = transfer(4 * rows if rows > 1 else 0)  # the ids of a prompt; a step has its token
     work += transfer(embedding * rows, 2 * shape.vocab if logits else 4)
     for _ in range(shape.layers):
-        work += layer(shape, rows, past, in_memory=in_memory)
-    return work + norm(shape.hidden) + linear(1, shape.vocab, shape.hidden)
+        work += layer(shape, rows, past, in_memory=in_memory, layouts=layouts)
+    head = linear(1, shape.vocab, shape.hidden, layout=(layouts or {}).get("head"))
+    return work + norm(shape.hidden) + head

@@ -89,6 +89,6 @@ def pad_inputs(name: str, layer: AnyLinear, head_dim: int) -> AnyLinear:
     elif side.size:
         raise CompileError(
             f"{name}: given {layer.format} with heads of {head_dim}, which are padded to "
-            f"{up(head_dim)} rows; allowed are int4, int2, and 2:4 formats with heads of whole quads"
+            f"{up(head_dim)} rows; allowed are int4, int2, and 2:4 with heads of whole quads"
         )
     return replace(layer, codes=codes, side=side)

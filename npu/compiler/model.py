@@ -23,7 +23,9 @@ from npu.compiler.shape import (
 )
 from npu.compiler.stream import Share
 from npu.compiler.tensor_map import TensorRef, at_position
+from npu.isa.generated import WeightFormat, WeightGroup
 from npu.isa.operands import Limits
+from npu.isa.weight_formats import StreamLayout
 from weights.model import QuantizedModel
 
 __all__ = ["CompiledModel", "CompiledProgram", "Place", "compile_model", "plan_model"]
@@ -100,6 +102,18 @@ class CompiledModel:
     def room(self) -> int:
         """Bytes of SRAM for programs."""
         return self.plan.room
+
+    @property
+    def layouts(self) -> dict[str, StreamLayout]:
+        """How weights in narrow formats lie in the stream, by the last part of a share's name."""
+        found = {}
+        for share in self.shares:
+            if share.format:
+                fmt = next(fmt for fmt in WeightFormat if fmt.asm == share.format)
+                group = next((g for g in WeightGroup if g.asm == share.group), WeightGroup.G32)
+                layout = StreamLayout.of(fmt, group, self.limits.edge)
+                found[share.name.rpartition(".")[2]] = layout
+        return found
 
     def registers(self, kv_base: int = 0) -> dict[str, int]:
         """Return the start values that follow from the model.
@@ -179,6 +193,7 @@ class CompiledModel:
         try:
             shape, numbers = from_json(file.info["shape"])
             limits = Limits(**file.info["limits"])
+            _check_formats(file.shares, limits)
             plan = ModelPlan.with_cache(CacheLayout(**file.info["cache"]), shape, limits)
             scales = dict(file.info["scales"])
         except (KeyError, TypeError) as error:
@@ -222,6 +237,21 @@ class CompiledModel:
         )
 
 
+def _check_formats(shares: tuple[Share, ...], limits: Limits) -> None:
+    """Raise CompileError naming the first layer whose weights the chip cannot expand."""
+    for share in shares:
+        if share.format and not limits.narrow_formats:
+            raise CompileError(
+                f"{share.name}: given weights in {share.format}, allowed int8: the chip has no "
+                "narrow formats"
+            )
+        if share.group and int(share.group) < limits.edge:
+            raise CompileError(
+                f"{share.name}: given {share.format} with groups of {share.group}, allowed at "
+                f"least {limits.edge}, the tile edge"
+            )
+
+
 def compile_model(
     model: QuantizedModel, limits: Limits | None = None, *, cache: Place = "auto"
 ) -> CompiledModel:
@@ -242,6 +272,7 @@ def compile_model(
     check_model(model)
     plan = plan_model(model.shape, chip, cache)
     image = build_image(model, chip.edge)
+    _check_formats(image.shares, chip)
     sections = build_sections(model)
     return CompiledModel(
         plan, numbers_of(model), image.stream, image.shares, sections, dict(model.scales)

@@ -96,6 +96,16 @@ def pieces(block: Streamed) -> list[Piece]:
     return found
 
 
+def weight_counts(block: Streamed) -> dict[str, int]:
+    """Return the weights in each share that has some, by its name."""
+    takers = [word for word in block.program.instructions if share_bytes(word, block.edge)]
+    return {
+        share.name: word.n * word.k
+        for word, share in zip(takers, block.shares, strict=True)
+        if word.opcode == Opcode.GEMM and GemmForm.of(word).stream
+    }
+
+
 def overhead(parts: Sequence[Piece]) -> float:
     """Return the bytes of the stream per necessary byte."""
     return sum(part.bytes for part in parts) / sum(part.necessary for part in parts)

@@ -154,8 +154,9 @@ def ideal_cycles(loaded: Loaded, prompt: int, count: int, *, sampled: bool = Fal
     compiled = loaded.compiled
     in_memory, array = compiled.cache.in_memory, compiled.limits.array_dim**2
     passes = [(prompt, 0), *((1, past) for past in range(prompt, prompt + count - 1))]
+    demands = {"in_memory": in_memory, "logits": sampled}
     works = [
-        ideal.forward(compiled.shape, rows, past, in_memory=in_memory, logits=sampled)
+        ideal.forward(compiled.shape, rows, past, layouts=compiled.layouts, **demands)
         for rows, past in passes
     ]
     return sum(max(-(-work.macs // array), work.bus_cycles) for work in works)
@@ -207,6 +208,7 @@ def table(loaded: Loaded, report: Report) -> Table:
     shape = loaded.compiled.shape
     result.add_row("model", shape_text(shape))
     result.add_row("", text_room(shape))
+    result.add_row("weights", str(loaded.weights))
     result.add_row("stream", f"{len(loaded.compiled.stream):,} bytes")
     result.add_row("K/V cache", cache_text(loaded.compiled.cache))
     result.add_row("tokens", f"{report.prompt} of the prompt, {done} generated")
@@ -230,6 +232,7 @@ def record(loaded: Loaded, request: Request, report: Report) -> dict[str, object
     """Return the run as JSON has it."""
     return {
         "model": loaded.name,
+        "weights": str(loaded.weights),
         "request": asdict(request),
         "ids": report.simulated.ids,
         "text": report.text,

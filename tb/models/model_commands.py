@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-from npu.cli.arguments import MODEL, AddCommand, add_array_dim, add_cache, whole_from
+from npu.cli.arguments import MODEL, AddCommand, add_array_dim, add_cache, add_weights, whole_from
 from npu.cli.consoles import watched
 from npu.cli.load_model import BAD_MODEL, load
 from npu.cli.progress import step
@@ -79,6 +79,7 @@ def _add_generate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=whole_from(0), default=1, metavar="N", help="of sampling (1)"
     )
+    add_weights(parser)
     add_cache(parser)
     _add_latency(parser)
     add_array_dim(parser)
@@ -99,7 +100,7 @@ def _generate(arguments: argparse.Namespace) -> int:
     generate.check_sampling(request)
     limits = Limits(array_dim=arguments.array_dim)
     text = request.prompt, request.tokens
-    loaded = load(arguments.model, limits, request.cache, console, text)
+    loaded = load(arguments.model, limits, request.cache, console, text, arguments.weights)
     generate.check_request(loaded, request)
     configuration = _built(arguments.array_dim)
     report = generate.run(loaded, request, configuration, console)
@@ -116,6 +117,7 @@ def _add_profile(parser: argparse.ArgumentParser) -> None:
         "step.json), pictures (step.png, roofline.png) and all figures (profile.json)."
     )
     _add_prompt(parser, 4, whole_from(2), ", 2 or more")
+    add_weights(parser)
     add_cache(parser)
     _add_latency(parser)
 
@@ -125,7 +127,7 @@ def _profile(arguments: argparse.Namespace) -> int:
     console = watched()
     profile.require_pictures()
     text = arguments.prompt, arguments.tokens
-    loaded = load(arguments.model, Limits(), arguments.cache, console, text)
+    loaded = load(arguments.model, Limits(), arguments.cache, console, text, arguments.weights)
     profile.check_request(loaded, arguments.prompt, arguments.tokens)
     configuration = _built(Limits().array_dim)
     latency = arguments.latency

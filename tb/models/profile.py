@@ -159,7 +159,8 @@ def _passes(
         name = "step" if number else "prompt"
         words = program.program.instructions
         line = timeline.build(f"{name} at position {past}", words, events, trace)
-        work = ideal.forward(shape, rows, past, in_memory=in_memory)
+        layouts = loaded.compiled.layouts
+        work = ideal.forward(shape, rows, past, in_memory=in_memory, layouts=layouts)
         yield ProfiledPass(name, rows, past, work, line, part_cycles(program, line))
 
 
@@ -215,11 +216,14 @@ def part_cycles(program: CompiledProgram, line: Timeline) -> dict[str, int]:
     return cycles
 
 
-def part_works(shape: Shape, rows: int, past: int, *, in_memory: bool) -> dict[str, Work]:
+def part_works(
+    shape: Shape, rows: int, past: int, *, in_memory: bool, layouts: ideal.Layouts
+) -> dict[str, Work]:
     """Return what must be done for each part of the model: what all of it reads is split up."""
-    whole = ideal.forward(shape, rows, past, in_memory=in_memory)
-    layer = ideal.layer(shape, rows, past, in_memory=in_memory)
-    head = ideal.norm(shape.hidden) + ideal.linear(1, shape.vocab, shape.hidden)
+    whole = ideal.forward(shape, rows, past, in_memory=in_memory, layouts=layouts)
+    layer = ideal.layer(shape, rows, past, in_memory=in_memory, layouts=layouts)
+    head = ideal.norm(shape.hidden)
+    head += ideal.linear(1, shape.vocab, shape.hidden, layout=layouts.get("head"))
     embedding = whole.read_bytes - shape.layers * layer.read_bytes - head.read_bytes
     layers = {f"layer {number}": layer for number in range(shape.layers)}
     return {"embedding": Work(read_bytes=embedding), **layers, "head": head}
@@ -243,8 +247,8 @@ def passes_table(passes: Sequence[ProfiledPass]) -> Table:
 def parts_table(loaded: Loaded, one: ProfiledPass) -> Table:
     """Return the cycles of every part of the model in one program."""
     compiled = loaded.compiled
-    in_memory = compiled.cache.in_memory
-    works = part_works(compiled.shape, one.rows, one.past, in_memory=in_memory)
+    shape, in_memory, layouts = compiled.shape, compiled.cache.in_memory, compiled.layouts
+    works = part_works(shape, one.rows, one.past, in_memory=in_memory, layouts=layouts)
     table = Table(title=f"Parts, {one.title()}", title_justify="left", caption_justify="left")
     table.caption = "from the end of the part before; the stream is read ahead"
     table.add_column("part", no_wrap=True)
@@ -325,6 +329,7 @@ def record(loaded: Loaded, profile: Profile) -> dict[str, Any]:
     """Return the figures as JSON has them."""
     return {
         "model": loaded.name,
+        "weights": str(loaded.weights),
         "ids": profile.simulated.ids,
         "mismatch": profile.mismatch,
         "passes": [

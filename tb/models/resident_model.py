@@ -84,7 +84,9 @@ class Resident:
     def limit(self, tokens: int) -> int:
         """Return the cycles within which a program on so many tokens must have ended."""
         shape, in_memory = self.compiled.shape, self.compiled.cache.in_memory
-        step = ideal.forward(shape, 1, shape.context - 1, in_memory=in_memory, logits=True)
+        last = shape.context - 1
+        layouts = self.compiled.layouts
+        step = ideal.forward(shape, 1, last, in_memory=in_memory, logits=True, layouts=layouts)
         slower = max(1, 16 // self.bench.config.array_dim) ** 2
         return SLACK * tokens * step.ideal_cycles * slower + START
 

@@ -14,6 +14,7 @@ from npu.cli import command_line, load_model, progress
 from npu.paths import ROOT
 from tb.models import generate
 from tb.run import build
+from weights import quantize
 from weights.calibrate import ActivationScales, ScalesError, calibrate, calibration_tokens
 from weights.checkpoint import Checkpoint
 from weights.importer import load_checkpoint
@@ -42,7 +43,7 @@ def quick_scales(monkeypatch: pytest.MonkeyPatch) -> None:
     def scales_of(checkpoint: Checkpoint) -> ActivationScales:
         return calibrate(checkpoint, random_tokens(checkpoint.shape, 1, 1)[:, :8])
 
-    monkeypatch.setattr(load_model, "scales_for", scales_of)
+    monkeypatch.setattr(quantize, "scales_for", scales_of)
 
 
 def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -113,7 +114,7 @@ def no_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: object) -> None:
         raise AssertionError(f"measured {arguments}")
 
-    monkeypatch.setattr(load_model, "scales_for", fail)
+    monkeypatch.setattr(load_model, "quantize_loaded", fail)
 
 
 def model_with_words(folder: Path, vocab: int, words: int) -> None:

@@ -163,6 +163,22 @@ def test_narrow_weights(name: str, recipe: str, array_dim: int) -> None:
     assert sum(part.bytes for part in parts) == len(compiled.stream)
 
 
+def test_weights_that_the_chip_cannot_expand() -> None:
+    """Refused by name before any program is made, from a packed file too."""
+    model = quantize_checkpoint(str(CHECKPOINTS / "gpt2-tiny"), parse_recipe("int4g16"))
+    with pytest.raises(
+        CompileError, match=r"^h\.0\.qkv: given int4g with groups of 16, allowed at"
+    ):
+        compile_model(model, replace(CHIP, array_dim=32))
+    compiled = compile_model(model, CHIP)
+    plain = replace(CHIP, narrow_formats=False)
+    with pytest.raises(CompileError, match=r"^h\.0\.qkv: given weights in int4g, allowed int8"):
+        compile_model(model, plain)
+    data = replace(compiled, plan=replace(compiled.plan, limits=plain)).packed()
+    with pytest.raises(CompileError, match=r"^x: h\.0\.qkv: given weights in int4g, allowed int8"):
+        CompiledModel.load(data, filename="x")
+
+
 @pytest.mark.parametrize("window", [1, 5, 16, 17, 31, 32])
 def test_windows(window: int) -> None:
     """Windows around tile boundaries."""

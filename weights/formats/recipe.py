@@ -92,6 +92,10 @@ class WeightRecipe:
         return any(self[kind] != INT8 for kind in KINDS)
 
 
+INT8_WEIGHTS = WeightRecipe()
+"""No tensor is narrow."""
+
+
 def parse_recipe(text: str) -> WeightRecipe:
     """Return the recipe that a text stands for.
 
