@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every test on the RTL as a pytest test: one simulation each, on a model built before pytest.
 
-All tests for it run on one size of the array; those of GEMM and of the K/V cache, which depend on
-the size, on the others too, and so do those for a command port that only the others have.
+All tests for it run on one size of the array; those of GEMM, of weight formats and of the K/V
+cache, which depend on the size, on the others too, and so do those for a command port that only the
+others have.
 """
 
 from __future__ import annotations
@@ -17,18 +18,19 @@ from tb.run.build import Configuration
 
 ARRAY_DIM = int(os.environ.get("ARRAY_DIM", "16"))
 CHIP = Configuration(array_dim=ARRAY_DIM)
+ON_EACH_SIZE = ["test_formats", "test_gemm", "test_kv"]
 ON_OTHER_SIZES = {
     4: ["test_cmd_absent", "test_cop_absent"],
     8: ["test_cmd_registers", "test_cmd_tiles", "test_cop_cases", "test_cop_window"],
     32: ["test_cmd_registers", "test_cmd_tiles"],
 }
-"""Beside GEMM and K/V cache, by size: `tb.run.build.SCRATCH_BYTES` and `COP_SOURCES`."""
+"""Beside `ON_EACH_SIZE`, by size: `tb.run.build.SCRATCH_BYTES` and `COP_SOURCES`."""
 TESTS = registry.discover()
 JOBS = [(test, ARRAY_DIM) for test in TESTS if test.fits(CHIP.scratch_bytes, CHIP.cop_sources)] + [
     (test, array_dim)
     for array_dim in ARRAY_DIMS
     if array_dim != ARRAY_DIM
-    for test in registry.select(["test_gemm", "test_kv", *ON_OTHER_SIZES.get(array_dim, [])], TESTS)
+    for test in registry.select([*ON_EACH_SIZE, *ON_OTHER_SIZES.get(array_dim, [])], TESTS)
 ]
 
 
