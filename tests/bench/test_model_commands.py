@@ -149,7 +149,7 @@ def test_inspect_packed_file(
     """The bytes of every layer; the name of the file does not matter."""
     path = tmp_path / "model.npu"
     path.write_bytes(gpt2.packed())
-    text = _printed(capsys, "inspect", str(path))
+    text, _, weights = _printed(capsys, "inspect", str(path)).partition("Weights")
     parts = compiled_files.by_part(pieces(gpt2.decode()))
     assert list(parts) == [*(f"layer {layer}" for layer in range(4)), "norm", "head"]
     assert sum(size for size, _ in parts.values()) == len(gpt2.stream)
@@ -157,6 +157,8 @@ def test_inspect_packed_file(
     for name, (size, necessary) in parts.items():
         assert _row(text, name) == f"{name} {size:,} {necessary:,} {size / necessary:.4f}"
     assert _row(text, "K/V cache") == "K/V cache 65,536 bytes in the SRAM"
+    assert f"{compiled_files.bus_cycles(gpt2):,} cycles of the bus a token" in weights
+    assert _row(weights, "down") == "down int8 65,536 65,536 8.00"
 
 
 def test_inspect_packed_file_without_model(
