@@ -184,4 +184,56 @@ module npu_gemm_expand
     );
   end
 
+`ifndef SYNTHESIS
+  // Whether side bytes and plane reach as far as the tile that comes
+  logic side_kept_q, plane_kept_q;
+  logic [Edge-1:0] bad_scale;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      side_kept_q  <= 1'b0;
+      plane_kept_q <= 1'b0;
+    end else begin
+      if (side_i) side_kept_q <= 1'b1;
+      else if (tile_i && (column_i || side_due_o)) side_kept_q <= 1'b0;
+      if (plane_i) plane_kept_q <= 1'b1;
+      else if (tile_i && (column_i || plane_due_o)) plane_kept_q <= 1'b0;
+    end
+  end
+
+  // Together with a shift a factor would be more than 1.
+  always_comb begin
+    for (int unsigned n = 0; n < Edge; n++) begin
+      bad_scale[n] = scale[n].factor > ((scale[n].shift == NoShift) ? 9'd256 : 9'd0);
+    end
+  end
+
+  OnePiece_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0({side_i, plane_i, tile_i}))
+  else $error("npu_gemm_expand: a line of the share is two things at once");
+  SideBeforeTile_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   tile_i && format_i.grouped |-> side_kept_q)
+  else $error("npu_gemm_expand: a tile is expanded without the side bytes of its group");
+  SideOnce_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   side_i |-> format_i.grouped && !side_kept_q)
+  else $error("npu_gemm_expand: side bytes come while those before them are still needed");
+  PlaneBeforeTile_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) tile_i && format_i.plane |-> plane_kept_q)
+  else $error("npu_gemm_expand: a tile is expanded without its plane");
+  PlaneOnce_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   plane_i |-> format_i.plane && (line_i == '0) == !plane_kept_q)
+  else $error("npu_gemm_expand: a plane comes while the one before it is still needed");
+  WholeTiles_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   tile_i && format_i.grouped |-> Edge == 16 || group_i != WeightGroupG16)
+  else $error("npu_gemm_expand: a group is shorter than a tile");
+  Factor_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   tile_i && format_i.grouped |-> !(|bad_scale))
+  else $error("npu_gemm_expand: weights are multiplied by more than 1");
+`endif
+
 endmodule

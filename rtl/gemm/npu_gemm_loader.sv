@@ -266,4 +266,12 @@ module npu_gemm_loader
   assign weights_o.by_column = op_i.transpose_b;
   assign weights_o.index     = 4'(line_q[LineIdxW-1:0]);
 
+`ifndef SYNTHESIS
+  KnownFormat_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   op_valid_i && !(NarrowFormats && from_stream)
+                   |-> op_i.format == WeightFormatInt8)
+  else $error("npu_gemm_loader: weights in a format that is not for here");
+`endif
+
 endmodule
