@@ -157,10 +157,11 @@ module npu_top
 
   npu_host #(
     .ArrayDim(ArrayDim),
-    .SramKiB (SramKiB),
-    .AccRows (AccRows),
-    .FifoKiB (FifoKiB),
-    .NormMax (NormMax)
+    .SramKiB(SramKiB),
+    .AccRows(AccRows),
+    .FifoKiB(FifoKiB),
+    .NormMax(NormMax),
+    .NarrowFormats(NarrowFormats)
   ) u_host (
     .clk_i,
     .rst_ni,

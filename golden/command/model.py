@@ -202,7 +202,11 @@ class ModelBus:
             },
             ChipReg.CONFIG0: {"ARRAY_DIM": config.array_dim, "SRAM_KIB": config.sram_bytes // 1024},
             ChipReg.CONFIG1: {"ACC_ROWS": config.acc_rows, "FIFO_LINES": self._fifo_bytes // LINE},
-            ChipReg.CONFIG2: {"AXI_BYTES": AXI_BYTES, "NORM_MAX": config.norm_max},
+            ChipReg.CONFIG2: {
+                "AXI_BYTES": AXI_BYTES,
+                "NARROW_FORMATS": config.narrow_formats,
+                "NORM_MAX": config.norm_max,
+            },
         }
         if offset == ChipReg.ID:
             return int.from_bytes(b"TSRA", "little")

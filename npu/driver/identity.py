@@ -69,6 +69,7 @@ async def chip_info(bus: Bus) -> ChipInfo:
             sram_bytes=fields["CONFIG0_SRAM_KIB"].get(array) * 1024,
             acc_rows=fields["CONFIG1_ACC_ROWS"].get(rows),
             norm_max=fields["CONFIG2_NORM_MAX"].get(rest),
+            narrow_formats=bool(fields["CONFIG2_NARROW_FORMATS"].get(rest)),
         ),
         fifo_bytes=fields["CONFIG1_FIFO_LINES"].get(rows) * LINE,
         axi_bytes=fields["CONFIG2_AXI_BYTES"].get(rest),

@@ -419,6 +419,7 @@ CHIP_FIELDS: dict[str, RegField] = {
     "CONFIG1_ACC_ROWS": RegField(ChipReg.CONFIG1, 0, 16),
     "CONFIG1_FIFO_LINES": RegField(ChipReg.CONFIG1, 16, 16),
     "CONFIG2_AXI_BYTES": RegField(ChipReg.CONFIG2, 0, 8),
+    "CONFIG2_NARROW_FORMATS": RegField(ChipReg.CONFIG2, 8, 1),
     "CONFIG2_NORM_MAX": RegField(ChipReg.CONFIG2, 16, 16),
     "IRQ_STATUS_SEQ_DONE": RegField(ChipReg.IRQ_STATUS, 0, 1),
     "IRQ_STATUS_CMD": RegField(ChipReg.IRQ_STATUS, 1, 1),

@@ -9,11 +9,12 @@ module npu_chip_window
   import npu_isa_pkg::*;
   import npu_host_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16,   // rows and columns of the systolic array: 4, 8, 16 or 32
-  parameter int unsigned SramKiB  = 256,  // KiB of SRAM: a power of two from 4 to 1024
-  parameter int unsigned AccRows  = 128,  // rows of an accumulator bank: a power of two, at least 4
-  parameter int unsigned FifoKiB  = 32,   // KiB of the stream's FIFO: a power of two, at least 4
-  parameter int unsigned NormMax  = 8192  // longest row of a norm: a multiple of 16, 32 to 8192
+  parameter int unsigned ArrayDim = 16,  // rows and columns of the systolic array: 4, 8, 16 or 32
+  parameter int unsigned SramKiB = 256,  // KiB of SRAM: a power of two from 4 to 1024
+  parameter int unsigned AccRows = 128,  // rows of an accumulator bank: a power of two, at least 4
+  parameter int unsigned FifoKiB = 32,  // KiB of the stream's FIFO: a power of two, at least 4
+  parameter int unsigned NormMax = 8192,  // longest row of a norm: a multiple of 16, 32 to 8192
+  parameter bit NarrowFormats = 1'b1  // weights in formats of the stream other than int8
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
@@ -70,26 +71,27 @@ module npu_chip_window
   );
 
   always_comb begin
-    chip_in.VERSION.ISA.next          = IsaVersion;
-    chip_in.VERSION.CHIP_MINOR.next   = ChipMinor;
-    chip_in.VERSION.CHIP_MAJOR.next   = ChipMajor;
-    chip_in.CONFIG0.ARRAY_DIM.next    = 8'(ArrayDim);
-    chip_in.CONFIG0.SRAM_KIB.next     = 16'(SramKiB);
-    chip_in.CONFIG1.ACC_ROWS.next     = 16'(AccRows);
-    chip_in.CONFIG1.FIFO_LINES.next   = 16'(FifoKiB * 1024 / LineBytes);
-    chip_in.CONFIG2.AXI_BYTES.next    = 8'(WordBytes);
-    chip_in.CONFIG2.NORM_MAX.next     = 16'(NormMax);
-    chip_in.IRQ_STATUS.SEQ_DONE.hwset = finish_i;
-    chip_in.IRQ_STATUS.CMD.next       = cmd_irq_i;
-    chip_in.IRQ_STATUS.COP.next       = cop_irq_i;
-    chip_in.CYCLES_LO.VALUE.next      = counters.cycles[31:0];
-    chip_in.CYCLES_HI.VALUE.next      = counters.cycles[63:32];
-    chip_in.MACS_LO.VALUE.next        = counters.macs[31:0];
-    chip_in.MACS_HI.VALUE.next        = counters.macs[63:32];
-    chip_in.INSTRS.VALUE.next         = counters.instrs;
-    chip_in.READ_BEATS.VALUE.next     = counters.read_beats;
-    chip_in.WRITE_BEATS.VALUE.next    = counters.write_beats;
-    chip_in.STREAM_BEATS.VALUE.next   = counters.stream_beats;
+    chip_in.VERSION.ISA.next            = IsaVersion;
+    chip_in.VERSION.CHIP_MINOR.next     = ChipMinor;
+    chip_in.VERSION.CHIP_MAJOR.next     = ChipMajor;
+    chip_in.CONFIG0.ARRAY_DIM.next      = 8'(ArrayDim);
+    chip_in.CONFIG0.SRAM_KIB.next       = 16'(SramKiB);
+    chip_in.CONFIG1.ACC_ROWS.next       = 16'(AccRows);
+    chip_in.CONFIG1.FIFO_LINES.next     = 16'(FifoKiB * 1024 / LineBytes);
+    chip_in.CONFIG2.AXI_BYTES.next      = 8'(WordBytes);
+    chip_in.CONFIG2.NARROW_FORMATS.next = NarrowFormats;
+    chip_in.CONFIG2.NORM_MAX.next       = 16'(NormMax);
+    chip_in.IRQ_STATUS.SEQ_DONE.hwset   = finish_i;
+    chip_in.IRQ_STATUS.CMD.next         = cmd_irq_i;
+    chip_in.IRQ_STATUS.COP.next         = cop_irq_i;
+    chip_in.CYCLES_LO.VALUE.next        = counters.cycles[31:0];
+    chip_in.CYCLES_HI.VALUE.next        = counters.cycles[63:32];
+    chip_in.MACS_LO.VALUE.next          = counters.macs[31:0];
+    chip_in.MACS_HI.VALUE.next          = counters.macs[63:32];
+    chip_in.INSTRS.VALUE.next           = counters.instrs;
+    chip_in.READ_BEATS.VALUE.next       = counters.read_beats;
+    chip_in.WRITE_BEATS.VALUE.next      = counters.write_beats;
+    chip_in.STREAM_BEATS.VALUE.next     = counters.stream_beats;
     for (int unsigned e = 0; e < NumEngines; e++) begin
       chip_in.BUSY[e].VALUE.next  = counters.busy[e];
       chip_in.STALL[e].VALUE.next = counters.stall[e];

@@ -10,11 +10,12 @@ module npu_host
   import npu_isa_pkg::*;
   import npu_host_pkg::*;
 #(
-  parameter int unsigned ArrayDim = 16,   // rows and columns of the systolic array: 4, 8, 16 or 32
-  parameter int unsigned SramKiB  = 256,  // KiB of SRAM: a power of two from 4 to 1024
-  parameter int unsigned AccRows  = 128,  // rows of an accumulator bank: a power of two, at least 4
-  parameter int unsigned FifoKiB  = 32,   // KiB of the stream's FIFO: a power of two, at least 4
-  parameter int unsigned NormMax  = 8192  // longest row of a norm: a multiple of 16, 32 to 8192
+  parameter int unsigned ArrayDim = 16,  // rows and columns of the systolic array: 4, 8, 16 or 32
+  parameter int unsigned SramKiB = 256,  // KiB of SRAM: a power of two from 4 to 1024
+  parameter int unsigned AccRows = 128,  // rows of an accumulator bank: a power of two, at least 4
+  parameter int unsigned FifoKiB = 32,  // KiB of the stream's FIFO: a power of two, at least 4
+  parameter int unsigned NormMax = 8192,  // longest row of a norm: a multiple of 16, 32 to 8192
+  parameter bit NarrowFormats = 1'b1  // weights in formats of the stream other than int8
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
@@ -135,10 +136,11 @@ module npu_host
   // ---------------------------------------------------------------------------------------------
   npu_chip_window #(
     .ArrayDim(ArrayDim),
-    .SramKiB (SramKiB),
-    .AccRows (AccRows),
-    .FifoKiB (FifoKiB),
-    .NormMax (NormMax)
+    .SramKiB(SramKiB),
+    .AccRows(AccRows),
+    .FifoKiB(FifoKiB),
+    .NormMax(NormMax),
+    .NarrowFormats(NarrowFormats)
   ) u_chip (
     .clk_i,
     .rst_ni,

@@ -63,6 +63,7 @@ async def test_registers_identification(dut: Dut) -> None:
     assert bench.config.sram_bytes == 256 * 1024
     assert bench.config.acc_rows == 128
     assert bench.config.norm_max == 8192
+    assert bench.config.narrow_formats
     fifo = CHIP_FIELDS["CONFIG1_FIFO_LINES"].get(await chip.read_chip(ChipReg.CONFIG1))
     assert fifo * LINE == 32 * 1024
     bus = CHIP_FIELDS["CONFIG2_AXI_BYTES"].get(await chip.read_chip(ChipReg.CONFIG2))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -57,6 +58,8 @@ def test_sizes_come_from_the_chip() -> None:
     limits = info.limits
     assert (limits.array_dim, limits.sram_bytes) == (32, 1 << 19)
     assert (limits.acc_rows, limits.norm_max, info.fifo_bytes) == (64, 1024, 8192)
+    assert limits.narrow_formats
+    assert not _chip(_bus(config=replace(config, narrow_formats=False))).info.limits.narrow_formats
 
 
 class _OtherChip(ModelBus):

@@ -126,10 +126,10 @@ def test_every_register_after_reset() -> None:
     chip = Chip(config=ChipConfig(array_dim=8), scratch_bytes=128)
     identity = {
         COP_BASE + CopReg.CONFIG: 3 << 8 | 1 << 4 | 1,
-        CHIP_BASE + ChipReg.VERSION: 1 << 16 | 1 << 8 | 2,
+        CHIP_BASE + ChipReg.VERSION: 1 << 16 | 2 << 8 | 2,
         CHIP_BASE + ChipReg.CONFIG0: 256 << 16 | 8,
         CHIP_BASE + ChipReg.CONFIG1: 512 << 16 | 128,
-        CHIP_BASE + ChipReg.CONFIG2: 8192 << 16 | 16,
+        CHIP_BASE + ChipReg.CONFIG2: 8192 << 16 | 1 << 8 | 16,
         CMD_BASE + CmdReg.DESC_STATUS: 1,
         CMD_BASE + CmdReg.CMD_CONFIG: 128,
     }
