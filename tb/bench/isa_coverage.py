@@ -2,7 +2,8 @@
 """Which uses of the instruction set the tests have executed: rows of opcode and flag or mode.
 
 The rows follow from the ISA file: for every opcode the plain use, each flag, each value of
-each short mode field that the chip takes, and each prefix operand.
+each short mode field that the chip takes, and each prefix operand; for GEMM each format of weights
+in the stream with each group that it may have.
 """
 
 from __future__ import annotations
@@ -23,7 +24,11 @@ from npu.isa import (
     Opcode,
     SetReg,
     VecOp,
+    WeightFormat,
+    WeightGroup,
 )
+from npu.isa.gemm import GemmForm
+from npu.isa.weight_formats import GROUPED
 from tb.bench.logs import DISPATCH, Records
 
 FILE = "coverage.json"
@@ -35,10 +40,18 @@ WIDEST_MODE_FIELD = 3
 MUST_BE_ZERO = {("GEMM", "reserved")}
 """Fields of imm without a use."""
 
+BITS_OF_FORMAT = {("GEMM", "fmt")}
+"""Fields of imm that say something only together with others: formats have rows of their own."""
 
-def _is_mode(bits: BitField) -> bool:
-    """Whether a field of imm names something or is a short number."""
-    return bits.values is not None or bits.width <= WIDEST_MODE_FIELD
+
+def _mode_fields(opcode: Opcode) -> list[BitField]:
+    """Return the fields of imm that name something or are short numbers."""
+    return [
+        bits
+        for name, bits in OPCODES[opcode].imm.items()
+        if (bits.values is not None or bits.width <= WIDEST_MODE_FIELD)
+        and (opcode.name, name) not in BITS_OF_FORMAT
+    ]
 
 
 def _has_mode_word(word: Instruction) -> bool:
@@ -51,6 +64,10 @@ def _value_row(opcode: Opcode, bits: BitField, value: int) -> str:
     return f"{opcode.name} {bits.name}={bits.values(value).name if bits.values else value}"
 
 
+def _format_row(fmt: WeightFormat, group: WeightGroup) -> str:
+    return f"GEMM {fmt.name} {group.name}" if fmt in GROUPED else f"GEMM {fmt.name}"
+
+
 def rows_of(word: Instruction, prefix: Instruction | None) -> set[str]:
     """Return the rows that executing `word` (with the prefix word before it) covers."""
     opcode = Opcode(word.opcode)
@@ -60,8 +77,13 @@ def rows_of(word: Instruction, prefix: Instruction | None) -> set[str]:
         if word.flags >> bit & 1:
             rows.add(f"{opcode.name} {name}")
     if _has_mode_word(word):
-        for bits in filter(_is_mode, info.imm.values()):
+        for bits in _mode_fields(opcode):
             rows.add(_value_row(opcode, bits, bits.get(word.imm)))
+    if opcode == Opcode.GEMM:
+        form = GemmForm.of(word)
+        if form.stream:  # where the bit of a transposed B belongs to the group
+            rows.discard(f"GEMM {Flag.TRANSPOSE_B.name}")
+            rows.add(_format_row(WeightFormat(form.format), WeightGroup(form.group)))
     if opcode == Opcode.SET:
         rows.add(f"SET {SetReg(word.dst).name}")
     if opcode == Opcode.BARRIER:
@@ -94,12 +116,15 @@ def required() -> list[str]:
         name = opcode.name
         rows.append(name)
         rows += [f"{name} {flag}" for flag in info.flags]
-        for bits in filter(_is_mode, info.imm.values()):
+        for bits in _mode_fields(opcode):
             values = [value for value in range(1 << bits.width) if bits.takes(value)]
             if (name, bits.name) in MUST_BE_ZERO:
                 values = [0]
             rows += [_value_row(opcode, bits, value) for value in values]
         rows += [f"{name} {operand}=" for operand in info.prefix]
+        if opcode == Opcode.GEMM:
+            pairs = ((fmt, group) for fmt in WeightFormat for group in WeightGroup)
+            rows += dict.fromkeys(_format_row(*pair) for pair in pairs)
         if opcode == Opcode.SET:
             rows += [f"SET {register.name}" for register in SET_REGISTERS]
         if opcode == Opcode.BARRIER:

@@ -43,6 +43,19 @@ def test_rows_of_a_gemm_with_prefix() -> None:
     assert rows <= {*isa_coverage.required()}
 
 
+def test_rows_of_weight_formats() -> None:
+    """Formats are crossed with their groups, and half a group code is no transposed B."""
+    stream = "GEMM dst=0 src0=0 M=1 N=16 K=16 B=stream fmt="
+    assert "GEMM INT4G G64" in _rows(stream + "int4g group=64")
+    assert "GEMM TRANSPOSE_B" not in _rows(stream + "int4g group=64")
+    assert "GEMM MXFP6E2" in _rows(stream + "mxfp6e2")
+    assert "GEMM INT8" in _rows(stream + "int8")
+    assert "GEMM INT8" not in _rows("GEMM dst=0 src0=0 src1=0x100 M=1 N=16 K=16 T")
+    required = isa_coverage.required()
+    assert sum(row.startswith("GEMM NF4G G") for row in required) == 4
+    assert sum(row.startswith("GEMM MXFP4") for row in required) == 1
+
+
 def test_rows_of_control_words() -> None:
     """SET and BARRIER are covered by register, mask and count."""
     assert _rows("SET BASE3 v=16 add") == {"SET", "SET ADD", "SET BASE3"}
