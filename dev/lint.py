@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -36,6 +37,16 @@ SLANG_WAIVED = {
     "useless-cast": "widths that follow from parameters",
 }
 """Warnings of slang that are not reported, with the reason."""
+
+
+@dataclass(frozen=True)
+class PlainConfiguration(Configuration):
+    """A chip without narrow formats of weights."""
+
+    @property
+    def parameters(self) -> list[str]:
+        """Those of the chip, without narrow formats."""
+        return [*super().parameters, "-GNarrowFormats=0"]
 
 
 def slang_findings(configuration: Configuration) -> list[str]:
@@ -75,6 +86,12 @@ def slang_findings(configuration: Configuration) -> list[str]:
         # Nor does one without coprocessor have its units.
         and not (
             "[-Wunused-" in line and "rtl/cop/npu_cop_" in line and not configuration.cop_sources
+        )
+        # Nor one without narrow formats the arithmetic of their side bytes.
+        and not (
+            "[-Wunused-" in line
+            and "npu_gemm_pkg.sv" in line
+            and isinstance(configuration, PlainConfiguration)
         )
     ]
 
@@ -130,6 +147,9 @@ def checks() -> list[tuple[str, Callable[[], list[str]]]]:
         name = f"ArrayDim {size}, command port {chip.scratch_bytes or 'absent'}"
         found.append((f"verilator -Wall, {name}", partial(_verilator, chip)))
         found.append((f"slang, {name}", partial(slang_findings, chip)))
+    plain = PlainConfiguration()
+    found.append(("verilator -Wall, no narrow formats", partial(_verilator, plain)))
+    found.append(("slang, no narrow formats", partial(slang_findings, plain)))
     found.append(("bench of the chip", partial(_bench, Configuration())))
     found.append(("machine of core and chip", partial(_bench, MachineConfiguration())))
     rules = f"--rules_config={ROOT / 'rtl' / 'verible.rules'}"
