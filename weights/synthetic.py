@@ -18,6 +18,9 @@ from weights.architectures import ARCHITECTURES
 from weights.calibrate import calibrate
 from weights.checkpoint import Checkpoint, CheckpointShape, Tensors, expected_tensors
 from weights.fixed_point import multiplier, multipliers
+from weights.formats.element import GROUPED, SPARSE, elements
+from weights.formats.linear import NarrowLinear, side_rows
+from weights.formats.recipe import Encoding
 from weights.importer import CONFIG, WEIGHTS, parse_config
 from weights.limits import WEIGHT_MAX
 from weights.model import Block, Linear, Norm, QuantizedModel
@@ -188,3 +191,32 @@ def write_checkpoint(checkpoint: Checkpoint, folder: Path, *, prefix: str | None
     config = json.dumps(config_of(checkpoint.shape), indent=1) + "\n"
     (folder / CONFIG).write_text(config, encoding="utf-8")
     save_file(named, folder / WEIGHTS, metadata={"format": "pt"})
+
+
+def random_narrow(
+    random: np.random.Generator, encoding: Encoding, inputs: int, outputs: int
+) -> NarrowLinear:
+    """Return (K, N) random codes that are numbers, with random side bytes or positions."""
+    fmt, group = encoding.format, encoding.group
+    if fmt is None:
+        raise ValueError("random_narrow: given int8, allowed a narrow format")
+    numbers = np.flatnonzero(elements(fmt).number).astype(np.uint8)
+    codes = random.choice(numbers, (inputs, outputs))
+    spans = side_rows(fmt, group, inputs)
+    low, high = (1, 256) if fmt in GROUPED else (0, 10)
+    side = random.integers(low, high, (spans, outputs)).astype(np.uint8)
+    if fmt in SPARSE:
+        pairs = np.array([p0 + 4 * p1 for p1 in range(4) for p0 in range(p1)], np.uint8)
+        side = random.choice(pairs, (spans, outputs))
+        places = np.arange(inputs)[:, None] % 4
+        every = side.repeat(4, axis=0)[:inputs]
+        codes = np.where((places == every & 3) | (places == every >> 2), codes, 0).astype(np.uint8)
+    return NarrowLinear(
+        fmt,
+        group,
+        codes,
+        side,
+        random.integers(-(1 << 12), 1 << 12, outputs).astype(np.int32),
+        random.integers(1 << 14, 1 << 15, outputs).astype(np.uint16),
+        np.full(outputs, 26, np.uint8),
+    )

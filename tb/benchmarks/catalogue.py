@@ -19,6 +19,7 @@ from tb.benchmarks.benchmark import Benchmark, Interval
 from tb.benchmarks.benchmark_load import BenchmarkLoad, single
 from tb.benchmarks.command_benchmarks import port_cases
 from tb.benchmarks.cop_benchmarks import cop_cases
+from tb.benchmarks.format_benchmarks import format_cases
 from tb.benchmarks.model_benchmarks import whole_cases
 from tb.models.sample_model import TEXT
 from weights.model import Linear
@@ -184,6 +185,7 @@ def _cases() -> Iterator[Benchmark]:
     yield from port_cases()
     yield from cop_cases()
     yield from whole_cases()
+    yield from format_cases()
 
 
 CASES = {case.name: case for case in _cases()}

@@ -32,7 +32,7 @@ from tb.stimulus.sram_space import BANKS, OneBank, Space, bank_of
 
 SRAM_WORDS = 16384
 EDGE = 16
-CASES = 600
+CASES = 1000
 
 
 def _vec_operands(op: VecOp) -> set[str]:

@@ -9,39 +9,16 @@ from npu.compiler.errors import CompileError
 from npu.compiler.linear_padding import columns, pad_inputs, pad_outputs
 from npu.compiler.weight_tiles import format_of, weight_bytes
 from npu.isa.weight_formats import StreamLayout
-from tests.python.golden_support import Rng, seeded
-from weights.formats.element import GROUPED, MX, SPARSE, Format, elements
-from weights.formats.linear import NarrowLinear, side_rows
+from tests.python.golden_support import seeded
+from weights.formats.element import GROUPED, MX, Format
+from weights.formats.linear import NarrowLinear
+from weights.formats.recipe import Encoding
+from weights.synthetic import random_narrow
 
 KINDS = [(fmt, 0) for fmt in Format if fmt not in GROUPED | MX]
 KINDS += [(fmt, 32) for fmt in Format if fmt in MX]
 KINDS += [(fmt, group) for fmt in Format if fmt in GROUPED for group in (16, 32, 64, 128)]
 SHAPES = [(1, 1), (16, 16), (17, 33), (130, 20), (200, 48), (520, 5)]
-
-
-def narrow(rng: Rng, fmt: Format, group: int, rows: int, outputs: int) -> NarrowLinear:
-    """Return random codes that are numbers, with random side bytes or positions."""
-    codes = np.flatnonzero(elements(fmt).number).astype(np.uint8)
-    drawn = rng.choice(codes, (rows, outputs))
-    spans = side_rows(fmt, group, rows)
-    side = rng.integers(0, 10, (spans, outputs)).astype(np.uint8)
-    if fmt not in MX and group:
-        side = rng.integers(1, 256, (spans, outputs)).astype(np.uint8)
-    if fmt in SPARSE:
-        side = rng.choice(np.array([4, 8, 12, 9, 13, 14], np.uint8), (spans, outputs))
-        quad = np.arange(rows)[:, None] // 4
-        place = np.arange(rows)[:, None] % 4
-        every = np.take_along_axis(side, np.broadcast_to(quad, drawn.shape), axis=0)
-        drawn = np.where((place == every & 3) | (place == every >> 2), drawn, 0).astype(np.uint8)
-    return NarrowLinear(
-        fmt,
-        group,
-        drawn,
-        side,
-        np.zeros(outputs, np.int32),
-        np.full(outputs, 1 << 14, np.uint16),
-        np.full(outputs, 14, np.uint8),
-    )
 
 
 def expanded(layer: NarrowLinear, edge: int) -> np.ndarray:
@@ -59,7 +36,7 @@ def test_golden_unpacks_what_the_compiler_packs(fmt: Format, group: int, edge: i
     """Two ways to the weights: from codes in weights/, and from the stream in golden/."""
     rng = seeded(edge + group)
     for rows, outputs in SHAPES:
-        layer = narrow(rng, fmt, group, rows, outputs)
+        layer = random_narrow(rng, Encoding(fmt, group), rows, outputs)
         packed = weight_bytes(layer, edge)
         layout = StreamLayout.of(*format_of(layer), edge)
         assert packed.shape == (-(-outputs // edge), 64 * layout.lines(rows))
@@ -71,7 +48,7 @@ def test_golden_unpacks_what_the_compiler_packs(fmt: Format, group: int, edge: i
 def test_heads_are_padded_in_codes(fmt: Format, group: int) -> None:
     """Padded columns and rows hold weights of 0; the rest stays where it was."""
     rng = seeded(group + 1)
-    layer = narrow(rng, fmt, group, 96, 36)
+    layer = random_narrow(rng, Encoding(fmt, group), 96, 36)
     padded = pad_outputs(layer, 12)
     places = [column // 12 * 16 + column % 12 for column in range(36)]
     wanted = np.zeros((96, 48), np.int8)
