@@ -25,7 +25,8 @@ from tb.stimulus.sram_space import BANKS, OneBank, Space, bank_of
 
 NEAR = Knobs(read_latency=1, write_latency=1)
 """A memory that does not keep loads and stores from the SRAM."""
-LONG, SHORT = SHAPES.index("tiles"), SHAPES.index("odd")
+LONG, SHORT = SHAPES.index("tiles"), SHAPES.index("above")
+"""Even the short ones last longer than the fetch of a line of instructions."""
 
 
 def _last_words(cases: Sequence[Case], program: Sequence[Instruction]) -> list[int]:
