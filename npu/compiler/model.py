@@ -109,9 +109,8 @@ class CompiledModel:
         found = {}
         for share in self.shares:
             if share.format:
-                fmt = next(fmt for fmt in WeightFormat if fmt.asm == share.format)
-                group = next((g for g in WeightGroup if g.asm == share.group), WeightGroup.G32)
-                layout = StreamLayout.of(fmt, group, self.limits.edge)
+                group = WeightGroup.named(share.group) if share.group else WeightGroup.G32
+                layout = StreamLayout.of(WeightFormat.named(share.format), group, self.limits.edge)
                 found[share.name.rpartition(".")[2]] = layout
         return found
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from npu.isa.generated import LINE, WeightFormat, WeightGroup
 from npu.isa.operands import up
-from npu.isa.weight_formats import GROUP_ROWS, GROUPED, SPARSE, StreamLayout
+from npu.isa.weight_formats import GROUPED, SPARSE, StreamLayout
 from weights.formats.element import Format
 from weights.formats.linear import NarrowLinear
 from weights.model import AnyLinear
@@ -31,10 +31,8 @@ def format_of(layer: AnyLinear) -> tuple[WeightFormat, WeightGroup]:
     """Return what a GEMM with these weights names: format and group code."""
     if not isinstance(layer, NarrowLinear):
         return WeightFormat.INT8, WeightGroup.G32
-    fmt = next(fmt for fmt in WeightFormat if fmt.asm == layer.format)
-    if fmt not in GROUPED:
-        return fmt, WeightGroup.G32
-    return fmt, next(code for code, rows in GROUP_ROWS.items() if rows == layer.group)
+    fmt = WeightFormat.named(layer.format)
+    return fmt, WeightGroup.named(str(layer.group)) if fmt in GROUPED else WeightGroup.G32
 
 
 def weight_bytes(layer: AnyLinear, edge: int) -> Bytes:

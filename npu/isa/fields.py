@@ -3,6 +3,7 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Self
 
 # Position and width in bits of each field of the 128-bit instruction word.
 WORD_FIELDS: dict[str, tuple[int, int]] = {
@@ -34,6 +35,11 @@ class Mode(IntEnum):
         value._value_ = number
         value.asm = asm
         return value
+
+    @classmethod
+    def named(cls, asm: str) -> Self:
+        """Return the value with this text form. Raises KeyError if there is none."""
+        return {value.asm: value for value in cls}[asm]
 
 
 @dataclass(frozen=True, slots=True)
