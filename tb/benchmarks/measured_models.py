@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -27,9 +27,11 @@ from npu.paths import ROOT
 from npu.regs import StartState
 from tb.benchmarks.benchmark_load import BenchmarkLoad, ProgramRun
 from tb.models.sample_model import TEXT
+from weights.formats.recipe import INT8, Encoding
 from weights.importer import CONFIG, parse_config
-from weights.model import Block, Linear, Norm, QuantizedModel
+from weights.model import AnyLinear, Block, Linear, Norm, QuantizedModel
 from weights.quantize import quantize_checkpoint
+from weights.synthetic import random_narrow
 
 CHECKPOINTS = ROOT / "weights" / "checkpoints"
 EDGE = 16
@@ -76,10 +78,16 @@ def _norm(random: np.random.Generator, size: int) -> Norm:
     )
 
 
-def _linear(random: np.random.Generator, inputs: int, outputs: int, deviation: float) -> Linear:
+def _linear(
+    random: np.random.Generator, encoding: Encoding, inputs: int, outputs: int, deviation: float
+) -> AnyLinear:
     """Return full-range weights whose results on int8 inputs have about this deviation."""
-    sums = 40 * 73 * np.sqrt(inputs)  # inputs of deviation 40, uniform weights
+    narrow = None if encoding == INT8 else random_narrow(random, encoding, inputs, outputs)
+    # Inputs of deviation 40; int8 weights are uniform.
+    sums = 40 * np.sqrt(inputs) * (73 if narrow is None else float(narrow.weight.std()))
     shift = round(float(np.log2(24_000 * sums / deviation)))
+    if narrow is not None:
+        return replace(narrow, shift=np.full(outputs, shift, np.uint8))
     return Linear(
         random.integers(-127, 128, (inputs, outputs), np.int8),
         random.integers(-int(sums), int(sums), outputs).astype(np.int32),
@@ -88,20 +96,23 @@ def _linear(random: np.random.Generator, inputs: int, outputs: int, deviation: f
     )
 
 
-def random_gpt2(shape: Shape, random: np.random.Generator) -> QuantizedModel:
+def random_gpt2(
+    shape: Shape, random: np.random.Generator, encoding: Encoding = INT8
+) -> QuantizedModel:
     """Return a GPT-2 of a shape with random integers, in which every stage changes the result."""
     hidden, ffn = shape.hidden, shape.ffn
+    linear = partial(_linear, random, encoding)
     blocks = tuple(
         Block(
             norm1=_norm(random, hidden),
-            qkv=_linear(random, hidden, 3 * hidden, 40),
+            qkv=linear(hidden, 3 * hidden, 40),
             score_mult=int(random.integers(1 << 14, 1 << 15)),
             score_shift=21,
-            proj=_linear(random, hidden, hidden, 1000),
+            proj=linear(hidden, hidden, 1000),
             norm2=_norm(random, hidden),
-            up=_linear(random, hidden, ffn, 40),
+            up=linear(hidden, ffn, 40),
             table=random.integers(-127, 128, 256, np.int8),
-            down=_linear(random, ffn, hidden, 1000),
+            down=linear(ffn, hidden, 1000),
         )
         for _ in range(shape.layers)
     )
@@ -112,7 +123,7 @@ def random_gpt2(shape: Shape, random: np.random.Generator) -> QuantizedModel:
         rope=None,
         blocks=blocks,
         final_norm=_norm(random, hidden),
-        head=_linear(random, hidden, shape.vocab, 8000),
+        head=linear(hidden, shape.vocab, 8000),
         scales={},
     )
 
@@ -184,9 +195,14 @@ def step(
     return BenchmarkLoad(placement.pieces, [_cache_loader(compiled, source, placement), run])
 
 
-def random_step(shape: Shape, pos: int, random: np.random.Generator) -> BenchmarkLoad:
-    """Return a decode step of a random model behind random keys and values in memory."""
-    model = random_gpt2(shape, random)
+def random_step(
+    shape: Shape, pos: int, random: np.random.Generator, encoding: Encoding = INT8
+) -> BenchmarkLoad:
+    """Return a decode step of a random model behind random keys and values in memory.
+
+    `encoding` is that of all weights, the head's too.
+    """
+    model = random_gpt2(shape, random, encoding)
     compiled = compile_model(model, cache="memory")
     placement = Placement(compiled)
     size = (pos, shape.kv_columns)

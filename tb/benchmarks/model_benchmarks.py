@@ -121,7 +121,8 @@ def _small_step(pos: int, random: np.random.Generator) -> BenchmarkLoad:
     return measured_models.random_step(measured_models.small_shape(), pos, random)
 
 
-def _small_dimensions(shape: Shape) -> Mapping[str, int]:
+def small_dimensions(shape: Shape) -> Mapping[str, int]:
+    """Return a shape's dimensions for bench.json."""
     return {"hidden": shape.hidden, "layers": shape.layers, "heads": shape.heads, "latency": 40}
 
 
@@ -129,7 +130,7 @@ def _small_case(pos: int) -> Benchmark:
     shape = measured_models.small_shape()
     return Benchmark(
         f"small_decode_{pos}",
-        {"position": pos, **_small_dimensions(shape)},
+        {"position": pos, **small_dimensions(shape)},
         ideal.forward(shape, 1, pos, in_memory=True),
         partial(_small_step, pos),
         pictured=pos == max(SMALL_POSITIONS),
@@ -155,7 +156,7 @@ def _small_prompt_case() -> Benchmark:
     seen = sum(attention_macs(shape, min(SMALL_CHUNK, SMALL_ROWS - past), past) for past in chunks)
     return Benchmark(
         f"small_prefill_{SMALL_ROWS}",
-        {"rows": SMALL_ROWS, "chunk": SMALL_CHUNK, **_small_dimensions(shape)},
+        {"rows": SMALL_ROWS, "chunk": SMALL_CHUNK, **small_dimensions(shape)},
         ideal.layer(shape, SMALL_ROWS, 0, in_memory=True),
         _small_prompt,
         limit=10_000_000,

@@ -9,11 +9,15 @@ from collections.abc import Collection
 from typing import Any
 
 from npu.paths import DOCS, REPORTS, ROOT
-from tb.benchmarks import bars
+from tb.benchmarks import against_int8, bars
+from tb.benchmarks.format_benchmarks import CLAIMS
 from tb.benchmarks.suite import JSON, ROOFLINE, STREAM
 
 PAGE, IMAGES = DOCS / "performance.md", DOCS / "images"
 BEGIN, END = "<!-- figures: begin, written by make bench-docs -->", "<!-- figures: end -->"
+NARROW = """\
+Narrow weights against the same step in int8; where the bus binds, cycles must fall as far as the
+bytes that are read:"""
 PICTURES = (
     ROOFLINE,
     REPORTS / "timeline-block_s16.png",
@@ -42,14 +46,15 @@ def _line(entry: dict[str, Any], limits: dict[str, bars.Bar]) -> str:
 def figures(
     entries: list[dict[str, Any]], stream: dict[str, Any], limits: dict[str, bars.Bar]
 ) -> str:
-    """Return the table of bench.json and the sum of stream.json as Markdown."""
+    """Return the tables of bench.json and the sum of stream.json as Markdown."""
     lines = ["| name | cycles | ideal | bound | ratio | bar | |", "|---|---|---|---|---|---|---|"]
     lines += [_line(entry, limits) for entry in entries]
     total = (
         f"The packed stream of the block has {stream['bytes']:,} bytes, {stream['ratio']:.4f} "
         f"times the {stream['necessary_bytes']:,} necessary ones (bar: 1.03)."
     )
-    return "\n".join([*lines, "", total])
+    narrow = against_int8.markdown(against_int8.verdicts(CLAIMS, entries))
+    return "\n".join([*lines, "", total, "", NARROW, "", narrow])
 
 
 def replaced(page: str, text: str) -> str:

@@ -22,9 +22,10 @@ from rich.table import Table
 from npu.compiler import Piece, overhead, pieces
 from npu.paths import BUILD, REPORTS, ROOT
 from tb.bench import logs
-from tb.benchmarks import bars, cpp_host, soc_benchmarks
+from tb.benchmarks import against_int8, bars, cpp_host, soc_benchmarks
 from tb.benchmarks.benchmark import Benchmark
 from tb.benchmarks.catalogue import CASES, LONG_RUN, compiled
+from tb.benchmarks.format_benchmarks import CLAIMS
 from tb.benchmarks.measure import RunFigures, program_of
 from tb.benchmarks.soc_benchmarks import SOC_CASES, SocBenchmark
 from tb.run import build, runner, timeline
@@ -295,9 +296,12 @@ def run(configuration: build.Configuration, machine: MachineConfiguration, worke
     written = [JSON, STREAM, *_draw(rows)]
     console.print(_render_stream(parts))
     console.print(render(rows))
+    narrow = against_int8.verdicts(CLAIMS, entries)
+    console.print(against_int8.render(narrow))
     console.print("written:", *(str(path.relative_to(ROOT)) for path in written))
     console.print("for docs/performance.md: make bench-docs")
     missed = [entry["name"] for entry in entries if verdict(entry) is False]
+    missed += [f"{one.claim.name} against int8" for one in narrow if not one.met]
     if overhead(parts) > STREAM_MOST:
         missed.append("stream")
     console.print(f"missed: {', '.join(missed)}" if missed else "every bar is met")

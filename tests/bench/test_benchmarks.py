@@ -14,9 +14,11 @@ from npu.compiler.ideal import Work
 from npu.isa import Engine, Opcode
 from tb.bench import logs
 from tb.benchmarks import bars, publish
+from tb.benchmarks.against_int8 import Claim, Verdict, verdicts
 from tb.benchmarks.bars import Bar
 from tb.benchmarks.benchmark import Benchmark, Interval
 from tb.benchmarks.catalogue import CASES
+from tb.benchmarks.format_benchmarks import CLAIMS
 from tb.benchmarks.measure import RunFigures, interval, program_of
 from tb.run import build, runner, timeline
 from tb.run.registry import BenchTest
@@ -63,13 +65,50 @@ def test_every_benchmark_has_landed() -> None:
 def test_page_shows_the_landed_figures() -> None:
     """Each figure of the page is within its bar, and none is better than what has landed."""
     page = publish.PAGE.read_text(encoding="utf-8")
+    table, _, narrow = page.partition(publish.NARROW)
     shown = {
         name: int(cycles.replace(",", ""))
-        for name, cycles in re.findall(r"^\| (\w+) \| ([\d,]+) \|", page, re.MULTILINE)
+        for name, cycles in re.findall(r"^\| (\w+) \| ([\d,]+) \|", table, re.MULTILINE)
     }
     assert shown.keys() == CASES.keys() | bars.BENCH.keys()
     for name, cycles in bars.landed().items():
         assert cycles <= shown[name] <= bars.limit(cycles), f"{name}: {shown[name]}, has {cycles}"
+
+    held = re.findall(r"^\| (fmt_\w+) \| ([\d,]+) .* \| met \|$", narrow, re.MULTILINE)
+    assert [name for name, _ in held] == [claim.name for claim in CLAIMS]
+    assert all(int(cycles.replace(",", "")) == shown[name] for name, cycles in held)
+
+
+def _held(claim: Claim, cycles: int, bytes_read: int) -> Verdict:
+    entries = [
+        {"name": "wide", "cycles": 1000, "bytes_read": 16_000},
+        {"name": "narrow", "cycles": cycles, "bytes_read": bytes_read},
+    ]
+    (found,) = verdicts([claim], entries)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("claim", "cycles", "bytes_read", "met"),
+    [
+        (Claim("narrow", "wide", most=1.01), 505, 8000, True),
+        (Claim("narrow", "wide", most=1.01), 506, 8000, False),
+        (Claim("narrow", "wide", most=1.01), 505, 7999, False),
+        (Claim("narrow", "wide", cycles=700), 700, 1, True),
+        (Claim("narrow", "wide", cycles=700), 701, 16_000, False),
+        (Claim("narrow", "wide", share=0.5), 500, 8000, True),
+        (Claim("narrow", "wide", most=1.01, share=0.5), 501, 8000, False),
+    ],
+)
+def test_narrow_weights_against_int8(claim: Claim, cycles: int, bytes_read: int, met: bool) -> None:
+    """Cycles may fall a little less than bytes do, or have a limit of their own."""
+    assert _held(claim, cycles, bytes_read).met is met
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name.startswith("fmt_stream")])
+def test_stream_of_narrow_weights_is_at_the_bus(name: str) -> None:
+    """The bar of a streaming GEMM in each format is within 1 % of the bytes' time."""
+    assert bars.limit(bars.landed()[name]) <= 1.01 * CASES[name].work.ideal_cycles
 
 
 @pytest.mark.parametrize(

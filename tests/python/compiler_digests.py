@@ -366,7 +366,7 @@ def cases() -> dict[str, Callable[[], Digests]]:
     found |= {name: partial(_narrow, name) for name in NARROW}
     found["blocks"] = lambda: {name: _block(make) for name, make in _blocks()}
     for name, case in CASES.items():
-        if case.load is not None and not name.startswith("small_decode"):
+        if case.load is not None and not name.startswith(("small_decode", "fmt_small")):
             found[f"benchmark {name}"] = partial(_benchmark, name)
     return found | {"three layers of GPT-2 small": _small_digests}
 
