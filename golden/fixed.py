@@ -48,7 +48,7 @@ def rs(x: int | IntArray, shift: int | IntArray) -> int | Int64Array:
 
     Returns:
         (x + (1 << (shift - 1))) >> shift, x itself for shift 0; an int for two ints, else int64.
-        The sum is never formed, so nothing overflows: floor(x / 2^s) plus bit s-1 of x.
+        The sum is never formed, so nothing overflows: half of x >> (s - 1), rounded up.
 
     """
     if isinstance(x, int):
@@ -61,9 +61,9 @@ def rs(x: int | IntArray, shift: int | IntArray) -> int | Int64Array:
     amount = as_int64(np.asarray(shift))
     if amount.size and int(amount.min()) < 0:
         raise ValueError(f"rs: given shift {int(amount.min())}, allowed 0 and more")
-    floor = value >> np.minimum(amount, 63)
-    below = (value >> np.clip(amount - 1, 0, 63)) & 1
-    return np.where(amount == 0, value, floor + below)
+    halves = value >> np.clip(amount - 1, 0, 63)
+    rounded = (halves >> 1) + (halves & 1)
+    return rounded if amount.all() else np.where(amount == 0, value, rounded)
 
 
 def limits(bits: int, *, signed: bool = True) -> tuple[int, int]:
