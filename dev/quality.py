@@ -7,8 +7,8 @@ Every checkpoint of weights/checkpoints is run on all windows of the held-out te
 as transformers runs it (float32) and as the integer network `golden.decoder`: bits per byte of
 both, and how often the most likely next byte is the same. GPT-2 is measured a second time with
 outlier channels, and narrow weight formats are measured against int8 (dev.quality_formats). The
-figures go to build/reports/quality.json; a missed bar is an error, and so is
-a difference from the published figures (dev.quality_pages). Needs the group `oracles`.
+figures go to build/reports/quality.json; a missed bar is an error, and so is a difference from the
+published figures (dev.quality_pages). Needs the group `oracles`.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ from dev import quality_pages as pages
 from dev.quality_formats import (
     TOKENS,
     FormatQuality,
+    by_parts,
     format_subjects,
     measure_formats,
     publish_formats,
     render_formats,
     report,
     stale_formats,
+    total_bits,
 )
 from golden.decoder import forward_rows
 from npu.cli.last_resort import Refusal, guarded
@@ -55,7 +57,6 @@ from weights.importer import load_checkpoint
 from weights.model import QuantizedModel
 from weights.outliers import with_outliers
 from weights.quantize import quantize_checkpoint
-from weights.reference import bits_per_byte
 from weights.synthetic import write_checkpoint
 
 Rows = npt.NDArray[np.int64]
@@ -71,8 +72,6 @@ OUTLIER_WINDOWS = 32
 """Windows of calibration text that outlier channels are fitted on."""
 CONTEXT = 128
 """Positions of the models whose narrow formats are measured."""
-AT_ONCE = 16
-"""Windows between two moves of the progress bar."""
 
 
 class QualityError(RuntimeError):
@@ -159,6 +158,7 @@ def float_network(folder: Path) -> Callable[[Rows], Logits]:
     logging.disable_progress_bar()
     network = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     network.eval()
+    torch.set_num_threads(1)  # `compare` has its own
 
     def logits(rows: Rows) -> Logits:
         with torch.inference_mode():
@@ -186,22 +186,21 @@ def compare(
     `advance` is called with the number of rows that were done.
     """
     started = time.monotonic()
-    bits = np.zeros(2)
-    equal = 0
-    for start in range(0, len(rows), AT_ONCE):
-        part = rows[start : start + AT_ONCE]
+
+    def compared(part: Rows) -> tuple[float, float, int]:
         floats, integers = (network(part) for network in networks)
-        bits += [len(part) * bits_per_byte(logits, part) for logits in (floats, integers)]
-        equal += int((floats.argmax(axis=-1) == integers.argmax(axis=-1)).sum())
-        advance(len(part))
+        equal = int((floats.argmax(axis=-1) == integers.argmax(axis=-1)).sum())
+        return total_bits(floats, part), total_bits(integers, part), equal
+
+    float_bits, integer_bits, equal = np.sum(by_parts(compared, rows, advance), axis=0)
     return Quality(
         model=subject.name,
         family=family,
         windows=len(rows),
         tokens=len(rows) * (rows.shape[1] - 1),
-        float_bits=float(bits[0]) / len(rows),
-        integer_bits=float(bits[1]) / len(rows),
-        agreement=equal / rows.size,
+        float_bits=float(float_bits) / len(rows),
+        integer_bits=float(integer_bits) / len(rows),
+        agreement=float(equal) / rows.size,
         max_loss=subject.max_loss,
         min_agreement=subject.min_agreement,
         seconds=round(time.monotonic() - started, 1),

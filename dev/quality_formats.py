@@ -10,9 +10,12 @@ spread over all of it.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +37,7 @@ MODELS = ("gpt2-tiny", "llama-tiny")
 TOKENS = 65_536
 """Predictions that the figures are of, at least."""
 AT_ONCE = 16
+"""Rows between two moves of the progress bar, and that one thread works on."""
 TOLERANCE = 2e-6
 """In bits per byte; nothing here depends on the machine but the sum of the logarithms."""
 MIXED = "qkv=mxfp6e2,o=int4g32,up=mxfp6e2,down=int4g32"
@@ -54,6 +58,7 @@ RECIPES: dict[str, float | None] = {
 FINETUNED_BARS: dict[str, float] = {"gpt2-tiny-int4g32": 0.015}
 
 Rows = npt.NDArray[np.int64]
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +105,33 @@ def format_subjects() -> Iterator[FormatSubject]:
         yield FormatSubject(name, finetune.weights, FINETUNED / name, start, bar)
 
 
+def by_parts(
+    work: Callable[[Rows], Result], rows: Rows, advance: Callable[[int], object]
+) -> list[Result]:
+    """Return work(part) of each AT_ONCE rows in order; the processors share the parts.
+
+    `advance` gets the number of rows of each part that is done, from any thread.
+    """
+
+    def one(part: Rows) -> Result:
+        result = work(part)
+        advance(len(part))
+        return result
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(one, np.split(rows, range(AT_ONCE, len(rows), AT_ONCE))))
+
+
+def total_bits(logits: npt.NDArray[Any], rows: Rows) -> float:
+    """Return bits per byte of rows (R, T), times R."""
+    return len(rows) * bits_per_byte(logits, rows)
+
+
 def bits_of(model: QuantizedModel, rows: Rows, advance: Callable[[int], object]) -> float:
     """Return the bits per byte of an integer network on rows (R, T)."""
-    unit, total = model.scales["logits"], 0.0
-    for start in range(0, len(rows), AT_ONCE):
-        part = rows[start : start + AT_ONCE]
-        total += len(part) * bits_per_byte(forward_rows(model, part) * unit, part)
-        advance(len(part))
-    return total / len(rows)
+    unit = model.scales["logits"]
+    found = by_parts(lambda part: total_bits(forward_rows(model, part) * unit, part), rows, advance)
+    return sum(found) / len(rows)
 
 
 def measure_formats(
