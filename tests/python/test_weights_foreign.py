@@ -4,19 +4,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+from golden.decoder import forward
+from npu.compiler import compile_model
+from tests.python.golden_support import random_model
 from weights.formats.element import MX, Format, code_bits, elements
 from weights.formats.foreign import (
     Foreign,
     ForeignError,
     ScaleKind,
     import_dense,
+    import_floats,
     import_int4,
     import_mx,
     import_sparse,
@@ -136,6 +141,35 @@ def test_sparse() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("kind", ["fp16", "bf16"])
+@pytest.mark.parametrize("word", ["mxfp6e2", "int4g16", "int8s"])
+def test_floats(word: str, kind: Literal["fp16", "bf16"]) -> None:
+    """Weights of 16 bits are rounded to a format; the report tells how far they move."""
+    dtype = np.float16 if kind == "fp16" else ml_dtypes.bfloat16
+    given = RNG.standard_normal((70, 6)).astype(dtype)
+    found = import_floats("w", WORDS[word], given.view(np.uint16), kind)
+    error = np.abs(weight_of(found) - given.astype(float)) / found.scale
+    assert found.report.largest_error == pytest.approx(error.max())
+    assert not found.report.requantised
+    if word == "mxfp6e2":
+        assert error.max() < 5
+
+
+def test_imported_layer_in_a_model() -> None:
+    """The codes of an imported layer are those that golden and compiler get."""
+    model = random_model(9)
+    layer = model.blocks[0].down
+    q = RNG.integers(-8, 8, layer.weight.shape).astype(np.int8)
+    scales = RNG.uniform(0.5, 1.0, (-(-len(q) // 32), layer.outputs)).astype(np.float16)
+    found = import_int4("h.0.down", q, scales.view(np.uint16), "fp16", 32)
+    real = found.linear(np.zeros(layer.outputs), 0.01, 0.05)
+    changed = replace(model, blocks=(replace(model.blocks[0], down=real), *model.blocks[1:]))
+    np.testing.assert_array_equal(changed.blocks[0].down.weight, real.weight)
+    assert forward(changed, [1, 2, 3]).shape == (3, model.shape.vocab)
+    down = next(one for one in compile_model(changed).shares if one.name == "h.0.down")
+    assert (down.format, down.group) == ("int4g", "32")
+
+
 def put(values: npt.NDArray[Any], index: tuple[int, int], value: object) -> npt.NDArray[Any]:
     """Return a copy with one other entry."""
     found = values.copy()
@@ -162,6 +196,12 @@ DENSE = np.zeros((8, 6), np.int8)
          "given 5.96.*e-08 at row 0, column 1, allowed .*subnormal"),
         (lambda: read_floats("b", np.array([[0, 0x0040]], np.uint16), "bf16"),
          "b: given 5.8.*e-39 at row 0, column 1"),
+        (lambda: import_floats("w", WORDS["int4"], put(HALF, (1, 2), 0x83FF), "fp16"),
+         "w: given -6.09.*e-05 at row 1, column 2, allowed zero and finite normal fp16"),
+        (lambda: import_floats("w", WORDS["nf4g"], put(HALF, (1, 2), 0x7F80), "bf16"),
+         "w: given inf at row 1, column 2, allowed zero and finite normal bf16"),
+        (lambda: import_floats("w", WORDS["nf4g"], put(HALF, (0, 2), 0xFFC0), "bf16"),
+         "w: given nan at row 0, column 2"),
         (lambda: import_int4("a", Q, HALF, "fp32", 32),  # type: ignore[arg-type]
          "given 'fp32', allowed fp16, bf16, q8_8, int8"),
         (lambda: import_int4("a", Q, HALF.astype(np.int16), "fp16", 32),

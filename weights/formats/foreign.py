@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Import of weights that others quantised: INT4 groups, OCP MX blocks, 2:4 and ternary tensors.
+"""Import of weights that others made: INT4 groups, OCP MX blocks, 2:4 and ternary tensors, floats.
 
 Codes are kept, scales become side bytes and column scales, and a report says how many weights are
 not exactly what they were. What no chip can hold is refused with tensor, row, column, value and
@@ -181,7 +181,8 @@ def import_int4(
     if zeros is not None:
         whole = whole - np.repeat(zeros.astype(np.int64), group, axis=0)[:rows]
         if whole.min() < -8 or whole.max() > 7:
-            return _requantised(tensor, whole * by_row, group)
+            encoding = Encoding(Format.INT4G, group)
+            return _rounded(tensor, encoding, whole * by_row, requantised=True)
     _refuse(tensor, (whole == -8) & (by_row < 0), whole, "-7..7 under a negative scale")
     whole = np.where(by_row < 0, -whole, whole)
     largest = np.abs(real).max(axis=0)
@@ -192,15 +193,27 @@ def import_int4(
     return _foreign(tensor, Format.INT4G, group, codes, side, scale, exact)
 
 
-def _requantised(tensor: str, weight: Reals, group: int) -> Foreign:
-    """Return real weights rounded anew."""
-    encoding = Encoding(Format.INT4G, group)
+def import_floats(
+    tensor: str, encoding: Encoding, raw: npt.NDArray[np.uint16], kind: Literal["fp16", "bf16"]
+) -> Foreign:
+    """Round FP16 or BF16 weights, given as 16-bit encodings (K, N), to a narrow format.
+
+    Raises:
+        ForeignError: NaN, infinity or a subnormal number.
+    """
+    return _rounded(tensor, encoding, read_floats(tensor, raw, kind))
+
+
+def _rounded(
+    tensor: str, encoding: Encoding, weight: Reals, *, requantised: bool = False
+) -> Foreign:
+    """Return real weights rounded to nearest."""
+    assert encoding.format is not None
     found = column_scale(encoding, weight, np.ones(len(weight)))
     scale = np.where(found > 0, found, 1.0)
     codes, side = rounded(encoding, weight / scale)
-    return _foreign(
-        tensor, Format.INT4G, group, codes, side, scale, weight / scale, requantised=True
-    )
+    fmt, group, exact = encoding.format, encoding.group, weight / scale
+    return _foreign(tensor, fmt, group, codes, side, scale, exact, requantised=requantised)
 
 
 def _foreign(
