@@ -50,10 +50,9 @@ from weights.importer import COVARIANCE_FILE, load_checkpoint
 from weights.model import QuantizedModel
 from weights.quantize import quantize
 from weights.recipe import FINETUNES, Finetune, finetune_rate
+from weights.shipped import CHECKPOINTS, FINETUNED
 from weights.synthetic import write_checkpoint
 
-CHECKPOINTS = Path(__file__).parent / "checkpoints"
-FINETUNED = Path(__file__).parent / "finetuned"
 LAYERS = ("q", "k", "v", "o", "up", "down")
 LIMITS = {Format.INT4G: (-8, 7), Format.INT4S: (-8, 7), Format.INT2: (-1, 1)}
 """The codes of the formats that are trained; INT2 as ternary."""

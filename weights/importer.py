@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read a Hugging Face checkpoint of a known architecture into float32 numpy arrays, without torch.
 
-A checkpoint is a local folder or a hub id. It consists of config.json and either
-model.safetensors or the shards that model.safetensors.index.json names.
+A checkpoint is a local folder, the name of one that ships, or a hub id. It consists of config.json
+and either model.safetensors or the shards that model.safetensors.index.json names.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from weights.checkpoint import (
     check_tensors,
     expected_tensors,
 )
+from weights.shipped import shipped
 from weights.tokenizer import END_FILES, TOKENIZER_FILES
 
 CONFIG = "config.json"
@@ -48,11 +49,12 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 
 def load_checkpoint(source: str | Path, *, revision: str | None = None) -> Checkpoint:
-    """Read a checkpoint from a local folder or, if there is none of that name, from the hub.
+    """Read a checkpoint from a local folder, of those that ship, or from the hub.
 
     Args:
-        source: a folder, or a hub id such as "openai-community/gpt2". Without a network a hub id
-            is looked up in the local cache of huggingface_hub.
+        source: a folder; if there is none of that name, the name of one that ships
+            ("gpt2-tiny"), or else a hub id such as "openai-community/gpt2". Without a network a hub
+            id is looked up in the local cache of huggingface_hub.
         revision: branch, tag or commit on the hub; None is the default branch.
 
     Raises:
@@ -66,7 +68,7 @@ def load_checkpoint(source: str | Path, *, revision: str | None = None) -> Check
             f"{CONFIG} and {WEIGHTS} in it, or a hub id"
         )
     if not folder.is_dir():
-        folder = _fetch(str(source), revision)
+        folder = shipped().get(str(source)) or _fetch(str(source), revision)
     name = str(source)
     architecture, shape = parse_config(_read_json(folder / CONFIG, name), name)
     tensors = _read_tensors(folder, name, architecture)
@@ -127,7 +129,10 @@ def _drop_tied_head(
 
 def _fetch(source: str, revision: str | None) -> Path:
     """Return the folder of a hub snapshot, from the network or else from the local cache."""
-    allowed = "allowed is a folder with config.json and model.safetensors, or a hub id"
+    allowed = (
+        "allowed is a folder with config.json and model.safetensors, the name of a shipped model "
+        f"({', '.join(shipped())}), or a hub id"
+    )
     if not _HUB_ID.fullmatch(source):
         raise CheckpointError(f"load_checkpoint: given {source!r}, which is no folder; {allowed}")
     try:

@@ -32,8 +32,8 @@ from transformers import AutoConfig, AutoModelForCausalLM, PretrainedConfig, Pre
 from weights.card import CurvePoint, TrainingRecord, write_card, write_curve
 from weights.corpus import Corpus, read_corpus, windows
 from weights.recipe import RECIPES, Recipe, learning_rate
+from weights.shipped import CHECKPOINTS
 
-CHECKPOINTS = Path(__file__).parent / "checkpoints"
 PATIENCE = 3
 MIN_IMPROVEMENT = 5e-4
 """Bits per byte by which an evaluation must beat the best one to count as an improvement."""

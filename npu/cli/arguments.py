@@ -12,7 +12,7 @@ from npu.isa.operands import ARRAY_DIMS
 from weights.formats.recipe import INT8_WEIGHTS, RecipeError, WeightRecipe, parse_recipe
 
 PLACES: tuple[Place, ...] = ("auto", "sram", "memory")
-MODEL = "a Hugging Face folder, or a hub id such as openai-community/gpt2"
+MODEL = "a Hugging Face folder, the name of a shipped model such as gpt2-tiny, or a hub id"
 
 
 class UsageError(ValueError):

@@ -31,6 +31,7 @@ from weights.formats.element import Format
 from weights.formats.recipe import WORDS, Encoding, parse_recipe
 from weights.model import QuantizedModel
 from weights.quantize import quantize_checkpoint
+from weights.shipped import CHECKPOINTS
 from weights.synthetic import random_narrow
 
 STREAM_K, STREAM_N = 768, 3072
@@ -94,7 +95,7 @@ def _stream_case(word: str) -> Benchmark:
 
 @cache
 def _model(family: str, word: str) -> QuantizedModel:
-    folder = measured_models.CHECKPOINTS / f"{family}-tiny"
+    folder = CHECKPOINTS / f"{family}-tiny"
     return quantize_checkpoint(str(folder), parse_recipe(f"{word},head={word}"))
 
 

@@ -23,7 +23,6 @@ from npu.compiler.model import Place
 from npu.compiler.shape import Shape
 from npu.driver.placement import Placement
 from npu.isa.operands import up
-from npu.paths import ROOT
 from npu.regs import StartState
 from tb.benchmarks.benchmark_load import BenchmarkLoad, ProgramRun
 from tb.models.sample_model import TEXT
@@ -31,9 +30,9 @@ from weights.formats.recipe import INT8, Encoding
 from weights.importer import CONFIG, parse_config
 from weights.model import AnyLinear, Block, Linear, Norm, QuantizedModel
 from weights.quantize import quantize_checkpoint
+from weights.shipped import CHECKPOINTS
 from weights.synthetic import random_narrow
 
-CHECKPOINTS = ROOT / "weights" / "checkpoints"
 EDGE = 16
 PROMPT, TOKENS = 5, 10
 """Of the jobs of the tiny GPT-2."""

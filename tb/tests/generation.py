@@ -14,7 +14,6 @@ from npu.driver import generate
 from npu.driver.errors import ProgramFailed
 from npu.driver.generate import PromptError
 from npu.driver.sampling import Sampler
-from npu.paths import ROOT
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, full
 from tb.bench.knobs import Knobs
@@ -22,8 +21,8 @@ from tb.models.resident_model import Resident, check_logits
 from tb.models.sample_model import TEXT
 from weights.model import QuantizedModel
 from weights.quantize import quantize_checkpoint
+from weights.shipped import CHECKPOINTS
 
-CHECKPOINTS = ROOT / "weights" / "checkpoints"
 QUIET = Knobs(log=0)
 """Nothing is written down: for runs whose tokens and logits are compared, and not their writes."""
 LENGTHS = (1, 5, 17, 35)

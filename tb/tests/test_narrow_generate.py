@@ -13,19 +13,18 @@ import cocotb
 from golden import session
 from golden.session import Session
 from npu.driver import generate
-from npu.paths import ROOT
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, full
 from tb.models.resident_model import Resident
 from tb.models.sample_model import TEXT
-from tb.tests.generation import CHECKPOINTS, QUIET, ids_of_text
+from tb.tests.generation import QUIET, ids_of_text
 from weights.formats.element import Format
 from weights.formats.recipe import parse_recipe
 from weights.model import QuantizedModel
 from weights.quantize import quantize_checkpoint
 from weights.recipe import FINETUNES
+from weights.shipped import CHECKPOINTS, FINETUNED
 
-FINETUNED = ROOT / "weights" / "finetuned"
 PROMPT, TOKENS, ALL_TOKENS = 7, 20, 64
 MIXED = "qkv=mxfp6e2,up=mxfp6e2,o=int4g32,down=nf4g16,head=int4"
 SAMPLE = {"gpt2": ("int4g32,head=mxfp6e2",), "llama": (MIXED,)}

@@ -12,12 +12,13 @@ import torch
 
 from weights.corpus import read_corpus
 from weights.equalize import equalize
-from weights.finetune import CHECKPOINTS, logits_of, train
+from weights.finetune import logits_of, train
 from weights.formats.recipe import parse_recipe
 from weights.importer import load_checkpoint
 from weights.quantize import quantize_checkpoint
 from weights.recipe import FINETUNES
 from weights.reference import forward
+from weights.shipped import CHECKPOINTS
 
 
 def test_forward() -> None:

@@ -17,6 +17,7 @@ from safetensors.numpy import load_file, save_file
 from weights.architectures import ARCHITECTURES
 from weights.checkpoint import CheckpointShape
 from weights.importer import load_checkpoint, parse_config
+from weights.shipped import CHECKPOINTS, shipped
 from weights.synthetic import config_of, random_checkpoint, shape_of, write_checkpoint
 
 SHAPE = shape_of(
@@ -207,6 +208,16 @@ def run_offline(source: str, cache: Path) -> str:
         check=True,
     )
     return result.stdout
+
+
+def test_shipped_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shipped model is read by its name from anywhere; a folder of that name goes before it."""
+    monkeypatch.chdir(tmp_path)
+    assert {"gpt2-tiny", "qwen2-tiny", "gpt2-tiny-int4g32"} <= shipped().keys()
+    found = load_checkpoint("llama-tiny")
+    assert found.folder == CHECKPOINTS / "llama-tiny" and found.shape.family == "llama"
+    write_checkpoint(random_checkpoint(shape_of("qwen2"), 1), tmp_path / "llama-tiny")
+    assert load_checkpoint("llama-tiny").shape.family == "qwen2"
 
 
 def test_hub_cache_without_network(tmp_path: Path, folder: Path) -> None:
