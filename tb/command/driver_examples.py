@@ -23,7 +23,9 @@ from npu.driver.command import (
     Vrelu,
     scalars,
 )
+from npu.driver.command.group_matmul import group_matmul
 from npu.driver.command.matmul import matmul
+from npu.driver.command.mx_matmul import Blocks, mx_matmul
 from npu.regs import CMD_BASE, CMD_FIELDS, CmdOp, CmdReg
 
 
@@ -123,6 +125,19 @@ async def product(port: CommandPort) -> object:
     return counters.ops, counters.macs, by_descriptor.operations, by_descriptor.macs
 
 
+async def scaled(port: CommandPort) -> object:
+    """Products of numbers with a binary point."""
+    halves = np.array([[1.5, -0.25]], np.float16).view(np.uint16)
+    squares = await matmul(port, halves, halves.T, "FP16")
+    weights = np.array([[7], [-8], [3]], np.int8)
+    by_group = np.array([[0x3F80], [0x3E80]], np.uint16)  # BF16: 1.0 for two rows, 0.25 for one
+    activations = np.array([[10, 20, 30]], np.int8)
+    groups = await group_matmul(port, activations, weights, by_group, 2, "bf16")
+    row = Blocks(np.array([[0x07, 0x01]]), np.array([[130]]))  # MXFP4: 6 and 0.5, times 2^3
+    exact = await mx_matmul(port, row, Blocks(row.codes.T, row.scales), "mxfp4")
+    return squares.values[0, 0] / 256, groups.values[0, 0] / 256, exact.values[0][0]
+
+
 EXAMPLES: dict[str, Callable[[CommandPort], Awaitable[object]]] = {
     "scalar": scalar,
     "tile": tile,
@@ -130,6 +145,7 @@ EXAMPLES: dict[str, Callable[[CommandPort], Awaitable[object]]] = {
     "records": records,
     "queue": queue,
     "product": product,
+    "scaled": scaled,
 }
 BARE: dict[str, Callable[[Bus], Awaitable[object]]] = {"connect": connect, "registers": registers}
 """Examples without a port."""

@@ -22,7 +22,9 @@ from npu.driver.command import (
     Vrelu,
     scalars,
 )
+from npu.driver.command.group_matmul import group_matmul
 from npu.driver.command.matmul import matmul
+from npu.driver.command.mx_matmul import Blocks, mx_matmul
 from npu.driver.errors import RequestError
 from npu.regs import CmdOp, StartState
 from tests.python.command_support import CONFIG, ID, VERSION, OtherChip, RecordingBus, model_bus
@@ -381,6 +383,9 @@ def test_rings(call: Call, line: str) -> None:
 
 
 ONE = np.ones((2, 5), np.int8)
+NORMAL = np.full((3, 5), 0x3C00)
+"""Codes of numbers in FP16 and BF16."""
+FP16 = "allowed codes of zero and finite normal numbers of FP16"
 
 
 def with_one(value: int) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -395,7 +400,8 @@ def with_one(value: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     [
         (
             ONE, ONE, "INT3", {},
-            "matmul.fmt: given 'INT3', allowed INT8, INT4, INT2, TERNARY, FP8, SPARSE_INT4",
+            "matmul.fmt: given 'INT3', allowed INT8, INT4, INT2, TERNARY, FP8, SPARSE_INT4, "
+            "FP16, BF16",
         ),
         (ONE, ONE, "INT8", {}, "b: given 2 rows, allowed 5, the columns of a"),
         (
@@ -422,6 +428,29 @@ def with_one(value: int) -> np.ndarray[Any, np.dtype[np.int64]]:
             with_one(1)[:, [2, 2, 0, 2, 2]], ONE.T, "SPARSE_INT4", {},
             "a[1, 0:4]: given 3 elements other than 0, allowed at most 2 of 4 for SPARSE_INT4",
         ),
+        (with_one(0x10000), ONE.T, "FP16", {}, "a[1, 2]: given 0x10000, allowed 0x0000 to 0xffff"),
+        (with_one(-1), ONE.T, "BF16", {}, "a[1, 2]: given -0x001, allowed 0x0000 to 0xffff"),
+        (with_one(0x7E01), ONE.T, "FP16", {}, f"a[1, 2]: given 0x7e01 (not a number), {FP16}"),
+        (with_one(0xFC00), ONE.T, "FP16", {}, f"a[1, 2]: given 0xfc00 (infinity), {FP16}"),
+        (NORMAL, with_one(0x03FF).T, "FP16", {}, f"b[2, 1]: given 0x03ff (subnormal), {FP16}"),
+        (
+            NORMAL, with_one(0x8001).T, "BF16", {"exact": True},
+            "b[2, 1]: given 0x8001 (subnormal), "
+            "allowed codes of zero and finite normal numbers of BF16",
+        ),
+        (
+            with_one(0x5800), ONE.T, "FP16", {},
+            "a[1, 2]: given 0x5800 (128 in Q8.8 is 32768), allowed -32768 to 32767 in Q8.8",
+        ),
+        (
+            with_one(0xC301), ONE.T, "BF16", {},
+            "a[1, 2]: given 0xc301 (-129 in Q8.8 is -33024), allowed -32768 to 32767 in Q8.8",
+        ),
+        (
+            ONE, ONE.T, "INT8", {"exact": True},
+            "matmul.exact: given True, allowed False but for BF16, FP16",
+        ),
+        (NORMAL, NORMAL, "FP16", {}, "b: given 3 rows, allowed 5, the columns of a"),
         (
             ONE, ONE.T, "INT8", {"submit": "dma"},
             "matmul.submit: given 'dma', allowed 'register' or 'descriptor'",
@@ -443,6 +472,121 @@ def with_one(value: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 def test_matmul(a: Any, b: Any, fmt: str, more: dict[str, Any], line: str) -> None:  # noqa: ANN401
     """Shapes, types, elements, sparsity, arena."""
     assert refused(lambda port: matmul(port, a, b, fmt, **more)) == line
+
+
+QUADS = np.ones((5, 4), np.int8)
+SCALES = np.ones((2, 4), np.int16)
+
+
+@pytest.mark.parametrize(
+    ("changed", "line"),
+    [
+        ({"kind": "fp8"}, "group_matmul.kind: given 'fp8', allowed q8_8, int8, fp16, bf16"),
+        ({"group": 0}, "group_matmul.group: given 0, allowed 1 to 4294967295"),
+        ({"group": 2.0}, "group_matmul.group: given 2.0, allowed 1 to 4294967295"),
+        ({"a": with_one(-129)}, "a[1, 2]: given -129, allowed -128 to 127 for INT8"),
+        ({"q": with_one(8).T}, "q[2, 1]: given 8, allowed -8 to 7 for INT4"),
+        ({"q": QUADS[:4]}, "q: given 4 rows, allowed 5, the columns of a"),
+        (
+            {"group": 2},
+            "scales: given shape (2, 4), allowed (3, 4): one for each group and column of q",
+        ),
+        (
+            {"scales": SCALES[:, :3]},
+            "scales: given shape (2, 3), allowed (2, 4): one for each group and column of q",
+        ),
+        (
+            {"scales": SCALES * 32768.0},
+            "scales: given float64, allowed an array of an integer dtype",
+        ),
+        (
+            {"scales": with_one(32768)[:2, 1:]},
+            "scales[1, 1]: given 32768, allowed -32768 to 32767 for q8_8",
+        ),
+        (
+            {"scales": with_one(128)[:2, 1:], "kind": "int8"},
+            "scales[1, 1]: given 128, allowed -128 to 127 for int8",
+        ),
+        (
+            {"scales": with_one(0x0040)[:2, 1:], "kind": "bf16"},
+            "scales[1, 1]: given 0x0040 (subnormal), "
+            "allowed codes of zero and finite normal numbers of BF16",
+        ),
+        (
+            {"scales": with_one(0xFF80)[:2, 1:], "kind": "bf16"},
+            "scales[1, 1]: given 0xff80 (infinity), "
+            "allowed codes of zero and finite normal numbers of BF16",
+        ),
+        ({"submit": "dma"}, "group_matmul.submit: given 'dma', allowed 'register' or 'descriptor'"),
+        (
+            {"submit": "descriptor"},
+            "group_matmul.arena: given None, allowed (address, size) with descriptors",
+        ),
+    ],
+)
+def test_group_matmul(changed: dict[str, Any], line: str) -> None:
+    """Kinds, groups, elements, scales."""
+    call: dict[str, Any] = {
+        "a": ONE,
+        "q": QUADS,
+        "scales": SCALES,
+        "group": 3,
+        "kind": "q8_8",
+    } | changed
+    assert refused(lambda port: group_matmul(port, **call)) == line
+
+
+LEFT = Blocks(np.full((2, 33), 1), np.full((2, 2), 127))
+RIGHT = Blocks(np.full((33, 3), 1), np.full((2, 3), 127))
+
+
+def with_code(code: int) -> Blocks:
+    """Return the right operand with one other element."""
+    codes = RIGHT.codes.copy()
+    codes[32, 1] = code
+    return Blocks(codes, RIGHT.scales)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kind", "line"),
+    [
+        (
+            LEFT, RIGHT, "fp8",
+            "mx_matmul.kind: given 'fp8', "
+            "allowed mxint8, mxfp8e4, mxfp8e5, mxfp6e3, mxfp6e2, mxfp4",
+        ),
+        (
+            LEFT, with_code(0x7F), "mxfp8e4",
+            "b.codes[32, 1]: given 0x7f (not finite), allowed 0x00-0x7e, 0x80-0xfe for mxfp8e4",
+        ),
+        (
+            LEFT, with_code(0xFC), "mxfp8e5",
+            "b.codes[32, 1]: given 0xfc (not finite), allowed 0x00-0x7b, 0x80-0xfb for mxfp8e5",
+        ),
+        (LEFT, with_code(64), "mxfp6e2", "b.codes[32, 1]: given 64, allowed 0 to 63 for mxfp6e2"),
+        (LEFT, with_code(-1), "mxint8", "b.codes[32, 1]: given -1, allowed 0 to 255 for mxint8"),
+        (
+            Blocks(LEFT.codes, LEFT.scales * 2 + 1), RIGHT, "mxfp4",
+            "a.scales[0, 0]: given 255, allowed 0 to 254 for E8M0",
+        ),
+        (
+            Blocks(LEFT.codes, RIGHT.scales), RIGHT, "mxfp4",
+            "a.scales: given shape (2, 3), allowed (2, 2): one for each row and block of 32",
+        ),
+        (
+            LEFT, Blocks(RIGHT.codes, RIGHT.scales[:1]), "mxfp4",
+            "b.scales: given shape (1, 3), allowed (2, 3): one for each block of 32 and column",
+        ),
+        (
+            LEFT, Blocks(RIGHT.codes[:32], RIGHT.scales), "mxfp4",
+            "b.codes: given 32 rows, allowed 33, the columns of a.codes",
+        ),
+        (LEFT.codes, RIGHT, "mxfp4", "a: given ndarray, allowed Blocks"),
+    ],
+)  # fmt: skip
+def test_mx_matmul(a: Any, b: Any, kind: str, line: str) -> None:  # noqa: ANN401
+    """Kinds, codes, scales, shapes."""
+    assert refused(lambda port: mx_matmul(port, a, b, kind)) == line
 
 
 @pytest.mark.parametrize(

@@ -7,40 +7,42 @@
 | INT2, TERNARY | -2..1, -1..1 | DOT16_S2: 16 products of one element | ACC |
 | FP8 | E4M3 codes 0..255 but 0x7F, 0xFF | DOT4_FP8_E4M3: 4 products | ACC |
 | SPARSE_INT4 | -8..7, a 2:4 sparse | SDOT4_S4_2_4: 4 products, 8 lanes | ADD |
+| FP16, BF16 | codes of normal numbers and zero, -128..128 | MUL_LO: 1 product of Q8.8 | ADD |
+| the same, exact | the same | MAC_S16: 1 product of Q8.8 | ACC, host |
 
-The result is int32 modulo 2^32; of FP8 it is in Q8.8, each product rounded down.
+The result is int32 modulo 2^32; of FP8, FP16 and BF16 it is in Q8.8, each product rounded down,
+with `exact` only their sum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 from itertools import product
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from npu.driver.command import scalars
-from npu.driver.command.descriptor import MOST_STREAM
-from npu.driver.command.operation import (
-    NARROW_SHAPE,
-    NOT_A_NUMBER,
-    PAGE,
-    WIDE_SHAPE,
-    Gemm,
-    Scalar,
-)
+from npu.driver.command.half_matmul import half_product, to_q8_8
+from npu.driver.command.operation import NOT_A_NUMBER, Scalar
 from npu.driver.command.port import CommandPort
-from npu.driver.command.runner import ByDescriptor, ByRegister, Runner, Tile
+from npu.driver.command.product import (
+    Arena,
+    Integers,
+    Product,
+    Submit,
+    check_matrix,
+    check_range,
+    first_wrong,
+    open_runner,
+)
+from npu.driver.command.runner import Runner
+from npu.driver.command.tiled import tiled
 from npu.driver.errors import RequestError
 from npu.regs import CmdOp
 
-Integers: TypeAlias = npt.NDArray[np.integer[Any]]
 Words: TypeAlias = npt.NDArray[np.uint64]
-Submit: TypeAlias = Literal["register", "descriptor"]
 
 GROUP, KEPT = 4, 2
 """2:4 sparsity: of so many neighbours along K, so many may differ from 0."""
@@ -55,6 +57,8 @@ class Format(StrEnum):
     TERNARY = "TERNARY"
     FP8 = "FP8"
     SPARSE_INT4 = "SPARSE_INT4"
+    FP16 = "FP16"
+    BF16 = "BF16"
 
 
 RANGES = {
@@ -62,9 +66,9 @@ RANGES = {
     Format.INT4: (-8, 7),
     Format.INT2: (-2, 1),
     Format.TERNARY: (-1, 1),
-    Format.FP8: (0, 255),
     Format.SPARSE_INT4: (-8, 7),
 }
+HALVES = frozenset({Format.FP16, Format.BF16})
 GEMMS = {Format.INT8: CmdOp.GEMM_S8, Format.INT4: CmdOp.GEMM_S4}
 
 
@@ -83,21 +87,6 @@ DOTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Product:
-    """A matrix product and what it took.
-
-    Attributes:
-        values: (M, N) int32.
-        operations: operations on the chip, what PERF_OPS has grown by.
-        macs: products of tiles, what PERF_MACS has grown by.
-    """
-
-    values: npt.NDArray[np.int32]
-    operations: int
-    macs: int
-
-
 async def matmul(
     port: CommandPort,
     a: Integers,
@@ -105,7 +94,8 @@ async def matmul(
     fmt: Format | str,
     submit: Submit = "register",
     *,
-    arena: tuple[int, int] | None = None,
+    arena: Arena = None,
+    exact: bool = False,
 ) -> Product:
     """Return a (M, K) times b (K, N), of any size from 1.
 
@@ -118,6 +108,7 @@ async def matmul(
             and runs batches of what fits the ring.
         arena: (address, size) of memory for "descriptor": a multiple of 16, and at least 192 bytes
             more than the scratchpad.
+        exact: of FP16 and BF16, round only the sum of the products.
 
     Raises:
         RequestError: shape, type, element, sparsity or arena does not fit; nothing was touched.
@@ -126,99 +117,39 @@ async def matmul(
     if fmt not in list(Format):
         raise RequestError("matmul.fmt", repr(fmt), ", ".join(Format))
     fmt = Format(fmt)
-    _check("a", a, fmt)
-    _check("b", b, fmt)
+    if exact and fmt not in HALVES:
+        raise RequestError("matmul.exact", exact, f"False but for {', '.join(sorted(HALVES))}")
+    if fmt in HALVES:
+        a, b = to_q8_8("a", a, fmt), to_q8_8("b", b, fmt)
+    else:
+        _check("a", a, fmt)
+        _check("b", b, fmt)
     if a.shape[1] != b.shape[0]:
         raise RequestError("b", f"{b.shape[0]} rows", f"{a.shape[1]}, the columns of a")
     kept = _kept(a) if fmt is Format.SPARSE_INT4 else None
-    port.check_idle()
-    runner: Runner
-    if submit == "register":
-        runner = ByRegister(port)
-    elif submit == "descriptor":
-        runner = await ByDescriptor.open(port, arena)
-    else:
-        raise RequestError("matmul.submit", repr(submit), "'register' or 'descriptor'")
+    runner = await open_runner(port, "matmul", submit, arena)
+    if fmt in HALVES:
+        return await half_product(runner, a, b, exact=exact)
     if kept is not None:
         return await _sparse(runner, a, kept, b)
     if fmt in GEMMS:
-        return await _tiled(runner, port.scratch_bytes, a, b, GEMMS[fmt])
+        return (await tiled(runner, [(a, b)], GEMMS[fmt]))[0]
     return await _dots(runner, a, b, fmt)
 
 
 def _check(name: str, values: Integers, fmt: Format) -> None:
     """Raise RequestError unless this is a matrix of the format's elements."""
-    if not isinstance(values, np.ndarray) or not np.issubdtype(values.dtype, np.integer):
-        given = getattr(values, "dtype", type(values).__name__)
-        raise RequestError(name, given, "an array of an integer dtype")
-    if values.ndim != 2 or 0 in values.shape:
-        raise RequestError(name, f"shape {values.shape}", "two dimensions of at least 1")
-    low, high = RANGES[fmt]
-    wrong = (values < low) | (values > high)
-    allowed = f"{low} to {high} for {fmt}"
-    if fmt is Format.FP8:
-        wrong |= np.isin(values, NOT_A_NUMBER)
-        allowed = "0x00-0x7e, 0x80-0xfe for FP8: 0x7f and 0xff are not numbers"
-    if wrong.any():
-        i, j = (int(place) for place in np.argwhere(wrong)[0])
-        value = int(values[i, j])
-        given = f"{value:#04x}" if fmt is Format.FP8 else str(value)
-        raise RequestError(f"{name}[{i}, {j}]", given, allowed)
-
-
-@lru_cache(maxsize=64)
-def _best_tile(op: CmdOp, scratch_bytes: int, rows: int, columns: int, depth: int) -> Gemm:
-    """Return the packed tile of most products within a size, whose inputs fit one stream."""
-    limits = NARROW_SHAPE if scratch_bytes <= PAGE else WIDE_SHAPE
-    elements = MOST_STREAM * (1 if op == CmdOp.GEMM_S8 else 2)
-    best = Gemm.packed(op, 1, 1, 1)
-    for m, n in product(range(1, min(limits[0], rows) + 1), range(1, min(limits[1], columns) + 1)):
-        if 4 * m * n >= scratch_bytes or m + n > elements:
-            continue
-        for k in range(min(limits[2], depth, elements // (m + n)), 0, -1):
-            tile = Gemm.packed(op, m, n, k)
-            if m * n * k <= best.m * best.n * best.k:
-                break
-            try:
-                tile.check(scratch_bytes)
-            except RequestError:
-                continue
-            best = tile
-            break
-    return best
-
-
-async def _tiled(
-    runner: Runner, scratch_bytes: int, a: Integers, b: Integers, op: CmdOp
-) -> Product:
-    """Multiply by tiles of the scratchpad."""
-    (rows, depth), columns = a.shape, b.shape[1]
-    best = _best_tile(op, scratch_bytes, rows, columns, depth)
-    places = list(
-        product(range(0, rows, best.m), range(0, columns, best.n), range(0, depth, best.k))
-    )
-
-    def tiles() -> Iterator[Tile]:
-        for i, j, k in places:
-            left = a[i : i + best.m, k : k + best.k]
-            right = b[k : k + best.k, j : j + best.n]
-            shape = Gemm.packed(op, left.shape[0], right.shape[1], left.shape[1])
-            yield Tile(shape, _tile_bytes(op, left, right))
-
-    values = np.zeros((rows, columns), np.uint32)
-    for (i, j, _), data in zip(places, await runner.tiles(tiles()), strict=True):
-        part = values[i : i + best.m, j : j + best.n]
-        part += np.frombuffer(data, "<u4").reshape(part.shape)
-    return Product(values.view(np.int32), len(places), rows * columns * depth)
-
-
-def _tile_bytes(op: CmdOp, left: Integers, right: Integers) -> bytes:
-    """Return A and B packed behind each other, filled up to a multiple of 4 bytes."""
-    flat = np.concatenate([left.ravel(), right.ravel()]).astype(np.uint8)
-    if op == CmdOp.GEMM_S4:
-        flat = np.pad(flat & np.uint8(15), (0, flat.size % 2))
-        flat = flat[0::2] | flat[1::2] << np.uint8(4)
-    return flat.tobytes() + bytes(-flat.size % 4)
+    if fmt is not Format.FP8:
+        check_range(name, values, *RANGES[fmt], fmt)
+        return
+    check_matrix(name, values)
+    if place := first_wrong((values < 0) | (values > 0xFF) | np.isin(values, NOT_A_NUMBER)):
+        i, j = place
+        raise RequestError(
+            f"{name}[{i}, {j}]",
+            f"{int(values[i, j]):#04x}",
+            "0x00-0x7e, 0x80-0xfe for FP8: 0x7f and 0xff are not numbers",
+        )
 
 
 def _packed(values: Integers, count: int, bits: int) -> Words:

@@ -29,6 +29,11 @@ class ByRegister:
     def __init__(self, port: CommandPort) -> None:
         self.port = port
 
+    @property
+    def scratch_bytes(self) -> int:
+        """Size of the scratchpad."""
+        return self.port.scratch_bytes
+
     async def tiles(self, tiles: Iterable[Tile]) -> list[bytes]:
         """Return C of each tile, int32 row after row."""
         results = []
@@ -51,18 +56,23 @@ class ByDescriptor:
         self.slots = [start + slot_bytes * i for i in range(slots)]
 
     @staticmethod
-    async def open(port: CommandPort, arena: tuple[int, int] | None) -> ByDescriptor:
-        """Check the arena and lay it out: the ring, then a slot for stream and result each."""
+    async def open(port: CommandPort, name: str, arena: tuple[int, int] | None) -> ByDescriptor:
+        """Check the arena of the call `name`, lay it out: ring, slots for a stream and result."""
         if not isinstance(arena, tuple) or len(arena) != 2:
-            raise RequestError("matmul.arena", arena, "(address, size) with descriptors")
+            raise RequestError(f"{name}.arena", arena, "(address, size) with descriptors")
         slot_bytes = STAGE + port.scratch_bytes
         ring = PLACES * ENTRY
         base, size = arena
-        whole("matmul.arena[0]", base, 0, WORD, ENTRY)
-        whole("matmul.arena[1]", size, ring + slot_bytes, WORD + 1 - base)
+        whole(f"{name}.arena[0]", base, 0, WORD, ENTRY)
+        whole(f"{name}.arena[1]", size, ring + slot_bytes, WORD + 1 - base)
         slots = min(ROOM, (size - ring) // slot_bytes)
         buffer = await CommandBuffer.open(port, base)
         return ByDescriptor(buffer, base + ring, slots, slot_bytes)
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Size of the scratchpad."""
+        return self.buffer.port.scratch_bytes
 
     async def tiles(self, tiles: Iterable[Tile]) -> list[bytes]:
         """Return C of each tile, int32 row after row."""
