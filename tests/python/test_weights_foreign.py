@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pydoc
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
@@ -14,6 +15,8 @@ import pytest
 
 from golden.decoder import forward
 from npu.compiler import compile_model
+from npu.driver.command.group_matmul import ScaleKind as GroupScaleKind
+from npu.driver.command.group_matmul import group_matmul
 from tests.python.golden_support import random_model
 from weights.formats.element import MX, Format, code_bits, elements
 from weights.formats.foreign import (
@@ -168,6 +171,15 @@ def test_imported_layer_in_a_model() -> None:
     assert forward(changed, [1, 2, 3]).shape == (3, model.shape.vocab)
     down = next(one for one in compile_model(changed).shares if one.name == "h.0.down")
     assert (down.format, down.group) == ("int4g", "32")
+
+
+def test_int4_of_other_groups() -> None:
+    """The message names a call that is there and takes every kind of scales."""
+    with pytest.raises(ForeignError) as error:
+        import_int4("w", Q, HALF, "fp16", 24)
+    name = str(error.value).rpartition("; ")[2].removesuffix(" takes any group")
+    assert pydoc.locate(name) is group_matmul
+    assert set(SCALES) == set(GroupScaleKind)
 
 
 def put(values: npt.NDArray[Any], index: tuple[int, int], value: object) -> npt.NDArray[Any]:

@@ -167,7 +167,7 @@ def import_int4(
         allowed = [one for one in GROUPS if one % edge == 0]
         raise ForeignError(
             f"{tensor}: given groups of {group}, allowed {allowed}, multiples of the tile edge "
-            f"{edge}; npu.driver.command.matmul.group_matmul takes any group"
+            f"{edge}; npu.driver.command.group_matmul.group_matmul takes any group"
         )
     real = read_scales(tensor, scales, kind)
     if real.shape != (-(-rows // group), columns):
