@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from weights.calibrate import (
     ActivationScales,
@@ -139,11 +139,19 @@ def save_moments(found: InputMoments, path: Path) -> None:
     metadata = {"format": FORMAT, "owner": found.owner, **found.provenance}
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        save_file(tensors, unfinished, metadata)
-        unfinished.chmod(0o644)
+        unfinished.write_bytes(_ordered(save(tensors, metadata)))
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _ordered(data: bytes) -> bytes:
+    """Return a safetensors file with its metadata in order; safetensors shuffles them."""
+    end = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:end])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    return data[:8] + text.ljust(end - 8) + data[end:]
 
 
 def load_moments(path: Path, checkpoint: Checkpoint) -> InputMoments:

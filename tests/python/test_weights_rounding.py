@@ -206,6 +206,10 @@ def test_moments(measured: InputMoments, scales: ActivationScales, tmp_path: Pat
         assert found.shape == (size, size)
         assert 256 * 100 < found.diagonal().max() <= 256 * 128**2
     save_moments(measured, tmp_path / COVARIANCE_FILE)
+    first = (tmp_path / COVARIANCE_FILE).read_bytes()
+    for _ in range(8):  # metadata in no order would come in another one
+        save_moments(measured, tmp_path / COVARIANCE_FILE)
+        assert (tmp_path / COVARIANCE_FILE).read_bytes() == first
     again = load_moments(tmp_path / COVARIANCE_FILE, random_checkpoint(SHAPE, 11))
     assert again.owner == measured.owner
     assert again.provenance == {"text": "random"}
