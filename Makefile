@@ -13,6 +13,7 @@ DEBUG ?=
 ARRAY_DIM ?= 16
 MODEL ?= weights/checkpoints/gpt2-tiny
 PROMPT ?= The parser accepts
+WEIGHTS ?= int8
 PROGRAM ?= generate
 INPUT ?=
 TOKENS ?= 48
@@ -53,13 +54,13 @@ unit: setup ## run the benches of single blocks: BLOCK= (names, comma list; defa
 test: setup ## run all tests: simulator-free ones and those on the RTL
 	@$(CLI) test $(RUN_OPTIONS)
 
-generate: setup ## let a model write: MODEL= (folder or hub id) PROMPT= [TOKENS= TEMPERATURE= TOP_K= SEED=]
-	@$(CLI) generate "$$MODEL" --prompt "$$PROMPT" --tokens "$(TOKENS)" \
+generate: setup ## let a model write: MODEL= (folder or hub id) PROMPT= [WEIGHTS= TOKENS= TEMPERATURE= TOP_K= SEED=]
+	@$(CLI) generate "$$MODEL" --prompt "$$PROMPT" --weights "$(WEIGHTS)" --tokens "$(TOKENS)" \
 	  --temperature "$(TEMPERATURE)" --top-k "$(TOP_K)" --seed "$(SEED)" --array-dim "$(ARRAY_DIM)"
 
-profile: ## where the cycles of a decode step go: MODEL= PROMPT=; build/reports/profile
+profile: ## where the cycles of a decode step go: MODEL= PROMPT= [WEIGHTS=]; build/reports/profile
 	@$(PYTHON) dev/bootstrap.py bench
-	@$(CLI) profile "$$MODEL" --prompt "$$PROMPT"
+	@$(CLI) profile "$$MODEL" --prompt "$$PROMPT" --weights "$(WEIGHTS)"
 
 soc: setup ## run a program on a RISC-V core beside the chip: PROGRAM= (name or ELF file) [MODEL= PROMPT= INPUT=]
 	@$(CLI) soc "$(PROGRAM)" --model "$$MODEL" --prompt "$$PROMPT" --tokens "$(TOKENS)" --input "$$INPUT"

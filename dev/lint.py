@@ -175,6 +175,10 @@ def checks() -> list[tuple[str, Callable[[], list[str]]]]:
             "generated: sizes of blocks",
             lambda: _command([python, "-m", "dev.rtl_sizes", "--check"]),
         ),
+        (
+            "generated: weight formats",
+            lambda: _command([python, "-m", "dev.formats_page", "--check"]),
+        ),
         ("generated: timing diagrams", lambda: _command([python, "-m", "dev.diagrams", "--check"])),
     ]
     return found

@@ -49,6 +49,8 @@ class FormatFigures:
         tokens: predictions.
         int8_bits: bits per byte in int8; of a fine-tuned checkpoint those of its start.
         bits: bits per byte in the recipe.
+        weight_bits: of a weight in the stream, side bytes and padding included.
+        bus_cycles: of the bus a token at position 0, as `npu inspect` says.
     """
 
     model: str
@@ -56,6 +58,8 @@ class FormatFigures:
     tokens: int
     int8_bits: float
     bits: float
+    weight_bits: float
+    bus_cycles: int
 
     @property
     def loss(self) -> float:

@@ -14,7 +14,7 @@ from npu.cli import files
 from npu.cli.load_model import cache_text, shape_text, text_room
 from npu.compiler import CompiledModel, CompiledProgram, Piece, pieces
 from npu.compiler.ideal import BYTES_PER_CYCLE
-from npu.compiler.stream_account import traffic, weight_counts
+from npu.compiler.stream_account import traffic, weight_bits, weight_counts
 
 PROGRAM_SUFFIX = ".npu"
 KIB = 1024
@@ -157,8 +157,8 @@ def weights_table(model: CompiledModel) -> Table:
         result.add_row(*name.split(), f"{sums['weights']:,}", f"{sums['bytes']:,}", f"{bits:.2f}")
     every = {key: sum(sums[key] for sums in found.values()) for key in ("weights", "bytes")}
     result.add_section()
-    bits = 8 * every["bytes"] / every["weights"]
-    result.add_row("all", "", f"{every['weights']:,}", f"{every['bytes']:,}", f"{bits:.2f}")
+    sizes = f"{every['weights']:,}", f"{every['bytes']:,}", f"{weight_bits(program):.2f}"
+    result.add_row("all", "", *sizes)
     cycles = f"{bus_cycles(model):,} cycles of the bus a token, at position 0"
     result.caption, result.caption_justify = cycles, "left"
     return result

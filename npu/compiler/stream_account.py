@@ -106,6 +106,12 @@ def weight_counts(block: Streamed) -> dict[str, int]:
     }
 
 
+def weight_bits(block: Streamed) -> float:
+    """Return the bits of a weight in the stream, side bytes and padding included."""
+    size = sum(piece.bytes for piece in pieces(block) if piece.what == "weights")
+    return 8 * size / sum(weight_counts(block).values())
+
+
 def overhead(parts: Sequence[Piece]) -> float:
     """Return the bytes of the stream per necessary byte."""
     return sum(part.bytes for part in parts) / sum(part.necessary for part in parts)

@@ -28,6 +28,7 @@ from tb.bench import logs
 from tb.models import generate, profile
 from tb.models.simulate_generation import Simulated
 from tb.run.timeline import ENGINES, EngineWait, Slice, Timeline
+from weights.formats.recipe import parse_recipe
 from weights.importer import load_checkpoint
 from weights.quantize import quantize_checkpoint
 from weights.tokenizer import ByteTokenizer, TextStream
@@ -318,13 +319,17 @@ def test_planned_shape(family: str) -> None:
     assert load_checkpoint(_folder(family)).shape.plain() == shape
 
 
-def test_text_of_the_readme() -> None:
-    """The text, the tokens and the limit on the front page are those of the shipped checkpoint."""
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
-    found = re.search(r'make generate MODEL=(\S+) PROMPT="(.*)"\n\n((?:    .*\n)+)', page)
+@pytest.mark.parametrize("name", ["README.md", "docs/formats.md"])
+def test_text_of_a_page(name: str) -> None:
+    """The text, the tokens and the limit on a page are those of the shipped checkpoint."""
+    page = (ROOT / name).read_text(encoding="utf-8")
+    found = re.search(
+        r'make generate MODEL=(\S+) (?:WEIGHTS=(\S+) )?PROMPT="(.*)"\n\n((?:    .*\n)+)', page
+    )
     assert found is not None
-    folder, prompt, block = found.groups()
-    loaded = load(str(ROOT / folder), Limits(), "auto", Console(quiet=True))
+    folder, recipe, prompt, block = found.groups("int8")
+    quiet, weights = Console(quiet=True), parse_recipe(recipe)
+    loaded = load(str(ROOT / folder), Limits(), "auto", quiet, weights=weights)
     ids = loaded.tokenizer.encode(prompt)
     cells = re.search(r"tokens +(\d+) of the prompt, (\d+) generated", block)
     assert cells is not None
@@ -333,6 +338,8 @@ def test_text_of_the_readme() -> None:
     written = generate_ids(loaded.model, ids, count)
     text = prompt + loaded.tokenizer.decode(written)
     assert block.startswith("".join(f"    {line}\n" for line in text.splitlines()))
+    assert f"weights       {recipe}\n" in block
+    assert f"stream        {len(loaded.compiled.stream):,} bytes\n" in block
     limit = generate.ideal_cycles(loaded, len(ids), count)
     assert f"limit         {limit:,} cycles for bus and array: " in block
     cycles = re.search(r"cycles +([\d,]+), ", block)

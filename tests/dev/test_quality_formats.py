@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from dev import quality_formats as formats
@@ -15,20 +16,23 @@ from weights.figures import FormatFigures, read_format_figures
 from weights.finetuned_card import card_text
 from weights.formats.recipe import parse_recipe
 from weights.importer import load_checkpoint
+from weights.quantize import quantize_checkpoint
 from weights.recipe import FINETUNES, finetune_rate
 
-FIGURES = FormatFigures("tiny", "int4g32", 1000, 2.0, 2.1)
+FIGURES = FormatFigures("tiny", "int4g32", 1000, 2.0, 2.1, 4.5, 9000)
 
 
 def test_subjects() -> None:
-    """Every recipe on both models, every fine-tuned checkpoint in its own; all can be parsed."""
+    """Every recipe on both models, every fine-tuned checkpoint in its own; int8 comes first."""
     subjects = list(formats.format_subjects())
     assert len(subjects) == 2 * len(formats.RECIPES) + len(formats.finetuned())
     for one in subjects:
-        assert parse_recipe(one.recipe).narrow
+        assert parse_recipe(one.recipe).narrow == (one.recipe != "int8")
         assert (one.folder / "model.safetensors").is_file()
         assert (one.folder / "input_covariance.safetensors").is_file()
         assert (one.reference / "activation_scales.json").is_file()
+        first = next(other for other in subjects if other.reference == one.reference)
+        assert (first.recipe, first.folder) == ("int8", one.reference)
     bars = {(one.model, one.recipe): one.max_loss for one in subjects}
     assert bars["llama-tiny", "mxfp6e2,head=mxfp6e2"] == 0.005
     assert bars["gpt2-tiny-int4g32", "int4g32"] == 0.015
@@ -46,6 +50,8 @@ def test_measurement() -> None:
     )
     assert [one.figures.tokens for one in found] == [len(rows) * 127] * 3
     assert found[0].figures.loss == 0.0
+    assert [one.figures.weight_bits for one in found] == [8.0, 4.6923, 3.3846]
+    assert [one.figures.bus_cycles for one in found] == [14_852, 9_348, 7_172]
     assert 0.0 < found[1].figures.loss < 0.06
     assert found[2].figures.loss > 0.3
     assert [bool(one.misses) for one in found] == [False, False, True]
@@ -72,7 +78,10 @@ def test_published() -> None:
     lines = formats.stale_formats([worse, *found[2:]])
     assert len(lines) == 2
     assert lines[0].endswith(f"{published[1].recipe}: published only")
-    assert "measured 9.0 of" in lines[1]
+    assert "bits=9.0" in lines[1]
+    for change in ({"tokens": 3}, {"weight_bits": 1.0}, {"bus_cycles": 7}, {"bits": 1.0}):
+        other = FormatQuality(replace(published[0], **change), None)
+        assert len(formats.stale_formats([other, *found[1:]])) == 1
 
 
 @pytest.mark.parametrize("name", formats.finetuned())
@@ -88,6 +97,13 @@ def test_finetuned_checkpoints(name: str) -> None:
     figures = next(one for one in read_format_figures() if one.model == name)
     assert (folder / CARD).read_text(encoding="utf-8") == card_text(name, record, figures)
     assert "not measured yet" in card_text(name, record, None)
+    narrow = quantize_checkpoint(str(folder), parse_recipe(finetune.weights))
+    for one, other in zip(narrow.blocks, quantize_checkpoint(str(folder)).blocks, strict=True):
+        for kind in ("qkv", "proj", "up", "down"):  # on the grid: narrow weights are int8's, nearly
+            layers = getattr(one, kind), getattr(other, kind)
+            real = [x.weight * x.mult / np.exp2(x.shift.astype(float)) for x in layers]
+            error = np.abs(real[0] - real[1]).max(axis=0) / np.abs(real[1]).max(axis=0)
+            assert np.median(error) < 0.02, kind  # a group's 8-bit scale may miss a little
 
 
 def test_finetune_rate() -> None:

@@ -40,7 +40,7 @@ FAMILIES = ("gpt2", "llama", "mistral", "qwen2")
 Changes = dict[str, int]
 
 
-CHECKPOINTS = ROOT / "weights" / "checkpoints"
+WEIGHTS = ROOT / "weights"
 
 
 @cache
@@ -142,17 +142,24 @@ def test_chunks(family: str, array_dim: int) -> None:
 
 
 RECIPES = [
-    ("gpt2-tiny", "int4g32,head=nf4g32", 16),
-    ("gpt2-tiny", "qkv=mxfp6e2,up=mxfp8e4,o=int4g64,down=int4s,head=mxfp4", 32),
-    ("llama-tiny", "qkv=int8s,o=fp4g128,up=int4,gate=mxint8,down=ternary,head=mxfp6e3", 16),
-    ("llama-tiny", "nf4g32,qkv=mxfp8e5,head=int4", 32),
+    ("checkpoints/gpt2-tiny", "int4g32,head=nf4g32", 16),
+    ("checkpoints/gpt2-tiny", "qkv=mxfp6e2,up=mxfp8e4,o=int4g64,down=int4s,head=mxfp4", 32),
+    (
+        "checkpoints/llama-tiny",
+        "qkv=int8s,o=fp4g128,up=int4,gate=mxint8,down=ternary,head=mxfp6e3",
+        16,
+    ),
+    ("checkpoints/llama-tiny", "nf4g32,qkv=mxfp8e5,head=int4", 32),
+    ("finetuned/gpt2-tiny-int4g32", "int4g32", 16),
+    ("finetuned/gpt2-tiny-int4s", "int4s", 16),
+    ("finetuned/gpt2-tiny-ternary", "ternary", 16),
 ]
 
 
 @pytest.mark.parametrize(("name", "recipe", "array_dim"), RECIPES)
 def test_narrow_weights(name: str, recipe: str, array_dim: int) -> None:
     """Packed weights on the instruction-level model are golden's decoder on the expanded ones."""
-    source = str(CHECKPOINTS / name)
+    source = str(WEIGHTS / name)
     model = quantize_checkpoint(source, parse_recipe(recipe))
     compiled = compile_model(model, replace(CHIP, array_dim=array_dim))
     _check(model, compiled, [9], decode=3)
@@ -165,7 +172,7 @@ def test_narrow_weights(name: str, recipe: str, array_dim: int) -> None:
 
 def test_weights_that_the_chip_cannot_expand() -> None:
     """Refused by name before any program is made, from a packed file too."""
-    model = quantize_checkpoint(str(CHECKPOINTS / "gpt2-tiny"), parse_recipe("int4g16"))
+    model = quantize_checkpoint(str(WEIGHTS / "checkpoints" / "gpt2-tiny"), parse_recipe("int4g16"))
     with pytest.raises(
         CompileError, match=r"^h\.0\.qkv: given int4g with groups of 16, allowed at"
     ):
