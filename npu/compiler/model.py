@@ -186,12 +186,25 @@ class CompiledModel:
         )
 
     @classmethod
-    def load(cls, data: bytes, *, filename: str = "<bytes>") -> "CompiledModel":
-        """Return the model of a packed file. Raises PackError, or CompileError for another file."""
-        file = unpack(data, filename=filename)
+    def load(
+        cls, data: bytes, *, filename: str = "<bytes>", chip: Limits | None = None
+    ) -> "CompiledModel":
+        """Return the model of a packed file.
+
+        Args:
+            data: the file.
+            filename: for messages.
+            chip: that runs it; None is the one that it was compiled for.
+
+        Raises:
+            PackError: a damaged file, or one of another tile edge.
+            CompileError: no model, weights in a format that the chip lacks, a cache without room.
+
+        """
+        file = unpack(data, filename=filename, edge=None if chip is None else chip.edge)
         try:
             shape, numbers = from_json(file.info["shape"])
-            limits = Limits(**file.info["limits"])
+            limits = chip or Limits(**file.info["limits"])
             _check_formats(file.shares, limits)
             plan = ModelPlan.with_cache(CacheLayout(**file.info["cache"]), shape, limits)
             scales = dict(file.info["scales"])

@@ -15,6 +15,7 @@ from npu.asm import assemble
 from npu.compiler import (
     CompiledModel,
     CompileError,
+    PackError,
     Share,
     compile_model,
     overhead,
@@ -182,8 +183,13 @@ def test_weights_that_the_chip_cannot_expand() -> None:
     with pytest.raises(CompileError, match=r"^h\.0\.qkv: given weights in int4g, allowed int8"):
         compile_model(model, plain)
     data = replace(compiled, plan=replace(compiled.plan, limits=plain)).packed()
-    with pytest.raises(CompileError, match=r"^x: h\.0\.qkv: given weights in int4g, allowed int8"):
-        CompiledModel.load(data, filename="x")
+    for file, chip in ((data, None), (compiled.packed(), plain)):
+        with pytest.raises(CompileError, match=r"^x: h\.0\.qkv: given weights in int4g, allowed"):
+            CompiledModel.load(file, filename="x", chip=chip)
+    roomy = replace(CHIP, sram_bytes=2 * CHIP.sram_bytes)
+    assert CompiledModel.load(compiled.packed(), chip=roomy).limits == roomy
+    with pytest.raises(PackError, match=r"^x: .*edge"):
+        CompiledModel.load(compiled.packed(), filename="x", chip=replace(CHIP, array_dim=32))
 
 
 @pytest.mark.parametrize("window", [1, 5, 16, 17, 31, 32])
