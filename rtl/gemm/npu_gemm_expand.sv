@@ -17,7 +17,8 @@ module npu_gemm_expand
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input weight_format_t format_i,  // of the operation; a level from before its first line on
+  input weight_format_t next_i,    // format of the operation; a level one cycle ahead of format_i
+  input weight_format_t format_i,  // the same, from the first line on
   input weight_group_e  group_i,   // rows of K in a group; the same
 
   // What becomes of data_i in this cycle; at most one of these is high
@@ -40,6 +41,7 @@ module npu_gemm_expand
   localparam int unsigned SideRows = LineBytes / Edge;  // groups in a line
   localparam int unsigned RowW = $clog2(SideRows);
   localparam int unsigned QuadBits = 4 * Edge;  // positions of a row of quads
+  localparam int unsigned PositionLines = 8 * QuadBits / LineBits;
 
   // ---------------------------------------------------------------------------------------------
   // How far the registers reach, in tiles of the column
@@ -79,72 +81,90 @@ module npu_gemm_expand
   // ---------------------------------------------------------------------------------------------
   typedef logic [SideRows-1:0][Edge-1:0][7:0] side_t;
 
-  side_t side_q;
-  scale_t [Edge-1:0] scale;
+  // The first row is in use at once, the others wait for their groups.
+  side_t side, side_q, arrived;
+  logic   [RowW-1:0] next_row;
+  scale_t [Edge-1:0] scale_q;
 
-  always_ff @(posedge clk_i) begin
-    if (side_i) side_q <= side_t'(data_i);
-  end
+  assign next_row = side_i ? '0 : row_q + 1'b1;
+  assign arrived  = side_t'(data_i);
 
   always_comb begin
-    for (int unsigned n = 0; n < Edge; n++) scale[n] = scale_of(format_i, side_q[row_q][n]);
+    side    = side_q;
+    side[0] = arrived[0];
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (side_i) side_q <= arrived;
+    if (side_i || (tile_i && group_ends) || !next_i.grouped) begin
+      for (int unsigned n = 0; n < Edge; n++) scale_q[n] <= scale_of(next_i, side[next_row][n]);
+    end
   end
 
   // ---------------------------------------------------------------------------------------------
-  // Planes: upper bits in chunks of 128, one for each line of weights; or positions
+  // Planes: upper bits, 128 for each line of weights; or positions, in the first lines of a plane
   // ---------------------------------------------------------------------------------------------
+  typedef logic [TileLines-1:0][127:0] upper_t;
+  typedef logic [7:0][QuadBits-1:0] positions_t;
+
   logic [PlaneLines-1:0][LineBits-1:0] plane_q;
-  typedef logic [PlaneBits/128-1:0][127:0] chunks_t;
-
-  chunks_t chunks;
-  logic [$clog2(PlaneBits/128)-1:0] chunk_index;
-  logic [127:0] chunk;
+  upper_t upper_rows;
+  positions_t position_rows;
+  logic [127:0] upper;
   logic [QuadBits-1:0] positions;
+  logic [2:0] quad_row;
+
+  assign upper_rows    = upper_t'(plane_q);
+  assign upper         = upper_rows[line_i];
+  assign position_rows = positions_t'(plane_q[PositionLines-1:0]);
+  assign positions     = position_rows[quad_row];
+
+  // ---------------------------------------------------------------------------------------------
+  // The parts of data_i that become this line of weights
+  // ---------------------------------------------------------------------------------------------
+  typedef logic [3:0][127:0] quarters_t;
+  typedef logic [1:0][255:0] halves_t;
+
+  quarters_t quarters;
+  halves_t halves;
+  logic [127:0] crumbs;
+  logic [255:0] nibbles;
   logic kept;
+  logic [8*Edge-1:0] nibbles_kept;  // pairs of them, a row of quads
+  logic [16*Edge-1:0] bytes_kept;  // the same
+  logic [Edge-1:0][1:0][7:0] pair;
 
-  assign kept   = format_i.gather == GatherKept;
-  assign chunks = chunks_t'(plane_q);
-  assign chunk  = chunks[chunk_index];
+  assign quarters = quarters_t'(data_i);
+  assign halves   = halves_t'(data_i);
+  assign crumbs   = quarters[line_i[1:0]];
+  assign nibbles  = halves[line_i[0]];
+  assign kept     = format_i.gather == GatherKept;
 
-  if (Edge == 16) begin : gen_plane
+  if (Edge == 16) begin : gen_kept
+    // A line of weights is a row of quads.
     always_ff @(posedge clk_i) begin
       if (plane_i) plane_q[0] <= data_i;
     end
-    // A line of weights is a row of quads.
-    assign chunk_index = kept ? {tile_q[0], line_i[1]} : line_i;
-    assign positions   = chunk[QuadBits*line_i[0]+:QuadBits];
-  end else begin : gen_plane
+    assign quad_row     = {tile_q[0], line_i};
+    assign nibbles_kept = crumbs;
+    assign bytes_kept   = nibbles;
+  end else begin : gen_kept
+    // Two lines of weights are a row of quads, and take the same bytes.
     always_ff @(posedge clk_i) begin
       if (plane_i) plane_q[line_i[1:0]] <= data_i;
     end
-    // Two lines of weights are a row of quads.
-    assign chunk_index = kept ? line_i >> 1 : line_i;
-    assign positions   = chunk;
+    assign quad_row     = line_i[3:1];
+    assign nibbles_kept = halves[line_i[1]];
+    assign bytes_kept   = data_i;
   end
 
-  // ---------------------------------------------------------------------------------------------
-  // The part of data_i that becomes this line of weights
-  // ---------------------------------------------------------------------------------------------
-  logic [1:0] quarter;  // of data_i, where the part begins
-  typedef logic [3:0][127:0] quarters_t;
-
-  quarters_t quarters;
-  logic [255:0] part;
-  logic [16*Edge-1:0] bytes_kept;  // pairs of them, a row of quads
-
-  assign quarters = quarters_t'(data_i);
-  assign part     = {quarters[{quarter[1], 1'b1}], quarters[quarter]};
-
-  if (Edge == 16) begin : gen_part
-    assign quarter    = format_i.parts[1] ? line_i[1:0] : {line_i[0], 1'b0};
-    assign bytes_kept = part;
-  end else begin : gen_part
-    // Both lines of a row of quads take the same bytes.
-    always_comb begin
-      quarter = {line_i[0], 1'b0};
-      if (format_i.parts[1]) quarter = kept ? {line_i[1], 1'b0} : line_i[1:0];
+  always_comb begin
+    for (int unsigned n = 0; n < Edge; n++) begin
+      for (int unsigned i = 0; i < 2; i++) begin
+        pair[n][i] = {4'b0, nibbles_kept[8*n+4*i+:4]};
+        if (format_i.kept8) pair[n][i] = bytes_kept[16*n+8*i+:8];
+      end
     end
-    assign bytes_kept = data_i;
   end
 
   // ---------------------------------------------------------------------------------------------
@@ -152,34 +172,33 @@ module npu_gemm_expand
   // ---------------------------------------------------------------------------------------------
   for (genvar l = 0; l < int'(LineBytes); l++) begin : gen_lane
     localparam int unsigned Column = l % Edge;
-    logic [1:0] row, upper;  // row in its quad; upper bits
+    logic [1:0] row;  // in its quad
     logic [3:0] position;
-    logic [7:0] first, second, code;
+    logic takes_first, takes_second;
+    logic [7:0] whole, code;  // a byte, or a nibble with its upper bits; any element
 
-    assign row      = (Edge == 16) ? 2'(l / Edge) : {line_i[0], 1'(l / Edge)};
-    assign upper    = chunk[2*l+:2];
-    assign position = positions[4*Column+:4];
-    assign first    = format_i.kept8 ? bytes_kept[16*Column+:8] : {4'b0, part[8*Column+:4]};
-    assign second   = format_i.kept8 ? bytes_kept[16*Column+8+:8] : {4'b0, part[8*Column+4+:4]};
+    assign row          = (Edge == 16) ? 2'(l / Edge) : {line_i[0], 1'(l / Edge)};
+    assign position     = positions[4*Column+:4];
+    assign takes_second = kept && position[3:2] == row;
+    assign takes_first  = kept && position[1:0] == row && !takes_second;
 
     always_comb begin
+      whole = {upper[2*l+1], 2'b0, upper[2*l], nibbles[4*l+:4]};
+      if (format_i.gather == GatherByte) whole = data_i[8*l+:8];
       unique case (format_i.gather)
-        GatherByte:   code = data_i[8*l+:8];
-        GatherNibble: code = {upper[1], 2'b0, upper[0], part[4*l+:4]};
-        GatherCrumb:  code = {6'b0, part[2*l+:2]} | {4'b0, {2{part[2*l+1]}}, 2'b0};
-        default: begin
-          code = '0;
-          if (position[1:0] == row) code = first;
-          if (position[3:2] == row) code = second;
-        end
+        GatherCrumb: code = {whole[7:4], {3{crumbs[2*l+1]}}, crumbs[2*l]};
+        GatherKept:  code = '0;
+        default:     code = whole;
       endcase
+      if (takes_first) code |= pair[Column][0];
+      if (takes_second) code |= pair[Column][1];
     end
 
     npu_gemm_lane u_lane (
       .kind_i  (format_i.code),
-      .scaled_i(format_i.grouped),
       .code_i  (code),
-      .scale_i (scale[Column]),
+      .whole_i (whole),
+      .scale_i (scale_q[Column]),
       .weight_o(weights_o[8*l+:8])
     );
   end
@@ -204,7 +223,7 @@ module npu_gemm_expand
   // Together with a shift a factor would be more than 1.
   always_comb begin
     for (int unsigned n = 0; n < Edge; n++) begin
-      bad_scale[n] = scale[n].factor > ((scale[n].shift == NoShift) ? 9'd256 : 9'd0);
+      bad_scale[n] = scale_q[n].factor > ((format_i.exponent == NoShift) ? 9'd256 : 9'd0);
     end
   end
 

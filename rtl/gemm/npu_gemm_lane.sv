@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Expands one weight of a narrow format to int8: w = v * f / 2^(8 + t), rounded half up. v and t follow
-// from the element's code, f from the side byte of its group and column. Dividing by 2^t happens in
-// front of the multiplier, by a smaller f: only minifloats of MX have a t, their f is a power of two,
-// and where f / 2^t is no integer any more the weight is zero. Combinational.
+// from the element's code, f from the side byte of its group and column, or it is what leaves weights
+// as they are. Dividing by 2^t happens in front of the multiplier, by a smaller f: only minifloats of
+// MX have a t, their f is a power of two, and as |v| is less than 128, nothing is left of v * f / 2^t
+// below 256. Combinational.
 
 module npu_gemm_lane
   import npu_gemm_pkg::*;
 (
-  input code_e        kind_i,    // what codes mean
-  input logic         scaled_i,  // v is multiplied, else it is the weight
-  input logic   [7:0] code_i,    // of the element; a nibble in the low bits
-  input scale_t       scale_i,   // of its group and column, with scaled_i
+  input code_e kind_i,  // what codes mean
+  input logic [7:0] code_i,  // of the element; a nibble in the low bits
+  input logic [7:0] whole_i,  // the same, where it is no part of a quad and has four bits or more
+  input scale_t scale_i,  // of its group and column
 
   output logic [7:0] weight_o  // int8
 );
@@ -35,55 +36,90 @@ module npu_gemm_lane
     -8'sd88,
     -8'sd127
   };
-  // v / 2^t of the magnitudes 0, 1/2, 1, 3/2, 2, 3, 4, 6
-  localparam logic [7:0][7:0] E2m1 = {8'd96, 8'd64, 8'd48, 8'd32, 8'd24, 8'd16, 8'd8, 8'd0};
+  // v / 2^t of the magnitudes 0, 1/2, 1, 3/2, 2, 3, 4, 6, then of their negatives
+  localparam logic [15:0][7:0] E2m1 = {
+    -8'sd96,
+    -8'sd64,
+    -8'sd48,
+    -8'sd32,
+    -8'sd24,
+    -8'sd16,
+    -8'sd8,
+    8'sd0,
+    8'sd96,
+    8'sd64,
+    8'sd48,
+    8'sd32,
+    8'sd24,
+    8'sd16,
+    8'sd8,
+    8'sd0
+  };
 
   // ---------------------------------------------------------------------------------------------
   // Minifloats: sign, exponent field, mantissa
   // ---------------------------------------------------------------------------------------------
-  logic short_mantissa, hidden;
-  logic [4:0] exponent;
-  logic signed [4:0] mantissa;
-  assign short_mantissa = kind_i == CodeM2;
+  logic short_mantissa, hidden, lower;
+  logic [4:0] field, exponent, mantissa;
+  assign short_mantissa = kind_i[0];
 
   always_comb begin
-    exponent = {1'b0, code_i[6:3]};
-    if (short_mantissa) exponent = (code_i[6:2] == '1) ? 5'd30 : code_i[6:2];  // no number: as 30
-    hidden   = exponent != '0;
-    mantissa = {1'b0, short_mantissa ? {hidden, code_i[1:0], 1'b0} : {hidden, code_i[2:0]}};
-    if (code_i[7]) mantissa = -mantissa;
+    field    = short_mantissa ? whole_i[6:2] : {1'b0, whole_i[6:3]};
+    hidden   = field != '0;
+    exponent = {field[4:1], (field[0] || !hidden) && field != '1};  // 1 to 30: no number is as 30
+    mantissa = {1'b0, hidden, short_mantissa ? {whole_i[1:0], 1'b0} : whole_i[2:0]};
+    // Negated: all bits above the lowest one turn over.
+    lower    = 1'b0;
+    for (int unsigned i = 0; i < 5; i++) begin
+      {lower, mantissa[i]} = {lower || mantissa[i], mantissa[i] ^ (whole_i[7] && lower)};
+    end
   end
 
   // ---------------------------------------------------------------------------------------------
   // v
   // ---------------------------------------------------------------------------------------------
-  logic signed [7:0] nibble, v;
+  logic signed [7:0] v;
 
   always_comb begin
-    unique case (kind_i[1:0])
-      2'(CodeInt4):    nibble = {{4{code_i[3]}}, code_i[3:0]};
-      2'(CodeInt4x16): nibble = {code_i[3:0], 4'b0};
-      2'(CodeNf4):     nibble = Nf4[code_i[3:0]];
-      default:         nibble = code_i[3] ? -E2m1[code_i[2:0]] : E2m1[code_i[2:0]];
-    endcase
     unique case (kind_i)
-      CodeInt8:       v = code_i;
-      CodeM3, CodeM2: v = {mantissa, 3'b0};
-      default:        v = nibble;
+      CodeInt4: v = {code_i[3:0], 4'b0};
+      CodeInt8: v = code_i;
+      CodeNf4:  v = Nf4[whole_i[3:0]];
+      CodeE2m1: v = E2m1[whole_i[3:0]];
+      default:  v = {mantissa, 3'b0};
     endcase
   end
 
   // ---------------------------------------------------------------------------------------------
   // f / 2^t, and the product
   // ---------------------------------------------------------------------------------------------
-  logic [5:0] shift;
+  // The low three bits less those of the exponent, looked up: a carry chain would be longer
+  typedef logic [63:0][3:0] less_t;
+
+  function automatic less_t less_table();
+    less_t table_of;
+    for (int unsigned i = 0; i < 64; i++) table_of[i] = 4'(i / 8) - 4'(i % 8);
+    return table_of;
+  endfunction
+
+  localparam less_t Less = less_table();
+  localparam logic [3:0][2:0] Next = {3'd4, 3'd3, 3'd2, 3'd1};
+
+  logic borrow, near;
+  logic [2:0] shift;
   logic [8:0] factor;
-  logic signed [17:0] product;
+  logic signed [15:0] product;
 
-  assign shift = scale_i.shift - 6'(exponent) - 6'(!hidden);
-  assign factor = scale_i.factor | ((shift < 6'd16) ? 9'd256 >> shift[3:0] : '0);
-  assign product = 18'(v) * 18'($signed({1'b0, factor}));
+  always_comb begin
+    {borrow, shift} = Less[{scale_i.shift[2:0], exponent[2:0]}];
+    near = scale_i.shift[5:3] == (borrow ? Next[exponent[4:3]] : 3'(exponent[4:3]));
+    factor = scale_i.factor;
+    for (int unsigned i = 0; i < 8; i++) begin
+      if (near && shift == 3'(i)) factor[8-i] = 1'b1;
+    end
+  end
 
-  assign weight_o = scaled_i ? product[15:8] + 8'(product[7]) : v;
+  assign product  = 16'(v) * 16'($signed({1'b0, factor}));
+  assign weight_o = product[15:8] + 8'(product[7]);
 
 endmodule

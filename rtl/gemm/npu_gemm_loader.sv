@@ -228,6 +228,7 @@ module npu_gemm_loader
     ) u_expand (
       .clk_i,
       .rst_ni,
+      .next_i     (format),
       .format_i   (format_q),
       .group_i    (op_i.group),
       .side_i     (line_go && state_q == StSide),

@@ -35,15 +35,14 @@ package npu_gemm_pkg;
     GatherKept     // one of the two that a quad keeps, or zero
   } gather_e;
 
-  // What an element's code means. A number is v * 2^-t; nibbles need no t.
+  // What an element's code means. A number is v * 2^-t; only minifloats of bit 2 have a t.
   typedef enum logic [2:0] {
-    CodeInt4    = 3'd0,
-    CodeInt4x16 = 3'd1,  // times 16
-    CodeNf4     = 3'd2,
-    CodeE2m1    = 3'd3,
-    CodeInt8    = 3'd4,
-    CodeM3      = 3'd6,  // minifloats with three bits of mantissa, sign in bit 7
-    CodeM2      = 3'd7   // and with two
+    CodeInt4 = 3'd0,  // times 16
+    CodeNf4  = 3'd1,
+    CodeE2m1 = 3'd2,
+    CodeInt8 = 3'd3,
+    CodeM3   = 3'd4,  // minifloats with three bits of mantissa, sign in bit 7
+    CodeM2   = 3'd5   // and with two
   } code_e;
 
   // A format, taken apart
@@ -55,23 +54,24 @@ package npu_gemm_pkg;
     logic       grouped;   // groups have side bytes, by which their weights are multiplied
     logic       power;     // b means 2^-b, else b / 256
     logic       plane;     // in front of a tile stand its upper bits, or the positions of its quads
-    logic [4:0] exponent;  // minifloats: largest exponent field of a finite number
+    logic [5:0] exponent;  // minifloats: largest exponent field of a finite number; else NoShift
   } weight_format_t;
 
-  // What the weights of a column are multiplied by: factor / 256 + 2^-shift, one of which is zero
+  // More than any exponent field by more than 8, with exponents of blocks up to 15 as well
+  localparam logic [5:0] NoShift = 6'd40;
+
+  // What the weights of a column are multiplied by: factor / 256, or for minifloats 2^-shift
   typedef struct packed {
     logic [8:0] factor;
-    logic [5:0] shift;   // in front of it the exponent field is subtracted
+    logic [5:0] shift;   // the exponent field is subtracted from it; NoShift or more: none
   } scale_t;
-
-  localparam logic [5:0] NoShift = '1;
 
   function automatic weight_format_t weight_format(weight_format_e name);
     weight_format_t f;
-    f = '{gather: GatherNibble, code: CodeInt4, parts: 2'd1, default: '0};
+    f = '{gather: GatherNibble, code: CodeInt4, parts: 2'd1, exponent: NoShift, default: '0};
     unique case (name)
       WeightFormatInt8: {f.gather, f.code, f.parts} = {GatherByte, CodeInt8, 2'd0};
-      WeightFormatInt4g: {f.code, f.grouped} = {CodeInt4x16, 1'b1};
+      WeightFormatInt4g: f.grouped = 1'b1;
       WeightFormatInt4s: {f.gather, f.plane, f.parts} = {GatherKept, 1'b1, 2'd3};
       WeightFormatInt2: {f.gather, f.parts} = {GatherCrumb, 2'd3};
       WeightFormatInt8s: {f.gather, f.code, f.plane, f.kept8} = {GatherKept, CodeInt8, 2'b11};
@@ -82,16 +82,16 @@ package npu_gemm_pkg;
       end
       WeightFormatMxfp8e4: begin
         {f.gather, f.code, f.parts, f.grouped, f.power} = {GatherByte, CodeM3, 4'b0011};
-        f.exponent = 5'd15;
+        f.exponent = 6'd15;
       end
       WeightFormatMxfp8e5: begin
         {f.gather, f.code, f.parts, f.grouped, f.power} = {GatherByte, CodeM2, 4'b0011};
-        f.exponent = 5'd30;
+        f.exponent = 6'd30;
       end
       WeightFormatMxfp6e3:
-      {f.code, f.grouped, f.power, f.plane, f.exponent} = {CodeM2, 3'b111, 5'd7};
+      {f.code, f.grouped, f.power, f.plane, f.exponent} = {CodeM2, 3'b111, 6'd7};
       WeightFormatMxfp6e2:
-      {f.code, f.grouped, f.power, f.plane, f.exponent} = {CodeM3, 3'b111, 5'd3};
+      {f.code, f.grouped, f.power, f.plane, f.exponent} = {CodeM3, 3'b111, 6'd3};
       WeightFormatMxfp4: {f.code, f.grouped, f.power} = {CodeE2m1, 2'b11};
       default: f.code = CodeInt4;
     endcase
@@ -104,17 +104,16 @@ package npu_gemm_pkg;
     return f.grouped ? 4 : 2;
   endfunction
 
-  // Of a side byte. The shift of a minifloat is this one less its exponent field; past 8 nothing is
-  // left, so exponents of blocks count up to 15.
+  // Of a column without side bytes what leaves its weights as they are, else of a side byte. Where
+  // 2^-8 or less is left of a minifloat nothing is, so exponents of blocks count up to 15.
   function automatic scale_t scale_of(weight_format_t f, logic [7:0] b);
     logic [3:0] halvings;
     scale_t scale;
-    halvings = (b[7:4] == '0) ? b[3:0] : 4'd15;
-    scale = '{factor: {1'b0, b}, shift: NoShift};
-    if (f.power) begin
-      scale.factor = (f.code inside {CodeM3, CodeM2}) ? '0 : 9'd256 >> halvings;
-      if (f.code inside {CodeM3, CodeM2}) scale.shift = 6'(f.exponent) + 6'(halvings);
-    end
+    halvings = b[3:0] | {4{b[7:4] != '0}};
+    scale    = '{factor: {1'b0, b}, shift: f.exponent + 6'(halvings)};
+    if (f.power) scale.factor = 9'd256 >> halvings;
+    if (f.code inside {CodeM3, CodeM2}) scale.factor = '0;
+    if (!f.grouped) scale.factor = (f.code == CodeInt8) ? 9'd256 : 9'd16;
     return scale;
   endfunction
 
