@@ -104,6 +104,13 @@ def _synth(arguments: argparse.Namespace) -> int:
     results, refused = synth.run(chosen, arguments.jobs, lambda line: print(line, flush=True))
     rows = [asdict(figures) for figures in results]
     print(synth.render(rows))
+    figures = {row["block"]: row for row in rows}
+    larger = synth.too_large(figures)
+    for block, share in synth.SHARES.items():
+        if {block, share.of} <= figures.keys():
+            verdict = "FAIL" if block in larger else "ok  "
+            print(f"{verdict} {synth.share_text(block, figures)}")
+    refused += larger
     if arguments.page and not refused:
         synth.write_page(rows)
         rtl_sizes.write()

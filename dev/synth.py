@@ -33,6 +33,8 @@ FOLDER = BUILD / "synth"
 REPORT = BUILD / "reports" / "synth.json"
 PAGE = ROOT / "docs" / "synthesis.md"
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
+SHARE = re.compile(r"^(<!-- share: ([a-z0-9-]+) -->\n).*\n", flags=re.M)
+"""Where the page says how much of another block the cells of one are."""
 
 MEMORY_WORDS = 8
 MEMORY_WRITES = 4
@@ -144,7 +146,9 @@ SMALL = {"ArrayDim": 4, "SramKiB": 32, "AccRows": 32, "FifoKiB": 4, "NormMax": 1
 BLOCKS: tuple[SynthBlock, ...] = (
     SynthBlock("top-a4", "npu_top", SMALL),
     SynthBlock("gemm-a4", "npu_gemm", {"ArrayDim": 4}),
+    SynthBlock("gemm-a4-int8", "npu_gemm", {"ArrayDim": 4, "NarrowFormats": 0}),
     SynthBlock("array-a16", "npu_systolic_array", {"ArrayDim": 16}),
+    SynthBlock("expand-a16", "npu_gemm_expand", {"Edge": 16}),
     SynthBlock("post-a16", "npu_gemm_post", {"Edge": 16}),
     SynthBlock("host", "npu_host"),
     SynthBlock("seq", "npu_seq"),
@@ -176,6 +180,22 @@ BLOCKS: tuple[SynthBlock, ...] = (
     SynthBlock("cop-func", "npu_cop_func"),
 )
 """In the order of their reports; the top holds every module of `rtl/`."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """How many cells a block may have, as a share of those of another one.
+
+    Attributes:
+        of: the other block.
+        most: 1 for as many.
+    """
+
+    of: str
+    most: float
+
+
+SHARES = {"expand-a16": Share("array-a16", 0.25)}
 
 
 def tool_version() -> str:
@@ -474,6 +494,8 @@ def run(
 # -------------------------------------------------------------------------------------------------
 # Reports
 # -------------------------------------------------------------------------------------------------
+KINDS = ("lut", "ff", "dsp")
+"""Of cells."""
 HEADS = ("LUT", "FF", "DSP", "memory bits", "seconds")
 
 
@@ -508,10 +530,44 @@ def render(results: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 
 
+def share_text(block: str, figures: Mapping[str, Mapping[str, int]]) -> str:
+    """Return how much of the other block of `SHARES` the cells of one are, and what is allowed.
+
+    Cells are LUTs, flip-flops and multipliers together.
+
+    Args:
+        block: its name.
+        figures: of both, by name; `lut`, `ff` and `dsp` are read.
+    """
+    share = SHARES[block]
+    own, other = (figures[name] for name in (block, share.of))
+    kinds = ", ".join(f"{kind.upper()} {own[kind] / other[kind]:.1%}" for kind in KINDS)
+    return (
+        f"`{block}` has {_cells(own) / _cells(other):.1%} of the cells of `{share.of}` ({kinds}); "
+        f"allowed are {share.most:.0%}."
+    )
+
+
+def _cells(figures: Mapping[str, int]) -> int:
+    return sum(figures[kind] for kind in KINDS)
+
+
+def too_large(figures: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Return the blocks of `SHARES` that have more cells than they may; both must be there."""
+    return [
+        block
+        for block, share in SHARES.items()
+        if block in figures
+        and share.of in figures
+        and _cells(figures[block]) > share.most * _cells(figures[share.of])
+    ]
+
+
 def write_page(results: Sequence[Mapping[str, Any]], page: Path = PAGE) -> None:
     """Replace the rows of `results` in the table between the marks of `page`; others stay.
 
-    Rows are in the order of `BLOCKS`, behind them those that are not of `BLOCKS`, if given.
+    The lines about shares are written anew from all rows. Rows are in the order of `BLOCKS`, behind
+    them those that are not of `BLOCKS`, if given.
 
     Raises:
         SynthesisError: the page lacks a mark.
@@ -524,10 +580,27 @@ def write_page(results: Sequence[Mapping[str, Any]], page: Path = PAGE) -> None:
     lines = ["| block | module and parameters | " + " | ".join(HEADS[:-1]) + " |"]
     lines += ["|---|---|" + "---:|" * (len(HEADS) - 1)]
     blocks = {block.name for block in BLOCKS}
-    kept = dict(re.findall(r"^(\| ([a-z0-9-]+) \| npu_.*)$", table, flags=re.M))
-    rows = {name: row for row, name in kept.items() if name in blocks}
+    rows = {name: row for name, row in _page_rows(table).items() if name in blocks}
     for figures in results:
         rows[figures["block"]] = "| " + " | ".join(_row(figures)[:-1]) + " |"
     order = [block.name for block in BLOCKS if block.name in rows]
     lines += [rows[name] for name in order + [name for name in rows if name not in blocks]]
-    page.write_text(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + after)
+    text = before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + after
+    figures = page_figures(text)
+    text = SHARE.sub(lambda match: f"{match[1]}{share_text(match[2], figures)}\n", text)
+    page.write_text(text, encoding="utf-8")
+
+
+def _page_rows(text: str) -> dict[str, str]:
+    """Return the rows of the table in a page by block."""
+    return {name: row for row, name in re.findall(r"^(\| ([a-z0-9-]+) \| npu_.*)$", text, re.M)}
+
+
+def page_figures(text: str) -> dict[str, dict[str, int]]:
+    """Return LUT, FF and DSP of each row of the table in a page, by block."""
+    figures = {}
+    for name, row in _page_rows(text).items():
+        cells = row.strip("|").split("|")[2 : 2 + len(KINDS)]
+        numbers = (int(cell.replace(",", "")) for cell in cells)
+        figures[name] = dict(zip(KINDS, numbers, strict=True))
+    return figures

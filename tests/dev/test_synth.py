@@ -136,6 +136,47 @@ def test_the_page_gets_the_table(tmp_path: Path) -> None:
         synth.write_page([_figures()], page)
 
 
+def _pair(lut: int) -> dict[str, dict[str, Any]]:
+    """Return an expander with some LUTs and an array with 1,000 cells."""
+    array = _figures(block="array-a16", lut=300, ff=600, dsp=100)
+    return {"expand-a16": _figures(block="expand-a16", lut=lut, ff=40, dsp=10), "array-a16": array}
+
+
+def test_a_block_with_too_many_cells_is_named() -> None:
+    """LUTs, flip-flops and multipliers count together; a quarter is allowed, one more is not."""
+    assert synth.too_large(_pair(200)) == []
+    assert synth.too_large(_pair(201)) == ["expand-a16"]
+    assert synth.too_large({"expand-a16": _figures(lut=10**6)}) == [], "nothing to compare with"
+    assert synth.share_text("expand-a16", _pair(200)) == (
+        "`expand-a16` has 25.0% of the cells of `array-a16` "
+        "(LUT 66.7%, FF 6.7%, DSP 10.0%); allowed are 25%."
+    )
+
+
+def test_the_page_says_the_share(tmp_path: Path) -> None:
+    """From the rows that are there after the change."""
+    page = tmp_path / "page.md"
+    end = "<!-- share: expand-a16 -->\nold\nafter\n"
+    page.write_text(f"{synth.BEGIN}\n{synth.END}\n{end}", encoding="utf-8")
+    synth.write_page(list(_pair(200).values()), page)
+    synth.write_page([_pair(100)["expand-a16"]], page)
+    text = page.read_text(encoding="utf-8")
+    assert text.endswith(f"{synth.share_text('expand-a16', _pair(100))}\nafter\n")
+    assert "15.0% of the cells" in text
+
+
+def test_the_pages_share_is_that_of_its_table() -> None:
+    """And none is larger than it may be."""
+    text = synth.PAGE.read_text(encoding="utf-8")
+    assert re.findall(synth.SHARE, text) == [
+        (f"<!-- share: {block} -->\n", block) for block in synth.SHARES
+    ]
+    figures = synth.page_figures(text)
+    assert not synth.too_large(figures)
+    for block in synth.SHARES:
+        assert f"\n{synth.share_text(block, figures)}\n" in text
+
+
 def test_the_table_has_a_row_for_each_block() -> None:
     """Block, module and parameters, and the figures."""
     text = synth.render([_figures(), _figures(block="host", top="npu_host", lut=7)])
