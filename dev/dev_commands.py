@@ -15,7 +15,13 @@ from npu.cli.arguments import AddCommand, UsageError, names_in, positive
 from npu.paths import BUILD, ROOT
 from tb.cop_datapath import model, sweep
 from tb.run import build, registry, runner, sources
-from tb.run.requests import add_common, built, check_simulator, chosen_tests, print_result
+from tb.run.requests import (
+    add_common,
+    build_all,
+    check_simulator,
+    print_result,
+    tests_by_chip,
+)
 from tb.run.verilator import VerilatorError
 
 BAD_INPUT = (
@@ -33,10 +39,15 @@ BAD_INPUT = (
 def _regress(arguments: argparse.Namespace) -> int:
     """Run all tests on the RTL in full; print what they executed of the instruction set."""
     check_simulator(arguments.sim)
-    tests = chosen_tests([], arguments.array_dim)
-    configuration = built(arguments, "fast")
+    chips = tests_by_chip(arguments.array_dim)
+    build_all(chips)
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
-    jobs = [runner.Job(test, configuration, seed, full=True) for test in tests for seed in seeds]
+    jobs = [
+        runner.Job(test, chip, seed, full=True)
+        for chip, tests in chips.items()
+        for test in tests
+        for seed in seeds
+    ]
     results = runner.run_all(jobs, arguments.jobs, print_result)
     rows = regress.merge(results)
     table = regress.render(rows)

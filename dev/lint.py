@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -37,16 +36,6 @@ SLANG_WAIVED = {
     "useless-cast": "widths that follow from parameters",
 }
 """Warnings of slang that are not reported, with the reason."""
-
-
-@dataclass(frozen=True)
-class PlainConfiguration(Configuration):
-    """A chip without narrow formats of weights."""
-
-    @property
-    def parameters(self) -> list[str]:
-        """Those of the chip, without narrow formats."""
-        return [*super().parameters, "-GNarrowFormats=0"]
 
 
 def slang_findings(configuration: Configuration) -> list[str]:
@@ -89,9 +78,7 @@ def slang_findings(configuration: Configuration) -> list[str]:
         )
         # Nor one without narrow formats the arithmetic of their side bytes.
         and not (
-            "[-Wunused-" in line
-            and "npu_gemm_pkg.sv" in line
-            and isinstance(configuration, PlainConfiguration)
+            "[-Wunused-" in line and "npu_gemm_pkg.sv" in line and not configuration.narrow_formats
         )
     ]
 
@@ -147,7 +134,7 @@ def checks() -> list[tuple[str, Callable[[], list[str]]]]:
         name = f"ArrayDim {size}, command port {chip.scratch_bytes or 'absent'}"
         found.append((f"verilator -Wall, {name}", partial(_verilator, chip)))
         found.append((f"slang, {name}", partial(slang_findings, chip)))
-    plain = PlainConfiguration()
+    plain = Configuration(narrow_formats=False)
     found.append(("verilator -Wall, no narrow formats", partial(_verilator, plain)))
     found.append(("slang, no narrow formats", partial(slang_findings, plain)))
     found.append(("bench of the chip", partial(_bench, Configuration())))

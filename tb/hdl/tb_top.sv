@@ -10,7 +10,8 @@ module tb_top #(
   parameter bit EnableCmd = 1'b1,
   parameter int unsigned CmdScratchBytes = 64,
   parameter bit EnableCop = 1'b1,
-  parameter int unsigned CopNumRs = 3
+  parameter int unsigned CopNumRs = 3,
+  parameter bit NarrowFormats = 1'b1
 );
   import tb_pkg::*;
 
@@ -282,7 +283,8 @@ module tb_top #(
     .EnableCmd(EnableCmd),
     .CmdScratchBytes(CmdScratchBytes),
     .EnableCop(EnableCop),
-    .CopNumRs(CopNumRs)
+    .CopNumRs(CopNumRs),
+    .NarrowFormats(NarrowFormats)
   ) dut (
     .clk_i                  (clk),
     .rst_ni                 (rst_n),

@@ -49,12 +49,14 @@ class Configuration:
     Attributes:
         kind: "fast" for runs, "debug" for waveforms.
         array_dim: edge of the systolic array (make variable ARRAY_DIM).
+        narrow_formats: whether the chip has weights narrower than int8.
         rtl: folder of the design's sources; another one to try a changed copy.
         label: folder name in build/sim, derived from the rest if empty.
     """
 
     kind: Kind = "fast"
     array_dim: int = 16
+    narrow_formats: bool = True
     rtl: Path = RTL
     label: str = ""
 
@@ -79,6 +81,7 @@ class Configuration:
             f"-GCmdScratchBytes={self.scratch_bytes or 64}",
             f"-GEnableCop={int(self.cop_sources > 0)}",
             f"-GCopNumRs={self.cop_sources or 3}",
+            *([] if self.narrow_formats else ["-GNarrowFormats=0"]),
         ]
 
     @property
@@ -89,7 +92,8 @@ class Configuration:
     @property
     def folder(self) -> Path:
         """Where the model is built."""
-        return BUILD / "sim" / (self.label or f"{self.kind}-a{self.array_dim}")
+        formats = "" if self.narrow_formats else "-int8"
+        return BUILD / "sim" / (self.label or f"{self.kind}-a{self.array_dim}{formats}")
 
     @property
     def binary(self) -> Path:

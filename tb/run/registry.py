@@ -6,8 +6,9 @@ function's name; a module's name stands for all tests of that module. A module w
 memory behind the chip than usual says so by a line `MEMORY_MIB = <number>`; one whose tests need a
 certain command port by a line `SCRATCH_BYTES = (<number>, ...)`, 0 meaning a chip without one; a
 certain coprocessor by a line `COP_SOURCES = (<number>, ...)`, the operands of its port, in the same
-way. One whose tests run from several power-up states says by a line `POWER_UPS = <number>` from how
-many random ones, beside all zeros and all ones.
+way. One for a chip without narrow formats of weights says so by a line `NARROW_FORMATS = 0`. One
+whose tests run from several power-up states says by a line `POWER_UPS = <number>` from how many
+random ones, beside all zeros and all ones.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class BenchTest:
         cop_sources: operands of the coprocessor's port that the test is for; all if empty.
         power_ups: random power-up states that it runs from, with all zeros and all ones before
             them; 0: from one random state only.
+        narrow_formats: whether the chip that the test is for has narrow formats of weights.
     """
 
     module: str
@@ -50,14 +52,18 @@ class BenchTest:
     scratch_bytes: tuple[int, ...] = ()
     power_ups: int = 0
     cop_sources: tuple[int, ...] = ()
+    narrow_formats: bool = True
 
-    def fits(self, scratch_bytes: int, cop_sources: int) -> bool:
+    def fits(self, scratch_bytes: int, cop_sources: int, narrow_formats: bool = True) -> bool:
         """Whether the test is for a chip.
 
         Args:
             scratch_bytes: size of its scratchpad, 0 for no command port.
             cop_sources: operands of the coprocessor's port, 0 for no coprocessor.
+            narrow_formats: whether it has narrow formats of weights.
         """
+        if narrow_formats != self.narrow_formats:
+            return False
         has_port = not self.scratch_bytes or scratch_bytes in self.scratch_bytes
         return has_port and (not self.cop_sources or cop_sources in self.cop_sources)
 
@@ -99,7 +105,9 @@ def _tests_in(path: Path, package: str) -> Iterable[BenchTest]:
     body = ast.parse(path.read_text(encoding="utf-8"), filename=str(path)).body
     memory_bytes = _number(body, "MEMORY_MIB", MEMORY_MIB) << 20
     power_ups = _number(body, "POWER_UPS", 0)
-    fitting = _numbers(body, "SCRATCH_BYTES"), power_ups, _numbers(body, "COP_SOURCES")
+    narrow_formats = bool(_number(body, "NARROW_FORMATS", 1))
+    port = _numbers(body, "SCRATCH_BYTES")
+    fitting = port, power_ups, _numbers(body, "COP_SOURCES"), narrow_formats
     for node in body:
         if isinstance(node, ast.AsyncFunctionDef) and any(
             _is_cocotb_test(decorator) for decorator in node.decorator_list

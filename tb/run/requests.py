@@ -5,12 +5,21 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from npu.cli.arguments import UsageError, add_array_dim, positive
 from npu.isa.operands import ARRAY_DIMS
 from npu.paths import ROOT
 from tb.run import build, registry, runner
+
+ON_EACH_SIZE = ("test_formats", "test_gemm", "test_kv")
+"""Modules of tests that depend on the size of the array."""
+ON_OTHER_SIZES = {
+    4: ("test_cmd_absent", "test_cop_absent"),
+    8: ("test_cmd_registers", "test_cmd_tiles", "test_cop_cases", "test_cop_window"),
+    32: ("test_cmd_registers", "test_cmd_tiles"),
+}
+"""Beside `ON_EACH_SIZE`, by size: `tb.run.build.SCRATCH_BYTES` and `COP_SOURCES`."""
 
 
 def check_simulator(name: str) -> None:
@@ -19,21 +28,48 @@ def check_simulator(name: str) -> None:
         raise UsageError(f"SIM={name}: only SIM=verilator is supported")
 
 
+def build_all(chips: Iterable[build.Configuration]) -> None:
+    """Build the models of chips."""
+    build.generate()
+    for chip in chips:
+        build.build(chip)
+
+
 def built(arguments: argparse.Namespace, kind: build.Kind) -> build.Configuration:
     """Build a model for the array that is asked for."""
     configuration = build.Configuration(kind=kind, array_dim=arguments.array_dim)
-    build.generate()
-    build.build(configuration)
+    build_all([configuration])
     return configuration
+
+
+def chips_of(
+    tests: Iterable[registry.BenchTest], array_dim: int, kind: build.Kind = "fast"
+) -> dict[build.Configuration, list[registry.BenchTest]]:
+    """Return the chips of a size that tests are for, with and without narrow formats."""
+    chips: dict[build.Configuration, list[registry.BenchTest]] = {}
+    for test in tests:
+        chips.setdefault(build.Configuration(kind, array_dim, test.narrow_formats), []).append(test)
+    return chips
+
+
+def tests_by_chip(array_dim: int) -> dict[build.Configuration, list[registry.BenchTest]]:
+    """Return the chips that everything is tested on, and what runs on each: all tests on one."""
+    chips = chips_of(chosen_tests([], array_dim), array_dim)
+    for other in ARRAY_DIMS:
+        if other != array_dim:
+            chips |= chips_of(
+                chosen_tests([*ON_EACH_SIZE, *ON_OTHER_SIZES.get(other, ())], other), other
+            )
+    return chips
 
 
 def _fits(test: registry.BenchTest, array_dim: int) -> bool:
     chip = build.Configuration(array_dim=array_dim)
-    return test.fits(chip.scratch_bytes, chip.cop_sources)
+    return test.fits(chip.scratch_bytes, chip.cop_sources, test.narrow_formats)
 
 
 def chosen_tests(names: Sequence[str], array_dim: int) -> list[registry.BenchTest]:
-    """Return the tests that `names` choose, without names all that are for this chip.
+    """Return the tests that `names` choose, without names all that are for this size.
 
     Raises:
         UsageError: a test that is named is not for a chip with this array.

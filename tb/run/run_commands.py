@@ -12,7 +12,15 @@ from npu.cli.arguments import AddCommand, UsageError, names_in, positive
 from npu.isa.operands import ARRAY_DIMS
 from npu.paths import ROOT
 from tb.run import build, machine, registry, runner, units, waves
-from tb.run.requests import add_common, built, check_simulator, chosen_tests, print_result
+from tb.run.requests import (
+    add_common,
+    build_all,
+    built,
+    check_simulator,
+    chips_of,
+    chosen_tests,
+    print_result,
+)
 from tb.run.verilator import VerilatorError
 
 BAD_INPUT = (
@@ -37,11 +45,13 @@ def _run(arguments: argparse.Namespace) -> int:
     chosen = chosen_tests(names_in(arguments.tests), arguments.array_dim)
     if not chosen:
         raise UsageError("no test to run")
-    configuration = built(arguments, arguments.kind)
+    chips = chips_of(chosen, arguments.array_dim, arguments.kind)
+    build_all(chips)
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     jobs = [
-        runner.Job(test, configuration, seed, full=arguments.full)
-        for test in chosen
+        runner.Job(test, chip, seed, full=arguments.full)
+        for chip, tests in chips.items()
+        for test in tests
         for seed in seeds
     ]
     results = runner.run_all(jobs, arguments.jobs, print_result)
@@ -84,8 +94,11 @@ def _waves(arguments: argparse.Namespace) -> int:
     ]
     if rest:
         tests = chosen_tests(rest, arguments.array_dim)
-        configuration = built(arguments, "debug")
-        jobs += [_recorded(test, configuration, arguments.seed) for test in tests]
+        chips = chips_of(tests, arguments.array_dim, "debug")
+        build_all(chips)
+        jobs += [
+            _recorded(test, chip, arguments.seed) for chip, each in chips.items() for test in each
+        ]
     waves.WAVES.mkdir(parents=True, exist_ok=True)
     results = runner.run_all(jobs, arguments.jobs, print_result)
     for job in jobs:

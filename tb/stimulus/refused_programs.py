@@ -59,8 +59,7 @@ class Refusals:
     @property
     def limits(self) -> Limits:
         """Return the sizes of the chip for the static checker."""
-        config = self.bench.config
-        return Limits(config.array_dim, config.sram_bytes, config.acc_rows, config.norm_max)
+        return self.bench.limits
 
     def outside(self, words: Group) -> int:
         """Return the byte address of the first operand, in the order of checks, that is outside."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from npu.isa.operands import ARRAY_DIMS
-from tb.run import registry, runner
+from tb.run import registry, requests, runner
 from tb.run.build import Configuration
 
 SOURCE = '''
@@ -92,12 +92,28 @@ def test_coprocessor_that_a_module_asks_for(tmp_path: Path) -> None:
 
 def test_every_chip_is_built_and_tested() -> None:
     """There is a size of the array for each command port and coprocessor that the tests need."""
-    chips = [Configuration(array_dim=array_dim) for array_dim in ARRAY_DIMS]
-    built = [(chip.scratch_bytes, chip.cop_sources) for chip in chips]
-    assert {scratch for scratch, _ in built} == {0, 64, 128, 256}
-    assert {sources for _, sources in built} == {0, 2, 3}
-    for test in registry.discover():
-        assert any(test.fits(*chip) for chip in built), f"{test.name} runs on no chip"
+    for edge in ARRAY_DIMS:
+        chips = requests.tests_by_chip(edge)
+        assert {chip.scratch_bytes for chip in chips} == {0, 64, 128, 256}
+        assert {chip.cop_sources for chip in chips} == {0, 2, 3}
+        assert {chip.narrow_formats for chip in chips} == {False, True}
+        assert {chip.array_dim for chip in chips} == set(ARRAY_DIMS)
+        run = {(chip, test) for chip, tests in chips.items() for test in tests}
+        assert len(run) == sum(map(len, chips.values())), "each once on each chip"
+        for chip, test in run:
+            assert test.fits(chip.scratch_bytes, chip.cop_sources, chip.narrow_formats)
+    found = [test for tests in requests.tests_by_chip(16).values() for test in tests]
+    assert set(registry.discover()) <= set(found), "a test runs on no chip"
+
+
+def test_chip_without_narrow_formats(tmp_path: Path) -> None:
+    """The line in the module makes its tests those of such a chip, and of no other."""
+    folder = _folder(tmp_path, test_one=SOURCE, test_two="NARROW_FORMATS = 0\n" + SECOND)
+    tests = registry.discover(folder)
+    fitting = {test.group: [test.fits(64, 3, narrow) for narrow in (False, True)] for test in tests}
+    assert fitting == {"test_one": [False, True], "test_two": [True, False]}
+    folders = [chip.folder.name for chip in requests.chips_of(tests, 8)]
+    assert folders == ["fast-a8", "fast-a8-int8"]
 
 
 def test_refuses_equal_names(tmp_path: Path) -> None:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every test on the RTL as a pytest test: one simulation each, on a model built before pytest.
 
-All tests for it run on one size of the array; those of GEMM, of weight formats and of the K/V
-cache, which depend on the size, on the others too, and so do those for a command port that only the
-others have.
+All tests for it run on one size of the array; those that depend on the size on the others too. A
+chip without narrow formats of weights is left to `make regress`.
 """
 
 from __future__ import annotations
@@ -12,25 +11,15 @@ import os
 
 import pytest
 
-from npu.isa.operands import ARRAY_DIMS
-from tb.run import registry, runner
+from tb.run import registry, requests, runner
 from tb.run.build import Configuration
 
 ARRAY_DIM = int(os.environ.get("ARRAY_DIM", "16"))
-CHIP = Configuration(array_dim=ARRAY_DIM)
-ON_EACH_SIZE = ["test_formats", "test_gemm", "test_kv"]
-ON_OTHER_SIZES = {
-    4: ["test_cmd_absent", "test_cop_absent"],
-    8: ["test_cmd_registers", "test_cmd_tiles", "test_cop_cases", "test_cop_window"],
-    32: ["test_cmd_registers", "test_cmd_tiles"],
-}
-"""Beside `ON_EACH_SIZE`, by size: `tb.run.build.SCRATCH_BYTES` and `COP_SOURCES`."""
-TESTS = registry.discover()
-JOBS = [(test, ARRAY_DIM) for test in TESTS if test.fits(CHIP.scratch_bytes, CHIP.cop_sources)] + [
-    (test, array_dim)
-    for array_dim in ARRAY_DIMS
-    if array_dim != ARRAY_DIM
-    for test in registry.select([*ON_EACH_SIZE, *ON_OTHER_SIZES.get(array_dim, [])], TESTS)
+JOBS = [
+    (test, chip.array_dim)
+    for chip, tests in requests.tests_by_chip(ARRAY_DIM).items()
+    if chip.narrow_formats
+    for test in tests
 ]
 
 
