@@ -46,10 +46,19 @@ PROGRAM = """
     END
 """
 
+NARROW = """
+    SOFTMAX dst=0x500 src0=0x0 src1=0x580 M=1 N=64 out=u8
+    BARRIER smx
+    GEMM dst=0x700 src0=0x0 M=4 N=16 K=32 B=stream fmt=mxfp6e2 out=i32
+    END
+"""
+NARROW_BYTES = 64 + 2 * (64 + 128)
+"""Its share: side bytes, and two tiles, each with its plane; SOFTMAX gives it time to arrive."""
+
 
 @cocotb.test
 async def test_timing(dut: Dut) -> None:
-    """The command port by register and by descriptor, then a program with all engines."""
+    """The command port by register and by descriptor, then all engines, then narrow weights."""
     session = await CommandSession.start(dut, QUICK)
     await session.operate(CmdOp.DOT4_S8, 0x0403_0201, 0x0807_0605, 100)
     await session.run(
@@ -60,3 +69,5 @@ async def test_timing(dut: Dut) -> None:
     await session.write(CmdReg.CTRL_STATUS, CLEAR)
     stream = session.bench.random.bytes(STREAM_BYTES)
     await session.bench.execute(assemble(PROGRAM).instructions, stream)
+    narrow = session.bench.random.bytes(NARROW_BYTES)
+    await session.bench.execute(assemble(NARROW).instructions, narrow)
