@@ -3,8 +3,8 @@
 // Expands one weight of a narrow format to int8: w = v * f / 2^(8 + t), rounded half up. v and t follow
 // from the element's code, f from the side byte of its group and column, or it is what leaves weights
 // as they are. Dividing by 2^t happens in front of the multiplier, by a smaller f: only minifloats of
-// MX have a t, their f is a power of two, and as |v| is less than 128, nothing is left of v * f / 2^t
-// below 256. Combinational.
+// MX have a t, their f is a power of two, and where f / 2^t is 1 or less, |v| < 128 is rounded to 0.
+// Combinational.
 
 module npu_gemm_lane
   import npu_gemm_pkg::*;
