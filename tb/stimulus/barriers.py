@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from golden.machine import ChipConfig, Race, RunResult, StartState
 from golden.machine.operands import block
@@ -39,14 +40,23 @@ class Recorded:
         start: how it was started.
         result: what the model returned.
         config: the chip.
-        memory_bytes: no instruction touches memory from this address on.
     """
 
     words: Sequence[Instruction]
     start: StartState
     result: RunResult
     config: ChipConfig
-    memory_bytes: int
+
+    @cached_property
+    def memory_words(self) -> int:
+        """The word of memory from which on no instruction touches any."""
+        touched = [
+            operand.words().max(initial=-1)
+            for _, operation in self.result.dispatched
+            if isinstance(operation, Accesses)
+            for operand in (*operation.memory_reads, *operation.memory_writes)
+        ]
+        return 1 + int(max(touched, default=-1))
 
     def place(self, index: int) -> int:
         """Return where a barrier goes that instruction `index` waits at: before its prefix."""
@@ -63,7 +73,7 @@ class Recorded:
         stream = block(start.stream_base, start.stream_len) if start.stream_len else None
         detector = RaceDetector(
             self.config.sram_bytes // WORD,
-            self.memory_bytes // WORD,
+            self.memory_words,
             block(start.ucode_base, start.ucode_len * WORD),
             stream,
         )

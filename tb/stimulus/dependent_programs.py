@@ -34,8 +34,6 @@ from tb.stimulus.transfer_cases import Heads, embed, kv_append, kv_read, set_reg
 
 BASES = (INPUT, *DMA_BASES[1:])
 """BASE0 for lists that are loaded; everything else goes through the other bases."""
-TOUCHED = OUTPUT + (1 << 17)
-"""No instruction touches memory from this address on."""
 CAPACITY = 1 << 12
 """Positions of the cache where a LOOP asks."""
 LISTS = 1 << 10
@@ -387,7 +385,7 @@ def _record(around: Surroundings, draft: Draft) -> Recorded:
     image.stage(STREAM, stream)
     start = StartState(PROGRAM, len(words), STREAM, len(stream), **draft.registers)
     machine = Machine(around.config, image.data, around.sram.copy(), races=False)
-    return Recorded(words, start, machine.run(start), around.config, TOUCHED)
+    return Recorded(words, start, machine.run(start), around.config)
 
 
 def _refused(recorded: Recorded) -> int | None:
