@@ -146,6 +146,8 @@ def _environment(job: Job) -> dict[str, str]:
     # unless Python may keep the result.
     inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     return {
+        # Other simulations have the other processors; threads for small products only wait.
+        "OPENBLAS_NUM_THREADS": "1",
         **inherited,
         "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]),
         "PYGPI_PYTHON_BIN": sys.executable,
