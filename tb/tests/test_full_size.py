@@ -2,7 +2,7 @@
 """GPT-2 small in its full size on the RTL: 768 channels, 12 layers, 12 heads, 50,257 tokens.
 
 The weights are random, in memory there are some 220 MB. One step streams all 124 M of them; the
-short form has two layers, which are like the others, and the whole head.
+short form has five layers, which are like the others, and the whole head: still more than 64 MiB.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tb.tests.generation import QUIET
 from weights.synthetic import random_gpt2, shape_of
 
 MEMORY_MIB = 256
-ALL_LAYERS, LAYERS, CHECKED_LAYER = 12, 2, 1
+ALL_LAYERS, LAYERS, CHECKED_LAYER = 12, 5, 3
 
 
 @cocotb.test
