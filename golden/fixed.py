@@ -62,7 +62,9 @@ def rs(x: int | IntArray, shift: int | IntArray) -> int | Int64Array:
     if amount.size and int(amount.min()) < 0:
         raise ValueError(f"rs: given shift {int(amount.min())}, allowed 0 and more")
     halves = value >> np.clip(amount - 1, 0, 63)
-    rounded = (halves >> 1) + (halves & 1)
+    rounded = halves & 1
+    halves >>= 1
+    rounded += halves
     return rounded if amount.all() else np.where(amount == 0, value, rounded)
 
 

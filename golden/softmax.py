@@ -14,6 +14,7 @@ columns (numerics item 8; causal, and in a sliding window):
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TypedDict, Unpack
 
 import numpy as np
@@ -25,6 +26,8 @@ from golden.tables import EXP_FRACTION_BITS, exp_table, reciprocal_table
 MAX_SHIFT = 17
 """A numerator whose shift exceeds this is 0."""
 FRACTION_MASK = (1 << EXP_FRACTION_BITS) - 1
+FARTHEST = (MAX_SHIFT + 1) << EXP_FRACTION_BITS
+"""The numerators of this distance and of every larger one are 0."""
 
 NUMERATOR_U16_MAX_ERROR = 0.746
 """Largest |e - 65535 * 2^(-d/64)| over every d, in units of a u16 numerator."""
@@ -93,6 +96,15 @@ def numerator(distance: IntArray, bits: int = 16) -> Int64Array:
     if bits not in (8, 16):
         raise ValueError(f"numerator: given bits {bits}, allowed 8 and 16")
     d = as_int64(distance)
+    if d.size and int(d.min()) < 0:
+        raise ValueError(f"numerator: given distance {int(d.min())}, allowed 0 and more")
+    return _numerator_of_distance(bits)[np.minimum(d, FARTHEST)]
+
+
+@cache
+def _numerator_of_distance(bits: int) -> Int64Array:
+    """Return the numerators of the distances 0..FARTHEST: there are few, and scores are many."""
+    d = np.arange(FARTHEST + 1, dtype=np.int64)
     shift = (d >> EXP_FRACTION_BITS) + (16 - bits)
     e = rs(exp_table()[d & FRACTION_MASK], shift)
     return np.where(shift > MAX_SHIFT, 0, np.minimum(e, (1 << bits) - 1))
@@ -142,7 +154,7 @@ def _numerators(scores: IntArray, bits: int, rule: Visibility) -> tuple[Int64Arr
     mask = visible(*s.shape, **rule)
     lowest = np.iinfo(np.int64).min >> 1
     top = np.where(mask, s, lowest).max(axis=1, keepdims=True)
-    e = np.where(mask, numerator(np.where(mask, top - s, 0), bits), 0)
+    e = numerator(np.where(mask, top - s, FARTHEST), bits)
     return e, e.sum(axis=1)
 
 

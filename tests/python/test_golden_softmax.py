@@ -200,8 +200,10 @@ def test_a_row_by_hand() -> None:
 
 
 def test_shapes_are_checked() -> None:
-    """Empty rows and other widths are refused."""
+    """Empty rows, other widths and distances above the maximum are refused."""
     with pytest.raises(ValueError, match="allowed"):
         numerators16(np.zeros((3, 0), np.int16))
     with pytest.raises(ValueError, match="bits 12"):
         numerator(np.array([0]), 12)
+    with pytest.raises(ValueError, match="given distance -1, allowed 0"):
+        numerator(np.array([3, -1]))
