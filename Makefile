@@ -75,7 +75,8 @@ bench-docs: ## put the last bench run into docs/performance.md and lower the bar
 
 oracles: ## run the checks against PyTorch and transformers (installs PyTorch)
 	@$(PYTHON) dev/bootstrap.py oracles
-	@$(VENV) -m pytest -o addopts=--import-mode=importlib -q tests/oracles
+	@OMP_NUM_THREADS=1 $(VENV) -m pytest -n "$(JOBS)" --dist worksteal -o addopts=--import-mode=importlib -q \
+	  tests/oracles
 
 quality: ## bits per byte and top-1 of the integer networks against float32 (installs PyTorch)
 	@$(PYTHON) dev/bootstrap.py oracles
