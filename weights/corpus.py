@@ -18,6 +18,7 @@ import sysconfig
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -75,10 +76,28 @@ def part_of(relative_path: str) -> Part:
     return "validation" if number < HELD_OUT_PERCENT + VALIDATION_PERCENT else "train"
 
 
+BODIES = ("body", "handlers", "orelse", "finalbody", "cases")
+"""What holds statements. A docstring is in a statement, and most of a source is expressions."""
+
+
+def _statements(source: bytes) -> Iterator[ast.AST]:
+    """Yield the module and all that is in BODIES, level by level."""
+    level: list[ast.AST] = [ast.parse(source)]
+    while level:
+        yield from level
+        level = [below for node in level for name in BODIES for below in _listed(node, name)]
+
+
+def _listed(node: ast.AST, name: str) -> list[ast.AST]:
+    """Return a list of nodes; none if it is a single expression, as the body of a lambda."""
+    below = getattr(node, name, None)
+    return below if isinstance(below, list) else []
+
+
 def docstrings(source: bytes) -> Iterator[str]:
     """Yield the cleaned docstrings of a Python source, in the order of the text."""
     found: list[tuple[int, str]] = []
-    for node in ast.walk(ast.parse(source)):
+    for node in _statements(source):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node)
             if text:
@@ -105,7 +124,9 @@ def _sources(root: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def read_corpus(root: Path | None = None) -> Corpus:
-    """Read the documentation of the standard library under `root` (default: the running Python's).
+    """Return the documentation of the standard library under `root`.
+
+    By default that is the running Python's, which a process reads once.
 
     A text that occurs more than once is kept once, and not in the held-out part if it occurs in
     another.
@@ -113,7 +134,16 @@ def read_corpus(root: Path | None = None) -> Corpus:
     Raises:
         FileNotFoundError: no documentation was found under `root`.
     """
-    where = Path(sysconfig.get_paths()["stdlib"]) if root is None else root
+    return _running_pythons() if root is None else _read(root)
+
+
+@cache
+def _running_pythons() -> Corpus:
+    return _read(Path(sysconfig.get_paths()["stdlib"]))
+
+
+def _read(where: Path) -> Corpus:
+    """Return the documentation under a folder."""
     found: list[tuple[Part, bytes]] = []
     seen: set[str] = set()
     for relative, source in sorted(_sources(where), key=lambda it: part_of(it[0]) == "held_out"):

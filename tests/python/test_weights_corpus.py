@@ -54,6 +54,21 @@ def h(): return 1
     assert list(topics(b'topics = {"a": "One.", "b": "Two."}')) == ["One.", "Two."]
 
 
+def test_docstrings_of_every_statement() -> None:
+    """Definitions inside any other statement, each named by the keyword before it."""
+    keywords = (
+        "if x:", "else:", "for y in x:", "else:", "while x:", "else:", "with x:", "try:",
+        "except A:", "else:", "finally:", "try:", "except* B:", "match x:\n case 1:",
+        "async def f():\n async with x:", "async def f():\n async for y in x:",
+    )  # fmt: skip
+    lines = []
+    for number, keyword in enumerate(keywords):
+        indent = " " * (2 + keyword.count("\n"))
+        lines.append(f"{keyword}\n{indent}def g(): '{number}: {keyword.split()[0]}'")
+    found = list(docstrings("\n".join([*lines, "z = lambda: 'none'"]).encode()))
+    assert found == [f"{number}: {word.split()[0]}" for number, word in enumerate(keywords)]
+
+
 def test_split_by_file(tmp_path: Path) -> None:
     """Whole files make up the parts, by the hash of their path; tests and packages are left out."""
     names = library(tmp_path)
