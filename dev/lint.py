@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -172,15 +173,22 @@ def checks() -> list[tuple[str, Callable[[], list[str]]]]:
 
 
 def run() -> int:
-    """Run all checks and print a line for each; return the exit status."""
+    """Run all checks side by side and print a line for each; return the exit status."""
     failed = 0
-    for name, check in checks():
-        findings = check()
-        print(f"{'FAIL' if findings else 'ok  '} {name}", flush=True)
-        for line in findings:
-            print(f"     {line}")
-        failed += bool(findings)
+    named = checks()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = pool.map(lambda one: one[1](), named)
+        for (name, _), findings in zip(named, found, strict=True):
+            failed += _told(name, findings)
     return 1 if failed else 0
+
+
+def _told(name: str, findings: list[str]) -> bool:
+    """Print the line of a check, and its findings; return whether there are any."""
+    print(f"{'FAIL' if findings else 'ok  '} {name}", flush=True)
+    for line in findings:
+        print(f"     {line}")
+    return bool(findings)
 
 
 def format_sources() -> int:
