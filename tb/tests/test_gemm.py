@@ -17,7 +17,7 @@ from npu.asm import assemble
 from npu.isa import WORD, GemmA, GemmB, GemmOp, GemmOut, GemmQ, Instruction, Opcode, SetReg
 from npu.isa.operands import up
 from tb.bench.dut import Dut
-from tb.bench.environment import INPUT, OUTPUT, Bench
+from tb.bench.environment import INPUT, OUTPUT, Bench, full
 from tb.stimulus import Case, build_program, join, run_cases
 from tb.stimulus.gemm_cases import (
     SOURCES,
@@ -41,6 +41,8 @@ B_FORMS = (
     (GemmB.STREAM, False),
 )
 """Forms of B, and whether it is transposed."""
+A_TYPES = ((GemmA.INT8,), (GemmA.UINT8,), WIDE)
+"""Types of A; two are 16 bits wide."""
 
 
 def _sums_mode(a_type: GemmA, b_form: GemmB, transpose: bool, accumulate: bool) -> GemmMode:
@@ -160,11 +162,13 @@ async def test_gemm_tables(dut: Dut) -> None:
 async def _walk(bench: Bench, dimension: str) -> None:
     """Run one dimension from 1 past two tiles, the others drawn, for each form of B and type of A.
 
-    Of the two 16-bit types of A each case draws one; the rest of the mode is drawn as well.
+    The short form draws the type of A. Of the two 16-bit types each case draws one; the rest of the
+    mode is drawn as well.
     """
     random, edge = bench.random, bench.config.tile
     for b_form, transpose in B_FORMS:
-        for a_types in ((GemmA.INT8,), (GemmA.UINT8,), WIDE):
+        drawn = int(random.integers(len(A_TYPES)))
+        for a_types in A_TYPES if full() else A_TYPES[drawn : drawn + 1]:
             most = dict.fromkeys("mnk", 2 * edge + 1)
             most["m"] = min(most["m"], bench.config.acc_rows >> (len(a_types) - 1))
             generators = []
@@ -228,7 +232,7 @@ async def test_gemm_argmax_random(dut: Dut) -> None:
     bench = await Bench.start(dut)
     edge = bench.config.tile
     makers = [partial(argmax, edge=edge), partial(gemm, rows=bench.config.acc_rows, edge=edge)]
-    for _ in range(4):
+    for _ in range(4 if full() else 2):
         program, stream = join(bench, [_argmax_group(bench, makers) for _ in range(16)])
         execution = await bench.execute(program, stream, limit=1_000_000)
         assert execution.finish.error is None, str(execution.finish.error)
