@@ -86,7 +86,8 @@ regress: setup ## run all tests on the RTL in full with SEEDS seeds; table of op
 	@$(CLI) regress $(RUN_OPTIONS) --seeds "$(SEEDS)"
 	@$(CLI) unit -j "$(JOBS)" --full $(COP_UNITS)
 	@$(CLI) cop-sweep -j "$(JOBS)"
-	@FULL=1 $(VENV) -m pytest -q -n "$(JOBS)" tests/soc
+	@$(PYTHON) dev/bootstrap.py emulator
+	@FULL=1 $(CLI) test $(RUN_OPTIONS) tests/soc
 
 faults: setup ## plant all faults of faults/ in one model; each must turn its test red
 	@$(CLI) faults $(RUN_OPTIONS)
