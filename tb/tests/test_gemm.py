@@ -162,13 +162,13 @@ async def test_gemm_tables(dut: Dut) -> None:
 async def _walk(bench: Bench, dimension: str) -> None:
     """Run one dimension from 1 past two tiles, the others drawn, for each form of B and type of A.
 
-    The short form draws the type of A. Of the two 16-bit types each case draws one; the rest of the
-    mode is drawn as well.
+    In the short form the types of A take turns over the forms of B. Of the two 16-bit types each
+    case draws one; the rest of the mode is drawn as well.
     """
     random, edge = bench.random, bench.config.tile
-    for b_form, transpose in B_FORMS:
-        drawn = int(random.integers(len(A_TYPES)))
-        for a_types in A_TYPES if full() else A_TYPES[drawn : drawn + 1]:
+    first = int(random.integers(len(A_TYPES)))
+    for turn, (b_form, transpose) in enumerate(B_FORMS, first):
+        for a_types in A_TYPES if full() else (A_TYPES[turn % len(A_TYPES)],):
             most = dict.fromkeys("mnk", 2 * edge + 1)
             most["m"] = min(most["m"], bench.config.acc_rows >> (len(a_types) - 1))
             generators = []
