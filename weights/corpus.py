@@ -35,6 +35,8 @@ HELD_OUT_PERCENT = VALIDATION_PERCENT = 6
 """A file is held out if the hash of its path modulo 100 is below the first number, and is for
 validation if it is among the next ones."""
 SEPARATOR = b"\n\n"
+BODIES = ("body", "handlers", "orelse", "finalbody", "cases")
+"""What holds statements. A docstring is in a statement, and most of a source is expressions."""
 
 
 Part = Literal["train", "validation", "held_out"]
@@ -76,22 +78,12 @@ def part_of(relative_path: str) -> Part:
     return "validation" if number < HELD_OUT_PERCENT + VALIDATION_PERCENT else "train"
 
 
-BODIES = ("body", "handlers", "orelse", "finalbody", "cases")
-"""What holds statements. A docstring is in a statement, and most of a source is expressions."""
-
-
 def _statements(source: bytes) -> Iterator[ast.AST]:
-    """Yield the module and all that is in BODIES, level by level."""
+    """Yield the module and all that its BODIES hold, level by level."""
     level: list[ast.AST] = [ast.parse(source)]
     while level:
         yield from level
-        level = [below for node in level for name in BODIES for below in _listed(node, name)]
-
-
-def _listed(node: ast.AST, name: str) -> list[ast.AST]:
-    """Return a list of nodes; none if it is a single expression, as the body of a lambda."""
-    below = getattr(node, name, None)
-    return below if isinstance(below, list) else []
+        level = [below for node in level for name in BODIES for below in getattr(node, name, ())]
 
 
 def docstrings(source: bytes) -> Iterator[str]:
