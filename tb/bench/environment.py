@@ -153,6 +153,11 @@ class Bench:
         """The chip's sizes as the compiler takes them."""
         return self.chip.info.limits
 
+    @property
+    def slower(self) -> int:
+        """How many times the cycles of a 16 x 16 array this one may take."""
+        return max(1, 16 // self.config.array_dim) ** 2
+
     async def sync(self) -> npt.NDArray[np.uint8]:
         """Return a copy of the chip's SRAM, (bytes,) uint8; the logs are complete up to now."""
         await FallingEdge(self.dut.clk)

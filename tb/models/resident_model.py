@@ -87,8 +87,7 @@ class Resident:
         last = shape.context - 1
         layouts = self.compiled.layouts
         step = ideal.forward(shape, 1, last, in_memory=in_memory, logits=True, layouts=layouts)
-        slower = max(1, 16 // self.bench.config.array_dim) ** 2
-        return SLACK * tokens * step.ideal_cycles * slower + START
+        return SLACK * tokens * step.ideal_cycles * self.bench.slower + START
 
     def plan(self, prompt: Sequence[int], *, logits: bool = False) -> Plan:
         """Put a prompt and its programs into memory."""

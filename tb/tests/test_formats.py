@@ -101,8 +101,7 @@ def _program(
 async def _run(bench: Bench, makers: list[tuple[GemmMode, GemmSize]]) -> None:
     """Run GEMMs of given modes and shapes; each agrees in every byte."""
     program, stream = _program(bench, makers)
-    slower = max(1, 16 // bench.config.array_dim) ** 2
-    execution = await bench.execute(program, stream, limit=2_000_000 * slower)
+    execution = await bench.execute(program, stream, limit=2_000_000 * bench.slower)
     assert execution.finish.error is None, str(execution.finish.error)
 
 

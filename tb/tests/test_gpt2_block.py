@@ -56,7 +56,7 @@ async def _run_block(
         program,
         start,
         locate=locator(block.tensors),
-        limit=CYCLES_PER_ROW * (rows + 16) * max(1, (16 // bench.config.array_dim) ** 2),
+        limit=CYCLES_PER_ROW * (rows + 16) * bench.slower,
     )
 
 
