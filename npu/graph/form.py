@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The typed form of a network: tensors, operations and graphs, in single assignment.
+
+A graph is a value: a pass takes one and returns another, and nothing changes one in place. Layout
+is no part of a type; which words of SRAM or memory a tensor takes is the schedule's affair. The
+text of a graph is written and read by `npu.graph.text`, what each kind of operation takes and means
+stands in `npu.graph.operations`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[Any]
+Attribute: TypeAlias = (
+    bool | int | float | str | bytes | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
+)
+
+
+class Element(StrEnum):
+    """The type of an element; the values are the names of numpy."""
+
+    F32 = "float32"
+    I32 = "int32"
+    I16 = "int16"
+    I8 = "int8"
+    U8 = "uint8"
+    BOOL = "bool"
+    F16 = "float16"
+    F64 = "float64"
+    I64 = "int64"
+    U16 = "uint16"
+    U32 = "uint32"
+    U64 = "uint64"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type as numpy has it."""
+        return np.dtype(self.value)
+
+    @classmethod
+    def of(cls, dtype: npt.DTypeLike) -> Element:
+        """Return the type of a numpy type. Raises ValueError for one that a graph cannot hold."""
+        return cls(np.dtype(dtype).name)
+
+
+@dataclass(frozen=True, slots=True)
+class Quantisation:
+    """What the integers of a tensor stand for: real = scale * (integer - zero).
+
+    Attributes:
+        scales: one for the tensor, or one for each index of `axis`.
+        zero: the integer that stands for 0.
+        axis: None for one scale.
+    """
+
+    scales: tuple[float, ...]
+    zero: int = 0
+    axis: int | None = None
+
+    @property
+    def scale(self) -> float:
+        """The scale of a tensor that has one. Raises ValueError for one that has several."""
+        if self.axis is not None:
+            raise ValueError(f"a scale per index of axis {self.axis}, allowed one scale")
+        return self.scales[0]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """Shape, element type and, once quantised, what the integers stand for."""
+
+    shape: tuple[int, ...]
+    element: Element = Element.F32
+    quantisation: Quantisation | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """A tensor of a graph.
+
+    Attributes:
+        name: unique in the graph, the one in the user's file where it has one there.
+        type: as above.
+        data: its value if it is constant, in `type.shape` and `type.element.dtype`.
+    """
+
+    name: str
+    type: TensorType
+    data: Array | None = field(default=None, repr=False)
+
+    @property
+    def constant(self) -> bool:
+        """Whether its value is known."""
+        return self.data is not None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape."""
+        return self.type.shape
+
+
+class Target(StrEnum):
+    """Who executes an operation."""
+
+    NPU = "npu"
+    HOST = "host"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Who executes an operation, and why; the reason is a sentence for people."""
+
+    target: Target
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """An operation of a graph.
+
+    Attributes:
+        name: unique in the graph, the one in the user's file where it has one there.
+        kind: a name of the table of operations.
+        inputs: names of tensors; "" for an optional one that is not given.
+        outputs: names of tensors that it alone assigns.
+        attributes: as the table has them for the kind; every one is given.
+        source: what it is called in the user's file ("Conv", "stablehlo.dot_general"), with what
+            else became part of it behind it, separated by " + ".
+        place: who executes it, from the pass `place` on.
+        integers: what the chip computes with, from the pass `fuse` on: arrays by name, as the
+            table's integer meaning has them.
+    """
+
+    name: str
+    kind: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    source: str = ""
+    place: Place | None = None
+    integers: Mapping[str, Array] = field(default_factory=dict, repr=False)
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401
+        """Return an attribute."""
+        return self.attributes[name]
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The inputs that are given."""
+        return tuple(name for name in self.inputs if name)
+
+    @property
+    def on_chip(self) -> bool:
+        """Whether the chip executes it."""
+        return self.place is not None and self.place.target == Target.NPU
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A network.
+
+    Attributes:
+        name: of the network.
+        inputs, outputs: names of tensors in the order of the user's file.
+        tensors: all of them by name.
+        operations: in an order in which each stands behind those whose results it takes.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    tensors: Mapping[str, Tensor]
+    operations: tuple[Operation, ...]
+
+    def __getitem__(self, name: str) -> Tensor:
+        """Return a tensor."""
+        return self.tensors[name]
+
+    def type(self, name: str) -> TensorType:
+        """Return the type of a tensor."""
+        return self.tensors[name].type
+
+    def constant(self, name: str) -> Array | None:
+        """Return the value of a tensor if it is constant; None for "" too."""
+        return self.tensors[name].data if name else None
+
+    def producers(self) -> dict[str, Operation]:
+        """Return the operation that assigns each tensor that one assigns."""
+        return {name: one for one in self.operations for name in one.outputs}
+
+    def consumers(self) -> dict[str, list[Operation]]:
+        """Return the operations that read each tensor, each once, in their order."""
+        found: dict[str, list[Operation]] = {name: [] for name in self.tensors}
+        for one in self.operations:
+            for name in dict.fromkeys(one.used):
+                found[name].append(one)
+        return found
+
+    def with_operations(
+        self, operations: Iterable[Operation], tensors: Iterable[Tensor] = ()
+    ) -> Graph:
+        """Return the graph with other operations, and tensors added or exchanged by name.
+
+        Tensors that nothing reads, assigns or returns any more are dropped.
+        """
+        kept = tuple(operations)
+        known = {**self.tensors, **{tensor.name: tensor for tensor in tensors}}
+        alive = {*self.inputs, *self.outputs}
+        for one in kept:
+            alive.update(one.used, one.outputs)
+        return replace(
+            self,
+            operations=kept,
+            tensors={name: tensor for name, tensor in known.items() if name in alive},
+        )
+
+
+class Names:
+    """Hands out names that a graph does not have yet."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        """Take the names that exist."""
+        self._taken = set(taken)
+
+    def fresh(self, wish: str) -> str:
+        """Return the wish, or the wish with a number behind it."""
+        name, number = wish, 1
+        while name in self._taken:
+            number += 1
+            name = f"{wish}.{number}"
+        self._taken.add(name)
+        return name
+
+
+def all_names(graph: Graph) -> Iterator[str]:
+    """Yield the names of tensors and operations."""
+    yield from graph.tensors
+    for one in graph.operations:
+        yield one.name
+
+
+class GraphError(ValueError):
+    """A graph or its file is wrong; the message says where, what was given and what is allowed."""
