@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations that only the host executes: what importers bring, and what nobody knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from npu.graph.form import Array, Element, GraphError
+from npu.graph.operations.base import (
+    Attributes,
+    Call,
+    Kind,
+    Meaning,
+    Result,
+    Types,
+    axis_of,
+    broadcast,
+    known,
+    plain,
+)
+from npu.graph.operations.elementwise import binary, binary_rule
+from npu.graph.operations.windows import reduced
+
+_COMPARISONS: dict[str, Callable[..., Any]] = {
+    "EQ": np.equal,
+    "NE": np.not_equal,
+    "LT": np.less,
+    "LE": np.less_equal,
+    "GT": np.greater,
+    "GE": np.greater_equal,
+}
+_REDUCTIONS: dict[str, Callable[..., Any]] = {
+    "sum": np.sum,
+    "max": np.max,
+    "min": np.min,
+    "prod": np.prod,
+}
+
+
+def _chosen(what: str, name: str, table: dict[str, Callable[..., Any]]) -> Callable[..., Any]:
+    if name not in table:
+        raise GraphError(f"{what} {name!r}, allowed {', '.join(table)}")
+    return table[name]
+
+
+def _divide(a: Array, b: Array) -> Array:
+    if a.dtype.kind == "f":
+        return np.asarray(a / b)
+    safe = np.where(b == 0, 1, b)
+    return np.asarray((a - np.fmod(a, safe)) // safe)
+
+
+def _power(a: Array, b: Array) -> Array:
+    if a.dtype.kind in "iu":
+        return np.power(a.astype(np.float64), b).astype(a.dtype)
+    return np.asarray(np.power(a, b))
+
+
+def _remainder(a: Array, b: Array) -> Array:
+    return np.asarray(np.fmod(a, b if a.dtype.kind == "f" else np.where(b == 0, 1, b)))
+
+
+def _compare_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+    _chosen("direction", attributes["direction"], _COMPARISONS)
+    (result,) = binary_rule(attributes, types)
+    return (Result(result.shape, Element.BOOL),)
+
+
+def _compare(call: Call) -> tuple[Array, ...]:
+    function = _COMPARISONS[call.attributes["direction"]]
+    return (np.asarray(function(call.value(0), call.value(1))),)
+
+
+def _select_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+    condition, a, b = known(types, 0), known(types, 1), known(types, 2)
+    if condition.element != Element.BOOL:
+        raise GraphError(f"the condition is {condition.element}, allowed bool")
+    return (Result(broadcast(condition.shape, a.shape, b.shape), plain(a, b)),)
+
+
+def _not_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+    return (Result(known(types, 0).shape, known(types, 0).element),)
+
+
+def _reduce_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+    _chosen("function", attributes["function"], _REDUCTIONS)
+    x = known(types, 0)
+    return (Result(reduced(x.shape, attributes["axes"], attributes["keep"]), plain(x)),)
+
+
+def _reduce(call: Call) -> tuple[Array, ...]:
+    function = _REDUCTIONS[call.attributes["function"]]
+    with np.errstate(all="ignore"):
+        value = function(
+            call.wide(0), axis=call.attributes["axes"], keepdims=call.attributes["keep"]
+        )
+    return (np.asarray(value),)
+
+
+def _iota_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+    axis_of(attributes["axis"], len(attributes["shape"]))
+    try:
+        return (Result(attributes["shape"], Element(attributes["element"])),)
+    except ValueError:
+        allowed = ", ".join(Element)
+        raise GraphError(f"element {attributes['element']!r}, allowed {allowed}") from None
+
+
+def _iota(call: Call) -> tuple[Array, ...]:
+    shape, axis = call.attributes["shape"], call.attributes["axis"]
+    line = np.arange(shape[axis]).reshape([-1 if one == axis else 1 for one in range(len(shape))])
+    return (np.broadcast_to(line, shape).astype(Element(call.attributes["element"]).dtype),)
+
+
+def _opaque(call: Call) -> tuple[Array, ...]:
+    raise GraphError("an opaque operation has no meaning of its own, its evaluator has it")
+
+
+def _host(
+    name: str,
+    inputs: tuple[str, ...],
+    meaning: Meaning,
+    summary: str,
+    sources: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]],
+    rule: Callable[[Attributes, Types], tuple[Result, ...]] = binary_rule,
+    attributes: dict[str, str] | None = None,
+) -> Kind:
+    return Kind(
+        name=name,
+        group="host",
+        inputs=inputs,
+        attributes=attributes or {},
+        rule=rule,
+        meaning=meaning,
+        summary=summary,
+        integer="None: the host computes with the types of the graph.",
+        lowering="None: the host executes it.",
+        constraints=("the chip has no instruction for it",),
+        sources=dict(zip(("onnx", "stablehlo", "tflite"), sources, strict=True)),
+        host_only=True,
+    )
+
+
+KINDS = (
+    _host(
+        "div",
+        ("a", "b"),
+        binary(_divide),
+        "The quotient of two tensors; of integers the part before the point.",
+        (("Div",), ("divide",), ("DIV",)),
+    ),
+    _host(
+        "pow",
+        ("a", "b"),
+        binary(_power),
+        "One tensor to the power of another.",
+        (("Pow",), ("power",), ("POW",)),
+    ),
+    _host(
+        "mod",
+        ("a", "b"),
+        binary(_remainder),
+        "The remainder of a division, with the sign of the dividend.",
+        (("Mod",), ("remainder",), ()),
+    ),
+    _host(
+        "compare",
+        ("a", "b"),
+        _compare,
+        "Whether a comparison EQ, NE, LT, LE, GT or GE holds.",
+        (("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"), ("compare",), ("EQUAL",)),
+        _compare_rule,
+        {"direction": "str"},
+    ),
+    _host(
+        "select",
+        ("condition", "a", "b"),
+        lambda call: (np.where(call.value(0), call.value(1), call.value(2)),),
+        "The element of a where the condition holds, else that of b.",
+        (("Where",), ("select",), ("SELECT_V2",)),
+        _select_rule,
+    ),
+    _host(
+        "and",
+        ("a", "b"),
+        binary(np.bitwise_and),
+        "Both, bit by bit.",
+        (("And",), ("and",), ("LOGICAL_AND",)),
+    ),
+    _host(
+        "or",
+        ("a", "b"),
+        binary(np.bitwise_or),
+        "One or both, bit by bit.",
+        (("Or",), ("or",), ("LOGICAL_OR",)),
+    ),
+    _host(
+        "xor",
+        ("a", "b"),
+        binary(np.bitwise_xor),
+        "One but not both, bit by bit.",
+        (("Xor",), ("xor",), ()),
+    ),
+    _host(
+        "not_",
+        ("x",),
+        lambda call: (np.invert(call.value(0)),),
+        "The opposite, bit by bit.",
+        (("Not",), ("not",), ("LOGICAL_NOT",)),
+        _not_rule,
+    ),
+    _host(
+        "reduce",
+        ("x",),
+        _reduce,
+        "The sum, product, largest or smallest element over axes.",
+        (
+            ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"),
+            ("reduce",),
+            ("SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD"),
+        ),
+        _reduce_rule,
+        {"axes": "ints", "keep": "bool", "function": "str"},
+    ),
+    _host(
+        "iota",
+        (),
+        _iota,
+        "The index along an axis.",
+        ((), ("iota",), ()),
+        _iota_rule,
+        {"shape": "ints", "axis": "int", "element": "str"},
+    ),
+    Kind(
+        name="host",
+        group="opaque",
+        inputs=("xs*",),
+        attributes={"evaluator": "str", "operator": "str", "payload": "bytes", "reason": "str"},
+        rule=lambda attributes, types: (),
+        meaning=_opaque,
+        summary="Anything else: what the evaluator of its source makes of the payload.",
+        integer="None: the host computes with the types of the graph.",
+        lowering="None: the host executes it.",
+        constraints=("the table of operations does not know it",),
+        sources={
+            "onnx": ("any other",),
+            "stablehlo": ("any other",),
+            "tflite": ("any other",),
+        },
+        host_only=True,
+        outputs=-1,
+    ),
+)

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that a graph is one: names, order, types and shapes, scales, places."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from npu.graph.form import Element, Graph, GraphError, Operation, Tensor
+from npu.graph.operations import check_attributes, infer, kind_of
+
+_INTEGERS = frozenset({Element.I8, Element.U8, Element.I16, Element.I32})
+# What these take and give stands for real numbers: integers need a scale.
+_REAL_GROUPS = frozenset({"linear", "rows", "windows", "composites"})
+
+
+def verify(graph: Graph, *, file: str = "", placed: bool = False) -> None:
+    """Check a graph.
+
+    Args:
+        graph: to check.
+        file: named in errors.
+        placed: whether each operation must have a place.
+
+    Raises:
+        GraphError: naming file, operation and tensor, what was given and what is allowed.
+    """
+    try:
+        _check_tensors(graph)
+        _check_order(graph)
+        _check_ends(graph)
+        for operation in graph.operations:
+            check_operation(graph, operation)
+            if placed and operation.place is None:
+                raise GraphError(f"{named(operation)}: it has no place, allowed npu or host")
+    except GraphError as error:
+        raise GraphError(f"{file}: {error}" if file else str(error)) from None
+
+
+def named(operation: Operation) -> str:
+    """Return how an error calls an operation: its name, kind and source."""
+    source = f", {operation.source}" if operation.source else ""
+    return f"operation {operation.name!r} ({operation.kind}{source})"
+
+
+def _check_tensors(graph: Graph) -> None:
+    for key, tensor in graph.tensors.items():
+        if key != tensor.name or not key:
+            raise GraphError(f"tensor {key!r} is called {tensor.name!r}, allowed one name, not ''")
+        _check_type(tensor)
+        if tensor.data is not None:
+            given = (tensor.data.shape, tensor.data.dtype)
+            if given != (tensor.shape, tensor.type.element.dtype):
+                raise GraphError(
+                    f"tensor {key!r} holds {given[1]}{list(given[0])}, its type is "
+                    f"{tensor.type.element}{list(tensor.shape)}"
+                )
+
+
+def _check_type(tensor: Tensor) -> None:
+    shape = tensor.shape
+    if not isinstance(shape, tuple) or any(type(size) is not int or size < 0 for size in shape):
+        raise GraphError(f"tensor {tensor.name!r} has shape {shape!r}, allowed integers from 0")
+    quantisation = tensor.type.quantisation
+    if quantisation is None:
+        return
+    where = f"tensor {tensor.name!r}"
+    if tensor.type.element not in _INTEGERS:
+        raise GraphError(
+            f"{where} is {tensor.type.element} with a scale, allowed {', '.join(sorted(_INTEGERS))}"
+        )
+    axis, scales = quantisation.axis, quantisation.scales
+    if axis is not None and not 0 <= axis < len(shape):
+        raise GraphError(
+            f"{where} has a scale per index of axis {axis}, its shape is {list(shape)}"
+        )
+    wanted = 1 if axis is None else shape[axis]
+    if len(scales) != wanted:
+        raise GraphError(f"{where} has {len(scales)} scales, allowed {wanted}")
+    if not all(np.isfinite(one) and one > 0 for one in scales):
+        raise GraphError(f"{where} has a scale that is not a positive number")
+    edge = np.iinfo(tensor.type.element.dtype)
+    if not edge.min <= quantisation.zero <= edge.max:
+        raise GraphError(
+            f"{where} has zero point {quantisation.zero}, allowed {edge.min}..{edge.max}"
+        )
+
+
+def _check_order(graph: Graph) -> None:
+    """Check single assignment, and that each operation stands behind what it reads."""
+    makers = graph.producers()
+    assigned = set(graph.inputs) | {name for name, one in graph.tensors.items() if one.constant}
+    seen: set[str] = set()
+    for operation in graph.operations:
+        where = named(operation)
+        if operation.name in seen or not operation.name:
+            raise GraphError(f"{where}: the name is used twice or empty, allowed one per operation")
+        seen.add(operation.name)
+        for name in (*operation.used, *operation.outputs):
+            if name not in graph.tensors:
+                raise GraphError(f"{where}: tensor {name!r} does not exist")
+        for name in operation.used:
+            if name in assigned:
+                continue
+            maker = makers.get(name)
+            if maker is None:
+                raise GraphError(f"{where}: nothing assigns tensor {name!r}")
+            raise GraphError(
+                f"{where}: tensor {name!r} is assigned further down by {named(maker)}: "
+                "wrong order or a cycle"
+            )
+        for name in operation.outputs:
+            if name in assigned:
+                raise GraphError(f"{where}: tensor {name!r} is assigned twice")
+            assigned.add(name)
+
+
+def _check_ends(graph: Graph) -> None:
+    makers = graph.producers()
+    for what, names in (("input", graph.inputs), ("output", graph.outputs)):
+        for name in names:
+            if name not in graph.tensors:
+                raise GraphError(f"{what} {name!r} of the graph does not exist")
+    if len(set(graph.inputs)) != len(graph.inputs):
+        raise GraphError(f"inputs {', '.join(graph.inputs)}, allowed each once")
+    for name in graph.inputs:
+        if graph[name].constant:
+            raise GraphError(f"input {name!r} of the graph is constant")
+    for name in graph.outputs:
+        if name not in makers and name not in graph.inputs and not graph[name].constant:
+            raise GraphError(f"output {name!r} of the graph: nothing assigns it")
+
+
+def check_operation(graph: Graph, operation: Operation) -> None:
+    """Check an operation against the table: arity, attributes, shapes, types, scales.
+
+    Raises:
+        GraphError: naming the operation and the tensor.
+    """
+    try:
+        entry = kind_of(operation)
+        most = len(operation.inputs) if entry.variadic else len(entry.inputs)
+        if not entry.required <= len(operation.inputs) <= most or not all(
+            operation.inputs[: entry.required]
+        ):
+            raise GraphError(
+                f"{len(operation.used)} inputs, allowed {', '.join(entry.inputs) or 'none'}"
+            )
+        check_attributes(operation)
+        if entry.outputs != -1:
+            _check_results(graph, operation)
+        if entry.group in _REAL_GROUPS or operation.on_chip:
+            _check_scales(graph, operation)
+        if operation.kind in ("quantise", "requantise"):
+            _need_scale(graph, operation.outputs[0])
+    except GraphError as error:
+        raise GraphError(f"{named(operation)}: {error}") from None
+
+
+def _check_results(graph: Graph, operation: Operation) -> None:
+    types = [graph.type(name) if name else None for name in operation.inputs]
+    results = infer(operation.kind, operation.attributes, types)
+    if len(operation.outputs) != len(results):
+        raise GraphError(f"{len(operation.outputs)} outputs, allowed {len(results)}")
+    for name, result in zip(operation.outputs, results, strict=True):
+        found = graph.type(name)
+        if result.shape is not None and found.shape != tuple(result.shape):
+            raise GraphError(
+                f"result {name!r} has shape {list(found.shape)}, its inputs give "
+                f"{list(result.shape)}"
+            )
+        if result.element is not None and found.element != result.element:
+            raise GraphError(
+                f"result {name!r} is {found.element}, its inputs give {result.element}"
+            )
+
+
+def _check_scales(graph: Graph, operation: Operation) -> None:
+    indices = operation.kind in ("argmax", "gather")
+    names = [*operation.used, *operation.outputs]
+    if operation.kind == "argmax":
+        names = list(operation.used)
+    for name in names:
+        if operation.kind == "gather" and name == operation.inputs[1]:
+            continue
+        if graph.type(name).element in _INTEGERS - ({Element.I32} if indices else set()):
+            _need_scale(graph, name)
+
+
+def _need_scale(graph: Graph, name: str) -> None:
+    kind = graph.type(name)
+    if kind.quantisation is None:
+        raise GraphError(f"tensor {name!r} is {kind.element} without scale")
