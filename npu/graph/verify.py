@@ -26,8 +26,8 @@ def verify(graph: Graph, *, file: str = "", placed: bool = False) -> None:
     """
     try:
         _check_tensors(graph)
-        _check_order(graph)
         _check_ends(graph)
+        _check_order(graph)
         for operation in graph.operations:
             check_operation(graph, operation)
             if placed and operation.place is None:

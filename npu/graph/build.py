@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes graphs operation by operation: what importers and tests use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from npu.graph.form import (
+    Array,
+    Attribute,
+    Element,
+    Graph,
+    GraphError,
+    Names,
+    Operation,
+    Quantisation,
+    Tensor,
+    TensorType,
+)
+from npu.graph.operations import TABLE, infer
+from npu.graph.operations.base import ATTRIBUTE_TYPES, LISTS
+
+
+class Builder:
+    """A graph that grows in order of execution."""
+
+    def __init__(self, name: str = "graph") -> None:
+        """Begin an empty graph."""
+        self.name = name
+        self.inputs: list[str] = []
+        self.tensors: dict[str, Tensor] = {}
+        self.operations: list[Operation] = []
+        self._names = Names(())
+        self._operation_names = Names(())
+
+    def reserve(self, names: Iterable[str]) -> None:
+        """Keep names for tensors of the user's file: `fresh` does not give them away."""
+        for name in names:
+            self._names.fresh(name)
+
+    def fresh(self, wish: str) -> str:
+        """Return a name that no tensor has."""
+        return self._names.fresh(wish or "t")
+
+    def type(self, name: str) -> TensorType:
+        """Return the type of a tensor."""
+        return self.tensors[name].type
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a tensor."""
+        return self.tensors[name].shape
+
+    def value(self, name: str) -> Array | None:
+        """Return the value of a tensor if it is constant; None for "" too."""
+        return self.tensors[name].data if name else None
+
+    def declare(self, tensor: Tensor) -> str:
+        """Add a tensor under its own name, which must be free or reserved; return the name."""
+        if tensor.name in self.tensors:
+            raise GraphError(f"tensor {tensor.name!r} is assigned twice")
+        self.tensors[tensor.name] = tensor
+        return tensor.name
+
+    def input(self, name: str, kind: TensorType) -> str:
+        """Add an input of the graph; return its name."""
+        self.inputs.append(name)
+        self._names.fresh(name)
+        return self.declare(Tensor(name, kind))
+
+    def constant(
+        self,
+        data: Any,  # noqa: ANN401
+        wish: str = "constant",
+        quantisation: Quantisation | None = None,
+    ) -> str:
+        """Add a constant in the type that numpy gives it; return its name.
+
+        Raises:
+            GraphError: its element type is none that a graph holds.
+        """
+        array = np.ascontiguousarray(data).reshape(np.shape(data))
+        try:
+            element = Element.of(array.dtype)
+        except (ValueError, TypeError):
+            allowed = ", ".join(Element)
+            raise GraphError(f"constant {wish!r} is {array.dtype}, allowed {allowed}") from None
+        kind = TensorType(array.shape, element, quantisation)
+        return self.declare(Tensor(self.fresh(wish), kind, array))
+
+    def add(
+        self,
+        kind: str,
+        inputs: Sequence[str],
+        *,
+        wish: str = "",
+        output: str = "",
+        source: str = "",
+        result: TensorType | None = None,
+        **attributes: Any,  # noqa: ANN401
+    ) -> str:
+        """Add an operation with one output.
+
+        Args:
+            kind: a name of the table.
+            inputs: names of tensors, "" for one that is not given.
+            wish: the operation's name; a number is put behind it if it is taken.
+            output: name of the result, free or reserved; made from the wish if empty.
+            source: what it is called in the user's file.
+            result: type of the result where the inputs do not say it.
+            attributes: as in the table; lists become tuples, integers floats where needed.
+
+        Returns:
+            The name of the result.
+
+        Raises:
+            GraphError: the inputs are not allowed.
+        """
+        wish = wish or kind
+        given = coerced(kind, attributes)
+        types = [self.type(name) if name else None for name in inputs]
+        if result is None:
+            (found,) = infer(kind, given, types)
+            if found.shape is None or found.element is None:
+                raise GraphError(f"{wish!r} ({kind}): its inputs do not say the type of its result")
+            result = TensorType(tuple(found.shape), found.element)
+        (name,) = self.add_many(kind, inputs, [output], [result], wish=wish, source=source, **given)
+        return name
+
+    def add_many(
+        self,
+        kind: str,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        results: Sequence[TensorType],
+        *,
+        wish: str = "",
+        source: str = "",
+        **attributes: Any,  # noqa: ANN401
+    ) -> tuple[str, ...]:
+        """Add an operation whose results have given names ("" for a fresh one) and types."""
+        wish = wish or kind
+        names = tuple(
+            self.declare(Tensor(name or self.fresh(wish), result))
+            for name, result in zip(outputs, results, strict=True)
+        )
+        self.operations.append(
+            Operation(
+                self._operation_names.fresh(wish),
+                kind,
+                tuple(inputs),
+                names,
+                coerced(kind, attributes),
+                source,
+            )
+        )
+        return names
+
+    def finish(self, outputs: Sequence[str]) -> Graph:
+        """Return the graph, without tensors that nothing reads, assigns or returns."""
+        graph = Graph(
+            self.name, tuple(self.inputs), tuple(outputs), self.tensors, tuple(self.operations)
+        )
+        return graph.with_operations(graph.operations)
+
+
+def coerced(kind: str, attributes: Mapping[str, Any]) -> dict[str, Attribute]:
+    """Return attributes in the types of the table: tuples, floats, plain Python numbers."""
+    wanted = {**TABLE[kind].attributes, **TABLE[kind].fused}
+    result: dict[str, Attribute] = {}
+    for name, value in attributes.items():
+        element = ATTRIBUTE_TYPES.get(wanted.get(name, ""), None)
+        if element is None:
+            raise GraphError(f"{kind}: attribute {name!r}, allowed {', '.join(wanted) or 'none'}")
+        many = wanted[name] in LISTS
+        result[name] = tuple(element(one) for one in value) if many else element(value)
+    return result
+
+
+def bind(graph: Graph, values: Mapping[str, Array]) -> Graph:
+    """Make inputs of a graph constant.
+
+    Args:
+        graph: that has the inputs.
+        values: an array per name, of shape and element type of the input.
+
+    Raises:
+        GraphError: a name is no input, or a value is of another type.
+    """
+    bound = {}
+    for name, value in values.items():
+        if name not in graph.inputs:
+            raise GraphError(f"{name!r} is no input, allowed {', '.join(graph.inputs)}")
+        kind = graph.type(name)
+        if value.shape != kind.shape or value.dtype != kind.element.dtype:
+            raise GraphError(
+                f"input {name!r} is {kind.element}{list(kind.shape)}, "
+                f"given {value.dtype}{list(value.shape)}"
+            )
+        bound[name] = replace(graph[name], data=value)
+    return replace(
+        graph,
+        inputs=tuple(name for name in graph.inputs if name not in bound),
+        tensors={**graph.tensors, **bound},
+    )
