@@ -159,6 +159,23 @@ class Builder:
         )
         return names
 
+    def rename_last(self, name: str) -> None:
+        """Give the result of the last operation, which has one, a free or reserved name."""
+        last = self.operations.pop()
+        tensor = self.tensors.pop(last.outputs[0])
+        self.declare(replace(tensor, name=name))
+        self.operations.append(replace(last, outputs=(name,)))
+
+    def mark(self) -> tuple[int, int]:
+        """Return where the graph stands, for `back`."""
+        return len(self.operations), len(self.tensors)
+
+    def back(self, mark: tuple[int, int]) -> None:
+        """Take back what was added since a mark."""
+        del self.operations[mark[0] :]
+        for name in list(self.tensors)[mark[1] :]:
+            del self.tensors[name]
+
     def finish(self, outputs: Sequence[str]) -> Graph:
         """Return the graph, without tensors that nothing reads, assigns or returns."""
         graph = Graph(

@@ -9,7 +9,7 @@ from npu.graph.form import Element, Graph, GraphError, Operation, Tensor
 from npu.graph.operations import check_attributes, infer, kind_of
 
 _INTEGERS = frozenset({Element.I8, Element.U8, Element.I16, Element.I32})
-# What these take and give stands for real numbers: integers need a scale.
+# What these take and give stands for real numbers: beside one scale all integers need one.
 _REAL_GROUPS = frozenset({"linear", "rows", "windows", "composites"})
 
 
@@ -148,7 +148,9 @@ def check_operation(graph: Graph, operation: Operation) -> None:
         check_attributes(operation)
         if entry.outputs != -1:
             _check_results(graph, operation)
-        if entry.group in _REAL_GROUPS or operation.on_chip:
+        names = (*operation.used, *operation.outputs)
+        quantised = any(graph.type(name).quantisation for name in names)
+        if operation.on_chip or (quantised and entry.group in _REAL_GROUPS):
             _check_scales(graph, operation)
         if operation.kind in ("quantise", "requantise"):
             _need_scale(graph, operation.outputs[0])

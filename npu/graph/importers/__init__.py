@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads networks of other frameworks into graphs.
+
+Each importer is a module of its own that is imported only when such a file is read, because what
+it reads with is an optional package.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from npu.graph.build import bind
+from npu.graph.form import Array, Graph, GraphError
+
+_SUFFIXES = {
+    ".onnx": "onnx",
+    ".mlir": "stablehlo",
+    ".mlirbc": "stablehlo",
+    ".tflite": "tflite",
+}
+_MODULES = {"onnx": "onnx_file", "stablehlo": "stablehlo", "tflite": "tflite_file"}
+_TEXT = (b"module", b"#", b"//", b"func", b"\xef\xbb\xbfmodule")
+
+
+def read(
+    source: Any,  # noqa: ANN401
+    *,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    constants: Mapping[str, Array] | None = None,
+) -> Graph:
+    """Read a network.
+
+    Args:
+        source: a path, the bytes of a file, the text of an MLIR module, or a live object:
+            `onnx.ModelProto`, a module of jaxlib's MLIR, `jax.export.Exported`.
+        shapes: of inputs with free dimensions, by name.
+        constants: values of inputs that are to be constants of the graph, by name.
+
+    Returns:
+        The graph in float or as quantised there, with the names of the source.
+
+    Raises:
+        GraphError: there is no such file, or it is none that can be read; a package is missing.
+    """
+    kind = kind_of(source)
+    try:
+        module = importlib.import_module(f"npu.graph.importers.{_MODULES[kind]}")
+    except ImportError as error:
+        raise GraphError(
+            f"{named(source)}: reading {kind} needs a package: {error}: pip install -e .[graphs]"
+        ) from None
+    if kind == "onnx":
+        graph: Graph = module.read(source, shapes=shapes, constants=constants)
+        return graph
+    graph = module.read(source, shapes=shapes) if shapes else module.read(source)
+    return bind(graph, constants) if constants else graph
+
+
+def named(source: Any) -> str:  # noqa: ANN401
+    """Return how errors call a source: its path, or what it is."""
+    if isinstance(source, Path) or (isinstance(source, str) and "\n" not in source):
+        return str(source)
+    return f"<{type(source).__name__}>"
+
+
+def kind_of(source: Any) -> str:  # noqa: ANN401
+    """Return onnx, stablehlo or tflite, by suffix, content or type of object."""
+    if isinstance(source, str) and "\n" in source:
+        return "stablehlo"
+    if isinstance(source, str | Path):
+        path = Path(source)
+        if path.suffix in _SUFFIXES:
+            return _SUFFIXES[path.suffix]
+        try:
+            with path.open("rb") as file:
+                return _by_content(file.read(16))
+        except OSError as error:
+            raise GraphError(f"{path}: {error.strerror or error}") from None
+    if isinstance(source, bytes | bytearray):
+        return _by_content(bytes(source[:16]))
+    return "onnx" if type(source).__module__.startswith("onnx") else "stablehlo"
+
+
+def _by_content(head: bytes) -> str:
+    if head[4:8] == b"TFL3":
+        return "tflite"
+    if head.startswith(b"ML\xefR") or head.lstrip().startswith(_TEXT):
+        return "stablehlo"
+    return "onnx"

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads ONNX: operators of versions 7 to 28, what no mapping knows becomes a host operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from npu.graph.build import Builder
+from npu.graph.form import Array, Element, Graph, GraphError, Tensor, TensorType
+from npu.graph.importers import (
+    onnx_attention,
+    onnx_elementwise,
+    onnx_linear,
+    onnx_moves,
+    onnx_quantised,
+    onnx_rows,
+    onnx_windows,
+)
+from npu.graph.importers.onnx_host import infer_outputs, payload, run_payload
+from npu.graph.importers.onnx_load import array, load, needs, node_name, opset
+from npu.graph.importers.onnx_node import MAPPINGS, Node, UnmappedError, element_of, mapping_of
+
+GROUPS = (
+    onnx_attention,
+    onnx_elementwise,
+    onnx_linear,
+    onnx_moves,
+    onnx_quantised,
+    onnx_rows,
+    onnx_windows,
+)
+# What these make is different each time, or stays visible as a border.
+_NEVER_FOLDED = frozenset(
+    {
+        *("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"),
+        *("Multinomial", "Bernoulli", "Dropout", "QuantizeLinear", "DequantizeLinear"),
+    }
+)
+_LARGEST = 1 << 31
+
+
+def read(
+    source: Any,  # noqa: ANN401
+    *,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    constants: Mapping[str, Array] | None = None,
+) -> Graph:
+    """Read an ONNX model.
+
+    Args:
+        source: a path, bytes or a `ModelProto`.
+        shapes: of inputs with free dimensions, by name.
+        constants: values of inputs that are to be constant, by name.
+
+    Returns:
+        The graph with the names of the file; images are turned to NHWC by transposes around
+        each operation.
+
+    Raises:
+        GraphError: naming the file, the operation and the tensor.
+    """
+    model, file = load(source)
+    try:
+        return _Import(model, shapes or {}, constants or {}).graph()
+    except GraphError as error:
+        raise GraphError(f"{file}: {error}") from None
+
+
+class _Import:
+    """A model on its way into a graph."""
+
+    def __init__(
+        self,
+        model: onnx.ModelProto,
+        shapes: Mapping[str, tuple[int, ...]],
+        constants: Mapping[str, Array],
+    ) -> None:
+        self.model = model
+        self.build = Builder(model.graph.name or "onnx")
+        self.version = opset(model)
+        self.shapes = shapes
+        self.constants = constants
+
+    def graph(self) -> Graph:
+        source = self.model.graph
+        self.build.reserve(
+            dict.fromkeys(
+                [
+                    *(one.name for one in (*source.input, *source.initializer)),
+                    *(one.values.name for one in source.sparse_initializer),
+                    *(name for node in source.node for name in node.output if name),
+                ]
+            )
+        )
+        self._weights()
+        self._inputs()
+        for node in source.node:
+            try:
+                self._node(node)
+            except GraphError as error:
+                raise GraphError(
+                    f"operation {node_name(node)!r} ({node.op_type}): {error}"
+                ) from None
+        return self.build.finish([one.name for one in source.output])
+
+    def _weights(self) -> None:
+        source = self.model.graph
+        for tensor in source.initializer:
+            if tensor.name not in self.constants:
+                self._constant(tensor.name, array(tensor))
+        for sparse in source.sparse_initializer:
+            name = sparse.values.name
+            dense = np.zeros(int(np.prod(sparse.dims)), array(sparse.values).dtype)
+            indices = array(sparse.indices)
+            if indices.ndim == 2:
+                indices = np.ravel_multi_index(tuple(indices.T), tuple(sparse.dims))
+            dense[indices] = array(sparse.values)
+            self._constant(name, dense.reshape(tuple(sparse.dims)))
+
+    def _constant(self, name: str, data: Array) -> None:
+        """Add a constant under the name that the file gives it."""
+        try:
+            element = Element.of(data.dtype)
+        except (ValueError, TypeError):
+            allowed = ", ".join(Element)
+            raise GraphError(f"tensor {name!r} is {data.dtype}, allowed {allowed}") from None
+        kept = np.ascontiguousarray(data).reshape(data.shape)
+        self.build.declare(Tensor(name, TensorType(data.shape, element), kept))
+
+    def _inputs(self) -> None:
+        names = {one.name for one in self.model.graph.input}
+        for what, given in (("shape", self.shapes), ("constant", self.constants)):
+            for name in given:
+                if name not in names:
+                    allowed = ", ".join(sorted(names)) or "none"
+                    raise GraphError(f"{what} of {name!r}: no such input, allowed {allowed}")
+        for one in self.model.graph.input:
+            if one.name in self.constants:
+                self._constant(one.name, np.asarray(self.constants[one.name]))
+            elif one.name not in self.build.tensors:
+                self.build.inputs.append(one.name)
+                self.build.declare(Tensor(one.name, self._input_type(one)))
+
+    def _input_type(self, one: onnx.ValueInfoProto) -> TensorType:
+        where = f"input {one.name!r}"
+        if not one.type.HasField("tensor_type"):
+            what = one.type.WhichOneof("value") or "of no type"
+            raise GraphError(f"{where} is {what}, allowed tensors")
+        tensor = one.type.tensor_type
+        try:
+            element = element_of(tensor.elem_type)
+        except GraphError as error:
+            raise GraphError(f"{where}: {error}") from None
+        given = self.shapes.get(one.name)
+        if not tensor.HasField("shape"):
+            if given is None:
+                raise GraphError(f"{where} has no shape: --shape {one.name}=1,3,224,224")
+            return TensorType(tuple(given), element)
+        sizes = [
+            one.dim_value if one.HasField("dim_value") else (one.dim_param or "?")
+            for one in tensor.shape.dim
+        ]
+        return TensorType(_bound(one.name, sizes, given), element)
+
+    def _node(self, node: onnx.NodeProto) -> None:
+        if self._folded(node):
+            return
+        standard = node.domain in ("", "ai.onnx")
+        mapping = mapping_of(node.op_type, self.version) if standard else None
+        if mapping is None:
+            self._host(node, list(node.output), self._why(node, standard))
+            return
+        attributes = {one.name: helper.get_attribute_value(one) for one in node.attribute}
+        mark = self.build.mark()
+        try:
+            mapping(Node(self.build, node, self.version, attributes))
+        except UnmappedError as reason:
+            self.build.back(mark)
+            self._host(node, list(node.output), str(reason))
+            return
+        # A result that only the source's own evaluator knows: the operation is split.
+        left = [name for name in node.output if name and name not in self.build.tensors]
+        if left:
+            self._host(node, left, f"side results of {node.op_type}")
+
+    def _why(self, node: onnx.NodeProto, standard: bool) -> str:
+        if not standard:
+            return f"operators of domain {node.domain!r} are not mapped"
+        if node.op_type in MAPPINGS:
+            return f"{node.op_type} of operator set {self.version} is not mapped"
+        return f"{node.op_type} has no counterpart in the table of operations"
+
+    def _folded(self, node: onnx.NodeProto) -> bool:
+        """Compute a node whose inputs are all known."""
+        read = needs(node)
+        values = [self.build.value(name) for name in read]
+        known = [one for one in values if one is not None]
+        if len(known) != len(values) or node.op_type in _NEVER_FOLDED:
+            return False
+        if any(self.build.type(name).quantisation for name in read):
+            return False
+        if node.op_type == "ConstantOfShape" and int(np.prod(known[0], dtype=object)) > _LARGEST:
+            raise GraphError(f"{list(known[0])} elements, allowed {_LARGEST}")
+        outputs = [name for name in node.output if name]
+        try:
+            found = run_payload(payload(node, self.model.opset_import, outputs), known)
+            for name, value in zip(outputs, found, strict=True):
+                self._constant(name, value)
+        except GraphError:
+            return False
+        return True
+
+    def _host(self, node: onnx.NodeProto, outputs: list[str], reason: str) -> None:
+        read = needs(node)
+        types = {name: self.build.type(name) for name in read}
+        constants = {name: data for name in read if (data := self.build.value(name)) is not None}
+        names = [name for name in outputs if name]
+        imports = self.model.opset_import
+        results = infer_outputs(node, imports, types, constants, names)
+        self.build.add_many(
+            "host",
+            read,
+            names,
+            results,
+            wish=node_name(node),
+            source=node.op_type,
+            evaluator="onnx",
+            operator=node.op_type,
+            payload=payload(node, imports, names),
+            reason=reason,
+        )
+
+
+def _bound(name: str, sizes: list[int | str], given: tuple[int, ...] | None) -> tuple[int, ...]:
+    """Return the shape of an input, its free dimensions bound."""
+    free = [one for one in sizes if isinstance(one, str)]
+    text = f"input {name!r} has shape [{', '.join(map(str, sizes))}]"
+    if given is None:
+        if free:
+            wish = ",".join("1" if isinstance(one, str) else str(one) for one in sizes)
+            raise GraphError(
+                f"{text} with free dimensions {', '.join(free)}: --shape {name}={wish}"
+            )
+        return tuple(int(one) for one in sizes)
+    if len(given) != len(sizes) or any(
+        isinstance(size, int) and size != one for size, one in zip(sizes, given, strict=True)
+    ):
+        raise GraphError(f"{text}, given {list(given)}")
+    return tuple(int(one) for one in given)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Executes single ONNX nodes with the reference evaluator of onnx: what no mapping knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper, shape_inference
+from onnx.reference import ReferenceEvaluator
+
+from npu.graph.evaluate import HOST_EVALUATORS
+from npu.graph.form import Array, GraphError, Operation, TensorType
+from npu.graph.importers.onnx_load import needs
+from npu.graph.importers.onnx_node import element_of
+
+
+def payload(
+    node: onnx.NodeProto, imports: Sequence[onnx.OperatorSetIdProto], outputs: Sequence[str]
+) -> bytes:
+    """Return a model with one node: what it reads is its inputs, `outputs` are what it gives."""
+    graph = helper.make_graph(
+        [node],
+        "node",
+        [onnx.ValueInfoProto(name=name) for name in needs(node)],
+        [onnx.ValueInfoProto(name=name) for name in outputs],
+    )
+    data: bytes = helper.make_model(graph, opset_imports=imports).SerializeToString()
+    return data
+
+
+@lru_cache(maxsize=256)
+def _session(data: bytes) -> ReferenceEvaluator:
+    return ReferenceEvaluator(onnx.load_model_from_string(data))
+
+
+def run_payload(data: bytes, values: Sequence[Array | None]) -> list[Array]:
+    """Execute a payload.
+
+    Args:
+        data: as `payload` makes it.
+        values: one per input, in its order.
+
+    Returns:
+        One array per output.
+
+    Raises:
+        GraphError: the reference evaluator does not know the node or refuses the values.
+    """
+    try:
+        session = _session(data)
+        with np.errstate(all="ignore"):
+            found = session.run(None, dict(zip(session.input_names, values, strict=True)))
+    except Exception as error:  # the evaluator raises whatever numpy and its operators raise
+        text = " ".join(str(error).split())[:300]
+        raise GraphError(
+            f"the reference evaluator of onnx: {type(error).__name__}: {text}"
+        ) from None
+    for value in found:
+        if not isinstance(value, np.ndarray | np.generic):
+            raise GraphError(f"a result is a {type(value).__name__}, allowed tensors")
+    return [np.asarray(value) for value in found]
+
+
+def _evaluate(operation: Operation, values: Sequence[Array | None]) -> list[Array]:
+    return run_payload(operation["payload"], values)
+
+
+HOST_EVALUATORS["onnx"] = _evaluate
+
+
+def infer_outputs(
+    node: onnx.NodeProto,
+    imports: Sequence[onnx.OperatorSetIdProto],
+    types: Mapping[str, TensorType],
+    constants: Mapping[str, Array],
+    outputs: Sequence[str],
+) -> list[TensorType]:
+    """Return the types of a node's outputs by the shape inference of onnx.
+
+    Args:
+        node: to look at.
+        imports: of the model.
+        types: of what it reads.
+        constants: what of that is known.
+        outputs: names.
+
+    Raises:
+        GraphError: a shape is not static.
+    """
+    inputs = [
+        helper.make_tensor_value_info(
+            name, helper.np_dtype_to_tensor_dtype(kind.element.dtype), kind.shape
+        )
+        for name, kind in types.items()
+    ]
+    weights = [numpy_helper.from_array(data, name) for name, data in constants.items()]
+    graph = helper.make_graph(
+        [node], "node", inputs, [onnx.ValueInfoProto(name=name) for name in outputs], weights
+    )
+    model = helper.make_model(graph, opset_imports=imports)
+    try:
+        model = shape_inference.infer_shapes(model, data_prop=True)
+    except (shape_inference.InferenceError, RuntimeError, ValueError) as error:
+        raise GraphError(" ".join(str(error).split())) from None
+    found = {one.name: one.type for one in model.graph.output}
+    return [_static(name, found[name]) for name in outputs]
+
+
+def _static(name: str, kind: onnx.TypeProto) -> TensorType:
+    if not kind.HasField("tensor_type"):
+        what = kind.WhichOneof("value") or "nothing known"
+        raise GraphError(f"result {name!r} is {what}, allowed tensors of static shape")
+    tensor = kind.tensor_type
+    if not tensor.HasField("shape") or not all(
+        one.HasField("dim_value") for one in tensor.shape.dim
+    ):
+        raise GraphError(
+            f"the shape of result {name!r} depends on values, allowed static shapes; "
+            "inputs that decide it must be constant"
+        )
+    shape = tuple(one.dim_value for one in tensor.shape.dim)
+    return TensorType(shape, element_of(tensor.elem_type))

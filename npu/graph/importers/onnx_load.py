@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opens an ONNX file and checks it before anything is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import onnx
+from onnx import checker, inliner, numpy_helper
+
+from npu.graph.form import Array, GraphError
+
+FIRST, LAST = 7, 28
+
+
+def load(source: Any) -> tuple[onnx.ModelProto, str]:  # noqa: ANN401
+    """Return a checked model with its weights inside and its functions inlined, and its name.
+
+    Args:
+        source: a path, bytes or a `ModelProto`.
+
+    Raises:
+        GraphError: it is no model, its version is unknown, weights are missing, or its nodes
+            are in no order.
+    """
+    folder: Path | None = None
+    if isinstance(source, onnx.ModelProto):
+        model, file = onnx.ModelProto(), "<ModelProto>"
+        model.CopyFrom(source)
+    elif isinstance(source, bytes | bytearray):
+        model, file = _parsed(bytes(source), "<bytes>"), "<bytes>"
+    else:
+        path = Path(source)
+        file, folder = str(path), path.parent
+        try:
+            model = _parsed(path.read_bytes(), file)
+        except OSError as error:
+            raise GraphError(f"{file}: {error.strerror or error}") from None
+    try:
+        _check_version(model)
+        for tensor in _tensors(model):
+            _inside(tensor, folder)
+        if model.functions:
+            model = inliner.inline_local_functions(model)
+        _sort(model.graph)
+        _check(model)
+    except GraphError as error:
+        raise GraphError(f"{file}: {error}") from None
+    return model, file
+
+
+def _parsed(data: bytes, file: str) -> onnx.ModelProto:
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(data)
+    except Exception as error:  # DecodeError of protobuf, which has no types
+        raise GraphError(f"{file}: no ONNX model, or cut off: {error}") from None
+    if not model.HasField("graph"):
+        raise GraphError(f"{file}: {len(data)} bytes without a graph, allowed an ONNX model")
+    return model
+
+
+def opset(model: onnx.ModelProto) -> int:
+    """Return the version of the standard operator set, 0 if the model names none."""
+    return max(
+        (one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), default=0
+    )
+
+
+def _check_version(model: onnx.ModelProto) -> None:
+    if not 1 <= model.ir_version <= onnx.IR_VERSION:
+        raise GraphError(f"IR version {model.ir_version}, allowed 1..{onnx.IR_VERSION}")
+    version = opset(model)
+    standard = version or any(node.domain in ("", "ai.onnx") for node in model.graph.node)
+    if standard and not FIRST <= version <= LAST:
+        raise GraphError(f"operator set version {version}, allowed {FIRST}..{LAST}")
+
+
+def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """Yield all constants, those of nodes and of graphs inside nodes included."""
+    graphs = [model.graph]
+    nodes = [node for function in model.functions for node in function.node]
+    while graphs or nodes:
+        if graphs:
+            graph = graphs.pop()
+            yield from graph.initializer
+            for sparse in graph.sparse_initializer:
+                yield from (sparse.values, sparse.indices)
+            nodes.extend(graph.node)
+            continue
+        for attribute in nodes.pop().attribute:
+            graphs.extend(attribute.graphs)
+            yield from attribute.tensors
+            if attribute.HasField("g"):
+                graphs.append(attribute.g)
+            if attribute.HasField("t"):
+                yield attribute.t
+
+
+def _inside(tensor: onnx.TensorProto, folder: Path | None) -> None:
+    """Read data that lies in another file; only one inside the folder of the model is opened."""
+    if tensor.data_location != onnx.TensorProto.EXTERNAL:
+        return
+    given = {entry.key: entry.value for entry in tensor.external_data}
+    where = f"weight {tensor.name!r} in {given.get('location', '')!r}"
+    if folder is None:
+        raise GraphError(f"{where}: data outside the model, allowed only for a path")
+    location = Path(given.get("location", ""))
+    path = (folder / location).resolve()
+    if not location.parts or location.is_absolute() or not path.is_relative_to(folder.resolve()):
+        raise GraphError(f"{where}: allowed only files inside {str(folder)!r}")
+    try:
+        offset, length = int(given.get("offset", 0)), int(given.get("length", -1))
+    except ValueError:
+        raise GraphError(f"{where}: offset and length must be numbers") from None
+    try:
+        size = path.stat().st_size if path.is_file() else -1
+        length = size - offset if length == -1 else length
+        if size < 0:
+            raise GraphError(f"{where}: there is no such file")
+        if not 0 <= offset <= offset + length <= size:
+            raise GraphError(f"{where}: bytes {offset}..{offset + length}, the file has {size}")
+        with path.open("rb") as file:
+            file.seek(offset)
+            tensor.raw_data = file.read(length)
+    except OSError as error:
+        raise GraphError(f"{where}: {error.strerror or error}") from None
+    tensor.data_location = onnx.TensorProto.DEFAULT
+    del tensor.external_data[:]
+
+
+def array(tensor: onnx.TensorProto) -> Array:
+    """Return a constant. Raises GraphError if its bytes do not fit its shape."""
+    try:
+        data: Array = numpy_helper.to_array(tensor)
+    except (ValueError, TypeError, KeyError, NotImplementedError) as error:
+        raise GraphError(f"weight {tensor.name!r}: {error}") from None
+    return data
+
+
+def node_name(node: onnx.NodeProto) -> str:
+    """Return the name of a node, made from its first result if it has none."""
+    return node.name or next((name for name in node.output if name), "") or node.op_type
+
+
+def needs(node: onnx.NodeProto) -> list[str]:
+    """Return what a node reads, what graphs inside it read from outside included."""
+    found = [name for name in node.input if name]
+    for attribute in node.attribute:
+        for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])):
+            own = {one.name for one in (*graph.input, *graph.initializer)}
+            own |= {one.values.name for one in graph.sparse_initializer}
+            for inner in graph.node:
+                found += [name for name in needs(inner) if name not in own]
+                own |= set(inner.output)
+            found += [one.name for one in graph.output if one.name and one.name not in own]
+    return list(dict.fromkeys(found))
+
+
+def _sort(graph: onnx.GraphProto) -> None:
+    """Put nodes behind what they read. Raises GraphError for cycles and names of nothing."""
+    known = {one.name for one in (*graph.input, *graph.initializer)}
+    known |= {one.values.name for one in graph.sparse_initializer}
+    made = _made_once(graph, known)
+    ordered: list[onnx.NodeProto] = []
+    waiting = list(graph.node)
+    while waiting:
+        rest = []
+        for node in waiting:
+            if all(name in known for name in needs(node)):
+                ordered.append(node)
+                known.update(node.output)
+            else:
+                rest.append(node)
+        if len(rest) == len(waiting):
+            _refuse(rest[0], known, made)
+        waiting = rest
+    if [id(node) for node in ordered] != [id(node) for node in graph.node]:
+        kept = [onnx.NodeProto() for _ in ordered]
+        for one, node in zip(kept, ordered, strict=True):
+            one.CopyFrom(node)
+        del graph.node[:]
+        graph.node.extend(kept)
+    for one in graph.output:
+        if one.name not in known:
+            raise GraphError(f"output {one.name!r} of the graph: nothing assigns it")
+
+
+def _made_once(graph: onnx.GraphProto, known: set[str]) -> dict[str, str]:
+    made: dict[str, str] = {}
+    for node in graph.node:
+        for name in node.output:
+            if name and (name in made or name in known):
+                raise GraphError(
+                    f"operation {node_name(node)!r} ({node.op_type}): tensor {name!r} is "
+                    "assigned twice"
+                )
+            made[name] = node_name(node)
+    return made
+
+
+def _refuse(node: onnx.NodeProto, known: set[str], made: dict[str, str]) -> None:
+    """Raise for a node that waits for ever: a name of nothing comes before a cycle."""
+    missing = [name for name in needs(node) if name not in known]
+    name = next((one for one in missing if one not in made), missing[0])
+    where = f"operation {node_name(node)!r} ({node.op_type}): tensor {name!r}"
+    if name in made:
+        raise GraphError(f"{where} comes from {made[name]!r}, which waits for it: a cycle")
+    raise GraphError(f"{where}: nothing assigns it, allowed an input, a weight or a result")
+
+
+def _check(model: onnx.ModelProto) -> None:
+    """Let the checker of onnx look at a model; its own messages name the node."""
+    try:
+        checker.check_model(model)
+    except (checker.ValidationError, ValueError, RuntimeError, TypeError) as error:
+        text = " ".join(str(error).split())
+        # Above two GiB there is nothing that it could look at.
+        if "2GB" not in text and "2GiB" not in text:
+            raise GraphError(f"the checker of onnx refuses it: {text}") from None

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One node of an ONNX graph as a mapping sees it, and the table of mappings by version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import onnx
+
+from npu.graph.build import Builder
+from npu.graph.form import Array, Element, GraphError, TensorType
+from npu.graph.importers.onnx_load import node_name
+from npu.graph.operations.base import FLOATS
+
+
+class UnmappedError(Exception):
+    """A mapping does not know this form of an operator: the host executes it.
+
+    The message is the reason, a sentence for people.
+    """
+
+
+@dataclass
+class Node:
+    """A node of the model and the graph that is being made.
+
+    Attributes:
+        build: the graph so far.
+        proto: the node.
+        version: of the standard operator set.
+        attributes: of the node, as Python values.
+    """
+
+    build: Builder
+    proto: onnx.NodeProto
+    version: int
+    attributes: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The name in the user's file."""
+        return node_name(self.proto)
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names of the inputs, "" for one that is not given."""
+        return list(self.proto.input)
+
+    def input(self, index: int) -> str:
+        """Return the name of an input, "" if it is not given."""
+        return self.proto.input[index] if index < len(self.proto.input) else ""
+
+    def wants(self, index: int) -> bool:
+        """Say whether the node gives an output a name."""
+        return index < len(self.proto.output) and bool(self.proto.output[index])
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a tensor."""
+        return self.build.shape(name)
+
+    def type(self, name: str) -> TensorType:
+        """Return the type of a tensor."""
+        return self.build.type(name)
+
+    def value(self, index: int, what: str) -> Array:
+        """Return an input that must be constant. Raises UnmappedError otherwise."""
+        name = self.input(index)
+        found = self.build.value(name)
+        if found is None:
+            raise UnmappedError(
+                f"{what} {name!r} is not constant" if name else f"{what} is not given"
+            )
+        return found
+
+    def integers(self, index: int, what: str) -> tuple[int, ...]:
+        """Return a constant input as a list of integers."""
+        return tuple(int(one) for one in self.value(index, what).reshape(-1))
+
+    def listed(self, attribute: str, index: int, since: int) -> tuple[int, ...] | None:
+        """Return a list that was an attribute and became an input; None if it is not given."""
+        if self.version < since:
+            found = self.attributes.get(attribute)
+            return None if found is None else tuple(found)
+        return self.integers(index, attribute) if self.input(index) else None
+
+    def floats(self, *names: str) -> None:
+        """Raise UnmappedError unless tensors are floats."""
+        for name in names:
+            if name and self.type(name).element not in FLOATS:
+                raise UnmappedError(f"{name!r} is {self.type(name).element}, mapped are floats")
+
+    def axis(self, axis: int, rank: int) -> int:
+        """Return an axis counted from 0. Raises GraphError if there is none."""
+        if not -rank <= axis < rank:
+            raise GraphError(f"axis {axis}, allowed {-rank}..{rank - 1}")
+        return axis + rank if axis < 0 else axis
+
+    def add(
+        self,
+        kind: str,
+        inputs: Sequence[str],
+        part: str = "",
+        *,
+        result: TensorType | None = None,
+        **attributes: Any,  # noqa: ANN401
+    ) -> str:
+        """Add an operation of the graph; `part` names one that is not the node's own."""
+        return self.build.add(
+            kind,
+            inputs,
+            wish=f"{self.name}.{part}" if part else self.name,
+            source=self.proto.op_type,
+            result=result,
+            **attributes,
+        )
+
+    def table(
+        self, x: str, *functions: str, parameters: Sequence[float] = (), part: str = ""
+    ) -> str:
+        """Add functions of one variable."""
+        return self.add("table", [x], part, functions=functions, parameters=parameters)
+
+    def transpose(self, x: str, order: Sequence[int], part: str = "layout") -> str:
+        """Add a transpose, or move a constant at once."""
+        if tuple(order) == tuple(range(len(order))):
+            return x
+        data = self.build.value(x)
+        if data is not None and self.type(x).quantisation is None:
+            return self.constant(data.transpose(tuple(order)), f"{x}.{part}")
+        return self.add("transpose", [x], part, order=order)
+
+    def reshape(self, x: str, shape: Sequence[int], part: str = "shape") -> str:
+        """Add a reshape, or change a constant at once."""
+        shape = tuple(int(size) for size in shape)
+        if shape == self.shape(x):
+            return x
+        data = self.build.value(x)
+        if data is not None and self.type(x).quantisation is None:
+            return self.constant(data.reshape(shape), f"{x}.{part}")
+        return self.add("reshape", [x], part, shape=shape)
+
+    def constant(self, data: Any, wish: str) -> str:  # noqa: ANN401
+        """Add a constant."""
+        return self.build.constant(data, wish)
+
+    def like(self, x: str, value: float) -> str:
+        """Add a constant scalar of the element type of a tensor."""
+        return self.constant(np.array(value, self.type(x).element.dtype), f"{self.name}.value")
+
+    def give(self, name: str, index: int = 0) -> None:
+        """Make a tensor the output of the node under the name that the file gives it."""
+        if not self.wants(index):
+            return
+        wanted = self.proto.output[index]
+        build = self.build
+        last = build.operations[-1] if build.operations else None
+        fresh = build.tensors[name]
+        if last is not None and last.outputs == (name,) and name not in build.inputs:
+            build.rename_last(wanted)
+        else:
+            build.add(
+                "identity",
+                [name],
+                wish=f"{self.name}.{index}" if index else self.name,
+                output=wanted,
+                source=self.proto.op_type,
+                result=fresh.type,
+            )
+
+
+Mapping_: TypeAlias = Callable[[Node], None]
+MAPPINGS: dict[str, list[tuple[int, int, Mapping_]]] = {}
+
+
+def mapped(*operators: str, since: int = 7, until: int = 28) -> Callable[[Mapping_], Mapping_]:
+    """Register a mapping for operators in a range of versions of the operator set."""
+
+    def register(function: Mapping_) -> Mapping_:
+        for operator in operators:
+            ranges = MAPPINGS.setdefault(operator, [])
+            if any(first <= until and since <= last for first, last, _ in ranges):
+                raise ValueError(f"{operator} is mapped twice in {since}..{until}")
+            ranges.append((since, until, function))
+        return function
+
+    return register
+
+
+def mapping_of(operator: str, version: int) -> Mapping_ | None:
+    """Return the mapping of an operator in a version, None if there is none."""
+    for first, last, function in MAPPINGS.get(operator, ()):
+        if first <= version <= last:
+            return function
+    return None
+
+
+def element_of(data_type: int) -> Element:
+    """Return the element type of an ONNX type. Raises GraphError for one that no graph holds."""
+    try:
+        return Element.of(onnx.helper.tensor_dtype_to_np_dtype(data_type))
+    except (ValueError, KeyError, TypeError):
+        name = onnx.TensorProto.DataType.Name(data_type) if data_type else "no type"
+        raise GraphError(f"element type {name}, allowed {', '.join(Element)}") from None
