@@ -85,9 +85,13 @@ class _Import:
         self.version = opset(model)
         self.shapes = shapes
         self.constants = constants
+        self.read: set[str] = set()
 
     def graph(self) -> Graph:
         source = self.model.graph
+        self.read.update(one.name for one in source.output)
+        for node in source.node:
+            self.read.update(needs(node))
         self.build.reserve(
             dict.fromkeys(
                 [
@@ -168,7 +172,7 @@ class _Import:
         return TensorType(_bound(one.name, sizes, given), element)
 
     def _node(self, node: onnx.NodeProto) -> None:
-        if self._folded(node):
+        if self.read.isdisjoint(node.output) or self._folded(node):
             return
         standard = node.domain in ("", "ai.onnx")
         mapping = mapping_of(node.op_type, self.version) if standard else None
@@ -178,13 +182,14 @@ class _Import:
         attributes = {one.name: helper.get_attribute_value(one) for one in node.attribute}
         mark = self.build.mark()
         try:
-            mapping(Node(self.build, node, self.version, attributes))
+            mapping(Node(self.build, node, self.version, attributes, self.read))
         except UnmappedError as reason:
             self.build.back(mark)
             self._host(node, list(node.output), str(reason))
             return
         # A result that only the source's own evaluator knows: the operation is split.
-        left = [name for name in node.output if name and name not in self.build.tensors]
+        made = self.build.tensors
+        left = [name for name in node.output if name in self.read and name not in made]
         if left:
             self._host(node, left, f"side results of {node.op_type}")
 
@@ -206,7 +211,7 @@ class _Import:
             return False
         if node.op_type == "ConstantOfShape" and int(np.prod(known[0], dtype=object)) > _LARGEST:
             raise GraphError(f"{list(known[0])} elements, allowed {_LARGEST}")
-        outputs = [name for name in node.output if name]
+        outputs = [name for name in node.output if name in self.read]
         try:
             found = run_payload(payload(node, self.model.opset_import, outputs), known)
             for name, value in zip(outputs, found, strict=True):
@@ -219,7 +224,7 @@ class _Import:
         read = needs(node)
         types = {name: self.build.type(name) for name in read}
         constants = {name: data for name in read if (data := self.build.value(name)) is not None}
-        names = [name for name in outputs if name]
+        names = [name for name in outputs if name in self.read]
         imports = self.model.opset_import
         results = infer_outputs(node, imports, types, constants, names)
         self.build.add_many(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -32,12 +32,14 @@ class Node:
         proto: the node.
         version: of the standard operator set.
         attributes: of the node, as Python values.
+        read: names that a node reads or the graph returns.
     """
 
     build: Builder
     proto: onnx.NodeProto
     version: int
     attributes: dict[str, Any]
+    read: Set[str]
 
     @property
     def name(self) -> str:
@@ -54,8 +56,8 @@ class Node:
         return self.proto.input[index] if index < len(self.proto.input) else ""
 
     def wants(self, index: int) -> bool:
-        """Say whether the node gives an output a name."""
-        return index < len(self.proto.output) and bool(self.proto.output[index])
+        """Say whether somebody reads an output of the node."""
+        return index < len(self.proto.output) and self.proto.output[index] in self.read
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of a tensor."""
@@ -152,7 +154,7 @@ class Node:
 
     def give(self, name: str, index: int = 0) -> None:
         """Make a tensor the output of the node under the name that the file gives it."""
-        if not self.wants(index):
+        if index >= len(self.proto.output) or not self.proto.output[index]:
             return
         wanted = self.proto.output[index]
         build = self.build

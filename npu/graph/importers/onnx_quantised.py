@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,24 +14,60 @@ from npu.graph.importers.onnx_node import Node, UnmappedError, mapped
 _INTEGERS = (Element.I8, Element.U8, Element.I16, Element.I32)
 
 
-def _quantisation(scale: Array, zero: Array | None, axis: int) -> Quantisation:
-    """Return what integers stand for; several zero points must be equal."""
-    scales = tuple(float(one) for one in scale.reshape(-1))
-    zeros = {0} if zero is None else {int(one) for one in zero.reshape(-1)}
-    if len(zeros) != 1 or scale.ndim > 1:
-        raise UnmappedError("several zero points, or scales per block, are not mapped")
+@dataclass(frozen=True)
+class Given:
+    """Scales and zero points as a file gives them.
+
+    Attributes:
+        scales: positive.
+        zeros: one, or one per index of the axis.
+        axis: that they count if there are several.
+        element: type of the zero points, None if none are given.
+    """
+
+    scales: tuple[float, ...]
+    zeros: tuple[int, ...] = (0,)
+    axis: int = 0
+    element: Element | None = None
+
+    @property
+    def quantisation(self) -> Quantisation:
+        """The same with one zero point. Raises UnmappedError if they differ."""
+        if len(set(self.zeros)) > 1:
+            raise UnmappedError("several zero points of what is not constant are not mapped")
+        return Quantisation(self.scales, self.zeros[0], self.axis if len(self.scales) > 1 else None)
+
+
+def _parameters(node: Node, scale: int, zero: int, axis: int) -> Given:
+    """Read constant scales and zero points; without an input of scales they are 1."""
+    zeros: tuple[int, ...] = (0,)
+    element = None
+    if node.input(zero):
+        zeros = tuple(int(one) for one in node.value(zero, "the zero point").reshape(-1))
+        element = node.type(node.input(zero)).element
+    found = node.value(scale, "the scale") if scale >= 0 else np.ones(1)
+    if found.ndim > 1:
+        raise UnmappedError("scales per block are not mapped")
+    scales = tuple(float(one) for one in found.reshape(-1))
     if not all(np.isfinite(one) and one > 0 for one in scales):
         raise UnmappedError("a scale is not a positive number")
-    return Quantisation(scales, zeros.pop(), axis if scale.size > 1 else None)
+    return Given(scales, zeros, axis, element)
 
 
-def _parameters(
-    node: Node, scale: int, zero: int, axis: int
-) -> tuple[Quantisation, Element | None]:
-    """Read constant scale and zero point; the element type is that of the zero point if given."""
-    zeros = node.value(zero, "the zero point") if node.input(zero) else None
-    element = None if zeros is None else node.type(node.input(zero)).element
-    return _quantisation(node.value(scale, "the scale"), zeros, axis), element
+def _centred(data: Array, given: Given) -> tuple[Array, Given]:
+    """Take zero points that differ along an axis off constant integers."""
+    if len(set(given.zeros)) == 1:
+        return data, given
+    axis = given.axis + data.ndim if given.axis < 0 else given.axis
+    if not 0 <= axis < data.ndim or data.shape[axis] != len(given.zeros):
+        raise UnmappedError(f"{len(given.zeros)} zero points do not fit {list(data.shape)}")
+    column = [-1 if one == axis else 1 for one in range(data.ndim)]
+    wide = data.astype(np.int64) - np.array(given.zeros).reshape(column)
+    for dtype in (np.int8, np.int16, np.int32):
+        edge = np.iinfo(dtype)
+        if edge.min <= wide.min() and wide.max() <= edge.max:
+            return wide.astype(dtype), replace(given, zeros=(0,))
+    raise UnmappedError("integers less their zero points do not fit 32 bits")
 
 
 def _fitting(quantisation: Quantisation, kind: TensorType) -> Quantisation:
@@ -48,7 +84,7 @@ def _fitting(quantisation: Quantisation, kind: TensorType) -> Quantisation:
     return replace(quantisation, axis=axis)
 
 
-def dequantise(node: Node, x: str, quantisation: Quantisation, part: str = "") -> str:
+def dequantise(node: Node, x: str, given: Given, part: str = "") -> str:
     """Add the real numbers that integers stand for.
 
     Integers that stand for something else already are scaled and moved to what they are to
@@ -57,8 +93,10 @@ def dequantise(node: Node, x: str, quantisation: Quantisation, part: str = "") -
     kind = node.type(x)
     if kind.element not in _INTEGERS:
         raise UnmappedError(f"{x!r} is {kind.element}, mapped are {', '.join(_INTEGERS)}")
-    quantisation = _fitting(quantisation, kind)
     data = node.build.value(x)
+    if data is not None:
+        data, given = _centred(data, given)
+    quantisation = _fitting(given.quantisation, kind)
     if data is not None:
         name = node.build.constant(data, f"{x}.integers", quantisation)
         return node.add("dequantise", [name], part)
@@ -76,12 +114,12 @@ def dequantise(node: Node, x: str, quantisation: Quantisation, part: str = "") -
     return node.table(real, "scale", "shift", parameters=[factor, moved], part=part)
 
 
-def quantise(node: Node, x: str, quantisation: Quantisation, element: Element) -> str:
+def quantise(node: Node, x: str, given: Given) -> str:
     """Add the integers that stand for real numbers."""
-    kind = node.type(x)
+    kind, element = node.type(x), given.element or Element.U8
     if kind.element != Element.F32 or element not in _INTEGERS:
         raise UnmappedError(f"{kind.element} to {element} is not mapped")
-    quantisation = _fitting(quantisation, kind)
+    quantisation = _fitting(given.quantisation, kind)
     return node.add("quantise", [x], result=TensorType(kind.shape, element, quantisation))
 
 
@@ -89,8 +127,8 @@ def quantise(node: Node, x: str, quantisation: Quantisation, element: Element) -
 def _quantize_linear(node: Node) -> None:
     if node.attributes.get("block_size", 0):
         raise UnmappedError("scales per block are not mapped")
-    found, element = _parameters(node, 1, 2, node.attributes.get("axis", 1))
-    node.give(quantise(node, node.input(0), found, element or Element.U8))
+    given = _parameters(node, 1, 2, node.attributes.get("axis", 1))
+    node.give(quantise(node, node.input(0), given))
 
 
 @mapped("DequantizeLinear", since=10)
@@ -99,49 +137,45 @@ def _dequantize_linear(node: Node) -> None:
         raise UnmappedError("scales per block are not mapped")
     if node.type(node.input(1)).element != Element.F32:
         raise UnmappedError("a scale that is not float32 is not mapped")
-    found, _ = _parameters(node, 1, 2, node.attributes.get("axis", 1))
-    node.give(dequantise(node, node.input(0), found))
+    given = _parameters(node, 1, 2, node.attributes.get("axis", 1))
+    node.give(dequantise(node, node.input(0), given))
 
 
 @mapped("QLinearMatMul", since=10)
 def _qlinear_matmul(node: Node) -> None:
     rank = len(node.shape(node.input(3)))
-    a = dequantise(node, node.input(0), _parameters(node, 1, 2, -2)[0], "a")
-    b = dequantise(node, node.input(3), _parameters(node, 4, 5, rank - 1)[0], "b")
-    found, element = _parameters(node, 6, 7, -1)
-    y = matmul_of(node, a, b)
-    node.give(quantise(node, y, found, element or Element.U8))
+    a = dequantise(node, node.input(0), _parameters(node, 1, 2, -2), "a")
+    b = dequantise(node, node.input(3), _parameters(node, 4, 5, rank - 1), "b")
+    given = _parameters(node, 6, 7, -1)
+    node.give(quantise(node, matmul_of(node, a, b), given))
 
 
 @mapped("QLinearConv", since=10)
 def _qlinear_conv(node: Node) -> None:
-    x_scale, w_scale = _parameters(node, 1, 2, 1)[0], _parameters(node, 4, 5, 0)[0]
+    x_scale, w_scale = _parameters(node, 1, 2, 1), _parameters(node, 4, 5, 0)
     x = dequantise(node, node.input(0), x_scale, "x")
     w = dequantise(node, node.input(3), w_scale, "w")
     bias = ""
     if node.input(8):
-        scales = np.array(w_scale.scales) * x_scale.scale
+        scales = np.array(w_scale.scales) * x_scale.scales[0]
         real = node.value(8, "the bias").astype(np.float64) * scales
         bias = node.constant(real.astype(np.float32), f"{node.input(8)}.real")
-    found, element = _parameters(node, 6, 7, 1)
-    node.give(quantise(node, conv_of(node, x, w, bias), found, element or Element.U8))
+    given = _parameters(node, 6, 7, 1)
+    node.give(quantise(node, conv_of(node, x, w, bias), given))
 
 
-def _plain(node: Node, index: int) -> Quantisation:
-    """Return scale 1 and the zero point of an input, 0 if it is not given."""
-    zero = node.value(index, "the zero point") if node.input(index) else None
-    return _quantisation(np.ones(1), zero, 0)
+_INT32 = Given((1.0,), (0,), 0, Element.I32)
 
 
 @mapped("MatMulInteger", since=10)
 def _matmul_integer(node: Node) -> None:
-    a = dequantise(node, node.input(0), _plain(node, 2), "a")
-    b = dequantise(node, node.input(1), _plain(node, 3), "b")
-    node.give(quantise(node, matmul_of(node, a, b), Quantisation((1.0,)), Element.I32))
+    a = dequantise(node, node.input(0), _parameters(node, -1, 2, -2), "a")
+    b = dequantise(node, node.input(1), _parameters(node, -1, 3, -1), "b")
+    node.give(quantise(node, matmul_of(node, a, b), _INT32))
 
 
 @mapped("ConvInteger", since=10)
 def _conv_integer(node: Node) -> None:
-    x = dequantise(node, node.input(0), _plain(node, 2), "x")
-    w = dequantise(node, node.input(1), _plain(node, 3), "w")
-    node.give(quantise(node, conv_of(node, x, w, ""), Quantisation((1.0,)), Element.I32))
+    x = dequantise(node, node.input(0), _parameters(node, -1, 2, 1), "x")
+    w = dequantise(node, node.input(1), _parameters(node, -1, 3, 0), "w")
+    node.give(quantise(node, conv_of(node, x, w, ""), _INT32))
