@@ -105,7 +105,7 @@ def run(graph: Graph, operation: Operation, values: Sequence[Array | None]) -> l
                 values, types = _real(operation, values, types, results)
             found = list(entry.meaning(Call(operation.attributes, values, types, results)))
         return [_typed(value, kind) for value, kind in zip(found, results, strict=True)]
-    except GraphError as error:
+    except (GraphError, ValueError, IndexError, OverflowError) as error:
         raise GraphError(f"{named(operation)}: {error}") from None
 
 

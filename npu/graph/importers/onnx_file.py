@@ -213,12 +213,16 @@ class _Import:
             raise GraphError(f"{list(known[0])} elements, allowed {_LARGEST}")
         outputs = [name for name in node.output if name in self.read]
         try:
-            found = run_payload(payload(node, self.model.opset_import, outputs), known)
+            found = run_payload(self._payload(node, outputs), known)
             for name, value in zip(outputs, found, strict=True):
                 self._constant(name, value)
         except GraphError:
             return False
         return True
+
+    def _payload(self, node: onnx.NodeProto, outputs: list[str]) -> bytes:
+        types = {name: self.build.type(name) for name in needs(node)}
+        return payload(node, self.model.opset_import, types, outputs)
 
     def _host(self, node: onnx.NodeProto, outputs: list[str], reason: str) -> None:
         read = needs(node)
@@ -236,7 +240,7 @@ class _Import:
             source=node.op_type,
             evaluator="onnx",
             operator=node.op_type,
-            payload=payload(node, imports, names),
+            payload=payload(node, imports, types, names),
             reason=reason,
         )
 

@@ -12,23 +12,30 @@ from onnx import helper, numpy_helper, shape_inference
 from onnx.reference import ReferenceEvaluator
 
 from npu.graph.evaluate import HOST_EVALUATORS
-from npu.graph.form import Array, GraphError, Operation, TensorType
-from npu.graph.importers.onnx_load import needs
+from npu.graph.form import Array, Element, GraphError, Operation, TensorType
 from npu.graph.importers.onnx_node import element_of
 
 
 def payload(
-    node: onnx.NodeProto, imports: Sequence[onnx.OperatorSetIdProto], outputs: Sequence[str]
+    node: onnx.NodeProto,
+    imports: Sequence[onnx.OperatorSetIdProto],
+    types: Mapping[str, TensorType],
+    outputs: Sequence[str],
 ) -> bytes:
     """Return a model with one node: what it reads is its inputs, `outputs` are what it gives."""
     graph = helper.make_graph(
         [node],
         "node",
-        [onnx.ValueInfoProto(name=name) for name in needs(node)],
+        [_described(name, kind) for name, kind in types.items()],
         [onnx.ValueInfoProto(name=name) for name in outputs],
     )
     data: bytes = helper.make_model(graph, opset_imports=imports).SerializeToString()
     return data
+
+
+def _described(name: str, kind: TensorType) -> onnx.ValueInfoProto:
+    element = helper.np_dtype_to_tensor_dtype(kind.element.dtype)
+    return helper.make_tensor_value_info(name, element, kind.shape)
 
 
 @lru_cache(maxsize=256)
@@ -90,12 +97,7 @@ def infer_outputs(
     Raises:
         GraphError: a shape is not static.
     """
-    inputs = [
-        helper.make_tensor_value_info(
-            name, helper.np_dtype_to_tensor_dtype(kind.element.dtype), kind.shape
-        )
-        for name, kind in types.items()
-    ]
+    inputs = [_described(name, kind) for name, kind in types.items()]
     weights = [numpy_helper.from_array(data, name) for name, data in constants.items()]
     graph = helper.make_graph(
         [node], "node", inputs, [onnx.ValueInfoProto(name=name) for name in outputs], weights
@@ -106,7 +108,26 @@ def infer_outputs(
     except (shape_inference.InferenceError, RuntimeError, ValueError) as error:
         raise GraphError(" ".join(str(error).split())) from None
     found = {one.name: one.type for one in model.graph.output}
+    if not any(one.WhichOneof("value") for one in found.values()):
+        return _tried(payload(node, imports, types, outputs), types, constants)
     return [_static(name, found[name]) for name in outputs]
+
+
+def _tried(
+    data: bytes, types: Mapping[str, TensorType], constants: Mapping[str, Array]
+) -> list[TensorType]:
+    """Return the types of results that a node without inference has for two different inputs."""
+    tries = []
+    for value in (0, 1):
+        values = [
+            constants.get(name, np.full(kind.shape, value, kind.element.dtype))
+            for name, kind in types.items()
+        ]
+        results = run_payload(data, values)
+        tries.append([(one.shape, Element.of(one.dtype)) for one in results])
+    if tries[0] != tries[1]:
+        raise GraphError("the shape of a result depends on values, allowed static shapes")
+    return [TensorType(shape, element) for shape, element in tries[0]]
 
 
 def _static(name: str, kind: onnx.TypeProto) -> TensorType:

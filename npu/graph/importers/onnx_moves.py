@@ -238,5 +238,7 @@ def _space_to_depth(node: Node) -> None:
     x, block = node.input(0), int(node.attributes["blocksize"])
     batch, channels, height, width = node.shape(x)
     split = (batch, channels, height // block, block, width // block, block)
-    y = node.transpose(node.reshape(x, split, "blocks"), (0, 3, 5, 1, 2, 4), "order")
+    depth_first = node.attributes.get("mode", b"DCR") == b"CRD"
+    order = (0, 1, 3, 5, 2, 4) if depth_first else (0, 3, 5, 1, 2, 4)
+    y = node.transpose(node.reshape(x, split, "blocks"), order, "order")
     node.give(node.reshape(y, (batch, channels * block**2, height // block, width // block)))

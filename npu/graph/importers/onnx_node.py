@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -40,6 +40,10 @@ class Node:
     version: int
     attributes: dict[str, Any]
     read: Set[str]
+
+    def __post_init__(self) -> None:
+        """Remember which operations are the node's own."""
+        self._first = len(self.build.operations)
 
     @property
     def name(self) -> str:
@@ -157,19 +161,19 @@ class Node:
         if index >= len(self.proto.output) or not self.proto.output[index]:
             return
         wanted = self.proto.output[index]
-        build = self.build
-        last = build.operations[-1] if build.operations else None
-        fresh = build.tensors[name]
-        if last is not None and last.outputs == (name,) and name not in build.inputs:
-            build.rename_last(wanted)
+        tensor = self.build.tensors[name]
+        if tensor.constant and tensor.type.quantisation is None:
+            self.build.declare(replace(tensor, name=wanted))
+        elif self.build.operations[self._first :] and name in self.build.operations[-1].outputs:
+            self.build.rename_last(wanted)
         else:
-            build.add(
+            self.build.add(
                 "identity",
                 [name],
                 wish=f"{self.name}.{index}" if index else self.name,
                 output=wanted,
                 source=self.proto.op_type,
-                result=fresh.type,
+                result=tensor.type,
             )
 
 

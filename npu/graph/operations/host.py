@@ -91,11 +91,22 @@ def _reduce_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
     return (Result(reduced(x.shape, attributes["axes"], attributes["keep"]), plain(x)),)
 
 
+def _lowest(dtype: np.dtype[Any], low: bool) -> Any:  # noqa: ANN401
+    """Return the extreme of a type that is the maximum or minimum of nothing."""
+    if dtype.kind == "b":
+        return not low
+    edge = np.iinfo(dtype) if dtype.kind in "iu" else None
+    if edge is None:
+        return -np.inf if low else np.inf
+    return edge.min if low else edge.max
+
+
 def _reduce(call: Call) -> tuple[Array, ...]:
-    function = _REDUCTIONS[call.attributes["function"]]
+    name, x = call.attributes["function"], call.wide(0)
+    start = {"initial": _lowest(x.dtype, name == "max")} if name in ("max", "min") else {}
     with np.errstate(all="ignore"):
-        value = function(
-            call.wide(0), axis=call.attributes["axes"], keepdims=call.attributes["keep"]
+        value = _REDUCTIONS[name](
+            x, axis=call.attributes["axes"], keepdims=call.attributes["keep"], **start
         )
     return (np.asarray(value),)
 
