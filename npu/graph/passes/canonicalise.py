@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Brings a graph of any source into one form: the same network gives the same graph.
+
+Constants are computed, transposes around images cancel, batch norm and bias are part of the
+product before them, arithmetic with one number and functions of one variable become one table,
+patterns of primitive operations one operation.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+
+from npu.graph.form import Graph
+from npu.graph.passes import fold, layout, linear, scalars
+from npu.graph.passes.order import ordered
+from npu.graph.passes.rewrite import Rule, settled
+from npu.graph.verify import verify
+
+STRUCTURE: tuple[Rule, ...] = (
+    fold.constants,
+    fold.nothing,
+    fold.reshapes,
+    fold.into_dequantise,
+    fold.expands,
+    fold.means,
+    *layout.RULES,
+    *linear.RULES,
+)
+
+
+def canonicalise(graph: Graph) -> Graph:
+    """Return the graph in canonical form.
+
+    Args:
+        graph: as an importer made it.
+
+    Returns:
+        The graph that computes the same to the accuracy of float32, with the names of inputs and
+        outputs.
+
+    Raises:
+        GraphError: the graph is wrong, or an operation on constants cannot be computed.
+    """
+    graph = settled(graph, STRUCTURE)
+    graph = settled(ordered(graph), STRUCTURE)
+    graph = _patterns(graph)
+    graph = settled(graph, (*STRUCTURE, *scalars.RULES, *linear.FOLDS))
+    graph = settled(graph, (*STRUCTURE, *scalars.RULES, *linear.FOLDS, linear.alone))
+    graph = settled(graph, (fold.small_dequantised, *STRUCTURE, *scalars.RULES))
+    graph = ordered(graph)
+    verify(graph)
+    return graph
+
+
+def _patterns(graph: Graph) -> Graph:
+    """Replace patterns of primitive operations by the operations that they compute."""
+    name = "npu.graph.passes.patterns"
+    if importlib.util.find_spec(name) is None:
+        return graph
+    found: Graph = importlib.import_module(name).replace_patterns(graph)
+    return found
