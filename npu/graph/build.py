@@ -24,6 +24,22 @@ from npu.graph.form import (
 from npu.graph.operations import TABLE, infer
 from npu.graph.operations.base import ATTRIBUTE_TYPES, LISTS
 
+# What moves integers or chooses among them keeps what they stand for.
+SHARING = frozenset(
+    {
+        "reshape",
+        "transpose",
+        "concat",
+        "slice",
+        "gather",
+        "identity",
+        "expand",
+        "maxpool",
+        "max",
+        "min",
+    }
+)
+
 
 class Builder:
     """A graph that grows in order of execution."""
@@ -124,9 +140,13 @@ class Builder:
         types = [self.type(name) if name else None for name in inputs]
         if result is None:
             (found,) = infer(kind, given, types)
-            if found.shape is None or found.element is None:
+            scaled = _scaled(kind, types) if found.element is None else None
+            element = scaled.element if scaled else found.element
+            if found.shape is None or element is None:
                 raise GraphError(f"{wish!r} ({kind}): its inputs do not say the type of its result")
-            result = TensorType(tuple(found.shape), found.element)
+            result = TensorType(
+                tuple(found.shape), element, scaled.quantisation if scaled else None
+            )
         (name,) = self.add_many(kind, inputs, [output], [result], wish=wish, source=source, **given)
         return name
 
@@ -182,6 +202,15 @@ class Builder:
             self.name, tuple(self.inputs), tuple(outputs), self.tensors, tuple(self.operations)
         )
         return graph.with_operations(graph.operations)
+
+
+def _scaled(kind: str, types: Sequence[TensorType | None]) -> TensorType | None:
+    """Return the type of quantised inputs that a result shares, None if it is a choice."""
+    given = [one for one in types[: 1 if kind == "gather" else None] if one is not None]
+    if kind not in SHARING or len({(one.element, one.quantisation) for one in given}) != 1:
+        return None
+    found = given[0].quantisation
+    return given[0] if found is not None and found.axis is None else None
 
 
 def coerced(kind: str, attributes: Mapping[str, Any]) -> dict[str, Attribute]:

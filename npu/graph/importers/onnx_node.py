@@ -10,10 +10,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import onnx
 
-from npu.graph.build import Builder
+from npu.graph.build import SHARING, Builder
 from npu.graph.form import Array, Element, GraphError, TensorType
 from npu.graph.importers.onnx_load import node_name
 from npu.graph.operations.base import FLOATS
+
+_BORDERS = frozenset({"quantise", "dequantise", "requantise"})
 
 
 class UnmappedError(Exception):
@@ -113,7 +115,15 @@ class Node:
         result: TensorType | None = None,
         **attributes: Any,  # noqa: ANN401
     ) -> str:
-        """Add an operation of the graph; `part` names one that is not the node's own."""
+        """Add an operation of the graph; `part` names one that is not the node's own.
+
+        Raises:
+            UnmappedError: its inputs are integers of different scales.
+        """
+        if result is None and kind not in _BORDERS:
+            scales = [self.type(name).quantisation for name in inputs if name]
+            if any(scales) and (len(set(scales)) > 1 or kind not in SHARING):
+                raise UnmappedError(f"{kind} of integers with a scale is not mapped")
         return self.build.add(
             kind,
             inputs,

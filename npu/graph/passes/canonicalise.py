@@ -25,8 +25,12 @@ STRUCTURE: tuple[Rule, ...] = (
     fold.expands,
     fold.means,
     *layout.RULES,
+    fold.bias_dequantised,
     *linear.RULES,
 )
+# Factors and addends go into products first: what is left becomes part of tables.
+PRODUCTS: tuple[Rule, ...] = (*STRUCTURE, scalars.vectors, *linear.FOLDS)
+TABLES: tuple[Rule, ...] = (*STRUCTURE, *scalars.RULES, *linear.FOLDS)
 
 
 def canonicalise(graph: Graph) -> Graph:
@@ -45,9 +49,9 @@ def canonicalise(graph: Graph) -> Graph:
     graph = settled(graph, STRUCTURE)
     graph = settled(ordered(graph), STRUCTURE)
     graph = _patterns(graph)
-    graph = settled(graph, (*STRUCTURE, *scalars.RULES, *linear.FOLDS))
-    graph = settled(graph, (*STRUCTURE, *scalars.RULES, *linear.FOLDS, linear.alone))
-    graph = settled(graph, (fold.small_dequantised, *STRUCTURE, *scalars.RULES))
+    graph = settled(settled(graph, PRODUCTS), TABLES)
+    graph = settled(graph, (*TABLES, linear.alone))
+    graph = settled(graph, (*TABLES, fold.small_dequantised))
     graph = ordered(graph)
     verify(graph)
     return graph

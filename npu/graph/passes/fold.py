@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from npu.graph.evaluate import run
-from npu.graph.form import Graph, Operation, Quantisation, Tensor, TensorType
+from npu.graph.form import Element, Graph, Operation, Quantisation, Tensor, TensorType
 from npu.graph.passes.rewrite import Walk
 
 _LARGEST = 1 << 26
@@ -21,7 +21,8 @@ def constants(walk: Walk, one: Operation) -> bool:
     values = [walk.value(name) for name in one.inputs]
     unknown = any(name and value is None for name, value in zip(one.inputs, values, strict=True))
     output = one.outputs[0]
-    if unknown or one.kind in _KEPT or walk.type(output).size > _LARGEST:
+    largest = max(_LARGEST, *(walk.type(name).size for name in one.used), 0)
+    if unknown or one.kind in _KEPT or walk.type(output).size > largest:
         return False
     names = (*one.used, output)
     tensors = {name: Tensor(name, walk.type(name)) for name in names}
@@ -30,15 +31,26 @@ def constants(walk: Walk, one: Operation) -> bool:
     return True
 
 
+def bias_dequantised(walk: Walk, one: Operation) -> bool:
+    """Compute what constant integers of 32 bits stand for: they are no weights."""
+    if one.kind != "dequantise" or walk.type(one.inputs[0]).element != Element.I32:
+        return False
+    return _dequantised(walk, one)
+
+
 def small_dequantised(walk: Walk, one: Operation) -> bool:
-    """Compute what integers stand for that are no weights: a bias, an addend, a table's input."""
-    if one.kind != "dequantise" or walk.value(one.inputs[0]) is None:
+    """Compute what constant integers stand for that no product reads: an addend, a factor."""
+    if one.kind != "dequantise":
         return False
     weights = any(
         other.kind in ("matmul", "conv") and one.outputs[0] in other.inputs[:2]
         for other in walk.readers(one.outputs[0])
     )
-    if weights and walk.type(one.inputs[0]).element != "int32":
+    return not weights and _dequantised(walk, one)
+
+
+def _dequantised(walk: Walk, one: Operation) -> bool:
+    if walk.value(one.inputs[0]) is None:
         return False
     tensors = {name: Tensor(name, walk.type(name)) for name in (*one.inputs, *one.outputs)}
     (result,) = run(Graph("", (), (), tensors, ()), one, [walk.value(one.inputs[0])])

@@ -56,8 +56,8 @@ def _joined(walk: Walk, one: Operation, before: Operation, weight: str, bias: Ar
     inputs = [before.inputs[0], weight]
     if bias.any() or (len(before.inputs) > 2 and before.inputs[2]):
         inputs.append(walk.constant(bias.astype(dtype), f"{before.name}.bias"))
-    names = before.source.split(" + ")
-    source = before.source if names[-1] == one.source else f"{before.source} + {one.source}"
+    names = [*before.source.split(" + "), *one.source.split(" + ")]
+    source = " + ".join(dict.fromkeys(name for name in names if name))
     walk.again(
         before, inputs, output=one.outputs[0], source=source, result=walk.type(one.outputs[0])
     )
@@ -137,6 +137,7 @@ def _first_of_table(walk: Walk, one: Operation, function: str) -> bool:
         one,
         "table",
         [part],
+        source=one.source.split(" + ")[-1],
         output=one.outputs[0],
         result=walk.type(one.outputs[0]),
         functions=rest,
