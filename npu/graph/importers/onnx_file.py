@@ -42,6 +42,10 @@ _NEVER_FOLDED = frozenset(
     }
 )
 _LARGEST = 1 << 31
+# What Python and numpy raise for attributes of other types and numbers without sense.
+_MALFORMED = (
+    *(ArithmeticError, AttributeError, IndexError, KeyError, MemoryError, TypeError, ValueError),
+)
 
 
 def read(
@@ -110,6 +114,12 @@ class _Import:
                 raise GraphError(
                     f"operation {node_name(node)!r} ({node.op_type}): {error}"
                 ) from None
+            except _MALFORMED as error:
+                what = " ".join(f"{type(error).__name__}: {error}".split())
+                raise GraphError(
+                    f"operation {node_name(node)!r} ({node.op_type}): attributes or inputs that "
+                    f"the operator does not have: {what}"
+                ) from None
         return self.build.finish([one.name for one in source.output])
 
     def _weights(self) -> None:
@@ -166,7 +176,9 @@ class _Import:
                 raise GraphError(f"{where} has no shape: --shape {one.name}=1,3,224,224")
             return TensorType(tuple(given), element)
         sizes = [
-            one.dim_value if one.HasField("dim_value") else (one.dim_param or "?")
+            one.dim_value
+            if one.HasField("dim_value") and one.dim_value >= 0
+            else one.dim_param or "?"
             for one in tensor.shape.dim
         ]
         return TensorType(_bound(one.name, sizes, given), element)

@@ -218,5 +218,6 @@ def element_of(data_type: int) -> Element:
     try:
         return Element.of(onnx.helper.tensor_dtype_to_np_dtype(data_type))
     except (ValueError, KeyError, TypeError):
-        name = onnx.TensorProto.DataType.Name(data_type) if data_type else "no type"
+        known = onnx.TensorProto.DataType
+        name = known.Name(data_type) if data_type in known.values() else str(data_type)
         raise GraphError(f"element type {name}, allowed {', '.join(Element)}") from None
