@@ -23,6 +23,7 @@ STRUCTURE: tuple[Rule, ...] = (
     fold.reshapes,
     fold.into_dequantise,
     fold.expands,
+    fold.small_constants,
     fold.means,
     *layout.RULES,
     fold.bias_dequantised,

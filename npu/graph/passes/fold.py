@@ -9,10 +9,13 @@ from dataclasses import replace
 import numpy as np
 
 from npu.graph.evaluate import run
-from npu.graph.form import Element, Graph, Operation, Quantisation, Tensor, TensorType
+from npu.graph.form import Array, Element, Graph, Operation, Quantisation, Tensor, TensorType
 from npu.graph.passes.rewrite import Walk
 
 _LARGEST = 1 << 26
+BROADCASTING = frozenset(
+    {"add", "sub", "mul", "div", "pow", "max", "min", "compare", "select", "and", "or"}
+)
 _KEPT = frozenset({"host", "dequantise"})
 
 
@@ -153,7 +156,7 @@ def _moved(
 
 def expands(walk: Walk, one: Operation) -> bool:
     """Let an operation that broadcasts do so itself instead of an expand before it."""
-    if one.kind not in ("add", "sub", "mul", "div", "pow", "max", "min", "compare", "select"):
+    if one.kind not in BROADCASTING:
         return False
     inputs = list(one.inputs)
     rank = len(walk.shape(one.outputs[0]))
@@ -170,6 +173,42 @@ def expands(walk: Walk, one: Operation) -> bool:
         return False
     walk.again(one, inputs, output=one.outputs[0], result=walk.type(one.outputs[0]))
     return True
+
+
+def small_constants(walk: Walk, one: Operation) -> bool:
+    """Write a constant operand without its copies: what broadcasts makes them again."""
+    if one.kind not in BROADCASTING:
+        return False
+    inputs = list(one.inputs)
+    for index, name in enumerate(one.inputs):
+        data = walk.value(name)
+        if data is None or not data.size or walk.type(name).quantisation is not None:
+            continue
+        others = [walk.shape(each) for each in inputs if each != name]
+        small = _small(data, np.broadcast_shapes(*others), walk.shape(one.outputs[0]))
+        if small.shape != data.shape:
+            inputs[index] = walk.constant(small, name)
+    if tuple(inputs) == one.inputs:
+        return False
+    walk.again(one, inputs, output=one.outputs[0], result=walk.type(one.outputs[0]))
+    return True
+
+
+def _small(data: Array, other: tuple[int, ...], result: tuple[int, ...]) -> Array:
+    """Return a constant with one of equal slices, as long as the result keeps its shape."""
+    if len(other) == len(result):
+        while data.ndim and data.shape[0] == 1:
+            data = data[0]
+    for axis in range(data.ndim):
+        behind = data.ndim - axis
+        needed = behind > len(other) or other[-behind] != result[-behind]
+        first = data.take([0], axis=axis)
+        if not needed and data.shape[axis] > 1 and bool((data == first).all()):
+            data = first
+    if len(other) == len(result):
+        while data.ndim and data.shape[0] == 1:
+            data = data[0]
+    return np.asarray(data)
 
 
 def means(walk: Walk, one: Operation) -> bool:
