@@ -127,6 +127,35 @@ def test_cases_of_the_suite_compute_what_it_expects(canonical: bool) -> None:
     assert dict(counts) == {**dict.fromkeys(counts, 0), **CHIP}
 
 
+@pytest.mark.parametrize(("kind", "count"), [("pytorch-converted", 82), ("pytorch-operator", 35)])
+def test_what_pytorch_exported_computes_what_it_expects(kind: str, count: int) -> None:
+    """All of them, operator set 6; every convolution of one or two dimensions is a conv."""
+    from onnx.backend.test import loader
+
+    found = loader.load_model_tests(kind=kind)
+    kinds: Counter[str] = Counter()
+    for case in found:
+        folder = Path(case.model_dir)
+        graph = read(folder / "model.onnx")
+        inputs, outputs = (
+            [
+                onnx.numpy_helper.to_array(onnx.load_tensor(path))
+                for path in sorted(folder.glob(f"test_data_set_0/{what}_*.pb"))
+            ]
+            for what in ("input", "output")
+        )
+        values = dict(zip(graph.inputs, inputs, strict=True))
+        for one in (graph, canonicalise(graph)):
+            results = evaluate(one, values)
+            for name, expected in zip(one.outputs, outputs, strict=True):
+                np.testing.assert_allclose(
+                    results[name], expected, rtol=1e-3, atol=1e-5, err_msg=case.name
+                )
+        kinds.update(one.kind for one in canonicalise(graph).operations)
+    assert len(found) == count
+    assert kinds["conv"] == {82: 19, 35: 1}[count]
+
+
 def plain(case: Any) -> bool:  # noqa: ANN401
     """Say whether the activations of a case are float32, or integers where that is the point."""
     kept = activations(case)

@@ -61,7 +61,8 @@ _WITH_PARAMETERS: dict[str, tuple[str, Sequence[tuple[str, float]]]] = {
 
 def _binary(kind: str) -> Mapping_:
     def mapping(node: Node) -> None:
-        node.give(node.add(kind, [node.input(0), node.input(1)]))
+        a, b = node.input(0), node.input(1)
+        node.give(node.add(kind, [a, node.broadcast_from(a, b)]))
 
     return mapping
 
@@ -108,7 +109,7 @@ def _pow(node: Node) -> None:
     node.floats(x)
     if node.type(exponent).element != node.type(x).element:
         exponent = node.add("cast", [exponent], "exponent", element=node.type(x).element.value)
-    node.give(node.add("pow", [x, exponent]))
+    node.give(node.add("pow", [x, node.broadcast_from(x, exponent)]))
 
 
 def _folded(kind: str) -> Mapping_:
@@ -173,6 +174,9 @@ def _prelu(node: Node) -> None:
     if value is not None and value.size == 1:
         node.give(node.table(x, "leaky_relu", parameters=[float(value.reshape(-1)[0])]))
         return
+    if node.version < 7:
+        ones = (1,) * (len(node.shape(x)) - 2)
+        slope = node.reshape(slope, (node.type(slope).size, *ones), "channels")
     positive = node.table(x, "relu", part="positive")
     negative = node.add("sub", [x, positive], "negative")
     node.give(node.add("add", [positive, node.add("mul", [negative, slope], "slope")]))

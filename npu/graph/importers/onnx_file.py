@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads ONNX: operators of versions 7 to 28, what no mapping knows becomes a host operation."""
+"""Reads ONNX: operators of versions 7 to 28, and those of before that have not changed since.
+
+What no mapping knows becomes a host operation.
+"""
 
 from __future__ import annotations
 

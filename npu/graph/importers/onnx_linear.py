@@ -85,7 +85,10 @@ def _conv(node: Node) -> None:
 
 @mapped("BatchNormalization")
 def _batch_norm(node: Node) -> None:
-    if node.attributes.get("training_mode", 0) or any(node.wants(index) for index in range(1, 5)):
+    training = node.attributes.get("training_mode", 0)
+    if node.version < 7:
+        training = not node.attributes.get("is_test", 0)
+    if training or any(node.wants(index) for index in range(1, 5)):
         raise UnmappedError("batch normalisation in training is not mapped")
     x, gain, beta, mean, variance = (node.input(index) for index in range(5))
     node.floats(x, gain, mean)

@@ -12,7 +12,7 @@ from onnx import checker, inliner, numpy_helper
 
 from npu.graph.form import Array, GraphError
 
-FIRST, LAST = 7, 28
+FIRST, LAST = 1, 28
 
 
 def load(source: Any) -> tuple[onnx.ModelProto, str]:  # noqa: ANN401

@@ -106,6 +106,14 @@ class Node:
             raise GraphError(f"axis {axis}, allowed {-rank}..{rank - 1}")
         return axis + rank if axis < 0 else axis
 
+    def broadcast_from(self, a: str, b: str) -> str:
+        """Return b so that it broadcasts to a: before version 7 `axis` says where it begins."""
+        if self.version >= 7 or "axis" not in self.attributes:
+            return b
+        axis = self.axis(self.attributes["axis"], len(self.shape(a)))
+        missing = len(self.shape(a)) - axis - len(self.shape(b))
+        return self.reshape(b, (*self.shape(b), *(1,) * missing), "broadcast")
+
     def add(
         self,
         kind: str,
@@ -205,8 +213,25 @@ def mapped(*operators: str, since: int = 7, until: int = 28) -> Callable[[Mappin
     return register
 
 
+# Operators of versions before 7 whose mapping knows what was different.
+_OLD = frozenset({"Add", "BatchNormalization", "Div", "Gemm", "Mul", "Pow", "PRelu", "Sub"})
+
+
+def _unchanged(operator: str, version: int) -> bool:
+    """Say whether an operator of a version before 7 is that of version 7."""
+    try:
+        old, new = (onnx.defs.get_schema(operator, one) for one in (version, 7))
+    except onnx.defs.SchemaError:
+        return False
+    return bool(old.since_version == new.since_version)
+
+
 def mapping_of(operator: str, version: int) -> Mapping_ | None:
     """Return the mapping of an operator in a version, None if there is none."""
+    if version < 7:
+        if operator not in _OLD and not _unchanged(operator, version):
+            return None
+        version = 7
     for first, last, function in MAPPINGS.get(operator, ()):
         if first <= version <= last:
             return function
