@@ -214,7 +214,7 @@ def _scaled(kind: str, types: Sequence[TensorType | None]) -> TensorType | None:
 
 
 def coerced(kind: str, attributes: Mapping[str, Any]) -> dict[str, Attribute]:
-    """Return attributes in the types of the table: tuples, floats, plain Python numbers."""
+    """Return attributes in types and order of the table: tuples, floats, plain Python numbers."""
     wanted = {**TABLE[kind].attributes, **TABLE[kind].fused}
     result: dict[str, Attribute] = {}
     for name, value in attributes.items():
@@ -223,7 +223,7 @@ def coerced(kind: str, attributes: Mapping[str, Any]) -> dict[str, Attribute]:
             raise GraphError(f"{kind}: attribute {name!r}, allowed {', '.join(wanted) or 'none'}")
         many = wanted[name] in LISTS
         result[name] = tuple(element(one) for one in value) if many else element(value)
-    return result
+    return {name: result[name] for name in wanted if name in result}
 
 
 def bind(graph: Graph, values: Mapping[str, Array]) -> Graph:

@@ -280,6 +280,26 @@ def test_relu6_has_one_form() -> None:
     assert kinds(forms[0]) == ["clip"]
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_addend_finds_the_product_in_a_sum(seed: int) -> None:
+    """X + y w + b and x + (y w + b) are one graph, however the sum is put together."""
+    forms = []
+    for form in range(4):
+        random, build = np.random.default_rng(seed), Builder()
+        build.input("x", TensorType((2, 3)))
+        build.input("y", TensorType((2, 4)))
+        product = matmul(build, "y", build.constant(normal(random, 4, 3)))
+        bias = build.constant(normal(random, 3))
+        order = (["x", product, bias], ["x", bias, product], [product, bias, "x"])[form % 3]
+        first = build.add("add", order[:2])
+        if form == 3:
+            first = build.add("add", [first, "x"])
+        total = build.add("add", [first, order[2]])
+        forms.append(checked(build.finish([total]), seed))
+    assert [kinds(one) for one in forms] == [["matmul", "add"]] * 3 + [["matmul", "add", "add"]]
+    assert alike(forms[0], forms[2])
+
+
 def test_what_two_read_stays() -> None:
     """A product with two readers keeps its weights; its result is not changed under the other."""
     random, build = np.random.default_rng(1), Builder()

@@ -12,7 +12,7 @@ import importlib
 import importlib.util
 
 from npu.graph.form import Graph
-from npu.graph.passes import fold, layout, linear, scalars
+from npu.graph.passes import fold, layout, linear, scalars, weights
 from npu.graph.passes.order import ordered
 from npu.graph.passes.rewrite import Rule, settled
 from npu.graph.verify import verify
@@ -30,8 +30,8 @@ STRUCTURE: tuple[Rule, ...] = (
     *linear.RULES,
 )
 # Factors and addends go into products first: what is left becomes part of tables.
-PRODUCTS: tuple[Rule, ...] = (*STRUCTURE, scalars.vectors, *linear.FOLDS)
-TABLES: tuple[Rule, ...] = (*STRUCTURE, *scalars.RULES, *linear.FOLDS)
+PRODUCTS: tuple[Rule, ...] = (*STRUCTURE, scalars.vectors, *weights.FOLDS)
+TABLES: tuple[Rule, ...] = (*STRUCTURE, *scalars.RULES, *weights.FOLDS)
 
 
 def canonicalise(graph: Graph) -> Graph:
@@ -51,7 +51,7 @@ def canonicalise(graph: Graph) -> Graph:
     graph = settled(ordered(graph), STRUCTURE)
     graph = _patterns(graph)
     graph = settled(settled(graph, PRODUCTS), TABLES)
-    graph = settled(graph, (*TABLES, linear.alone))
+    graph = settled(graph, (*TABLES, weights.alone))
     graph = settled(graph, (*TABLES, fold.small_dequantised))
     graph = ordered(graph)
     verify(graph)
