@@ -260,6 +260,32 @@ def test_chains_of_functions_are_one_table(seed: int) -> None:
     assert one["parameters"] == (2.0, 1.0, 0.0, 0.75)
 
 
+@pytest.mark.parametrize(
+    "bounds", [(2.0, 5.0, 6.0, 9.0), (6.0, 9.0, 2.0, 5.0), (2.0, 6.0, 5.0, 9.0)]
+)
+def test_clips_behind_each_other_are_one(bounds: tuple[float, ...]) -> None:
+    """Overlapping or not: the second has the last word."""
+    build = Builder()
+    build.input("x", TensorType((40,)))
+    wide = table(build, "x", "scale", parameters=[8.0])
+    first = build.add("clip", [wide], low=bounds[0], high=bounds[1])
+    after = checked(build.finish([build.add("clip", [first], low=bounds[2], high=bounds[3])]), 3)
+    (one,) = after.operations
+    assert one["functions"] == ("scale", "clip")
+
+
+def test_what_a_constant_makes_longer_stays_long() -> None:
+    """Equal rows of a constant, and an expand, that give the result its shape are kept."""
+    build = Builder()
+    build.input("x", TensorType((1, 3)))
+    rows = build.constant(np.tile(np.arange(3, dtype=np.float32), (2, 1)))
+    y = build.add("mul", ["x", rows])
+    wide = build.add("expand", ["x"], shape=(4, 3))
+    z = build.add("add", [wide, "x"])
+    after = checked(build.finish([y, z]), 0)
+    assert {after.type(name).shape for name in after.outputs} == {(2, 3), (4, 3)}
+
+
 def test_relu6_has_one_form() -> None:
     """Clip, two bounds one after the other, and relu below a bound are one clip."""
     forms = []

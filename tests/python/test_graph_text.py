@@ -127,6 +127,14 @@ def test_graphs_that_differ_in_one_bit_are_not_equal() -> None:
     assert not equal(graphs[0], graphs[1])
 
 
+def test_large_constants_are_bytes() -> None:
+    """A few numbers stand as numbers, many as base64."""
+    for size, form in ((16, "= [0.0"), (17, 'base64"')):
+        data = np.zeros(size, np.float32)
+        graph = Graph("g", (), ("w",), {"w": Tensor("w", TensorType((size,)), data)}, ())
+        assert form in write(graph)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

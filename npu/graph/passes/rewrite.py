@@ -15,6 +15,7 @@ from npu.graph.form import (
     Array,
     Element,
     Graph,
+    GraphError,
     Names,
     Operation,
     Quantisation,
@@ -23,6 +24,7 @@ from npu.graph.form import (
     all_names,
 )
 from npu.graph.operations import infer
+from npu.graph.verify import named
 
 
 class Walk:
@@ -225,7 +227,11 @@ def rewrite(graph: Graph, rules: Sequence[Rule]) -> Graph:
     walk = Walk(graph)
     for operation in graph.operations:
         one = walk.mapped(operation)
-        if len(one.outputs) == 1 and any(rule(walk, one) for rule in rules):
+        try:
+            exchanged = len(one.outputs) == 1 and any(rule(walk, one) for rule in rules)
+        except GraphError as error:
+            raise GraphError(f"{named(one)}: {error}") from None
+        if exchanged:
             walk.drop(one)
         else:
             walk.keep(one)
