@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quantisation that an ONNX file gives survives import and canonicalise, whatever its form."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from npu.graph.evaluate import evaluate
+from npu.graph.form import Array, Element, Graph, Quantisation
+from npu.graph.importers import read
+from npu.graph.passes.canonicalise import canonicalise
+
+onnx = pytest.importorskip("onnx")
+
+from onnx.reference import ReferenceEvaluator  # noqa: E402
+
+helper = onnx.helper
+SEEDS = range(4)
+TYPES = {"int8": onnx.TensorProto.INT8, "uint8": onnx.TensorProto.UINT8}
+
+
+def model(
+    nodes: list[Any],
+    inputs: dict[str, tuple[int, tuple[int, ...]]],
+    outputs: list[tuple[str, int]],
+    weights: dict[str, Any],
+) -> Any:  # noqa: ANN401
+    """Return a model; inputs are element type and shape."""
+    graph = helper.make_graph(
+        nodes,
+        "net",
+        [helper.make_tensor_value_info(name, *kind) for name, kind in inputs.items()],
+        [helper.make_tensor_value_info(name, kind, ()) for name, kind in outputs],
+        [onnx.numpy_helper.from_array(np.asarray(one), name) for name, one in weights.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+def compared(source: Any, inputs: dict[str, Array], steps: int = 0) -> Graph:  # noqa: ANN401
+    """Return the canonical graph, after comparing it with the reference evaluator of onnx.
+
+    Args:
+        source: the model.
+        inputs: by name.
+        steps: by how many integers a result may differ, in one element of a hundred.
+    """
+    expected = ReferenceEvaluator(source).run(None, inputs)
+    graph = read(source)
+    after = canonicalise(graph)
+    for one in (graph, after):
+        found = evaluate(one, inputs)
+        for name, value in zip(one.outputs, expected, strict=True):
+            assert found[name].dtype == value.dtype
+            apart = np.abs(found[name].astype(np.float64) - value.astype(np.float64))
+            assert apart.max() <= steps
+            assert np.count_nonzero(apart) <= 0.01 * apart.size
+    return after
+
+
+@pytest.mark.parametrize("element", ["int8", "uint8"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_borders_around_a_convolution(seed: int, element: str) -> None:
+    """QDQ: weights quantised in the file or by a node, bias int32, relu and pool between."""
+    random = np.random.default_rng(seed)
+    zero = np.array(int(random.integers(-5, 6)) + (128 if element == "uint8" else 0), element)
+    weights: dict[str, Any] = {
+        **{
+            "s": np.float32(0.05),
+            "z": zero,
+            "sw": random.uniform(0.01, 0.02, 4).astype(np.float32),
+        },
+        **{"zw": np.zeros(4, np.int8), "w": random.normal(0, 1, (4, 3, 3, 3)).astype(np.float32)},
+        "b": random.integers(-500, 500, 4).astype(np.int32),
+        "sb": random.uniform(0.001, 0.002, 4).astype(np.float32),
+        **{"zb": np.zeros(4, np.int32), "sy": np.float32(0.1), "zy": zero},
+    }
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["xq"]),
+        helper.make_node("DequantizeLinear", ["xq", "s", "z"], ["xd"]),
+        helper.make_node("QuantizeLinear", ["w", "sw", "zw"], ["wq"], axis=0),
+        helper.make_node("DequantizeLinear", ["wq", "sw", "zw"], ["wd"], axis=0),
+        helper.make_node("DequantizeLinear", ["b", "sb", "zb"], ["bd"], axis=0),
+        helper.make_node("Conv", ["xd", "wd", "bd"], ["c"], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("QuantizeLinear", ["r", "sy", "zy"], ["rq"]),
+        helper.make_node("DequantizeLinear", ["rq", "sy", "zy"], ["rd"]),
+        helper.make_node("MaxPool", ["rd"], ["p"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("QuantizeLinear", ["p", "sy", "zy"], ["pq"]),
+        helper.make_node("DequantizeLinear", ["pq", "sy", "zy"], ["y"]),
+    ]
+    source = model(nodes, {"x": (1, (1, 3, 6, 6))}, [("y", 1)], weights)
+    # A convolution added up in another order may round to the neighbour: one step is 0.1.
+    x = random.normal(0, 2, (1, 3, 6, 6)).astype(np.float32)
+    graph = read(source)
+    after = canonicalise(graph)
+    expected = ReferenceEvaluator(source).run(None, {"x": x})[0]
+    for one in (graph, after):
+        apart = np.abs(evaluate(one, {"x": x})["y"] - expected)
+        assert apart.max() < 0.11
+        assert np.count_nonzero(apart > 0.05) <= 1
+    kinds = Counter(one.kind for one in after.operations)
+    assert (kinds["conv"], kinds["table"], kinds["maxpool"], kinds["host"]) == (1, 1, 1, 0)
+    (conv,) = (one for one in after.operations if one.kind == "conv")
+    makers = after.producers()
+    kind = after.type(makers[conv.inputs[1]].inputs[0])
+    assert kind.quantisation == Quantisation(tuple(map(float, weights["sw"])), 0, 3)
+    assert kind.element == Element.I8
+    assert after.constant(conv.inputs[2]) is not None
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_operators_on_integers(seed: int) -> None:
+    """QLinearConv, pool, reshape and QLinearMatMul: integers move with their scales."""
+    random = np.random.default_rng(seed)
+    weights: dict[str, Any] = {
+        **{"s": np.float32(0.05), "z": np.uint8(120), "sw": np.float32(0.02), "zw": np.int8(0)},
+        "w": random.integers(-127, 128, (4, 3, 3, 3)).astype(np.int8),
+        "b": random.integers(-500, 500, 4).astype(np.int32),
+        **{"sy": np.float32(0.4), "zy": np.uint8(130), "shape": np.array([1, 16])},
+        "m": random.integers(-127, 128, (16, 5)).astype(np.int8),
+        **{"sm": np.float32(0.01), "so": np.float32(0.5), "zo": np.uint8(110)},
+    }
+    nodes = [
+        helper.make_node("QLinearConv", ["x", "s", "z", "w", "sw", "zw", "sy", "zy", "b"], ["c"]),
+        helper.make_node("MaxPool", ["c"], ["p"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("Reshape", ["p", "shape"], ["f"]),
+        helper.make_node("QLinearMatMul", ["f", "sy", "zy", "m", "sm", "zw", "so", "zo"], ["o"]),
+        helper.make_node("DequantizeLinear", ["o", "so", "zo"], ["y"]),
+    ]
+    source = model(
+        nodes, {"x": (TYPES["uint8"], (1, 3, 6, 6))}, [("o", TYPES["uint8"]), ("y", 1)], weights
+    )
+    x = random.integers(0, 256, (1, 3, 6, 6)).astype(np.uint8)
+    graph = read(source)
+    assert "host" not in {one.kind for one in graph.operations}
+    after = canonicalise(graph)
+    expected = ReferenceEvaluator(source).run(None, {"x": x})
+    for one in (graph, after):
+        found = evaluate(one, {"x": x})
+        assert np.abs(found["o"].astype(int) - expected[0].astype(int)).max() <= 1
+        np.testing.assert_allclose(found["y"], (found["o"].astype(np.float32) - 110) * 0.5)
+    assert "transpose" not in [one.kind for one in after.operations[3:]]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_products_of_integers_are_exact(seed: int) -> None:
+    """MatMulInteger and ConvInteger give the same int32, zero points and all."""
+    random = np.random.default_rng(seed)
+    weights: dict[str, Any] = {
+        "w": random.integers(0, 256, (4, 3, 3, 3)).astype(np.uint8),
+        "zw": random.integers(100, 156, 4).astype(np.uint8),
+        "z": np.uint8(7),
+        "m": random.integers(-128, 128, (6, 5)).astype(np.int8),
+    }
+    image = model(
+        [helper.make_node("ConvInteger", ["x", "w", "z", "zw"], ["y"], pads=[1, 1, 1, 1])],
+        {"x": (TYPES["uint8"], (1, 3, 6, 6))},
+        [("y", onnx.TensorProto.INT32)],
+        weights,
+    )
+    pixels = random.integers(0, 256, (1, 3, 6, 6)).astype(np.uint8)
+    wide = pixels.astype(np.int64) - 7
+    padded = np.pad(wide, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    filters = weights["w"].astype(np.int64) - weights["zw"].astype(np.int64)[:, None, None, None]
+    expected = np.zeros((1, 4, 6, 6), np.int64)
+    for row, column in np.ndindex(3, 3):
+        part = padded[:, :, row : row + 6, column : column + 6]
+        expected += np.einsum("bchw,oc->bohw", part, filters[:, :, row, column])
+    after = canonicalise(read(image))
+    assert np.array_equal(evaluate(after, {"x": pixels})["y"], expected)
+    rows = model(
+        [helper.make_node("MatMulInteger", ["x", "m", "z"], ["y"])],
+        {"x": (TYPES["uint8"], (3, 6))},
+        [("y", onnx.TensorProto.INT32)],
+        weights,
+    )
+    compared(rows, {"x": pixels[0, 0, :3]})
+
+
+def test_integers_of_two_scales_go_on_as_real_numbers() -> None:
+    """int32 that one node gives scale 1 and the next another is scaled by a table."""
+    weights = {"m": np.eye(4, dtype=np.int8) * 3, "s": np.float32(0.25)}
+    nodes = [
+        helper.make_node("MatMulInteger", ["x", "m"], ["i"]),
+        helper.make_node("DequantizeLinear", ["i", "s"], ["y"]),
+    ]
+    source = model(nodes, {"x": (TYPES["int8"], (2, 4))}, [("y", 1)], weights)
+    x = np.arange(-4, 4, dtype=np.int8).reshape(2, 4)
+    after = compared(source, {"x": x})
+    assert [one.kind for one in after.operations] == [
+        *("dequantise", "dequantise", "matmul", "quantise", "dequantise", "table")
+    ]
