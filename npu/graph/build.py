@@ -186,6 +186,13 @@ class Builder:
         self.declare(replace(tensor, name=name))
         self.operations.append(replace(last, outputs=(name,)))
 
+    def scale_input(self, name: str, quantisation: Quantisation) -> None:
+        """Say what integers of an input of the graph stand for, unless that is known or real."""
+        tensor = self.tensors[name]
+        if name in self.inputs and tensor.type.quantisation is None:
+            kind = replace(tensor.type, quantisation=quantisation)
+            self.tensors[name] = replace(tensor, type=kind)
+
     def mark(self) -> tuple[int, int]:
         """Return where the graph stands, for `back`."""
         return len(self.operations), len(self.tensors)

@@ -125,13 +125,19 @@ class Node:
     ) -> str:
         """Add an operation of the graph; `part` names one that is not the node's own.
 
+        On integers with a scale it works on the real numbers, and gives integers again.
+
         Raises:
             UnmappedError: its inputs are integers of different scales.
         """
         if result is None and kind not in _BORDERS:
-            scales = [self.type(name).quantisation for name in inputs if name]
-            if any(scales) and (len(set(scales)) > 1 or kind not in SHARING):
-                raise UnmappedError(f"{kind} of integers with a scale is not mapped")
+            counted = inputs[:1] if kind == "gather" else inputs
+            types = {self.type(name) for name in counted if name}
+            if any(one.quantisation for one in types):
+                scales = {(one.element, one.quantisation) for one in types}
+                if len(scales) > 1 or kind not in SHARING:
+                    raise UnmappedError(f"{kind} of integers with a scale is not mapped")
+                return self._in_reals(kind, inputs, part, **attributes)
         return self.build.add(
             kind,
             inputs,
@@ -140,6 +146,21 @@ class Node:
             result=result,
             **attributes,
         )
+
+    def _in_reals(self, kind: str, inputs: Sequence[str], part: str, **attributes: Any) -> str:  # noqa: ANN401
+        """Add an operation between borders of one scale."""
+        given = self.type(inputs[0])
+        if given.quantisation is None or given.quantisation.axis is not None:
+            raise UnmappedError(f"{kind} of integers with several scales is not mapped")
+        real = [
+            self.add("dequantise", [name], f"{part}.real".strip("."))
+            if self.type(name).quantisation
+            else name
+            for name in inputs
+        ]
+        y = self.add(kind, real, part, **attributes)
+        kept = TensorType(self.shape(y), given.element, given.quantisation)
+        return self.add("quantise", [y], f"{part}.integers".strip("."), result=kept)
 
     def table(
         self, x: str, *functions: str, parameters: Sequence[float] = (), part: str = ""

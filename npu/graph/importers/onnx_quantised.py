@@ -100,9 +100,7 @@ def dequantise(node: Node, x: str, given: Given, part: str = "") -> str:
     if data is not None:
         name = node.build.constant(data, f"{x}.integers", quantisation)
         return node.add("dequantise", [name], part)
-    if kind.quantisation is None and x in node.build.inputs:
-        tensor = node.build.tensors[x]
-        node.build.tensors[x] = replace(tensor, type=replace(kind, quantisation=quantisation))
+    node.build.scale_input(x, quantisation)
     found = node.type(x).quantisation
     if found == quantisation:
         return node.add("dequantise", [x], part)

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from npu.graph.form import Element, Quantisation
 from npu.graph.importers.onnx_images import Window, from_image, geometry, to_image
 from npu.graph.importers.onnx_node import Node, UnmappedError, mapped
 
@@ -25,6 +26,9 @@ def _maxpool(node: Node) -> None:
     if node.wants(1):
         raise UnmappedError("a maximum with its indices is not mapped")
     window = _window(node, x)
+    if node.type(x).element in (Element.I8, Element.U8):
+        # Integers that stand for themselves: tagged so, the chip's pool of bytes does it.
+        node.build.scale_input(x, Quantisation((1.0,)))
     y = node.add(
         "maxpool",
         [to_image(node, x)],

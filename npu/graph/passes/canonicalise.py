@@ -15,11 +15,13 @@ from npu.graph.form import Graph
 from npu.graph.passes import fold, layout, linear, scalars, weights
 from npu.graph.passes.order import ordered
 from npu.graph.passes.rewrite import Rule, settled
+from npu.graph.passes.signed_bytes import signed
 from npu.graph.verify import verify
 
 STRUCTURE: tuple[Rule, ...] = (
     fold.constants,
     fold.nothing,
+    fold.round_trips,
     fold.reshapes,
     fold.into_dequantise,
     fold.expands,
@@ -52,7 +54,7 @@ def canonicalise(graph: Graph) -> Graph:
     graph = _patterns(graph)
     graph = settled(settled(graph, PRODUCTS), TABLES)
     graph = settled(graph, (*TABLES, weights.alone))
-    graph = settled(graph, (*TABLES, fold.small_dequantised))
+    graph = signed(settled(graph, (*TABLES, fold.small_dequantised)))
     graph = ordered(graph)
     verify(graph)
     return graph

@@ -84,6 +84,17 @@ def nothing(walk: Walk, one: Operation) -> bool:
     return useless
 
 
+def round_trips(walk: Walk, one: Operation) -> bool:
+    """Remove integers to real numbers and back to the same integers: that is exact."""
+    if one.kind != "quantise":
+        return False
+    before = walk.maker(one.inputs[0], "dequantise")
+    if before is None or walk.type(before.inputs[0]) != walk.type(one.outputs[0]):
+        return False
+    walk.give(one, before.inputs[0])
+    return True
+
+
 def _effective(one: Operation) -> bool:
     """Say whether a table does anything; scales by 1 and shifts by 0 do not."""
     return (one["functions"], one["parameters"]) not in ((("scale",), (1.0,)), (("shift",), (0.0,)))
