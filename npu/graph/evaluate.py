@@ -75,7 +75,10 @@ def _input(graph: Graph, name: str, inputs: Mapping[str, Array]) -> Array:
         )
     if not np.can_cast(value.dtype, kind.element.dtype, casting="same_kind"):
         raise GraphError(f"input {name!r} is {value.dtype}, allowed {kind.element}")
-    return value.astype(kind.element.dtype, copy=False)
+    converted = value.astype(kind.element.dtype, copy=False)
+    if value.dtype.kind in "iu" and not np.array_equal(converted, value):
+        raise GraphError(f"input {name!r} holds integers that are no {kind.element}")
+    return converted
 
 
 def run(graph: Graph, operation: Operation, values: Sequence[Array | None]) -> list[Array]:

@@ -135,6 +135,12 @@ def test_evaluation_refuses_wrong_inputs() -> None:
     ):
         with pytest.raises(GraphError, match=message):
             evaluate(graph, inputs)
+    build = Builder()
+    build.input("i", TensorType((2,), Element.I8))
+    bytes_ = build.finish([build.add("identity", ["i"])])
+    assert evaluate(bytes_, {"i": np.array([1, -128])})["identity"].dtype == np.int8
+    with pytest.raises(GraphError, match="'i' holds integers that are no int8"):
+        evaluate(bytes_, {"i": np.array([1, 128])})
     with pytest.raises(GraphError, match="'gone' does not exist"):
         evaluate(graph, {"x": np.zeros((2, 3), np.float32)}, keep=["gone"])
 
