@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A graph under construction, for the importers: tensors by name, operations in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from npu.graph.evaluate import run
+from npu.graph.form import (
+    Array,
+    Attribute,
+    Element,
+    Graph,
+    GraphError,
+    Names,
+    Operation,
+    Quantisation,
+    Tensor,
+    TensorType,
+)
+
+# Weights keep their integers and scales; what nobody knows is the host's.
+_KEPT = frozenset({"quantise", "dequantise", "requantise", "host"})
+UNIT = Quantisation((1.0,))
+
+
+class Assembler:
+    """A graph under construction.
+
+    Attributes:
+        file: what messages call the file.
+        inputs: names of the graph's inputs so far.
+        operations: in their order so far.
+    """
+
+    def __init__(self, file: str, *, fold: bool = False) -> None:
+        """Begin an empty graph; `fold` evaluates at once what has constant inputs only."""
+        self.file = file
+        self.fold = fold
+        self.inputs: list[str] = []
+        self.operations: list[Operation] = []
+        self._tensors: dict[str, Tensor] = {}
+        self._names = Names(())
+        self._labels = Names(())
+        self._producers: dict[str, Operation] = {}
+        self._made: dict[tuple[str, str], str] = {}
+
+    def type(self, name: str) -> TensorType:
+        """Return the type of a tensor."""
+        return self._tensors[name].type
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a tensor."""
+        return self._tensors[name].type.shape
+
+    def data(self, name: str) -> Array | None:
+        """Return the value of a tensor if it is constant."""
+        return self._tensors[name].data if name else None
+
+    def producer(self, name: str) -> Operation | None:
+        """Return the operation that assigns a tensor, None for an input or a constant."""
+        return self._producers.get(name)
+
+    def tensor(self, wish: str, found: TensorType, data: Array | None = None) -> str:
+        """Add a tensor under a name like the one wished for; return its name."""
+        name = self._names.fresh(wish or "tensor")
+        self._tensors[name] = Tensor(name, found, data)
+        return name
+
+    def add_input(self, wish: str, found: TensorType) -> str:
+        """Add an input of the graph; return its name."""
+        name = self.tensor(wish, found)
+        self.inputs.append(name)
+        return name
+
+    def constant(self, wish: str, value: Array, quantisation: Quantisation | None = None) -> str:
+        """Add a constant; return its name. Raises GraphError for an element type unknown here."""
+        try:
+            element = Element.of(value.dtype)
+        except ValueError:
+            raise GraphError(
+                f"{self.file}: constant {wish}: element type {value.dtype}, allowed "
+                f"{', '.join(Element)}"
+            ) from None
+        kept = np.ascontiguousarray(value).reshape(value.shape)
+        return self.tensor(wish, TensorType(value.shape, element, quantisation), kept)
+
+    def quantised(self, name: str, quantisation: Quantisation) -> None:
+        """Say what the integers of a tensor stand for, unless that is known."""
+        tensor = self._tensors[name]
+        if tensor.type.quantisation is None:
+            kept = replace(tensor.type, quantisation=quantisation)
+            self._tensors[name] = replace(tensor, type=kept)
+
+    def emit(
+        self,
+        kind: str,
+        inputs: Sequence[str],
+        results: Sequence[tuple[str, TensorType]],
+        attributes: Mapping[str, Attribute] | None = None,
+        *,
+        label: str = "",
+        source: str = "",
+    ) -> tuple[str, ...]:
+        """Add an operation.
+
+        Args:
+            kind: of the table.
+            inputs: names of tensors.
+            results: a wish for the name and the type of each output.
+            attributes: of the operation.
+            label: a wish for its own name; the first output's without one.
+            source: what it is called in the user's file.
+
+        Returns:
+            Names of the outputs.
+        """
+        outputs = tuple(self.tensor(wish, found) for wish, found in results)
+        name = self._labels.fresh(label or outputs[0])
+        made = Operation(name, kind, tuple(inputs), outputs, dict(attributes or {}), source)
+        if not self.fold or not self._folded(made):
+            self.operations.append(made)
+            self._producers.update(dict.fromkeys(outputs, made))
+        return outputs
+
+    def _folded(self, made: Operation) -> bool:
+        """Evaluate an operation if that needs constants only."""
+        given = [self.data(name) for name in made.used]
+        if made.kind in _KEPT or len(made.inputs) != len(given):
+            return False
+        values = [value for value in given if value is not None]
+        if len(values) != len(given):
+            return False
+        names = (*made.used, *made.outputs)
+        graph = Graph("", (), (), {name: self._tensors[name] for name in names}, (made,))
+        for name, value in zip(made.outputs, run(graph, made, values), strict=True):
+            self._tensors[name] = replace(self._tensors[name], data=value)
+        return True
+
+    def one(
+        self,
+        kind: str,
+        inputs: Sequence[str],
+        wish: str,
+        found: TensorType,
+        source: str,
+        **attributes: Attribute,
+    ) -> str:
+        """Add an operation of one result; return the result's name."""
+        return self.emit(kind, inputs, [(wish, found)], attributes, source=source)[0]
+
+    def reshape(self, name: str, shape: Iterable[int], source: str, wish: str = "") -> str:
+        """Return a tensor in another shape; itself if it has it already."""
+        shape = tuple(int(size) for size in shape)
+        found = self.type(name)
+        if shape == found.shape:
+            return name
+        return self.one(
+            "reshape", [name], wish or f"{name}.shaped", replace(found, shape=shape), source,
+            shape=shape,
+        )  # fmt: skip
+
+    def transpose(self, name: str, order: Iterable[int], source: str, wish: str = "") -> str:
+        """Return a tensor with its axes in another order; itself if nothing moves."""
+        order = tuple(int(axis) for axis in order)
+        if order == tuple(range(len(order))):
+            return name
+        found = self.type(name)
+        quantisation = found.quantisation
+        if quantisation is not None and quantisation.axis is not None:
+            quantisation = replace(quantisation, axis=order.index(quantisation.axis))
+        shape = tuple(found.shape[axis] for axis in order)
+        return self.one(
+            "transpose", [name], wish or f"{name}.turned",
+            TensorType(shape, found.element, quantisation), source, order=order,
+        )  # fmt: skip
+
+    def expand(self, name: str, shape: Iterable[int], source: str, wish: str = "") -> str:
+        """Return a tensor broadcast as numpy does; itself if it has the shape already."""
+        shape = tuple(int(size) for size in shape)
+        found = self.type(name)
+        if shape == found.shape:
+            return name
+        return self.one(
+            "expand", [name], wish or f"{name}.wide", replace(found, shape=shape), source,
+            shape=shape,
+        )  # fmt: skip
+
+    def cast(self, name: str, element: Element, source: str, wish: str = "") -> str:
+        """Return a tensor in another element type; itself if it has it already."""
+        found = self.type(name)
+        if found.element == element:
+            return name
+        return self.one(
+            "cast", [name], wish or f"{name}.{element.value}", TensorType(found.shape, element),
+            source, element=element.value,
+        )  # fmt: skip
+
+    def dequantise(self, name: str, source: str, quantisation: Quantisation = UNIT) -> str:
+        """Return the float tensor that integers stand for, made once for each tensor.
+
+        Integers that do not say what they stand for yet do so afterwards.
+        """
+        key = (name, "dequantise")
+        if key not in self._made:
+            self.quantised(name, quantisation)
+            found = TensorType(self.shape(name), Element.F32)
+            self._made[key] = self.one("dequantise", [name], f"{name}.real", found, source)
+        return self._made[key]
+
+    def quantise(self, name: str, wish: str, found: TensorType, source: str) -> str:
+        """Return the integers that stand for a float tensor."""
+        made = self.one("quantise", [name], wish, found, source)
+        self._made[made, "quantised from"] = name
+        return made
+
+    def real(self, name: str) -> str | None:
+        """Return the float tensor that an integer one was quantised from, if there is one."""
+        return self._made.get((name, "quantised from"))
+
+    def finish(self, name: str, outputs: Sequence[str], wishes: Sequence[str] = ()) -> Graph:
+        """Return the graph of what the outputs need.
+
+        An input that is an output too, and a tensor that is an output twice, go through an
+        operation `identity`.
+
+        Args:
+            name: of the graph.
+            outputs: names of tensors.
+            wishes: what the outputs shall be called; as they are without.
+        """
+        results: list[str] = []
+        for output in outputs:
+            if output in results or output in self.inputs or self.data(output) is not None:
+                found = self.type(output)
+                output = self.one("identity", [output], f"{output}.out", found, "output")
+            results.append(output)
+        needed, kept = set(results), []
+        for one in reversed(self.operations):
+            if needed.intersection(one.outputs):
+                needed.update(one.used)
+                kept.append(one)
+        for one in kept:
+            needed.update(one.outputs)
+        tensors = {
+            key: tensor
+            for key, tensor in self._tensors.items()
+            if key in needed or key in self.inputs
+        }
+        graph = Graph(name, tuple(self.inputs), tuple(results), tensors, tuple(reversed(kept)))
+        fresh = [self._names.fresh(wish) for wish in wishes]
+        return renamed(graph, dict(zip(results, fresh, strict=True))) if wishes else graph
+
+
+def renamed(graph: Graph, names: Mapping[str, str]) -> Graph:
+    """Return a graph whose tensors have other names."""
+
+    def told(given: Iterable[str]) -> tuple[str, ...]:
+        return tuple(names.get(name, name) for name in given)
+
+    operations = tuple(
+        replace(one, inputs=told(one.inputs), outputs=told(one.outputs)) for one in graph.operations
+    )
+    tensors = {
+        names.get(name, name): replace(tensor, name=names.get(name, name))
+        for name, tensor in graph.tensors.items()
+    }
+    return Graph(graph.name, told(graph.inputs), told(graph.outputs), tensors, operations)

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""StableHLO operations on each element, and constants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from npu.graph.form import Element, GraphError, TensorType
+from npu.graph.importers.stablehlo_reader import Handler, Step, narrow, retyped
+
+_BINARY = {
+    "stablehlo.add": "add",
+    "stablehlo.subtract": "sub",
+    "stablehlo.multiply": "mul",
+    "stablehlo.maximum": "max",
+    "stablehlo.minimum": "min",
+    "stablehlo.divide": "div",
+    "stablehlo.power": "pow",
+    "stablehlo.remainder": "mod",
+    "stablehlo.and": "and",
+    "stablehlo.or": "or",
+    "stablehlo.xor": "xor",
+}
+_UNARY: dict[str, tuple[tuple[str, ...], tuple[float, ...]]] = {
+    "stablehlo.tanh": (("tanh",), ()),
+    "stablehlo.logistic": (("sigmoid",), ()),
+    "stablehlo.exponential": (("exp",), ()),
+    "stablehlo.exponential_minus_one": (("exp", "shift"), (-1.0,)),
+    "stablehlo.log": (("log",), ()),
+    "stablehlo.log_plus_one": (("shift", "log"), (1.0,)),
+    "stablehlo.sqrt": (("sqrt",), ()),
+    "stablehlo.rsqrt": (("rsqrt",), ()),
+    "stablehlo.negate": (("neg",), ()),
+    "stablehlo.abs": (("abs",), ()),
+    "stablehlo.sign": (("sign",), ()),
+    "stablehlo.floor": (("floor",), ()),
+    "stablehlo.ceil": (("ceil",), ()),
+    "stablehlo.round_nearest_even": (("round",), ()),
+    "stablehlo.sine": (("sin",), ()),
+    "stablehlo.cosine": (("cos",), ()),
+    "chlo.erf": (("erf",), ()),
+    "chlo.erfc": (("erf", "neg", "shift"), (1.0,)),
+    "chlo.square": (("square",), ()),
+}
+# Sums of int32 tensors whose float values are known stay known.
+_LINEAR = frozenset({"add", "sub", "mul"})
+_WIDE = frozenset({Element.I32, Element.I64})
+
+
+def constant(step: Step) -> str:
+    """Map a constant."""
+    value = step.operation.attributes["value"]
+    try:
+        array = np.array(value)
+        if array.dtype == object or array.shape != step.type.shape:
+            raise ValueError("not dense")
+        array = array.astype(step.type.element.dtype)
+    except (ValueError, TypeError, BufferError) as error:
+        raise step.error(f"value cannot be read: {error}, allowed dense numbers") from None
+    return step.build.constant(step.wish, array)
+
+
+def binary(step: Step) -> str | None:
+    """Map an operation of two tensors; broadcasts of operands become implicit."""
+    kind = _BINARY[step.source]
+    if kind in ("and", "or", "xor") and step.type.element == Element.F32:
+        return None
+    real = _real_sum(step, kind)
+    if real is not None:
+        return real
+    return step.emit(kind, narrow(step, step.inputs))
+
+
+def _real_sum(step: Step, kind: str) -> str | None:
+    """Compute with the floats that int32 tensors came from, as far as they are known."""
+    if kind not in _LINEAR or step.type.element != Element.I32:
+        return None
+    reals = [step.build.real(name) for name in step.inputs]
+    if not any(reals):
+        return None
+    inputs = []
+    for name, real in zip(step.inputs, reals, strict=True):
+        value = step.build.data(name)
+        if real is None and value is None:
+            return None
+        if real is None and value is not None:
+            real = step.build.constant(f"{name}.real", value.astype(np.float32))
+        inputs.append(real or "")
+    found = retyped(step.type, Element.F32)
+    made = step.build.one(kind, narrow(step, inputs), f"{step.wish}.real", found, step.source)
+    return integers(step, made)
+
+
+def integers(step: Step, real: str) -> str:
+    """Return int32 of scale 1 from floats that are whole numbers; the floats stay known."""
+    from npu.graph.importers.assemble import UNIT
+
+    found = TensorType(step.type.shape, step.type.element, UNIT)
+    return step.build.quantise(real, step.wish, found, step.source)
+
+
+def unary(step: Step) -> str | None:
+    """Map a function of one variable."""
+    if step.type.element not in (Element.F32, Element.F16, Element.F64, Element.I32, Element.I64):
+        return None
+    if step.source == "stablehlo.abs" and step.type.element in _WIDE:
+        pass
+    functions, parameters = _UNARY[step.source]
+    return step.emit("table", functions=functions, parameters=parameters)
+
+
+def convert(step: Step) -> str:
+    """Map a conversion: of quantised integers to floats it is the end of the quantised part."""
+    (name,) = step.inputs
+    real = step.build.real(name)
+    if real is not None and step.type.element == Element.F32:
+        return real
+    found = step.build.type(name)
+    if found.quantisation is not None and step.type.element == Element.F32:
+        return step.build.dequantise(name, step.source)
+    return step.build.cast(name, step.type.element, step.source, step.wish)
+
+
+def clamp(step: Step) -> str:
+    """Map a clamp: with constant scalars a clip."""
+    low, high = step.scalar(0), step.scalar(2)
+    if low is not None and high is not None:
+        return step.emit("clip", [step.inputs[1]], low=low, high=high)
+    narrowed = narrow(step, [step.inputs[1], step.inputs[2]])
+    upper = step.build.one("min", narrowed, f"{step.wish}.min", step.type, step.source)
+    return step.emit("max", narrow(step, [upper, step.inputs[0]]))
+
+
+def compare(step: Step) -> str | None:
+    """Map a comparison."""
+    text = str(step.operation.attributes["comparison_direction"])
+    direction = text.removesuffix(">").split()[-1]
+    if "TOTALORDER" in str(dict_of(step).get("compare_type", "")):
+        return None
+    return step.emit("compare", narrow(step, step.inputs), direction=direction)
+
+
+def dict_of(step: Step) -> Mapping[str, object]:
+    """Return the attributes of an operation by name."""
+    attributes = step.operation.attributes
+    return {
+        name: attributes[name]
+        for name in ("compare_type", "custom_call_target", "call_target_name")
+        if name in attributes
+    }
+
+
+def select(step: Step) -> str:
+    """Map a choice."""
+    return step.emit("select", narrow(step, step.inputs))
+
+
+def inverse(step: Step) -> str:
+    """Map the opposite, bit by bit."""
+    return step.emit("not_")
+
+
+def same(step: Step) -> tuple[str, ...]:
+    """Map what changes nothing."""
+    return step.inputs
+
+
+def custom_call(step: Step) -> tuple[str, ...] | None:
+    """Map calls that only say something to the compiler; others are not known."""
+    target = str(dict_of(step).get("call_target_name", "")).strip('"')
+    if target in ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device"):
+        return step.inputs[: len(step.results)]
+    if target == "shape_assertion":
+        return ()
+    return None
+
+
+def composite_scale(value: float, what: str) -> float:
+    """Return a scale. Raises GraphError unless it is a positive finite number."""
+    if not (math.isfinite(value) and value > 0):
+        raise GraphError(f"{what} {value}, allowed finite numbers above 0")
+    return value
+
+
+HANDLERS: dict[str, Handler] = {
+    "stablehlo.constant": constant,
+    **dict.fromkeys(_BINARY, binary),
+    **dict.fromkeys(_UNARY, unary),
+    "stablehlo.convert": convert,
+    "stablehlo.clamp": clamp,
+    "stablehlo.compare": compare,
+    "stablehlo.select": select,
+    "stablehlo.not": inverse,
+    "stablehlo.optimization_barrier": same,
+    "stablehlo.custom_call": custom_call,
+}
