@@ -40,9 +40,7 @@ def same(function: Function, *arguments: Array, tolerance: float = 1e-5) -> Grap
     return graph
 
 
-def compare(
-    graph: Graph, function: Function, *arguments: Array, tolerance: float = 1e-5
-) -> None:
+def compare(graph: Graph, function: Function, *arguments: Array, tolerance: float = 1e-5) -> None:
     """Compare the outputs of a graph with those of a function."""
     verify(graph)
     found = evaluate(graph, dict(zip(graph.inputs, arguments, strict=True)))

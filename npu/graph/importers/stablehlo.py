@@ -26,6 +26,11 @@ HANDLERS: dict[str, Handler] = {
     **stablehlo_reduce.HANDLERS,
     **stablehlo_composites.HANDLERS,
 }
+DAMAGE = (
+    *(ArithmeticError, AttributeError, LookupError, MemoryError, NotImplementedError),
+    *(RecursionError, TypeError, ValueError),
+)
+"""What numbers that make no sense may raise."""
 
 
 def read(
@@ -61,6 +66,10 @@ def read(
     except GraphError as error:
         text = str(error)
         raise GraphError(text if text.startswith(file) else f"{file}: {text}") from None
+    except DAMAGE as error:
+        # A module that passes the verifier of MLIR and still says nothing sensible.
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise GraphError(f"{file}: the module contradicts itself ({reason})") from error
 
 
 def _module_name(module: Any) -> str:  # noqa: ANN401

@@ -11,7 +11,8 @@ import numpy as np
 
 from npu.graph.evaluate import HOST_EVALUATORS
 from npu.graph.form import Array, GraphError, Operation
-from npu.graph.importers.stablehlo_module import context, functions
+from npu.graph.importers.stablehlo_bytecode import context
+from npu.graph.importers.stablehlo_module import functions
 from npu.graph.importers.stablehlo_reader import Step
 
 _OUTSIDE = frozenset({

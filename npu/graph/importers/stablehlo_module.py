@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from npu.graph.form import GraphError
+from npu.graph.importers.stablehlo_bytecode import checked, context, parsed
 
 Module = Any
 """`jaxlib.mlir.ir.Module`, which has no types."""
@@ -64,22 +65,6 @@ def functions(module: Module) -> dict[str, Any]:
     return found
 
 
-def context() -> Any:  # noqa: ANN401
-    """Return a context that knows the dialects of what jax writes."""
-    ir = _ir()
-    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
-    from jaxlib.mlir.dialects import chlo, stablehlo
-
-    registry = ir.DialectRegistry()
-    _jax_mlir_ext.register_dialects(registry)
-    made = ir.Context()
-    made.append_dialect_registry(registry)
-    made.load_all_available_dialects()
-    stablehlo.register_dialect(made)
-    chlo.register_dialect(made)
-    return made
-
-
 def _ir() -> Any:  # noqa: ANN401
     try:
         from jaxlib.mlir import ir
@@ -106,15 +91,10 @@ def _from_bytes(data: bytes, file: str) -> Module:
 
 
 def _from_bytecode(data: bytes, file: str) -> Module:
-    from jaxlib.mlir.dialects import stablehlo
-
-    ir = _ir()
-    made = context()
-    if data[4:].lstrip(b"\r").startswith(b"StableHLO_v"):
-        with _Caught(file, "portable bytecode of StableHLO"):
-            return stablehlo.deserialize_portable_artifact(made, data)
-    with _Caught(file, "bytecode of MLIR"):
-        return ir.Module.parse(data, made)
+    _ir()
+    good = checked(data, file)
+    with _Caught(file, "bytecode of MLIR or portable bytecode of StableHLO"):
+        return parsed(good)
 
 
 def _from_export(data: bytes, file: str) -> Module:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,6 +30,8 @@ _ELEMENTS = {
     "ui64": Element.U64,
 }
 _DEPTH = 64
+_RANK = 16
+_LARGEST = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -157,6 +160,11 @@ class Reader:
                 "give --shape for each input with a free dimension"
             )
         shape = tuple(int(size) for size in found[1].split("x")[:-1])
+        if len(shape) > _RANK or math.prod(shape) > _LARGEST:
+            raise GraphError(
+                f"{self.build.file}: {where}: type {text[:200]}, allowed up to {_RANK} axes and "
+                f"{_LARGEST:,} elements"
+            )
         return TensorType(shape, _ELEMENTS[found[2]])
 
     def call(self, function: Any, inputs: Sequence[str]) -> tuple[str, ...]:  # noqa: ANN401
