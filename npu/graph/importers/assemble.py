@@ -21,9 +21,13 @@ from npu.graph.form import (
     Tensor,
     TensorType,
 )
+from npu.graph.operations import infer
 
 # Weights keep their integers and scales; what nobody knows is the host's.
 _KEPT = frozenset({"quantise", "dequantise", "requantise", "host"})
+RANK = 16
+LARGEST = 1 << 28
+"""Limits of a tensor: what is larger is a damaged file."""
 UNIT = Quantisation((1.0,))
 
 
@@ -66,6 +70,11 @@ class Assembler:
 
     def tensor(self, wish: str, found: TensorType, data: Array | None = None) -> str:
         """Add a tensor under a name like the one wished for; return its name."""
+        if len(found.shape) > RANK or found.size > LARGEST:
+            raise GraphError(
+                f"{self.file}: {wish}: shape {list(found.shape)[:20]}, allowed up to {RANK} axes "
+                f"and {LARGEST:,} elements"
+            )
         name = self._names.fresh(wish or "tensor")
         self._tensors[name] = Tensor(name, found, data)
         return name
@@ -151,6 +160,17 @@ class Assembler:
     ) -> str:
         """Add an operation of one result; return the result's name."""
         return self.emit(kind, inputs, [(wish, found)], attributes, source=source)[0]
+
+    def infer(
+        self, kind: str, inputs: Sequence[str], wish: str, source: str, **attributes: Attribute
+    ) -> str:
+        """Add an operation of one result whose type follows from the table; return its name."""
+        types = [self.type(name) if name else None for name in inputs]
+        (result,) = infer(kind, attributes, types)
+        if result.shape is None:
+            raise GraphError(f"{kind}: the shape of the result does not follow from its inputs")
+        found = TensorType(tuple(result.shape), result.element or Element.I32)
+        return self.one(kind, inputs, wish, found, source, **attributes)
 
     def reshape(self, name: str, shape: Iterable[int], source: str, wish: str = "") -> str:
         """Return a tensor in another shape; itself if it has it already."""

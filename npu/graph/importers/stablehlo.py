@@ -54,6 +54,8 @@ def read(
     Raises:
         GraphError: naming file, operation, what was given and what is allowed.
     """
+    if isinstance(source, str) and source and not set(source) & set("\n{"):
+        source = Path(source)
     file = name or (str(source) if isinstance(source, Path) else "StableHLO module")
     module = load(source, file, shapes or {})
     try:

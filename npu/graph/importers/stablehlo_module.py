@@ -25,8 +25,8 @@ def load(source: object, file: str, shapes: Mapping[str, tuple[int, ...]]) -> Mo
     """Return the module of a source, its free dimensions bound.
 
     Args:
-        source: a module, its text, its portable bytecode, the serialised form of `jax.export`,
-            or the path of a file with one of these.
+        source: a module, its text, its portable bytecode, a `jax.export.Exported` or its
+            serialised form, or the path of a file with one of these.
         file: what messages call it.
         shapes: of inputs by name ("arg0", or the name that the source has), for those with free
             dimensions.
@@ -44,6 +44,8 @@ def load(source: object, file: str, shapes: Mapping[str, tuple[int, ...]]) -> Mo
         module = _from_bytes(bytes(source), file)
     elif isinstance(source, str):
         module = _from_text(source, file)
+    elif isinstance(getattr(source, "mlir_module_serialized", None), bytes):
+        module = _from_bytes(source.mlir_module_serialized, file)  # type: ignore[attr-defined]
     elif isinstance(source, ir.Module):
         module = source
     else:

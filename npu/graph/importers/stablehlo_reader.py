@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from npu.graph.form import Array, Attribute, Element, GraphError, TensorType
-from npu.graph.importers.assemble import Assembler
+from npu.graph.importers.assemble import LARGEST, RANK, Assembler
 from npu.graph.importers.stablehlo_module import argument_name, functions
 
 _ELEMENTS = {
@@ -30,8 +30,6 @@ _ELEMENTS = {
     "ui64": Element.U64,
 }
 _DEPTH = 64
-_RANK = 16
-_LARGEST = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -160,10 +158,10 @@ class Reader:
                 "give --shape for each input with a free dimension"
             )
         shape = tuple(int(size) for size in found[1].split("x")[:-1])
-        if len(shape) > _RANK or math.prod(shape) > _LARGEST:
+        if len(shape) > RANK or math.prod(shape) > LARGEST:
             raise GraphError(
-                f"{self.build.file}: {where}: type {text[:200]}, allowed up to {_RANK} axes and "
-                f"{_LARGEST:,} elements"
+                f"{self.build.file}: {where}: type {text[:200]}, allowed up to {RANK} axes and "
+                f"{LARGEST:,} elements"
             )
         return TensorType(shape, _ELEMENTS[found[2]])
 

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TFLite operators on each element."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from npu.graph.form import Element, TensorType
+from npu.graph.importers.tflite_reader import Handler, Node, stands
+
+_BINARY = {"ADD": "add", "SUB": "sub", "MUL": "mul", "DIV": "div"}
+_PLAIN = {
+    "MAXIMUM": "max",
+    "MINIMUM": "min",
+    "POW": "pow",
+    "LOGICAL_AND": "and",
+    "LOGICAL_OR": "or",
+}
+_TABLES: dict[str, tuple[tuple[str, ...], tuple[float, ...]]] = {
+    "RELU": (("relu",), ()),
+    "LOGISTIC": (("sigmoid",), ()),
+    "TANH": (("tanh",), ()),
+    "HARD_SWISH": (("hard_swish",), ()),
+    "ELU": (("elu",), (1.0,)),
+    "EXP": (("exp",), ()),
+    "LOG": (("log",), ()),
+    "SQRT": (("sqrt",), ()),
+    "RSQRT": (("rsqrt",), ()),
+    "NEG": (("neg",), ()),
+    "ABS": (("abs",), ()),
+    "SQUARE": (("square",), ()),
+    "FLOOR": (("floor",), ()),
+    "CEIL": (("ceil",), ()),
+    "ROUND": (("round",), ()),
+    "SIGN": (("sign",), ()),
+    "SIN": (("sin",), ()),
+    "COS": (("cos",), ()),
+}
+_CLIPS = {"RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0), "RELU_0_TO_1": (0.0, 1.0)}
+_COMPARISONS = {
+    "EQUAL": "EQ",
+    "NOT_EQUAL": "NE",
+    "LESS": "LT",
+    "LESS_EQUAL": "LE",
+    "GREATER": "GT",
+    "GREATER_EQUAL": "GE",
+}
+_WHOLE = frozenset({"FLOOR", "CEIL", "ROUND"})
+
+
+def arithmetic(node: Node) -> str:
+    """Map an operator of two tensors with a fused activation."""
+    kind = _BINARY[node.source]
+    made = node.emit(kind, [node.real(0), node.real(1)], node.before(0))
+    return node.fused(made, 0)
+
+
+def plain(node: Node) -> str:
+    """Map an operator of two tensors."""
+    return node.emit(_PLAIN[node.source], [node.real(0), node.real(1)])
+
+
+def table(node: Node) -> str:
+    """Map a function of one variable."""
+    functions, parameters = _TABLES[node.source]
+    return node.emit("table", [node.real(0)], functions=functions, parameters=parameters)
+
+
+def clip(node: Node) -> str:
+    """Map an activation with bounds."""
+    low, high = _CLIPS[node.source]
+    return node.emit("clip", [node.real(0)], low=low, high=high)
+
+
+def leaky(node: Node) -> str:
+    """Map LEAKY_RELU."""
+    alpha = node.option_real(0)
+    if not math.isfinite(alpha):
+        raise node.error(f"alpha {alpha}, allowed finite numbers")
+    return node.emit("table", [node.real(0)], functions=("leaky_relu",), parameters=(alpha,))
+
+
+def gelu(node: Node) -> str:
+    """Map GELU, either form."""
+    name = "gelu_tanh" if node.option(0, "b") else "gelu"
+    return node.emit("table", [node.real(0)], functions=(name,), parameters=())
+
+
+def prelu(node: Node) -> str:
+    """Map PRELU: the positive part plus alpha times the negative part."""
+    x, alpha = node.real(0), node.real(1)
+    value = node.build.data(alpha)
+    if value is not None and value.size and np.all(value == value.reshape(-1)[0]):
+        slope = float(value.reshape(-1)[0])
+        return node.emit("table", [x], functions=("leaky_relu",), parameters=(slope,))
+    wish = node.wish
+    above = node.emit("table", [x], f"{wish}.above", functions=("relu",), parameters=())
+    below = node.emit("sub", [x, above], f"{wish}.below")
+    return node.emit("add", [above, node.emit("mul", [below, alpha], f"{wish}.slope")])
+
+
+def squared_difference(node: Node) -> str:
+    """Map SQUARED_DIFFERENCE."""
+    made = node.emit("sub", [node.real(0), node.real(1)], f"{node.wish}.difference")
+    return node.emit("table", [made], functions=("square",), parameters=())
+
+
+def compare(node: Node) -> str:
+    """Map a comparison."""
+    inputs = [node.real(0), node.real(1)]
+    return node.emit("compare", inputs, direction=_COMPARISONS[node.source])
+
+
+def select(node: Node) -> str:
+    """Map a choice; a condition of one axis chooses rows."""
+    condition = node.name(0)
+    shape, rank = node.shape(0), len(node.shape(1))
+    if node.source == "SELECT" and len(shape) == 1 and rank > 1:
+        condition = node.build.reshape(condition, (*shape, *(1,) * (rank - 1)), node.source)
+    return node.emit("select", [condition, node.real(1), node.real(2)])
+
+
+def inverse(node: Node) -> str:
+    """Map LOGICAL_NOT."""
+    return node.emit("not_", [node.name(0)])
+
+
+def cast(node: Node) -> str:
+    """Map CAST between types that stand for themselves."""
+    element = node.output().element
+    if element is None:
+        raise node.error(node.output().trouble)
+    if node.build.type(node.name(0)).element == element:
+        return node.emit("identity", [node.name(0)])
+    return node.emit("cast", [node.name(0)], element=element.value)
+
+
+def quantize(node: Node) -> str:
+    """Map QUANTIZE: the border itself is made with the output."""
+    if not stands(node.output()):
+        raise node.error(
+            f"output of {node.output().kind} without scale, allowed int8, int16, uint8"
+        )
+    return node.real(0)
+
+
+def dequantize(node: Node) -> str:
+    """Map DEQUANTIZE; of float16 it is a conversion."""
+    if node.build.type(node.name(0)).element == Element.F16:
+        return node.build.cast(node.name(0), Element.F32, node.source, node.wish)
+    if not stands(node.input(0)):
+        raise node.error(f"input of {node.input(0).kind} without scale, allowed int8, int16, uint8")
+    found = TensorType(node.shape(0), Element.F32)
+    return node.build.one("dequantise", [node.name(0)], node.wish, found, node.source)
+
+
+def add_n(node: Node) -> str:
+    """Map ADD_N."""
+    total = node.real(0)
+    last = len(node.operator.inputs) - 1
+    for index in range(1, last + 1):
+        wish = node.wish if index == last else f"{node.wish}.{index}"
+        total = node.emit("add", [total, node.real(index)], wish)
+    return total if last else node.emit("identity", [total])
+
+
+HANDLERS: dict[str, Handler] = {
+    **dict.fromkeys(_BINARY, arithmetic),
+    **dict.fromkeys(_PLAIN, plain),
+    **dict.fromkeys(_TABLES, table),
+    **dict.fromkeys(_CLIPS, clip),
+    **dict.fromkeys(_COMPARISONS, compare),
+    "LEAKY_RELU": leaky,
+    "GELU": gelu,
+    "PRELU": prelu,
+    "SQUARED_DIFFERENCE": squared_difference,
+    "SELECT": select,
+    "SELECT_V2": select,
+    "LOGICAL_NOT": inverse,
+    "CAST": cast,
+    "QUANTIZE": quantize,
+    "DEQUANTIZE": dequantize,
+    "ADD_N": add_n,
+}

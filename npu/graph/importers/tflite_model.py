@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a TFLite file holds: tensors with types and values, operators with options."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from npu.graph.form import Array, Element, GraphError, Quantisation
+from npu.graph.importers.assemble import LARGEST, RANK
+from npu.graph.importers.tflite_flatbuffer import Buffer, Table
+from npu.graph.importers.tflite_names import CUSTOM, PLACEHOLDER, operator_name
+
+_ELEMENTS = {
+    0: Element.F32,
+    1: Element.F16,
+    2: Element.I32,
+    3: Element.U8,
+    4: Element.I64,
+    6: Element.BOOL,
+    7: Element.I16,
+    9: Element.I8,
+    10: Element.F64,
+    12: Element.U64,
+    15: Element.U32,
+    16: Element.U16,
+}
+_OTHERS = {5: "string", 8: "complex64", 11: "complex128", 13: "resource", 14: "variant", 17: "int4"}
+_VERSION = 3
+
+
+@dataclass(frozen=True, eq=False)
+class FileTensor:
+    """A tensor of the file.
+
+    Attributes:
+        name: in the file, maybe empty or not the only one.
+        shape: with -1 for a free dimension.
+        element: its type; None where it is none that a graph can hold, `kind` says which.
+        kind: name of the type.
+        quantisation: what its integers stand for, None if nothing is said.
+        data: its value if it is constant.
+        trouble: why it cannot be used, "" if it can.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    element: Element | None
+    kind: str
+    quantisation: Quantisation | None
+    data: Array | None
+    trouble: str
+
+
+@dataclass(frozen=True, eq=False)
+class FileOperator:
+    """An operator of the file: name, places of its tensors (-1: not given) and options."""
+
+    name: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    options: Table | None
+
+
+@dataclass(frozen=True, eq=False)
+class FileModel:
+    """The first subgraph of a file."""
+
+    name: str
+    tensors: tuple[FileTensor, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    operators: tuple[FileOperator, ...]
+
+
+def parse(data: bytes, file: str) -> FileModel:
+    """Return what a file holds.
+
+    Raises:
+        GraphError: it is no TFLite file, of another version, or damaged.
+    """
+    if len(data) < 8 or data[4:8] != b"TFL3":
+        raise GraphError(
+            f"{file}: {len(data)} bytes with identifier {bytes(data[4:8])!r}, allowed a model of "
+            "TFLite with b'TFL3' at offset 4"
+        )
+    model = Buffer(data, file).root()
+    version = model.number(0, "I")
+    if version != _VERSION:
+        raise GraphError(f"{file}: version {version} of the format, allowed {_VERSION}")
+    graphs = model.tables(2, "subgraph")
+    if not graphs:
+        raise GraphError(f"{file}: no subgraph, allowed at least one")
+    names = [_operator_name(code) for code in model.tables(1, "operator code")]
+    buffers = model.tables(4, "buffer")
+    (graph, *_) = graphs
+    tensors = tuple(_tensor(one, buffers, data, file) for one in graph.tables(0, "tensor"))
+    found = FileModel(
+        graph.text(4),
+        tensors,
+        tuple(int(one) for one in graph.vector(1, np.int32)),
+        tuple(int(one) for one in graph.vector(2, np.int32)),
+        tuple(_operator(one, names, file) for one in graph.tables(3, "operator")),
+    )
+    _check_places(found, file)
+    return found
+
+
+def _operator_name(code: Table) -> str:
+    # Old files have the code in a byte, newer ones there a mark and the code in an int32.
+    number = max(code.number(0, "b"), code.number(3, "i"))
+    if number == CUSTOM:
+        return f"custom operator {code.text(1)!r}"
+    return operator_name(number if number != PLACEHOLDER else code.number(3, "i"))
+
+
+def _operator(given: Table, names: list[str], file: str) -> FileOperator:
+    index = given.number(0, "I")
+    if index >= len(names):
+        raise GraphError(
+            f"{file}: {given.what}: operator code {index}, allowed 0..{len(names) - 1}"
+        )
+    return FileOperator(
+        names[index],
+        tuple(int(one) for one in given.vector(1, np.int32)),
+        tuple(int(one) for one in given.vector(2, np.int32)),
+        given.table(4, f"{given.what} ({names[index]}): options"),
+    )
+
+
+def _check_places(model: FileModel, file: str) -> None:
+    """Check that every operator and the graph name tensors that exist."""
+    allowed = f"allowed 0..{len(model.tensors) - 1}"
+    for what, places in (("input", model.inputs), ("output", model.outputs)):
+        for place in places:
+            if not 0 <= place < len(model.tensors):
+                raise GraphError(f"{file}: {what} of the graph is tensor {place}, {allowed}")
+    if not model.outputs:
+        raise GraphError(f"{file}: no outputs, allowed at least one")
+    for number, one in enumerate(model.operators):
+        for what, places in (("input", one.inputs), ("output", one.outputs)):
+            lowest = -1 if what == "input" else 0
+            for place in places:
+                if not lowest <= place < len(model.tensors):
+                    raise GraphError(
+                        f"{file}: operator {number} ({one.name}): {what} is tensor {place}, "
+                        f"{allowed}"
+                    )
+
+
+def _tensor(given: Table, buffers: list[Table], data: bytes, file: str) -> FileTensor:
+    name = given.text(3)
+    where = f"{file}: {given.what} {name!r}"
+    shape = tuple(int(one) for one in given.vector(0, np.int32))
+    signature = tuple(int(one) for one in given.vector(7, np.int32))
+    if signature and len(signature) != len(shape):
+        raise GraphError(f"{where}: shape {list(shape)} with signature {list(signature)}")
+    kind = given.number(1, "b")
+    element = _ELEMENTS.get(kind)
+    free = tuple(
+        -1 if sign < 0 else size for size, sign in zip(shape, signature or shape, strict=True)
+    )
+    if (
+        len(shape) > RANK
+        or math.prod(abs(one) for one in shape) > LARGEST
+        or min((*shape, *signature), default=0) < -1
+    ):
+        raise GraphError(
+            f"{where}: shape {list(shape)[:20]}, allowed up to {RANK} axes and {LARGEST:,} elements"
+        )
+    trouble = ""
+    if element is None:
+        trouble = f"type {_OTHERS.get(kind, kind)}, allowed {', '.join(_ELEMENTS.values())}"
+    elif given.number(5, "b"):
+        trouble = "a variable, allowed inputs, constants and results"
+    elif given.has(6):
+        trouble = "sparse, allowed dense tensors"
+    value = None
+    if not trouble and element is not None:
+        value = _value(given, buffers, data, shape, element, where)
+    quantisation = _quantisation(given, shape, element, where)
+    return FileTensor(
+        name, free, element, element or _OTHERS.get(kind, str(kind)), quantisation, value, trouble
+    )  # fmt: skip
+
+
+def _value(
+    given: Table, buffers: list[Table], data: bytes, shape: tuple[int, ...], element: Element,
+    where: str,
+) -> Array | None:  # fmt: skip
+    """Return the value of a tensor, None if its buffer is empty."""
+    index = given.number(2, "I")
+    if index >= len(buffers):
+        raise GraphError(f"{where}: buffer {index}, allowed 0..{len(buffers) - 1}")
+    held: Any = buffers[index].bytes(0)
+    outside, size = buffers[index].number(1, "Q"), buffers[index].number(2, "Q")
+    if outside > 1:
+        buffers[index].buffer.within(outside, size, f"{where}: value outside of the tables")
+        held = memoryview(data)[outside : outside + size]
+    if not len(held):
+        return None
+    wanted = math.prod(shape) * element.dtype.itemsize
+    if min(shape, default=0) < 0 or len(held) != wanted:
+        raise GraphError(f"{where}: value of {len(held)} bytes, allowed {wanted} for {list(shape)}")
+    little = element.dtype.newbyteorder("<")
+    return np.frombuffer(held, little).reshape(shape).astype(element.dtype)
+
+
+def _quantisation(
+    given: Table, shape: tuple[int, ...], element: Element | None, where: str
+) -> Quantisation | None:
+    table = given.table(4, f"{given.what}: quantisation")
+    if table is None or element is None or element.dtype.kind not in "iu":
+        return None
+    scales = table.vector(2, np.float32)
+    zeros = table.vector(3, np.int64)
+    if not scales.size:
+        return None
+    if table.number(4, "B"):
+        raise GraphError(f"{where}: custom quantisation, allowed scales and zero points")
+    if not np.all(np.isfinite(scales)) or scales.min() <= 0:
+        raise GraphError(f"{where}: scale {scales.min()}, allowed finite numbers above 0")
+    edge = np.iinfo(element.dtype)
+    zero = int(zeros[0]) if zeros.size else 0
+    if zeros.size not in (0, 1, scales.size) or np.any(zeros != zero):
+        raise GraphError(
+            f"{where}: {zeros.size} zero points {sorted({int(one) for one in zeros})[:4]} for "
+            f"{scales.size} scales, allowed one value for all"
+        )
+    if not edge.min <= zero <= edge.max:
+        raise GraphError(f"{where}: zero point {zero}, allowed {edge.min}..{edge.max}")
+    kept = tuple(float(one) for one in scales)
+    if scales.size == 1:
+        return Quantisation(kept, zero)
+    axis = table.number(6, "i")
+    if not 0 <= axis < len(shape) or shape[axis] != scales.size:
+        raise GraphError(
+            f"{where}: {scales.size} scales along axis {axis} of {list(shape)}, allowed one per "
+            "index of an axis"
+        )
+    return Quantisation(kept, zero, axis)

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Walking through the operators of a TFLite model; integers stand between borders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from npu.graph.form import Array, Attribute, Element, GraphError, TensorType
+from npu.graph.importers.assemble import Assembler
+from npu.graph.importers.tflite_flatbuffer import Table
+from npu.graph.importers.tflite_model import FileModel, FileOperator, FileTensor
+
+QUANTISED = frozenset({Element.I8, Element.U8, Element.I16})
+# As the schema numbers them; 0 is none.
+_FUSED: dict[int, tuple[str, dict[str, Attribute]]] = {
+    1: ("table", {"functions": ("relu",), "parameters": ()}),
+    2: ("clip", {"low": -1.0, "high": 1.0}),
+    3: ("clip", {"low": 0.0, "high": 6.0}),
+    4: ("table", {"functions": ("tanh",), "parameters": ()}),
+}
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operator on its way into the graph.
+
+    Attributes:
+        reader: that walks.
+        operator: of the file.
+        place: its number in the file.
+    """
+
+    reader: Reader
+    operator: FileOperator
+    place: int
+
+    @property
+    def build(self) -> Assembler:
+        """The graph under construction."""
+        return self.reader.build
+
+    @property
+    def source(self) -> str:
+        """What it is called in the file."""
+        return self.operator.name
+
+    @property
+    def wish(self) -> str:
+        """A name for what it computes as floats: that of the output unless this is quantised."""
+        return self.wish_of(0)
+
+    def wish_of(self, index: int) -> str:
+        """Return a name for an output as floats."""
+        tensor = self.output(index)
+        name = self.reader.label(self.operator.outputs[index])
+        return f"{name}.real" if stands(tensor) else name
+
+    def output(self, index: int = 0) -> FileTensor:
+        """Return an output as the file describes it."""
+        if index >= len(self.operator.outputs):
+            raise self.error(f"{len(self.operator.outputs)} outputs, allowed {index + 1} or more")
+        return self.reader.model.tensors[self.operator.outputs[index]]
+
+    def input(self, index: int) -> FileTensor:
+        """Return an input as the file describes it. Raises GraphError if it is not given."""
+        if not self.given(index):
+            raise self.error(f"input {index} is missing")
+        return self.reader.model.tensors[self.operator.inputs[index]]
+
+    def given(self, index: int) -> bool:
+        """Say whether an input is given."""
+        return index < len(self.operator.inputs) and self.operator.inputs[index] >= 0
+
+    def name(self, index: int) -> str:
+        """Return the tensor of the graph that an input is, integers as integers."""
+        self.input(index)
+        return self.reader.tensor(self.operator.inputs[index], self)
+
+    def real(self, index: int) -> str:
+        """Return an input, as floats where its integers stand for real numbers."""
+        name = self.name(index)
+        if stands(self.input(index)):
+            return self.build.dequantise(name, self.source)
+        if self.build.type(name).element == Element.F16:
+            return self.build.cast(name, Element.F32, self.source)
+        return name
+
+    def shape(self, index: int) -> tuple[int, ...]:
+        """Return the shape of an input."""
+        return self.build.shape(self.name(index))
+
+    def constant(self, index: int, what: str) -> Array:
+        """Return the value of an input. Raises GraphError unless it is constant."""
+        value = self.build.data(self.name(index))
+        if value is None:
+            raise self.error(f"{what} is computed, allowed a constant")
+        return value
+
+    def ints(self, index: int, what: str) -> tuple[int, ...]:
+        """Return the value of an input that is a list of integers."""
+        value = self.constant(index, what)
+        if value.dtype.kind not in "iu":
+            raise self.error(f"{what} is {value.dtype}, allowed integers")
+        return tuple(int(one) for one in value.reshape(-1))
+
+    def axis(self, axis: int, rank: int) -> int:
+        """Return an axis counted from the front. Raises GraphError if there is none."""
+        if not -rank <= axis < rank:
+            raise self.error(f"axis {axis}, allowed {-rank}..{rank - 1}")
+        return axis % rank
+
+    def option(self, field: int, form: str = "i", default: int = 0) -> int:
+        """Return an option that is an integer."""
+        options = self.operator.options
+        return options.number(field, form, default) if options is not None else default
+
+    def option_real(self, field: int, default: float = 0.0) -> float:
+        """Return an option that is a float."""
+        options = self.operator.options
+        return options.real(field, default) if options is not None else default
+
+    @property
+    def options(self) -> Table | None:
+        """All options."""
+        return self.operator.options
+
+    def emit(
+        self, kind: str, inputs: Sequence[str], wish: str = "", **attributes: Attribute
+    ) -> str:
+        """Add an operation whose type follows from the table; return its result's name."""
+        return self.build.infer(kind, inputs, wish or self.wish, self.source, **attributes)
+
+    def fused(self, name: str, field: int) -> str:
+        """Apply the activation that an option names."""
+        code = self.option(field, "b")
+        if code == 0:
+            return name
+        if code not in _FUSED:
+            raise self.error(f"fused activation {code}, allowed 0..{max(_FUSED)}")
+        kind, attributes = _FUSED[code]
+        return self.emit(kind, [name], "", **attributes)
+
+    def before(self, field: int) -> str:
+        """Return a name for what stands in front of a fused activation, if there is one."""
+        return f"{self.wish}.linear" if self.option(field, "b") else self.wish
+
+    def error(self, text: str) -> GraphError:
+        """Return an error that names the operator and its first output."""
+        names = [self.reader.model.tensors[one].name for one in self.operator.outputs[:1]]
+        label = f" {names[0]!r}" if names else ""
+        return GraphError(
+            f"{self.build.file}: operator {self.place} ({self.source}){label}: {text}"
+        )
+
+
+Handler: TypeAlias = Callable[[Node], str | tuple[str, ...]]
+"""Maps one operator: names of its results, as floats where they are quantised."""
+
+
+def stands(tensor: FileTensor) -> bool:
+    """Say whether integers of a tensor stand for real numbers."""
+    return tensor.quantisation is not None and tensor.element in QUANTISED
+
+
+class Reader:
+    """Walks through a model."""
+
+    def __init__(
+        self,
+        model: FileModel,
+        file: str,
+        handlers: Mapping[str, Handler],
+        shapes: Mapping[str, tuple[int, ...]],
+    ) -> None:
+        """Begin; `shapes` binds inputs with free dimensions by name."""
+        self.model = model
+        self.build = Assembler(file, fold=True)
+        self._handlers = handlers
+        self._shapes = shapes
+        self._names: dict[int, str] = {}
+        self._bound = False
+
+    def label(self, place: int) -> str:
+        """Return what the file calls a tensor."""
+        return self.model.tensors[place].name or f"tensor{place}"
+
+    def inputs(self) -> None:
+        """Add the inputs of the graph."""
+        for place in self.model.inputs:
+            tensor, name = self.model.tensors[place], self.label(place)
+            if tensor.trouble or tensor.element is None:
+                raise GraphError(f"{self.build.file}: input {name!r}: {tensor.trouble}")
+            shape = self._shape(tensor, name)
+            found = TensorType(shape, tensor.element, tensor.quantisation)
+            self._names[place] = self.build.add_input(name, found)
+
+    def _shape(self, tensor: FileTensor, name: str) -> tuple[int, ...]:
+        given = self._shapes.get(name)
+        words = ",".join("N" if size < 0 else str(size) for size in tensor.shape)
+        if given is None and min(tensor.shape, default=0) < 0:
+            raise GraphError(
+                f"{self.build.file}: input {name!r}: free dimensions in [{words}], allowed fixed "
+                f"ones: give --shape {name}={words}"
+            )
+        if given is None:
+            return tensor.shape
+        self._bound = True
+        fits = len(given) == len(tensor.shape) and all(
+            size in (-1, one) for size, one in zip(tensor.shape, given, strict=True)
+        )
+        if not fits:
+            raise GraphError(
+                f"{self.build.file}: input {name!r}: shape {list(given)}, allowed [{words}]"
+            )
+        return tuple(given)
+
+    def tensor(self, place: int, node: Node) -> str:
+        """Return the tensor of the graph that one of the file is."""
+        if place in self._names:
+            return self._names[place]
+        tensor = self.model.tensors[place]
+        if tensor.trouble:
+            raise node.error(f"tensor {self.label(place)!r}: {tensor.trouble}")
+        value = tensor.data
+        if value is None and 0 in tensor.shape and tensor.element is not None:
+            value = np.zeros(tensor.shape, tensor.element.dtype)
+        if value is None:
+            raise node.error(
+                f"tensor {self.label(place)!r} has no value, allowed inputs of the graph, "
+                "constants with a buffer and results of operators before"
+            )
+        self._names[place] = self.build.constant(self.label(place), value, tensor.quantisation)
+        return self._names[place]
+
+    def walk(self) -> None:
+        """Map all operators."""
+        for place, operator in enumerate(self.model.operators):
+            node = Node(self, operator, place)
+            if operator.name not in self._handlers:
+                raise node.error(
+                    "no counterpart among the operations of a graph, allowed "
+                    f"{', '.join(sorted(self._handlers))}"
+                )
+            try:
+                made = self._handlers[operator.name](node)
+            except GraphError as error:
+                text = str(error)
+                raise (error if text.startswith(self.build.file) else node.error(text)) from None
+            names = (made,) if isinstance(made, str) else made
+            if len(names) != len(operator.outputs):
+                raise node.error(f"{len(operator.outputs)} outputs, allowed {len(names)}")
+            for index, name in enumerate(names):
+                self._finish(node, index, name)
+
+    def _finish(self, node: Node, index: int, name: str) -> None:
+        """Note a result: integers of a quantised tensor from the floats that were computed."""
+        place = node.operator.outputs[index]
+        tensor = self.model.tensors[place]
+        if place in self._names:
+            raise node.error(f"output {self.label(place)!r} has a value already")
+        if tensor.trouble or tensor.element is None:
+            raise node.error(f"output {self.label(place)!r}: {tensor.trouble}")
+        shape = self.build.shape(name)
+        fits = len(shape) == len(tensor.shape) and all(
+            size in (-1, one) for size, one in zip(tensor.shape, shape, strict=True)
+        )
+        # Shapes of a file are for its own free dimensions; once bound, those here count.
+        if not fits and not self._bound:
+            raise node.error(
+                f"output {self.label(place)!r} has shape {list(tensor.shape)} in the file, "
+                f"computed {list(shape)}"
+            )
+        if stands(tensor) and self.build.type(name).element == Element.F32:
+            found = TensorType(shape, tensor.element, tensor.quantisation)
+            name = self.build.quantise(name, self.label(place), found, node.source)
+        elif self.build.type(name).element != tensor.element:
+            name = self.build.cast(name, tensor.element, node.source, self.label(place))
+        self._names[place] = name
+
+    def outputs(self) -> list[str]:
+        """Return the outputs of the graph."""
+        found = []
+        for place in self.model.outputs:
+            if place not in self._names:
+                raise GraphError(
+                    f"{self.build.file}: output {self.label(place)!r} is the result of nothing"
+                )
+            found.append(self._names[place])
+        return found

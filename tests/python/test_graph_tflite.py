@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs read from TFLite files: shapes, names, borders of quantised tensors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from npu.graph.evaluate import evaluate
+from npu.graph.form import Element, GraphError, Quantisation
+from npu.graph.importers import read, tflite_file
+from npu.graph.importers.tflite_linear import edges
+from npu.graph.importers.tflite_names import NUMBERS
+from npu.graph.verify import verify
+from tests.python.tflite_cases import CASES, UNITS, floats, ints, model, quantised_model, samples
+from tests.python.tflite_writer import Writer
+
+pytest.importorskip("flatbuffers")
+pytest.importorskip("tflite")
+
+
+def test_the_names_of_operators_are_those_of_the_schema() -> None:
+    """By number, as far as the list goes."""
+    from tflite.BuiltinOperator import BuiltinOperator
+
+    for name, number in NUMBERS.items():
+        wanted = "PLACEHOLDER_FOR_GREATER_OP_CODES" if name == "PLACEHOLDER" else name
+        assert getattr(BuiltinOperator, wanted) == number
+
+
+def test_every_mapped_operator_has_a_case() -> None:
+    """But for those that differ in one word from one that has."""
+    siblings = {"EQUAL", "NOT_EQUAL", "LESS_EQUAL", "GREATER", "REDUCE_MIN", "REDUCE_PROD"}
+    siblings |= {"REDUCE_ANY", "REDUCE_ALL", "RELU_0_TO_1", "SIGN", "SELECT", "SELECT_V2"}
+    siblings |= {"LOGICAL_AND", "LOGICAL_OR", "LOGICAL_NOT", "SHAPE", "QUANTIZE", "DEQUANTIZE"}
+    assert set(tflite_file.HANDLERS) - {one.operator for one in CASES.values()} <= siblings
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_file_of_each_operator_is_read_with_its_names_and_shapes(name: str) -> None:
+    """The graph is sound, can be evaluated and has what the file says."""
+    case = CASES[name]
+    graph = tflite_file.read(model(case))
+    verify(graph)
+    assert graph.inputs == tuple(f"x{index}" for index in range(len(case.shapes)))
+    found = evaluate(graph, dict(zip(graph.inputs, samples(case, 1), strict=True)))
+    for index, shape in enumerate(case.outputs):
+        assert found[f"y{index}"].shape == shape
+        assert found[f"y{index}"].dtype == np.dtype(case.result or case.dtype)
+
+
+@pytest.mark.parametrize("padding", [0, 1])
+@pytest.mark.parametrize("size", range(1, 12))
+def test_same_padding_gives_as_many_windows_as_strides_fit(size: int, padding: int) -> None:
+    """With one more behind than in front where it is odd."""
+    for window in range(1, 5):
+        for stride in range(1, 4):
+            before, after = edges(size, window, stride, padding)
+            if padding:
+                assert (before, after) == (0, 0)
+                continue
+            assert 0 <= after - before <= 1
+            if before + after:
+                assert (size + before + after - window) // stride + 1 == -(-size // stride)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+@pytest.mark.parametrize("operator", ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"])
+def test_quantised_products_stand_between_borders(operator: str, dtype: str) -> None:
+    """Weights keep integers and scales per filter, the bias its own; the result is quantised."""
+    data, shape = quantised_model(operator, dtype)
+    graph = tflite_file.read(data)
+    verify(graph)
+    kinds = [one.kind for one in graph.operations]
+    assert kinds[-2:] == ["table", "quantise"]
+    assert kinds.count("dequantise") == 3
+    makers = graph.producers()
+    product = next(one for one in graph.operations if one.kind in ("conv", "matmul"))
+    x, w, bias = (makers[name].inputs[0] for name in product.inputs)
+    assert (x, graph.outputs) == ("x", ("y",))
+    assert graph.type(x).quantisation is not None
+    weights = graph.type(w)
+    assert weights.element == Element.I8 and weights.quantisation is not None
+    assert weights.quantisation.axis == len(weights.shape) - 1
+    assert graph.type(bias).element == Element.I32
+    value = np.random.default_rng(1).integers(-100, 100, shape).astype(dtype)
+    result = evaluate(graph, {"x": value})["y"]
+    assert result.dtype == np.dtype(dtype) and len(np.unique(result)) > 5
+
+
+def test_a_bias_without_scale_is_in_units_of_input_times_weights() -> None:
+    """As old converters leave it."""
+    writer = Writer()
+    x = writer.tensor("x", (2, 4), "int8", scale=0.5, zero=1)
+    weights = np.arange(12).reshape(3, 4).astype(np.int8)
+    w = writer.constant("w", weights, scale=[0.1, 0.2, 0.3])
+    b = writer.constant("b", ints(10, 20, 30))
+    y = writer.tensor("y", (2, 3), "int8", scale=0.1)
+    writer.operator("FULLY_CONNECTED", (x, w, b), (y,), fused=0)
+    graph = tflite_file.read(writer.write((x,), (y,)))
+    found = graph.type("b").quantisation
+    assert found is not None
+    np.testing.assert_allclose(found.scales, [0.05, 0.1, 0.15], rtol=1e-6)
+
+
+def test_a_change_of_scale_is_two_borders() -> None:
+    """QUANTIZE from integers to integers."""
+    writer = Writer()
+    x = writer.tensor("x", (4,), "int8", scale=0.5, zero=1)
+    y = writer.tensor("y", (4,), "int16", scale=0.25)
+    writer.operator("QUANTIZE", (x,), (y,))
+    graph = tflite_file.read(writer.write((x,), (y,)))
+    assert [one.kind for one in graph.operations] == ["dequantise", "quantise"]
+    assert graph.type("y").quantisation == Quantisation((0.25,))
+    found = evaluate(graph, {"x": np.array([1, 2, 3, -4], np.int8)})["y"]
+    assert found.tolist() == [0, 2, 4, -10]
+
+
+def test_free_dimensions_are_bound_by_name() -> None:
+    """What the file says about other shapes no longer counts then."""
+    writer = Writer()
+    x = writer.tensor("x", (1, 4), signature=(-1, 4))
+    w = writer.constant("w", floats(1, 3, 4))
+    y = writer.tensor("y", (1, 3), signature=(-1, 3))
+    writer.operator("FULLY_CONNECTED", (x, w), (y,), fused=0)
+    data = writer.write((x,), (y,))
+    with pytest.raises(GraphError, match="--shape x=N,4"):
+        tflite_file.read(data)
+    with pytest.raises(GraphError, match=r"shape \[2, 5\], allowed \[N,4\]"):
+        tflite_file.read(data, shapes={"x": (2, 5)})
+    graph = tflite_file.read(data, shapes={"x": (5, 4)})
+    assert graph.type("y").shape == (5, 3)
+
+
+def test_weights_of_float16_become_float32() -> None:
+    """Behind DEQUANTIZE, as converters write them."""
+    writer = Writer()
+    x, half = writer.tensor("x", (2, 4)), floats(1, 3, 4).astype(np.float16)
+    h, w, y = writer.constant("h", half), writer.tensor("w", (3, 4)), writer.tensor("y", (2, 3))
+    writer.operator("DEQUANTIZE", (h,), (w,))
+    writer.operator("FULLY_CONNECTED", (x, w), (y,), fused=0)
+    graph = tflite_file.read(writer.write((x,), (y,)))
+    assert [one.kind for one in graph.operations] == ["matmul"]
+    value = floats(2, 2, 4)
+    wanted = value @ half.astype(np.float32).T
+    np.testing.assert_allclose(evaluate(graph, {"x": value})["y"], wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_a_path_gives_the_graph_its_name(tmp_path: Path) -> None:
+    """Read by what all importers are read by; its scale is that of the file."""
+    path = tmp_path / "small.tflite"
+    data, _ = quantised_model("FULLY_CONNECTED")
+    path.write_bytes(data)
+    graph = read(path)
+    assert graph.name == "small"
+    assert graph.type("x").quantisation == Quantisation(
+        (float(np.float32(UNITS["x"][0])),), UNITS["x"][1]
+    )

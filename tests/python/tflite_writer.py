@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes TFLite files for tests, field by field, so that damaged ones can be written too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from npu.graph.form import Array
+from npu.graph.importers.tflite_names import NUMBERS
+
+TYPES = {
+    "float32": 0,
+    "float16": 1,
+    "int32": 2,
+    "uint8": 3,
+    "int64": 4,
+    "bool": 6,
+    "int16": 7,
+    "int8": 9,
+}
+# Options by operator: the name of their table, and of its fields with numbers and forms.
+_FUSED = {"fused": (0, "b")}
+_REDUCER = ("ReducerOptions", {"keep": (0, "b")})
+OPTIONS: dict[str, tuple[str, dict[str, tuple[int, str]]]] = {
+    "CONV_2D": (
+        "Conv2DOptions",
+        {"padding": (0, "b"), "across": (1, "i"), "down": (2, "i"), "fused": (3, "b")}
+        | {"dilation_across": (4, "i"), "dilation_down": (5, "i")},
+    ),
+    "DEPTHWISE_CONV_2D": (
+        "DepthwiseConv2DOptions",
+        {"padding": (0, "b"), "across": (1, "i"), "down": (2, "i"), "multiplier": (3, "i")}
+        | {"fused": (4, "b"), "dilation_across": (5, "i"), "dilation_down": (6, "i")},
+    ),
+    **dict.fromkeys(
+        ("AVERAGE_POOL_2D", "MAX_POOL_2D"),
+        (
+            "Pool2DOptions",
+            {"padding": (0, "b"), "across": (1, "i"), "down": (2, "i"), "width": (3, "i")}
+            | {"height": (4, "i"), "fused": (5, "b")},
+        ),
+    ),
+    "FULLY_CONNECTED": ("FullyConnectedOptions", {**_FUSED, "keep": (2, "b")}),
+    "ADD": ("AddOptions", _FUSED),
+    "SUB": ("SubOptions", _FUSED),
+    "MUL": ("MulOptions", _FUSED),
+    "DIV": ("DivOptions", _FUSED),
+    "SOFTMAX": ("SoftmaxOptions", {"beta": (0, "f")}),
+    "CONCATENATION": ("ConcatenationOptions", {"axis": (0, "i"), "fused": (1, "b")}),
+    "LEAKY_RELU": ("LeakyReluOptions", {"alpha": (0, "f")}),
+    "GELU": ("GeluOptions", {"approximate": (0, "b")}),
+    **dict.fromkeys(
+        ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY"), _REDUCER
+    ),
+    "STRIDED_SLICE": (
+        "StridedSliceOptions",
+        {"begin": (0, "i"), "end": (1, "i"), "ellipsis": (2, "i"), "new": (3, "i")}
+        | {"shrink": (4, "i")},
+    ),
+    "SPLIT": ("SplitOptions", {"count": (0, "i")}),
+    "SPLIT_V": ("SplitVOptions", {"count": (0, "i")}),
+    "BATCH_MATMUL": ("BatchMatMulOptions", {"a": (0, "b"), "b": (1, "b")}),
+    "GATHER": ("GatherOptions", {"axis": (0, "i"), "batches": (1, "i")}),
+    "ARG_MAX": ("ArgMaxOptions", {"type": (0, "b")}),
+    "PACK": ("PackOptions", {"count": (0, "i"), "axis": (1, "i")}),
+    "UNPACK": ("UnpackOptions", {"count": (0, "i"), "axis": (1, "i")}),
+    "CAST": ("CastOptions", {"from": (0, "b"), "to": (1, "b")}),
+    "SPACE_TO_DEPTH": ("SpaceToDepthOptions", {"block": (0, "i")}),
+    "DEPTH_TO_SPACE": ("DepthToSpaceOptions", {"block": (0, "i")}),
+    "RESHAPE": ("ReshapeOptions", {}),
+    "EXP": ("ExpOptions", {}),
+    "PAD": ("PadOptions", {}),
+    "PADV2": ("PadV2Options", {}),
+    "TRANSPOSE": ("TransposeOptions", {}),
+    "MAXIMUM": ("MaximumMinimumOptions", {}),
+    "MINIMUM": ("MaximumMinimumOptions", {}),
+    "SQUEEZE": ("SqueezeOptions", {}),
+    "EXPAND_DIMS": ("ExpandDimsOptions", {}),
+    "SLICE": ("SliceOptions", {}),
+    "SHAPE": ("ShapeOptions", {}),
+}
+
+
+@dataclass
+class Writer:
+    """A model under construction.
+
+    Attributes:
+        tensors: fields of each.
+        operators: name, inputs, outputs, options.
+    """
+
+    tensors: list[dict[str, Any]] = field(default_factory=list)
+    operators: list[tuple[str | int, Sequence[int], Sequence[int], Mapping[str, Any]]] = field(
+        default_factory=list
+    )
+
+    def tensor(
+        self,
+        name: str,
+        shape: Sequence[int],
+        dtype: str | int = "float32",
+        *,
+        data: Array | bytes | None = None,
+        scale: float | Sequence[float] | None = None,
+        zero: int | Sequence[int] = 0,
+        axis: int = 0,
+        signature: Sequence[int] | None = None,
+        buffer: int | None = None,
+        variable: bool = False,
+    ) -> int:
+        """Add a tensor; return its number."""
+        self.tensors.append(
+            {"name": name, "shape": shape, "data": data, "scale": scale, "zero": zero}
+            | {"type": TYPES[dtype] if isinstance(dtype, str) else dtype, "axis": axis}
+            | {"signature": signature, "buffer": buffer, "variable": variable}
+        )
+        return len(self.tensors) - 1
+
+    def constant(self, name: str, value: Array, **more: Any) -> int:  # noqa: ANN401
+        """Add a constant tensor; return its number."""
+        return self.tensor(name, value.shape, value.dtype.name, data=value, **more)
+
+    def operator(
+        self,
+        name: str | int,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        **options: Any,  # noqa: ANN401
+    ) -> None:
+        """Add an operator with options by the names above."""
+        self.operators.append((name, inputs, outputs, options))
+
+    def write(
+        self,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        *,
+        version: int = 3,
+        identifier: bytes = b"TFL3",
+        subgraphs: int = 1,
+    ) -> bytes:
+        """Return the file."""
+        import flatbuffers
+
+        b = flatbuffers.Builder(1024)
+        # Buffer 0 is the empty one.
+        buffers, places = [_table(b, [])], []
+        for one in self.tensors:
+            places.append(0 if one["data"] is None else len(buffers))
+            if one["data"] is not None:
+                raw = one["data"] if isinstance(one["data"], bytes) else one["data"].tobytes()
+                buffers.append(_table(b, [(0, "o", _bytes(b, raw))]))
+        tensors = [_tensor(b, one, place) for one, place in zip(self.tensors, places, strict=True)]
+        codes = [name for name, *_ in self.operators]
+        written = [_code(b, name) for name in codes]
+        operators = [_operator(b, index, *one) for index, one in enumerate(self.operators)]
+        fields = [
+            (0, "o", _offsets(b, tensors)),
+            (1, "o", _numbers(b, "i", inputs)),
+            (2, "o", _numbers(b, "i", outputs)),
+            (3, "o", _offsets(b, operators)),
+            (4, "o", b.CreateString("main")),
+        ]
+        graphs = [_table(b, fields) for _ in range(subgraphs)]
+        model = _table(
+            b,
+            [
+                (0, "I", version),
+                (1, "o", _offsets(b, written)),
+                (2, "o", _offsets(b, graphs)),
+                (3, "o", b.CreateString("written by a test")),
+                (4, "o", _offsets(b, buffers)),
+            ],
+        )
+        b.Finish(model, identifier)
+        return bytes(b.Output())
+
+
+def _table(b: Any, fields: Sequence[tuple[int, str, Any]]) -> int:  # noqa: ANN401
+    prepend = {
+        "b": b.PrependInt8,
+        "B": b.PrependUint8,
+        "i": b.PrependInt32,
+        "I": b.PrependUint32,
+        "f": b.PrependFloat32,
+        "o": b.PrependUOffsetTRelative,
+    }
+    b.StartObject(max((index for index, *_ in fields), default=-1) + 1)
+    for index, form, value in fields:
+        prepend[form](value)
+        b.Slot(index)
+    return int(b.EndObject())
+
+
+def _offsets(b: Any, values: Sequence[int]) -> int:  # noqa: ANN401
+    b.StartVector(4, len(values), 4)
+    for value in reversed(values):
+        b.PrependUOffsetTRelative(value)
+    return int(b.EndVector())
+
+
+def _numbers(b: Any, form: str, values: Sequence[int]) -> int:  # noqa: ANN401
+    prepend = {"i": b.PrependInt32, "q": b.PrependInt64, "f": b.PrependFloat32}[form]
+    size = 8 if form == "q" else 4
+    b.StartVector(size, len(values), size)
+    for value in reversed(values):
+        prepend(value)
+    return int(b.EndVector())
+
+
+def _bytes(b: Any, raw: bytes) -> int:  # noqa: ANN401
+    # Values begin at multiples of 16, as the interpreter wants them.
+    b.StartVector(1, len(raw), 16)
+    b.head = b.head - len(raw)
+    b.Bytes[b.head : b.head + len(raw)] = raw
+    return int(b.EndVector())
+
+
+def _tensor(b: Any, one: Mapping[str, Any], place: int) -> int:  # noqa: ANN401
+    fields = [
+        (0, "o", _numbers(b, "i", one["shape"])),
+        (1, "b", one["type"]),
+        (2, "I", place if one["buffer"] is None else one["buffer"]),
+        (3, "o", b.CreateString(one["name"])),
+        (5, "b", int(one["variable"])),
+    ]
+    if one["scale"] is not None:
+        scales = np.atleast_1d(np.asarray(one["scale"], np.float32)).tolist()
+        zeros = np.atleast_1d(np.asarray(one["zero"], np.int64))
+        if zeros.size == 1:
+            zeros = np.repeat(zeros, len(scales))
+        inner = [
+            (2, "o", _numbers(b, "f", scales)),
+            (3, "o", _numbers(b, "q", zeros.tolist())),
+            (6, "i", one["axis"]),
+        ]
+        fields.append((4, "o", _table(b, inner)))
+    if one["signature"] is not None:
+        fields.append((7, "o", _numbers(b, "i", one["signature"])))
+    return _table(b, fields)
+
+
+def _code(b: Any, name: str | int) -> int:  # noqa: ANN401
+    number = NUMBERS[name] if isinstance(name, str) else name
+    version = 2 if name == "BROADCAST_TO" else 1
+    fields = [(0, "b", min(number, 127)), (2, "i", version), (3, "i", number)]
+    if number == 32:
+        fields.append((1, "o", b.CreateString("MyOperator")))
+    return _table(b, fields)
+
+
+def _operator(
+    b: Any,  # noqa: ANN401
+    code: int,
+    name: str | int,
+    inputs: Sequence[int],
+    outputs: Sequence[int],
+    options: Mapping[str, Any],
+) -> int:
+    fields: list[tuple[int, str, Any]] = [
+        (0, "I", options.get("code", code)),
+        (1, "o", _numbers(b, "i", inputs)),
+        (2, "o", _numbers(b, "i", outputs)),
+    ]
+    if isinstance(name, str) and name in OPTIONS:
+        from tflite.BuiltinOptions import BuiltinOptions
+
+        table, known = OPTIONS[name]
+        given = [(*known[key], value) for key, value in options.items() if key != "code"]
+        fields += [(4, "o", _table(b, given)), (3, "B", getattr(BuiltinOptions, table))]
+    return _table(b, fields)
