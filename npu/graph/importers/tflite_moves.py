@@ -27,6 +27,7 @@ def reshape(node: Node) -> str:
 
 
 def reshaped(node: Node, shape: tuple[int, ...], name: str = "", wish: str = "") -> str:
+    """Return a tensor in another shape, the first input if none is named."""
     name = name or node.real(0)
     return node.emit("reshape", [name], wish, shape=shape)
 

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the elements of queries, keys and values lie, and moves that put them elsewhere."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from npu.graph.form import Array, Operation
+from npu.graph.passes.region import MOVES, Edit, View, meaning
+
+_MOST_AXES = 6
+
+
+def places(view: View, end: str, start: str) -> Array | None:
+    """Return which element of one tensor each element of another comes from.
+
+    Between them are moves and operations that change each element by itself; None if one of these
+    has two inputs that both lead back.
+    """
+    chain: list[tuple[Operation, int]] = []
+    name = end
+    while name != start:
+        made = view.maker(name)
+        if made is None or not made.used:
+            return None
+        ways = [index for index, one in enumerate(made.inputs) if view.graph.constant(one) is None]
+        if len({made.inputs[index] for index in ways}) != 1:
+            return None
+        chain.append((made, ways[0]))
+        name = made.inputs[ways[0]]
+    shape = view.shape(start)
+    value: Array = np.arange(math.prod(shape), dtype=np.float64).reshape(shape)
+    for made, index in reversed(chain):
+        result = view.graph.type(made.outputs[0])
+        if made.kind in MOVES:
+            inputs = [value if place == index else None for place in range(len(made.inputs))]
+            if len(made.used) > 1:
+                return None
+            value = meaning(made.kind, made.attributes, inputs, [None] * len(inputs), result)
+        else:
+            value = np.broadcast_to(value, result.shape)
+    return value.astype(np.int64)
+
+
+def as_moves(edit: Edit, source: str, wanted: Array) -> str | None:
+    """Emit a transpose and a reshape that put each element of a tensor where it is wanted.
+
+    Args:
+        edit: that emits.
+        source: a tensor.
+        wanted: for each element of the result the place in the source.
+
+    Returns:
+        The name of the result, None if these two do not suffice.
+    """
+    shape = edit.type(source).shape
+    if wanted.size != math.prod(shape) or len(shape) > _MOST_AXES:
+        return None
+    whole = np.arange(wanted.size).reshape(shape)
+    for order in itertools.permutations(range(len(shape))):
+        if np.array_equal(whole.transpose(order).reshape(-1), wanted.reshape(-1)):
+            return edit.reshape(edit.transpose(source, order), wanted.shape)
+    return None
+
+
+@dataclass(frozen=True)
+class Heads:
+    """How the axes of products are made of images, heads, queries and keys.
+
+    Attributes:
+        batch: the axes in front of rows and columns.
+        groups: heads of keys.
+        times: how many heads of queries share one of keys.
+        inner: whether these heads are the faster part of the rows; else the slower.
+        queries_each: rows of one head.
+    """
+
+    batch: tuple[int, ...]
+    times: int
+    inner: bool
+    queries_each: int
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """Images and heads of keys."""
+        if not self.batch:
+            return 1, 1
+        if len(self.batch) == 1:
+            return 1, self.batch[0]
+        return math.prod(self.batch[:-1]), self.batch[-1]
+
+    def queries(self, edit: Edit, name: str) -> str:
+        """Return queries (..., rows, D) as (B, H, S, D)."""
+        depth = edit.type(name).shape[-1]
+        images, groups = self.pair
+        if self.times == 1:
+            return edit.reshape(name, (images, groups, self.queries_each, depth))
+        if not self.inner:
+            parts = (images, groups * self.times, self.queries_each, depth)
+            return edit.reshape(name, parts)
+        split = edit.reshape(name, (images, groups, self.queries_each, self.times, depth))
+        turned = edit.transpose(split, (0, 1, 3, 2, 4))
+        return edit.reshape(turned, (images, groups * self.times, self.queries_each, depth))
+
+    def back(self, edit: Edit, name: str) -> str:
+        """Return (B, H, S, D) as (..., rows, D)."""
+        depth = edit.type(name).shape[-1]
+        images, groups = self.pair
+        rows = self.times * self.queries_each
+        if self.times > 1 and self.inner:
+            split = edit.reshape(name, (images, groups, self.times, self.queries_each, depth))
+            name = edit.transpose(split, (0, 1, 3, 2, 4))
+        return edit.reshape(name, (*self.batch, rows, depth))
+
+    def mask(self, bias: Array) -> Array:
+        """Return a bias of the products as (B, H, S, T)."""
+        images, groups = self.pair
+        keys = bias.shape[-1]
+        if self.inner:
+            split = bias.reshape(images, groups, self.queries_each, self.times, keys)
+            split = split.transpose(0, 1, 3, 2, 4)
+        else:
+            split = bias.reshape(images, groups, self.times, self.queries_each, keys)
+        return split.reshape(images, groups * self.times, self.queries_each, keys)
+
+    def keys(self, edit: Edit, view: View, name: str) -> str:
+        """Return keys or values (..., T, D) as (B, G, T, D), repeated heads once."""
+        images, groups = self.pair
+        rows, depth = edit.type(name).shape[-2:]
+        given = edit.type(name).shape[:-2]
+        if math.prod(given) != images * groups:
+            # The product repeats them; so does an expansion in front of it.
+            name = edit.emit("expand", [name], shape=(*self.batch, rows, depth))
+        once = _once(edit, view, name, (images, groups, rows, depth))
+        return once or edit.reshape(name, (images, groups, rows, depth))
+
+
+def _once(edit: Edit, view: View, name: str, shape: tuple[int, int, int, int]) -> str | None:
+    """Return keys of which each repeated head stands once, None if none is repeated."""
+    source, wanted = _origin(edit, view, name)
+    wanted = wanted.reshape(shape)
+    for times in range(shape[1], 1, -1):
+        if shape[1] % times:
+            continue
+        few = wanted[:, ::times]
+        if np.array_equal(np.repeat(few, times, axis=1), wanted):
+            return as_moves(edit, source, few)
+    return None
+
+
+def _origin(edit: Edit, view: View, name: str) -> tuple[str, Array]:
+    """Return the tensor that moves make another of, and where its elements come from."""
+    chain: list[Operation] = []
+    made = {one.outputs[0]: one for one in edit.operations}
+    while True:
+        one = made.get(name) or view.maker(name)
+        if one is None or one.kind not in ("reshape", "transpose", "expand", "identity"):
+            break
+        chain.insert(0, one)
+        name = one.inputs[0]
+    shape = edit.type(name).shape
+    value: Array = np.arange(math.prod(shape), dtype=np.float64).reshape(shape)
+    for one in chain:
+        value = meaning(one.kind, one.attributes, [value], [None], edit.type(one.outputs[0]))
+    return name, value.astype(np.int64)
+
+
+def heads_of(
+    view: View,
+    steps: tuple[Operation, ...],
+    scores: tuple[int, ...],
+    read: tuple[int, ...],
+    bias: Array,
+) -> Iterator[Heads]:
+    """Yield guesses how rows of products are made of heads and queries, the likeliest first."""
+    batch, rows = scores[:-2], scores[-2]
+    seen = [view.shape(one.outputs[0]) for one in steps if one.kind in MOVES]
+    sizes: dict[tuple[int, bool], None] = {}
+    for shape in seen:
+        for first, second in itertools.pairwise(shape[:-1]):
+            if first * second == rows and min(first, second) > 1:
+                sizes[(second, True)] = None
+                sizes[(first, False)] = None
+    for times, inner in sizes:
+        one = Heads(batch, times, inner, rows // times)
+        # All heads of a group see the same, or this is no such grouping.
+        split = one.mask(bias).reshape(-1, times, rows // times, bias.shape[-1])
+        if bool((split == split[:, :1]).all()):
+            yield one
+    yield Heads(batch, 1, False, rows)

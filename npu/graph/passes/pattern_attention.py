@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention: two products with a softmax between them, in any layout and grouping of heads.
+
+The way from the scores to the softmax is asked what it does: its value at 0 is the mask, its slope
+the scale, its limits a soft cap, and where each element comes from is the layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from npu.graph.form import Array, Element, Names, Operation
+from npu.graph.passes.attention_moves import Heads, heads_of, places
+from npu.graph.passes.region import ELEMENTWISE, MOVES, Edit, Region, View, agree, meaning
+
+_MOVES = MOVES - {"cast", "pad", "concat", "slice"}
+_SCORES = (ELEMENTWISE | _MOVES) - {"compare", "and", "or", "not_", "mod", "pow"}
+# What jax, torch and onnx write for minus infinity.
+_HIDDEN = -1e4
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What happens to products of queries and keys in front of the softmax.
+
+    Attributes:
+        scale: factor.
+        softcap: c in c * tanh(x / c), 0 for none.
+        bias: what is added, of the shape of the products (..., rows, keys); -inf where hidden.
+    """
+
+    scale: float
+    softcap: float
+    bias: Array
+
+
+def attentions(view: View, root: Operation, names: Names) -> Edit | None:
+    """Replace the product of a softmax with values."""
+    if root.kind != "matmul" or len(root.used) != 2:
+        return None
+    if view.graph.type(root.outputs[0]).element != Element.F32:
+        return None
+    for side in (0, 1):
+        softmax = _behind_moves(view, root.inputs[side], "softmax")
+        if softmax is None or softmax["axis"] != len(view.shape(softmax.outputs[0])) - 1:
+            continue
+        for scores in _score_products(view, softmax):
+            edit = _attention(view, root, side, softmax, scores, names)
+            if edit is not None:
+                return edit
+    return None
+
+
+def _behind_moves(view: View, name: str, kind: str) -> Operation | None:
+    """Return what makes a tensor, moves aside, if it is of a kind."""
+    made = view.maker(name)
+    while made is not None and made.kind in _MOVES:
+        made = view.maker(made.inputs[0])
+    return made if made is not None and made.kind == kind else None
+
+
+def _score_products(view: View, softmax: Operation) -> Iterator[Region | Operation]:
+    """Yield the product in front of a softmax: itself, or the way from it."""
+    made = view.maker(softmax.inputs[0])
+    if made is None:
+        return
+    if made.kind == "matmul":
+        yield made
+        return
+    for region in view.regions(made, _SCORES):
+        if view.maker(region.entry, "matmul") is not None:
+            yield region
+            return
+
+
+def _attention(
+    view: View,
+    root: Operation,
+    side: int,
+    softmax: Operation,
+    way: Region | Operation,
+    names: Names,
+) -> Edit | None:
+    product = way if isinstance(way, Operation) else view.maker(way.entry)
+    if product is None or len(product.used) != 2:
+        return None
+    steps = () if isinstance(way, Operation) else way.operations
+    score = product.outputs[0]
+    shape = view.shape(score)
+    found = _asked(view, steps, score, softmax.inputs[0])
+    if found is None or len(shape) < 2:
+        return None
+    # Where each probability that the second product reads comes from among the scores.
+    moved = places(view, root.inputs[side], score)
+    if moved is None:
+        return None
+    turned = bool(root["transpose_a" if side == 0 else "transpose_b"])
+    keys_last = turned if side == 1 else not turned
+    if not keys_last:
+        moved = moved.swapaxes(-1, -2)
+    if moved.size != int(np.prod(shape)) or not np.array_equal(
+        moved.reshape(-1), np.arange(moved.size)
+    ):
+        return None
+    if moved.shape[-1] != shape[-1]:
+        return None
+    heads = heads_of(view, steps, shape, moved.shape, found.bias)
+    for one in heads:
+        edit = _built(view, root, side, product, one, found, names)
+        if edit is not None and _checked(view, edit, root, side, product, steps, softmax):
+            return edit
+    return None
+
+
+def _asked(view: View, steps: tuple[Operation, ...], score: str, end: str) -> Scores | None:
+    """Ask the way from the scores to the softmax what it does."""
+    shape = view.shape(score)
+    if not steps:
+        return Scores(1.0, 0.0, np.zeros(shape))
+    origin = places(view, end, score)
+    if origin is None or origin.size != int(np.prod(shape)):
+        return None
+
+    def answer(value: float) -> Array:
+        made = view.computed(steps, {score: np.full(shape, value)})[end]
+        flat = np.empty(origin.size)
+        flat[origin.reshape(-1)] = made.reshape(-1)
+        return flat.reshape(shape)
+
+    zero = answer(0.0)
+    hidden = zero < _HIDDEN
+    if hidden.all():
+        return None
+    bias = np.where(hidden, -np.inf, zero)
+    rise = (answer(1e-3) - zero)[~hidden] / 1e-3
+    scale = float(np.median(rise))
+    high = float((answer(1e12) - zero)[~hidden].reshape(-1)[0])
+    softcap = 0.0 if abs(high) > 1e9 * abs(scale) else abs(high)
+    scale = _nearest(scale, _numbers(view, steps))
+    return Scores(scale, softcap, bias) if scale > 0 else None
+
+
+def _numbers(view: View, steps: tuple[Operation, ...]) -> list[float]:
+    """Return what a scale may be: products and quotients of numbers on the way."""
+    numbers = [one for one in view.numbers(Region("", steps)) if one] or [1.0]
+    near = {1.0, *numbers, *(1.0 / one for one in numbers)}
+    return [*near, *(a * b for a in near for b in near)]
+
+
+def _nearest(value: float, choices: list[float]) -> float:
+    """Return the choice that a measured number stands for, itself if there is none."""
+    best = min(choices, key=lambda one: abs(one - value))
+    return best if abs(best - value) <= 1e-4 * abs(value) else value
+
+
+def _built(
+    view: View,
+    root: Operation,
+    side: int,
+    product: Operation,
+    heads: Heads,
+    found: Scores,
+    names: Names,
+) -> Edit | None:
+    """Build the operation with the moves around it."""
+    edit = Edit(view, root, names)
+    edit.source = " + ".join(dict.fromkeys((product.source, "softmax", root.source)))
+    q = _rows(edit, product.inputs[0], bool(product["transpose_a"]))
+    k = _rows(edit, product.inputs[1], not product["transpose_b"])
+    v = _rows(
+        edit,
+        root.inputs[1 - side],
+        bool(root["transpose_b" if side == 0 else "transpose_a"]) ^ (side == 1),
+    )
+    inputs = [heads.queries(edit, q)]
+    for name in (k, v):
+        inputs.append(heads.keys(edit, view, name))
+    if len({edit.type(name).shape[1] for name in inputs[1:]}) > 1:
+        return None
+    causal, offset, window, mask = _mask(heads.mask(found.bias))
+    if mask is not None:
+        inputs.append(edit.constant(mask, f"{root.name}.mask"))
+    made = edit.emit(
+        "attention", inputs, scale=float(found.scale), causal=causal, offset=offset,
+        window=window, softcap=float(found.softcap),
+    )  # fmt: skip
+    made = heads.back(edit, made)
+    if side == 1:
+        rank = len(edit.type(made).shape)
+        made = edit.transpose(made, (*range(rank - 2), rank - 1, rank - 2))
+    return _named(edit, edit.reshape(made, view.shape(root.outputs[0])), root)
+
+
+def _named(edit: Edit, name: str, root: Operation) -> Edit:
+    """Give the last result its old name."""
+    output = root.outputs[0]
+    last = edit.operations[-1]
+    if last.outputs != (name,):
+        return edit
+    edit.operations[-1] = replace(last, name=root.name, outputs=(output,))
+    edit.tensors[output] = replace(edit.tensors.pop(name), name=output)
+    return edit
+
+
+def _rows(edit: Edit, name: str, turned: bool) -> str:
+    """Return an operand with its rows in front of what is summed over."""
+    rank = len(edit.type(name).shape)
+    return edit.transpose(name, (*range(rank - 2), rank - 1, rank - 2)) if turned else name
+
+
+def _mask(bias: Array) -> tuple[bool, int, int, Array | None]:
+    """Return causal, offset and window of a bias (B, H, S, T), and what is left as a mask."""
+    if not bias.any():
+        return False, 0, 0, None
+    small = bias
+    for axis in (0, 1):
+        if bool((small == small[(slice(None),) * axis + (slice(0, 1),)]).all()):
+            small = small[(slice(None),) * axis + (slice(0, 1),)]
+    hidden = np.isneginf(small)
+    if small.shape[:2] == (1, 1) and not small[~hidden].any():
+        found = _causal(~hidden[0, 0])
+        if found is not None:
+            return True, *found, None
+        return False, 0, 0, ~hidden
+    if not hidden.any():
+        return False, 0, 0, small.astype(np.float32)
+    return False, 0, 0, np.where(hidden, -np.inf, small).astype(np.float32)
+
+
+def _causal(seen: Array) -> tuple[int, int] | None:
+    """Return offset and window of what queries see (S, T), None if it is no such thing."""
+    rows, keys = seen.shape
+    place, key = np.arange(rows)[:, None], np.arange(keys)[None, :]
+    last = [int(np.flatnonzero(row).max(initial=-1)) for row in seen]
+    offsets = {end - row for row, end in enumerate(last) if 0 <= end < keys - 1}
+    if len(offsets) != 1:
+        return None
+    (offset,) = offsets
+    causal = key <= place + offset
+    if np.array_equal(seen, causal):
+        return offset, 0
+    counts = seen.sum(axis=1)
+    window = int(counts.max())
+    if np.array_equal(seen, causal & (key > place + offset - window)):
+        return offset, window
+    return None
+
+
+def _checked(
+    view: View,
+    edit: Edit,
+    root: Operation,
+    side: int,
+    product: Operation,
+    steps: tuple[Operation, ...],
+    softmax: Operation,
+) -> bool:
+    """Compare both spellings on random queries, keys and values."""
+    random = np.random.default_rng(6)
+    given: dict[str, Array] = {}
+    for name in (*product.inputs, root.inputs[1 - side]):
+        given.setdefault(name, random.standard_normal(view.shape(name)))
+    between = _between(view, root.inputs[side], softmax.outputs[0])
+    wanted = view.computed([product, *steps, softmax, *between, root], given)[root.outputs[0]]
+    values: dict[str, Array] = dict(given)
+    for name in edit.operations[0].used + tuple(edit.tensors):
+        data = edit.tensors[name].data if name in edit.tensors else None
+        if data is not None:
+            values[name] = data.astype(np.float64) if data.dtype.kind == "f" else data
+    # Keys and values may be taken from in front of a repetition.
+    sources = {name for one in edit.operations for name in one.used} - set(values)
+    sources -= {name for one in edit.operations for name in one.outputs}
+    for name in sources:
+        found = _pulled(view, name, given)
+        if found is None:
+            return False
+        values[name] = found
+    if sources:
+        given = {**given, **_pushed(view, sources, values, product, root, side)}
+        wanted = view.computed([product, *steps, softmax, *between, root], given)[root.outputs[0]]
+    for one in edit.operations:
+        inputs = [values[name] for name in one.inputs]
+        types = [edit.type(name) for name in one.inputs]
+        values[one.outputs[0]] = meaning(
+            one.kind, one.attributes, inputs, types, edit.type(one.outputs[0])
+        )
+    return agree(values[root.outputs[0]], wanted)
+
+
+def _pulled(view: View, name: str, given: dict[str, Array]) -> Array | None:
+    """Return a random value for a tensor in front of the operands."""
+    if name in given:
+        return given[name]
+    return np.random.default_rng(len(name)).standard_normal(view.shape(name))
+
+
+def _pushed(
+    view: View,
+    sources: set[str],
+    values: dict[str, Array],
+    product: Operation,
+    root: Operation,
+    side: int,
+) -> dict[str, Array]:
+    """Return the operands that follow from values of what stands in front of them."""
+    found: dict[str, Array] = {}
+    for name in (*product.inputs, root.inputs[1 - side]):
+        for source in sources:
+            way = view.path(source, name, MOVES)
+            if way is not None:
+                found[name] = view.compute(way, values[source])
+    return found
+
+
+def _between(view: View, name: str, start: str) -> list[Operation]:
+    """Return the moves from one tensor to another."""
+    found: list[Operation] = []
+    while name != start:
+        made = view.maker(name)
+        if made is None:
+            return found
+        found.insert(0, made)
+        name = made.inputs[0]
+    return found

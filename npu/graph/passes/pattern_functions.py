@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of one variable, told by their values."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from npu.graph.form import Array, Element, Names, Operation
+from npu.graph.operations.functions import FUNCTIONS
+from npu.graph.passes.region import ELEMENTWISE, Edit, Region, View, agree, uniform
+
+# Those that are worth a name of their own; with parameters last, as they fit more.
+_PLAIN = (
+    *("relu", "sigmoid", "tanh", "silu", "gelu", "gelu_tanh", "hard_swish", "softplus"),
+    *("softsign", "mish", "erf", "abs"),
+)
+_ONE = ("leaky_relu", "elu", "celu", "swish", "thresholded_relu")
+_TWO = ("clip", "selu", "hard_sigmoid")
+_MOST = 10
+POINTS: Array = np.concatenate(
+    [
+        np.linspace(-12.0, 12.0, 481),
+        np.geomspace(1e-4, 80.0, 40),
+        -np.geomspace(1e-4, 80.0, 40),
+        [0.0],
+    ]
+)
+"""Where functions are compared; none of the usual thresholds but 0 lies on a step of one."""
+
+
+def functions(view: View, root: Operation, names: Names) -> Edit | None:
+    """Replace the largest region of elementwise operations that is a known function."""
+    if root.kind not in ELEMENTWISE or view.graph.type(root.outputs[0]).element != Element.F32:
+        return None
+    regions = [one for one in view.regions(root, ELEMENTWISE) if _fits(view, one)]
+    for region in reversed(regions):
+        found = _known(view, region)
+        if found is None:
+            continue
+        edit = Edit(view, region, names)
+        name, parameters = found
+        if name == "clip":
+            low, high = parameters
+            edit.emit("clip", [region.entry], last=True, low=low, high=high)
+        else:
+            edit.emit("table", [region.entry], last=True, functions=(name,), parameters=parameters)
+        return edit
+    return None
+
+
+def _fits(view: View, region: Region) -> bool:
+    """Say whether a region is a function of each element: all other inputs are one number."""
+    entry, result = (view.graph.type(name) for name in (region.entry, region.root.outputs[0]))
+    if len(region.operations) < 2 or entry != result or entry.quantisation is not None:
+        return False
+    constants = [name for one in region.operations for name in one.used]
+    return all(
+        uniform(value) is not None or value.size == 1
+        for value in (view.graph.constant(name) for name in constants)
+        if value is not None
+    )
+
+
+def _known(view: View, region: Region) -> tuple[str, tuple[float, ...]] | None:
+    """Return the name and parameters of the function that a region computes."""
+    wanted = _values(view, region)
+    if wanted is None or not np.isfinite(wanted).all():
+        return None
+    for name, parameters in _guesses(view.numbers(region)):
+        with np.errstate(all="ignore"):
+            found = np.asarray(FUNCTIONS[name].value(POINTS, *parameters))
+        if agree(found, wanted):
+            return name, parameters
+    return None
+
+
+def _values(view: View, region: Region) -> Array | None:
+    """Compute a region at the points, its constants as single numbers."""
+    single: dict[str, Array] = {region.entry: POINTS}
+    for one in region.operations:
+        for name in one.used:
+            value = view.graph.constant(name)
+            if value is not None:
+                first = value.reshape(-1)[0]
+                single[name] = np.asarray(
+                    first.astype(np.float64) if value.dtype.kind == "f" else first
+                )
+    moved = [
+        replace(one, attributes={**one.attributes, "element": "float64"})
+        if one.kind == "cast" and one["element"].startswith("float")
+        else one
+        for one in region.operations
+    ]
+    result = view.computed(moved, single)[region.root.outputs[0]]
+    return result if result.shape == POINTS.shape and result.dtype.kind == "f" else None
+
+
+def _guesses(numbers: list[float]) -> Iterator[tuple[str, tuple[float, ...]]]:
+    for name in _PLAIN:
+        yield name, ()
+    related: dict[float, None] = {}
+    for number in numbers[:_MOST]:
+        related[number] = related[-number] = None
+        if number:
+            related[1.0 / number] = None
+    for name, number in itertools.product(_ONE, related):
+        if number > 0:
+            yield name, (float(number),)
+    edges = (*related, -math.inf, math.inf)
+    for low, high in itertools.product(edges, edges):
+        if low < high:
+            yield "clip", (float(low), float(high))
+    ratios = {a / b: None for a, b in itertools.product(related, related) if b}
+    for name in _TWO[1:]:
+        for pair in itertools.product(related, {**related, **ratios}):
+            if min(pair) > 0:
+                yield name, (float(pair[0]), float(pair[1]))

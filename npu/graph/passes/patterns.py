@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replaces what is spelled with primitive operations by the operation that it computes.
+
+Sources have no softmax, norm, GELU or attention, or spell them their own way. A pattern is a guess
+from the structure, with holes for scales and axes; it is taken only if the float meanings agree on
+random input to 1e-5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from npu.graph.form import Graph, Names, Operation, Tensor
+from npu.graph.passes import (
+    pattern_attention,
+    pattern_functions,
+    pattern_integers,
+    pattern_rope,
+    pattern_rows,
+    pattern_windows,
+)
+from npu.graph.passes.region import Edit, View, names_of
+
+Pattern: TypeAlias = Callable[[View, Operation, Names], Edit | None]
+"""Looks at the last operation of a guess; what replaces it, or None."""
+
+PATTERNS: tuple[tuple[Pattern, ...], ...] = (
+    (pattern_integers.gathered, pattern_integers.filled),
+    (pattern_integers.quantised, pattern_integers.dequantised),
+    (pattern_windows.means, pattern_windows.averages),
+    (pattern_rows.norms,),
+    (pattern_rows.softmaxes,),
+    (pattern_functions.functions,),
+    (pattern_rope.ropes,),
+    (pattern_attention.attentions,),
+)
+_ROUNDS = 8
+
+
+def replace_patterns(graph: Graph) -> Graph:
+    """Return a graph in which patterns are one operation each.
+
+    Args:
+        graph: its constants computed; any spelling.
+
+    Returns:
+        The graph that computes the same to 1e-5, with the names of inputs and outputs.
+    """
+    for _ in range(_ROUNDS):
+        before = len(graph.operations)
+        changed = False
+        for patterns in PATTERNS:
+            graph, found = _replaced(graph, patterns)
+            changed |= found
+        if not changed or len(graph.operations) > 2 * before:
+            break
+    return graph
+
+
+def _replaced(graph: Graph, patterns: Sequence[Pattern]) -> tuple[Graph, bool]:
+    """Apply patterns to each operation, the last one first, so that the largest guess is found."""
+    view, names = View(graph), names_of(graph)
+    edits: dict[str, Edit] = {}
+    tensors: dict[str, Tensor] = {}
+    alive = _alive(graph, edits)
+    for one in reversed(graph.operations):
+        if one.name not in alive or len(one.outputs) != 1:
+            continue
+        for pattern in patterns:
+            edit = pattern(view, one, names)
+            if edit is not None:
+                edits[one.name] = edit
+                tensors.update(edit.tensors)
+                alive = _alive(graph, edits)
+                break
+    if not edits:
+        return graph, False
+    operations: list[Operation] = []
+    for one in graph.operations:
+        if one.name in alive:
+            operations.extend(edits[one.name].operations if one.name in edits else [one])
+    return graph.with_operations(operations, tensors.values()), True
+
+
+def _alive(graph: Graph, edits: dict[str, Edit]) -> set[str]:
+    """Return the names of the operations whose results something still reads."""
+    needed, alive = set(graph.outputs), set()
+    for one in reversed(graph.operations):
+        if needed.isdisjoint(one.outputs):
+            continue
+        alive.add(one.name)
+        parts = edits[one.name].operations if one.name in edits else [one]
+        for part in parts:
+            needed.update(part.used)
+    return alive
