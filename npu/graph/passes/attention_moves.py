@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,15 +74,16 @@ class Heads:
 
     Attributes:
         batch: the axes in front of rows and columns.
-        groups: heads of keys.
         times: how many heads of queries share one of keys.
-        inner: whether these heads are the faster part of the rows; else the slower.
+        inner: whether these heads are the faster part of the rows of scores; else the slower.
+        inner_back: the same of the rows that the values are multiplied with.
         queries_each: rows of one head.
     """
 
     batch: tuple[int, ...]
     times: int
     inner: bool
+    inner_back: bool
     queries_each: int
 
     @property
@@ -112,7 +113,7 @@ class Heads:
         depth = edit.type(name).shape[-1]
         images, groups = self.pair
         rows = self.times * self.queries_each
-        if self.times > 1 and self.inner:
+        if self.times > 1 and self.inner_back:
             split = edit.reshape(name, (images, groups, self.times, self.queries_each, depth))
             name = edit.transpose(split, (0, 1, 3, 2, 4))
         return edit.reshape(name, (*self.batch, rows, depth))
@@ -171,13 +172,17 @@ def _origin(edit: Edit, view: View, name: str) -> tuple[str, Array]:
 
 
 def heads_of(
-    view: View,
-    steps: tuple[Operation, ...],
-    scores: tuple[int, ...],
-    read: tuple[int, ...],
-    bias: Array,
+    view: View, steps: Iterable[Operation], rows_read: Array, scores: tuple[int, ...], bias: Array
 ) -> Iterator[Heads]:
-    """Yield guesses how rows of products are made of heads and queries, the likeliest first."""
+    """Yield guesses how rows of products are made of heads and queries, the likeliest first.
+
+    Args:
+        view: of the graph.
+        steps: what stands between the two products.
+        rows_read: for each row that the values are multiplied with, which row of scores it is.
+        scores: shape of the first product.
+        bias: what is added to it.
+    """
     batch, rows = scores[:-2], scores[-2]
     seen = [view.shape(one.outputs[0]) for one in steps if one.kind in MOVES]
     sizes: dict[tuple[int, bool], None] = {}
@@ -186,10 +191,18 @@ def heads_of(
             if first * second == rows and min(first, second) > 1:
                 sizes[(second, True)] = None
                 sizes[(first, False)] = None
+    straight = np.arange(rows)
     for times, inner in sizes:
-        one = Heads(batch, times, inner, rows // times)
+        each = rows // times
+        parts = (each, times) if inner else (times, each)
+        crossed = straight.reshape(parts).T.reshape(-1)
+        same = np.array_equal(rows_read, straight)
+        if not same and not np.array_equal(rows_read, crossed):
+            continue
+        one = Heads(batch, times, inner, inner == same, each)
         # All heads of a group see the same, or this is no such grouping.
-        split = one.mask(bias).reshape(-1, times, rows // times, bias.shape[-1])
+        split = one.mask(bias).reshape(-1, times, each, bias.shape[-1])
         if bool((split == split[:, :1]).all()):
             yield one
-    yield Heads(batch, 1, False, rows)
+    if np.array_equal(rows_read, straight):
+        yield Heads(batch, 1, False, False, rows)

@@ -101,18 +101,29 @@ def _attention(
     keys_last = turned if side == 1 else not turned
     if not keys_last:
         moved = moved.swapaxes(-1, -2)
-    if moved.size != int(np.prod(shape)) or not np.array_equal(
-        moved.reshape(-1), np.arange(moved.size)
-    ):
+    rows_read = _rows_read(moved, shape)
+    if rows_read is None:
         return None
-    if moved.shape[-1] != shape[-1]:
-        return None
-    heads = heads_of(view, steps, shape, moved.shape, found.bias)
-    for one in heads:
+    between = _between(view, root.inputs[side], softmax.outputs[0])
+    for one in heads_of(view, (*steps, *between), rows_read, shape, found.bias):
         edit = _built(view, root, side, product, one, found, names)
         if edit is not None and _checked(view, edit, root, side, product, steps, softmax):
             return edit
     return None
+
+
+def _rows_read(moved: Array, shape: tuple[int, ...]) -> Array | None:
+    """Return which row of scores each row read behind the softmax is, the same for all images.
+
+    None if images, heads or keys stand elsewhere.
+    """
+    if moved.size != int(np.prod(shape)) or moved.shape[-1] != shape[-1]:
+        return None
+    rows, keys = shape[-2:]
+    whole = moved.reshape(-1, rows, keys)
+    read = whole[0, :, 0] // keys
+    wanted = np.arange(moved.size).reshape(-1, rows, keys)[:, read] if read.max() < rows else None
+    return read if wanted is not None and np.array_equal(whole, wanted) else None
 
 
 def _asked(view: View, steps: tuple[Operation, ...], score: str, end: str) -> Scores | None:

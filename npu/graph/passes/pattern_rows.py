@@ -12,7 +12,7 @@ import numpy as np
 from npu.graph.form import Array, Element, Names, Operation
 from npu.graph.passes.region import ELEMENTWISE, Edit, Region, View, agree, meaning
 
-_ALLOWED = ELEMENTWISE | {"reduce", "mean", "reshape", "expand"}
+_ALLOWED = ELEMENTWISE | {"reduce", "mean", "reshape", "expand", "transpose"}
 _ENDS = frozenset({"div", "mul", "add", "sub", "table"})
 _ROOTS = frozenset({"sqrt", "rsqrt", "power"})
 _LARGEST_EPSILON = 0.1
@@ -44,16 +44,49 @@ def _axes(view: View, region: Region) -> set[tuple[int, ...]]:
 
 def softmaxes(view: View, root: Operation, names: Names) -> Edit | None:
     """Replace exponentials over their sum."""
-    for region in _regions(view, root):
-        axes = _axes(view, region)
-        if "exp" not in region.functions() or len(axes) != 1:
-            continue
-        (found,) = axes
-        if len(found) == 1 and _same(view, region, "softmax", [], {"axis": found[0]}):
-            edit = Edit(view, region, names)
-            edit.emit("softmax", [region.entry], last=True, axis=found[0])
-            return edit
+    result = view.graph.type(root.outputs[0])
+    if root.kind not in ("div", "mul") or result.element != Element.F32:
+        return None
+    regions = [
+        one
+        for one in view.regions(root, _ALLOWED)
+        if "exp" in one.functions()
+        and "reduce" in one.kinds()
+        and view.graph.type(one.entry).size == result.size
+    ]
+    for region in reversed(regions):
+        for start in _starts(view, region):
+            for axis in reversed(range(len(result.shape))):
+                if _is_softmax(view, region, start, axis):
+                    edit = Edit(view, region, names)
+                    edit.emit("softmax", [start], last=True, axis=axis)
+                    return edit
     return None
+
+
+def _starts(view: View, region: Region) -> list[str]:
+    """Return the tensors of the type of the result that moves alone make of the entry."""
+    result = view.graph.type(region.root.outputs[0])
+    moved, found = {region.entry}, []
+    for one in (None, *region.operations):
+        name = region.entry if one is None else one.outputs[0]
+        if one is not None and one.kind in ("reshape", "transpose") and one.inputs[0] in moved:
+            moved.add(name)
+        if name in moved and view.graph.type(name) == result:
+            found.append(name)
+    return found
+
+
+def _is_softmax(view: View, region: Region, start: str, axis: int) -> bool:
+    """Compare on rows of several sizes."""
+    random = np.random.default_rng(7)
+    for size in (1.0, 8.0):
+        x = size * random.standard_normal(view.shape(region.entry))
+        values = view.computed(region.operations, {region.entry: x})
+        found = _value(view, region, "softmax", values[start], [], {"axis": axis})
+        if not agree(found, values[region.root.outputs[0]]):
+            return False
+    return True
 
 
 def norms(view: View, root: Operation, names: Names) -> Edit | None:
@@ -141,17 +174,3 @@ def _value(
     found = view.graph.type(region.root.outputs[0])
     given = [x, *(one.astype(np.float64) for one in values)]
     return meaning(kind, attributes, given, [None] * len(given), found)
-
-
-def _same(
-    view: View, region: Region, kind: str, values: list[Array], attributes: dict[str, Any]
-) -> bool:
-    """Say whether a region computes what an operation does, for rows of several sizes."""
-    random = np.random.default_rng(7)
-    shape = view.shape(region.entry)
-    for size in (1.0, 8.0):
-        x = size * random.standard_normal(shape)
-        found = _value(view, region, kind, x, values, attributes)
-        if not agree(found, view.compute(region, x)):
-            return False
-    return True
