@@ -8,7 +8,7 @@ the scale, its limits a soft cap, and where each element comes from is the layou
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -146,9 +146,9 @@ def _asked(view: View, steps: tuple[Operation, ...], score: str, end: str) -> Sc
     if hidden.all():
         return None
     bias = np.where(hidden, -np.inf, zero)
-    rise = (answer(1e-3) - zero)[~hidden] / 1e-3
+    rise = (answer(1e-3)[~hidden] - zero[~hidden]) / 1e-3
     scale = float(np.median(rise))
-    high = float((answer(1e12) - zero)[~hidden].reshape(-1)[0])
+    high = float(answer(1e12)[~hidden][0] - zero[~hidden][0])
     softcap = 0.0 if abs(high) > 1e9 * abs(scale) else abs(high)
     scale = _nearest(scale, _numbers(view, steps))
     return Scores(scale, softcap, bias) if scale > 0 else None
@@ -202,18 +202,7 @@ def _built(
     if side == 1:
         rank = len(edit.type(made).shape)
         made = edit.transpose(made, (*range(rank - 2), rank - 1, rank - 2))
-    return _named(edit, edit.reshape(made, view.shape(root.outputs[0])), root)
-
-
-def _named(edit: Edit, name: str, root: Operation) -> Edit:
-    """Give the last result its old name."""
-    output = root.outputs[0]
-    last = edit.operations[-1]
-    if last.outputs != (name,):
-        return edit
-    edit.operations[-1] = replace(last, name=root.name, outputs=(output,))
-    edit.tensors[output] = replace(edit.tensors.pop(name), name=output)
-    return edit
+    return edit.named(edit.reshape(made, view.shape(root.outputs[0])))
 
 
 def _rows(edit: Edit, name: str, turned: bool) -> str:

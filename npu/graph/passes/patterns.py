@@ -16,6 +16,7 @@ from npu.graph.passes import (
     pattern_attention,
     pattern_functions,
     pattern_integers,
+    pattern_moves,
     pattern_rope,
     pattern_rows,
     pattern_windows,
@@ -34,6 +35,7 @@ PATTERNS: tuple[tuple[Pattern, ...], ...] = (
     (pattern_functions.functions,),
     (pattern_rope.ropes,),
     (pattern_attention.attentions,),
+    (pattern_moves.scaled, pattern_moves.shortened),
 )
 _ROUNDS = 8
 

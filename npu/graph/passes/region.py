@@ -7,6 +7,7 @@ computes can be asked by computing it, in float64, however it is spelled.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -69,12 +70,18 @@ class View:
         """Take the graph."""
         self.graph = graph
         self._makers = graph.producers()
+        self._readers = Counter(name for one in graph.operations for name in one.used)
+        self._readers.update(graph.outputs)
         self._place = {one.name: index for index, one in enumerate(graph.operations)}
 
     def maker(self, name: str, *kinds: str) -> Operation | None:
         """Return what assigns a tensor, if it is of one of some kinds."""
         found = self._makers.get(name)
         return found if found is not None and (not kinds or found.kind in kinds) else None
+
+    def readers(self, name: str) -> int:
+        """Return how often a tensor is read, as an output of the graph too."""
+        return self._readers[name]
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of a tensor."""
@@ -291,6 +298,14 @@ class Edit:
         if list(order) == sorted(order):
             return name
         return self.emit("transpose", [name], order=tuple(int(one) for one in order))
+
+    def named(self, name: str) -> Edit:
+        """Give the last result the old name of the result; return this edit."""
+        output, last = self.root.outputs[0], self.operations[-1]
+        if last.outputs == (name,) and name != output:
+            self.operations[-1] = replace(last, name=self.root.name, outputs=(output,))
+            self.tensors[output] = replace(self.tensors.pop(name), name=output)
+        return self
 
 
 def names_of(graph: Graph) -> Names:
