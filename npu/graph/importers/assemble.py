@@ -21,7 +21,7 @@ from npu.graph.form import (
     Tensor,
     TensorType,
 )
-from npu.graph.operations import infer
+from npu.graph.operations import TABLE, infer
 
 # Weights keep their integers and scales; what nobody knows is the host's.
 _KEPT = frozenset({"quantise", "dequantise", "requantise", "host"})
@@ -129,7 +129,9 @@ class Assembler:
         """
         outputs = tuple(self.tensor(wish, found) for wish, found in results)
         name = self._labels.fresh(label or outputs[0])
-        made = Operation(name, kind, tuple(inputs), outputs, dict(attributes or {}), source)
+        # In the order of the table, so that equal operations have equal texts.
+        given = {key: (attributes or {})[key] for key in TABLE[kind].attributes}
+        made = Operation(name, kind, tuple(inputs), outputs, given, source)
         if not self.fold or not self._folded(made):
             self.operations.append(made)
             self._producers.update(dict.fromkeys(outputs, made))

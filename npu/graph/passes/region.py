@@ -230,6 +230,12 @@ def agree(found: Array, wanted: Array, tolerance: float = 1e-5) -> bool:
     return bool(np.all(np.abs(found[finite] - wanted[finite]) <= tolerance * scale))
 
 
+def in_order(kind: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return attributes in the order of the table, so that equal operations have equal texts."""
+    order = list(TABLE[kind].attributes)
+    return dict(sorted(attributes.items(), key=lambda one: order.index(one[0])))
+
+
 class Edit:
     """What takes the place of the operations of a region."""
 
@@ -283,7 +289,7 @@ class Edit:
             found = TensorType(result.shape, result.element or Element.F32, quantisation)
         self.tensors[name] = Tensor(name, found)
         self.operations.append(
-            Operation(label, kind, tuple(inputs), (name,), dict(attributes), self.source)
+            Operation(label, kind, tuple(inputs), (name,), in_order(kind, attributes), self.source)
         )
         return name
 
