@@ -379,3 +379,45 @@ def test_parameters_become_weights_and_inputs_keep_their_names() -> None:
     assert opened.inputs == ("parameters['b']", "parameters['w']", "x")
     with pytest.raises(GraphError, match=r"constant 5, allowed 0\.\.1"):
         stablehlo.from_jax(network, (parameters, x), constants=(5,))
+
+
+def test_operations_that_jax_no_longer_writes_are_read() -> None:
+    """The old product, and batch norms as other frameworks export them."""
+    weights = np.arange(12, dtype=np.float32).reshape(4, 3) / 7
+    rows = ", ".join("[" + ", ".join(str(float(one)) for one in row) + "]" for row in weights)
+    vectors = {"g": [1.0, 2.0, 3.0], "b": [0.5, 0.0, -1.0], "m": [1.0, 2.0, 0.0]}
+    vectors["v"] = [1.0, 4.0, 0.25]
+    constants = "".join(
+        f"%{name} = stablehlo.constant dense<{value}> : tensor<3xf32>\n"
+        for name, value in vectors.items()
+    )
+    text = f"""module {{ func.func @main(%x: tensor<2x4xf32>) -> tensor<2x3xf32> {{
+      %w = stablehlo.constant dense<[{rows}]> : tensor<4x3xf32>
+      {constants}
+      %y = stablehlo.dot %x, %w : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
+      %z = "stablehlo.batch_norm_inference"(%y, %g, %b, %m, %v)
+        {{epsilon = 0.001 : f32, feature_index = 1 : i64}} :
+        (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>)
+        -> tensor<2x3xf32>
+      return %z : tensor<2x3xf32> }} }}"""
+    graph = stablehlo.read(text)
+    verify(graph)
+    x = normal(1, 2, 4)
+    g, b, m, v = (np.array(vectors[name], np.float32) for name in "gbmv")
+    wanted = (x @ weights - m) / np.sqrt(v + 1e-3) * g + b
+    np.testing.assert_allclose(
+        evaluate(graph, {graph.inputs[0]: x})[graph.outputs[0]], wanted, rtol=1e-5, atol=1e-5
+    )
+
+
+def test_loops_sorts_and_special_functions_run_on_the_host() -> None:
+    """Scans, the largest few, inverse functions: each as jax computes it."""
+
+    def function(x: Any) -> Any:  # noqa: ANN401
+        total, steps = jax.lax.scan(lambda c, row: (c + row, c * row), jnp.zeros(8), x)
+        values, places = jax.lax.top_k(x, 3)
+        other = jax.lax.cond(x.sum() > 0, lambda y: y + 1, lambda y: y * 2, x)
+        return total, steps, values, places, jax.lax.erf_inv(jnp.tanh(x)), other
+
+    graph = same(function, X[0, 0, :, :2].repeat(4, axis=1))
+    assert "host" in kinds(graph)

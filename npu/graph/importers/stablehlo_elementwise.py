@@ -47,7 +47,6 @@ _UNARY: dict[str, tuple[tuple[str, ...], tuple[float, ...]]] = {
 }
 # Sums of int32 tensors whose float values are known stay known.
 _LINEAR = frozenset({"add", "sub", "mul"})
-_WIDE = frozenset({Element.I32, Element.I64})
 
 
 def constant(step: Step) -> str:
@@ -106,8 +105,6 @@ def unary(step: Step) -> str | None:
     """Map a function of one variable."""
     if step.type.element not in (Element.F32, Element.F16, Element.F64, Element.I32, Element.I64):
         return None
-    if step.source == "stablehlo.abs" and step.type.element in _WIDE:
-        pass
     functions, parameters = _UNARY[step.source]
     return step.emit("table", functions=functions, parameters=parameters)
 

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
-from npu.graph.form import Element, TensorType
+from npu.graph.form import Attribute, Element, TensorType
 from npu.graph.importers.assemble import Assembler
 from npu.graph.importers.stablehlo_elementwise import integers
-from npu.graph.importers.stablehlo_reader import Handler, Step, retyped
+from npu.graph.importers.stablehlo_reader import Handler, Step
 
 _BYTES = frozenset({Element.I8, Element.U8})
 
@@ -58,6 +57,34 @@ def dot_general(step: Step) -> str | None:
         (tuple(numbers.lhs_batching_dimensions), tuple(numbers.rhs_batching_dimensions)),
         (tuple(numbers.lhs_contracting_dimensions), tuple(numbers.rhs_contracting_dimensions)),
     )
+
+
+def dot(step: Step) -> str | None:
+    """Map the old product of vectors and matrices."""
+    both = operands(step)
+    if both is None:
+        return None
+    last = len(step.shape(0)) - 1
+    return product(step, both, ((), ()), ((last,), (0,)))
+
+
+def batch_norm(step: Step) -> str | None:
+    """Map a batch norm with given mean and variance: factor and addend of each channel."""
+    axis, rank = step.number("feature_index"), len(step.type.shape)
+    epsilon = float(step.operation.attributes["epsilon"].value)
+    build, source = step.build, step.source
+    shape = tuple(size if one == axis else 1 for one, size in enumerate(step.type.shape))
+    x, *rest = step.inputs
+    gain, beta, mean, variance = (build.reshape(name, shape, source) for name in rest)
+    if not 0 <= axis < rank or step.type.element != Element.F32:
+        return None
+    functions: dict[str, Attribute] = {"functions": ("shift", "rsqrt"), "parameters": (epsilon,)}
+    root = build.infer("table", [variance], f"{step.wish}.root", source, **functions)
+    factor = build.infer("mul", [root, gain], f"{step.wish}.factor", source)
+    less = build.infer("mul", [mean, factor], f"{step.wish}.mean", source)
+    addend = build.infer("sub", [beta, less], f"{step.wish}.addend", source)
+    scaled = build.infer("mul", [x, factor], f"{step.wish}.scaled", source)
+    return step.emit("add", [scaled, addend])
 
 
 def product(
@@ -192,12 +219,9 @@ def flat(build: Assembler, name: str, axis: int, source: str) -> str:
     return build.reshape(name, (*shape[:axis], 1, *shape[axis:]), source)
 
 
-def wide(step: Step) -> TensorType:
-    """Return the type of the result as floats."""
-    return replace(retyped(step.type, Element.F32))
-
-
 HANDLERS: dict[str, Handler] = {
     "stablehlo.dot_general": dot_general,
+    "stablehlo.dot": dot,
+    "stablehlo.batch_norm_inference": batch_norm,
     "stablehlo.convolution": convolution,
 }

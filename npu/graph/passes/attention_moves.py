@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from npu.graph.form import Array, Operation
-from npu.graph.passes.region import MOVES, Edit, View, meaning
+from npu.graph.passes.edit import Edit
+from npu.graph.passes.region import MOVES, View, meaning
 
 _MOST_AXES = 6
 

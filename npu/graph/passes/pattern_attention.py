@@ -13,8 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from npu.graph.form import Array, Element, Names, Operation
+from npu.graph.passes.attention_check import Found, moves_between, same
 from npu.graph.passes.attention_moves import Heads, heads_of, places
-from npu.graph.passes.region import ELEMENTWISE, MOVES, Edit, Region, View, agree, meaning
+from npu.graph.passes.edit import Edit
+from npu.graph.passes.region import ELEMENTWISE, MOVES, Region, View
 
 _MOVES = MOVES - {"cast", "pad", "concat", "slice"}
 _SCORES = (ELEMENTWISE | _MOVES) - {"compare", "and", "or", "not_", "mod", "pow"}
@@ -47,6 +49,8 @@ def attentions(view: View, root: Operation, names: Names) -> Edit | None:
         softmax = _behind_moves(view, root.inputs[side], "softmax")
         if softmax is None or softmax["axis"] != len(view.shape(softmax.outputs[0])) - 1:
             continue
+        if view.readers(softmax.outputs[0]) != 1:
+            return None
         for scores in _score_products(view, softmax):
             edit = _attention(view, root, side, softmax, scores, names)
             if edit is not None:
@@ -104,10 +108,12 @@ def _attention(
     rows_read = _rows_read(moved, shape)
     if rows_read is None:
         return None
-    between = _between(view, root.inputs[side], softmax.outputs[0])
+    between = moves_between(view, root.inputs[side], softmax.outputs[0])
     for one in heads_of(view, (*steps, *between), rows_read, shape, found.bias):
         edit = _built(view, root, side, product, one, found, names)
-        if edit is not None and _checked(view, edit, root, side, product, steps, softmax):
+        if edit is not None and same(
+            view, edit, Found(root, side, product, steps, softmax, tuple(between))
+        ):
             return edit
     return None
 
@@ -247,81 +253,3 @@ def _causal(seen: Array) -> tuple[int, int] | None:
     if np.array_equal(seen, causal & (key > place + offset - window)):
         return offset, window
     return None
-
-
-def _checked(
-    view: View,
-    edit: Edit,
-    root: Operation,
-    side: int,
-    product: Operation,
-    steps: tuple[Operation, ...],
-    softmax: Operation,
-) -> bool:
-    """Compare both spellings on random queries, keys and values."""
-    random = np.random.default_rng(6)
-    given: dict[str, Array] = {}
-    for name in (*product.inputs, root.inputs[1 - side]):
-        given.setdefault(name, random.standard_normal(view.shape(name)))
-    between = _between(view, root.inputs[side], softmax.outputs[0])
-    wanted = view.computed([product, *steps, softmax, *between, root], given)[root.outputs[0]]
-    values: dict[str, Array] = dict(given)
-    for name in edit.operations[0].used + tuple(edit.tensors):
-        data = edit.tensors[name].data if name in edit.tensors else None
-        if data is not None:
-            values[name] = data.astype(np.float64) if data.dtype.kind == "f" else data
-    # Keys and values may be taken from in front of a repetition.
-    sources = {name for one in edit.operations for name in one.used} - set(values)
-    sources -= {name for one in edit.operations for name in one.outputs}
-    for name in sources:
-        found = _pulled(view, name, given)
-        if found is None:
-            return False
-        values[name] = found
-    if sources:
-        given = {**given, **_pushed(view, sources, values, product, root, side)}
-        wanted = view.computed([product, *steps, softmax, *between, root], given)[root.outputs[0]]
-    for one in edit.operations:
-        inputs = [values[name] for name in one.inputs]
-        types = [edit.type(name) for name in one.inputs]
-        values[one.outputs[0]] = meaning(
-            one.kind, one.attributes, inputs, types, edit.type(one.outputs[0])
-        )
-    return agree(values[root.outputs[0]], wanted)
-
-
-def _pulled(view: View, name: str, given: dict[str, Array]) -> Array | None:
-    """Return a random value for a tensor in front of the operands."""
-    if name in given:
-        return given[name]
-    return np.random.default_rng(len(name)).standard_normal(view.shape(name))
-
-
-def _pushed(
-    view: View,
-    sources: set[str],
-    values: dict[str, Array],
-    product: Operation,
-    root: Operation,
-    side: int,
-) -> dict[str, Array]:
-    """Return the operands that follow from values of what stands in front of them."""
-    found: dict[str, Array] = {}
-    for name in (*product.inputs, root.inputs[1 - side]):
-        for source in sources:
-            way = view.path(source, name, MOVES)
-            if way is not None:
-                found[name] = view.compute(way, values[source])
-    return found
-
-
-def _between(view: View, name: str, start: str) -> list[Operation]:
-    """Return the moves from one tensor to another."""
-    found: list[Operation] = []
-    while name != start:
-        made = view.maker(name)
-        if made is None:
-            return found
-        found.insert(0, made)
-        name = made.inputs[0]
-    return found

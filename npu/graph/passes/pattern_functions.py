@@ -12,7 +12,8 @@ import numpy as np
 
 from npu.graph.form import Array, Element, Names, Operation
 from npu.graph.operations.functions import FUNCTIONS
-from npu.graph.passes.region import ELEMENTWISE, Edit, Region, View, agree, uniform
+from npu.graph.passes.edit import Edit
+from npu.graph.passes.region import ELEMENTWISE, Region, View, agree, uniform
 
 # Those that are worth a name of their own; with parameters last, as they fit more.
 _PLAIN = (

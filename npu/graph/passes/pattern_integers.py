@@ -8,7 +8,8 @@ import itertools
 import numpy as np
 
 from npu.graph.form import Array, Element, Names, Operation, Quantisation
-from npu.graph.passes.region import ELEMENTWISE, Edit, Region, View
+from npu.graph.passes.edit import Edit
+from npu.graph.passes.region import ELEMENTWISE, Region, View
 
 _INDICES = ELEMENTWISE | {"reshape", "expand", "reduce"}
 _BYTES = (Element.I8, Element.U8)

@@ -10,7 +10,8 @@ import numpy as np
 
 from npu.graph.form import Array, Element, Names, Operation
 from npu.graph.passes.attention_moves import as_moves
-from npu.graph.passes.region import Edit, View, meaning, uniform
+from npu.graph.passes.edit import Edit
+from npu.graph.passes.region import View, meaning, uniform
 
 _MOVES = ("reshape", "transpose")
 _LARGEST = 1 << 24

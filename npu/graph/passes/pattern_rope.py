@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from npu.graph.form import Array, Element, Names, Operation
-from npu.graph.passes.region import Edit, Region, View, agree, meaning
+from npu.graph.passes.edit import Edit
+from npu.graph.passes.region import Region, View, agree, meaning
 
 _ALLOWED = frozenset({
     *("add", "sub", "mul", "table", "slice", "concat", "reshape", "transpose", "expand"),

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from npu.graph.form import Array, Element, Names, Operation
-from npu.graph.passes.region import ELEMENTWISE, Edit, Region, View, agree, meaning
+from npu.graph.passes.edit import Edit
+from npu.graph.passes.region import ELEMENTWISE, Region, View, agree, meaning
 
 _ALLOWED = ELEMENTWISE | {"reduce", "mean", "reshape", "expand", "transpose"}
 _ENDS = frozenset({"div", "mul", "add", "sub", "table"})

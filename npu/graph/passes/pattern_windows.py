@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from npu.graph.form import Element, Names, Operation
-from npu.graph.passes.region import ELEMENTWISE, Edit, View, agree, meaning, uniform
+from npu.graph.passes.edit import Edit
+from npu.graph.passes.region import ELEMENTWISE, View, agree, meaning, uniform
 
 _SUMS = ELEMENTWISE | {"reduce", "reshape"}
 _POOLS = ELEMENTWISE | {"avgpool", "reshape", "expand"}

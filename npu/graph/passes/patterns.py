@@ -21,7 +21,8 @@ from npu.graph.passes import (
     pattern_rows,
     pattern_windows,
 )
-from npu.graph.passes.region import Edit, View, names_of
+from npu.graph.passes.edit import Edit, names_of
+from npu.graph.passes.region import View
 
 Pattern: TypeAlias = Callable[[View, Operation, Names], Edit | None]
 """Looks at the last operation of a guess; what replaces it, or None."""
