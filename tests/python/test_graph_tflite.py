@@ -13,6 +13,7 @@ from npu.graph.form import Element, GraphError, Quantisation
 from npu.graph.importers import read, tflite_file
 from npu.graph.importers.tflite_linear import edges
 from npu.graph.importers.tflite_names import NUMBERS
+from npu.graph.passes.canonicalise import canonicalise
 from npu.graph.verify import verify
 from tests.python.tflite_cases import CASES, UNITS, floats, ints, model, quantised_model, samples
 from tests.python.tflite_writer import Writer
@@ -158,3 +159,48 @@ def test_a_path_gives_the_graph_its_name(tmp_path: Path) -> None:
     assert graph.type("x").quantisation == Quantisation(
         (float(np.float32(UNITS["x"][0])),), UNITS["x"][1]
     )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_canonical_form_computes_the_same(name: str) -> None:
+    """Of each operator."""
+    case = CASES[name]
+    graph = tflite_file.read(model(case))
+    after = canonicalise(graph)
+    inputs = dict(zip(graph.inputs, samples(case, 3), strict=True))
+    before = evaluate(graph, inputs)
+    for output, value in evaluate(after, inputs).items():
+        np.testing.assert_allclose(value, before[output], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+@pytest.mark.parametrize("operator", ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"])
+def test_the_canonical_form_keeps_given_quantisation(operator: str, dtype: str) -> None:
+    """Integers of weights and all scales; results differ by one at most, and rarely."""
+    data, shape = quantised_model(operator, dtype)
+    graph = tflite_file.read(data)
+    after = canonicalise(graph)
+    weights = [
+        one for one in after.tensors.values() if one.data is not None and one.data.dtype == np.int8
+    ]
+    assert len(weights) == 1 and weights[0].type.quantisation is not None
+    x = np.random.default_rng(4).integers(-100, 100, shape).astype(dtype)
+    found, before = (evaluate(one, {"x": x})["y"].astype(int) for one in (after, graph))
+    assert np.abs(found - before).max() <= 1
+    assert np.mean(found != before) < 0.01
+
+
+def test_bytes_without_sign_keep_their_zero_point() -> None:
+    """As older converters wrote them."""
+    writer = Writer()
+    x = writer.tensor("x", (2, 4), "uint8", scale=0.5, zero=128)
+    weights = np.arange(12).reshape(3, 4).astype(np.uint8)
+    w = writer.constant("w", weights, scale=0.1, zero=5)
+    y = writer.tensor("y", (2, 3), "uint8", scale=0.2, zero=10)
+    writer.operator("FULLY_CONNECTED", (x, w), (y,), fused=0)
+    graph = tflite_file.read(writer.write((x,), (y,)))
+    verify(graph)
+    value = np.array([[128, 130, 120, 128], [1, 2, 3, 4]], np.uint8)
+    wanted = 0.5 * (value.astype(float) - 128) @ (0.1 * (weights.astype(float) - 5)).T
+    found = evaluate(graph, {"x": value})["y"]
+    np.testing.assert_array_equal(found, np.clip(np.rint(wanted / 0.2) + 10, 0, 255))
