@@ -389,6 +389,11 @@ OTHERS: dict[str, tuple[Function, str]] = {
         lambda x: jnp.exp(x) / (1 + jnp.exp(x).sum(-1, keepdims=True)),
         "softmax",
     ),
+    "a small addend": (lambda x: jnp.where(x == x, x + 1e-6, x), "clip"),
+    "exponentials over one more, long rows": (
+        lambda x: jnp.exp(x.reshape(-1)) / (1e-2 + jnp.exp(x.reshape(-1)).sum()),
+        "softmax",
+    ),
     "a query that sees nothing": (
         lambda x: _attention(x[None], x[None], x[None], LOWER[:3, 1:4]),
         "attention",

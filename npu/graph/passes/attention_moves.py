@@ -135,46 +135,31 @@ class Heads:
             split = bias.reshape(images, groups, self.times, self.queries_each, keys)
         return split.reshape(images, groups * self.times, self.queries_each, keys)
 
-    def keys(self, edit: Edit, view: View, name: str) -> str:
-        """Return keys or values (..., T, D) as (B, G, T, D), repeated heads once."""
+    def keys(self, edit: Edit, name: str) -> str:
+        """Return keys or values (..., T, D) as (B, G, T, D)."""
         images, groups = self.pair
         rows, depth = edit.type(name).shape[-2:]
-        given = edit.type(name).shape[:-2]
-        if math.prod(given) != images * groups:
-            # The product repeats them; so does an expansion in front of it.
+        if math.prod(edit.type(name).shape[:-2]) != images * groups:
+            # The product repeats them.
             name = edit.emit("expand", [name], shape=(*self.batch, rows, depth))
-        once = _once(edit, view, name, (images, groups, rows, depth))
-        return once or edit.reshape(name, (images, groups, rows, depth))
+        return edit.reshape(name, (images, groups, rows, depth))
 
 
-def _once(edit: Edit, view: View, name: str, shape: tuple[int, int, int, int]) -> str | None:
-    """Return keys of which each repeated head stands once, None if none is repeated."""
-    source, wanted = _origin(edit, view, name)
-    wanted = wanted.reshape(shape)
-    for times in range(shape[1], 1, -1):
-        if shape[1] % times:
-            continue
-        few = wanted[:, ::times]
-        if np.array_equal(np.repeat(few, times, axis=1), wanted):
-            return as_moves(edit, source, few)
-    return None
-
-
-def _origin(edit: Edit, view: View, name: str) -> tuple[str, Array]:
-    """Return the tensor that moves make another of, and where its elements come from."""
+def origin(view: View, name: str) -> tuple[str, Array]:
+    """Return the tensor that is repeated to make another, and where its elements come from."""
     chain: list[Operation] = []
-    made = {one.outputs[0]: one for one in edit.operations}
-    while True:
-        one = made.get(name) or view.maker(name)
-        if one is None or one.kind not in ("reshape", "transpose", "expand", "identity"):
-            break
+    while (one := view.maker(name, "reshape", "transpose", "expand", "identity")) is not None:
         chain.insert(0, one)
         name = one.inputs[0]
-    shape = edit.type(name).shape
-    value: Array = np.arange(math.prod(shape), dtype=np.float64).reshape(shape)
+    # What is moved in front of the first repetition stays.
+    while chain and chain[0].kind != "expand":
+        name = chain.pop(0).outputs[0]
+    shape = view.shape(name)
+    value: Array = np.arange(math.prod(shape)).reshape(shape)
     for one in chain:
-        value = meaning(one.kind, one.attributes, [value], [None], edit.type(one.outputs[0]))
-    return name, value.astype(np.int64)
+        found = view.graph.type(one.outputs[0])
+        value = meaning(one.kind, one.attributes, [value], [None], found)
+    return name, value
 
 
 def heads_of(

@@ -43,7 +43,7 @@ def attentions(view: View, root: Operation, names: Names) -> Edit | None:
     """Replace the product of a softmax with values."""
     if root.kind != "matmul" or len(root.used) != 2:
         return None
-    if view.graph.type(root.outputs[0]).element != Element.F32:
+    if any(view.graph.type(name).element != Element.F32 for name in (*root.used, *root.outputs)):
         return None
     for side in (0, 1):
         softmax = _behind_moves(view, root.inputs[side], "softmax")
@@ -90,6 +90,8 @@ def _attention(
 ) -> Edit | None:
     product = way if isinstance(way, Operation) else view.maker(way.entry)
     if product is None or len(product.used) != 2:
+        return None
+    if any(view.graph.type(name).element != Element.F32 for name in product.used):
         return None
     steps = () if isinstance(way, Operation) else way.operations
     score = product.outputs[0]
@@ -194,9 +196,7 @@ def _built(
     )
     inputs = [heads.queries(edit, q)]
     for name in (k, v):
-        inputs.append(heads.keys(edit, view, name))
-    if len({edit.type(name).shape[1] for name in inputs[1:]}) > 1:
-        return None
+        inputs.append(heads.keys(edit, name))
     causal, offset, window, mask = _mask(heads.mask(found.bias))
     if mask is not None:
         inputs.append(edit.constant(mask, f"{root.name}.mask"))

@@ -13,7 +13,7 @@ import numpy as np
 from npu.graph.form import Array, Element, Names, Operation
 from npu.graph.operations.functions import FUNCTIONS
 from npu.graph.passes.edit import Edit
-from npu.graph.passes.region import ELEMENTWISE, Region, View, agree, uniform
+from npu.graph.passes.region import ELEMENTWISE, Region, View, uniform
 
 # Those that are worth a name of their own; with parameters last, as they fit more.
 _PLAIN = (
@@ -23,6 +23,8 @@ _PLAIN = (
 _ONE = ("leaky_relu", "elu", "celu", "swish", "thresholded_relu")
 _TWO = ("clip", "selu", "hard_sigmoid")
 _MOST = 10
+# Constants of float32 differ by less; an epsilon that is added differs by more.
+_RELATIVE, _ABSOLUTE = 1e-6, 2e-8
 POINTS: Array = np.concatenate(
     [
         np.linspace(-12.0, 12.0, 481),
@@ -75,7 +77,7 @@ def _known(view: View, region: Region) -> tuple[str, tuple[float, ...]] | None:
     for name, parameters in _guesses(view.numbers(region)):
         with np.errstate(all="ignore"):
             found = np.asarray(FUNCTIONS[name].value(POINTS, *parameters))
-        if agree(found, wanted):
+        if np.allclose(found, wanted, rtol=_RELATIVE, atol=_ABSOLUTE):
             return name, parameters
     return None
 
@@ -112,9 +114,11 @@ def _guesses(numbers: list[float]) -> Iterator[tuple[str, tuple[float, ...]]]:
     for name, number in itertools.product(_ONE, related):
         if number > 0:
             yield name, (float(number),)
-    edges = (*related, -math.inf, math.inf)
+    # A bound beyond the points would not be seen.
+    inside = [one for one in related if abs(one) < POINTS.max()]
+    edges = (*inside, -math.inf, math.inf)
     for low, high in itertools.product(edges, edges):
-        if low < high:
+        if low < high and (low, high) != (-math.inf, math.inf):
             yield "clip", (float(low), float(high))
     ratios = {a / b: None for a, b in itertools.product(related, related) if b}
     for name in _TWO[1:]:

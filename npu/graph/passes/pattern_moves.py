@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chains of moves that two moves replace, and scales in front of attention."""
+"""Chains of moves that two moves replace; scales and repetitions in front of attention."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from npu.graph.form import Array, Element, Names, Operation
-from npu.graph.passes.attention_moves import as_moves
+from npu.graph.passes.attention_moves import as_moves, origin
 from npu.graph.passes.edit import Edit
 from npu.graph.passes.region import View, meaning, uniform
 
@@ -71,6 +71,50 @@ def scaled(view: View, root: Operation, names: Names) -> Edit | None:
         edit.emit("attention", inputs, last=True, **attributes)
         return edit
     return None
+
+
+def grouped(view: View, root: Operation, names: Names) -> Edit | None:
+    """Let heads share keys and values that are repeated for them."""
+    if root.kind != "attention":
+        return None
+    heads = view.shape(root.inputs[1])[1]
+    found = [origin(view, name) for name in root.inputs[1:3]]
+    for times in range(heads, 1, -1):
+        if heads % times:
+            continue
+        few = [value[:, ::times] for _, value in found]
+        if not all(
+            np.array_equal(np.repeat(one, times, axis=1), value)
+            for one, (_, value) in zip(few, found, strict=True)
+        ):
+            continue
+        edit = Edit(view, root, names)
+        made = [as_moves(edit, name, one) for one, (name, _) in zip(few, found, strict=True)]
+        if None in made:
+            continue
+        inputs = [root.inputs[0], *(name or "" for name in made), *root.inputs[3:]]
+        attributes: dict[str, Any] = {**root.attributes}
+        edit.emit("attention", inputs, last=True, **attributes)
+        return edit
+    return None
+
+
+def chosen(view: View, root: Operation, names: Names) -> Edit | None:
+    """Replace a choice whose condition is known by what it chooses."""
+    if root.kind != "select":
+        return None
+    condition = view.graph.constant(root.inputs[0])
+    if condition is None or not condition.size or condition.any() != condition.all():
+        return None
+    taken = root.inputs[1 if condition.all() else 2]
+    edit = Edit(view, root, names)
+    if view.graph.type(taken) == view.graph.type(root.outputs[0]):
+        edit.emit("identity", [taken], last=True)
+    elif view.graph.type(taken).element == view.graph.type(root.outputs[0]).element:
+        edit.emit("expand", [taken], last=True, shape=view.shape(root.outputs[0]))
+    else:
+        return None
+    return edit
 
 
 def _factor(view: View, name: str) -> tuple[str, float] | None:

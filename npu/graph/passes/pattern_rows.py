@@ -16,7 +16,7 @@ from npu.graph.passes.region import ELEMENTWISE, Region, View, agree, meaning
 _ALLOWED = ELEMENTWISE | {"reduce", "mean", "reshape", "expand", "transpose"}
 _ENDS = frozenset({"div", "mul", "add", "sub", "table"})
 _ROOTS = frozenset({"sqrt", "rsqrt", "power"})
-_LARGEST_EPSILON = 0.1
+_LARGEST_EPSILON = 1.0
 
 
 def _regions(view: View, root: Operation) -> list[Region]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from npu.graph.form import Graph, Names, Operation, Tensor
+from npu.graph.form import Graph, GraphError, Names, Operation, Tensor
 from npu.graph.passes import (
     pattern_attention,
     pattern_functions,
@@ -28,7 +28,7 @@ Pattern: TypeAlias = Callable[[View, Operation, Names], Edit | None]
 """Looks at the last operation of a guess; what replaces it, or None."""
 
 PATTERNS: tuple[tuple[Pattern, ...], ...] = (
-    (pattern_integers.gathered, pattern_integers.filled),
+    (pattern_integers.gathered, pattern_integers.filled, pattern_moves.chosen),
     (pattern_integers.quantised, pattern_integers.dequantised),
     (pattern_windows.means, pattern_windows.averages),
     (pattern_rows.norms,),
@@ -36,7 +36,7 @@ PATTERNS: tuple[tuple[Pattern, ...], ...] = (
     (pattern_functions.functions,),
     (pattern_rope.ropes,),
     (pattern_attention.attentions,),
-    (pattern_moves.scaled, pattern_moves.shortened),
+    (pattern_moves.scaled, pattern_moves.grouped, pattern_moves.shortened),
 )
 _ROUNDS = 8
 
@@ -71,7 +71,11 @@ def _replaced(graph: Graph, patterns: Sequence[Pattern]) -> tuple[Graph, bool]:
         if one.name not in alive or len(one.outputs) != 1:
             continue
         for pattern in patterns:
-            edit = pattern(view, one, names)
+            try:
+                edit = pattern(view, one, names)
+            except GraphError:
+                # A guess that is no legal operation is none.
+                continue
             if edit is not None:
                 edits[one.name] = edit
                 tensors.update(edit.tensors)
