@@ -102,7 +102,8 @@ SUMS: dict[str, Function] = {
     "softmax": jax.nn.softmax,
     "log softmax": jax.nn.log_softmax,
     "argmax": lambda x: jnp.argmax(x, 2),
-    "from another start": lambda x: jax.lax.reduce(x, 0.5, jax.lax.max, (1, 2)),
+    "from another start": lambda x: jax.lax.reduce(x, 1.7, jax.lax.max, (1, 2)),
+    "sum from another start": lambda x: jax.lax.reduce(x, 0.5, jax.lax.add, (3,)),
 }
 
 
@@ -218,6 +219,10 @@ def test_windows_over_lines_become_pools_of_height_one() -> None:
     )
     assert "maxpool" in kinds(take)
     same(lambda x: jnp.cumsum(x, 1), line)
+    started = same(
+        lambda x: jax.lax.reduce_window(x, 2.0, jax.lax.max, (1, 3, 1), (1, 2, 1), "SAME"), line
+    )
+    assert "maxpool" not in kinds(started)
 
 
 def test_rows_are_taken_by_gather() -> None:
