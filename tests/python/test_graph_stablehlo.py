@@ -426,3 +426,17 @@ def test_loops_sorts_and_special_functions_run_on_the_host() -> None:
 
     graph = same(function, X[0, 0, :, :2].repeat(4, axis=1))
     assert "host" in kinds(graph)
+
+
+def test_numbers_of_64_bits_stay_so_on_the_host() -> None:
+    """Whether jax is set to them or not."""
+    text = """module { func.func @main(%a: tensor<2xi64>, %b: tensor<2xf64>) ->
+      (tensor<2xi64>, tensor<2xf64>) {
+      %r = stablehlo.popcnt %a : tensor<2xi64>
+      %s = stablehlo.cbrt %b : tensor<2xf64>
+      return %r, %s : tensor<2xi64>, tensor<2xf64> } }"""
+    graph = stablehlo.read(text)
+    given = (np.array([3, 2**40 - 1]), np.array([27.0, 1.0 + 3e-12]))
+    count, root = evaluate(graph, dict(zip(graph.inputs, given, strict=True))).values()
+    assert count.tolist() == [2, 40]
+    np.testing.assert_allclose(root, [3.0, 1.0 + 1e-12], rtol=1e-15)

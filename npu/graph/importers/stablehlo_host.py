@@ -138,8 +138,10 @@ def evaluate_host(operation: Operation, values: Sequence[Array | None]) -> list[
     try:
         run = _compiled(operation["payload"].decode())
         device = jax.devices("cpu")[0]
-        given = [jax.device_put(np.asarray(value), device) for value in values]
-        return [np.asarray(one) for one in run.execute(given)]
+        # Without this, arrays of 64 bits become such of 32.
+        with jax.enable_x64(True):
+            given = [jax.device_put(np.asarray(value), device) for value in values]
+            return [np.asarray(one) for one in run.execute(given)]
     except (ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:200]
         raise GraphError(f"jax cannot evaluate {operation['operator']}: {reason}") from None
