@@ -15,6 +15,7 @@ from npu.graph.passes.order import alike, anonymous
 from npu.graph.text import write
 from npu.graph.verify import verify
 from tests.python import graph_networks as networks
+from tests.python import graph_networks_int8 as integers
 
 jax = pytest.importorskip("jax")
 onnx = pytest.importorskip("onnx")
@@ -131,3 +132,26 @@ def test_other_weights_are_another_graph() -> None:
     )
     assert steps(one) == steps(other)
     assert not alike(one, other)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_network_with_given_scales_is_one_graph(seed: int) -> None:
+    """Borders, integers of weights and scales, from composites of jax, TFLite and ONNX."""
+    w = integers.quantised(seed)
+    x = np.random.default_rng(seed).integers(-128, 128, integers.IMAGE, dtype=np.int8)
+    function = integers.quantised_jax(w)
+    first = canonicalise(stablehlo.from_jax(function, (x,)))
+    second = canonicalise(tflite_file.read(integers.quantised_tflite(w)))
+    third = canonicalise(onnx_file.read(integers.quantised_onnx(w)))
+    assert write(anonymous(first)) == write(anonymous(second))
+    kinds = [one.kind for one in first.operations]
+    assert kinds.count("quantise") == 3
+    assert kinds == [one.kind for one in third.operations if one.kind != "transpose"]
+    wanted = np.asarray(jax.jit(function)(x)).astype(int)
+    for graph, given in ((first, x), (second, x), (third, x.transpose(0, 3, 1, 2))):
+        verify(graph)
+        found = evaluate(graph, {graph.inputs[0]: given})[graph.outputs[0]]
+        # Float32 sums of jax may fall on the other side of a half.
+        assert np.abs(found.astype(int) - wanted).max() <= 1
+        weights = [one for one in graph.tensors.values() if one.type.element == "int8"]
+        assert sum(one.constant for one in weights) == 2
