@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -185,3 +186,12 @@ def test_a_damaged_file_is_a_graph_or_an_error(source: bytes, seed: int) -> None
         verify(stablehlo.read(damaged(source, seed), name="net.mlir"))
     except GraphError as error:
         assert "\n" not in str(error)
+
+
+def test_without_jax_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For files and for functions."""
+    for name in ("jax", "jaxlib", "jaxlib.mlir"):
+        monkeypatch.setitem(sys.modules, name, None)
+    refused(TEXT, r"StableHLO needs jax: pip install -e \.\[graphs\]")
+    with pytest.raises(GraphError, match=r"pip install -e \.\[graphs\]"):
+        stablehlo.from_jax(_network, (SHAPE,))

@@ -57,8 +57,8 @@ def read(
     if isinstance(source, str) and source and not set(source) & set("\n{"):
         source = Path(source)
     file = name or (str(source) if isinstance(source, Path) else "StableHLO module")
-    module = load(source, file, shapes or {})
     try:
+        module = load(source, file, shapes or {})
         reader = Reader(module, file, HANDLERS, stablehlo_host.opaque)
         inputs = reader.inputs()
         main = reader.functions["@main"]
