@@ -101,6 +101,8 @@ SUMS: dict[str, Function] = {
     "var": lambda x: jnp.var(x, -1),
     "softmax": jax.nn.softmax,
     "log softmax": jax.nn.log_softmax,
+    "log sum exp": lambda x: jax.nn.logsumexp(x, -1),
+    "finite": lambda x: jnp.isfinite(1 / jnp.floor(x)),
     "argmax": lambda x: jnp.argmax(x, 2),
     "from another start": lambda x: jax.lax.reduce(x, 1.7, jax.lax.max, (1, 2)),
     "sum from another start": lambda x: jax.lax.reduce(x, 0.5, jax.lax.add, (3,)),

@@ -160,6 +160,19 @@ def inverse(step: Step) -> str:
     return step.emit("not_")
 
 
+def finite(step: Step) -> str | None:
+    """Map the question whether a number is finite: its magnitude is below infinity."""
+    found = step.build.type(step.inputs[0])
+    if found.element != Element.F32:
+        return None
+    size = step.build.one(
+        "table", step.inputs, f"{step.wish}.size", found, step.source,
+        functions=("abs",), parameters=(),
+    )  # fmt: skip
+    edge = step.build.constant(f"{step.wish}.edge", np.array(np.inf, np.float32))
+    return step.emit("compare", [size, edge], direction="LT")
+
+
 def same(step: Step) -> tuple[str, ...]:
     """Map what changes nothing."""
     return step.inputs
@@ -191,6 +204,7 @@ HANDLERS: dict[str, Handler] = {
     "stablehlo.compare": compare,
     "stablehlo.select": select,
     "stablehlo.not": inverse,
+    "stablehlo.is_finite": finite,
     "stablehlo.optimization_barrier": same,
     "stablehlo.custom_call": custom_call,
 }
