@@ -119,8 +119,10 @@ def test_a_block_of_a_transformer_is_one_graph(seed: int) -> None:
     assert kinds.count("matmul") == 6 and kinds.count("table") == 1
     assert write(anonymous(first)) == write(anonymous(second))
     assert alike(first, third)
+    fourth = from_jax(networks.block_composites(w), LINES)
+    assert steps(fourth) == steps(first)
     x = normal(seed, *LINES)
-    for graph in (first, second, third):
+    for graph in (first, second, third, fourth):
         same(graph, function, x, x)
 
 

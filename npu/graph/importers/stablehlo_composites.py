@@ -40,6 +40,11 @@ def _option(step: Step, options: Options, name: str, default: Any = None) -> Any
     return default
 
 
+def _single(value: float) -> float:
+    """Return a number as jax computes with it: attributes are float64, tensors float32."""
+    return float(np.float32(value))
+
+
 def _axis(step: Step, axis: int) -> int:
     rank = len(step.shape(0))
     if not -rank <= axis < rank:
@@ -52,7 +57,7 @@ def _norm(kind: str) -> Callable[[Step, Options], str]:
         return step.emit(
             kind,
             axes=int(_option(step, options, "axes", 1)),
-            epsilon=float(_option(step, options, "epsilon")),
+            epsilon=_single(_option(step, options, "epsilon")),
         )
 
     return mapped
@@ -76,11 +81,11 @@ def _gelu(step: Step, options: Options) -> str:
 
 def _attention(step: Step, options: Options) -> str:
     attributes: dict[str, Attribute] = {
-        "scale": float(_option(step, options, "scale")),
+        "scale": _single(_option(step, options, "scale")),
         "causal": bool(options.get("causal", False)),
         "offset": int(options.get("offset", 0)),
         "window": int(options.get("window", 0)),
-        "softcap": float(options.get("softcap", 0.0)),
+        "softcap": _single(options.get("softcap", 0.0)),
     }
     return step.emit("attention", None, **attributes)
 
