@@ -11,7 +11,7 @@ import pytest
 
 from npu.graph.build import Builder
 from npu.graph.evaluate import evaluate
-from npu.graph.form import Array, Element, Graph, Operation, TensorType
+from npu.graph.form import Array, Element, Graph, Operation, Quantisation, TensorType
 from npu.graph.passes.canonicalise import canonicalise
 from npu.graph.passes.patterns import replace_patterns
 from npu.graph.verify import verify
@@ -414,6 +414,26 @@ def test_what_computes_something_else_stays(name: str) -> None:
         one.kind for one in found if one.kind != "table" or set(one["functions"]) & {"gelu_tanh"}
     ]
     assert kind not in names
+
+
+def test_rows_of_integers_keep_their_scale() -> None:
+    """Gathered from a table with indices that are counted from behind first."""
+    unit = Quantisation((0.5,), 3)
+    build = Builder()
+    table = build.constant(np.arange(12, dtype=np.int8).reshape(4, 3), "table", unit)
+    i = build.input("i", TensorType((2,), Element.I32))
+    size, zero = (build.constant(np.array(one, np.int32), f"n{one}") for one in (4, 0))
+    below = build.add("compare", [i, zero], direction="LT")
+    places = build.add("select", [below, build.add("add", [i, size]), i])
+    kind = TensorType((2, 3), Element.I8, unit)
+    y = build.add("gather", [table, places], result=kind, axis=0)
+    graph = build.finish([y])
+    after = replace_patterns(graph)
+    verify(after)
+    assert [one.kind for one in after.operations] == ["gather"]
+    assert after.type(after.outputs[0]) == kind
+    found = evaluate(after, {"i": np.array([1, -1], np.int32)})[after.outputs[0]]
+    assert found.tolist() == [[3, 4, 5], [9, 10, 11]]
 
 
 def _build(kind: str) -> tuple[Graph, Mapping[str, Array]]:

@@ -73,7 +73,9 @@ class Edit:
         """Add an operation; the last one gives the result under its old name."""
         output = self.root.outputs[0]
         if last:
-            found = replace(self.view.graph.type(output), quantisation=quantisation)
+            found = self.view.graph.type(output)
+            if quantisation is not None:
+                found = replace(found, quantisation=quantisation)
             name, label = output, self.root.name
         else:
             types = [self.type(one) if one else None for one in inputs]
