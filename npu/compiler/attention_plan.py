@@ -127,6 +127,8 @@ class AttentionPlan:
         scores, numer, sums: buffers that units use in turn, the same number of each; a numerator
             buffer may be its score buffer (softmax in place).
         planes: int32 partial sums of the context, needed with more than one piece.
+        causal: a row looks at no key behind its own position.
+        masks: by unit, int16 rows like the scores that are added to them; none if empty.
 
     """
 
@@ -142,6 +144,8 @@ class AttentionPlan:
     numer: tuple[int, ...]
     sums: tuple[int, ...]
     planes: int = 0
+    causal: bool = True
+    masks: tuple[int, ...] = ()
 
     @property
     def pitch(self) -> int:

@@ -156,8 +156,17 @@ class ProgramBuilder:
 
     def rewind(self) -> None:
         """Take the next share from the beginning of the stream."""
-        self.set("STREAM", 0)
-        self._at = 0
+        self.seek(0)
+
+    def seek(self, offset: int) -> None:
+        """Take the next share at an offset of the stream, a multiple of 64."""
+        self.set("STREAM", offset)
+        self._at = offset
+
+    @property
+    def stream_offset(self) -> int:
+        """Where the stream stands."""
+        return self._at
 
     def _take(self, line: str, needed: int, share: Share | None) -> None:
         given = 0 if share is None else share.bytes

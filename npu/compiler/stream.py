@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from npu.compiler.weight_tiles import format_of, weight_bytes
+from npu.compiler.weight_tiles import format_of, tiles, weight_bytes
 from npu.isa.generated import WeightFormat
 from npu.isa.operands import TABLE_BYTES, up
 from npu.isa.weight_formats import GROUPED
@@ -74,17 +74,49 @@ def _names(layer: AnyLinear | None) -> tuple[str, str]:
     return fmt.asm, group.asm if fmt in GROUPED and group is not None else ""
 
 
+@dataclass(frozen=True, slots=True)
+class Channels:
+    """Bias and requantisation of the columns of a product: (N,) int32, uint16 and uint8."""
+
+    bias: npt.NDArray[np.int32]
+    mult: npt.NDArray[np.uint16]
+    shift: npt.NDArray[np.uint8]
+
+    def records(self, edge: int) -> npt.NDArray[np.uint8]:
+        """Return them as the stream has them: (n-tiles, bytes)."""
+        columns = self.bias.shape[0]
+        channels = np.zeros(up(columns, edge), _CHANNEL)
+        channels["bias"][:columns] = self.bias
+        channels["mult"][:columns] = self.mult
+        channels["shift"][:columns] = self.shift
+        return channels.view(np.uint8).reshape(-1, 8 * edge)
+
+
 def gemm_share(
     layer: AnyLinear, edge: int = 16, table: npt.NDArray[np.int8] | None = None
 ) -> bytes:
     """Return the share of a GEMM with B = stream and q = ch, and an activation table if given."""
-    columns = layer.outputs
-    channels = np.zeros(up(columns, edge), _CHANNEL)
-    channels["bias"][:columns] = layer.bias
-    channels["mult"][:columns] = layer.mult
-    channels["shift"][:columns] = layer.shift
-    parameters = channels.view(np.uint8).reshape(-1, 8 * edge)
-    body = np.concatenate([parameters, weight_bytes(layer, edge)], axis=1).tobytes()
+    channels = Channels(layer.bias, layer.mult, layer.shift)
+    return _gemm_share([channels.records(edge), weight_bytes(layer, edge)], table)
+
+
+def product_share(
+    edge: int,
+    weight: npt.NDArray[np.int8] | None,
+    channels: Channels | None,
+    table: npt.NDArray[np.int8] | None = None,
+) -> bytes:
+    """Return the share of a GEMM: int8 weights (K, N) if B is the stream, channels with q = ch."""
+    parts = [] if channels is None else [channels.records(edge)]
+    if weight is not None:
+        cut = tiles(weight, edge)
+        parts.append(cut.reshape(cut.shape[0], -1))
+    return _gemm_share(parts, table)
+
+
+def _gemm_share(parts: list[npt.NDArray[np.uint8]], table: npt.NDArray[np.int8] | None) -> bytes:
+    """Return what each n-tile takes, n-tile behind n-tile, with a table in front if given."""
+    body = np.concatenate(parts, axis=1).tobytes() if parts else b""
     return body if table is None else table_share(table) + body
 
 

@@ -13,27 +13,51 @@ from npu.compiler.emit.cache_transfers import (
     emit_kv_read_piece,
 )
 from npu.compiler.emit.linear_layers import emit_best_columns, emit_linear
-from npu.compiler.emit.memory_transfers import emit_embed, emit_load, emit_store
-from npu.compiler.emit.row_operations import emit_add, emit_norm, emit_rope, emit_table
+from npu.compiler.emit.matrix_products import Epilogue, emit_product
+from npu.compiler.emit.memory_transfers import (
+    MemoryRows,
+    emit_embed,
+    emit_load,
+    emit_load_rows,
+    emit_store,
+    emit_store_rows,
+)
+from npu.compiler.emit.row_operations import (
+    emit_add,
+    emit_elementwise,
+    emit_norm,
+    emit_rope,
+    emit_rope_rows,
+    emit_softmax,
+    emit_table,
+)
 from npu.compiler.emit.sram_matrix import SramMatrix, note, note_heads
 
 __all__ = [
     "CacheHeads",
+    "Epilogue",
+    "MemoryRows",
     "RowMajor",
     "Scale",
     "SramMatrix",
     "emit_add",
     "emit_attention",
     "emit_best_columns",
+    "emit_elementwise",
     "emit_embed",
     "emit_kv_append",
     "emit_kv_read_earlier",
     "emit_kv_read_piece",
     "emit_linear",
     "emit_load",
+    "emit_load_rows",
     "emit_norm",
+    "emit_product",
     "emit_rope",
+    "emit_rope_rows",
+    "emit_softmax",
     "emit_store",
+    "emit_store_rows",
     "emit_table",
     "note",
     "note_heads",

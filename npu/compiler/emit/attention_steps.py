@@ -114,7 +114,7 @@ class _Attention:
                     sh=self.scale.shift,
                     ap=plan.q_pitch,
                     cp=plan.pitch,
-                    more=b_operands,
+                    more=b_operands | self.masked(number, first, base),
                 )
                 for index, row, at, rows in self.parts(first, count):
                     self.tensor(
@@ -127,6 +127,14 @@ class _Attention:
                         column=base,
                     )
 
+    def masked(self, number: int, first: int, base: int) -> dict[str, Operand]:
+        """Return the operands of what is added to scores."""
+        plan = self.plan
+        if not plan.masks:
+            return {}
+        address = plan.masks[number] + first * plan.pitch + 2 * base
+        return {"op": "add", "d": address, "dp": plan.pitch}
+
     def softmax(self, number: int) -> None:
         plan, slot = self.plan, number % len(self.plan.scores)
         units = plan.units if plan.joint else plan.units[number : number + 1]
@@ -136,7 +144,7 @@ class _Attention:
         pitch = plan.pitch if plan.pitch != natural else None
         instr = self.builder.emit(
             "SOFTMAX",
-            "causal",
+            *(["causal"] if plan.causal else []),
             dst=plan.numer[slot],
             src0=plan.scores[slot],
             src1=plan.sums[slot],

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Linear layers: GEMM with weights and requantisation from the stream."""
 
-from typing import Literal
-
+from npu.compiler.emit.matrix_products import Combine, Epilogue, emit_product
 from npu.compiler.emit.sram_matrix import SramMatrix
 from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.stream import Share
@@ -14,7 +13,7 @@ def emit_linear(
     dst: SramMatrix,
     share: Share,
     *,
-    op: Literal["add", "mul"] | None = None,
+    op: Combine | None = None,
     table: bool = False,
     product: tuple[int, int] | None = None,
 ) -> int:
@@ -31,26 +30,8 @@ def emit_linear(
         product: multiplier and shift of the product.
 
     """
-    return builder.emit(
-        "GEMM",
-        "bias",
-        *(["table"] if table else []),
-        dst=dst.address,
-        src0=src.address,
-        src1=dst.address if op else None,
-        M=src.rows,
-        N=dst.columns,
-        K=src.columns,
-        B="stream",
-        fmt=share.format or None,
-        group=share.group or None,
-        q="ch",
-        out=dst.out,
-        op=op,
-        mul=product[0] if product else None,
-        sh=product[1] if product else None,
-        share=share,
-    )
+    epilogue = Epilogue(table=table, op=op, operand=dst if op else None, product=product)
+    return emit_product(builder, src, None, dst, share, epilogue)
 
 
 def emit_best_columns(

@@ -1,11 +1,64 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows between memory and SRAM: plain transfers, and rows of a table by index."""
 
+from dataclasses import dataclass
 from typing import Literal
 
+from npu.compiler.hazards import Footprint
 from npu.compiler.program_builder import ProgramBuilder
+from npu.isa.operands import up
 
 Index = Literal["list", "token", "pos"]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRows:
+    """Rows in memory behind a base register: bytes from it, their length, and from row to row."""
+
+    base: int
+    offset: int
+    rows: int
+    size: int
+    pitch: int
+
+    @property
+    def operands(self) -> dict[str, int | None]:
+        """The operands by which a transfer names them."""
+        gaps = self.rows > 1 and self.pitch != up(self.size)
+        return {
+            "M": self.rows,
+            "N": self.size,
+            "b": self.base,
+            "off": self.offset,
+            "pitch": self.pitch if gaps else None,
+        }
+
+
+def emit_load_rows(
+    builder: ProgramBuilder,
+    source: MemoryRows,
+    dst: int,
+    pitch: int | None = None,
+    *,
+    also: Footprint | None = None,
+) -> int:
+    """Emit the load of rows to `dst`, `pitch` bytes apart there; return its word index.
+
+    `also` stands for the words of memory.
+    """
+    return builder.emit("DMA_LOAD", dst=dst, cp=pitch, also=also, more=source.operands)
+
+
+def emit_store_rows(
+    builder: ProgramBuilder,
+    src: int,
+    pitch: int | None,
+    target: MemoryRows,
+    *,
+    also: Footprint | None = None,
+) -> int:
+    """Emit the store of rows that lie `pitch` bytes apart at `src`; return its word index."""
+    return builder.emit("DMA_STORE", dst=src, cp=pitch, also=also, more=target.operands)
 
 
 def emit_load(

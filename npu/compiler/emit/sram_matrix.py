@@ -1,24 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """A matrix in SRAM, as the emitters take it, and the notes of what an instruction writes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.tensor_map import TensorRef
 from npu.isa.operands import up
 
-Element = Literal["int8", "int16"]
+Element = Literal["int8", "uint8", "int16", "int32"]
+_BYTES = {"int8": 1, "uint8": 1, "int16": 2, "int32": 4}
+_OUT = {"int8": "i8", "uint8": "i8", "int16": "i16", "int32": "i32"}
 
 
 @dataclass(frozen=True, slots=True)
 class SramMatrix:
-    """Rows of elements in SRAM, each row padded to whole words and no further.
+    """Rows of elements in SRAM, each row padded to whole words.
 
     Attributes:
         address: of the first row, in bytes, a multiple of 16.
         rows, columns: its size; the columns that an instruction computes, padded heads included.
         element: the type.
+        spacing: bytes from row to row, a multiple of 16; 0 for rows without gaps.
 
     """
 
@@ -26,23 +29,41 @@ class SramMatrix:
     rows: int
     columns: int
     element: Element = "int8"
+    spacing: int = 0
 
     @property
     def pitch(self) -> int:
         """Bytes from row to row."""
-        return up(self.columns * (2 if self.element == "int16" else 1))
+        return self.spacing or self.row_bytes
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row, padded to whole words."""
+        return up(self.columns * _BYTES[self.element])
+
+    @property
+    def given_pitch(self) -> int | None:
+        """The pitch where an instruction must name it: of several rows with gaps."""
+        return None if self.rows == 1 or self.pitch == self.row_bytes else self.pitch
 
     @property
     def out(self) -> str:
         """The element type as an instruction's `out` names it."""
-        return "i16" if self.element == "int16" else "i8"
+        return _OUT[self.element]
+
+    @property
+    def of_a(self) -> str | None:
+        """The element type as GEMM names it for its operand A; None for int8."""
+        return {"int8": None, "uint8": "u8", "int16": "i16"}[self.element]
 
     @property
     def last_row(self) -> "SramMatrix":
         """The last row alone."""
-        return SramMatrix(
-            self.address + (self.rows - 1) * self.pitch, 1, self.columns, self.element
-        )
+        return self.part(self.rows - 1, 1)
+
+    def part(self, first: int, rows: int) -> "SramMatrix":
+        """Return `rows` rows from row `first` on."""
+        return replace(self, address=self.address + first * self.pitch, rows=rows)
 
 
 def note(

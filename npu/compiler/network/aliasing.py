@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decides which tensors share a storage: moves that need no instruction, results written in place.
+
+A move whose result is a view of its input costs nothing. The inputs of a concatenation are written
+by their producers into the middle of its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from npu.compiler.network.layout import Layout, View, moved, natural, parts_of
+from npu.graph.form import Graph, Operation
+
+VIEWS = ("identity", "reshape", "transpose", "slice")
+PARAMETERS: Mapping[str, tuple[int, ...]] = {
+    "matmul": (1, 2),
+    "conv": (1,),
+    "layernorm": (1, 2),
+    "rmsnorm": (1,),
+    "rope": (1, 2),
+    "attention": (3,),
+    "gather": (1,),
+}
+"""Inputs that are parameters where they are constant: they come from the stream."""
+
+
+def laid(graph: Graph, one: Operation) -> list[tuple[int, str]]:
+    """Return the inputs of an operation that lie in rows, by number: all but its parameters."""
+    parameters = PARAMETERS.get(one.kind, ())
+    last = len(one.inputs) - 1
+    operand = last if one.kind in ("matmul", "conv") and one.attributes.get("combine") else None
+    return [
+        (number, name)
+        for number, name in enumerate(one.inputs)
+        if name and not (number in parameters and number != operand and graph[name].constant)
+    ]
+
+
+def accepts(one: Operation, number: int, view: View) -> bool:
+    """Whether an operation can read (number >= 0) or write (-1) a view."""
+    axes = len(view.shape)
+    match one.kind:
+        case "conv" | "maxpool" | "avgpool":
+            return view.at(0).rows() is not None
+        case "attention":
+            return axes == 4 and view.rows(2) is not None and view.offset % 16 == 0
+        case "rope":
+            return (number >= 0 and view.rows() is not None) or view.rows() is not None
+        case "matmul" if axes > 2 and not (number == 0 and view.rows() is not None):
+            return view.rows(axes - 2) is not None
+        case "mean":
+            return view.rows() is not None
+        case _ if one.kind in (*VIEWS, "concat", "pad", "expand", "gather"):
+            return True
+    return view.rows() is not None
+
+
+def lay_out(graph: Graph, operations: Iterable[Operation], outside: frozenset[str]) -> Layout:
+    """Return where the tensors of some operations lie.
+
+    Args:
+        graph: the network.
+        operations: those of the chip, in order.
+        outside: tensors that others read or write too: each lies in a storage of its own.
+    """
+    return _Aliasing(graph, list(operations), outside).layout()
+
+
+class _Aliasing:
+    """The views under construction."""
+
+    def __init__(self, graph: Graph, operations: list[Operation], outside: frozenset[str]) -> None:
+        self.graph = graph
+        self.operations = operations
+        self.outside = outside
+        self.consumers = graph.consumers()
+        self.producers = {name: one for one in operations for name in one.outputs}
+        self.views: dict[str, View] = {}
+        self.bytes: dict[str, int] = {}
+        self.free: set[str] = set()
+
+    def layout(self) -> Layout:
+        """Return the layout."""
+        for one in reversed(self.operations):
+            if one.kind == "concat":
+                self._join(one)
+        for one in self.operations:
+            for _, name in laid(self.graph, one):
+                self._fresh(name)
+            name = one.outputs[0]
+            if name in self.views:
+                continue
+            view = self._moved(one)
+            if view is None:
+                self._fresh(name)
+            else:
+                self.views[name] = view
+                self.free.add(one.name)
+        return Layout(self.views, self.bytes, frozenset(self.free))
+
+    def _fresh(self, name: str) -> View:
+        """Return the view of a tensor, in a storage of its own if it has none yet."""
+        if name not in self.views:
+            kind = self.graph.type(name)
+            view = natural(name, kind.shape, kind.element)
+            self.views[name] = view
+            self.bytes[name] = view.end
+        return self.views[name]
+
+    def _moved(self, one: Operation) -> View | None:
+        """Return the result of a move as a view, if those who read it can read it there."""
+        name = one.outputs[0]
+        if one.kind not in VIEWS or name in self.outside:
+            return None
+        source = self.views[one.inputs[0]]
+        view = moved(source, one, self.graph.type(name).shape)
+        if view is None or source.element != view.element:
+            return None
+        return view if self._readable(name, view) else None
+
+    def _readable(self, name: str, view: View) -> bool:
+        return all(
+            accepts(one, number, view)
+            for one in self.consumers[name]
+            for number, read in enumerate(one.inputs)
+            if read == name
+        )
+
+    def _join(self, one: Operation) -> None:
+        """Let the producers of a concatenation's inputs write into its result."""
+        result = self._fresh(one.outputs[0])
+        shapes = [self.graph.type(name).shape for name in one.inputs]
+        axis = one["axis"] % len(result.shape)
+        parts = parts_of(result, shapes, axis)
+        if parts is None:
+            return
+        for name, part in zip(one.inputs, parts, strict=True):
+            producer = self.producers.get(name)
+            alone = one.inputs.count(name) == 1 and name not in self.views
+            if producer is None or not alone or name in self.outside:
+                continue
+            if producer.kind in VIEWS or not accepts(producer, -1, part):
+                continue
+            if self._readable(name, part):
+                self.views[name] = part
+
+
+def in_place(layout: Layout, one: Operation, result: View) -> list[bool]:
+    """Return for each input of a concatenation whether it lies in the result already."""
+    axis = one["axis"] % len(result.shape)
+    shapes = [layout.views[name].shape for name in one.inputs]
+    parts = parts_of(result, shapes, axis)
+    if parts is None:
+        return [False] * len(one.inputs)
+    return [layout.views[n] == p for n, p in zip(one.inputs, parts, strict=True)]

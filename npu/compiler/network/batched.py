@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of two activations, matrix by matrix."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from npu.compiler.emit import Epilogue, SramMatrix, emit_elementwise, emit_product
+from npu.compiler.errors import CompileError
+from npu.compiler.network.epilogues import finish_of, finish_product
+from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
+from npu.compiler.network.layout import View
+from npu.compiler.network.linear import halves
+from npu.compiler.stream import product_share
+from npu.graph.form import Element, Operation
+from npu.isa.generated import Opcode
+from npu.isa.operands import up
+
+
+class BatchedKernel(Kernel):
+    """y = finish(a @ b) for each pair of matrices, some rows of a at a time.
+
+    Zero points become products of their own: of a with a matrix of -zb, and of a matrix of -za with
+    b; what is left of them is a constant, part of the bias.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        operation: Operation,
+        a: View,
+        b: View,
+        operand: View | None,
+        writes: View,
+    ) -> None:
+        self.transpose = bool(operation["transpose_b"])
+        self.inner = a.columns
+        self.columns = writes.columns
+        self.zeros = int(operation["a_zero"]), int(operation["b_zero"])
+        rest = self.inner * self.zeros[0] * self.zeros[1]
+        self.finish = finish_of(operation, self.columns, np.full(self.columns, rest, np.int64))
+        self.rest = rest if self.finish.channels is None else 0
+        most = context.limits.acc_rows // a.size
+        if a.element == Element.I16 and (self.finish.channels is None or any(self.zeros)):
+            raise CompileError(f"{operation.name}: int16 rows, allowed int8 for partial sums")
+        outer = writes.shape[:-2]
+        self.chunks = [
+            (index, first, count)
+            for index in np.ndindex(*outer)
+            for first, count in even(writes.shape[-2], most)
+        ]
+        reads = [a, b] if operand is None else [a, b, operand]
+        super().__init__(context, operation, reads, writes, len(self.chunks))
+
+    def _matrix(self, view: View, index: tuple[int, ...]) -> View:
+        """Return the matrix at an index of the result's outer axes; axes of one are repeated."""
+        axes = len(view.shape) - 2
+        own = index[len(index) - axes :] if axes else ()
+        cut = view.shape[:axes]
+        return view.at(*(0 if n == 1 else i for i, n in zip(own, cut, strict=True)))
+
+    def part(self, number: int, chunk: int) -> View:
+        """Return rows of a or of an operand, or the whole of b."""
+        index, first, count = self.chunks[chunk]
+        matrix = self._matrix(self.reads[number], index)
+        if number == 1:
+            return row_part(matrix, 0, matrix.shape[0])
+        return row_part(matrix, first, count)
+
+    def target(self, chunk: int) -> View:
+        """Return the rows of the result."""
+        index, first, count = self.chunks[chunk]
+        return row_part(self._matrix(self.writes, index), first, count)
+
+    @property
+    def most(self) -> int:
+        """Rows of the largest chunk."""
+        return max(count for _, _, count in self.chunks)
+
+    @property
+    def buffers(self) -> dict[str, int]:
+        """Partial sums and the matrix of -za."""
+        found = {}
+        if any(self.zeros):
+            found["sums"] = self.most * up(4 * self.columns)
+        if self.zeros[0]:
+            found["zeros"] = self.most * up(self.inner)
+        if self.rest:
+            found["rest"] = self.most * up(4 * self.columns)
+        return found
+
+    @property
+    def constants(self) -> dict[str, bytes]:
+        """What is left of two zero points, for int32 results."""
+        if not self.rest:
+            return {}
+        return {"rest": np.full(self.most * up(4 * self.columns) // 4, self.rest, "<i4").tobytes()}
+
+    @property
+    def shares(self) -> dict[str, tuple[int, bytes]]:
+        """Channels, and the matrix of -zb."""
+        edge, found = self.context.limits.edge, {}
+        for number, half in enumerate(self._halves):
+            found[f"zero{number}"] = (int(Opcode.GEMM), product_share(edge, half, None))
+        if self.finish.channels is not None:
+            data = product_share(edge, None, self.finish.channels, self.finish.table)
+            found["channels"] = (int(Opcode.GEMM), data)
+        return found
+
+    @property
+    def _halves(self) -> list[npt.NDArray[np.int8]]:
+        """The matrix of -zb, as a sum of int8 matrices."""
+        if not self.zeros[1]:
+            return []
+        return halves(np.full((self.inner, self.columns), -self.zeros[1], np.int64))
+
+    def begin(self, place: Place) -> None:
+        """Fill the matrix of -za, an unsigned one where that is 128."""
+        if self.rest:
+            place.constant("rest", place.scratch("rest"))
+        if self.zeros[0]:
+            value = -self.zeros[0] if self.zeros[0] > -128 else -128
+            matrix = SramMatrix(place.scratch("zeros"), self.most, self.inner)
+            emit_elementwise(place.builder, "clamp", matrix, matrix, lo=value, hi=value)
+
+    def compute(self, place: Place, chunk: int) -> None:
+        """Emit the products."""
+        a, b, dst = place.source(0, chunk), place.source(1, chunk), place.result(chunk)
+        operand = place.source(2, chunk) if len(self.reads) > 2 else None
+        sums = None
+        if any(self.zeros):
+            partial = SramMatrix(place.scratch("sums"), dst.rows, dst.columns, "int32")
+            if self.rest:
+                sums = SramMatrix(place.scratch("rest"), dst.rows, dst.columns, "int32")
+            for number in range(len(self._halves)):
+                share = place.share(f"zero{number}")
+                epilogue = Epilogue(sums=sums, channels=False)
+                emit_product(place.builder, a, None, partial, share, epilogue)
+                sums = partial
+            if self.zeros[0]:
+                element: Literal["int8", "uint8"] = "uint8" if self.zeros[0] < 0 else "int8"
+                zeros = SramMatrix(place.scratch("zeros"), dst.rows, self.inner, element)
+                epilogue = Epilogue(sums=sums, channels=False)
+                emit_product(
+                    place.builder, zeros, b, partial, None, epilogue, transpose=self.transpose
+                )
+                sums = partial
+        share = place.share("channels") if self.finish.channels is not None else None
+        finish_product(
+            place,
+            a,
+            b,
+            dst,
+            share,
+            self.finish,
+            sums=sums,
+            operand=operand,
+            transpose=self.transpose,
+        )

@@ -1,0 +1,571 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions: rows of a pixel's window made by copies beside the GEMM that multiplies them.
+
+For a row of the filter, the window's pixels of one output pixel are contiguous, and those of its
+neighbour overlap with them: one copy with overlapping rows makes them for a whole row of outputs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from npu.compiler.emit import Epilogue, SramMatrix, emit_elementwise, emit_product
+from npu.compiler.errors import CompileError
+from npu.compiler.network.channel_blocks import ChannelBlock, blocks_of
+from npu.compiler.network.epilogues import Finish, finish_of, finish_product
+from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
+from npu.compiler.network.layout import View
+from npu.compiler.network.linear import Wide, halves
+from npu.compiler.stream import product_share
+from npu.graph.form import Operation
+from npu.isa.generated import Opcode
+from npu.isa.operands import DYNAMIC, up
+
+COPY_OVERHEAD, GEMM_OVERHEAD, SEEK = 12, 16, 64
+"""Cycles of an instruction besides its work, and of a stream that begins elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Geometry of a window that moves over images (B, H, W, C)."""
+
+    height: int
+    width: int
+    kernel: tuple[int, int]
+    strides: tuple[int, int]
+    pads: tuple[int, int, int, int]
+    dilations: tuple[int, int]
+    out: tuple[int, int]
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Rows and columns that a window reaches over."""
+        return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))  # type: ignore[return-value]
+
+    @property
+    def padded_width(self) -> int:
+        """Columns of a padded row."""
+        reach = (self.out[1] - 1) * self.strides[1] + self.span[1]
+        return max(reach, self.pads[1] + self.width)
+
+    @property
+    def plain(self) -> bool:
+        """Whether windows never leave the image."""
+        top, left, _bottom, _right = self.pads
+        return not (top or left) and (
+            (self.out[0] - 1) * self.strides[0] + self.span[0] <= self.height
+            and (self.out[1] - 1) * self.strides[1] + self.span[1] <= self.width
+        )
+
+    def band(self, first: int, rows: int) -> tuple[int, int]:
+        """Return the first row (of the image, may be negative) and rows of some output rows."""
+        return first * self.strides[0] - self.pads[0], self.band_rows(rows)
+
+    def band_rows(self, rows: int) -> int:
+        """Return the rows of images that some output rows read."""
+        return (rows - 1) * self.strides[0] + self.span[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """How a convolution is cut.
+
+    Attributes:
+        pixels: most output pixels of a chunk.
+        band: output rows whose input rows are there together.
+        parts: pieces in which the rows of the filter are multiplied.
+    """
+
+    pixels: int
+    band: int
+    parts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Output rows or a part of one, for one block of channels and some rows of the filter."""
+
+    image: int
+    band: int
+    band_first: int
+    band_rows: int
+    y: int
+    rows: int
+    x: int
+    columns: int
+    block: int
+    taps: tuple[int, int]
+    first: bool
+    last: bool
+
+    @property
+    def pixels(self) -> int:
+        """Output pixels."""
+        return self.rows * self.columns
+
+
+class ConvKernel(Kernel):
+    """A convolution of images, cut as a tiling says."""
+
+    prepares = True
+
+    def __init__(
+        self,
+        context: Context,
+        operation: Operation,
+        x: View,
+        operand: View | None,
+        writes: View,
+        window: Window,
+        blocks: list[ChannelBlock],
+        tiling: Tiling,
+    ) -> None:
+        self.window, self.blocks, self.tiling = window, blocks, tiling
+        self.lanes = up(blocks[0].inputs)
+        self.chunks = list(self._cut(x.shape[0]))
+        image = x.at(0).rows()
+        if image is None or writes.at(0).rows() is None:
+            raise CompileError(f"{operation.name}: pixels without a pitch")
+        self.dense = image.pitch == self.lanes * x.size and len(blocks) == 1
+        reads = [x] if operand is None else [x, operand]
+        super().__init__(context, operation, reads, writes, len(self.chunks))
+
+    def _cut(self, images: int) -> list[Chunk]:
+        found, window, band = [], self.window, 0
+        out_rows, out_columns = window.out
+        per_row = even(out_columns, self.tiling.pixels)
+        most = max(1, self.tiling.pixels // out_columns) if len(per_row) == 1 else 1
+        taps = even(window.kernel[0], -(-window.kernel[0] // self.tiling.parts))
+        for image in range(images):
+            for first, count in even(out_rows, self.tiling.band):
+                for block in range(len(self.blocks)):
+                    for y, rows in even(count, most):
+                        for x, columns in per_row:
+                            for number, part in enumerate(taps):
+                                last = number == len(taps) - 1
+                                found.append(
+                                    Chunk(
+                                        image,
+                                        band,
+                                        first,
+                                        count,
+                                        first + y,
+                                        rows,
+                                        x,
+                                        columns,
+                                        block,
+                                        part,
+                                        number == 0,
+                                        last,
+                                    )
+                                )
+                band += 1
+        return found
+
+    # Operands -----------------------------------------------------------------------------------
+
+    def early(self, number: int) -> bool:
+        """Whether an input is read by copies only."""
+        return number == 0
+
+    def staged(self, number: int) -> bool:
+        """Whether an input goes through a stage: it lies in memory, or needs a border."""
+        if number:
+            return super().staged(number)
+        return super().staged(0) or not self.dense or not self.window.plain
+
+    def part(self, number: int, chunk: int) -> View:
+        """Return the input rows of a chunk's band, or the pixels of an operand."""
+        one = self.chunks[chunk]
+        if number:
+            return self._pixels(self.reads[number], one)
+        first, rows = self.window.band(one.band_first, one.band_rows)
+        top, bottom = max(0, first), min(self.window.height, first + rows)
+        width = self.window.width
+        image = self.reads[0].at(one.image)
+        return row_part(image, top * width, max(0, bottom - top) * width)
+
+    def _pixels(self, view: View, one: Chunk) -> View:
+        """Return the output pixels of a chunk, in the columns of its block."""
+        block = self.blocks[one.block]
+        part = row_part(
+            view.at(one.image), one.y * self.window.out[1] + one.x, one.rows * one.columns
+        )
+        if len(self.blocks) == 1:
+            return part
+        return View(
+            part.storage,
+            part.offset + block.first_output * part.size,
+            (part.shape[0], block.outputs),
+            part.strides,
+            part.element,
+        )
+
+    def target(self, chunk: int) -> View:
+        """Return the output pixels of a chunk."""
+        return self._pixels(self.writes, self.chunks[chunk])
+
+    def final(self, chunk: int) -> bool:
+        """Whether a chunk ends a result."""
+        return self.chunks[chunk].last
+
+    @property
+    def pixel_bytes(self) -> int:
+        """Bytes of a pixel of a block in the stage."""
+        return self.lanes * self.reads[0].size
+
+    @property
+    def stage_rows(self) -> int:
+        """Rows of the highest band."""
+        return max(self.window.band_rows(one.band_rows) for one in self.chunks)
+
+    def stage_bytes(self, number: int) -> int:
+        """Return the bytes of a slot."""
+        if number:
+            return super().stage_bytes(number)
+        plane = self.stage_rows * self.window.padded_width * self.pixel_bytes
+        return plane * len(self.blocks)
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row of operand A."""
+        taps = max(count for _, count in (one.taps for one in self.chunks))
+        return taps * self.window.kernel[1] * self.pixel_bytes
+
+    @property
+    def buffers(self) -> dict[str, int]:
+        """Rows of windows for two chunks, and partial sums."""
+        pixels = max(one.pixels for one in self.chunks)
+        found = {f"rows{slot}": pixels * self.row_bytes for slot in range(min(2, self.count))}
+        if self._sums:
+            found["sums"] = pixels * max(up(4 * block.outputs) for block in self.blocks)
+        if self._plain_bias is not None:
+            found["bias"] = found.get("sums", pixels * up(4 * self.blocks[0].outputs))
+        return found
+
+    @property
+    def _sums(self) -> bool:
+        return self.tiling.parts > 1 or any(block.wide for block in self.blocks)
+
+    # Parameters ---------------------------------------------------------------------------------
+
+    @cached_property
+    def finishes(self) -> list[Finish]:
+        """What follows the sums, by block."""
+        total = np.concatenate([block.weight.sum((0, 1, 2)) for block in self.blocks])
+        correction = -int(self.operation["x_zero"]) * total
+        whole = finish_of(self.operation, total.shape[0], correction)
+        return [whole.columns(block.first_output, block.outputs) for block in self.blocks]
+
+    @cached_property
+    def _plain_bias(self) -> Wide | None:
+        """What int32 results have added; None for nothing."""
+        if "mult" in self.operation.integers:
+            return None
+        total = self.blocks[0].weight.sum((0, 1, 2))
+        bias = self.operation.integers.get("bias", np.zeros(1, np.int32)).astype(np.int64)
+        plain = np.broadcast_to(bias - int(self.operation["x_zero"]) * total, total.shape)
+        if plain.any() and len(self.blocks) > 1:
+            raise CompileError(f"{self.operation.name}: int32 results of groups with a zero point")
+        return plain if plain.any() else None
+
+    @property
+    def constants(self) -> dict[str, bytes]:
+        """The bias of int32 results, a row for each pixel of a chunk."""
+        if self._plain_bias is None:
+            return {}
+        pixels = max(one.pixels for one in self.chunks)
+        row = np.zeros(up(4 * self._plain_bias.shape[0]) // 4, "<i4")
+        row[: self._plain_bias.shape[0]] = self._plain_bias
+        return {"bias": np.tile(row, pixels).tobytes()}
+
+    @property
+    def shares(self) -> dict[str, tuple[int, bytes]]:
+        """Weights by block and rows of the filter; channels with the last."""
+        edge, found = self.context.limits.edge, {}
+        for one in self.chunks:
+            name = _share_name(one, 0)
+            if name in found:
+                continue
+            first, count = one.taps
+            matrix = self._matrix(one.block, first, count)
+            finish = self.finishes[one.block]
+            for number, weight in enumerate(matrix):
+                final = one.last and number == len(matrix) - 1
+                channels = finish.channels if final else None
+                table = finish.table if final else None
+                data = product_share(edge, weight, channels, table)
+                found[_share_name(one, number)] = (int(Opcode.GEMM), data)
+        return found
+
+    def _matrix(self, block: int, first: int, count: int) -> list[np.ndarray]:
+        """Return the (K, N) weights of some rows of a block's filter."""
+        weight = self.blocks[block].weight[first : first + count]
+        lanes = np.zeros((*weight.shape[:2], self.lanes, weight.shape[3]), np.int64)
+        lanes[:, :, : weight.shape[2]] = weight
+        return halves(lanes.reshape(-1, weight.shape[3]))
+
+    # Instructions -------------------------------------------------------------------------------
+
+    def begin(self, place: Place) -> None:
+        """Fill stages with the border, and load the bias of int32 results."""
+        if self._plain_bias is not None:
+            place.constant("bias", place.scratch("bias"))
+        if self.staged(0) and not self.window.plain:
+            for slot in range(self.slots(0)):
+                address = place.scratch(f"stage0.{slot}")
+                self._fill(place, address, self.stage_rows * len(self.blocks))
+
+    def _fill(self, place: Place, address: int, rows: int) -> None:
+        """Fill padded rows with the value of the border."""
+        size = self.window.padded_width * self.pixel_bytes
+        if self.reads[0].size == 1 and rows:
+            value = int(self.operation["pad_value"])
+            value = value - 256 if value > 127 else value
+            for first in range(0, size, COPY_MOST):
+                columns = min(COPY_MOST, size - first)
+                matrix = SramMatrix(address + first, rows, columns, "int8", size)
+                emit_elementwise(place.builder, "clamp", matrix, matrix, lo=value, hi=value)
+        elif rows:
+            value = int(self.operation["pad_value"])
+            matrix = SramMatrix(address, rows, size // 2, "int16")
+            emit_elementwise(place.builder, "clamp", matrix, matrix, lo=value, hi=value)
+
+    def fetch(self, place: Place, number: int, chunk: int, slot: int) -> None:
+        """Bring a band into the middle of its border."""
+        if number:
+            super().fetch(place, number, chunk, slot)
+            return
+        one, window = self.chunks[chunk], self.window
+        first, rows = window.band(one.band_first, one.band_rows)
+        top, bottom = max(0, -first), max(0, first + rows - window.height)
+        line = window.padded_width * self.pixel_bytes
+        source = self.part(0, chunk)
+        inner = source.shape[0] // window.width
+        for block in range(len(self.blocks)):
+            plane = slot + block * self.stage_rows * line
+            if one.band >= self.slots(0):
+                self._fill(place, plane, top)
+                self._fill(place, plane + (top + inner) * line, bottom)
+            at = plane + top * line + window.pads[1] * self.pixel_bytes
+            self._fetch_plane(place, source, block, at, line, inner)
+
+    def _fetch_plane(
+        self, place: Place, source: View, block: int, at: int, line: int, rows: int
+    ) -> None:
+        """Bring the channels of a block: whole rows at once where pixels are dense."""
+        width, pixel = self.window.width, self.pixel_bytes
+        step = source.strides[0]
+        if self.dense and width * pixel // source.size < COPY_MOST:
+            lines = View(
+                source.storage,
+                source.offset,
+                (rows, width * pixel // source.size),
+                (width * step, source.size),
+                source.element,
+            )
+            _bring(place, lines, at, line)
+            return
+        offset = block * self.lanes * source.size
+        count = min(self.lanes, source.columns - block * self.lanes)
+        for row in range(rows):
+            pixels = View(
+                source.storage,
+                source.offset + row * width * step + offset,
+                (width, count),
+                (step, source.size),
+                source.element,
+            )
+            _bring(place, pixels, at + row * line, pixel)
+
+    def prepare(self, place: Place, chunk: int) -> None:
+        """Copy the windows of a chunk's pixels."""
+        one, window, pixel = self.chunks[chunk], self.window, self.pixel_bytes
+        slot = place.scratch(f"rows{chunk % 2}")
+        origin, line = self._origin(place, chunk)
+        kernel = window.kernel[1]
+        row = one.taps[1] * kernel * pixel
+        element = place.source(0, chunk).element if not self.staged(0) else self._element
+        unit = 2 if element == "int16" else 1
+        lines, columns = one.rows, one.columns
+        if columns == window.out[1] and window.strides[0] * line == (
+            columns * window.strides[1] * pixel
+        ):
+            lines, columns = 1, one.rows * one.columns
+        for y in range(lines):
+            for tap in range(one.taps[1]):
+                top = (one.y - one.band_first + y) * window.strides[0]
+                top += (one.taps[0] + tap) * window.dilations[0]
+                source = origin + top * line + one.x * window.strides[1] * pixel
+                target = slot + y * one.columns * row + tap * kernel * pixel
+                self._copy(place, source, target, columns, row, element, unit)
+
+    def _copy(
+        self,
+        place: Place,
+        source: int,
+        target: int,
+        columns: int,
+        row: int,
+        element: str,
+        unit: int,
+    ) -> None:
+        """Copy one row of the filter for neighbouring pixels; tap by tap if they are apart."""
+        window, pixel = self.window, self.pixel_bytes
+        kernel, dilation = window.kernel[1], window.dilations[1]
+        joined = dilation == 1 or kernel == 1
+        for tap in range(1 if joined else kernel):
+            size = kernel * pixel if joined else pixel
+            a = SramMatrix(
+                source + tap * dilation * pixel,
+                columns,
+                size // unit,
+                element,  # type: ignore[arg-type]
+                window.strides[1] * pixel,
+            )
+            dst = SramMatrix(
+                target + tap * pixel,
+                columns,
+                size // unit,
+                element,
+                row,  # type: ignore[arg-type]
+            )
+            emit_elementwise(place.builder, "copy2d", a, dst)
+
+    @property
+    def _element(self) -> str:
+        return "int16" if self.reads[0].size == 2 else "int8"
+
+    def _origin(self, place: Place, chunk: int) -> tuple[int, int]:
+        """Return the address of a chunk's band and the bytes of its rows."""
+        one, window, pixel = self.chunks[chunk], self.window, self.pixel_bytes
+        if not self.staged(0):
+            return place.source(0, chunk).address, window.width * pixel
+        line = window.padded_width * pixel
+        plane = one.block * self.stage_rows * line
+        return place.source(0, chunk).address + plane, line
+
+    def compute(self, place: Place, chunk: int) -> None:
+        """Multiply the rows of a chunk."""
+        one, dst = self.chunks[chunk], place.result(chunk)
+        element = {"int8": "int8", "uint8": "uint8", "int16": "int16"}[self.reads[0].element]
+        unit = self.reads[0].size
+        columns = one.taps[1] * self.window.kernel[1] * self.pixel_bytes // unit
+        rows = place.scratch(f"rows{chunk % 2}")
+        a = SramMatrix(rows, one.pixels, columns, element)  # type: ignore[arg-type]
+        partial = None
+        if self._sums:
+            partial = SramMatrix(place.scratch("sums"), one.pixels, dst.columns, "int32")
+        sums = None if one.first else partial
+        if one.first and self._plain_bias is not None:
+            sums = SramMatrix(place.scratch("bias"), one.pixels, dst.columns, "int32")
+        count = len(self._matrix(one.block, *one.taps)) if self._sums else 1
+        for number in range(count):
+            share = place.share(_share_name(one, number))
+            if one.last and number == count - 1:
+                operand = place.source(1, chunk) if len(self.reads) > 1 else None
+                finish = self.finishes[one.block]
+                finish_product(place, a, None, dst, share, finish, sums=sums, operand=operand)
+                return
+            assert partial is not None
+            epilogue = Epilogue(sums=sums, channels=False)
+            emit_product(place.builder, a, None, partial, share, epilogue)
+            sums = partial
+
+
+COPY_MOST = (DYNAMIC - 1) // 16 * 16
+"""Most elements of a row of an instruction, in whole words."""
+
+
+def _share_name(one: Chunk, number: int) -> str:
+    return f"block{one.block}.taps{one.taps[0]}.weight{number}"
+
+
+def _bring(place: Place, source: View, address: int, pitch: int) -> None:
+    """Copy rows within SRAM, or load them from memory."""
+    matrix = place.view(source)
+    if matrix is None:
+        place.load(source, address, pitch)
+        return
+    rows = SramMatrix(address, matrix.rows, matrix.columns, matrix.element, pitch)
+    emit_elementwise(place.builder, "copy2d", matrix, rows)
+
+
+def conv_kernel(
+    context: Context, operation: Operation, x: View, operand: View | None, writes: View
+) -> ConvKernel:
+    """Return the convolution cut in the way that takes the fewest cycles of those that fit.
+
+    Raises CompileError if none does.
+    """
+    weight = context.graph.constant(operation.inputs[1])
+    assert weight is not None
+    window = Window(
+        x.shape[1],
+        x.shape[2],
+        (weight.shape[0], weight.shape[1]),
+        tuple(operation["strides"]),
+        tuple(operation["pads"]),
+        tuple(operation["dilations"]),
+        (writes.shape[1], writes.shape[2]),
+    )
+    wide = weight.astype(np.int64) - int(operation["w_zero"])
+    blocks = blocks_of(wide, operation["groups"])
+    best: tuple[float, ConvKernel] | None = None
+    for tiling in _tilings(window, context.limits.acc_rows // x.size):
+        kernel = ConvKernel(context, operation, x, operand, writes, window, blocks, tiling)
+        if kernel.sram_bytes > context.budget:
+            continue
+        cycles = _cycles(kernel)
+        if best is None or cycles < best[0]:
+            best = cycles, kernel
+    if best is None:
+        raise CompileError(
+            f"{operation.name}: no cut of a convolution of {x.shape} with {weight.shape} fits "
+            f"{context.budget} bytes of SRAM"
+        )
+    return best[1]
+
+
+def _tilings(window: Window, most: int) -> list[Tiling]:
+    rows, columns = window.out
+    pixels = sorted({min(most, rows * columns), *(most * n // 8 for n in range(1, 8))})
+    bands = [rows, *(-(-rows // n) for n in (2, 3, 4, 6, 8, 12, 16, 28, 56, 112))]
+    parts = [1, *([window.kernel[0]] if window.kernel[0] > 1 else [])]
+    return [
+        Tiling(count, band, part)
+        for part in parts
+        for count in reversed(pixels)
+        for band in dict.fromkeys(bands)
+    ]
+
+
+def _cycles(kernel: ConvKernel) -> float:
+    """Return the modelled cycles: of each chunk the longest of multiplying, copying, the stream."""
+    total, window = 0.0, kernel.window
+    band = -1
+    for one in kernel.chunks:
+        block = kernel.blocks[one.block]
+        inner = one.taps[1] * window.kernel[1] * kernel.lanes
+        columns = up(block.outputs)
+        gemm = one.pixels * inner * columns / 256 + GEMM_OVERHEAD
+        gemm *= kernel.reads[0].size
+        if not (one.first and one.last):
+            gemm += 8 * one.pixels * columns / 16
+        stream = inner * columns / 16 + SEEK
+        copies = one.rows * one.taps[1] * (1 if window.dilations[1] == 1 else window.kernel[1])
+        copy = one.pixels * inner * kernel.reads[0].size / 16 + COPY_OVERHEAD * copies
+        if one.band != band and kernel.staged(0):
+            band = one.band
+            load = kernel.stage_bytes(0) / 16
+            if kernel.context.in_sram(kernel.reads[0]):
+                copy += load
+            else:
+                stream += load
+        total += max(gemm, stream, copy)
+        if one is kernel.chunks[0]:
+            total += copy
+    return total

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Emits kernels chunk by chunk: transfers and copies of neighbouring chunks beside the work of one.
+
+A barrier holds back all that is younger, so the order of instructions decides what overlaps. While
+chunk i is computed, operands of chunk i + 1 are prepared, inputs of chunk i + 2 are loaded and
+results of chunk i - 1 are stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from npu.compiler.emit import MemoryRows, SramMatrix, emit_load_rows, emit_store_rows
+from npu.compiler.errors import CompileError
+from npu.compiler.hazards import Footprint, block_words
+from npu.compiler.network.kernel import Kernel
+from npu.compiler.network.layout import View
+from npu.compiler.program_builder import ProgramBuilder
+from npu.compiler.stream import Share, Stream
+from npu.isa.operands import WORD, up
+
+ARENA, CONSTANTS = 0, 2
+"""Base registers of the tensors in memory and of the constants."""
+GRANULE = 4096
+"""Bytes of memory that are ordered as one."""
+ALIGNMENT = 64
+
+
+@dataclass
+class Constants:
+    """What lies in memory beside the stream; equal pieces lie there once."""
+
+    data: bytearray = field(default_factory=bytearray)
+    _known: dict[bytes, int] = field(default_factory=dict)
+
+    def add(self, data: bytes) -> int:
+        """Return the offset of a piece."""
+        if data not in self._known:
+            self._known[data] = len(self.data)
+            self.data += data + bytes(-len(data) % ALIGNMENT)
+        return self._known[data]
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Where things are.
+
+    Attributes:
+        sram: address of each storage that is resident, and of each buffer of a kernel.
+        memory: offset in the arena of each storage that lies in memory or is taken there.
+        constants: offset among the constants of storages that hold constants.
+    """
+
+    sram: Mapping[str, int]
+    memory: Mapping[str, int]
+    constants: Mapping[str, int]
+
+
+@dataclass
+class Emission:
+    """Emits kernels into one program; the `Place` of all of them."""
+
+    builder: ProgramBuilder
+    addresses: Addresses
+    stream: Stream
+    constants: Constants
+    kernel: Kernel = field(init=False)
+    _shares: dict[str, Share] = field(init=False, default_factory=dict)
+
+    # The chunks of a kernel ---------------------------------------------------------------------
+
+    def run(self, kernel: Kernel) -> None:
+        """Emit all chunks of a kernel."""
+        self.kernel, self._shares = kernel, {}
+        for name, (opcode, data) in kernel.shares.items():
+            self._shares[name] = self.stream.append(f"{kernel.operation.name}.{name}", opcode, data)
+        kernel.begin(self)
+        self._load(0, early=True)
+        self._load(0, early=False)
+        if kernel.prepares:
+            kernel.prepare(self, 0)
+            self._load(1, early=True)
+        for chunk in range(kernel.count):
+            kernel.compute(self, chunk)
+            if kernel.prepares:
+                self._load(chunk + 2, early=True)
+            self._store(chunk - 1)
+            self._load(chunk + 1, early=False)
+            if not kernel.prepares:
+                self._load(chunk + 1, early=True)
+            elif chunk + 1 < kernel.count:
+                kernel.prepare(self, chunk + 1)
+        self._store(kernel.count - 1)
+        kernel.end(self)
+
+    def _load(self, chunk: int, *, early: bool) -> None:
+        """Bring to their stages what a chunk is the first to read."""
+        kernel = self.kernel
+        for number in range(len(kernel.reads)):
+            if not kernel.staged(number) or kernel.early(number) != early:
+                continue
+            turns = kernel.turns(number)
+            if chunk in turns:
+                kernel.fetch(self, number, chunk, self._slot(number, turns.index(chunk)))
+
+    def _slot(self, number: int, turn: int) -> int:
+        return self.scratch(f"stage{number}.{turn % self.kernel.slots(number)}")
+
+    def _store(self, chunk: int) -> None:
+        """Take the result of a chunk to memory, if it belongs there."""
+        if chunk < 0 or not self.kernel.final(chunk):
+            return
+        target = self.kernel.target(chunk)
+        if target.storage not in self.addresses.memory:
+            return
+        matrix = self.result(chunk)
+        rows = self._memory(target)
+        also = Footprint(writes=self._words(target))
+        pitch = matrix.given_pitch
+        emit_store_rows(self.builder, matrix.address, pitch, rows, also=also)
+
+    # What kernels ask for -----------------------------------------------------------------------
+
+    def view(self, view: View) -> SramMatrix | None:
+        """Return the rows of a view if it lies in SRAM, else None."""
+        address = self.addresses.sram.get(view.storage)
+        if address is None:
+            return None
+        rows = view.rows()
+        if rows is None:
+            raise CompileError(f"{view.storage}: rows without a pitch")
+        name = view.element.value
+        return SramMatrix(address + rows.offset, rows.count, rows.columns, name, rows.pitch)  # type: ignore[arg-type]
+
+    def address(self, view: View) -> int | None:
+        """Return the address of a view's first element if it lies in SRAM, else None."""
+        address = self.addresses.sram.get(view.storage)
+        return None if address is None else address + view.offset
+
+    def source(self, number: int, chunk: int) -> SramMatrix:
+        """Return the rows of an input that a chunk reads."""
+        part = self.kernel.part(number, chunk)
+        if not self.kernel.staged(number):
+            matrix = self.view(part)
+            assert matrix is not None
+            return matrix
+        turns = self.kernel.turns(number)
+        turn = max(i for i, first in enumerate(turns) if first <= chunk)
+        return _dense(part, self._slot(number, turn))
+
+    def result(self, chunk: int) -> SramMatrix:
+        """Return the rows that a chunk writes."""
+        part = self.kernel.target(chunk)
+        matrix = self.view(part)
+        if matrix is not None:
+            return matrix
+        return _dense(part, self.scratch(f"result.{chunk % self.kernel.result_slots}"))
+
+    def scratch(self, name: str) -> int:
+        """Return the address of a buffer of the kernel's own."""
+        return self.addresses.sram[buffer_name(self.kernel, name)]
+
+    def share(self, name: str) -> Share:
+        """Return a share of the kernel, with the stream standing at it."""
+        share = self._shares[name]
+        if self.builder.stream_offset != share.offset:
+            self.builder.seek(share.offset)
+        return share
+
+    def load(self, view: View, address: int, pitch: int) -> None:
+        """Load the rows of a view from memory."""
+        rows = self._memory(view)
+        given = None if rows.rows == 1 or pitch == up(rows.size) else pitch
+        also = Footprint(reads=self._words(view))
+        emit_load_rows(self.builder, rows, address, given, also=also)
+
+    def constant(self, name: str, address: int) -> None:
+        """Load a constant of the kernel."""
+        data = self.kernel.constants[name]
+        for first in range(0, len(data), _PIECE):
+            size = min(_PIECE, len(data) - first)
+            offset = self.constants.add(data) + first
+            rows = MemoryRows(CONSTANTS, offset, 1, size, up(size))
+            emit_load_rows(self.builder, rows, address + first)
+
+    # Memory -------------------------------------------------------------------------------------
+
+    def _memory(self, view: View) -> MemoryRows:
+        rows = view.rows()
+        if rows is None:
+            raise CompileError(f"{view.storage}: rows without a pitch")
+        size = rows.columns * view.size
+        if view.storage in self.addresses.constants:
+            offset = self.addresses.constants[view.storage] + rows.offset
+            return MemoryRows(CONSTANTS, offset, rows.count, size, rows.pitch)
+        offset = self.addresses.memory[view.storage] + rows.offset
+        return MemoryRows(ARENA, offset, rows.count, size, rows.pitch)
+
+    def _words(self, view: View) -> int:
+        """Return the words that stand for a part of the arena in the order of instructions."""
+        if view.storage in self.addresses.constants:
+            return 0
+        base = self.addresses.memory[view.storage]
+        first = (base + view.offset) // GRANULE
+        last = (base + view.end - 1) // GRANULE
+        behind = self.builder.limits.sram_bytes + WORD
+        return block_words(behind + first * WORD, (last - first + 1) * WORD)
+
+
+_PIECE = 0xE000
+"""Bytes of a constant that one instruction loads."""
+
+
+def _dense(part: View, address: int) -> SramMatrix:
+    rows = part.rows()
+    assert rows is not None
+    return SramMatrix(address, rows.count, rows.columns, part.element.value)  # type: ignore[arg-type]
+
+
+def buffer_name(kernel: Kernel, name: str) -> str:
+    """Return the name of a kernel's buffer among the storages."""
+    return f"{kernel.operation.name}/{name}"
+
+
+def buffers_of(kernel: Kernel) -> dict[str, int]:
+    """Return the bytes of a kernel's stages and buffers, by name."""
+    found = {buffer_name(kernel, name): size for name, size in kernel.buffers.items()}
+    for number in range(len(kernel.reads)):
+        if kernel.staged(number):
+            size = kernel.stage_bytes(number)
+            for slot in range(kernel.slots(number)):
+                found[buffer_name(kernel, f"stage{number}.{slot}")] = size
+    for slot in range(kernel.result_slots):
+        found[buffer_name(kernel, f"result.{slot}")] = kernel.result_bytes
+    return found

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What follows the sums of a linear operation: its integers as channels of a share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from npu.compiler.emit import Epilogue, SramMatrix, emit_elementwise, emit_product
+from npu.compiler.errors import CompileError
+from npu.compiler.network.kernel import Place
+from npu.compiler.stream import Channels, Share
+from npu.graph.form import Operation
+
+INT32 = np.iinfo(np.int32)
+
+
+@dataclass(frozen=True)
+class Finish:
+    """What follows the sums of an operation.
+
+    Attributes:
+        channels: bias and requantisation per column; None for int32 results.
+        table: of the activation, if there is one.
+        epilogue: for `emit_product`, without its operands.
+    """
+
+    channels: Channels | None
+    table: npt.NDArray[np.int8] | None
+    epilogue: Epilogue
+
+    def columns(self, first: int, count: int) -> Finish:
+        """Return what follows in some of the columns."""
+        if self.channels is None:
+            return self
+        cut = slice(first, first + count)
+        channels = Channels(
+            self.channels.bias[cut], self.channels.mult[cut], self.channels.shift[cut]
+        )
+        return replace(self, channels=channels)
+
+
+def finish_of(operation: Operation, columns: int, correction: npt.NDArray[np.int64]) -> Finish:
+    """Return what follows the sums of an operation.
+
+    Args:
+        operation: a matmul or conv with its integers.
+        columns: N.
+        correction: (N,) what is added to the sums besides the operation's own bias.
+
+    Raises CompileError if the bias leaves int32.
+    """
+    mult = operation.integers.get("mult")
+    bias = operation.integers.get("bias", np.zeros(columns, np.int32)).astype(np.int64)
+    bias = np.broadcast_to(bias, columns) + correction
+    if bias.size and (bias.min() < INT32.min or bias.max() > INT32.max):
+        raise CompileError(
+            f"{operation.name}: a bias of {max(abs(int(b)) for b in bias)}, allowed is int32"
+        )
+    if mult is None:
+        return Finish(None, None, Epilogue(channels=False))
+    channels = Channels(
+        bias.astype(np.int32),
+        np.broadcast_to(mult, columns).astype(np.uint16),
+        np.broadcast_to(operation.integers["shift"], columns).astype(np.uint8),
+    )
+    table = operation.integers.get("table")
+    combine = operation["combine"] or None
+    product = (operation["product_mult"], operation["product_shift"]) if combine == "mul" else None
+    epilogue = Epilogue(
+        relu=operation["relu"], table=table is not None, op=combine, product=product
+    )
+    return Finish(channels, table, epilogue)
+
+
+def finish_product(
+    place: Place,
+    a: SramMatrix,
+    b: SramMatrix | None,
+    dst: SramMatrix,
+    share: Share | None,
+    finish: Finish,
+    *,
+    sums: SramMatrix | None = None,
+    operand: SramMatrix | None = None,
+    transpose: bool = False,
+) -> None:
+    """Emit the last product of a sum and what follows it.
+
+    GEMM cannot add partial sums and an operand in one: behind partial sums the operand is added by
+    an instruction of its own.
+    """
+    epilogue = replace(finish.epilogue, sums=sums, operand=operand)
+    if sums is not None and operand is not None:
+        epilogue = replace(epilogue, op=None, operand=None, product=None)
+    emit_product(place.builder, a, b, dst, share, epilogue, transpose=transpose)
+    if epilogue.op == finish.epilogue.op or operand is None:
+        return
+    if finish.epilogue.op == "mul":
+        raise CompileError("a factor behind partial sums; allowed is an addend")
+    emit_elementwise(place.builder, "add", dst, dst, operand)

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of one operation: chunks of work, each with what it reads, prepares and writes.
+
+A kernel knows its operation and no place; the emission gives it matrices in SRAM. What lies in
+memory is brought to a stage, a buffer of two slots that chunks use in turn, and results go out of
+one, while the chunks before and behind are computed.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from npu.compiler.emit import SramMatrix
+from npu.compiler.errors import CompileError
+from npu.compiler.network.layout import View
+from npu.compiler.program_builder import ProgramBuilder
+from npu.compiler.stream import Share
+from npu.graph.form import Graph, Operation
+from npu.isa.operands import Limits, up
+
+Array = npt.NDArray[Any]
+
+
+class Place(Protocol):
+    """What a kernel emits through."""
+
+    @property
+    def builder(self) -> ProgramBuilder:
+        """The program."""
+
+    def source(self, number: int, chunk: int) -> SramMatrix:
+        """Return the rows of an input that a chunk reads."""
+
+    def result(self, chunk: int) -> SramMatrix:
+        """Return the rows that a chunk writes."""
+
+    def scratch(self, name: str) -> int:
+        """Return the address of a buffer of the kernel's own."""
+
+    def share(self, name: str) -> Share:
+        """Return a share of the kernel, with the stream standing at it."""
+
+    def view(self, view: View) -> SramMatrix | None:
+        """Return the rows of a view if it lies in SRAM, else None."""
+
+    def address(self, view: View) -> int | None:
+        """Return the address of a view's first element if it lies in SRAM, else None."""
+
+    def load(self, view: View, address: int, pitch: int) -> None:
+        """Load the rows of a view from memory."""
+
+    def constant(self, name: str, address: int) -> None:
+        """Load a constant of the kernel."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What kernels are made from.
+
+    Attributes:
+        graph: the network.
+        views: of all tensors that lie on the chip.
+        resident: storages that lie in SRAM; all others lie in memory.
+        limits: of the chip.
+        budget: bytes of SRAM that a kernel may use.
+    """
+
+    graph: Graph
+    views: Mapping[str, View]
+    resident: frozenset[str]
+    limits: Limits
+    budget: int
+
+    def view(self, name: str) -> View:
+        """Return the view of a tensor."""
+        return self.views[name]
+
+    def in_sram(self, view: View) -> bool:
+        """Whether a view lies in SRAM."""
+        return view.storage in self.resident
+
+
+class Kernel:
+    """The work of one operation.
+
+    Attributes:
+        operation: whose.
+        reads: the inputs that chunks read, each a view.
+        writes: the result.
+        count: how many chunks.
+    """
+
+    prepares = False
+    """Whether `prepare` emits anything."""
+
+    def __init__(
+        self, context: Context, operation: Operation, reads: list[View], writes: View, count: int
+    ) -> None:
+        self.context = context
+        self.operation = operation
+        self.reads = reads
+        self.writes = writes
+        self.count = count
+
+    # What the kernel asks for -------------------------------------------------------------------
+
+    def part(self, number: int, chunk: int) -> View:
+        """Return the rows of an input that a chunk reads."""
+        raise NotImplementedError
+
+    def target(self, chunk: int) -> View:
+        """Return the rows that a chunk writes."""
+        raise NotImplementedError
+
+    def final(self, chunk: int) -> bool:
+        """Whether a chunk ends a result, so that it can be stored."""
+        del chunk
+        return True
+
+    def early(self, number: int) -> bool:
+        """Whether `prepare` reads an input, and `compute` does not."""
+        del number
+        return False
+
+    def staged(self, number: int) -> bool:
+        """Whether an input goes through a stage."""
+        return not self.context.in_sram(self.reads[number])
+
+    def stage_bytes(self, number: int) -> int:
+        """Return the bytes of a slot of an input's stage."""
+        return max(bytes_of(self.part(number, chunk)) for chunk in self.turns(number))
+
+    def turns(self, number: int) -> list[int]:
+        """Return the chunks that read another part of an input than the chunk before."""
+        return self._turns[number]
+
+    @cached_property
+    def _turns(self) -> list[list[int]]:
+        found = []
+        for number in range(len(self.reads)):
+            parts = [self.part(number, chunk) for chunk in range(self.count)]
+            found.append([i for i, p in enumerate(parts) if i == 0 or p != parts[i - 1]])
+        return found
+
+    @property
+    def buffers(self) -> dict[str, int]:
+        """Bytes of buffers of the kernel's own, by name."""
+        return {}
+
+    @property
+    def constants(self) -> dict[str, bytes]:
+        """What lies in memory beside the stream, by name."""
+        return {}
+
+    @property
+    def shares(self) -> dict[str, tuple[int, bytes]]:
+        """Pieces of the stream by name: the opcode that takes each, and its bytes."""
+        return {}
+
+    # What the kernel emits ----------------------------------------------------------------------
+
+    def begin(self, place: Place) -> None:
+        """Emit what comes once, in front of the first chunk."""
+
+    def end(self, place: Place) -> None:
+        """Emit what comes once, behind the last chunk."""
+
+    def fetch(self, place: Place, number: int, chunk: int, slot: int) -> None:
+        """Emit what brings an input of a chunk to a slot of its stage."""
+        part = self.part(number, chunk)
+        place.load(part, slot, part.row_bytes)
+
+    def prepare(self, place: Place, chunk: int) -> None:
+        """Emit what makes the operands of a chunk, beside the computation of the one before."""
+
+    def compute(self, place: Place, chunk: int) -> None:
+        """Emit the computation of a chunk."""
+        raise NotImplementedError
+
+    # Sizes --------------------------------------------------------------------------------------
+
+    def slots(self, number: int) -> int:
+        """Return the slots of an input's stage."""
+        return min(2, len(self.turns(number)))
+
+    @property
+    def sram_bytes(self) -> int:
+        """Bytes of SRAM for stages and buffers."""
+        size = sum(up(each) for each in self.buffers.values())
+        for number in range(len(self.reads)):
+            if self.staged(number):
+                size += self.slots(number) * up(self.stage_bytes(number))
+        return size + self.result_slots * up(self.result_bytes)
+
+    @property
+    def result_slots(self) -> int:
+        """Slots of the stage of results, 0 without one."""
+        return 0 if self.context.in_sram(self.writes) else min(2, self.count)
+
+    @property
+    def result_bytes(self) -> int:
+        """Bytes of a slot of the stage of results."""
+        if not self.result_slots:
+            return 0
+        return max(bytes_of(self.target(chunk)) for chunk in range(self.count))
+
+    def integers(self, name: str) -> Array | None:
+        """Return an array of the operation's integers."""
+        return self.operation.integers.get(name)
+
+
+def bytes_of(view: View) -> int:
+    """Return the bytes of a view's rows without gaps."""
+    return int(np.prod(view.shape[:-1], dtype=np.int64)) * view.row_bytes
+
+
+def need_rows(view: View, what: str, operation: Operation) -> View:
+    """Return a view; CompileError if it has no pitch."""
+    if view.rows() is None:
+        raise CompileError(f"{operation.name}: {what} does not lie in rows at one pitch")
+    return view
+
+
+def row_part(view: View, first: int, count: int) -> View:
+    """Return rows `first` to `first + count - 1` of a view that has a pitch, as (rows, columns)."""
+    rows = view.rows()
+    if rows is None:
+        raise CompileError(f"{view.storage}: rows without a pitch")
+    return View(
+        view.storage,
+        rows.offset + first * rows.pitch,
+        (count, view.columns),
+        (rows.pitch, view.size),
+        view.element,
+    )
+
+
+def even(total: int, most: int) -> list[tuple[int, int]]:
+    """Return (first, count) of parts of nearly equal size, at most `most` each."""
+    parts = -(-total // max(1, most))
+    cuts = [total * i // parts for i in range(parts + 1)]
+    return [(a, b - a) for a, b in itertools.pairwise(cuts)]

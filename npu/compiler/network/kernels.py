@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which kernels become of an operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from npu.compiler.errors import CompileError
+from npu.compiler.network.aliasing import in_place
+from npu.compiler.network.attention import AttentionKernel
+from npu.compiler.network.batched import BatchedKernel
+from npu.compiler.network.convolution import conv_kernel
+from npu.compiler.network.elementwise import (
+    NormKernel,
+    RopeKernel,
+    SoftmaxKernel,
+    TableKernel,
+    VectorKernel,
+)
+from npu.compiler.network.kernel import Context, Kernel
+from npu.compiler.network.layout import Layout, View, parts_of, reshaped
+from npu.compiler.network.linear import LinearKernel
+from npu.compiler.network.moves import MoveKernel, TurnKernel, index_map
+from npu.compiler.network.pools import AveragePoolKernel, MaxPoolKernel, MeanKernel
+from npu.graph.form import Operation
+
+ROWS = (128, 112, 96, 80, 64, 48, 32, 24, 16, 8, 4, 2, 1)
+"""Rows of a chunk of a product, the most first."""
+
+
+def kernels_of(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
+    """Return the kernels of an operation, the best that fit the context's budget.
+
+    Raises CompileError if there are none.
+    """
+    if one.kind not in _MAKERS:
+        raise CompileError(f"{one.name}: {one.kind} is no operation of the chip")
+    made = _MAKERS[one.kind](context, layout, one)
+    for kernel in made:
+        if kernel.sram_bytes > context.budget:
+            raise CompileError(
+                f"{one.name}: needs {kernel.sram_bytes} bytes of SRAM beside what lies there, "
+                f"there are {context.budget}"
+            )
+    return made
+
+
+def _views(context: Context, one: Operation, *numbers: int) -> list[View]:
+    return [context.view(one.inputs[number]) for number in numbers]
+
+
+def _operand(context: Context, one: Operation) -> View | None:
+    return context.view(one.inputs[-1]) if one["combine"] else None
+
+
+def _matmul(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
+    weight = context.graph.constant(one.inputs[1])
+    writes, operand = context.view(one.outputs[0]), _operand(context, one)
+    (a,) = _views(context, one, 0)
+    if weight is None or weight.ndim > 2:
+        (b,) = _views(context, one, 1)
+        return [BatchedKernel(context, one, a, b, operand, writes)]
+    wide = weight.astype(np.int64)
+    wide = (wide.T if one["transpose_b"] else wide) - int(one["b_zero"])
+    correction = -int(one["a_zero"]) * wide.sum(0)
+    return [_linear(context, one, a, wide, operand, writes, correction)]
+
+
+def _linear(
+    context: Context,
+    one: Operation,
+    a: View,
+    weight: np.ndarray,
+    operand: View | None,
+    writes: View,
+    correction: np.ndarray,
+) -> Kernel:
+    for most in ROWS:
+        kernel = LinearKernel(context, one, a, weight, operand, writes, correction, most)
+        if kernel.sram_bytes <= context.budget:
+            return kernel
+    raise CompileError(
+        f"{one.name}: one row needs {kernel.sram_bytes} bytes of SRAM, there are {context.budget}"
+    )
+
+
+def _conv(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
+    weight = context.graph.constant(one.inputs[1])
+    if weight is None:
+        raise CompileError(f"{one.name}: a filter that is not constant")
+    (x,) = _views(context, one, 0)
+    writes, operand = context.view(one.outputs[0]), _operand(context, one)
+    views = [view for view in (x, operand, writes) if view is not None]
+    pixel = weight.shape[:2] == (1, 1) and one["groups"] == 1 and tuple(one["strides"]) == (1, 1)
+    if pixel and not any(one["pads"]) and all(view.rows() for view in views):
+        wide = weight[0, 0].astype(np.int64) - int(one["w_zero"])
+        correction = -int(one["x_zero"]) * wide.sum(0)
+        return [_linear(context, one, x, wide, operand, writes, correction)]
+    return [conv_kernel(context, one, x, operand, writes)]
+
+
+def _rows(kind: Callable[..., Kernel], count: int) -> Callable[..., list[Kernel]]:
+    def make(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
+        del layout
+        reads = _views(context, one, *range(count))
+        return [kind(context, one, reads, context.view(one.outputs[0]))]
+
+    return make
+
+
+def _rope(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
+    return [RopeKernel(context, one, context.view(one.inputs[0]), context.view(one.outputs[0]))]
+
+
+def _attention(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
+    reads = _views(context, one, 0, 1, 2)
+    return [AttentionKernel(context, one, reads, context.view(one.outputs[0]))]
+
+
+def _pool(kind: Callable[..., Kernel]) -> Callable[..., list[Kernel]]:
+    def make(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
+        x, writes = context.view(one.inputs[0]), context.view(one.outputs[0])
+        for parts in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128):
+            kernel = kind(context, one, x, writes, -(-writes.shape[1] // parts))
+            if kernel.sram_bytes <= context.budget:
+                return [kernel]
+        raise CompileError(
+            f"{one.name}: a row of windows needs {kernel.sram_bytes} bytes of SRAM, there are "
+            f"{context.budget}"
+        )
+
+    return make
+
+
+def _mean(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
+    x, writes = context.view(one.inputs[0]), context.view(one.outputs[0])
+    axes = sorted(axis % len(x.shape) for axis in one["axes"])
+    outer = axes[0]
+    if axes != list(range(outer, len(x.shape) - 1)):
+        raise CompileError(f"{one.name}: a mean over axes {axes}, allowed those before the last")
+    return [MeanKernel(context, one, x, writes, outer)]
+
+
+def _move(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
+    if one.name in layout.free:
+        return []
+    x, writes = context.view(one.inputs[0]), context.view(one.outputs[0])
+    if one.kind == "transpose" and x.size == 1:
+        turned = _turned(x, writes, tuple(one["order"]))
+        if turned is not None:
+            return [TurnKernel(context, one, *turned)]
+    index = index_map(one, x.shape, writes.shape)
+    fill = int(one.attributes.get("value_int", 0))  # type: ignore[arg-type]
+    return [MoveKernel(context, one, x, writes, index, fill)]
+
+
+def _turned(x: View, writes: View, order: tuple[int, ...]) -> tuple[View, View] | None:
+    """Return input and result as matrices to turn, if that is what a transposition does."""
+    axes = len(order)
+    for outer in range(axes - 1):
+        for split in range(outer + 1, axes):
+            wanted = (*range(outer), *range(split, axes), *range(outer, split))
+            if order == wanted:
+                lead = x.shape[:outer]
+                rows = int(np.prod(x.shape[outer:split]))
+                columns = int(np.prod(x.shape[split:]))
+                a = reshaped(x, (*lead, rows, columns))
+                c = reshaped(writes, (*lead, columns, rows))
+                if a is None or c is None or a.rows(outer) is None or c.rows(outer) is None:
+                    return None
+                return a, c
+    return None
+
+
+def _concat(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
+    result = context.view(one.outputs[0])
+    there = in_place(layout, one, result)
+    axis = one["axis"] % len(result.shape)
+    shapes = [context.view(name).shape for name in one.inputs]
+    parts = parts_of(result, shapes, axis)
+    made: list[Kernel] = []
+    at = 0
+    for number, name in enumerate(one.inputs):
+        view = context.view(name)
+        if not there[number]:
+            index = np.arange(int(np.prod(view.shape)), dtype=np.int64).reshape(view.shape)
+            part = Operation(f"{one.name}.{number}", "identity", (name,), one.outputs)
+            if parts is not None:
+                made.append(MoveKernel(context, part, view, parts[number], index))
+            else:
+                raise CompileError(f"{one.name}: inputs that do not end at whole words")
+        at += view.shape[axis]
+    return made
+
+
+_MAKERS: dict[str, Callable[[Context, Layout, Operation], list[Kernel]]] = {
+    "matmul": _matmul,
+    "conv": _conv,
+    "add": _rows(VectorKernel, 2),
+    "sub": _rows(VectorKernel, 2),
+    "mul": _rows(VectorKernel, 2),
+    "max": _rows(VectorKernel, 2),
+    "min": _rows(VectorKernel, 2),
+    "clip": _rows(VectorKernel, 1),
+    "requantise": _rows(VectorKernel, 1),
+    "table": _rows(TableKernel, 1),
+    "softmax": _rows(SoftmaxKernel, 1),
+    "layernorm": _rows(NormKernel, 1),
+    "rmsnorm": _rows(NormKernel, 1),
+    "rope": _rope,
+    "attention": _attention,
+    "maxpool": _pool(MaxPoolKernel),
+    "avgpool": _pool(AveragePoolKernel),
+    "mean": _mean,
+    "reshape": _move,
+    "transpose": _move,
+    "slice": _move,
+    "pad": _move,
+    "expand": _move,
+    "identity": _move,
+    "concat": _concat,
+}

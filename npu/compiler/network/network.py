@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A whole network compiled: segments of the chip, operations of the host, and what both share."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from npu.asm.program import Program
+from npu.compiler.network.aliasing import laid, lay_out
+from npu.compiler.network.emission import Addresses, Constants, Emission
+from npu.compiler.network.layout import Layout, View, natural
+from npu.compiler.network.residence import Lifetime, Residence, settle
+from npu.compiler.program_builder import ProgramBuilder
+from npu.compiler.sram_allocation import Buffer, place, top
+from npu.compiler.stream import Share, Stream
+from npu.graph.form import Graph, Operation
+from npu.isa.operands import Limits, up
+
+ARENA_ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Operations that one program executes.
+
+    Attributes:
+        operations: in order.
+        program, text: its words, ending with END, and its text.
+        shares: what it takes from the stream, in the order in which it takes it.
+        first_word: for each operation that emits instructions the index of its first word.
+        sram_bytes: of SRAM that it uses, from address 0.
+        reads, writes: tensors in the arena that it takes and leaves.
+    """
+
+    operations: tuple[Operation, ...]
+    program: Program
+    text: str
+    shares: tuple[Share, ...]
+    first_word: Mapping[str, int]
+    sram_bytes: int
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CompiledNetwork:
+    """A network as segments and operations of the host, in order.
+
+    Attributes:
+        graph: what was compiled.
+        steps: a Segment, or an operation that the host executes.
+        stream: parameters of all segments.
+        constants: what segments load from beside the stream.
+        arena: bytes of the tensors in memory.
+        places: where in the arena each tensor lies that segments take and leave there: natural
+            rows, padded to whole words.
+    """
+
+    graph: Graph
+    steps: tuple[Segment | Operation, ...]
+    stream: bytes
+    constants: bytes
+    arena: int
+    places: Mapping[str, View]
+    offsets: Mapping[str, int]
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments."""
+        return tuple(step for step in self.steps if isinstance(step, Segment))
+
+    def digest(self) -> str:
+        """Return the SHA-256 of programs, stream and constants: equal for equal networks."""
+        whole = hashlib.sha256()
+        for segment in self.segments:
+            whole.update(segment.program.image())
+        whole.update(self.stream)
+        whole.update(self.constants)
+        return whole.hexdigest()
+
+
+def compile_network(graph: Graph, limits: Limits | None = None) -> CompiledNetwork:
+    """Compile a quantised and fused graph.
+
+    Raises CompileError naming the operation that fits in no way.
+    """
+    return _Compilation(graph, limits or Limits()).network()
+
+
+def groups_of(graph: Graph) -> list[list[Operation]]:
+    """Return the operations in groups that run one behind the other: of one target each.
+
+    An operation goes into the earliest group of its target behind those whose results it takes.
+    """
+    level: dict[str, int] = {}
+    groups: list[list[Operation]] = []
+    for one in graph.operations:
+        at = 0
+        for name in one.used:
+            if name in level:
+                at = max(at, level[name])
+        while at < len(groups) and groups[at][0].on_chip != one.on_chip:
+            at += 1
+        if at == len(groups):
+            groups.append([])
+        groups[at].append(one)
+        for name in one.outputs:
+            level[name] = at
+    return groups
+
+
+@dataclass
+class _Compilation:
+    graph: Graph
+    limits: Limits
+
+    def network(self) -> CompiledNetwork:
+        graph = self.graph
+        groups = groups_of(graph)
+        outside = self._outside(groups)
+        chip = [group for group in groups if group[0].on_chip]
+        layout = lay_out(graph, [one for group in chip for one in group], outside)
+        self._constants = Constants()
+        self._stream = Stream()
+        offsets = {
+            view.storage: self._constants.add(self._image(name, view))
+            for name, view in layout.views.items()
+            if graph[name].constant and view.storage == name
+        }
+        residences = [
+            settle(
+                graph,
+                layout,
+                group,
+                [self._reads(one) for one in group],
+                outside | frozenset(offsets),
+                self.limits,
+            )
+            for group in chip
+        ]
+        arena, memory = self._arena(groups, layout, residences, outside, offsets)
+        steps: list[Segment | Operation] = []
+        number = 0
+        for group in groups:
+            if not group[0].on_chip:
+                steps += group
+                continue
+            steps.append(self._segment(group, residences[number], memory, offsets, outside))
+            number += 1
+        places = {
+            name: natural(name, graph.type(name).shape, graph.type(name).element)
+            for name in sorted(outside)
+            if name in layout.views
+        }
+        return CompiledNetwork(
+            graph,
+            tuple(steps),
+            self._stream.image(),
+            bytes(self._constants.data),
+            arena,
+            places,
+            memory,
+        )
+
+    def _reads(self, one: Operation) -> list[str]:
+        return [name for _, name in laid(self.graph, one)]
+
+    def _outside(self, groups: list[list[Operation]]) -> frozenset[str]:
+        """Return the tensors that cross the border of a segment."""
+        home = {name: i for i, group in enumerate(groups) for one in group for name in one.outputs}
+        crossing = {*self.graph.inputs, *self.graph.outputs}
+        for i, group in enumerate(groups):
+            for one in group:
+                crossing.update(
+                    name
+                    for name in one.used
+                    if home.get(name, -1) != i and not self.graph[name].constant
+                )
+        return frozenset(crossing)
+
+    def _image(self, name: str, view: View) -> bytes:
+        """Return a constant as it lies in rows."""
+        data = self.graph.constant(name)
+        assert data is not None
+        rows = data.reshape(-1, view.columns)
+        image = np.zeros((rows.shape[0], view.row_bytes // view.size), rows.dtype)
+        image[:, : view.columns] = rows
+        return image.tobytes()
+
+    def _arena(
+        self,
+        groups: list[list[Operation]],
+        layout: Layout,
+        residences: list[Residence],
+        outside: frozenset[str],
+        constants: Mapping[str, int],
+    ) -> tuple[int, dict[str, int]]:
+        """Return the bytes of the arena and the offsets of the storages there."""
+        spans: dict[str, Lifetime] = {}
+        at = -1
+        in_sram = (
+            frozenset().union(*(r.resident for r in residences)) if residences else frozenset()
+        )
+        for group in groups:
+            for one in group:
+                at += 1
+                for name in (*one.used, *one.outputs):
+                    view = layout.views.get(name)
+                    if view is None or view.storage in in_sram or view.storage in constants:
+                        continue
+                    first = spans[view.storage].first if view.storage in spans else at
+                    spans[view.storage] = Lifetime(first, at)
+        for name in self.graph.inputs:
+            if name in spans:
+                spans[name] = Lifetime(0, spans[name].last)
+        for name in self.graph.outputs:
+            if name in spans:
+                spans[name] = Lifetime(spans[name].first, at)
+        del outside
+        buffers = [
+            Buffer(name, up(layout.bytes[name], ARENA_ALIGNMENT), span.first, span.last)
+            for name, span in spans.items()
+        ]
+        addresses = place(buffers)
+        # Storages begin at lines: sizes are whole lines, and so are all sums of them.
+        return up(top(buffers, addresses), ARENA_ALIGNMENT), addresses
+
+    def _segment(
+        self,
+        group: list[Operation],
+        residence: Residence,
+        memory: Mapping[str, int],
+        constants: Mapping[str, int],
+        outside: frozenset[str],
+    ) -> Segment:
+        builder = ProgramBuilder(self.limits)
+        addresses = Addresses(residence.sram, memory, constants)
+        emission = Emission(builder, addresses, self._stream, self._constants)
+        first_word = {}
+        for one, kernels in zip(group, residence.kernels, strict=True):
+            if kernels:
+                first_word[one.name] = builder.size
+                builder.comment(f"{one.name}: {one.kind} {one.source}".rstrip())
+            for kernel in kernels:
+                emission.run(kernel)
+        if builder.stream_offset:
+            builder.seek(0)
+        builder.end()
+        program, text = builder.program()
+        made = {name for one in group for name in one.outputs}
+        reads = {n for one in group for n in self._reads(one)} - made
+        return Segment(
+            tuple(group),
+            program,
+            text,
+            tuple(builder.shares),
+            first_word,
+            residence.sram_bytes,
+            tuple(sorted(name for name in reads if name not in constants)),
+            tuple(sorted(made & outside)),
+        )
