@@ -21,6 +21,7 @@ from tb.benchmarks.command_benchmarks import port_cases
 from tb.benchmarks.cop_benchmarks import cop_cases
 from tb.benchmarks.format_benchmarks import format_cases
 from tb.benchmarks.model_benchmarks import whole_cases
+from tb.benchmarks.network_benchmarks import network_cases
 from tb.models.sample_model import TEXT
 from weights.model import Linear
 
@@ -186,6 +187,7 @@ def _cases() -> Iterator[Benchmark]:
     yield from cop_cases()
     yield from whole_cases()
     yield from format_cases()
+    yield from network_cases()
 
 
 CASES = {case.name: case for case in _cases()}

@@ -1,2 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks of any shape as programs: where tensors lie, which instructions become of operations."""
+
+from npu.compiler.network.network import CompiledNetwork, Segment, compile_network
+
+__all__ = ["CompiledNetwork", "Segment", "compile_network"]

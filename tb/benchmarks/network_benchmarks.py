@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmarks of networks: single operations with random integers, from memory to memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.machine import StartState
+from npu.compiler.ideal import Work
+from npu.compiler.network import CompiledNetwork, compile_network
+from npu.graph.form import (
+    Element,
+    Graph,
+    Operation,
+    Place,
+    Quantisation,
+    Target,
+    Tensor,
+    TensorType,
+)
+from npu.isa import Opcode
+from tb.bench.environment import INPUT, OUTPUT, PROGRAM, STREAM
+from tb.benchmarks.benchmark import Benchmark, Interval
+from tb.benchmarks.benchmark_load import BenchmarkLoad, ProgramRun
+
+LATENCY = 40
+
+
+def _load(network: CompiledNetwork, inputs: Mapping[str, bytes]) -> BenchmarkLoad:
+    """Return a network of one segment with its inputs in the arena."""
+    (segment,) = network.segments
+    words = segment.program.instructions
+    pieces = [
+        (PROGRAM, segment.program.image()),
+        (STREAM, network.stream),
+        (OUTPUT, network.constants),
+        *((INPUT + network.offsets[name], data) for name, data in inputs.items()),
+    ]
+    start = StartState(
+        PROGRAM,
+        len(words),
+        STREAM,
+        len(network.stream),
+        bases=(INPUT, 0, OUTPUT, 0, 0, 0, 0, 0),
+    )
+    return BenchmarkLoad([piece for piece in pieces if piece[1]], [ProgramRun(words, start)])
+
+
+def _tensor(
+    name: str,
+    shape: tuple[int, ...],
+    data: npt.NDArray[np.int8] | None = None,
+) -> Tensor:
+    return Tensor(name, TensorType(shape, Element.I8, Quantisation((1.0,))), data)
+
+
+def _graph(operation: Operation, *tensors: Tensor) -> Graph:
+    known = {tensor.name: tensor for tensor in tensors}
+    return Graph(operation.kind, ("x",), ("y",), known, (operation,))
+
+
+def _image(random: np.random.Generator, shape: tuple[int, ...]) -> bytes:
+    """Return full-range pixels whose channels fill whole words."""
+    return random.integers(0, 256, shape, np.uint8).tobytes()
+
+
+def _conv(
+    size: int,
+    channels: int,
+    kernel: int,
+    stride: int,
+    groups: int,
+    random: np.random.Generator,
+) -> BenchmarkLoad:
+    pad, out = kernel // 2, size // stride
+    inner = channels // groups
+    weight = random.integers(-127, 128, (kernel, kernel, inner, channels), np.int8)
+    operation = Operation(
+        "conv",
+        "conv",
+        ("x", "w"),
+        ("y",),
+        {
+            "strides": (stride, stride),
+            "pads": (pad, pad, pad, pad),
+            "dilations": (1, 1),
+            "groups": groups,
+            "relu": False,
+            "combine": "",
+            "product_mult": 0,
+            "product_shift": 0,
+            "pad_value": 0,
+            "x_zero": 0,
+            "w_zero": 0,
+        },
+        place=Place(Target.NPU, "measured"),
+        integers={
+            "bias": random.integers(-(1 << 12), 1 << 12, channels).astype(np.int32),
+            "mult": random.integers(1 << 14, 1 << 15, channels).astype(np.uint16),
+            "shift": np.full(channels, 22 if groups > 1 else 25, np.uint8),
+        },
+    )
+    shape = (1, size, size, channels)
+    graph = _graph(
+        operation,
+        _tensor("x", shape),
+        _tensor("w", weight.shape, weight),
+        _tensor("y", (1, out, out, channels)),
+    )
+    return _load(compile_network(graph), {"x": _image(random, shape)})
+
+
+def _conv_case(
+    name: str, size: int, channels: int, kernel: int, stride: int = 1, groups: int = 1
+) -> Benchmark:
+    pixels = (size // stride) ** 2
+    macs = pixels * kernel**2 * channels * (channels // groups)
+    block = 16 if groups > 1 else channels
+    return Benchmark(
+        name,
+        {"size": size, "channels": channels, "stride": stride, "latency": LATENCY},
+        Work(macs),
+        partial(_conv, size, channels, kernel, stride, groups),
+        interval=Interval.CHAIN,
+        opcode=Opcode.GEMM,
+        counted=pixels * kernel**2 * channels * block,
+        traced=True,
+        pictured=groups == 1,
+    )
+
+
+def _pool(size: int, channels: int, random: np.random.Generator) -> BenchmarkLoad:
+    operation = Operation(
+        "pool",
+        "maxpool",
+        ("x",),
+        ("y",),
+        {"window": (2, 2), "strides": (2, 2), "pads": (0, 0, 0, 0), "dilations": (1, 1)},
+        place=Place(Target.NPU, "measured"),
+    )
+    shape = (1, size, size, channels)
+    graph = _graph(
+        operation, _tensor("x", shape), _tensor("y", (1, size // 2, size // 2, channels))
+    )
+    return _load(compile_network(graph), {"x": _image(random, shape)})
+
+
+def network_cases() -> Iterator[Benchmark]:
+    """Yield the benchmarks of networks."""
+    yield _conv_case("conv_3x3_64", 14, 64, 3)
+    yield _conv_case("conv_3x3_64_s2", 28, 64, 3, stride=2)
+    yield _conv_case("conv_3x3_32", 28, 32, 3)
+    yield _conv_case("conv_3x3_16", 28, 16, 3)
+    yield _conv_case("conv_1x1_64", 14, 64, 1)
+    yield _conv_case("dw_3x3_64", 14, 64, 3, groups=64)
+    yield Benchmark(
+        "maxpool_2x2",
+        {"size": 28, "channels": 64, "latency": LATENCY},
+        Work(cycles=1),
+        partial(_pool, 28, 64),
+        interval=Interval.CHAIN,
+        opcode=Opcode.VEC,
+        traced=True,
+        pictured=False,
+    )
