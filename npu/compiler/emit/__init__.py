@@ -31,10 +31,12 @@ from npu.compiler.emit.row_operations import (
     emit_softmax,
     emit_table,
 )
-from npu.compiler.emit.sram_matrix import SramMatrix, note, note_heads
+from npu.compiler.emit.sram_matrix import ELEMENTS, Element, SramMatrix, note, note_heads
 
 __all__ = [
+    "ELEMENTS",
     "CacheHeads",
+    "Element",
     "Epilogue",
     "MemoryRows",
     "RowMajor",

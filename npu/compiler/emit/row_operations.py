@@ -146,7 +146,8 @@ def emit_rope_rows(
 
     Args:
         builder: of the program.
-        src, dst: (positions * heads, head_dim) int8, heads innermost; several heads have no gaps.
+        src: (positions * heads, head_dim) int8, heads innermost; several heads have no gaps.
+        dst: where they go, the same.
         table: address of the rows of cosine and sine, one for each position.
         heads: of a position.
         pairs: neighbouring lanes turn together instead of halves.

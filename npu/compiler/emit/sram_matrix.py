@@ -9,6 +9,13 @@ from npu.compiler.tensor_map import TensorRef
 from npu.isa.operands import up
 
 Element = Literal["int8", "uint8", "int16", "int32"]
+ELEMENTS: dict[str, Element] = {
+    "int8": "int8",
+    "uint8": "uint8",
+    "int16": "int16",
+    "int32": "int32",
+}
+"""The types that SRAM holds, by name."""
 _BYTES = {"int8": 1, "uint8": 1, "int16": 2, "int32": 4}
 _OUT = {"int8": "i8", "uint8": "i8", "int16": "i16", "int32": "i32"}
 

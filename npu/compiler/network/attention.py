@@ -70,10 +70,10 @@ class AttentionKernel(Kernel):
             raise CompileError(
                 f"{operation.name}: heads of {value.shape[3]} values, allowed {self.lanes} as keys"
             )
-        self.slots = min(2, self.heads)
+        self.buffers_used = min(2, self.heads)
         super().__init__(context, operation, list(reads), writes, self.batches)
         if self.sram_bytes > context.budget:
-            self.slots = 1
+            self.buffers_used = 1
 
     def part(self, number: int, chunk: int) -> View:
         """Return the heads of a batch."""
@@ -92,7 +92,7 @@ class AttentionKernel(Kernel):
     def buffers(self) -> dict[str, int]:
         """Scores and sums of a head at a time, and the mask."""
         found = {}
-        for slot in range(self.slots):
+        for slot in range(self.buffers_used):
             found[f"scores{slot}"] = self.rows * self.pitch
             found[f"sums{slot}"] = self.rows * WORD
         if self._masks is not None:
@@ -160,7 +160,7 @@ class AttentionKernel(Kernel):
             )
             for head in range(self.heads)
         )
-        scores = tuple(place.scratch(f"scores{slot}") for slot in range(self.slots))
+        scores = tuple(place.scratch(f"scores{slot}") for slot in range(self.buffers_used))
         masks: tuple[int, ...] = ()
         if self._masks is not None:
             size = self.rows * self.pitch
@@ -176,7 +176,7 @@ class AttentionKernel(Kernel):
             pieces=((0, self.keys),),
             scores=scores,
             numer=scores,
-            sums=tuple(place.scratch(f"sums{slot}") for slot in range(self.slots)),
+            sums=tuple(place.scratch(f"sums{slot}") for slot in range(self.buffers_used)),
             causal=one["causal"],
             masks=masks,
         )

@@ -148,13 +148,13 @@ class BatchedKernel(Kernel):
                     place.builder, zeros, b, partial, None, epilogue, transpose=self.transpose
                 )
                 sums = partial
-        share = place.share("channels") if self.finish.channels is not None else None
+        last = place.share("channels") if self.finish.channels is not None else None
         finish_product(
             place,
             a,
             b,
             dst,
-            share,
+            last,
             self.finish,
             sums=sums,
             operand=operand,

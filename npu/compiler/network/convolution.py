@@ -12,7 +12,14 @@ from functools import cached_property
 
 import numpy as np
 
-from npu.compiler.emit import Epilogue, SramMatrix, emit_elementwise, emit_product
+from npu.compiler.emit import (
+    ELEMENTS,
+    Element,
+    Epilogue,
+    SramMatrix,
+    emit_elementwise,
+    emit_product,
+)
 from npu.compiler.errors import CompileError
 from npu.compiler.network.channel_blocks import ChannelBlock, blocks_of
 from npu.compiler.network.epilogues import Finish, finish_of, finish_product
@@ -388,7 +395,7 @@ class ConvKernel(Kernel):
         origin, line = self._origin(place, chunk)
         kernel = window.kernel[1]
         row = one.taps[1] * kernel * pixel
-        element = place.source(0, chunk).element if not self.staged(0) else self._element
+        element = self._element
         unit = 2 if element == "int16" else 1
         lines, columns = one.rows, one.columns
         if columns == window.out[1] and window.strides[0] * line == (
@@ -410,7 +417,7 @@ class ConvKernel(Kernel):
         target: int,
         columns: int,
         row: int,
-        element: str,
+        element: Element,
         unit: int,
     ) -> None:
         """Copy one row of the filter for neighbouring pixels; tap by tap if they are apart."""
@@ -423,7 +430,7 @@ class ConvKernel(Kernel):
                 source + tap * dilation * pixel,
                 columns,
                 size // unit,
-                element,  # type: ignore[arg-type]
+                element,
                 window.strides[1] * pixel,
             )
             dst = SramMatrix(
@@ -431,12 +438,12 @@ class ConvKernel(Kernel):
                 columns,
                 size // unit,
                 element,
-                row,  # type: ignore[arg-type]
+                row,
             )
             emit_elementwise(place.builder, "copy2d", a, dst)
 
     @property
-    def _element(self) -> str:
+    def _element(self) -> Element:
         return "int16" if self.reads[0].size == 2 else "int8"
 
     def _origin(self, place: Place, chunk: int) -> tuple[int, int]:
@@ -451,11 +458,11 @@ class ConvKernel(Kernel):
     def compute(self, place: Place, chunk: int) -> None:
         """Multiply the rows of a chunk."""
         one, dst = self.chunks[chunk], place.result(chunk)
-        element = {"int8": "int8", "uint8": "uint8", "int16": "int16"}[self.reads[0].element]
+        element = ELEMENTS[self.reads[0].element]
         unit = self.reads[0].size
         columns = one.taps[1] * self.window.kernel[1] * self.pixel_bytes // unit
         rows = place.scratch(f"rows{chunk % 2}")
-        a = SramMatrix(rows, one.pixels, columns, element)  # type: ignore[arg-type]
+        a = SramMatrix(rows, one.pixels, columns, element)
         partial = None
         if self._sums:
             partial = SramMatrix(place.scratch("sums"), one.pixels, dst.columns, "int32")

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from npu.compiler.emit import (
@@ -128,6 +130,7 @@ class NormKernel(RowKernel):
 
     def compute(self, place: Place, chunk: int) -> None:
         """Emit it."""
+        name: Literal["LAYERNORM", "RMSNORM"]
         name = "LAYERNORM" if self.opcode == Opcode.LAYERNORM else "RMSNORM"
         a, dst = place.source(0, chunk), place.result(chunk)
         emit_norm(place.builder, name, a, dst, place.share("norm"))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from npu.compiler.emit import MemoryRows, SramMatrix, emit_load_rows, emit_store_rows
+from npu.compiler.emit import ELEMENTS, MemoryRows, SramMatrix, emit_load_rows, emit_store_rows
 from npu.compiler.errors import CompileError
 from npu.compiler.hazards import Footprint, block_words
 from npu.compiler.network.kernel import Kernel
@@ -130,8 +130,8 @@ class Emission:
         rows = view.rows()
         if rows is None:
             raise CompileError(f"{view.storage}: rows without a pitch")
-        name = view.element.value
-        return SramMatrix(address + rows.offset, rows.count, rows.columns, name, rows.pitch)  # type: ignore[arg-type]
+        element = ELEMENTS[view.element]
+        return SramMatrix(address + rows.offset, rows.count, rows.columns, element, rows.pitch)
 
     def address(self, view: View) -> int | None:
         """Return the address of a view's first element if it lies in SRAM, else None."""
@@ -215,7 +215,7 @@ _PIECE = 0xE000
 def _dense(part: View, address: int) -> SramMatrix:
     rows = part.rows()
     assert rows is not None
-    return SramMatrix(address, rows.count, rows.columns, part.element.value)  # type: ignore[arg-type]
+    return SramMatrix(address, rows.count, rows.columns, ELEMENTS[part.element])
 
 
 def buffer_name(kernel: Kernel, name: str) -> str:

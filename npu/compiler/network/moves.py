@@ -16,7 +16,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from npu.compiler.emit import Epilogue, SramMatrix, emit_elementwise, emit_product
+from npu.compiler.emit import ELEMENTS, Epilogue, SramMatrix, emit_elementwise, emit_product
+from npu.compiler.emit import Element as ElementName
 from npu.compiler.errors import CompileError
 from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
 from npu.compiler.network.layout import View
@@ -101,7 +102,7 @@ class MoveKernel(Kernel):
         """The (row of the input, row of the result) of each kind of run, in order."""
         columns = self.reads[0].columns
         found: dict[Run, list[tuple[int, int]]] = defaultdict(list)
-        patterns: dict[bytes, list[tuple[int, int, int]]] = {}
+        patterns: dict[bytes, list[tuple[int, int, int, int]]] = {}
         for row, indices in enumerate(self.index):
             rows = np.where(indices < 0, -1, indices // columns)
             lanes = np.where(indices < 0, -1, indices % columns)
@@ -180,7 +181,7 @@ class MoveKernel(Kernel):
                 count,
                 target.columns,
                 target.element,
-                pitch,  # type: ignore[arg-type]
+                pitch,
             )
             emit_elementwise(place.builder, "clamp", rows, rows, lo=self.fill, hi=self.fill)
 
@@ -199,7 +200,7 @@ class MoveKernel(Kernel):
                     lines.at(row) + column * size,
                     count,
                     run.count,
-                    lines.element,  # type: ignore[arg-type]
+                    lines.element,
                     step,
                 )
                 for lines, row, column, step in (
@@ -227,14 +228,14 @@ class MoveKernel(Kernel):
                         source.at(first[0]) + at * steps[0],
                         count,
                         self.reads[0].columns,
-                        source.element,  # type: ignore[arg-type]
+                        source.element,
                         steps[0],
                     )
                     c = SramMatrix(
                         target.at(first[1]) + at * steps[1],
                         count,
                         self.writes.columns,
-                        target.element,  # type: ignore[arg-type]
+                        target.element,
                         steps[1],
                     )
                     epilogue = Epilogue(op="add" if add else None, operand=c if add else None)
@@ -242,9 +243,11 @@ class MoveKernel(Kernel):
         written.update(row for _, row in pairs)
 
 
-def _runs_of(rows: Index, lanes: Index, empty: npt.NDArray[np.bool_]) -> list[tuple[int, ...]]:
+def _runs_of(
+    rows: Index, lanes: Index, empty: npt.NDArray[np.bool_]
+) -> list[tuple[int, int, int, int]]:
     """Return (row, lane, column, count) of the runs of one row."""
-    found: list[tuple[int, ...]] = []
+    found: list[tuple[int, int, int, int]] = []
     breaks = (np.diff(rows) != 0) | (np.diff(lanes) != 1) | (empty[1:] != empty[:-1])
     cuts = [0, *(np.flatnonzero(breaks) + 1).tolist(), len(rows)]
     for a, b in itertools.pairwise(cuts):
@@ -259,13 +262,13 @@ class _Lines:
 
     addresses: Index
     columns: int
-    element: str
+    element: ElementName
 
     @classmethod
     def of(cls, place: Place, kernel: MoveKernel, view: View, number: int) -> _Lines:
         """Return the rows of an input, or of the result for -1."""
         # Bytes are moved as they are: unsigned ones as signed ones.
-        element = "int8" if view.size == 1 else view.element.value
+        element: ElementName = "int8" if view.size == 1 else ELEMENTS[view.element]
         base = place.address(view)
         if base is None:
             matrix = place.result(0) if number < 0 else place.source(number, 0)

@@ -254,7 +254,7 @@ class AveragePoolKernel(BandKernel):
         down = _reach(window, 0, first, count, start, rows)
         across = _reach(window, 1, 0, window.out[1], 0, window.width)
         ones = np.einsum("yr,xc->yxrc", down, across)
-        return ones.reshape(count * window.out[1], rows * window.width).astype(np.int8)
+        return np.asarray(ones, np.int8).reshape(count * window.out[1], rows * window.width)
 
     @property
     def _kinds(self) -> list[int]:
