@@ -128,5 +128,6 @@ KINDS = (
         lowering="VEC SCALE_SHIFT.",
         constraints=("both are int8 or int16 with one scale and zero points of 0",),
         sources={"onnx": ("DequantizeLinear + QuantizeLinear",), "tflite": ("QUANTIZE",)},
+        fused={"mult": "int", "shift": "int"},
     ),
 )

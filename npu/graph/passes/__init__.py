@@ -1,2 +1,75 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pure functions from graph to graph, in the order in which the compiler applies them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from npu.graph.form import Graph, GraphError
+from npu.graph.passes.samples import Samples
+
+PASSES = ("import", "canonical", "place", "quantise", "fuse")
+"""Their names, as those of the files that `--keep` writes."""
+
+
+def prepare(
+    graph: Graph,
+    *,
+    samples: Samples | str | None = None,
+    host: Sequence[str] = (),
+    npu: Sequence[str] = (),
+    keep: Callable[[str, Graph], None] | None = None,
+    file: str = "",
+) -> Graph:
+    """Bring an imported graph to the integers that the chip computes with.
+
+    Args:
+        graph: of an importer.
+        samples: for calibration, one array per input whose first axis counts samples, or
+            "random:N"; None for a graph that is quantised already.
+        host: names of operations or kinds that the host is to execute.
+        npu: names of operations or kinds that the chip is to execute.
+        keep: called with the name of each pass and its result.
+        file: named in errors.
+
+    Returns:
+        The fused graph, verified.
+
+    Raises:
+        GraphError: naming file, operation and tensor.
+    """
+    try:
+        return _prepare(graph, samples, host, npu, keep)
+    except GraphError as error:
+        if file and not str(error).startswith(file):
+            raise GraphError(f"{file}: {error}") from None
+        raise
+
+
+def _prepare(
+    graph: Graph,
+    samples: Samples | str | None,
+    host: Sequence[str],
+    npu: Sequence[str],
+    keep: Callable[[str, Graph], None] | None,
+) -> Graph:
+    # The passes stand on modules that take this package's name, so they are imported late.
+    from npu.graph.passes.calibrate import calibrate
+    from npu.graph.passes.canonicalise import canonicalise
+    from npu.graph.passes.fuse import fuse
+    from npu.graph.passes.place import place
+    from npu.graph.passes.quantise import quantise
+    from npu.graph.verify import verify
+
+    def passed(name: str, result: Graph) -> Graph:
+        verify(result, placed=name in PASSES[2:])
+        if keep is not None:
+            keep(name, result)
+        return result
+
+    passed(PASSES[0], graph)
+    canonical = passed(PASSES[1], canonicalise(graph))
+    placed = passed(PASSES[2], place(canonical, host=host, npu=npu))
+    ranges = None if samples is None else calibrate(placed, samples)
+    quantised = passed(PASSES[3], quantise(placed, ranges))
+    return passed(PASSES[4], fuse(quantised))

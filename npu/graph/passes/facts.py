@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What several passes ask of a graph: who makes and reads a tensor, and what is constant."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from npu.graph.form import Array, Element, Graph, Operation, Quantisation, TensorType
+from npu.graph.operations.borders import dequantised
+
+LINEAR = ("matmul", "conv")
+BORDERS = ("quantise", "dequantise")
+MOVES = ("reshape", "transpose", "concat", "slice", "pad", "expand", "identity")
+UNARY_MOVES = tuple(kind for kind in MOVES if kind != "concat")
+PAIRS = ("add", "sub", "mul", "max", "min")
+CHIP_BYTES = (Element.I8, Element.U8)
+
+
+class Facts:
+    """Answers about one graph; it does not follow changes."""
+
+    def __init__(self, graph: Graph) -> None:
+        """Collect producers and consumers."""
+        self.graph = graph
+        self.makers = graph.producers()
+        self.readers = graph.consumers()
+
+    def given_integers(self, name: str) -> tuple[Array, TensorType] | None:
+        """Return integers and their type if a tensor is the real value of constant integers."""
+        maker = self.makers.get(name)
+        if maker is None or maker.kind != "dequantise":
+            return None
+        data = self.graph.constant(maker.inputs[0])
+        return None if data is None else (data, self.graph.type(maker.inputs[0]))
+
+    def value(self, name: str) -> Array | None:
+        """Return a constant, also one that is given as integers; None for "" and the rest."""
+        if not name:
+            return None
+        data = self.graph.constant(name)
+        if data is not None:
+            return data
+        found = self.given_integers(name)
+        return None if found is None else dequantised(*found)
+
+    def maker(self, name: str) -> Operation | None:
+        """Return who assigns a tensor."""
+        return self.makers.get(name)
+
+    def only_reader(self, name: str) -> Operation | None:
+        """Return the operation that alone reads a tensor that is no output of the graph."""
+        readers = self.readers[name]
+        return readers[0] if len(readers) == 1 and name not in self.graph.outputs else None
+
+    def absorbed(self, operation: Operation) -> bool:
+        """Say whether a table becomes part of the factor and bias of the product before it."""
+        found = affine_of(operation)
+        maker = self.maker(operation.inputs[0]) if operation.inputs else None
+        return (
+            found is not None
+            and found[0] > 0
+            and operation.on_chip
+            and maker is not None
+            and maker.on_chip
+            and maker.kind in LINEAR
+            and self.only_reader(operation.inputs[0]) is operation
+        )
+
+    def weights(self, operation: Operation) -> bool:
+        """Say whether a linear operation multiplies with a constant matrix or filter."""
+        name = operation.inputs[1]
+        constant = self.value(name) is not None
+        return constant and (operation.kind == "conv" or len(self.graph.type(name).shape) == 2)
+
+    def activations(self, operation: Operation) -> list[str]:
+        """Return the inputs that are tensors of the chip, not parameters of the instruction."""
+        kind, inputs = operation.kind, operation.inputs
+        if kind in LINEAR:
+            return list(inputs[:1] if self.weights(operation) else inputs[:2])
+        if kind in ("layernorm", "rmsnorm", "rope", "gather"):
+            return [inputs[0]]
+        if kind == "attention":
+            return list(inputs[:3])
+        return list(operation.used)
+
+
+def affine_of(one: Operation) -> tuple[float, float] | None:
+    """Return (gain, shift) of a table that is x * gain + shift, None for another one."""
+    if one.kind != "table" or not set(one["functions"]) <= {"scale", "shift", "neg"}:
+        return None
+    gain, shift, values = 1.0, 0.0, list(one["parameters"])
+    for name in one["functions"]:
+        if name == "shift":
+            shift += values.pop(0)
+            continue
+        by = -1.0 if name == "neg" else values.pop(0)
+        gain, shift = gain * by, shift * by
+    return gain, shift
+
+
+def chip_type(kind: TensorType) -> TensorType | None:
+    """Return how the chip holds given integers, None if it cannot: uint8 are int8 less 128."""
+    found = kind.quantisation
+    if found is None or found.axis is not None:
+        return None
+    if kind.element == Element.U8:
+        return TensorType(kind.shape, Element.I8, Quantisation(found.scales, found.zero - 128))
+    if kind.element == Element.I8 or (kind.element == Element.I16 and found.zero == 0):
+        return kind
+    return None
+
+
+def same_numbers(one: TensorType, other: TensorType) -> bool:
+    """Say whether integers of two types stand for the same numbers in the same width."""
+    return one.element == other.element and one.quantisation == other.quantisation
+
+
+def quantisation_of(kind: TensorType) -> Quantisation:
+    """Return the quantisation of a type of the chip."""
+    assert kind.quantisation is not None
+    return kind.quantisation
+
+
+def is_diagonal(matrix: Array | None) -> bool:
+    """Say whether a matrix is square with zeros beside its diagonal."""
+    if matrix is None or matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        return False
+    return not np.any(matrix - np.diag(np.diag(matrix)))
+
+
+def turns_rows(one: Operation) -> bool:
+    """Say whether a transposition moves the last axis, which the chip does in bytes only."""
+    order = one["order"]
+    return bool(order[-1] != len(order) - 1)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pools and means in integers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from npu.graph.form import Array, Element, Operation, Quantisation, TensorType
+from npu.graph.operations.windows import _fold, _windows
+from npu.graph.passes.factors import factors, in_int32
+from npu.graph.passes.facts import quantisation_of, same_numbers
+from npu.graph.passes.integer_writer import IntegerWriter, Lowering
+
+
+def _as_int8(writer: IntegerWriter, one: Operation) -> str:
+    """Return the input as int8."""
+    kind = writer.type(one.inputs[0])
+    found = quantisation_of(kind)
+    if kind.element == Element.U8:
+        found = Quantisation(found.scales, found.zero - 128)
+    elif kind.element == Element.I16:
+        found = Quantisation((found.scale * 256,))
+    return writer.convert(one, one.inputs[0], TensorType(kind.shape, Element.I8, found))
+
+
+def _maxpool(writer: IntegerWriter, one: Operation) -> None:
+    kind = writer.type(one.outputs[0])
+    x = _as_int8(writer, one)
+    made = replace(writer.type(x), shape=kind.shape)
+    rest: dict[str, Any] = dict(one.attributes)
+    if same_numbers(made, kind):
+        writer.add(one, "maxpool", (x,), output=one.outputs[0], **rest)
+        return
+    result = writer.add(one, "maxpool", (x,), part="largest", result=made, **rest)
+    writer.convert(one, result, kind, one.outputs[0])
+
+
+def _avgpool(writer: IntegerWriter, one: Operation) -> None:
+    x = _as_int8(writer, one)
+    shape = writer.shape(x)
+    ones = np.ones((1, *shape[1:3], 1))
+    inside = _fold(_windows(ones, one.attributes, 0.0), np.add)[0, ..., 0]
+    divisor = np.full(inside.shape, math.prod(one["window"])) if one["count_pads"] else inside
+    _average(writer, one, x, inside, divisor)
+
+
+def _mean(writer: IntegerWriter, one: Operation) -> None:
+    x = _as_int8(writer, one)
+    shape = writer.shape(x)
+    count = np.array([math.prod(shape[axis] for axis in one["axes"])])
+    _average(writer, one, x, count, count)
+
+
+def _average(writer: IntegerWriter, one: Operation, x: str, inside: Array, divisor: Array) -> None:
+    """Write a sum over places, some of them inside, with its factor per result."""
+    kind = writer.type(one.outputs[0])
+    made = kind
+    if kind.element != Element.I8:
+        found = quantisation_of(kind)
+        scale = found.scale * (256 if kind.element == Element.I16 else 1)
+        zero = found.zero - 128 if kind.element == Element.U8 else 0
+        made = TensorType(kind.shape, Element.I8, Quantisation((scale,), zero))
+    source, y = quantisation_of(writer.type(x)), quantisation_of(made)
+    mult, shift = factors(source.scale / (y.scale * divisor))
+    exact = mult.astype(np.float64) / np.exp2(shift.astype(np.float64))
+    bias = -source.zero * inside + (np.rint(y.zero / exact) if y.zero else 0)
+    integers = {"bias": in_int32(bias, "a bias"), "mult": mult, "shift": shift}
+    rest: dict[str, Any] = dict(one.attributes)
+    if made is kind:
+        writer.add(one, one.kind, (x,), output=one.outputs[0], integers=integers, **rest)
+        return
+    result = writer.add(one, one.kind, (x,), part="int8", result=made, integers=integers, **rest)
+    writer.convert(one, result, kind, one.outputs[0])
+
+
+LOWERINGS: dict[str, Lowering] = {"maxpool": _maxpool, "avgpool": _avgpool, "mean": _mean}

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Moves and pools on integers as what they are: the same on the numbers that these stand for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from npu.graph.form import Element, Graph, Operation, Quantisation
+from npu.graph.passes.facts import CHIP_BYTES, UNARY_MOVES, Facts
+from npu.graph.passes.rewriter import Rewriter
+
+_COUNTS = Quantisation((1.0,))
+
+
+def real_operations(graph: Graph) -> Graph:
+    """Put moves and pools of int8 and uint8 between a dequantise and a quantise.
+
+    So the passes behind know one form of quantised networks. A pool of integers that stand for
+    nothing counts them as they are.
+    """
+    facts, writer = Facts(graph), Rewriter(graph)
+    for one in graph.operations:
+        if not _on_integers(facts, writer, one):
+            writer.keep(one)
+            continue
+        x, y = one.inputs[0], one.outputs[0]
+        for name in (x, y):
+            kind = writer.type(name)
+            if kind.quantisation is None:
+                writer.swap(name, replace(kind, quantisation=_COUNTS))
+        real = writer.add(one, "dequantise", (x,), part="real")
+        attributes: dict[str, Any] = dict(one.attributes)
+        made = replace(graph.type(y), element=Element.F32, quantisation=None)
+        result = writer.add(one, one.kind, (real,), result=made, **attributes)
+        writer.add(one, "quantise", (result,), part="integers", output=y)
+    return writer.finish()
+
+
+def _on_integers(facts: Facts, writer: Rewriter, one: Operation) -> bool:
+    if one.kind not in (*UNARY_MOVES, "maxpool"):
+        return False
+    kinds = [writer.type(name) for name in (one.inputs[0], one.outputs[0])]
+    if kinds[0].element not in CHIP_BYTES or facts.graph.constant(one.inputs[0]) is not None:
+        return False
+    if kinds[0].element != kinds[1].element:
+        return False
+    if kinds[1].quantisation is not None and kinds[0].quantisation != kinds[1].quantisation:
+        return False
+    if one.kind == "maxpool":
+        return True
+    found = kinds[0].quantisation
+    return found is not None and found.axis is None and one.kind != "pad"

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forms of softmax, norms and attention."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from npu.graph.form import Array, Operation, Place, Target
+from npu.graph.operations.composites import visible
+from npu.graph.passes.facts import Facts
+from npu.graph.passes.lower_linear import DIAGONAL_MOST, diagonal
+from npu.graph.passes.rewriter import Rewriter
+
+_HIDDEN = -500.0
+"""What is added to a score that is not to count: below it no numerator is left."""
+HOST_TURN = Place(Target.HOST, "rows of 16 bits are turned where they come from")
+
+
+def softmax(writer: Rewriter, facts: Facts, one: Operation) -> bool:
+    """Turn rows so that they lie along the last axis."""
+    x, axis = one.inputs[0], one["axis"]
+    rank = len(facts.graph.type(x).shape)
+    if axis == rank - 1:
+        return False
+    order = (*(i for i in range(rank) if i != axis), axis)
+    back = tuple(int(i) for i in np.argsort(order))
+    maker = facts.maker(x)
+    # A turn of int16 would be one of int8 on the chip; the host turns real numbers.
+    place = None if maker is not None and maker.on_chip else HOST_TURN
+    turned = writer.add(one, "transpose", (x,), part="turned", order=order, place=place)
+    rows = writer.add(one, "softmax", (turned,), axis=rank - 1)
+    writer.add(one, "transpose", (rows,), part="back", output=one.outputs[0], order=back)
+    return True
+
+
+def norm(writer: Rewriter, facts: Facts, one: Operation) -> bool:
+    """Make one axis of several; take negative gains and beta out of the norm."""
+    x, shape = one.inputs[0], facts.graph.type(one.inputs[0]).shape
+    gain, beta = (facts.value(name) if name else None for name in (*one.inputs[1:], "", "")[:2])
+    plain = beta is None and (gain is None or not np.any(gain < 0))
+    if plain and one["axes"] == 1:
+        return False
+    length = math.prod(shape[len(shape) - one["axes"] :])
+    output, result = one.outputs[0], one.outputs[0]
+    if one["axes"] > 1:
+        lead = shape[: len(shape) - one["axes"]]
+        x = writer.add(one, "reshape", (x,), part="rows", shape=(*(lead or (1,)), length))
+        result = ""
+    gain = None if gain is None else gain.reshape(-1)
+    beta = None if beta is None else beta.reshape(-1)
+    rest: dict[str, Any] = {"axes": 1, "epsilon": one["epsilon"]}
+    if plain:
+        inputs = [x] if gain is None else [x, writer.constant(f"{one.name}.gain", gain)]
+        y = writer.add(one, one.kind, inputs, **rest, output=result)
+    elif length <= DIAGONAL_MOST:
+        y = _split(writer, one, x, gain, beta, result)
+    else:
+        return False
+    if y != output:
+        writer.add(one, "reshape", (y,), part="shape", output=output, shape=shape)
+    return True
+
+
+def _split(
+    writer: Rewriter,
+    one: Operation,
+    x: str,
+    gain: Array | None,
+    beta: Array | None,
+    output: str,
+) -> str:
+    """Write the norm without gain and, as a product with a diagonal matrix, what is left."""
+    length = writer.shape(x)[-1]
+    y = writer.add(one, one.kind, (x,), part="rows", axes=1, epsilon=one["epsilon"])
+    if not output:
+        output = writer.tensor(f"{one.name}.scaled", writer.type(y))
+    scale = np.ones(length, np.float32) if gain is None else gain
+    diagonal(writer, one, y, output, scale, beta)
+    return output
+
+
+def attention(writer: Rewriter, facts: Facts, one: Operation) -> bool:
+    """Make a mask of what the causal flag cannot say; give values the width of keys."""
+    q, k, v = one.inputs[:3]
+    depth, width = facts.graph.type(q).shape[3], facts.graph.type(v).shape[3]
+    rows, keys = facts.graph.type(q).shape[2], facts.graph.type(k).shape[2]
+    flag = one["causal"] and one["offset"] >= 0
+    masked = bool(one["window"] or one["causal"]) and not flag
+    mask = facts.value(one.inputs[3]) if len(one.used) > 3 else None
+    blind = mask is not None and _hides_all(mask, visible(one.attributes, rows, keys))
+    masked = masked or (blind and bool(one["window"] or one["causal"]))
+    batches = 1 if mask is None or mask.ndim < 4 else mask.shape[0]
+    if depth == width and not masked and not blind and batches == 1:
+        return False
+    if masked:
+        seen = visible(one.attributes, rows, keys)
+        hidden = np.where(seen, 0.0, -np.inf).astype(np.float32)
+        if mask is None:
+            mask = hidden
+        elif mask.dtype == np.bool_:
+            mask = mask & seen
+        else:
+            mask = (mask + hidden).astype(np.float32)
+    if blind:
+        assert mask is not None
+        mask = _with_escape(np.broadcast_to(mask, (*mask.shape[:-1], keys)))
+        k, v = (_longer(writer, one, name, part) for name, part in ((k, "k"), (v, "v")))
+    sight: dict[str, Any] = {
+        "causal": one["causal"] and not masked,
+        "offset": 0 if masked else one["offset"],
+        "window": 0 if masked else one["window"],
+    }
+    inner = max(depth, width)
+    q, k, v = (
+        _widened(writer, one, name, inner, part) for name, part in ((q, "q"), (k, "k"), (v, "v"))
+    )
+    parts = []
+    for batch in range(batches):
+        inputs = (
+            [q, k, v]
+            if batches == 1
+            else [
+                _row(writer, one, name, batch, f"{part}{batch}")
+                for name, part in ((q, "q"), (k, "k"), (v, "v"))
+            ]
+        )
+        if mask is not None:
+            own = mask if batches == 1 else mask[batch : batch + 1]
+            inputs.append(writer.constant(f"{one.name}.mask", own))
+        parts.append(
+            writer.add(
+                one,
+                "attention",
+                inputs,
+                part=f"batch{batch}" if batches > 1 else "heads",
+                scale=one["scale"],
+                softcap=0.0,
+                **sight,
+            )
+        )
+    y = parts[0] if batches == 1 else writer.add(one, "concat", parts, part="batches", axis=0)
+    shape = writer.shape(y)
+    if shape[3] == width:
+        writer.operations[-1] = replace(writer.operations[-1], outputs=one.outputs)
+        return True
+    writer.add(
+        one,
+        "slice",
+        (y,),
+        part="values",
+        output=one.outputs[0],
+        starts=(0, 0, 0, 0),
+        stops=(*shape[:3], width),
+        steps=(1, 1, 1, 1),
+    )
+    return True
+
+
+def _widened(writer: Rewriter, one: Operation, name: str, width: int, part: str) -> str:
+    missing = width - writer.shape(name)[3]
+    if not missing:
+        return name
+    return writer.add(
+        one,
+        "pad",
+        (name,),
+        part=f"{part}.wide",
+        before=(0, 0, 0, 0),
+        after=(0, 0, 0, missing),
+        value=0.0,
+    )
+
+
+def _row(writer: Rewriter, one: Operation, name: str, batch: int, part: str) -> str:
+    shape = writer.shape(name)
+    return writer.add(
+        one,
+        "slice",
+        (name,),
+        part=part,
+        starts=(batch, 0, 0, 0),
+        stops=(batch + 1, *shape[1:]),
+        steps=(1, 1, 1, 1),
+    )
+
+
+def _hides_all(mask: Array, seen: Array) -> bool:
+    """Say whether some query sees no key at all."""
+    shown = (mask if mask.dtype == np.bool_ else mask > _HIDDEN) & seen
+    return bool((~shown.any(axis=-1)).any())
+
+
+def _with_escape(mask: Array) -> Array:
+    """Add a key that only queries see which see no other: its value is 0, as their result."""
+    shown = mask if mask.dtype == np.bool_ else mask > _HIDDEN
+    blind = ~shown.any(axis=-1, keepdims=True)
+    if mask.dtype == np.bool_:
+        return np.concatenate([mask, blind], axis=-1)
+    return np.concatenate([mask, np.where(blind, 0.0, -np.inf)], axis=-1).astype(np.float32)
+
+
+def _longer(writer: Rewriter, one: Operation, name: str, part: str) -> str:
+    after = (0, 0, 1, 0)
+    return writer.add(
+        one, "pad", (name,), part=f"{part}.long", before=(0, 0, 0, 0), after=after, value=0.0
+    )

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who executes each operation, and why."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import replace
+
+from npu.graph.form import Graph, GraphError, Operation, Place, Target
+from npu.graph.passes.facts import BORDERS, MOVES, PAIRS, Facts
+from npu.graph.passes.lower import lower
+from npu.graph.passes.lower_integers import real_operations
+from npu.graph.passes.place_rules import CHIP, refusal
+from npu.graph.verify import named
+
+_CHEAP = (*PAIRS, "clip", "table", "requantise")
+BORDER = "it is a border between real numbers and integers"
+
+
+def place(graph: Graph, *, host: Sequence[str] = (), npu: Sequence[str] = ()) -> Graph:
+    """Give each operation a place with its reason, and bring those of the chip to its forms.
+
+    Args:
+        graph: canonical.
+        host: names of operations, or of kinds, that the host is to execute.
+        npu: names of operations, or of kinds, that the chip is to execute.
+
+    Returns:
+        The graph with places; operations of the chip are such as its instructions take them, for
+        example norms without negative gains and softmax along the last axis.
+
+    Raises:
+        GraphError: a name does not exist, or an operation named in `npu` is impossible there.
+    """
+    graph = real_operations(graph)
+    wishes = _wishes(graph, host, npu)
+    facts = Facts(graph)
+    placed = [_placed(facts, one, wishes.get(one.name, "")) for one in graph.operations]
+    found = graph.with_operations(placed)
+    return lower(_islands(found, {name for name, wish in wishes.items() if wish == "npu"}))
+
+
+def _wishes(graph: Graph, host: Sequence[str], npu: Sequence[str]) -> dict[str, str]:
+    names = {one.name for one in graph.operations}
+    found: dict[str, str] = {}
+    for wish, wanted in (("host", host), ("npu", npu)):
+        for name in wanted:
+            of_kind = [one.name for one in graph.operations if one.kind == name]
+            chosen = [name] if name in names else of_kind
+            if not chosen:
+                near = difflib.get_close_matches(name, sorted(names), 3) or sorted(names)[:3]
+                raise GraphError(
+                    f"--{wish} {name}: there is no such operation, allowed for example "
+                    f"{', '.join(near)}"
+                )
+            for one in chosen:
+                if found.get(one, wish) != wish:
+                    raise GraphError(f"--{wish} {name}: it is named for both, allowed one place")
+                found[one] = wish
+    return found
+
+
+def _placed(facts: Facts, one: Operation, wish: str) -> Operation:
+    why_not = refusal(facts, one)
+    if one.kind in BORDERS and wish != "npu":
+        return replace(one, place=Place(Target.HOST, BORDER))
+    if wish == "npu" and why_not:
+        raise GraphError(
+            f"--npu {one.name}: {named(one)} cannot be executed by the chip: {why_not}"
+        )
+    if wish == "host":
+        return replace(one, place=Place(Target.HOST, "the user wants it on the host"))
+    if why_not:
+        return replace(one, place=Place(Target.HOST, why_not))
+    reason = "the user wants it on the chip" if wish else CHIP[one.kind]
+    return replace(one, place=Place(Target.NPU, reason))
+
+
+def _islands(graph: Graph, wanted: set[str]) -> Graph:
+    """Move to the host what costs more to bring to the chip than to compute."""
+    moved: dict[str, Place] = {}
+    facts = Facts(graph)
+    for group in _groups(graph, facts):
+        work = [one for one in group if one.kind not in (*MOVES, *BORDERS)]
+        members = {one.name for one in group}
+        chip = [one for one in group if one.on_chip]
+        if members & wanted or not chip:
+            continue
+        reason = ""
+        if not work:
+            reason = "nothing but moves between operations of the host"
+        elif len(work) == 1 and work[0].kind in _CHEAP and _between(facts, group, members):
+            reason = "one cheap operation between operations of the host"
+        for one in chip:
+            if reason:
+                moved[one.name] = Place(Target.HOST, reason)
+    return graph.with_operations(
+        replace(one, place=moved.get(one.name, one.place)) for one in graph.operations
+    )
+
+
+def _between(facts: Facts, group: list[Operation], members: set[str]) -> bool:
+    """Say whether a group takes from an operation of the host, or gives to one."""
+    for one in group:
+        around = [facts.makers.get(name) for name in one.used]
+        around += [reader for name in one.outputs for reader in facts.readers[name]]
+        for other in around:
+            if other is not None and other.name not in members:
+                given = facts.value(other.outputs[0]) is not None
+                if not given and other.kind not in BORDERS:
+                    return True
+    return False
+
+
+def _groups(graph: Graph, facts: Facts) -> list[list[Operation]]:
+    """Return the operations of the chip, and borders between them, as connected groups."""
+    group_of: dict[str, int] = {}
+    groups: dict[int, list[Operation]] = {}
+    for number, one in enumerate(graph.operations):
+        constant = bool(one.outputs) and facts.value(one.outputs[0]) is not None
+        if constant or not (one.on_chip or one.kind in BORDERS):
+            continue
+        groups[number] = [one]
+        group_of[one.name] = number
+        for name in one.used:
+            maker = facts.makers.get(name)
+            other = group_of.get(maker.name) if maker is not None else None
+            current = group_of[one.name]
+            if other is None or other == current:
+                continue
+            for member in groups.pop(current):
+                group_of[member.name] = other
+                groups[other].append(member)
+    return list(groups.values())

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples for calibration: what is accepted, and random ones on request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import numpy as np
+
+from npu.graph.form import Array, Element, Graph, GraphError
+
+Samples: TypeAlias = Mapping[str, Array]
+RANDOM_SEED = 20240229
+RANDOM_MOST = 4096
+
+
+def wanted(graph: Graph) -> str:
+    """Return names, types and shapes that samples of a graph must have, as text."""
+    return ", ".join(
+        f"{name!r}: {graph.type(name).element}{['samples', *graph.type(name).shape]}".replace(
+            "'samples'", "samples"
+        )
+        for name in graph.inputs
+    )
+
+
+def random_samples(graph: Graph, count: int, seed: int = RANDOM_SEED) -> dict[str, Array]:
+    """Return standard normal samples, integers and booleans of 0 and 1, for each input.
+
+    Raises:
+        GraphError: the count is not in 1..4096.
+    """
+    if not 1 <= count <= RANDOM_MOST:
+        raise GraphError(f"random:{count}, allowed random:1 to random:{RANDOM_MOST}")
+    rng = np.random.default_rng(seed)
+    found = {}
+    for name in graph.inputs:
+        kind = graph.type(name)
+        shape = (count, *kind.shape)
+        floats = np.dtype(kind.element).kind == "f"
+        data = rng.standard_normal(shape) if floats else rng.integers(0, 2, shape)
+        found[name] = np.asarray(data).astype(kind.element.dtype)
+    return found
+
+
+def read_samples(graph: Graph, samples: Samples | str) -> list[dict[str, Array]]:
+    """Return one dictionary of inputs per sample.
+
+    Args:
+        graph: that has the inputs.
+        samples: per input an array whose first axis counts samples, or that is one sample, or a
+            number of batches one behind the other; or the text "random:N".
+
+    Raises:
+        GraphError: a name, shape, type or value is wrong; the message says what is allowed.
+    """
+    if isinstance(samples, str):
+        kind, _, count = samples.partition(":")
+        if kind != "random" or not count.isdigit():
+            raise GraphError(f"samples {samples!r}, allowed a file or random:N")
+        samples = random_samples(graph, int(count))
+    unknown = [name for name in samples if name not in graph.inputs]
+    missing = [name for name in graph.inputs if name not in samples]
+    if unknown or missing:
+        what = f"unknown {unknown[0]!r}" if unknown else f"missing {missing[0]!r}"
+        raise GraphError(f"samples: {what}; allowed are {wanted(graph)}")
+    stacks = {name: _stack(graph, name, np.asarray(samples[name])) for name in graph.inputs}
+    counts = {name: len(stack) for name, stack in stacks.items()}
+    if len(set(counts.values())) > 1:
+        text = ", ".join(f"{name!r}: {count}" for name, count in counts.items())
+        raise GraphError(f"samples: {text}; allowed the same number for every input")
+    if not stacks:
+        return [{}]
+    number = next(iter(counts.values()))
+    if not number:
+        raise GraphError("samples: 0 samples, allowed one or more")
+    return [{name: stack[index] for name, stack in stacks.items()} for index in range(number)]
+
+
+def _stack(graph: Graph, name: str, data: Array) -> Array:
+    kind = graph.type(name)
+    where = f"samples of input {name!r}"
+    wide = kind.shape
+    if data.shape == wide:
+        data = data[None]
+    elif data.ndim == len(wide) and data.shape[1:] == wide[1:] and data.shape[0] % wide[0] == 0:
+        data = data.reshape(-1, *wide)
+    if data.shape[1:] != wide or data.ndim != len(wide) + 1:
+        raise GraphError(
+            f"{where} have shape {list(data.shape)}, allowed (samples, {', '.join(map(str, wide))})"
+        )
+    if not np.can_cast(data.dtype, kind.element.dtype, casting="same_kind"):
+        raise GraphError(f"{where} are {data.dtype}, allowed {kind.element}")
+    if data.dtype.kind == "f" and not np.isfinite(data).all():
+        first = tuple(int(one[0]) for one in np.nonzero(~np.isfinite(data)))
+        raise GraphError(f"{where} hold {data[first]} at {list(first)}, allowed finite numbers")
+    return data.astype(kind.element.dtype, copy=False)
+
+
+def float_inputs(graph: Graph) -> list[str]:
+    """Return the inputs that hold real numbers."""
+    return [name for name in graph.inputs if graph.type(name).element == Element.F32]
