@@ -18,6 +18,8 @@ MARGIN16 = 1.25
 """How much more than what calibration saw an int16 tensor holds."""
 FREE = 2.0
 """The loss of resolution up to which operands of sums and pieces of a whole share a scale."""
+_FINER = 64
+"""Steps of such an int16 operand in one of the int8 result."""
 SCORES = Quantisation((UNIT,))
 NORMALISED = Quantisation((2.0**-10,))
 PROBABILITIES = Quantisation((1 / 256,))
@@ -274,6 +276,21 @@ def _tie_free(ties: Ties, one: Operation) -> None:
     sizes = [size for size in found if size is not None and size > 0]
     if len(sizes) == len(found) and max(sizes) <= FREE * min(sizes):
         ties.tie(names)
+    elif len(sizes) == len(found) and one.kind in ("add", "sub"):
+        _widen(ties, one, max(sizes), sizes[-1])
+
+
+def _widen(ties: Ties, one: Operation, largest: float, result: float) -> None:
+    """Let a product make an operand of an untied sum in 16 bits, so that the sum is exact."""
+    if largest > result * 256 / _FINER * 0.99:
+        return
+    for name in one.inputs:
+        maker, group = ties.facts.maker(name), ties.group(name)
+        alone = len(group.members) == 1 and ties.facts.only_reader(name) is one
+        if alone and maker is not None and maker.on_chip and maker.kind in LINEAR:
+            scale = _scale(result / 127 / _FINER)
+            ties.fix(name, Element.I16, Quantisation((scale,)))
+            return
 
 
 def _whole(ties: Ties, name: str) -> float | None:
@@ -350,7 +367,7 @@ def _derived(ties: Ties, name: str) -> TensorType:
     if reader is not None and reader.on_chip and reader.kind in ("add", "sub"):
         fixed = ties.group(reader.outputs[0]).fixed
         if fixed is not None and ties.can_be_wide(name):
-            scale = fixed[1].scale / (64 if fixed[0] == Element.I8 else 0.5)
+            scale = fixed[1].scale / (_FINER if fixed[0] == Element.I8 else 0.5)
             return TensorType(
                 ties.graph.type(name).shape, Element.I16, Quantisation((_scale(scale),))
             )
