@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from npu.compiler.emit import ELEMENTS, MemoryRows, SramMatrix, emit_load_rows, emit_store_rows
 from npu.compiler.errors import CompileError
 from npu.compiler.hazards import Footprint, block_words
-from npu.compiler.network.kernel import Kernel
+from npu.compiler.network.kernel import Kernel, row_part
 from npu.compiler.network.layout import View
 from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.stream import Share, Stream
@@ -175,6 +175,15 @@ class Emission:
         also = Footprint(reads=self._words(view))
         emit_load_rows(self.builder, rows, address, given, also=also)
 
+    def load_whole(self, view: View) -> None:
+        """Load a storage that lies in SRAM besides, natural rows."""
+        rows = view.rows()
+        assert rows is not None
+        for first in range(0, rows.count, _ROWS):
+            count = min(_ROWS, rows.count - first)
+            part = row_part(view, first, count)
+            self.load(part, self.addresses.sram[view.storage] + first * rows.pitch, rows.pitch)
+
     def constant(self, name: str, address: int) -> None:
         """Load a constant of the kernel."""
         data = self.kernel.constants[name]
@@ -208,6 +217,8 @@ class Emission:
         return block_words(behind + first * WORD, (last - first + 1) * WORD)
 
 
+_ROWS = 0xE000
+"""Rows that one instruction loads."""
 _PIECE = 0xE000
 """Bytes of a constant that one instruction loads."""
 

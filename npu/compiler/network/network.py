@@ -210,7 +210,9 @@ class _Compilation:
                 at += 1
                 for name in (*one.used, *one.outputs):
                     view = layout.views.get(name)
-                    if view is None or view.storage in in_sram or view.storage in constants:
+                    if view is None or view.storage in constants:
+                        continue
+                    if view.storage in in_sram and view.storage not in outside:
                         continue
                     first = spans[view.storage].first if view.storage in spans else at
                     spans[view.storage] = Lifetime(first, at)
@@ -220,7 +222,6 @@ class _Compilation:
         for name in self.graph.outputs:
             if name in spans:
                 spans[name] = Lifetime(spans[name].first, at)
-        del outside
         buffers = [
             Buffer(name, up(layout.bytes[name], ARENA_ALIGNMENT), span.first, span.last)
             for name, span in spans.items()
@@ -241,17 +242,25 @@ class _Compilation:
         addresses = Addresses(residence.sram, memory, constants)
         emission = Emission(builder, addresses, self._stream, self._constants)
         first_word = {}
+        made = {name for one in group for name in one.outputs}
+        missing = {
+            name for name in residence.resident if (name in outside or name in constants)
+        } - made
         for one, kernels in zip(group, residence.kernels, strict=True):
             if kernels:
                 first_word[one.name] = builder.size
                 builder.comment(f"{one.name}: {one.kind} {one.source}".rstrip())
+                for name in self._reads(one):
+                    view = residence.views[name]
+                    if view.storage in missing:
+                        missing.remove(view.storage)
+                        emission.load_whole(residence.views[view.storage])
             for kernel in kernels:
                 emission.run(kernel)
         if builder.stream_offset:
             builder.seek(0)
         builder.end()
         program, text = builder.program()
-        made = {name for one in group for name in one.outputs}
         reads = {n for one in group for n in self._reads(one)} - made
         return Segment(
             tuple(group),

@@ -7,6 +7,7 @@ beside what lives then, the largest of it moves to memory.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from npu.compiler.errors import CompileError
 from npu.compiler.network.emission import buffers_of
 from npu.compiler.network.kernel import Context, Kernel
 from npu.compiler.network.kernels import kernels_of
-from npu.compiler.network.layout import Layout
+from npu.compiler.network.layout import Layout, View
 from npu.compiler.sram_allocation import Buffer, place, top
 from npu.graph.form import Graph, Operation
 from npu.isa.operands import Limits, up
@@ -38,6 +39,7 @@ class Residence:
         sram_bytes: first byte behind all of them.
         resident: storages in SRAM.
         lifetimes: of the storages that the segment touches.
+        views: of all tensors.
     """
 
     kernels: tuple[tuple[Kernel, ...], ...]
@@ -45,6 +47,7 @@ class Residence:
     sram_bytes: int
     resident: frozenset[str]
     lifetimes: Mapping[str, Lifetime]
+    views: Mapping[str, View]
 
 
 def lifetimes_of(
@@ -75,16 +78,24 @@ def settle(
         layout: of its tensors.
         operations: of the segment.
         reads: the tensors that each reads as rows.
-        outside: storages that lie in memory in any case.
+        outside: storages that lie in memory in any case; those that are read more often than
+            they would have to be may lie in SRAM besides.
         limits: of the chip.
 
     Raises CompileError if an operation fits in no way.
     """
     lifetimes = lifetimes_of(layout, operations, reads)
+    uses = Counter(
+        storage
+        for number in range(len(operations))
+        for storage in {layout.views[name].storage for name in reads[number]}
+    )
+    made = {layout.views[name].storage for one in operations for name in one.outputs}
     resident = {
         name
         for name in lifetimes
-        if name not in outside and up(layout.bytes[name]) <= limits.sram_bytes
+        if up(layout.bytes[name]) <= limits.sram_bytes
+        and (name not in outside or uses[name] > (0 if name in made else 1))
     }
     return _Settling(graph, layout, operations, lifetimes, resident, limits).settle()
 
@@ -123,6 +134,7 @@ class _Settling:
                     end,
                     frozenset(self.resident),
                     self.lifetimes,
+                    self.layout.views,
                 )
             self._relieve(buffers, addresses)
 

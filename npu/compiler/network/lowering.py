@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rewrites a fused graph so that the chip does nothing twice and nothing that the host gives free.
+
+Operands of one shape where VEC takes no other, moves at the border done by the host on what it
+copies anyway, and the first convolution of an image with few channels over rows that the host has
+packed. Each is a function from a graph to a graph with the same meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from npu.graph.form import (
+    Attribute,
+    Graph,
+    Names,
+    Operation,
+    Place,
+    Target,
+    Tensor,
+    all_names,
+)
+from npu.isa.operands import up
+
+MOVES = ("identity", "reshape", "transpose", "slice", "pad", "expand", "concat")
+ELEMENTWISE = ("add", "sub", "mul", "max", "min")
+
+
+def lower(graph: Graph) -> Graph:
+    """Return the graph as the chip is to execute it."""
+    return move_at_borders(pack_first_layers(broadcast(graph)))
+
+
+def broadcast(graph: Graph) -> Graph:
+    """Give elementwise operations operands of the shape of their results."""
+    names = Names(all_names(graph))
+    operations: list[Operation] = []
+    added: list[Tensor] = []
+    for one in graph.operations:
+        if not one.on_chip or one.kind not in ELEMENTWISE:
+            operations.append(one)
+            continue
+        shape = graph.type(one.outputs[0]).shape
+        inputs = []
+        for name in one.inputs:
+            kind = graph.type(name)
+            if kind.shape == shape:
+                inputs.append(name)
+                continue
+            data = graph.constant(name)
+            wide = names.fresh(f"{name}.expanded")
+            inputs.append(wide)
+            if data is not None:
+                full = np.ascontiguousarray(np.broadcast_to(data, shape))
+                added.append(Tensor(wide, replace(kind, shape=shape), full))
+                continue
+            added.append(Tensor(wide, replace(kind, shape=shape)))
+            reason = f"{one.name} takes operands of one shape"
+            place = Place(Target.NPU, reason)
+            operations.append(
+                Operation(wide, "expand", (name,), (wide,), {"shape": shape}, one.source, place)
+            )
+        operations.append(replace(one, inputs=tuple(inputs)))
+    return graph.with_operations(operations, added)
+
+
+def move_at_borders(graph: Graph) -> Graph:
+    """Let the host make the moves of what it hands to the chip, or takes from it."""
+    changed = True
+    while changed:
+        changed = False
+        producers, consumers = graph.producers(), graph.consumers()
+        operations = []
+        for one in graph.operations:
+            if one.on_chip and one.kind in MOVES:
+                given = all(
+                    graph[name].constant or name not in producers or not producers[name].on_chip
+                    for name in one.used
+                )
+                taken = not any(
+                    reader.on_chip for name in one.outputs for reader in consumers[name]
+                )
+                if given or taken:
+                    border = "comes from" if given else "goes to"
+                    reason = f"a move of what {border} the host"
+                    one = replace(one, place=Place(Target.HOST, reason))
+                    changed = True
+            operations.append(one)
+        graph = graph.with_operations(operations)
+    return graph
+
+
+def pack_first_layers(graph: Graph) -> Graph:
+    """Let the host put the pixels of a filter's row side by side where channels fill no word.
+
+    With three channels a pixel takes a word of which a fifth is used; the 3 * KW bytes of a row of
+    the filter fill theirs better.
+    """
+    names = Names(all_names(graph))
+    producers, consumers = graph.producers(), graph.consumers()
+    operations: list[Operation] = []
+    added: list[Tensor] = []
+    for one in graph.operations:
+        name = one.inputs[0] if one.inputs else ""
+        from_host = bool(name) and (name not in producers or not producers[name].on_chip)
+        if (
+            one.on_chip
+            and one.kind == "conv"
+            and from_host
+            and not graph[name].constant
+            and one["groups"] == 1
+            and len(consumers[name]) == 1
+            and _pays(graph, one)
+        ):
+            packed, tensors, conv = _packed(graph, one, names)
+            operations += [*packed, conv]
+            added += tensors
+        else:
+            operations.append(one)
+    return graph.with_operations(operations, added)
+
+
+def _pays(graph: Graph, one: Operation) -> bool:
+    _, kernel, channels, _ = graph.type(one.inputs[1]).shape
+    return kernel > 1 and up(kernel * channels) < kernel * up(channels)
+
+
+def _packed(
+    graph: Graph, one: Operation, names: Names
+) -> tuple[list[Operation], list[Tensor], Operation]:
+    """Return the moves of the host, their tensors, and the convolution of what they make."""
+    name, weight_name = one.inputs[:2]
+    kind, weight = graph.type(name), graph.constant(weight_name)
+    assert weight is not None
+    batch, height, width, channels = kind.shape
+    rows, kernel, _, outputs = weight.shape
+    columns = graph.type(one.outputs[0]).shape[2]
+    (_, stride), (_, dilation) = one["strides"], one["dilations"]
+    top, left, bottom, right = one["pads"]
+    place = Place(Target.HOST, f"packs the pixels of a row of the filter for {one.name}")
+    made: list[Operation] = []
+    tensors: list[Tensor] = []
+
+    def move(
+        move_kind: str,
+        inputs: tuple[str, ...],
+        shape: tuple[int, ...],
+        attributes: Mapping[str, Attribute],
+    ) -> str:
+        result = names.fresh(f"{name}.packed")
+        tensors.append(Tensor(result, replace(kind, shape=shape)))
+        made.append(Operation(result, move_kind, inputs, (result,), attributes, one.source, place))
+        return result
+
+    if left or right:
+        sides = {"before": (0, 0, left, 0), "after": (0, 0, right, 0)}
+        shape = (batch, height, width + left + right, channels)
+        zero = {"value": 0.0, "value_int": int(one["pad_value"])}
+        name = move("pad", (name,), shape, {**sides, **zero})
+    taps = tuple(
+        move(
+            "slice",
+            (name,),
+            (batch, height, columns, channels),
+            {
+                "starts": (0, 0, tap * dilation, 0),
+                "stops": (batch, height, tap * dilation + (columns - 1) * stride + 1, channels),
+                "steps": (1, 1, stride, 1),
+            },
+        )
+        for tap in range(kernel)
+    )
+    whole = (batch, height, columns, kernel * channels)
+    packed = move("concat", taps, whole, {"axis": 3})
+    folded = names.fresh(f"{weight_name}.packed")
+    data = np.ascontiguousarray(weight.reshape(rows, 1, kernel * channels, outputs))
+    tensors.append(Tensor(folded, replace(graph.type(weight_name), shape=data.shape), data))
+    attributes = {
+        **one.attributes,
+        "strides": (one["strides"][0], 1),
+        "dilations": (one["dilations"][0], 1),
+        "pads": (top, 0, bottom, 0),
+    }
+    conv = replace(one, inputs=(packed, folded, *one.inputs[2:]), attributes=attributes)
+    return made, tensors, conv
