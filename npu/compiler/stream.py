@@ -121,12 +121,24 @@ def _gemm_share(parts: list[npt.NDArray[np.uint8]], table: npt.NDArray[np.int8] 
 
 
 def norm_share(norm: Norm) -> bytes:
-    """Return the share of a LAYERNORM or RMSNORM."""
-    records = np.zeros(up(norm.size), _NORM)
-    records["gain"][: norm.size] = norm.gain
-    records["shift"][: norm.size] = norm.shift
-    records["bias"][: norm.size] = norm.bias
-    return norm.eps_term.to_bytes(8, "little") + bytes(PIECE - 8) + records.tobytes()
+    """Return the share of a LAYERNORM or RMSNORM of a model."""
+    return row_norm_share(norm.eps_term, norm.gain, norm.shift, norm.bias)
+
+
+def row_norm_share(
+    eps: int,
+    gain: npt.NDArray[np.uint16],
+    shift: npt.NDArray[np.uint8],
+    bias: npt.NDArray[np.int8],
+) -> bytes:
+    """Return the share of a LAYERNORM or RMSNORM; gain, shift and bias are (N,)."""
+    columns = gain.shape[0]
+    records = np.zeros(up(columns), _NORM)
+    records["gain"][:columns] = gain
+    records["shift"][:columns] = shift
+    records["bias"][:columns] = bias
+    data = eps.to_bytes(8, "little") + bytes(PIECE - 8) + records.tobytes()
+    return data + bytes(-len(data) % PIECE)
 
 
 def table_share(table: npt.NDArray[np.int8]) -> bytes:

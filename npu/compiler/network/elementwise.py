@@ -17,11 +17,10 @@ from npu.compiler.emit import (
 from npu.compiler.errors import CompileError
 from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
 from npu.compiler.network.layout import View
-from npu.compiler.stream import norm_share, table_share
+from npu.compiler.stream import row_norm_share, table_share
 from npu.graph.form import Operation
 from npu.isa.generated import Opcode
 from npu.isa.operands import DYNAMIC, up
-from weights.model import Norm
 
 MOST_ROWS = DYNAMIC - 1
 
@@ -115,13 +114,13 @@ class NormKernel(RowKernel):
         """Gains and biases."""
         one = self.operation.integers
         columns = self.writes.columns
-        norm = Norm(
+        share = row_norm_share(
             int(one["eps"].reshape(-1)[0]),
             np.broadcast_to(one["gain"], columns).astype(np.uint16),
             np.broadcast_to(one["shift"], columns).astype(np.uint8),
             np.broadcast_to(one["bias"], columns).astype(np.int8),
         )
-        return {"norm": (int(self.opcode), norm_share(norm))}
+        return {"norm": (int(self.opcode), share)}
 
     @property
     def opcode(self) -> Opcode:
