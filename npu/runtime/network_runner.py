@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from npu.compiler.network import CompiledNetwork, Segment
-from npu.driver.chip import Chip
+from npu.driver.chip import Chip, Finish
 from npu.driver.counters import ChipCounters
 from npu.driver.placement import PAGE
 from npu.graph.evaluate import run as run_on_host
@@ -35,6 +36,38 @@ class NetworkRun:
     outputs: Mapping[str, Array]
     tensors: Mapping[str, Array]
     counters: tuple[ChipCounters, ...]
+
+
+class SegmentChip(Protocol):
+    """What a run needs of a chip."""
+
+    def stage(self, pieces: Iterable[tuple[int, bytes]]) -> None:
+        """Put pieces of (address, bytes) into memory."""
+
+    async def execute(self, state: StartState) -> Finish:
+        """Run a program that must end without an error."""
+
+    def read(self, address: int, size: int) -> bytes:
+        """Return bytes of memory."""
+
+
+@dataclass(frozen=True)
+class DrivenChip:
+    """A chip behind the driver."""
+
+    chip: Chip
+
+    def stage(self, pieces: Iterable[tuple[int, bytes]]) -> None:
+        """Put pieces of (address, bytes) into memory."""
+        self.chip.stage(pieces)
+
+    async def execute(self, state: StartState) -> Finish:
+        """Run a program that must end without an error."""
+        return await self.chip.execute(state)
+
+    def read(self, address: int, size: int) -> bytes:
+        """Return bytes of memory."""
+        return self.chip.bus.read_memory(address, size)
 
 
 class NetworkRunner:
@@ -77,7 +110,7 @@ class NetworkRunner:
         """Return where in memory a tensor lies."""
         return self._arena + self.network.offsets[name]
 
-    async def run(self, chip: Chip, inputs: Mapping[str, Array]) -> NetworkRun:
+    async def run(self, chip: SegmentChip, inputs: Mapping[str, Array]) -> NetworkRun:
         """Run the network once; `pieces` must be in memory.
 
         Args:
@@ -109,15 +142,14 @@ class NetworkRunner:
         return NetworkRun(outputs, crossed, tuple(counters))
 
     async def _segment(
-        self, chip: Chip, segment: Segment, start: StartState, values: Mapping[str, Array]
+        self, chip: SegmentChip, segment: Segment, start: StartState, values: Mapping[str, Array]
     ) -> tuple[dict[str, Array], ChipCounters]:
         places = self.network.places
         chip.stage((self.address(n), to_rows(values[n], places[n])) for n in segment.reads)
-        await chip.clear_counters()
         finish = await chip.execute(start)
         found = {}
         for name in segment.writes:
             view = places[name]
-            data = chip.bus.read_memory(self.address(name), view.end)
+            data = chip.read(self.address(name), view.end)
             found[name] = from_rows(data, view).reshape(self.network.graph.type(name).shape)
         return found, finish.counters
