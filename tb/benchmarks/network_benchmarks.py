@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from golden.machine import StartState
 from npu.compiler.ideal import Work
-from npu.compiler.network import CompiledNetwork, compile_network
+from npu.compiler.network import compile_network
 from npu.graph.form import (
     Element,
     Graph,
@@ -23,31 +22,28 @@ from npu.graph.form import (
     TensorType,
 )
 from npu.isa import Opcode
-from tb.bench.environment import INPUT, OUTPUT, PROGRAM, STREAM
+from npu.runtime.network_runner import NetworkRunner
+from npu.runtime.tensor_rows import to_rows
+from tb.bench.environment import INPUT
 from tb.benchmarks.benchmark import Benchmark, Interval
 from tb.benchmarks.benchmark_load import BenchmarkLoad, ProgramRun
+from tb.models.light_networks import light_network
 
 LATENCY = 40
 
 
-def _load(network: CompiledNetwork, inputs: Mapping[str, bytes]) -> BenchmarkLoad:
-    """Return a network of one segment with its inputs in the arena."""
-    (segment,) = network.segments
-    words = segment.program.instructions
-    pieces = [
-        (PROGRAM, segment.program.image()),
-        (STREAM, network.stream),
-        (OUTPUT, network.constants),
-        *((INPUT + network.offsets[name], data) for name, data in inputs.items()),
-    ]
-    start = StartState(
-        PROGRAM,
-        len(words),
-        STREAM,
-        len(network.stream),
-        bases=(INPUT, 0, OUTPUT, 0, 0, 0, 0, 0),
-    )
-    return BenchmarkLoad([piece for piece in pieces if piece[1]], [ProgramRun(words, start)])
+def _load(graph: Graph, random: np.random.Generator) -> BenchmarkLoad:
+    """Return a network of one segment with full-range inputs."""
+    network = compile_network(graph)
+    runner = NetworkRunner(network, INPUT)
+    (segment,), (start,) = network.segments, runner.starts
+    pieces = list(runner.pieces)
+    for name in segment.reads:
+        view = network.places[name]
+        values = random.integers(-128, 128, network.graph.type(name).shape).astype(np.int8)
+        pieces.append((runner.address(name), to_rows(values, view)))
+    program = ProgramRun(segment.program.instructions, start)
+    return BenchmarkLoad([piece for piece in pieces if piece[1]], [program])
 
 
 def _tensor(
@@ -61,11 +57,6 @@ def _tensor(
 def _graph(operation: Operation, *tensors: Tensor) -> Graph:
     known = {tensor.name: tensor for tensor in tensors}
     return Graph(operation.kind, ("x",), ("y",), known, (operation,))
-
-
-def _image(random: np.random.Generator, shape: tuple[int, ...]) -> bytes:
-    """Return full-range pixels whose channels fill whole words."""
-    return random.integers(0, 256, shape, np.uint8).tobytes()
 
 
 def _conv(
@@ -111,7 +102,7 @@ def _conv(
         _tensor("w", weight.shape, weight),
         _tensor("y", (1, out, out, channels)),
     )
-    return _load(compile_network(graph), {"x": _image(random, shape)})
+    return _load(graph, random)
 
 
 def _conv_case(
@@ -146,7 +137,31 @@ def _pool(size: int, channels: int, random: np.random.Generator) -> BenchmarkLoa
     graph = _graph(
         operation, _tensor("x", shape), _tensor("y", (1, size // 2, size // 2, channels))
     )
-    return _load(compile_network(graph), {"x": _image(random, shape)})
+    return _load(graph, random)
+
+
+def _whole(name: str, random: np.random.Generator) -> BenchmarkLoad:
+    return _load(light_network(name), random)
+
+
+def _whole_case(name: str, macs: int, counted: int, necessary: int) -> Benchmark:
+    """A whole network from memory to memory, with random weights.
+
+    Args:
+        name: of the light network.
+        macs: multiplications of its convolutions and matrices.
+        counted: those that the chip does, padded channels included.
+        necessary: bytes of its image, weights and result.
+    """
+    return Benchmark(
+        f"net_{name}",
+        {"latency": LATENCY},
+        Work(macs, necessary),
+        partial(_whole, name),
+        counted=counted,
+        limit=40_000_000,
+        memory_bytes=64 << 20,
+    )
 
 
 def network_cases() -> Iterator[Benchmark]:
@@ -167,3 +182,4 @@ def network_cases() -> Iterator[Benchmark]:
         traced=True,
         pictured=False,
     )
+    yield _whole_case("squeezenet", 349_151_936, 365_880_360, 1_386_024)

@@ -28,6 +28,18 @@ from npu.isa.operands import Limits, up
 Array = npt.NDArray[Any]
 
 
+class NoRoomError(CompileError):
+    """An operation fits in no way.
+
+    Attributes:
+        operation: its name.
+    """
+
+    def __init__(self, operation: str, message: str) -> None:
+        super().__init__(f"{operation}: {message}")
+        self.operation = operation
+
+
 class Place(Protocol):
     """What a kernel emits through."""
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from npu.compiler.network.kernel import NoRoomError
 from npu.graph.form import (
     Attribute,
     Graph,
@@ -91,6 +92,19 @@ def move_at_borders(graph: Graph) -> Graph:
             operations.append(one)
         graph = graph.with_operations(operations)
     return graph
+
+
+def move_to_host(graph: Graph, error: NoRoomError) -> Graph:
+    """Return the graph with the move that an error names made by the host; else raise the error."""
+    found = [one for one in graph.operations if one.name == error.operation]
+    if not found or found[0].kind not in MOVES:
+        raise error
+    place = Place(Target.HOST, f"a move for which the chip has no room: {error}")
+    return move_at_borders(
+        graph.with_operations(
+            replace(one, place=place) if one is found[0] else one for one in graph.operations
+        )
+    )
 
 
 def pack_first_layers(graph: Graph) -> Graph:

@@ -12,7 +12,9 @@ import numpy as np
 from npu.asm.program import Program
 from npu.compiler.network.aliasing import laid, lay_out
 from npu.compiler.network.emission import Addresses, Constants, Emission
+from npu.compiler.network.kernel import NoRoomError
 from npu.compiler.network.layout import Layout, View, natural
+from npu.compiler.network.lowering import lower, move_to_host
 from npu.compiler.network.residence import Lifetime, Residence, settle
 from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.sram_allocation import Buffer, place, top
@@ -86,9 +88,16 @@ class CompiledNetwork:
 def compile_network(graph: Graph, limits: Limits | None = None) -> CompiledNetwork:
     """Compile a quantised and fused graph.
 
+    A move that fits in no way is made by the host, on the integers as they are.
+
     Raises CompileError naming the operation that fits in no way.
     """
-    return _Compilation(graph, limits or Limits()).network()
+    lowered = lower(graph)
+    while True:
+        try:
+            return _Compilation(lowered, limits or Limits()).network()
+        except NoRoomError as error:
+            lowered = move_to_host(lowered, error)
 
 
 def groups_of(graph: Graph) -> list[list[Operation]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from npu.compiler.errors import CompileError
 from npu.compiler.network.emission import buffers_of
-from npu.compiler.network.kernel import Context, Kernel
+from npu.compiler.network.kernel import Context, Kernel, NoRoomError
 from npu.compiler.network.kernels import kernels_of
 from npu.compiler.network.layout import Layout, View
 from npu.compiler.sram_allocation import Buffer, place, top
@@ -147,9 +147,10 @@ class _Settling:
             budget -= sum(up(self.layout.bytes[name]) for name in alive)
             try:
                 found.append(self._made(number, one, alive, budget))
-            except CompileError:
+            except CompileError as error:
                 if not alive:
-                    raise
+                    text = str(error).removeprefix(f"{one.name}: ")
+                    raise NoRoomError(one.name, text) from None
                 self._evict(alive)
                 return None
         return found
