@@ -37,12 +37,12 @@ def smaller(call: Call) -> Array:
 
 def clip(call: Call) -> Array:
     """Return min(max(x, low), high)."""
-    return np.minimum(np.maximum(call.wide(0), call["low_int"]), call["high_int"])
+    return np.asarray(np.clip(call.wide(0), call["low_int"], call["high_int"]))
 
 
 def table(call: Call) -> Array:
     """Return the entry of each byte."""
-    return call.integers("table")[call.wide(0) & 255]
+    return np.asarray(call.integers("table")[call.wide(0) & 255])
 
 
 def requantise(call: Call) -> Array:

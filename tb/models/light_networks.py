@@ -56,10 +56,10 @@ def with_random_weights(model: Any, seed: int) -> Any:  # noqa: ANN401
     roles = _roles(model.graph.node)
     for name, shape in filled.items():
         value = _values(roles.get(name, ""), shape, random).astype(np.float32)
-        node = onnx.helper.make_node(
-            "Constant", [], [name], value=numpy_helper.from_array(value, name)
-        )
-        model.graph.node.insert(0, node)
+        model.graph.initializer.append(numpy_helper.from_array(value, name))
+        # Files of that age name their weights among the inputs too.
+        kind = onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+        model.graph.input.append(kind)
     return model
 
 

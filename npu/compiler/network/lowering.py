@@ -32,7 +32,7 @@ ELEMENTWISE = ("add", "sub", "mul", "max", "min")
 
 def lower(graph: Graph) -> Graph:
     """Return the graph as the chip is to execute it."""
-    return move_at_borders(pack_first_layers(broadcast(graph)))
+    return pack_first_layers(move_at_borders(broadcast(graph)))
 
 
 def broadcast(graph: Graph) -> Graph:
