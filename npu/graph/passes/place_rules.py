@@ -61,9 +61,11 @@ def refusal(facts: Facts, one: Operation) -> str:
 
 
 def _types(facts: Facts, one: Operation) -> str:
-    if one.kind == "requantise":
-        return ""
     graph = facts.graph
+    if one.kind == "requantise":
+        elements = {graph.type(name).element for name in (*one.used, *one.outputs)}
+        unsigned = Element.U8 in elements
+        return "the host turns the sign bit of unsigned bytes as it copies them" if unsigned else ""
     for name in (*facts.activations(one)[: 1 if one.kind == "gather" else None], *one.outputs):
         kind = graph.type(name)
         if kind.element != Element.F32:
