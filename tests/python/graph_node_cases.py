@@ -143,7 +143,7 @@ def main(parts: list[str]) -> None:
         try:
             one = run_case(name, run)
             lines.append((one.error, f"{one.error:9.4%} {one.operator:20} {name}: {one.on_chip}"))
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             lines.append((1e9, f"   FAILED {name}: {type(error).__name__}: {error}"))
     for _, line in sorted(lines):
         print(line)

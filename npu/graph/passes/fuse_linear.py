@@ -3,40 +3,16 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from npu.graph.form import Array, Element, GraphError, Operation, Quantisation, TensorType
-from npu.graph.passes.factors import INT32_MAX, factor, factors, in_int32
+from npu.graph.form import Array, Element, Operation, Quantisation, TensorType
+from npu.graph.passes.factors import factor
 from npu.graph.passes.facts import affine_of, quantisation_of
-from npu.graph.passes.integer_writer import UNFUSED, IntegerWriter, Lowering
-
-_STEP = 64
-"""The weight of a product that only changes the scale: leaves room for fractions of zero points."""
-
-
-@dataclass(frozen=True)
-class _Product:
-    """A linear operation whose operands are known.
-
-    Attributes:
-        x, w: types of the operands.
-        matrix: (K, N) constant integers less their zero point, None for activations.
-        bias: real, (N,).
-        gain, shift: what is done to the real result at once.
-    """
-
-    x: TensorType
-    w: TensorType
-    matrix: Array | None
-    bias: Array | None
-    columns: int
-    depth: int
-    gain: float = 1.0
-    shift: float = 0.0
+from npu.graph.passes.integer_writer import IntegerWriter, Lowering
+from npu.graph.passes.products import UNFUSED, Product, requantised
 
 
 def _matmul(writer: IntegerWriter, one: Operation) -> None:
@@ -53,7 +29,7 @@ def _matmul(writer: IntegerWriter, one: Operation) -> None:
         matrix = data.astype(np.int64) - quantisation_of(w).zero
         matrix = matrix.T if one["transpose_b"] else matrix
     shape = writer.shape(b)
-    product = _Product(
+    product = Product(
         x,
         w,
         matrix,
@@ -89,7 +65,7 @@ def _conv(writer: IntegerWriter, one: Operation) -> None:
     kind = writer.type(w)
     wide = data.astype(np.int64) - quantisation_of(kind).zero
     matrix = wide.reshape(-1, wide.shape[-1])
-    product = _Product(
+    product = Product(
         writer.type(x), kind, matrix, _real_bias(writer, one), matrix.shape[1], matrix.shape[0]
     )
     _finish(
@@ -111,7 +87,7 @@ def _real_bias(writer: IntegerWriter, one: Operation) -> Array | None:
 def _finish(
     writer: IntegerWriter,
     one: Operation,
-    product: _Product,
+    product: Product,
     inputs: tuple[str, str],
     **attributes: int | bool,
 ) -> None:
@@ -146,89 +122,6 @@ def _affine_behind(writer: IntegerWriter, one: Operation) -> tuple[Operation, fl
     found = affine_of(reader)
     assert found is not None
     return reader, *found
-
-
-def requantised(product: _Product, kind: TensorType) -> dict[str, Array]:
-    """Return bias, mult and shift of a product whose result has a type.
-
-    bias = bias / (sx * sw) - zx * sum(w) + round(zy * 2^s / M). An int32 result has its bias only.
-
-    Raises:
-        GraphError: the sums or the bias leave int32.
-    """
-    x, y = quantisation_of(product.x), quantisation_of(kind)
-    scales = np.asarray(quantisation_of(product.w).scales, np.float64) * x.scale
-    bias = np.zeros(product.columns)
-    if product.bias is not None:
-        bias = product.bias / scales
-    if product.shift:
-        bias = bias + product.shift / product.gain / scales
-    bias = np.rint(bias)
-    if product.matrix is not None:
-        bias = bias - x.zero * product.matrix.sum(axis=0)
-    check_sums(product, bias)
-    if kind.element == Element.I32:
-        return {"bias": in_int32(bias, "a bias")} if bias.any() else {}
-    mult, shift = factors(scales * product.gain / y.scale)
-    exact = mult.astype(np.float64) / np.exp2(shift.astype(np.float64))
-    if y.zero:
-        bias = bias + np.rint(y.zero / exact)
-    return {"bias": in_int32(bias, "a bias"), "mult": mult, "shift": shift}
-
-
-def check_sums(product: _Product, bias: Array) -> None:
-    """Raise GraphError if the sums of a product can leave what accumulators hold."""
-    bounds = np.iinfo(product.x.element.dtype)
-    largest = max(-int(bounds.min), int(bounds.max))
-    if product.matrix is not None:
-        sums = np.abs(product.matrix).sum(axis=0, initial=0) * largest
-    else:
-        # Zero points are taken off by sums of their own, so each factor counts in full.
-        wide = largest + abs(quantisation_of(product.x).zero)
-        sums = np.asarray(product.depth * wide * (128 + abs(quantisation_of(product.w).zero)))
-    most = INT32_MAX if product.x.element != Element.I16 else 1 << 42
-    total = float(np.max(sums + np.abs(bias), initial=0.0))
-    if total > most:
-        raise GraphError(f"its sums reach {total:.6g}, the accumulators hold {most}")
-
-
-def uniform(
-    writer: IntegerWriter, like: Operation, name: str, kind: TensorType, output: str
-) -> str:
-    """Change scale and zero point by a product with a diagonal matrix; return the result."""
-    shape = writer.shape(name)
-    width = max((d for d in range(1, min(256, shape[-1]) + 1) if shape[-1] % d == 0), default=1)
-    rows = shape if width == shape[-1] and len(shape) > 1 else (math.prod(shape) // width, width)
-    source = writer.type(name)
-    flat = name
-    if rows != shape:
-        flat = writer.add(
-            like, "reshape", (name,), part="rows", result=replace(source, shape=rows), shape=rows
-        )
-    matrix = np.diag(np.full(width, _STEP, np.int8))
-    b = writer.constant(f"{like.name}.identity", matrix, Quantisation((1 / _STEP,)))
-    product = _Product(source, writer.type(b), matrix.astype(np.int64), None, width, width)
-    made = writer.add(
-        like,
-        "matmul",
-        (flat, b),
-        part="scaled",
-        result=replace(kind, shape=rows),
-        integers=requantised(product, kind),
-        transpose_a=False,
-        transpose_b=False,
-        a_zero=0,
-        b_zero=0,
-        **UNFUSED,
-    )
-    if rows == shape and not output:
-        return made
-    if rows == shape:
-        writer.operations[-1] = replace(writer.operations[-1], outputs=(output,))
-        return output
-    return writer.add(
-        like, "reshape", (made,), part="whole", output=output, result=kind, shape=shape
-    )
 
 
 def combine(writer: IntegerWriter, one: Operation, kind: str, operands: tuple[str, str]) -> bool:

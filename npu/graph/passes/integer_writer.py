@@ -14,10 +14,10 @@ from npu.graph.operations.borders import dequantised, quantised
 from npu.graph.operations.functions import apply
 from npu.graph.passes.factors import signed_factor
 from npu.graph.passes.facts import CHIP_BYTES, Facts, quantisation_of, same_numbers
+from npu.graph.passes.products import uniform
 from npu.graph.passes.rewriter import Rewriter
 
 Lowering: TypeAlias = "Callable[[IntegerWriter, Operation], None]"
-UNFUSED: Mapping[str, Any] = {"relu": False, "combine": "", "product_mult": 0, "product_shift": 0}
 
 
 class IntegerWriter(Rewriter):
@@ -123,8 +123,6 @@ class IntegerWriter(Rewriter):
                 mult=mult,
                 shift=shift,
             )
-        from npu.graph.passes.fuse_linear import uniform
-
         return uniform(self, like, name, kind, output)
 
     def table(
