@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs compiled networks on the instruction model, races looked for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+import numpy as np
+
+from golden.command.model import ModelBus
+from golden.machine import ChipConfig
+from npu.compiler.network import CompiledNetwork, compile_network
+from npu.driver.chip import Chip
+from npu.graph.form import Array, Graph
+from npu.isa.operands import Limits
+from npu.runtime.network_runner import DrivenChip, NetworkRun, NetworkRunner
+
+
+def run_compiled(
+    network: CompiledNetwork,
+    inputs: Mapping[str, Array],
+    *,
+    limits: Limits | None = None,
+    seed: int = 1,
+) -> NetworkRun:
+    """Run a network on a chip whose memory and SRAM hold random bytes before; a race raises."""
+    chip_limits = limits or Limits()
+    runner = NetworkRunner(network)
+    random = np.random.default_rng(seed)
+    memory = random.integers(0, 256, runner.end, np.uint8)
+    config = ChipConfig(chip_limits.array_dim, chip_limits.sram_bytes, chip_limits.acc_rows)
+    sram = random.integers(0, 256, config.sram_bytes, np.uint8)
+
+    async def run() -> NetworkRun:
+        chip = await Chip.connect(ModelBus(memory, config=config, sram=sram, races=True))
+        driven = DrivenChip(chip)
+        driven.stage(runner.pieces)
+        return await runner.run(driven, inputs)
+
+    return asyncio.run(run())
+
+
+def run_graph(
+    graph: Graph, inputs: Mapping[str, Array], *, limits: Limits | None = None
+) -> Mapping[str, Array]:
+    """Compile a fused graph and return what the instruction model makes of it."""
+    return run_compiled(compile_network(graph, limits), inputs, limits=limits).outputs
