@@ -59,18 +59,18 @@ generate: setup ## let a model write: MODEL= (folder or hub id) PROMPT= [WEIGHTS
 	  --temperature "$(TEMPERATURE)" --top-k "$(TOP_K)" --seed "$(SEED)" --array-dim "$(ARRAY_DIM)"
 
 profile: ## where the cycles of a decode step go: MODEL= PROMPT= [WEIGHTS=]; build/reports/profile
-	@$(PYTHON) dev/bootstrap.py bench
+	@$(PYTHON) dev/bootstrap.py bench graphs
 	@$(CLI) profile "$$MODEL" --prompt "$$PROMPT" --weights "$(WEIGHTS)"
 
 soc: setup ## run a program on a RISC-V core beside the chip: PROGRAM= (name or ELF file) [MODEL= PROMPT= INPUT=]
 	@$(CLI) soc "$(PROGRAM)" --model "$$MODEL" --prompt "$$PROMPT" --tokens "$(TOKENS)" --input "$$INPUT"
 
 bench: ## run the benchmarks: table, bench.json, roofline, timelines in build/reports
-	@$(PYTHON) dev/bootstrap.py bench
+	@$(PYTHON) dev/bootstrap.py bench graphs
 	@$(CLI) bench -j $(JOBS)
 
 bench-docs: ## put the last bench run into docs/performance.md and lower the bars (RAISE=names)
-	@$(PYTHON) dev/bootstrap.py bench
+	@$(PYTHON) dev/bootstrap.py bench graphs
 	@$(CLI) bench-docs --raise "$(RAISE)"
 
 oracles: ## run the checks against PyTorch and transformers (installs PyTorch)
