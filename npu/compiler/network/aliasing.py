@@ -37,7 +37,7 @@ def laid(graph: Graph, one: Operation) -> list[tuple[int, str]]:
     ]
 
 
-def accepts(one: Operation, number: int, view: View) -> bool:
+def accepts(graph: Graph, one: Operation, number: int, view: View) -> bool:
     """Whether an operation can read (number >= 0) or write (-1) a view."""
     axes = len(view.shape)
     match one.kind:
@@ -45,12 +45,8 @@ def accepts(one: Operation, number: int, view: View) -> bool:
             return view.at(0).rows() is not None
         case "attention":
             return axes == 4 and view.rows(2) is not None and view.offset % 16 == 0
-        case "rope":
-            return (number >= 0 and view.rows() is not None) or view.rows() is not None
-        case "matmul" if axes > 2 and not (number == 0 and view.rows() is not None):
+        case "matmul" if axes > 2 and not graph[one.inputs[1]].constant:
             return view.rows(axes - 2) is not None
-        case "mean":
-            return view.rows() is not None
         case _ if one.kind in (*VIEWS, "concat", "pad", "expand", "gather"):
             return True
     return view.rows() is not None
@@ -121,7 +117,7 @@ class _Aliasing:
 
     def _readable(self, name: str, view: View) -> bool:
         return all(
-            accepts(one, number, view)
+            accepts(self.graph, one, number, view)
             for one in self.consumers[name]
             for number, read in enumerate(one.inputs)
             if read == name
@@ -140,7 +136,7 @@ class _Aliasing:
             alone = one.inputs.count(name) == 1 and name not in self.views
             if producer is None or not alone or name in self.outside:
                 continue
-            if producer.kind in VIEWS or not accepts(producer, -1, part):
+            if producer.kind in VIEWS or not accepts(self.graph, producer, -1, part):
                 continue
             if self._readable(name, part):
                 self.views[name] = part

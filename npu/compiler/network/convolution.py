@@ -195,6 +195,17 @@ class ConvKernel(Kernel):
         image = self.reads[0].at(one.image)
         return row_part(image, top * width, max(0, bottom - top) * width)
 
+    def turns(self, number: int) -> list[int]:
+        """Return the chunks that begin a band: the same rows lie elsewhere in another border."""
+        if number:
+            return super().turns(number)
+        return self._band_turns
+
+    @cached_property
+    def _band_turns(self) -> list[int]:
+        bands = [one.band for one in self.chunks]
+        return [i for i, band in enumerate(bands) if i == 0 or band != bands[i - 1]]
+
     def _pixels(self, view: View, one: Chunk) -> View:
         """Return the output pixels of a chunk, in the columns of its block."""
         block = self.blocks[one.block]
@@ -358,7 +369,8 @@ class ConvKernel(Kernel):
                 self._fill(place, plane, top)
                 self._fill(place, plane + (top + inner) * line, bottom)
             at = plane + top * line + window.pads[1] * self.pixel_bytes
-            self._fetch_plane(place, source, block, at, line, inner)
+            if inner:
+                self._fetch_plane(place, source, block, at, line, inner)
 
     def _fetch_plane(
         self, place: Place, source: View, block: int, at: int, line: int, rows: int
@@ -523,6 +535,8 @@ def conv_kernel(
     blocks = blocks_of(wide, operation["groups"])
     best: tuple[float, ConvKernel] | None = None
     for tiling in _tilings(window, context.limits.acc_rows // x.size):
+        if tiling.parts > 1 and operation["combine"] == "mul":
+            continue  # GEMM multiplies with no operand behind partial sums
         kernel = ConvKernel(context, operation, x, operand, writes, window, blocks, tiling)
         if kernel.sram_bytes > context.budget:
             continue

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from npu.compiler.emit import ELEMENTS, MemoryRows, SramMatrix, emit_load_rows, emit_store_rows
 from npu.compiler.errors import CompileError
 from npu.compiler.hazards import Footprint, block_words
-from npu.compiler.network.kernel import Kernel, row_part
+from npu.compiler.network.kernel import Kernel, part_rows, row_part, row_pieces
 from npu.compiler.network.layout import View
 from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.stream import Share, Stream
@@ -114,11 +114,13 @@ class Emission:
         target = self.kernel.target(chunk)
         if target.storage not in self.addresses.memory:
             return
-        matrix = self.result(chunk)
-        rows = self._memory(target)
-        also = Footprint(writes=self._words(target))
-        pitch = matrix.given_pitch
-        emit_store_rows(self.builder, matrix.address, pitch, rows, also=also)
+        for part, first in row_pieces(target):
+            matrix = self.view(part)
+            if matrix is None:
+                matrix = self.result(chunk).part(first, part_rows(part))
+            rows = self._memory(part)
+            also = Footprint(writes=self._words(part))
+            emit_store_rows(self.builder, matrix.address, matrix.given_pitch, rows, also=also)
 
     # What kernels ask for -----------------------------------------------------------------------
 
@@ -170,10 +172,11 @@ class Emission:
 
     def load(self, view: View, address: int, pitch: int) -> None:
         """Load the rows of a view from memory."""
-        rows = self._memory(view)
-        given = None if rows.rows == 1 or pitch == up(rows.size) else pitch
-        also = Footprint(reads=self._words(view))
-        emit_load_rows(self.builder, rows, address, given, also=also)
+        for part, first in row_pieces(view):
+            rows = self._memory(part)
+            given = None if rows.rows == 1 or pitch == up(rows.size) else pitch
+            also = Footprint(reads=self._words(part))
+            emit_load_rows(self.builder, rows, address + first * pitch, given, also=also)
 
     def load_whole(self, view: View) -> None:
         """Load a storage that lies in SRAM besides, natural rows."""
@@ -224,9 +227,7 @@ _PIECE = 0xE000
 
 
 def _dense(part: View, address: int) -> SramMatrix:
-    rows = part.rows()
-    assert rows is not None
-    return SramMatrix(address, rows.count, rows.columns, ELEMENTS[part.element])
+    return SramMatrix(address, part_rows(part), part.columns, ELEMENTS[part.element])
 
 
 def buffer_name(kernel: Kernel, name: str) -> str:

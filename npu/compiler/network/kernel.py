@@ -9,7 +9,7 @@ one, while the chunks before and behind are computed.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -252,6 +252,26 @@ def row_part(view: View, first: int, count: int) -> View:
         (rows.pitch, view.size),
         view.element,
     )
+
+
+def part_rows(view: View) -> int:
+    """Return the rows of a view."""
+    return int(np.prod(view.shape[:-1], dtype=np.int64))
+
+
+def row_pieces(view: View, first: int = 0) -> Iterator[tuple[View, int]]:
+    """Yield the pieces of a view that lie in rows at one pitch, and the number of their first row.
+
+    Raises CompileError if a single row is off whole words.
+    """
+    if view.rows() is not None:
+        yield view, first
+        return
+    if len(view.shape) < 3:
+        raise CompileError(f"{view.storage}: rows off whole words")
+    each = part_rows(view) // view.shape[0]
+    for index in range(view.shape[0]):
+        yield from row_pieces(view.at(index), first + index * each)
 
 
 def even(total: int, most: int) -> list[tuple[int, int]]:

@@ -172,7 +172,10 @@ def _packed(
     if left or right:
         sides = {"before": (0, 0, left, 0), "after": (0, 0, right, 0)}
         shape = (batch, height, width + left + right, channels)
-        zero = {"value": 0.0, "value_int": int(one["pad_value"])}
+        assert kind.quantisation is not None
+        border = int(one["pad_value"])
+        real = kind.quantisation.scale * (border - kind.quantisation.zero)
+        zero = {"value": real, "value_int": border}
         name = move("pad", (name,), shape, {**sides, **zero})
     taps = tuple(
         move(

@@ -92,6 +92,11 @@ class MaxPoolKernel(BandKernel):
         del number
         return True
 
+    def turns(self, number: int) -> list[int]:
+        """Return all chunks: the same rows lie elsewhere in another band's border."""
+        del number
+        return list(range(self.count))
+
     @property
     def line(self) -> int:
         """Bytes of a row of the stage."""
