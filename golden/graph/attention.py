@@ -7,7 +7,7 @@ import numpy as np
 
 from golden.fixed import as_int64, rs, sat
 from golden.graph.call import Call
-from golden.graph.linear import product
+from golden.graph.linear import product, within
 from golden.requantize import requantize16
 from golden.softmax import numerators16, reciprocal
 from npu.graph.form import Array
@@ -15,11 +15,13 @@ from npu.graph.form import Array
 
 def attention(call: Call) -> Array:
     """Return for each query the values weighted by the softmax of its scores."""
+    if call["softcap"] or (call["window"] and not call["causal"]):
+        raise ValueError("softcap, or a window that is not causal, allowed neither")
     query, key, value = (call.wide(number) for number in range(3))
     each = query.shape[1] // key.shape[1]
     key, value = np.repeat(key, each, axis=1), np.repeat(value, each, axis=1)
     mult, shift = (int(call.integers(name).reshape(-1)[0]) for name in ("mult", "shift"))
-    scores = requantize16(product(query, np.swapaxes(key, -1, -2)), mult, shift)
+    scores = requantize16(within(product(query, np.swapaxes(key, -1, -2))), mult, shift)
     if "mask" in call.operation.integers:
         scores = sat(as_int64(scores) + call.integers("mask"), 16).astype(np.int16)
     context = np.zeros(call.result.shape, np.int64)

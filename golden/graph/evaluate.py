@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from golden.graph import attention, elementwise, linear, moves, rows, windows
 from golden.graph.call import Call
 from npu.graph import evaluate as floats
 from npu.graph.form import Array, Graph, GraphError, Operation
+
+Host: TypeAlias = Callable[[Graph, Operation, Sequence[Array | None]], Sequence[Array]]
+"""The float meaning of one operation: graph, operation and its inputs to its outputs."""
 
 MEANINGS: dict[str, Callable[[Call], Array]] = {
     **linear.MEANINGS,
@@ -22,42 +26,84 @@ MEANINGS: dict[str, Callable[[Call], Array]] = {
 }
 """What each kind computes on the chip, in integers."""
 
+BORDERS = frozenset({"quantise", "dequantise"})
+"""The host executes these wherever they are placed."""
 
-def run(graph: Graph, inputs: Mapping[str, Array], *, keep: Iterable[str] = ()) -> dict[str, Array]:
+
+def run(
+    graph: Graph,
+    inputs: Mapping[str, Array],
+    *,
+    host: Host = floats.run,
+    keep: Iterable[str] = (),
+) -> dict[str, Array]:
     """Evaluate a fused graph.
 
     Args:
         graph: placed and fused.
-        inputs: an array per graph input, in its shape and type.
+        inputs: an array per graph input, in its shape; the type is converted if it is of one kind
+            and no integer is lost.
+        host: the float meaning of an operation that is not on the chip, and of the borders.
         keep: names of tensors to return besides the outputs.
 
     Returns:
         Outputs and kept tensors by name, in shape and type of the graph.
 
     Raises:
-        GraphError: an operation of the chip has no integer meaning, or leaves its accumulators.
+        GraphError: an input is missing or wrong, an operation of the chip has no integer meaning,
+            or leaves its accumulators.
     """
+    wanted = (*graph.outputs, *keep)
+    for name in wanted:
+        if name not in graph.tensors:
+            raise GraphError(f"tensor {name!r} does not exist")
     values = {name: one.data for name, one in graph.tensors.items() if one.data is not None}
-    for name in graph.inputs:
-        kind = graph.type(name)
-        values[name] = np.asarray(inputs[name]).astype(kind.element.dtype).reshape(kind.shape)
-    for one in graph.operations:
+    values.update({name: _input(graph, name, inputs) for name in graph.inputs})
+    last = {name: index for index, one in enumerate(graph.operations) for name in one.used}
+    for index, one in enumerate(graph.operations):
         given = [values[name] if name else None for name in one.inputs]
-        found = _chip(graph, one, given) if one.on_chip else floats.run(graph, one, given)
+        chip = one.on_chip and one.kind not in BORDERS
+        found = _chip(graph, one, given) if chip else host(graph, one, given)
         values.update(zip(one.outputs, found, strict=True))
-    return {name: values[name] for name in (*graph.outputs, *keep)}
+        for name in {*one.used, *one.outputs} - set(wanted):
+            if last.get(name, -1) <= index:
+                del values[name]
+    return {name: values[name] for name in wanted}
+
+
+def _input(graph: Graph, name: str, inputs: Mapping[str, Array]) -> Array:
+    kind = graph.type(name)
+    if name not in inputs:
+        raise GraphError(f"input {name!r} is missing, it is {kind.element}{list(kind.shape)}")
+    value = np.asarray(inputs[name])
+    if value.shape != kind.shape or not np.can_cast(value.dtype, kind.element.dtype, "same_kind"):
+        raise GraphError(
+            f"input {name!r} is {value.dtype}{list(value.shape)}, "
+            f"allowed {kind.element}{list(kind.shape)}"
+        )
+    converted = value.astype(kind.element.dtype, copy=False)
+    if value.dtype.kind in "iu" and not np.array_equal(converted, value):
+        raise GraphError(f"input {name!r} holds integers that are no {kind.element}")
+    return converted
 
 
 def _chip(graph: Graph, one: Operation, values: Sequence[Array | None]) -> list[Array]:
+    where = f"operation {one.name!r} ({one.kind})"
     if one.kind not in MEANINGS:
-        raise GraphError(f"operation {one.name!r} ({one.kind}): no integer meaning on the chip")
+        allowed = ", ".join(sorted(MEANINGS))
+        raise GraphError(f"{where}: no integer meaning on the chip, allowed {allowed}")
     kind = graph.type(one.outputs[0])
     try:
         found = MEANINGS[one.kind](Call(one, values, kind))
-    except (OverflowError, ValueError) as error:
-        raise GraphError(f"operation {one.name!r} ({one.kind}): {error}") from None
+    except KeyError as error:
+        raise GraphError(f"{where}: attribute or integers {error} missing, is it fused?") from None
+    except (OverflowError, ValueError, TypeError, IndexError) as error:
+        raise GraphError(f"{where}: {error}") from None
     if found.shape != kind.shape:
+        raise GraphError(f"{where}: makes {list(found.shape)}, the graph has {list(kind.shape)}")
+    result = found.astype(kind.element.dtype)
+    if not np.array_equal(result, found):
         raise GraphError(
-            f"operation {one.name!r} ({one.kind}): makes {found.shape}, the graph has {kind.shape}"
+            f"{where}: makes {found.min()}..{found.max()}, the graph has {kind.element}"
         )
-    return [found.astype(kind.element.dtype)]
+    return [result]

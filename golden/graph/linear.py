@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from golden.fixed import Int64Array, multiply, rs, sat
 from golden.graph.call import BITS, Call
@@ -12,6 +13,8 @@ from npu.graph.form import Array
 INT32 = np.iinfo(np.int32)
 EXACT = 1 << 53
 """Sums below this are exact in float64, in whatever order they are formed."""
+STRIP_BYTES = 1 << 25
+"""Of the rows of windows that one product takes."""
 
 
 def product(a: Int64Array, b: Int64Array) -> Int64Array:
@@ -23,17 +26,22 @@ def product(a: Int64Array, b: Int64Array) -> Int64Array:
     return np.asarray(np.matmul(a.astype(np.float64), b.astype(np.float64)), np.int64)
 
 
+def within(total: Int64Array) -> Int64Array:
+    """Return sums as they are; OverflowError if one does not fit an int32 accumulator."""
+    if total.size and (int(total.min()) < INT32.min or int(total.max()) > INT32.max):
+        worst = max(int(total.max()), int(total.min()), key=abs)
+        raise OverflowError(f"the sum {worst} leaves an int32 accumulator")
+    return total
+
+
 def finished(call: Call, total: Int64Array) -> Array:
     """Return what bias, requantisation, ReLU, table and operand make of the sums (..., N)."""
-    total = total + call.integers("bias")
-    narrow = call.array(0).dtype.itemsize == 1
-    if narrow and total.size and (total.min() < INT32.min or total.max() > INT32.max):
-        raise OverflowError(f"a sum of {np.abs(total).max()} leaves int32")
+    value = total + call.integers("bias")
     if "mult" not in call.operation.integers:
-        return total
+        return within(value)
     combine = call["combine"]
     bits = 8 if combine == "mul" else BITS[call.result.element]
-    value = sat(rs(multiply(total, call.integers("mult")), call.integers("shift")), bits)
+    value = sat(rs(multiply(value, call.integers("mult")), call.integers("shift")), bits)
     if call["relu"]:
         value = np.maximum(value, 0)
     if "table" in call.operation.integers:
@@ -41,19 +49,31 @@ def finished(call: Call, total: Int64Array) -> Array:
     if not combine:
         return value
     operand = call.wide(len(call.values) - 1)
+    if operand.shape != value.shape:
+        raise ValueError(f"{combine} of {list(operand.shape)} to {list(value.shape)}")
     if combine == "add":
         return sat(value + operand, bits)
-    wide = multiply(multiply(value, operand), call["product_mult"])
-    return sat(rs(wide, call["product_shift"]), 8)
+    if combine == "mul":
+        wide = multiply(multiply(value, operand), call["product_mult"])
+        return sat(rs(wide, call["product_shift"]), 8)
+    raise ValueError(f"combine {combine!r}, allowed '', 'add', 'mul'")
 
 
 def matmul(call: Call) -> Array:
-    """Return finished(sum over k of (a - za) * (b - zb))."""
-    a = call.wide(0) - call["a_zero"]
-    b = call.wide(1) - call["b_zero"]
+    """Return finished(sum over k of (a - za) * (b - zb)).
+
+    A 16-bit a has an accumulator for its high and one for its low bytes: each is checked.
+    """
+    if call["transpose_a"]:
+        raise ValueError("transpose_a, allowed only before the graph is fused")
+    a, b = call.wide(0), call.wide(1) - call["b_zero"]
     if call["transpose_b"]:
         b = np.swapaxes(b, -1, -2)
-    return finished(call, product(a, b))
+    zero = call["a_zero"]
+    if call.array(0).dtype.itemsize == 1:
+        return finished(call, within(product(a - zero, b)))
+    high, low = within(product(a >> 8, b)), within(product(a & 255, b))
+    return finished(call, (high << 8) + low - zero * b.sum(axis=-2, keepdims=True))
 
 
 def conv(call: Call) -> Array:
@@ -61,24 +81,45 @@ def conv(call: Call) -> Array:
     x, weight = call.wide(0), call.wide(1) - call["w_zero"]
     top, left, bottom, right = call["pads"]
     (sy, sx), (dy, dx), groups = call["strides"], call["dilations"], call["groups"]
-    x = np.pad(
-        x,
-        ((0, 0), (top, bottom), (left, right), (0, 0)),
-        constant_values=call["pad_value"],
-    )
-    x = x - call["x_zero"]
-    batch, height, width = call.result.shape[:3]
-    rows, columns, inputs, outputs = weight.shape
-    each = outputs // groups
-    total = np.zeros((batch, height, width, outputs), np.int64)
-    for tap in np.ndindex(rows, columns):
-        y, at = tap[0] * dy, tap[1] * dx
-        part = x[:, y : y + (height - 1) * sy + 1 : sy, at : at + (width - 1) * sx + 1 : sx]
-        for group in range(groups):
-            kernel = weight[tap][:, group * each : (group + 1) * each]
-            lanes = part[..., group * inputs : (group + 1) * inputs]
-            total[..., group * each : (group + 1) * each] += product(lanes, kernel)
-    return finished(call, total)
+    border = ((0, 0), (top, bottom), (left, right), (0, 0))
+    x = np.pad(x, border, constant_values=call["pad_value"]) - call["x_zero"]
+    rows, columns, depth, filters = weight.shape
+    reach = ((rows - 1) * dy + 1, (columns - 1) * dx + 1)
+    # (B, OH, OW, C, KH, KW), a view of the padded image.
+    windows = sliding_window_view(x, reach, axis=(1, 2))[:, ::sy, ::sx, :, ::dy, ::dx]
+    each = filters // groups
+    if depth == 1 and each == 1 and groups > 1:
+        return finished(call, within(_depthwise(windows, weight)))
+    parts = [
+        _rows(
+            windows[..., one * depth : (one + 1) * depth, :, :],
+            weight[..., one * each : (one + 1) * each],
+        )
+        for one in range(groups)
+    ]
+    return finished(call, within(np.concatenate(parts, axis=-1)))
+
+
+def _rows(windows: Int64Array, weight: Int64Array) -> Int64Array:
+    """Multiply windows (B, OH, OW, C, KH, KW) by filters (KH, KW, C, N), strip by strip."""
+    batch, height, width = windows.shape[:3]
+    matrix = weight.transpose(2, 0, 1, 3).reshape(-1, weight.shape[-1])
+    total = np.empty((batch, height, width, weight.shape[-1]), np.int64)
+    step = max(1, STRIP_BYTES // (8 * width * matrix.shape[0]))
+    for image in range(batch):
+        for row in range(0, height, step):
+            strip = windows[image, row : row + step]
+            flat = product(strip.reshape(-1, matrix.shape[0]), matrix)
+            total[image, row : row + step] = flat.reshape(-1, width, matrix.shape[1])
+    return total
+
+
+def _depthwise(windows: Int64Array, weight: Int64Array) -> Int64Array:
+    """Add up the taps: each channel of windows (B, OH, OW, C, KH, KW) has a filter of its own."""
+    total = np.zeros(windows.shape[:4], np.int64)
+    for y, at in np.ndindex(*weight.shape[:2]):
+        total += windows[..., y, at] * weight[y, at, 0]
+    return total
 
 
 MEANINGS = {"matmul": matmul, "conv": conv}

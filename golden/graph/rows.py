@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from golden.graph.call import Call
@@ -15,12 +17,25 @@ from npu.graph.form import Array, Element
 def softmax(call: Call) -> Array:
     """Return probabilities in units of 1/256."""
     x = call.array(0)
+    _last(call, x)
     return probabilities(x.reshape(-1, x.shape[-1])).reshape(x.shape)
+
+
+def argmax(call: Call) -> Array:
+    """Return the smallest index of the largest integer of a row."""
+    x = call.array(0)
+    _last(call, x)
+    return np.asarray(np.argmax(x, axis=-1, keepdims=call["keep"]))
+
+
+def _last(call: Call, x: Array) -> None:
+    if call["axis"] != x.ndim - 1:
+        raise ValueError(f"axis {call['axis']} of {list(x.shape)}, allowed the last")
 
 
 def _norm(call: Call, *, rms: bool) -> Array:
     x = call.array(0)
-    columns = x.shape[-1]
+    columns = math.prod(x.shape[x.ndim - call["axes"] :])
     norm = norm16 if call.result.element == Element.I16 else norm8
     found = norm(
         x.reshape(-1, columns),
@@ -55,4 +70,10 @@ def rope(call: Call) -> Array:
     return np.swapaxes(found, -2, -3) if inner else found
 
 
-MEANINGS = {"softmax": softmax, "layernorm": layernorm, "rmsnorm": rmsnorm, "rope": rope}
+MEANINGS = {
+    "softmax": softmax,
+    "argmax": argmax,
+    "layernorm": layernorm,
+    "rmsnorm": rmsnorm,
+    "rope": rope,
+}

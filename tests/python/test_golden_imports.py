@@ -13,6 +13,8 @@ ALLOWED = {
     "golden",
     "mpmath",
     "numpy",
+    "npu.graph",
+    "npu.graph.form",
     "npu.isa",
     "npu.isa.cop_generated",
     "npu.regs",
