@@ -34,6 +34,8 @@ from npu.graph.passes.weight_integers import int8_weights
 
 TO_CHIP = Place(Target.HOST, "the border to the chip")
 TO_HOST = Place(Target.HOST, "the border to the host")
+LEAST_PROBABILITY = 1 / 16
+"""Rows without a larger probability than this keep fewer than four bits of it."""
 _BYTES_ONLY = ("maxpool", "avgpool", "mean", "rope", "attention", "table", "conv")
 
 
@@ -51,25 +53,37 @@ def quantise(graph: Graph, ranges: Mapping[str, Range] | None = None) -> Graph:
     Raises:
         GraphError: a scale is neither given nor known from samples.
     """
-    graph = too_wide(graph, ranges)
+    graph = without_poor_rows(graph, ranges)
     given = given_types(graph)
     types = chosen(graph, ranges, given)
     return _Writer(graph, ranges, types).write()
 
 
-def too_wide(graph: Graph, ranges: Mapping[str, Range] | None) -> Graph:
-    """Move softmax to the host where scores leave what int16 holds in its unit."""
+def without_poor_rows(graph: Graph, ranges: Mapping[str, Range] | None) -> Graph:
+    """Move softmax to the host where its scores or probabilities are not those of the chip."""
+    if ranges is None:
+        return graph
+    return graph.with_operations(
+        replace(one, place=Place(Target.HOST, why))
+        if one.on_chip and one.kind == "softmax" and (why := _poor_rows(one, ranges))
+        else one
+        for one in graph.operations
+    )
+
+
+def _poor_rows(one: Operation, ranges: Mapping[str, Range]) -> str:
+    """Return the sentence why calibration forbids a softmax on the chip, "" if it does not."""
+    scores, results = (ranges.get(name) for name in (one.inputs[0], one.outputs[0]))
     most = 32767 * UNIT
-    moved = []
-    for one in graph.operations:
-        x = one.inputs[0] if one.inputs else ""
-        if one.on_chip and one.kind == "softmax" and ranges is not None and x in ranges:
-            found = max(abs(ranges[x].low), abs(ranges[x].high))
-            if found > most:
-                why = f"calibration saw scores of {found:.6g}, the chip takes +-{most:.0f}"
-                one = replace(one, place=Place(Target.HOST, why))
-        moved.append(one)
-    return graph.with_operations(moved)
+    if scores is not None and max(abs(scores.low), abs(scores.high)) > most:
+        found = max(abs(scores.low), abs(scores.high))
+        return f"calibration saw scores of {found:.6g}, the chip takes +-{most:.0f}"
+    if results is not None and 0 < results.high < LEAST_PROBABILITY:
+        return (
+            f"calibration saw no probability above {results.high:.3g}, those of the chip are "
+            "multiples of 1/256"
+        )
+    return ""
 
 
 class _Writer:
