@@ -5,15 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from npu.graph.build import Builder
 from npu.graph.form import Array, Element, Graph, Quantisation, TensorType
 
-SAME = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "groups": 1}
-POINT = {**SAME, "pads": (0, 0, 0, 0)}
-PLAIN = {"transpose_a": False, "transpose_b": False}
+SAME: Mapping[str, Any] = {
+    "strides": (1, 1),
+    "pads": (1, 1, 1, 1),
+    "dilations": (1, 1),
+    "groups": 1,
+}
+POINT: Mapping[str, Any] = {**SAME, "pads": (0, 0, 0, 0)}
+PLAIN: Mapping[str, Any] = {"transpose_a": False, "transpose_b": False}
 
 
 @dataclass
@@ -211,9 +217,7 @@ def quantised_input(
     return net.build.add("dequantise", [net.build.input(name, kind)])
 
 
-def quantised(
-    net: Net, x: str, scale: float, zero: int = 0, element: Element = Element.I8
-) -> str:
+def quantised(net: Net, x: str, scale: float, zero: int = 0, element: Element = Element.I8) -> str:
     """Add the integers of real numbers."""
     kind = TensorType(net.build.shape(x), element, Quantisation((scale,), zero))
     return net.build.add("quantise", [x], result=kind)

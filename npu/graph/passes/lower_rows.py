@@ -88,23 +88,15 @@ def attention(writer: Rewriter, facts: Facts, one: Operation) -> bool:
     q, k, v = one.inputs[:3]
     depth, width = facts.graph.type(q).shape[3], facts.graph.type(v).shape[3]
     rows, keys = facts.graph.type(q).shape[2], facts.graph.type(k).shape[2]
-    flag = one["causal"] and one["offset"] >= 0
-    masked = bool(one["window"] or one["causal"]) and not flag
-    mask = facts.value(one.inputs[3]) if len(one.used) > 3 else None
-    blind = mask is not None and _hides_all(mask, visible(one.attributes, rows, keys))
-    masked = masked or (blind and bool(one["window"] or one["causal"]))
-    batches = 1 if mask is None or mask.ndim < 4 else mask.shape[0]
+    given = facts.value(one.inputs[3]) if len(one.used) > 3 else None
+    seen = visible(one.attributes, rows, keys)
+    blind = _hides_all(given, seen)
+    limited = bool(one["window"] or one["causal"])
+    masked = limited and (blind or not (one["causal"] and one["offset"] >= 0))
+    batches = 1 if given is None or given.ndim < 4 else given.shape[0]
     if depth == width and not masked and not blind and batches == 1:
         return False
-    if masked:
-        seen = visible(one.attributes, rows, keys)
-        hidden = np.where(seen, 0.0, -np.inf).astype(np.float32)
-        if mask is None:
-            mask = hidden
-        elif mask.dtype == np.bool_:
-            mask = mask & seen
-        else:
-            mask = (mask + hidden).astype(np.float32)
+    mask = _both(given, seen) if masked else given
     if blind:
         assert mask is not None
         mask = _with_escape(np.broadcast_to(mask, (*mask.shape[:-1], keys)))
@@ -188,10 +180,20 @@ def _row(writer: Rewriter, one: Operation, name: str, batch: int, part: str) -> 
     )
 
 
-def _hides_all(mask: Array, seen: Array) -> bool:
+def _both(mask: Array | None, seen: Array) -> Array:
+    """Return a mask that also hides what a query does not see by its place."""
+    if mask is None:
+        return seen
+    if mask.dtype == np.bool_:
+        return mask & seen
+    return np.where(seen, mask, -np.inf).astype(np.float32)
+
+
+def _hides_all(mask: Array | None, seen: Array) -> bool:
     """Say whether some query sees no key at all."""
-    shown = (mask if mask.dtype == np.bool_ else mask > _HIDDEN) & seen
-    return bool((~shown.any(axis=-1)).any())
+    if mask is not None:
+        seen = (mask if mask.dtype == np.bool_ else mask > _HIDDEN) & seen
+    return bool((~seen.any(axis=-1)).any())
 
 
 def _with_escape(mask: Array) -> Array:

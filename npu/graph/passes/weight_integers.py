@@ -10,7 +10,7 @@ from npu.graph.passes.facts import Facts, quantisation_of
 from npu.graph.passes.rewriter import Rewriter
 
 BIAS_MOST = 1 << 30
-FACTOR_LEAST = 2.0**-30
+FACTOR_LEAST = 2.0**-12
 """Weights of a channel that is this much smaller than the largest lose bits instead of range."""
 
 
@@ -68,9 +68,8 @@ def quantised_weights(
     scales = np.where(largest > 0, largest / 127, 0.0)
     if bias is not None:
         scales = np.maximum(scales, np.abs(bias.astype(np.float64)) / (BIAS_MOST * x_scale))
-    least = top / 127 * FACTOR_LEAST
-    scales = np.maximum(scales, least)
-    scales = np.where(scales > 0, scales, top / 127 if top > 0 else 1.0)
+    scales = np.maximum(scales, top / 127 * FACTOR_LEAST)
+    scales = np.where(largest > 0, scales, np.maximum(scales, top / 127 if top > 0 else 1.0))
     scales = scales.astype(np.float32).astype(np.float64)
     shape = [1] * data.ndim
     shape[axis] = -1
