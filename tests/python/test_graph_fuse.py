@@ -213,12 +213,30 @@ def _two(kind: str, zeros: tuple[int, int, int]) -> Callable[[Net], str]:
     return make
 
 
+def _given_pool(count_pads: bool) -> Callable[[Net], str]:
+    def make(net: Net) -> str:
+        x = quantised_input(net, "x", (1, 7, 7, 16), 0.0317, 5)
+        y = net.build.add(
+            "avgpool",
+            [x],
+            window=(3, 3),
+            strides=(2, 2),
+            pads=(1, 1, 1, 1),
+            count_pads=count_pads,
+        )
+        return quantised(net, y, 0.0213, -8)
+
+    return make
+
+
 GIVEN: dict[str, tuple[Callable[[Net], str], float]] = {
     "add": (_two("add", (0, 0, 0)), 0.03),
     "add of zero points": (_two("add", (4, -9, 11)), 0.03),
     "sub of zero points": (_two("sub", (4, -9, 11)), 0.03),
     "mul of zero points": (_two("mul", (4, -9, 11)), 0.03),
     "max of zero points": (_two("max", (4, -9, 11)), 0.03),
+    "mean over pixels of padded windows": (_given_pool(True), 0.12),
+    "mean over pixels of the image": (_given_pool(False), 0.12),
     "relu": (
         lambda net: quantised(
             net,

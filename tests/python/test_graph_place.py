@@ -257,3 +257,12 @@ def test_int32_sums_are_moved_by_the_host() -> None:
     graph = placed(grown(make))
     assert kinds(graph, chip=True) == ["matmul"]
     assert "transpose" in kinds(graph, chip=False)
+
+
+@pytest.mark.parametrize("name", ["floor", "sign"])
+def test_functions_that_jump_stay_on_the_host(name: str) -> None:
+    """Rounding to int8 in front of them would make them jump elsewhere."""
+    graph = placed(
+        grown(lambda net: net.linear(net.table(net.linear(net.input("x", 4, 16), 16), name), 8))
+    )
+    assert why(graph, "table") == f"{name} jumps, with int8 in front of it in other places"

@@ -298,3 +298,22 @@ def test_given_integers_give_what_the_network_gives() -> None:
     (wanted,) = evaluate(graph, inputs).values()
     (found,) = evaluate(done(graph), inputs).values()
     assert np.array_equal(found, wanted)
+
+
+def test_what_a_quantised_network_leaves_in_float_goes_to_the_host() -> None:
+    """What a quantised network leaves in float goes to the host, with its reason."""
+
+    def make(net: Net) -> str:
+        x = quantised_input(net, "x", (4, 16), 0.03)
+        w = integer_weights(net, (16, 16), (0.01,))
+        y = net.build.add(
+            "dequantise", [quantised(net, net.build.add("matmul", [x, w], **PLAIN), 0.1)]
+        )
+        y = net.build.add("matmul", [y, integer_weights(net, (16, 8), (0.01,))], **PLAIN)
+        return quantised(net, net.table(net.table(y, "gelu"), "tanh"), 0.01)
+
+    result = done(grown(make))
+    assert [one.on_chip for one in result.operations if one.kind == "matmul"] == [True, False]
+    second = [one for one in result.operations if one.kind == "matmul"][1]
+    assert second.place is not None
+    assert "has no scale" in second.place.reason

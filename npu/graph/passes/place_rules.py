@@ -16,6 +16,7 @@ ROW_MOST = 8192
 FIELD_MOST = 0xEFFF
 DEPTH_MOST = 16384
 _BYTES = ("table", "softmax", "maxpool", "avgpool", "mean", "rope", "attention", "conv")
+_JUMPS = frozenset(("floor", "ceil", "round", "sign"))
 UNIT = math.log(2) / 64
 """Scores of SOFTMAX are integers in units of 2^-6 of a binary logarithm."""
 
@@ -81,7 +82,7 @@ def _types(facts: Facts, one: Operation) -> str:
 
 def _wide(facts: Facts, one: Operation) -> str:
     """Refuse given int16 where the chip would make int8 of it."""
-    if one.kind not in _BYTES:
+    if one.kind not in _BYTES or _clips(one):
         return ""
     for name in facts.activations(one):
         maker = facts.maker(name)
@@ -92,6 +93,28 @@ def _wide(facts: Facts, one: Operation) -> str:
         if reader.kind == "quantise" and _element(facts, reader.outputs[0]) == Element.I16:
             return f"{one.outputs[0]!r} is given as int16, the chip makes int8 here"
     return ""
+
+
+def _clips(one: Operation) -> bool:
+    """Say whether a table only clips, which the chip does in int16 as well."""
+    return one.kind == "table" and set(one["functions"]) <= {"relu", "clip"}
+
+
+def _table(facts: Facts, one: Operation) -> str:
+    """Refuse functions whose result int8 on either side does not show."""
+    maker = facts.maker(one.inputs[0])
+    given = maker is not None and maker.kind == "dequantise"
+    jumps = sorted(_JUMPS & set(one["functions"]))
+    if jumps and not given:
+        return f"{jumps[0]} jumps, with int8 in front of it in other places"
+    if one["functions"][0] == "log" and maker is not None and maker.kind == "softmax":
+        return "logarithms of small probabilities need more than 8 bits"
+    return ""
+
+
+def _before_log(facts: Facts, one: Operation) -> bool:
+    reader = facts.only_reader(one.outputs[0])
+    return reader is not None and reader.kind == "table" and reader["functions"][0] == "log"
 
 
 def _element(facts: Facts, name: str) -> Element:
@@ -145,6 +168,8 @@ def _conv(facts: Facts, one: Operation) -> str:
 
 
 def _softmax(facts: Facts, one: Operation) -> str:
+    if _before_log(facts, one):
+        return "logarithms of small probabilities need more than 8 bits"
     length = facts.graph.type(one.inputs[0]).shape[one["axis"]]
     return _row(length)
 
@@ -236,4 +261,5 @@ _RULES: dict[str, Callable[[Facts, Operation], str]] = {
     "pad": _pad,
     "gather": _gather,
     "requantise": _requantise,
+    "table": _table,
 }

@@ -29,7 +29,7 @@ from npu.graph.passes.facts import (
 from npu.graph.passes.given import given_types
 from npu.graph.passes.place_rules import UNIT
 from npu.graph.passes.rewriter import Rewriter
-from npu.graph.passes.ties import MARGIN16, chosen
+from npu.graph.passes.ties import MARGIN16, MissingScaleError, chosen
 from npu.graph.passes.weight_integers import int8_weights
 
 TO_CHIP = Place(Target.HOST, "the border to the chip")
@@ -54,9 +54,41 @@ def quantise(graph: Graph, ranges: Mapping[str, Range] | None = None) -> Graph:
         GraphError: a scale is neither given nor known from samples.
     """
     graph = without_poor_rows(graph, ranges)
-    given = given_types(graph)
-    types = chosen(graph, ranges, given)
+    graph, types = _typed(graph, ranges)
     return _Writer(graph, ranges, types).write()
+
+
+def _typed(
+    graph: Graph, ranges: Mapping[str, Range] | None
+) -> tuple[Graph, Mapping[str, TensorType]]:
+    """Return the types on the chip; what a quantised network leaves in float goes to the host.
+
+    A network of which no product would be left is one in float, and its error stays.
+    """
+    first: MissingScaleError | None = None
+    while True:
+        given = given_types(graph)
+        try:
+            return graph, chosen(graph, ranges, given)
+        except MissingScaleError as error:
+            first = first or error
+            if ranges is not None or not given:
+                raise
+            graph = _without(graph, error.tensor)
+        if not any(one.on_chip and one.kind in LINEAR for one in graph.operations):
+            raise first
+
+
+def _without(graph: Graph, tensor: str) -> Graph:
+    """Move to the host who makes a tensor without scale, or who reads it."""
+    maker = graph.producers().get(tensor)
+    readers = graph.consumers()[tensor]
+    moved = [maker] if maker is not None and maker.on_chip else readers
+    names = {one.name for one in moved}
+    place = Place(Target.HOST, f"{tensor!r} has no scale, neither given nor from samples")
+    return graph.with_operations(
+        replace(one, place=place) if one.name in names else one for one in graph.operations
+    )
 
 
 def without_poor_rows(graph: Graph, ranges: Mapping[str, Range] | None) -> Graph:

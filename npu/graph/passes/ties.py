@@ -48,6 +48,19 @@ class Group:
     limits: dict[str, float] = field(default_factory=dict)
 
 
+class MissingScaleError(GraphError):
+    """A tensor of the chip has no scale.
+
+    Attributes:
+        tensor: its name.
+    """
+
+    def __init__(self, message: str, tensor: str) -> None:
+        """Keep the tensor's name beside the message."""
+        super().__init__(message)
+        self.tensor = tensor
+
+
 class Ties:
     """The groups of a graph while they are found."""
 
@@ -135,7 +148,7 @@ def chosen(
         given: types that the network gives.
 
     Raises:
-        GraphError: a scale is neither given nor can it be found without samples.
+        MissingScaleError: a scale is neither given nor can it be found without samples.
     """
     ties = Ties(graph, ranges)
     for name, kind in given.items():
@@ -373,7 +386,8 @@ def _derived(ties: Ties, name: str) -> TensorType:
             )
     maker = ties.facts.maker(name)
     of = f", result of {maker.name!r}," if maker is not None else ""
-    raise GraphError(
+    raise MissingScaleError(
         f"tensor {name!r}{of} has no scale: the network is in float and needs samples "
-        f"(--calibrate FILE.npz, or random:N), allowed are {wanted(ties.graph)}"
+        f"(--calibrate FILE.npz, or random:N), allowed are {wanted(ties.graph)}",
+        name,
     )
