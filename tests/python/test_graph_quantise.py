@@ -317,3 +317,21 @@ def test_what_a_quantised_network_leaves_in_float_goes_to_the_host() -> None:
     second = [one for one in result.operations if one.kind == "matmul"][1]
     assert second.place is not None
     assert "has no scale" in second.place.reason
+
+
+def test_infinities_stay_on_the_host() -> None:
+    """A scale that covers what is finite would make a number of an infinity."""
+
+    def make(net: Net) -> str:
+        x = net.linear(net.input("x", 4, 16), 16)
+        y = net.build.add("div", [x, net.build.constant(np.zeros(16, np.float32))])
+        return net.build.add(
+            "matmul", [x, net.build.add("add", [y, x])], transpose_a=False, transpose_b=True
+        )
+
+    graph = grown(make)
+    result = done(graph, samples(graph))
+    one = next(one for one in result.operations if one.kind == "add")
+    assert one.place is not None
+    assert "calibration saw infinities or NaN" in one.place.reason
+    assert [each.on_chip for each in result.operations if each.kind == "matmul"] == [True, False]

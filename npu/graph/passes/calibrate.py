@@ -29,11 +29,13 @@ class Range:
     Attributes:
         low, high: smallest and largest finite value.
         magnitude: what its scale is to cover.
+        finite: whether it held neither infinities nor NaN.
     """
 
     low: float
     high: float
     magnitude: float
+    finite: bool = True
 
 
 @dataclass
@@ -43,10 +45,12 @@ class _Seen:
     keep: int
     low: float = math.inf
     high: float = -math.inf
+    finite: bool = True
     largest: Array = field(default_factory=lambda: np.zeros(0, np.float32))
 
     def add(self, value: Array) -> None:
         finite = value[np.isfinite(value)]
+        self.finite &= finite.size == value.size
         if not finite.size:
             return
         self.low = min(self.low, float(finite.min()))
@@ -58,11 +62,11 @@ class _Seen:
 
     def range(self, total: int) -> Range:
         if not self.largest.size:
-            return Range(0.0, 0.0, 0.0)
+            return Range(0.0, 0.0, 0.0, self.finite)
         largest = np.sort(self.largest)
         beyond = math.floor(total * (1 - PERCENTILE / 100)) if self.keep > 1 else 0
         magnitude = float(largest[max(0, largest.size - 1 - beyond)])
-        return Range(self.low, self.high, magnitude)
+        return Range(self.low, self.high, magnitude, self.finite)
 
 
 def chip_tensors(graph: Graph) -> list[str]:

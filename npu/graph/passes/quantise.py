@@ -32,7 +32,7 @@ def quantise(graph: Graph, ranges: Mapping[str, Range] | None = None) -> Graph:
     Raises:
         GraphError: a scale is neither given nor known from samples.
     """
-    graph = without_poor_rows(graph, ranges)
+    graph = without_misfits(graph, ranges)
     graph, types = _typed(graph, ranges)
     return ImageWriter(graph, ranges, types).write()
 
@@ -70,16 +70,26 @@ def _without(graph: Graph, tensor: str) -> Graph:
     )
 
 
-def without_poor_rows(graph: Graph, ranges: Mapping[str, Range] | None) -> Graph:
-    """Move softmax to the host where its scores or probabilities are not those of the chip."""
+def without_misfits(graph: Graph, ranges: Mapping[str, Range] | None) -> Graph:
+    """Move to the host what calibration saw that the integers of the chip do not hold."""
     if ranges is None:
         return graph
     return graph.with_operations(
         replace(one, place=Place(Target.HOST, why))
-        if one.on_chip and one.kind == "softmax" and (why := _poor_rows(one, ranges))
+        if one.on_chip and (why := _misfit(one, ranges))
         else one
         for one in graph.operations
     )
+
+
+def _misfit(one: Operation, ranges: Mapping[str, Range]) -> str:
+    """Return the sentence why calibration forbids an operation on the chip, "" if it does not."""
+    if one.kind == "softmax":
+        return _poor_rows(one, ranges)
+    for name in (*one.used, *one.outputs):
+        if name in ranges and not ranges[name].finite:
+            return f"calibration saw infinities or NaN in {name!r}, integers have none"
+    return ""
 
 
 def _poor_rows(one: Operation, ranges: Mapping[str, Range]) -> str:
