@@ -230,12 +230,19 @@ def test_scores_come_from_their_product_in_the_unit_of_softmax() -> None:
 )
 def test_softmax_that_the_chip_cannot_hold_goes_to_the_host(data: Array, reason: str) -> None:
     """Softmax that the chip cannot hold goes to the host."""
-    graph = grown(lambda net: net.build.add("softmax", [net.input("x", 1, 64)], axis=1))
+    graph = grown(
+        lambda net: net.build.add(
+            "reshape",
+            [net.build.add("softmax", [net.input("x", 1, 64)], axis=1)],
+            shape=(64,),
+        )
+    )
     result = done(graph, {"x": data.astype(np.float32).reshape(1, 1, 64)})
     one = next(one for one in result.operations if one.kind == "softmax")
     assert not one.on_chip
     assert one.place is not None
     assert reason in one.place.reason
+    assert not any(each.on_chip for each in result.operations), "a move alone on the chip"
 
 
 def test_results_that_are_never_negative_use_the_whole_byte() -> None:

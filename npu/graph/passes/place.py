@@ -15,6 +15,7 @@ from npu.graph.passes.place_rules import CHIP, refusal
 from npu.graph.verify import named
 
 _CHEAP = (*PAIRS, "clip", "table", "requantise")
+WISH = "the user wants it on the chip"
 BORDER = "it is a border between real numbers and integers"
 
 
@@ -38,7 +39,7 @@ def place(graph: Graph, *, host: Sequence[str] = (), npu: Sequence[str] = ()) ->
     facts = Facts(graph)
     placed = [_placed(facts, one, wishes.get(one.name, "")) for one in graph.operations]
     found = graph.with_operations(placed)
-    return lower(_islands(found, {name for name, wish in wishes.items() if wish == "npu"}))
+    return lower(without_islands(found))
 
 
 def _wishes(graph: Graph, host: Sequence[str], npu: Sequence[str]) -> dict[str, str]:
@@ -73,12 +74,16 @@ def _placed(facts: Facts, one: Operation, wish: str) -> Operation:
         return replace(one, place=Place(Target.HOST, "the user wants it on the host"))
     if why_not:
         return replace(one, place=Place(Target.HOST, why_not))
-    reason = "the user wants it on the chip" if wish else CHIP[one.kind]
+    reason = WISH if wish else CHIP[one.kind]
     return replace(one, place=Place(Target.NPU, reason))
 
 
-def _islands(graph: Graph, wanted: set[str]) -> Graph:
-    """Move to the host what costs more to bring to the chip than to compute."""
+def without_islands(graph: Graph) -> Graph:
+    """Move to the host what costs more to bring to the chip than to compute.
+
+    What the user wants on the chip stays there.
+    """
+    wanted = {one.name for one in graph.operations if one.place and one.place.reason == WISH}
     moved: dict[str, Place] = {}
     facts = Facts(graph)
     for group in _groups(graph, facts):

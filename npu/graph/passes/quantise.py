@@ -11,6 +11,7 @@ from npu.graph.passes.calibrate import Range
 from npu.graph.passes.facts import LINEAR
 from npu.graph.passes.given import given_types
 from npu.graph.passes.image_writer import ImageWriter
+from npu.graph.passes.place import without_islands
 from npu.graph.passes.place_rules import UNIT
 from npu.graph.passes.tensor_types import MissingScaleError, chosen
 
@@ -53,7 +54,7 @@ def _typed(
             first = first or error
             if ranges is not None or not given:
                 raise
-            graph = _without(graph, error.tensor)
+            graph = without_islands(_without(graph, error.tensor))
         if not any(one.on_chip and one.kind in LINEAR for one in graph.operations):
             raise first
 
@@ -74,16 +75,21 @@ def without_misfits(graph: Graph, ranges: Mapping[str, Range] | None) -> Graph:
     """Move to the host what calibration saw that the integers of the chip do not hold."""
     if ranges is None:
         return graph
-    return graph.with_operations(
-        replace(one, place=Place(Target.HOST, why))
-        if one.on_chip and (why := _misfit(one, ranges))
-        else one
-        for one in graph.operations
+    moved = {one.name: why for one in graph.operations if (why := _misfit(one, ranges))}
+    if not moved:
+        return graph
+    return without_islands(
+        graph.with_operations(
+            replace(one, place=Place(Target.HOST, moved[one.name])) if one.name in moved else one
+            for one in graph.operations
+        )
     )
 
 
 def _misfit(one: Operation, ranges: Mapping[str, Range]) -> str:
     """Return the sentence why calibration forbids an operation on the chip, "" if it does not."""
+    if not one.on_chip:
+        return ""
     if one.kind == "softmax":
         return _poor_rows(one, ranges)
     for name in (*one.used, *one.outputs):
