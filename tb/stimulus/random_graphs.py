@@ -115,6 +115,11 @@ class Draw:
         """Return the element type of a tensor."""
         return self.tensors[name].type.element
 
+    def scale(self, name: str) -> float:
+        """Return the scale of a tensor."""
+        quantisation = self.tensors[name].type.quantisation
+        return 1.0 if quantisation is None else quantisation.scale
+
     def pick(self, *elements: Element, rank: int | None = None) -> str | None:
         """Return a tensor of one of the types, recent ones more often; None if there is none."""
         wanted = elements or (Element.I8,)
@@ -488,7 +493,7 @@ def _move(draw: Draw) -> bool:
     shape, element = draw.shape(x), draw.element(x)
     more: dict[str, Any] = {
         "element": element,
-        "scale": 1 / 256 if element is Element.U8 else 1.0,
+        "scale": draw.scale(x),
     }
     axes = len(shape)
     kind = draw.one_of("reshape", "transpose", "slice", "pad", "expand", "concat", "identity")
