@@ -125,8 +125,9 @@ def _matmul(facts: Facts, one: Operation) -> str:
     graph = facts.graph
     a, y = graph.type(one.inputs[0]).shape, graph.type(one.outputs[0]).shape
     depth = a[-2] if one["transpose_a"] else a[-1]
-    if depth > DEPTH_MOST:
-        return f"its inner axis has {depth} elements, the chip takes {DEPTH_MOST}"
+    most = DEPTH_MOST if facts.value(one.inputs[1]) is None else FIELD_MOST
+    if depth > most:
+        return f"its inner axis has {depth} elements, the chip takes {most}"
     if y[-1] > FIELD_MOST:
         return f"its result has {y[-1]} columns, the chip takes {FIELD_MOST}"
     if len(one.used) > 2 and facts.value(one.inputs[2]) is None:
@@ -157,8 +158,8 @@ def _conv(facts: Facts, one: Operation) -> str:
         return "its bias is not constant"
     shape = facts.graph.type(one.inputs[1]).shape
     depth = math.prod(shape[:3])
-    if depth > DEPTH_MOST:
-        return f"a window has {depth} elements, the chip takes {DEPTH_MOST}"
+    if depth > FIELD_MOST:
+        return f"a window has {depth} elements, the chip takes {FIELD_MOST}"
     if shape[3] > FIELD_MOST:
         return f"it has {shape[3]} filters, the chip takes {FIELD_MOST}"
     given = facts.given_integers(one.inputs[1])
