@@ -167,6 +167,10 @@ def checks() -> list[tuple[str, Callable[[], list[str]]]]:
             "generated: weight formats",
             lambda: _command([python, "-m", "dev.formats_page", "--check"]),
         ),
+        (
+            "generated: operations of graphs",
+            lambda: _command([python, "-m", "dev.graphs_page", "--check"]),
+        ),
         ("generated: timing diagrams", lambda: _command([python, "-m", "dev.diagrams", "--check"])),
     ]
     return found

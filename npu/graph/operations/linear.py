@@ -196,7 +196,7 @@ KINDS = (
         "from SRAM, transposed by T, with one factor; bias, table and addend in the same "
         "instruction.",
         constraints=(
-            "the inner axis has at most 16,384 elements",
+            "the inner axis has at most 61,439 elements, 16,384 if both sides are activations",
             "a is int8, uint8 or int16 with one scale; b is int8",
             "a is not transposed unless it is constant",
             "the int32 accumulators cannot overflow for any input",
