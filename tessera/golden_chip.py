@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled networks on the instruction model: every bit that the chip makes, without a simulator."""
+"""Networks on the instruction model: every bit that the chip makes, without a simulator."""
 
 from __future__ import annotations
 
@@ -13,27 +13,25 @@ from golden.machine import ChipConfig
 from npu.compiler.network import CompiledNetwork
 from npu.driver.chip import Chip
 from npu.graph.form import Array
-from npu.isa.operands import Limits
 from npu.runtime.network_runner import DrivenChip, NetworkRun, NetworkRunner
+from npu.runtime.plan import Plan, plan_of
 
 
-def run_on_golden(
-    network: CompiledNetwork, inputs: Mapping[str, Array], limits: Limits | None = None
-) -> NetworkRun:
+def run_on_golden(network: CompiledNetwork | Plan, inputs: Mapping[str, Array]) -> NetworkRun:
     """Run a network once.
 
     Args:
-        network: compiled for a chip of these limits.
+        network: compiled, or its plan.
         inputs: of its graph by name, in shape and type of the graph.
-        limits: of the chip, the standard one if None.
 
     Raises:
         GraphError: an operation of the host cannot be evaluated.
         ProgramFailed: a segment ended with an error.
     """
-    chip_limits = limits or Limits()
-    runner = NetworkRunner(network)
-    config = ChipConfig(chip_limits.array_dim, chip_limits.sram_bytes, chip_limits.acc_rows)
+    plan = network if isinstance(network, Plan) else plan_of(network)
+    limits = plan.limits
+    runner = NetworkRunner(plan)
+    config = ChipConfig(limits.array_dim, limits.sram_bytes, limits.acc_rows)
     bus = ModelBus(np.zeros(runner.end, np.uint8), config=config)
 
     async def run() -> NetworkRun:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One compiled network in the memory of a chip, and its runs."""
+"""One network in the memory of a chip, and its runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Protocol
 
 import numpy as np
 
-from npu.compiler.network import CompiledNetwork, Segment
 from npu.driver.chip import Chip, Finish
 from npu.driver.counters import ChipCounters
 from npu.driver.placement import PAGE
@@ -17,7 +16,8 @@ from npu.graph.evaluate import run as run_on_host
 from npu.graph.form import Array
 from npu.isa.operands import WORD, up
 from npu.regs import StartState
-from npu.runtime.tensor_rows import from_rows, to_rows
+from npu.runtime.plan import Plan
+from npu.runtime.tensor_rows import from_rows, tensor_bytes, to_rows
 
 ARENA_BASE, CONSTANTS_BASE = 0, 2
 """Base registers."""
@@ -74,30 +74,33 @@ class NetworkRunner:
     """A network placed in the memory of a chip.
 
     Attributes:
-        network: the network.
+        plan: of the network.
+        pieces: what must be in memory, (address, bytes).
+        starts: how each segment is started.
         end: first address behind all that it uses.
     """
 
-    def __init__(self, network: CompiledNetwork, base: int = PAGE) -> None:
+    def __init__(self, plan: Plan, base: int = PAGE) -> None:
         """Place programs, stream, constants and arena from `base` on, each on a page."""
-        self.network = network
+        self.plan = plan
         self.end = up(base, PAGE)
         self.pieces: list[tuple[int, bytes]] = []
-        stream = self._place(network.stream)
-        constants = self._place(network.constants)
+        stream = self._place(plan.stream)
+        constants = self._place(plan.constants)
         self._arena = self.end
-        self.end = up(self.end + network.arena, PAGE)
+        self.end = up(self.end + plan.arena, PAGE)
         bases = [0] * 8
         bases[ARENA_BASE], bases[CONSTANTS_BASE] = self._arena, constants
         self.starts = [
             StartState(
-                ucode_base=self._place(segment.program.image()),
-                ucode_len=len(segment.program.image()) // WORD,
+                ucode_base=self._place(segment.image),
+                ucode_len=len(segment.image) // WORD,
                 stream_base=stream,
-                stream_len=len(network.stream),
+                # No further than the program reads: the chip reads the stream ahead.
+                stream_len=segment.stream_bytes,
                 bases=tuple(bases),
             )
-            for segment in network.segments
+            for segment in plan.segments
         ]
 
     def _place(self, data: bytes) -> int:
@@ -108,7 +111,7 @@ class NetworkRunner:
 
     def address(self, name: str) -> int:
         """Return where in memory a tensor lies."""
-        return self._arena + self.network.offsets[name]
+        return self._arena + self.plan.offsets[name]
 
     async def run(self, chip: SegmentChip, inputs: Mapping[str, Array]) -> NetworkRun:
         """Run the network once; `pieces` must be in memory.
@@ -121,35 +124,48 @@ class NetworkRunner:
             GraphError: an operation of the host cannot be evaluated.
             ProgramFailed: a segment ended with an error.
         """
-        network, graph = self.network, self.network.graph
+        graph = self.plan.graph
         values: dict[str, Array] = {
             name: tensor.data for name, tensor in graph.tensors.items() if tensor.data is not None
         }
         values.update({name: np.asarray(inputs[name]) for name in graph.inputs})
         crossed: dict[str, Array] = {}
         counters = []
-        starts = iter(self.starts)
-        for step in network.steps:
-            if isinstance(step, Segment):
-                found, counted = await self._segment(chip, step, next(starts), values)
+        operations = {one.name: one for one in graph.operations}
+        for step in self.plan.steps:
+            if isinstance(step, int):
+                found, counted = await self.segment(chip, step, values)
                 counters.append(counted)
             else:
-                given = [values[name] if name else None for name in step.inputs]
-                found = dict(zip(step.outputs, run_on_host(graph, step, given), strict=True))
+                one = operations[step]
+                given = [values[name] if name else None for name in one.inputs]
+                found = dict(zip(one.outputs, run_on_host(graph, one, given), strict=True))
             values |= found
             crossed |= found
         outputs = {name: values[name] for name in graph.outputs}
         return NetworkRun(outputs, crossed, tuple(counters))
 
-    async def _segment(
-        self, chip: SegmentChip, segment: Segment, start: StartState, values: Mapping[str, Array]
+    async def segment(
+        self, chip: SegmentChip, number: int, values: Mapping[str, Array]
     ) -> tuple[dict[str, Array], ChipCounters]:
-        places = self.network.places
-        chip.stage((self.address(n), to_rows(values[n], places[n])) for n in segment.reads)
-        finish = await chip.execute(start)
+        """Run a segment.
+
+        Args:
+            chip: where.
+            number: of the segment.
+            values: the tensors that it takes, by name, and maybe others.
+
+        Returns:
+            The tensors that it has left, by name, and the counters at its end.
+
+        Raises:
+            ProgramFailed: it ended with an error.
+        """
+        one, graph = self.plan.segments[number], self.plan.graph
+        chip.stage((self.address(n), to_rows(values[n], graph.type(n))) for n in one.reads)
+        finish = await chip.execute(self.starts[number])
         found = {}
-        for name in segment.writes:
-            view = places[name]
-            data = chip.read(self.address(name), view.end)
-            found[name] = from_rows(data, view).reshape(self.network.graph.type(name).shape)
+        for name in one.writes:
+            kind = graph.type(name)
+            found[name] = from_rows(chip.read(self.address(name), tensor_bytes(kind)), kind)
         return found, finish.counters

@@ -13,6 +13,7 @@ from npu.isa.instruction import decode_image
 from npu.isa.operands import WORD
 from npu.regs import StartState
 from npu.runtime.network_runner import NetworkRun, NetworkRunner
+from npu.runtime.plan import plan_of
 from tb.bench.environment import DEFAULT_LIMIT, Bench, Execution
 
 
@@ -56,7 +57,7 @@ async def run_network(
     limit: int = DEFAULT_LIMIT,
 ) -> NetworkRun:
     """Run a network once on the bench; chip and model must agree in every byte of each segment."""
-    runner = NetworkRunner(network)
+    runner = NetworkRunner(plan_of(network))
     chip = BenchChip(bench, limit)
     chip.stage(runner.pieces)
     return await runner.run(chip, inputs)

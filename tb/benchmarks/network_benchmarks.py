@@ -23,6 +23,7 @@ from npu.graph.form import (
 )
 from npu.isa import Opcode
 from npu.runtime.network_runner import NetworkRunner
+from npu.runtime.plan import plan_of
 from npu.runtime.tensor_rows import to_rows
 from tb.bench.environment import INPUT
 from tb.benchmarks.benchmark import Benchmark, Interval
@@ -35,13 +36,13 @@ LATENCY = 40
 def _load(graph: Graph, random: np.random.Generator) -> BenchmarkLoad:
     """Return a network of one segment with full-range inputs."""
     network = compile_network(graph)
-    runner = NetworkRunner(network, INPUT)
+    runner = NetworkRunner(plan_of(network), INPUT)
     (segment,), (start,) = network.segments, runner.starts
     pieces = list(runner.pieces)
     for name in segment.reads:
-        view = network.places[name]
-        values = random.integers(-128, 128, network.graph.type(name).shape).astype(np.int8)
-        pieces.append((runner.address(name), to_rows(values, view)))
+        kind = network.graph.type(name)
+        values = random.integers(-128, 128, kind.shape).astype(np.int8)
+        pieces.append((runner.address(name), to_rows(values, kind)))
     program = ProgramRun(segment.program.instructions, start)
     return BenchmarkLoad([piece for piece in pieces if piece[1]], [program])
 

@@ -15,6 +15,7 @@ from npu.driver.chip import Chip
 from npu.graph.form import Array, Graph
 from npu.isa.operands import Limits
 from npu.runtime.network_runner import DrivenChip, NetworkRun, NetworkRunner
+from npu.runtime.plan import plan_of
 
 
 def run_compiled(
@@ -26,7 +27,7 @@ def run_compiled(
 ) -> NetworkRun:
     """Run a network on a chip whose memory and SRAM hold random bytes before; a race raises."""
     chip_limits = limits or Limits()
-    runner = NetworkRunner(network)
+    runner = NetworkRunner(plan_of(network))
     random = np.random.default_rng(seed)
     memory = random.integers(0, 256, runner.end, np.uint8)
     config = ChipConfig(chip_limits.array_dim, chip_limits.sram_bytes, chip_limits.acc_rows)

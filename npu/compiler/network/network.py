@@ -13,7 +13,7 @@ from npu.asm.program import Program
 from npu.compiler.network.aliasing import laid, lay_out
 from npu.compiler.network.emission import Addresses, Constants, Emission
 from npu.compiler.network.kernel import NoRoomError
-from npu.compiler.network.layout import Layout, View, natural
+from npu.compiler.network.layout import Layout, View
 from npu.compiler.network.lowering import lower, move_to_host
 from npu.compiler.network.residence import Lifetime, Residence, settle
 from npu.compiler.program_builder import ProgramBuilder
@@ -55,19 +55,21 @@ class CompiledNetwork:
     Attributes:
         graph: what was compiled.
         steps: a Segment, or an operation that the host executes.
-        stream: parameters of all segments.
+        limits: of the chip that it is for.
+        stream, shares: parameters of all segments, and what they consist of.
         constants: what segments load from beside the stream.
         arena: bytes of the tensors in memory.
-        places: where in the arena each tensor lies that segments take and leave there: natural
-            rows, padded to whole words.
+        offsets: where in the arena each tensor lies that segments take and leave there, row behind
+            row, rows padded to whole words.
     """
 
     graph: Graph
     steps: tuple[Segment | Operation, ...]
+    limits: Limits
     stream: bytes
+    shares: tuple[Share, ...]
     constants: bytes
     arena: int
-    places: Mapping[str, View]
     offsets: Mapping[str, int]
 
     @property
@@ -160,18 +162,14 @@ class _Compilation:
                 continue
             steps.append(self._segment(group, residences[number], memory, offsets, outside))
             number += 1
-        places = {
-            name: natural(name, graph.type(name).shape, graph.type(name).element)
-            for name in sorted(outside)
-            if name in layout.views
-        }
         return CompiledNetwork(
             graph,
             tuple(steps),
+            self.limits,
             self._stream.image(),
+            tuple(self._stream.shares),
             bytes(self._constants.data),
             arena,
-            places,
             memory,
         )
 
