@@ -17,7 +17,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ import numpy as np
 from npu.graph.form import Array, Graph, Operation, Quantisation, Tensor, TensorType
 from npu.graph.text_parser import parse
 
-__all__ = ["equal", "parse", "write"]
+__all__ = ["equal", "outline", "parse", "write"]
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.:/$-]+\Z")
 _INLINE = 16
@@ -33,16 +33,25 @@ _INLINE = 16
 
 def write(graph: Graph) -> str:
     """Return a graph as text."""
+    return _written(graph, _array)
+
+
+def outline(graph: Graph) -> str:
+    """Return a graph as text for people: of large constants only how many bytes they have."""
+    return _written(graph, _size)
+
+
+def _written(graph: Graph, array: Callable[[Array], str]) -> str:
     lines = [f"graph {json.dumps(graph.name)}"]
     lines += [f"input {_declared(graph[name])}" for name in graph.inputs]
     lines += [f"output {_name(name)}" for name in graph.outputs]
     made = {*graph.inputs, *graph.producers()}
     for name, tensor in graph.tensors.items():
         if tensor.data is not None:
-            lines.append(f"const {_declared(tensor)} = {_array(tensor.data)}")
+            lines.append(f"const {_declared(tensor)} = {array(tensor.data)}")
         elif name not in made:
             lines.append(f"tensor {_declared(tensor)}")
-    lines += [_operation(graph, one) for one in graph.operations]
+    lines += [_operation(graph, one, array) for one in graph.operations]
     return "\n".join(lines) + "\n"
 
 
@@ -85,6 +94,10 @@ def _array(data: Array) -> str:
     return f'base64"{base64.b64encode(little.tobytes()).decode()}"'
 
 
+def _size(data: Array) -> str:
+    return _array(data) if data.size <= _INLINE else f"({data.nbytes:,} bytes)"
+
+
 def _value(value: Any) -> str:  # noqa: ANN401
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -101,7 +114,7 @@ def _braces(entries: Iterable[str]) -> str:
     return "{" + ", ".join(entries) + "}"
 
 
-def _operation(graph: Graph, one: Operation) -> str:
+def _operation(graph: Graph, one: Operation, array: Callable[[Array], str]) -> str:
     results = ", ".join(_declared(graph[name]) for name in one.outputs)
     text = f"{results} = {one.kind}({', '.join(map(_name, one.inputs))})"
     if one.attributes:
@@ -111,11 +124,11 @@ def _operation(graph: Graph, one: Operation) -> str:
         text += f" source {json.dumps(one.source)}"
     if one.place:
         text += f" place {one.place.target.value} {json.dumps(one.place.reason)}"
-    return text + (f" integers {_integers(one.integers)}" if one.integers else "")
+    return text + (f" integers {_integers(one.integers, array)}" if one.integers else "")
 
 
-def _integers(integers: Mapping[str, Array]) -> str:
+def _integers(integers: Mapping[str, Array], array: Callable[[Array], str]) -> str:
     return _braces(
-        f"{key} = {data.dtype.name}[{','.join(map(str, data.shape))}] {_array(data)}"
+        f"{key} = {data.dtype.name}[{','.join(map(str, data.shape))}] {array(data)}"
         for key, data in integers.items()
     )

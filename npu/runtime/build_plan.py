@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a network of another framework to a plan: import, passes, compilation."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from npu.compiler.errors import CompileError
+from npu.compiler.network import compile_network
+from npu.graph.form import Graph, GraphError
+from npu.graph.importers import named, read
+from npu.graph.passes import PASSES, prepare
+from npu.graph.passes.samples import Samples
+from npu.graph.text import outline, write
+from npu.isa.operands import Limits
+from npu.runtime.plan import Origin, Plan, plan_of
+
+SCHEDULE = "schedule"
+
+
+@dataclass(frozen=True)
+class Built:
+    """A plan and how it came about.
+
+    Attributes:
+        plan: what runs.
+        passes: the graph behind each pass, in their order.
+    """
+
+    plan: Plan
+    passes: Mapping[str, Graph]
+
+    def texts(self, *, whole: bool = False) -> Iterator[tuple[str, str]]:
+        """Yield file name and text of each pass, the schedule, and the programs.
+
+        Args:
+            whole: with all constants, so that the texts of graphs parse.
+        """
+        for number, (name, graph) in enumerate(self.passes.items(), 1):
+            yield f"{number}-{name}.txt", write(graph) if whole else outline(graph)
+        number = len(self.passes) + 1
+        yield f"{number}-{SCHEDULE}.txt", schedule(self.plan)
+        for index, segment in enumerate(self.plan.segments):
+            yield f"{number + 1}-segment{index}.npu", segment.text
+
+
+def build_plan(
+    source: Any,  # noqa: ANN401
+    *,
+    calibrate: Samples | str | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    host: Sequence[str] = (),
+    npu: Sequence[str] = (),
+    limits: Limits | None = None,
+) -> Built:
+    """Import, quantise, place and compile a network.
+
+    Args:
+        source: a graph, or what `npu.graph.importers.read` takes.
+        calibrate: samples, one array per input whose first axis counts them, or "random:N"; None
+            for a network that is quantised already.
+        shapes: of inputs with free dimensions, by name.
+        host, npu: names of operations, or kinds, that are to run there.
+        limits: of the chip, the standard one if None.
+
+    Raises:
+        GraphError: the file or an argument is wrong; naming file, operation and tensor.
+        CompileError: an operation fits the chip in no way.
+    """
+    file = "" if isinstance(source, Graph) else named(source)
+    graph = source if isinstance(source, Graph) else read(source, shapes=shapes)
+    if shapes and isinstance(source, Graph):
+        raise GraphError("shapes: given for a graph, allowed for files")
+    passes: dict[str, Graph] = {}
+    fused = prepare(
+        graph,
+        samples=calibrate,
+        host=host,
+        npu=npu,
+        keep=lambda name, result: passes.update({name: result}),
+        file=file,
+    )
+    try:
+        network = compile_network(fused, limits)
+    except CompileError as error:
+        raise CompileError(f"{file}: {error}" if file else str(error)) from None
+    origin = Origin(file, _content(source), _calibration(calibrate))
+    return Built(plan_of(network, origin), {name: passes[name] for name in PASSES})
+
+
+def _content(source: Any) -> str:  # noqa: ANN401
+    """Return the SHA-256 of a file, "" for what is none."""
+    if isinstance(source, Path) or (isinstance(source, str) and "\n" not in source):
+        return hashlib.sha256(Path(source).read_bytes()).hexdigest()
+    return hashlib.sha256(source).hexdigest() if isinstance(source, bytes) else ""
+
+
+def _calibration(samples: Samples | str | None) -> str:
+    if samples is None:
+        return "given"
+    if isinstance(samples, str):
+        return samples
+    whole = hashlib.sha256()
+    for name in sorted(samples):
+        whole.update(name.encode() + np.ascontiguousarray(samples[name]).tobytes())
+    count = max((len(one) for one in samples.values() if np.ndim(one)), default=1)
+    return f"{count} samples, SHA-256 {whole.hexdigest()}"
+
+
+def schedule(plan: Plan) -> str:
+    """Return the order of the steps and where tensors lie, as text."""
+    lines = [
+        f"arena {plan.arena} bytes, stream {len(plan.stream)}, constants {len(plan.constants)}"
+    ]
+    for name, offset in sorted(plan.offsets.items(), key=lambda item: item[1]):
+        kind = plan.graph.type(name)
+        lines.append(f"tensor {name}: {kind.element.value}{list(kind.shape)} at {offset}")
+    for step in plan.steps:
+        if isinstance(step, str):
+            one = plan.operation(step)
+            lines.append(f"host {step}: {one.kind}({', '.join(one.used)}) -> {list(one.outputs)}")
+            continue
+        segment = plan.segments[step]
+        words = len(segment.program)
+        lines.append(f"segment {step}: {words} words, SRAM {segment.sram_bytes} bytes")
+        lines.append(f"  reads {', '.join(segment.reads)}; writes {', '.join(segment.writes)}")
+        for name in segment.operations:
+            at = segment.first_word.get(name)
+            where = "no instructions" if at is None else f"word {at}"
+            lines.append(f"  {name}: {plan.operation(name).kind}, {where}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happens inside the simulator: the segments of a plan run, each on what is given for it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import cocotb
+import numpy as np
+
+from npu.graph.form import Array
+from npu.runtime.network_runner import DrivenChip, NetworkRunner
+from npu.runtime.plan_files import read_plan
+from tb.bench.dut import Dut
+from tb.bench.environment import reset
+from tb.bench.host import RtlBus, RtlChip
+from tb.bench.knobs import Knobs
+from tb.bench.memory import Memory
+
+REQUEST, RESULT = "request.json", "result.json"
+FOLDER = "plan"
+"""Of the plan, in the run's folder."""
+GIVEN, FOUND, PROGRESS = "given.npz", "found.npz", "progress.txt"
+"""Tensors that segments take, those that they leave, and how many segments have ended."""
+
+
+@cocotb.test
+async def run_segments(dut: Dut) -> None:
+    """Run the request of the run's folder."""
+    run_dir = Path(str(cocotb.plusargs["run_dir"]))
+    request: dict[str, Any] = json.loads((run_dir / REQUEST).read_text(encoding="utf-8"))
+    plan = read_plan(run_dir / FOLDER)
+    names = request["names"]
+    with np.load(run_dir / GIVEN) as stored:
+        values: dict[str, Array] = {name: stored[key] for key, name in names.items()}
+    Knobs(**request["knobs"]).apply(dut)
+    await reset(dut)
+    memory = Memory.map(run_dir / "memory.bin")
+    chip = await RtlChip.connect(RtlBus(dut, memory, request["limit"]))
+    runner, driven = NetworkRunner(plan), DrivenChip(chip)
+    driven.stage(runner.pieces)
+    found: dict[str, Array] = {}
+    counters = []
+    for number in range(len(plan.segments)):
+        left, counted = await runner.segment(driven, number, values)
+        found |= left
+        counters.append(asdict(counted))
+        (run_dir / PROGRESS).write_text(str(number + 1), encoding="utf-8")
+    left_by_key: dict[str, Any] = {key: found[name] for key, name in names.items() if name in found}
+    np.savez(run_dir / FOUND, **left_by_key)
+    seconds = sum(finish.waited.seconds for finish in chip.finishes)
+    result = {"counters": counters, "seconds": seconds}
+    (run_dir / RESULT).write_text(json.dumps(result), encoding="utf-8")
