@@ -1,27 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a network costs, operation by operation, and where each of them runs and why.
+"""What a network costs, operation by operation, and where each of them runs and why; as a table.
 
-Costs are counted from the words of the programs (`npu.runtime.account`); a run adds the chip's
-counters and, from the RTL, the cycles of each operation. Sums of lines are the figures of segments,
-and sums of segments those of the network.
+Sums of lines are the figures of segments, and sums of segments those of the network.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import Any
 
-from npu.driver.counters import ChipCounters
-from npu.graph.form import Graph, Operation
-from npu.graph.macs import macs_of
-from npu.isa.generated import Opcode
-from npu.isa.operands import Limits
-from npu.runtime.account import Bound, Cost, beats, total, word_costs
-from npu.runtime.plan import Plan, PlannedSegment
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
-SEQUENCED = (Opcode.NOP, Opcode.BARRIER, Opcode.PFX, Opcode.SET, Opcode.LOOP, Opcode.END)
-"""What no engine executes."""
+from npu.driver.counters import ChipCounters
+from npu.isa.operands import Limits
+from npu.runtime.account import Bound, Cost, total
+
+WIDTH = 140
+HEADS = ("MACs", "padding", "tiles", "loaded", "stored", "stream", "least", "cycles")
 
 
 @dataclass(frozen=True)
@@ -77,6 +76,11 @@ class SegmentLine:
     ideal: int
     counters: ChipCounters | None = None
 
+    @property
+    def cycles(self) -> int | None:
+        """Measured, None without RTL."""
+        return self.counters.cycles or None if self.counters is not None else None
+
 
 @dataclass(frozen=True)
 class Report:
@@ -112,10 +116,15 @@ class Report:
     @property
     def cycles(self) -> int | None:
         """Measured, None without RTL."""
-        counted = [one.counters.cycles for one in self.segments if one.counters is not None]
-        if len(counted) < len(self.segments) or not all(counted):
-            return None
-        return sum(counted)
+        counted = [one.cycles for one in self.segments if one.cycles is not None]
+        return sum(counted) if counted and len(counted) == len(self.segments) else None
+
+    def __str__(self) -> str:
+        """Return the table as text."""
+        console = Console(width=WIDTH, force_terminal=False, color_system=None)
+        with console.capture() as capture:
+            console.print(report_table(self))
+        return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON has it."""
@@ -134,111 +143,98 @@ class Report:
         }
 
 
-def report_of(
-    plan: Plan,
-    counters: Sequence[ChipCounters] = (),
-    cycles: Mapping[str, int] | None = None,
-) -> Report:
-    """Return the report of a plan.
-
-    Args:
-        plan: of the network.
-        counters: of each segment's run, in order; none before a run.
-        cycles: measured, of each operation that has instructions, by name.
-    """
-    operations: list[OperationLine] = []
-    segments: list[SegmentLine] = []
-    for step in plan.steps:
-        if isinstance(step, str):
-            operations.append(_on_host(plan.graph, plan.operation(step)))
-            continue
-        lines, end = _on_chip(plan, step)
-        cost = total([end, *(one.cost for one in lines)])
-        ideal = sum(one.ideal for one in lines)
-        counted = counters[step] if counters else None
-        segments.append(SegmentLine(step, cost, end, ideal, counted))
-        operations += lines
-    if cycles is not None:
-        operations = [
-            replace(one, cycles=cycles.get(one.name, 0)) if one.segment >= 0 else one
-            for one in operations
-        ]
-    return Report(plan.graph.name, plan.limits, tuple(operations), tuple(segments))
-
-
-def owners(segment: PlannedSegment) -> list[str]:
-    """Return the operation that each word of a program belongs to, "" behind the last one.
-
-    What follows the last instruction of an engine, the restored stream and END, is the end.
-    """
-    program = segment.program
-    count = len(program)
-    starts = sorted((at, name) for name, at in segment.first_word.items())
-    names = [""] * count
-    for index, (at, name) in enumerate(starts):
-        stop = starts[index + 1][0] if index + 1 < len(starts) else count
-        names[at:stop] = [name] * (stop - at)
-    last = count - 1
-    while last >= 0 and program[last].opcode in SEQUENCED:
-        last -= 1
-    return names[: last + 1] + [""] * (count - last - 1)
-
-
-def _on_chip(plan: Plan, number: int) -> tuple[list[OperationLine], Cost]:
-    segment = plan.segments[number]
-    sums: dict[str, Cost] = {}
-    program = segment.program
-    for name, cost in zip(owners(segment), word_costs(program, plan.limits), strict=True):
-        sums[name] = sums.get(name, Cost()) + cost
-    end = sums.pop("", Cost())
-    lines = []
-    for name in segment.operations:
-        one, cost = plan.operation(name), sums.get(name, Cost())
-        macs = macs_of(plan.graph, one)
-        bound, ideal = cost.bound(plan.limits), cost.ideal_cycles(plan.limits)
-        lines.append(_line(one, number, macs, cost, 0, bound, ideal))
-    return lines, end
-
-
-def _on_host(graph: Graph, one: Operation) -> OperationLine:
-    touched = [graph.type(name) for name in (*one.used, *one.outputs) if not graph[name].constant]
-    size = sum(kind.size * kind.element.dtype.itemsize for kind in touched)
-    return _line(one, -1, macs_of(graph, one), Cost(), size, "host", 0)
-
-
-def _line(
-    one: Operation, segment: int, macs: int, cost: Cost, host: int, bound: str, ideal: int
-) -> OperationLine:
-    target, reason = (one.place.target.value, one.place.reason) if one.place else ("host", "")
-    return OperationLine(
-        one.name, one.kind, one.source, target, reason, segment, macs, cost, host, bound, ideal
+def report_table(report: Report) -> Table:
+    """Return the table of a report: what the host does in one go stands in one line."""
+    measured = report.cycles is not None
+    heads = HEADS if measured else HEADS[:-1]
+    table = Table(title=f"Network {escape(report.network)}", title_justify="left")
+    table.caption_justify = "left"
+    table.caption = _caption(report, measured)
+    for head in ("operation", "from", "on"):
+        table.add_column(head, no_wrap=True)
+    for head in heads:
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("bound")
+    for number, lines in groupby(report.operations, key=lambda one: one.segment):
+        if number < 0:
+            for group in _together(list(lines)):
+                table.add_row(*_on_host(group, measured))
+        else:
+            mine = list(lines)
+            for one in mine:
+                table.add_row(*_on_chip(one, measured))
+            _end(table, report.segments[number], mine, measured)
+        table.add_section()
+    table.add_row(
+        "all", "", "", *_figures(report.cost, report.ideal, report.cycles, measured, True), ""
     )
+    return table
 
 
-def disagreements(report: Report) -> list[str]:
-    """Return how the chip's counters differ from the report, a sentence for each figure.
+def _caption(report: Report, measured: bool) -> str:
+    lines = [
+        "MACs: multiplications of the chip; padding: those that nobody asked for; loaded, stored, "
+        "stream: bytes; least: cycles of array, bus or vector engines"
+        + ("; cycles: from the end of the operation before." if measured else ".")
+    ]
+    for reason, found in _reasons(report).items():
+        more = f" and {len(found) - 2} more" if len(found) > 2 else ""
+        lines.append(escape(f"Host: {', '.join(found[:2])}{more}: {reason}."))
+    return "\n".join(lines)
 
-    The chip reads the stream ahead, and drops what a jump in it makes superfluous: of the stream
-    only fewer beats than the program takes are wrong.
-    """
-    found = []
-    for one in report.segments:
-        counters = one.counters
-        if counters is None or not counters.cycles:
-            continue
-        cost = one.cost
-        plain = counters.read_beats - counters.stream_beats
-        for what, counted, wanted in (
-            ("MACs", counters.macs, cost.macs),
-            ("instructions", counters.instrs, cost.instructions),
-            ("beats of loads and microcode", plain, beats(cost.load_bytes) + cost.words),
-            ("beats of stores", counters.write_beats, beats(cost.store_bytes)),
-        ):
-            if counted != wanted:
-                found.append(f"segment {one.number}: {what}: counted {counted}, reported {wanted}")
-        if counters.stream_beats < beats(cost.stream_bytes):
-            found.append(
-                f"segment {one.number}: beats of the stream: counted {counters.stream_beats}, "
-                f"reported {beats(cost.stream_bytes)}"
-            )
+
+def _reasons(report: Report) -> dict[str, list[str]]:
+    """Return the names of the operations of the host by reason."""
+    found: dict[str, list[str]] = {}
+    for one in report.operations:
+        if one.segment < 0:
+            found.setdefault(one.reason, []).append(one.name)
     return found
+
+
+def _together(lines: list[OperationLine]) -> Iterator[list[OperationLine]]:
+    """Yield the operations of the host that stand behind one another for one reason."""
+    for _, group in groupby(lines, key=lambda one: one.reason):
+        yield list(group)
+
+
+def _on_host(group: list[OperationLine], measured: bool) -> list[str]:
+    figures = _figures(Cost(), 0, 0, measured)
+    figures[3] = f"{sum(one.host_bytes for one in group):,}"
+    name = group[0].name if len(group) == 1 else f"{group[0].name} +{len(group) - 1}"
+    return [escape(name), _short(group[0]), "host", *figures, group[0].bound]
+
+
+def _on_chip(one: OperationLine, measured: bool) -> list[str]:
+    figures = _figures(one.cost, one.ideal, one.cycles, measured)
+    if one.cost.macs:
+        figures[1] = f"{one.padding:.0%}"
+    return [escape(one.name), _short(one), "npu", *figures, one.bound]
+
+
+def _short(one: OperationLine) -> str:
+    """Return what an operation was in its file: the first and the last of several."""
+    parts = [part.removeprefix("stablehlo.") for part in one.source.split(" + ")]
+    if not one.source:
+        return one.kind
+    text = parts[0] if len(parts) == 1 else f"{parts[0]} .. {parts[-1]}"
+    return escape(" + ".join(parts) if len(parts) == 2 else text)
+
+
+def _end(table: Table, one: SegmentLine, lines: list[OperationLine], measured: bool) -> None:
+    if one.cycles is not None:
+        rest = one.cycles - sum(line.cycles or 0 for line in lines)
+        table.add_row("start and end", "", "", *_figures(one.end, 0, rest, measured), "")
+    figures = _figures(one.cost, one.ideal, one.cycles, measured, True)
+    table.add_row(f"segment {one.number}", "", "npu", *figures, "")
+
+
+def _figures(
+    cost: Cost, ideal: int, cycles: int | None, measured: bool, zeros: bool = False
+) -> list[str]:
+    def text(number: int) -> str:
+        return f"{number:,}" if number or zeros else ""
+
+    found = [text(cost.macs), "", text(cost.tiles), text(cost.load_bytes), text(cost.store_bytes)]
+    found += [text(cost.stream_bytes), text(ideal)]
+    return [*found, text(cycles or 0)] if measured else found

@@ -15,10 +15,10 @@ import numpy as np
 from npu.driver.counters import ChipCounters
 from npu.graph.form import Array
 from npu.paths import BUILD
+from npu.runtime.network_account import owners
 from npu.runtime.network_runner import NetworkRunner
 from npu.runtime.plan import Plan, PlannedSegment
 from npu.runtime.plan_files import files_of
-from npu.runtime.report import owners
 from tb.bench import logs
 from tb.bench.knobs import Knobs
 from tb.models import network_job as inside

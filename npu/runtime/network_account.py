@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the report of a plan: costs from the words of its programs, and what a run adds.
+
+A run adds the chip's counters and, from the RTL, the cycles of each operation. What the words say
+must be what the counters have counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from npu.driver.counters import ChipCounters
+from npu.graph.form import Graph, Operation
+from npu.graph.macs import macs_of
+from npu.isa.generated import Opcode
+from npu.runtime.account import Cost, beats, total, word_costs
+from npu.runtime.plan import Plan, PlannedSegment
+from npu.runtime.report import OperationLine, Report, SegmentLine
+
+SEQUENCED = (Opcode.NOP, Opcode.BARRIER, Opcode.PFX, Opcode.SET, Opcode.LOOP, Opcode.END)
+"""What no engine executes."""
+
+
+def report_of(
+    plan: Plan,
+    counters: Sequence[ChipCounters] = (),
+    cycles: Mapping[str, int] | None = None,
+) -> Report:
+    """Return the report of a plan.
+
+    Args:
+        plan: of the network.
+        counters: of each segment's run, in order; none before a run.
+        cycles: measured, of each operation that has instructions, by name.
+    """
+    operations: list[OperationLine] = []
+    segments: list[SegmentLine] = []
+    for step in plan.steps:
+        if isinstance(step, str):
+            operations.append(_on_host(plan.graph, plan.operation(step)))
+            continue
+        lines, end = _on_chip(plan, step)
+        cost = total([end, *(one.cost for one in lines)])
+        ideal = sum(one.ideal for one in lines)
+        counted = counters[step] if counters else None
+        segments.append(SegmentLine(step, cost, end, ideal, counted))
+        operations += lines
+    if cycles is not None:
+        operations = [
+            replace(one, cycles=cycles.get(one.name, 0)) if one.segment >= 0 else one
+            for one in operations
+        ]
+    return Report(plan.graph.name, plan.limits, tuple(operations), tuple(segments))
+
+
+def owners(segment: PlannedSegment) -> list[str]:
+    """Return the operation that each word of a program belongs to, "" behind the last one.
+
+    What follows the last instruction of an engine, the restored stream and END, is the end.
+    """
+    program = segment.program
+    count = len(program)
+    starts = sorted((at, name) for name, at in segment.first_word.items())
+    names = [""] * count
+    for index, (at, name) in enumerate(starts):
+        stop = starts[index + 1][0] if index + 1 < len(starts) else count
+        names[at:stop] = [name] * (stop - at)
+    last = count - 1
+    while last >= 0 and program[last].opcode in SEQUENCED:
+        last -= 1
+    return names[: last + 1] + [""] * (count - last - 1)
+
+
+def _on_chip(plan: Plan, number: int) -> tuple[list[OperationLine], Cost]:
+    segment = plan.segments[number]
+    sums: dict[str, Cost] = {}
+    program = segment.program
+    for name, cost in zip(owners(segment), word_costs(program, plan.limits), strict=True):
+        sums[name] = sums.get(name, Cost()) + cost
+    end = sums.pop("", Cost())
+    lines = []
+    for name in segment.operations:
+        one, cost = plan.operation(name), sums.get(name, Cost())
+        macs = macs_of(plan.graph, one)
+        bound, ideal = cost.bound(plan.limits), cost.ideal_cycles(plan.limits)
+        lines.append(_line(one, number, macs, cost, 0, bound, ideal))
+    return lines, end
+
+
+def _on_host(graph: Graph, one: Operation) -> OperationLine:
+    touched = [graph.type(name) for name in (*one.used, *one.outputs) if not graph[name].constant]
+    size = sum(kind.size * kind.element.dtype.itemsize for kind in touched)
+    return _line(one, -1, macs_of(graph, one), Cost(), size, "host", 0)
+
+
+def _line(
+    one: Operation, segment: int, macs: int, cost: Cost, host: int, bound: str, ideal: int
+) -> OperationLine:
+    target, reason = (one.place.target.value, one.place.reason) if one.place else ("host", "")
+    return OperationLine(
+        one.name, one.kind, one.source, target, reason, segment, macs, cost, host, bound, ideal
+    )
+
+
+def disagreements(report: Report) -> list[str]:
+    """Return how the chip's counters differ from the report, a sentence for each figure.
+
+    The chip reads the stream ahead, and drops what a jump in it makes superfluous: of the stream
+    only fewer beats than the program takes are wrong.
+    """
+    found = []
+    for one in report.segments:
+        counters = one.counters
+        if counters is None or not counters.cycles:
+            continue
+        cost = one.cost
+        plain = counters.read_beats - counters.stream_beats
+        for what, counted, wanted in (
+            ("MACs", counters.macs, cost.macs),
+            ("instructions", counters.instrs, cost.instructions),
+            ("beats of loads and microcode", plain, beats(cost.load_bytes) + cost.words),
+            ("beats of stores", counters.write_beats, beats(cost.store_bytes)),
+        ):
+            if counted != wanted:
+                found.append(f"segment {one.number}: {what}: counted {counted}, reported {wanted}")
+        if counters.stream_beats < beats(cost.stream_bytes):
+            found.append(
+                f"segment {one.number}: beats of the stream: counted {counters.stream_beats}, "
+                f"reported {beats(cost.stream_bytes)}"
+            )
+    return found

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks on the simulated RTL, every tensor compared with the instruction model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from npu.graph.form import Array
+from npu.runtime.network_account import disagreements, report_of
+from npu.runtime.network_runner import NetworkRun
+from npu.runtime.plan import Plan
+from tb.bench.knobs import Knobs
+from tb.models.simulate_network import simulate
+from tb.run import build
+from tessera.golden_chip import run_on_golden
+
+
+class ChipMismatchError(RuntimeError):
+    """The RTL has left something else than the instruction model."""
+
+
+@dataclass(frozen=True)
+class RtlRun:
+    """A run on the RTL.
+
+    Attributes:
+        run: outputs and tensors of the RTL, and its counters.
+        cycles: of each operation of the chip with instructions, by name.
+        seconds: processor time of the simulation.
+    """
+
+    run: NetworkRun
+    cycles: Mapping[str, int]
+    seconds: float
+
+
+def run_on_rtl(
+    plan: Plan,
+    inputs: Mapping[str, Array],
+    *,
+    latency: int = 40,
+    on_segment: Callable[[int], None] | None = None,
+) -> RtlRun:
+    """Run a network once in the simulator, which is built if need be.
+
+    Each segment takes what the instruction model has before it, and all that it leaves must be
+    the model's.
+
+    Args:
+        plan: of the network.
+        inputs: of its graph by name, in shape and type of the graph.
+        latency: of the memory, in cycles.
+        on_segment: told how many segments have ended.
+
+    Raises:
+        GraphError: an operation of the host cannot be evaluated.
+        ChipMismatchError: naming tensor, place and both values, or the counter that differs.
+        SimulationError: the simulation failed.
+    """
+    golden = run_on_golden(plan, inputs)
+    if not plan.segments:
+        return RtlRun(golden, {}, 0.0)
+    configuration = build.Configuration(array_dim=plan.limits.array_dim)
+    build.generate()
+    build.build(configuration)
+    knobs = Knobs(read_latency=latency, write_latency=latency)
+    ideal = max(one.ideal for one in report_of(plan).segments)
+    values = {**inputs, **golden.tensors}
+    found = simulate(configuration, plan, values, ideal=ideal, knobs=knobs, on_segment=on_segment)
+    for name, tensor in found.tensors.items():
+        _compare(name, tensor, golden.tensors[name])
+    wrong = disagreements(report_of(plan, found.counters, found.cycles))
+    if wrong:
+        raise ChipMismatchError("; ".join(wrong))
+    tensors = {**golden.tensors, **found.tensors}
+    outputs = {name: tensors.get(name, value) for name, value in golden.outputs.items()}
+    run = replace(golden, outputs=outputs, tensors=tensors, counters=found.counters)
+    return RtlRun(run, found.cycles, found.seconds)
+
+
+def _compare(name: str, found: Array, expected: Array) -> None:
+    if np.array_equal(found, expected):
+        return
+    at = tuple(int(axis[0]) for axis in np.nonzero(found != expected))
+    count = int(np.count_nonzero(found != expected))
+    raise ChipMismatchError(
+        f"tensor {name!r}: {count} of {found.size} elements differ, first {list(at)}: "
+        f"RTL {found[at]}, golden {expected[at]}"
+    )

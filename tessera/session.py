@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A network that runs: loaded from a file, a folder of `npu compile`, or a function of jax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args, overload
+
+from npu.graph.form import Array, Graph, GraphError
+from npu.graph.passes.samples import Samples, check_inputs
+from npu.isa.operands import Limits
+from npu.runtime.build_plan import build_plan
+from npu.runtime.network_account import report_of
+from npu.runtime.plan import Plan
+from npu.runtime.plan_files import read_plan
+from npu.runtime.report import Report
+from tessera.golden_chip import run_on_golden
+
+On = Literal["golden", "rtl"]
+"""The chip: the instruction model, which has every bit, or the simulated RTL, which has cycles."""
+
+
+class Session:
+    """A compiled network and a chip.
+
+    Attributes:
+        plan: of the network.
+        on: the chip.
+    """
+
+    def __init__(self, plan: Plan, on: On = "golden") -> None:
+        """Take a plan. Raises GraphError for a chip that there is not."""
+        if on not in get_args(On):
+            raise GraphError(f"on: given {on!r}, allowed {', '.join(get_args(On))}")
+        self.plan = plan
+        self.on: On = on
+        self._report = report_of(plan)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the inputs."""
+        return self.plan.graph.inputs
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the outputs."""
+        return self.plan.graph.outputs
+
+    @overload
+    def run(self, outputs: Sequence[str] | None, inputs: Mapping[str, Array]) -> list[Array]: ...
+
+    @overload
+    def run(self, outputs: Mapping[str, Array]) -> dict[str, Array]: ...
+
+    def run(
+        self,
+        outputs: Sequence[str] | Mapping[str, Array] | None,
+        inputs: Mapping[str, Array] | None = None,
+    ) -> list[Array] | dict[str, Array]:
+        """Run the network once.
+
+        Args:
+            outputs: names of the outputs to return, in this order, None for all; or, as the only
+                argument, the inputs.
+            inputs: an array per input by name, in its shape and of its kind.
+
+        Returns:
+            The outputs as a list, or by name if the inputs are the only argument.
+
+        Raises:
+            GraphError: a name, shape, type or value is wrong, or an operation of the host fails.
+            tessera.rtl_chip.ChipMismatchError: the RTL differs from the instruction model.
+        """
+        if isinstance(outputs, Mapping):
+            if inputs is not None:
+                raise GraphError("run: given inputs twice, allowed run(outputs, inputs)")
+            return self._run(outputs)
+        names = self.outputs if outputs is None else tuple(outputs)
+        unknown = [name for name in names if name not in self.outputs]
+        if unknown:
+            raise GraphError(f"output {unknown[0]!r}: allowed {', '.join(self.outputs)}")
+        if inputs is None:
+            raise GraphError("run: given no inputs, allowed run(outputs, inputs) or run(inputs)")
+        found = self._run(inputs)
+        return [found[name] for name in names]
+
+    def _run(self, inputs: Samples) -> dict[str, Array]:
+        given = check_inputs(self.plan.graph, inputs)
+        if self.on == "golden":
+            return dict(run_on_golden(self.plan, given).outputs)
+        # The simulator is needed here only.
+        from tessera.rtl_chip import run_on_rtl
+
+        done = run_on_rtl(self.plan, given)
+        self._report = report_of(self.plan, done.run.counters, done.cycles)
+        return dict(done.run.outputs)
+
+    def report(self) -> Report:
+        """Return costs, places and reasons, with cycles once the network has run on the RTL."""
+        return self._report
+
+
+def load(
+    source: Any,  # noqa: ANN401
+    *,
+    calibrate: Samples | str | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    host: Sequence[str] = (),
+    npu: Sequence[str] = (),
+    on: On = "golden",
+    limits: Limits | None = None,
+) -> Session:
+    """Load a network.
+
+    Args:
+        source: a file of ONNX, StableHLO or TFLite, a live object of these, or a folder that
+            `npu compile` has written, which takes none of the other arguments but `on`.
+        calibrate: samples of a network in float: an array per input whose first axis counts them,
+            or "random:N"; None for one that is quantised already.
+        shapes: of inputs with free dimensions, by name.
+        host: names of operations, or kinds, that are to run on the host.
+        npu: names of operations, or kinds, that are to run on the chip.
+        on: the chip.
+        limits: of the chip, the standard one if None.
+
+    Raises:
+        GraphError: file, samples or another argument are wrong.
+        PlanFileError: the folder holds no plan, or a damaged one.
+        CompileError: an operation fits the chip in no way.
+    """
+    if isinstance(source, str | Path) and "\n" not in str(source) and Path(source).is_dir():
+        if calibrate is not None or shapes or host or npu or limits is not None:
+            raise GraphError(f"{source}: given arguments of compilation, allowed only on=")
+        return Session(read_plan(Path(source)), on)
+    built = build_plan(
+        source, calibrate=calibrate, shapes=shapes, host=host, npu=npu, limits=limits
+    )
+    return Session(built.plan, on)
+
+
+def from_jax(
+    function: Callable[..., Any],
+    example_args: Sequence[Any],
+    *,
+    calibrate: Samples | Sequence[Any] | str | None = None,
+    constants: Sequence[int] = (),
+    host: Sequence[str] = (),
+    npu: Sequence[str] = (),
+    on: On = "golden",
+    limits: Limits | None = None,
+) -> Session:
+    """Compile a function of jax.
+
+    Args:
+        function: of arrays or trees of arrays.
+        example_args: its arguments, of which shapes and types count, and the values of those in
+            `constants`.
+        calibrate: as `load`, or one array per input in their order.
+        constants: places of arguments that are parameters. What the function closes over is too.
+        host: names of operations, or kinds, that are to run on the host.
+        npu: names of operations, or kinds, that are to run on the chip.
+        on: the chip.
+        limits: of the chip, the standard one if None.
+
+    Raises:
+        GraphError: jax is missing or cannot lower the function, or as `load`.
+        CompileError: as `load`.
+    """
+    from npu.graph.importers.stablehlo import from_jax as lowered
+
+    graph = lowered(function, example_args, constants=constants)
+    samples = _by_name(graph, calibrate)
+    built = build_plan(graph, calibrate=samples, host=host, npu=npu, limits=limits)
+    return Session(built.plan, on)
+
+
+def _by_name(graph: Graph, calibrate: Samples | Sequence[Any] | str | None) -> Samples | str | None:
+    if calibrate is None or isinstance(calibrate, str | Mapping):
+        return calibrate
+    if len(calibrate) != len(graph.inputs):
+        raise GraphError(
+            f"samples: given {len(calibrate)} arrays, allowed {len(graph.inputs)}, "
+            f"one for each of {', '.join(graph.inputs)}"
+        )
+    return dict(zip(graph.inputs, calibrate, strict=True))
