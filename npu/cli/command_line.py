@@ -18,8 +18,10 @@ from npu.cli import last_resort
 DEBUG = "--debug"
 HOMES = {
     "npu.cli.file_commands": ("compile", "inspect", "asm", "disasm"),
+    "npu.cli.network_commands": ("explain",),
     "tb.models.model_commands": ("generate", "profile"),
-    "tb.run.run_commands": ("run", "waves", "test", "build"),
+    "tb.run.run_commands": ("waves", "test", "build"),
+    "tessera.run_command": ("run",),
     "tb.run.unit_commands": ("unit",),
     "tb.soc.soc_commands": ("soc", "firmware"),
     "tb.benchmarks.bench_commands": ("bench", "bench-docs"),

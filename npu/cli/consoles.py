@@ -16,6 +16,6 @@ def watched() -> Console:
     return Console(stderr=True, width=None if sys.stderr.isatty() else WIDTH)
 
 
-def printed() -> Console:
-    """Return where tables that are the output go."""
-    return Console(width=None if sys.stdout.isatty() else WIDTH)
+def printed(width: int = WIDTH) -> Console:
+    """Return where tables that are the output go, so many columns where there is no terminal."""
+    return Console(width=None if sys.stdout.isatty() else width)

@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 
 from npu.asm import AsmError
-from npu.cli import compiled_files, files, inspect_files, program_files
+from npu.cli import compiled_files, files, inspect_files, network_folder, program_files
 from npu.cli.arguments import (
     MODEL,
     AddCommand,
+    UsageError,
     add_array_dim,
     add_cache,
     add_weights,
@@ -21,12 +22,14 @@ from npu.cli.consoles import printed, watched
 from npu.cli.load_model import BAD_MODEL, load
 from npu.firmware.compile import PLAN
 from npu.firmware.plan import PlanError, firmware_plan
+from npu.graph.form import GraphError
 from npu.isa.operands import Limits
+from npu.runtime.report import WIDTH
 
 TOKENS = 48
 """Of a plan unless the command line says otherwise."""
 IMAGE_SUFFIX = ".img"
-BAD_INPUT = (*BAD_MODEL, AsmError, files.FileError, PlanError)
+BAD_INPUT = (*BAD_MODEL, AsmError, files.FileError, GraphError, PlanError, UsageError)
 """What a user can cause; each says in one line what was given and what is allowed."""
 
 
@@ -52,10 +55,18 @@ def _symbol(text: str) -> tuple[str, int]:
 def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Quantise and compile a model into one packed file: parameter stream, tables, and all that "
-        "a host needs to make programs from it. The texts of its programs are written beside it."
+        "a host needs to make programs from it. The texts of its programs are written beside it. "
+        "A network from a file of ONNX, StableHLO or TFLite becomes a folder, for npu run and npu "
+        "explain."
     )
-    parser.add_argument("model", metavar="MODEL", help=MODEL)
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="to write")
+    parser.add_argument("model", metavar="MODEL", help=f"{MODEL}; or a file of a network")
+    parser.add_argument(
+        *("-o", "--output"),
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="file or folder to write",
+    )
     parser.add_argument(
         "--rows", type=whole_from(1), metavar="N", help="also the program for a prompt of N tokens"
     )
@@ -75,10 +86,14 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     add_weights(parser)
     add_cache(parser)
     add_array_dim(parser)
+    network_folder.add_options(parser)
 
 
 def _compile(arguments: argparse.Namespace) -> int:
-    """Compile a model into a packed file and program texts."""
+    """Compile a model into a packed file and program texts, or a network into a folder."""
+    if network_folder.is_network(arguments.model):
+        return network_folder.compile_network(arguments, watched(), printed(WIDTH))
+    network_folder.refuse_network_options(arguments)
     files.check_output(arguments.output)
     limits = Limits(array_dim=arguments.array_dim)
     prompt = arguments.plan

@@ -16,8 +16,7 @@ from npu.compiler.network import compile_network
 from npu.graph.form import Graph, GraphError
 from npu.graph.importers import named, read
 from npu.graph.passes import PASSES, prepare
-from npu.graph.passes.quantise import NO_SCALE
-from npu.graph.passes.samples import Samples, wanted
+from npu.graph.passes.samples import Samples
 from npu.graph.text import outline, write
 from npu.isa.operands import Limits
 from npu.runtime.plan import Origin, Plan, plan_of
@@ -88,22 +87,12 @@ def build_plan(
         keep=lambda name, result: passes.update({name: result}),
         file=file,
     )
-    if calibrate is None:
-        _refuse_without_samples(fused, passes[PASSES[1]], file)
     try:
         network = compile_network(fused, limits)
     except CompileError as error:
         raise CompileError(f"{file}: {error}" if file else str(error)) from None
     origin = Origin(file, _content(source), _calibration(calibrate))
     return Built(plan_of(network, origin), {name: passes[name] for name in PASSES})
-
-
-def _refuse_without_samples(fused: Graph, canonical: Graph, file: str) -> None:
-    """Raise GraphError if nothing runs on the chip, and only because scales are missing."""
-    missing = any(one.place and one.place.reason.endswith(NO_SCALE) for one in fused.operations)
-    if missing and not any(one.on_chip for one in fused.operations):
-        text = f"given no samples for a network in float, allowed {wanted(canonical)}, or random:N"
-        raise GraphError(f"{file}: {text}" if file else text)
 
 
 def _content(source: Any) -> str:  # noqa: ANN401

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -19,8 +20,9 @@ from npu.driver.counters import ChipCounters
 from npu.isa.operands import Limits
 from npu.runtime.account import Bound, Cost, total
 
-WIDTH = 140
-HEADS = ("MACs", "padding", "tiles", "loaded", "stored", "stream", "least", "cycles")
+WIDTH = 120
+"""Columns of the table."""
+HEADS = ("MACs", "padding", "bytes", "least", "cycles")
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,8 @@ def report_table(report: Report) -> Table:
     """Return the table of a report: what the host does in one go stands in one line."""
     measured = report.cycles is not None
     heads = HEADS if measured else HEADS[:-1]
-    table = Table(title=f"Network {escape(report.network)}", title_justify="left")
+    title = f"Network {escape(report.network)}"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     table.caption_justify = "left"
     table.caption = _caption(report, measured)
     for head in ("operation", "from", "on"):
@@ -173,8 +176,8 @@ def report_table(report: Report) -> Table:
 
 def _caption(report: Report, measured: bool) -> str:
     lines = [
-        "MACs: multiplications of the chip; padding: those that nobody asked for; loaded, stored, "
-        "stream: bytes; least: cycles of array, bus or vector engines"
+        "MACs: multiplications of the chip; padding: those that nobody asked for; bytes: loaded, "
+        "stored and of the stream; least: cycles of array, bus or vector engines"
         + ("; cycles: from the end of the operation before." if measured else ".")
     ]
     for reason, found in _reasons(report).items():
@@ -200,7 +203,7 @@ def _together(lines: list[OperationLine]) -> Iterator[list[OperationLine]]:
 
 def _on_host(group: list[OperationLine], measured: bool) -> list[str]:
     figures = _figures(Cost(), 0, 0, measured)
-    figures[3] = f"{sum(one.host_bytes for one in group):,}"
+    figures[2] = f"{sum(one.host_bytes for one in group):,}"
     name = group[0].name if len(group) == 1 else f"{group[0].name} +{len(group) - 1}"
     return [escape(name), _short(group[0]), "host", *figures, group[0].bound]
 
@@ -235,6 +238,6 @@ def _figures(
     def text(number: int) -> str:
         return f"{number:,}" if number or zeros else ""
 
-    found = [text(cost.macs), "", text(cost.tiles), text(cost.load_bytes), text(cost.store_bytes)]
-    found += [text(cost.stream_bytes), text(ideal)]
+    size = cost.load_bytes + cost.store_bytes + cost.stream_bytes
+    found = [text(cost.macs), "", text(size), text(ideal)]
     return [*found, text(cycles or 0)] if measured else found

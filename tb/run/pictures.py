@@ -32,7 +32,7 @@ class Point:
     """A benchmark in the roofline.
 
     Attributes:
-        name: its label.
+        name: its label, "" for none.
         macs: multiplications.
         bus_bytes: necessary bytes on the busier channel of the bus, 0 for none.
         cycles: what it took.
@@ -91,6 +91,8 @@ def _label(axes: Axes, points: Sequence[Point]) -> None:
     tries = [(radius, angle) for radius in range(25, 270, 18) for angle in directions]
     pixels = axes.transData.inverted()
     for point, place in sorted(zip(points, places, strict=True), key=lambda pair: pair[0].place[1]):
+        if not point.name:
+            continue
         speed = point.place[1]
         for radius, angle in tries:
             end = place + radius * np.array([np.cos(angle), np.sin(angle)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of `npu` that run tests on the RTL: run, waves, test, build."""
+"""The commands of `npu` that run tests on the RTL: waves, test, build, and `run` of tests."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BAD_INPUT = (
 """What a user can cause, or a tool; the text is what to print."""
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def run_tests(arguments: argparse.Namespace) -> int:
     """Run tests by name."""
     if arguments.list:
         for test in registry.discover():
@@ -139,15 +139,17 @@ def _build(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def add_commands(command: AddCommand) -> None:
-    """Add the commands to the parser of `npu`."""
-    run = command("run", _run)
+def add_run_arguments(run: argparse.ArgumentParser) -> None:
+    """Add the arguments of `run_tests`."""
     add_common(run)
-    run.add_argument("tests", nargs="?", default="", help="exact names, comma list; default all")
     run.add_argument("--list", action="store_true", help="list the tests and exit")
     run.add_argument("--seeds", type=positive, default=1, help="seeds per test")
     run.add_argument("--kind", choices=["fast", "debug"], default="fast", help="of the model")
     run.add_argument("--full", action="store_true", help="the long form of tests that have one")
+
+
+def add_commands(command: AddCommand) -> None:
+    """Add the commands to the parser of `npu`."""
     wave = command("waves", _waves)
     add_common(wave)
     wave.add_argument("tests", nargs="?", default="", help="exact names, comma list")

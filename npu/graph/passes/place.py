@@ -24,8 +24,9 @@ def place(graph: Graph, *, host: Sequence[str] = (), npu: Sequence[str] = ()) ->
 
     Args:
         graph: canonical.
-        host: names of operations, or of kinds, that the host is to execute.
-        npu: names of operations, or of kinds, that the chip is to execute.
+        host: names of operations, of kinds, or of operations in the file ("Conv"), that the host
+            is to execute.
+        npu: the same for the chip.
 
     Returns:
         The graph with places; operations of the chip are such as its instructions take them, for
@@ -47,8 +48,12 @@ def _wishes(graph: Graph, host: Sequence[str], npu: Sequence[str]) -> dict[str, 
     found: dict[str, str] = {}
     for wish, wanted in (("host", host), ("npu", npu)):
         for name in wanted:
-            of_kind = [one.name for one in graph.operations if one.kind == name]
-            chosen = [name] if name in names else of_kind
+            alike = [
+                one.name
+                for one in graph.operations
+                if one.kind == name or name in one.source.split(" + ")
+            ]
+            chosen = [name] if name in names else alike
             if not chosen:
                 near = difflib.get_close_matches(name, sorted(names), 3) or sorted(names)[:3]
                 raise GraphError(

@@ -18,9 +18,6 @@ from npu.graph.passes.tensor_types import MissingScaleError, chosen
 LEAST_PROBABILITY = 1 / 16
 """Rows without a larger probability than this keep fewer than four bits of it."""
 
-NO_SCALE = "has no scale, neither given nor from samples"
-"""What stands behind a tensor's name where it keeps an operation from the chip."""
-
 
 def quantise(graph: Graph, ranges: Mapping[str, Range] | None = None) -> Graph:
     """Give every tensor that the chip touches its integers.
@@ -68,7 +65,7 @@ def _without(graph: Graph, tensor: str) -> Graph:
     readers = graph.consumers()[tensor]
     moved = [maker] if maker is not None and maker.on_chip else readers
     names = {one.name for one in moved}
-    place = Place(Target.HOST, f"{tensor!r} {NO_SCALE}")
+    place = Place(Target.HOST, f"{tensor!r} has no scale, neither given nor from samples")
     return graph.with_operations(
         replace(one, place=place) if one.name in names else one for one in graph.operations
     )

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks on disk: what `npu compile` makes of a file, and the folder that it leaves.
+
+A folder appears as a whole or not at all: it is written beside its place and takes the place of
+an older one at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from npu.cli.arguments import UsageError
+from npu.cli.files import FileError
+from npu.cli.progress import step
+from npu.graph.form import Array
+from npu.graph.passes.samples import Samples
+from npu.isa.operands import Limits
+from npu.runtime.build_plan import Built, build_plan
+from npu.runtime.network_account import report_of
+from npu.runtime.plan_files import PLAN, files_of, holds_plan
+from npu.runtime.report import report_table
+from weights.formats.recipe import INT8_WEIGHTS
+
+SUFFIXES = (".onnx", ".mlir", ".mlirbc", ".tflite")
+PASSES = "passes"
+OURS = (PLAN, "image.bin", "graph.txt", PASSES, "run")
+"""What lies in a folder of ours."""
+RANDOM = "random:"
+
+
+def is_network(name: str) -> bool:
+    """Say whether an argument of `npu compile` is a file of a network, and no checkpoint."""
+    path = Path(name)
+    return path.suffix in SUFFIXES or path.is_file()
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `npu compile` that are for networks."""
+    group = parser.add_argument_group("networks (files of ONNX, StableHLO and TFLite)")
+    group.add_argument(
+        "--calibrate",
+        metavar="SAMPLES",
+        help="an .npz with an array per input whose first axis counts samples (an .npy for one "
+        "input), or random:N; for networks in float",
+    )
+    group.add_argument(
+        "--shape",
+        type=_shape,
+        action="append",
+        default=[],
+        metavar="NAME=1,3,224,224",
+        help="of an input with free dimensions; may be repeated",
+    )
+    for where in ("host", "npu"):
+        group.add_argument(
+            f"--{where}",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help=f"an operation, or kind of operation, that is to run on the {where}; may be "
+            "repeated",
+        )
+    group.add_argument(
+        "--keep",
+        action="store_true",
+        help="write the passes with all constants, so that they parse",
+    )
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, equals, sizes = text.rpartition("=")
+    parts = sizes.split(",") if sizes else []
+    if not equals or not name or not all(one.isascii() and one.isdecimal() for one in parts):
+        raise argparse.ArgumentTypeError(f"given {text!r}, allowed NAME=1,3,224,224")
+    return name, tuple(map(int, parts))
+
+
+def refuse_network_options(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for options of networks with a checkpoint."""
+    for name in ("calibrate", "shape", "host", "npu", "keep"):
+        if getattr(arguments, name):
+            raise UsageError(f"--{name}: given for a checkpoint, allowed for networks")
+
+
+def refuse_model_options(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for options of checkpoints with a network."""
+    for name, default in (
+        ("rows", None),
+        ("plan", None),
+        ("weights", INT8_WEIGHTS),
+        ("cache", "auto"),
+    ):
+        if getattr(arguments, name) != default:
+            raise UsageError(f"--{name}: given for a network, allowed for checkpoints")
+
+
+def read_samples(text: str) -> Samples | str:
+    """Return what --calibrate names: samples, or the text "random:N". Raises FileError."""
+    return text if text.startswith(RANDOM) else read_arrays(Path(text))
+
+
+def read_arrays(path: Path) -> dict[str, Array]:
+    """Return the arrays of an .npz by name; that of an .npy under "". Raises FileError."""
+    try:
+        found = np.load(path, allow_pickle=False)
+        if isinstance(found, np.ndarray):
+            return {"": found}
+        with found:
+            return {name: found[name] for name in found.files}
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, zipfile.BadZipFile, EOFError, KeyError):
+        raise FileError(
+            f"{path}: given a file that is none, allowed .npz or .npy of numbers"
+        ) from None
+
+
+def compile_network(arguments: argparse.Namespace, console: Console, output: Console) -> int:
+    """Compile a network into a folder, and say what is in it."""
+    refuse_model_options(arguments)
+    folder: Path = arguments.output
+    check_folder(folder)
+    samples = None if arguments.calibrate is None else read_samples(arguments.calibrate)
+    with step(f"compiling {arguments.model}", console=console):
+        built = build_plan(
+            Path(arguments.model),
+            calibrate=samples,
+            shapes=dict(arguments.shape),
+            host=arguments.host,
+            npu=arguments.npu,
+            limits=Limits(array_dim=arguments.array_dim),
+        )
+    write(built, folder, keep=arguments.keep)
+    output.print(report_table(report_of(built.plan)))
+    output.print(_written(built, folder))
+    return 0
+
+
+def _written(built: Built, folder: Path) -> Table:
+    plan = built.plan
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_row("calibration", plan.origin.calibration)
+    sizes = f"stream {len(plan.stream):,}, constants {len(plan.constants):,}, arena {plan.arena:,}"
+    table.add_row("bytes", sizes)
+    table.add_row("written", str(folder))
+    return table
+
+
+def check_folder(folder: Path) -> None:
+    """Raise FileError if a folder can be written in no way, or would take what is not ours."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise FileError(f"{folder}: cannot be written: there is a file of this name")
+    if not folder.parent.is_dir():
+        raise FileError(f"{folder}: cannot be written: there is no folder {folder.parent}")
+    if not os.access(folder.parent, os.W_OK):
+        raise FileError(f"{folder}: cannot be written: no right to, or a read-only file system")
+    if folder.is_dir():
+        others = sorted(path.name for path in folder.iterdir() if path.name not in OURS)
+        if others:
+            raise FileError(
+                f"{folder}: holds {others[0]!r}, which npu compile has not written: name a new "
+                "folder, or one of a network"
+            )
+
+
+def write(built: Built, folder: Path, *, keep: bool = False) -> None:
+    """Write a folder, in the place of an older one if there is one.
+
+    Whatever happens, the folder is the old one or the new one.
+
+    Raises:
+        FileError: it cannot be written; the old one is as it was.
+    """
+    files: dict[str, bytes] = files_of(built.plan)
+    files |= {f"{PASSES}/{name}": text.encode() for name, text in built.texts(whole=keep)}
+    check_folder(folder)
+    try:
+        new = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    except OSError as error:
+        raise FileError(f"{folder}: cannot be written: {error.strerror}") from None
+    try:
+        _fill(new, files)
+        _swap(new, folder)
+    except OSError as error:
+        raise FileError(f"{folder}: cannot be written: {error.strerror}") from None
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def _fill(folder: Path, files: Mapping[str, bytes]) -> None:
+    (folder / PASSES).mkdir()
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    mask = os.umask(0)
+    os.umask(mask)
+    folder.chmod(0o777 & ~mask)
+
+
+def _swap(new: Path, folder: Path) -> None:
+    """Put a folder in the place of another, which goes where the new one was."""
+    if not folder.exists():
+        new.rename(folder)
+        return
+    old = new.with_name(f"{new.name}.old")
+    folder.rename(old)
+    try:
+        new.rename(folder)
+    except BaseException:
+        old.rename(folder)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def require_network(folder: Path) -> None:
+    """Raise FileError unless a folder is one that `npu compile` has written."""
+    if not holds_plan(folder):
+        raise FileError(
+            f"{folder}: given a {'folder' if folder.is_dir() else 'name'} without {PLAN}, allowed "
+            "is a folder that npu compile has written"
+        )

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`npu run`: tests on the RTL by name, or a network of a folder that `npu compile` has written."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from npu.cli import files
+from npu.cli.arguments import AddCommand, UsageError, whole_from
+from npu.cli.consoles import printed, watched
+from npu.cli.network_folder import SUFFIXES, read_arrays, require_network
+from npu.cli.progress import step
+from npu.graph.form import Array, Graph, GraphError
+from npu.graph.passes.samples import check_inputs, random_samples
+from npu.runtime.network_account import report_of
+from npu.runtime.plan import Plan
+from npu.runtime.plan_files import PlanFileError, read_plan
+from npu.runtime.report import WIDTH, Report, report_table
+from tb.bench.knobs import LATENCY_MAX
+from tb.models.simulate_generation import SimulationError
+from tb.run import run_commands
+from tessera.golden_chip import run_on_golden
+from tessera.rtl_chip import ChipMismatchError, run_on_rtl
+
+BAD_INPUT = (
+    *run_commands.BAD_INPUT,
+    ChipMismatchError,
+    GraphError,
+    PlanFileError,
+    SimulationError,
+    files.FileError,
+)
+"""What a user can cause, or a tool; the text is what to print."""
+RANDOM = "random"
+RUN, OUTPUTS, REPORT, ROOFLINE = "run", "outputs.npz", "report.json", "roofline.png"
+"""The folder that a run leaves in that of the network, and what is in it."""
+
+NAMED = 8
+"""Operations that have their names in the roofline: those that take longest."""
+EDGE = 16
+"""Of the array whose roof is drawn."""
+
+
+def add_commands(command: AddCommand) -> None:
+    """Add the command to the parser of `npu`."""
+    run = command("run", _run)
+    run.description = (
+        "Run tests on the RTL by name; or a network of a folder that npu compile has written, on "
+        "the instruction model or on the RTL, where every tensor is compared with the model."
+    )
+    run.add_argument(
+        "tests",
+        nargs="?",
+        default="",
+        metavar="TESTS|FOLDER",
+        help="exact names of tests, comma list (all of them); or the folder of a network",
+    )
+    run_commands.add_run_arguments(run)
+    group = run.add_argument_group("networks")
+    group.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="[NAME=]FILE",
+        help="an .npy for an input, or an .npz with all of them; may be repeated; random for one "
+        "that is drawn",
+    )
+    group.add_argument("--on", choices=("golden", "rtl"), default="golden", help="(golden)")
+    group.add_argument(
+        "--latency",
+        type=whole_from(1, LATENCY_MAX),
+        default=40,
+        metavar="N",
+        help="of the memory on the RTL, in cycles (40)",
+    )
+    group.add_argument(
+        "--output", type=Path, metavar="FILE", help="an .npz to write (FOLDER/run/outputs.npz)"
+    )
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Run tests by name, or a network."""
+    what: str = arguments.tests
+    if not _names_path(what):
+        if arguments.input or arguments.output or arguments.on != "golden":
+            raise UsageError(
+                f"run {what}: given --input, --on or --output for tests, allowed for the folder "
+                "of a network"
+            )
+        return run_commands.run_tests(arguments)
+    if Path(what).suffix in SUFFIXES:
+        raise UsageError(
+            f"{what}: given a file, allowed is the folder that npu compile makes of it"
+        )
+    return _run_network(Path(what), arguments)
+
+
+def _names_path(what: str) -> bool:
+    return "/" in what or Path(what).suffix in SUFFIXES or (what != "" and Path(what).is_dir())
+
+
+def _run_network(folder: Path, arguments: argparse.Namespace) -> int:
+    require_network(folder)
+    plan = read_plan(folder)
+    inputs = check_inputs(plan.graph, _inputs(plan.graph, arguments.input))
+    target = arguments.output or folder / RUN / OUTPUTS
+    if arguments.output is not None:
+        files.check_output(target)
+    console = watched()
+    if arguments.on == "golden":
+        with step(f"running {folder} on golden", console=console):
+            outputs: Mapping[str, Array] = run_on_golden(plan, inputs).outputs
+        report = report_of(plan)
+    else:
+        outputs, report = _on_rtl(plan, folder, inputs, arguments.latency, console)
+    (folder / RUN).mkdir(exist_ok=True)
+    _save_outputs(target, outputs)
+    record = report.to_json() | {"on": arguments.on, "latency": arguments.latency}
+    files.write(folder / RUN / REPORT, json.dumps(record, indent=1) + "\n")
+    written = [target, folder / RUN / REPORT]
+    if report.cycles is not None and _picture(report, arguments.latency, folder / RUN / ROOFLINE):
+        written.append(folder / RUN / ROOFLINE)
+    _show(report, outputs, written, printed(WIDTH))
+    return 0
+
+
+def _on_rtl(
+    plan: Plan, folder: Path, inputs: Mapping[str, Array], latency: int, console: Console
+) -> tuple[Mapping[str, Array], Report]:
+    ended = [0]
+
+    def detail() -> str:
+        return f"{ended[0]} of {len(plan.segments)} segments"
+
+    with step(f"running {folder} on the RTL", detail, console):
+        done = run_on_rtl(
+            plan, inputs, latency=latency, on_segment=lambda count: ended.__setitem__(0, count)
+        )
+    report = report_of(plan, done.run.counters, done.cycles)
+    if report.cycles:
+        speed = report.cycles / max(done.seconds, 1e-9) / 1000
+        console.print(
+            f"RTL = golden, every tensor; counters = report; {done.seconds:.1f} s, "
+            f"{speed:,.0f} kcycles/s",
+            highlight=False,
+        )
+    return done.run.outputs, report
+
+
+def _inputs(graph: Graph, given: Sequence[str]) -> dict[str, Array]:
+    """Return what --input names, by the names of the graph's inputs."""
+    found: dict[str, Array] = {}
+    for text in given:
+        if text == RANDOM:
+            found |= {name: data[0] for name, data in random_samples(graph, 1).items()}
+            continue
+        name, equals, file = text.rpartition("=")
+        arrays = read_arrays(Path(file))
+        if "" in arrays:
+            if not equals and len(graph.inputs) != 1:
+                raise UsageError(
+                    f"--input {text}: given no name, allowed NAME=FILE with one of "
+                    f"{', '.join(graph.inputs)}"
+                )
+            found[name if equals else graph.inputs[0]] = arrays[""]
+        elif equals:
+            raise UsageError(f"--input {text}: given a name for an .npz, allowed for an .npy")
+        else:
+            found |= arrays
+    return found
+
+
+def _save_outputs(path: Path, outputs: Mapping[str, Array]) -> None:
+    arrays: dict[str, Any] = dict(outputs)
+    try:
+        with path.open("wb") as file:
+            np.savez(file, **arrays)
+    except OSError as error:
+        raise files.FileError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _picture(report: Report, latency: int, path: Path) -> bool:
+    """Draw the roofline of a run, if there is something to draw with; say whether it was."""
+    try:
+        from tb.run import pictures
+    except ImportError:
+        return False
+    longest = sorted((one.cycles or 0 for one in report.operations), reverse=True)[:NAMED]
+    points = [
+        pictures.Point(
+            one.name if one.cycles in longest else "", one.cost.macs, one.cost.bus_bytes, one.cycles
+        )
+        for one in report.operations
+        if one.cycles and one.cost.macs
+    ]
+    if not points or report.limits.array_dim != EDGE:
+        return False
+    conditions = f"{report.network}, memory latency {latency}, array {EDGE}x{EDGE}"
+    pictures.roofline(points, conditions, path, title="Roofline")
+    return True
+
+
+def _show(
+    report: Report, outputs: Mapping[str, Array], written: Sequence[Path], console: Console
+) -> None:
+    console.print(report_table(report))
+    table = Table(show_header=False, box=None, pad_edge=False)
+    for name, data in outputs.items():
+        edges = f", {data.min():.6g} to {data.max():.6g}" if data.size else ""
+        table.add_row(f"output {name}", f"{data.dtype}{list(data.shape)}{edges}")
+    for path in written:
+        table.add_row("written", str(path))
+    console.print(table)
