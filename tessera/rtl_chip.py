@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -69,7 +71,15 @@ def run_on_rtl(
     knobs = Knobs(read_latency=latency, write_latency=latency)
     ideal = max(one.ideal for one in report_of(plan).segments)
     values = {**inputs, **golden.tensors}
-    found = simulate(configuration, plan, values, ideal=ideal, knobs=knobs, on_segment=on_segment)
+    found = simulate(
+        configuration,
+        plan,
+        values,
+        ideal=ideal,
+        name=f"network-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}",
+        knobs=knobs,
+        on_segment=on_segment,
+    )
     for name, tensor in found.tensors.items():
         _compare(name, tensor, golden.tensors[name])
     wrong = disagreements(report_of(plan, found.counters, found.cycles))

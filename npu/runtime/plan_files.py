@@ -97,8 +97,9 @@ class _Reader:
             raise PlanFileError(f"{self.folder / name}: {error.strerror or error}") from None
 
     def plan(self) -> Plan:
+        text = self.bytes_of(PLAN)
         try:
-            record = json.loads(self.bytes_of(PLAN))
+            record = json.loads(text)
         except (ValueError, RecursionError):
             self.refuse(PLAN, "file", "text that is no JSON", "what npu compile wrote")
         if not isinstance(record, dict) or record.get("format") != FORMAT:

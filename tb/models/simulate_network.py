@@ -54,7 +54,7 @@ def simulate(
     values: Mapping[str, Array],
     *,
     ideal: int,
-    name: str = "network",
+    name: str,
     knobs: Knobs | None = None,
     on_segment: Callable[[int], None] | None = None,
 ) -> SimulatedNetwork:
@@ -99,6 +99,7 @@ def simulate(
         tensors = {names[key]: stored[key] for key in stored.files}
     counters = tuple(_counters(one) for one in result["counters"])
     cycles = operation_cycles(plan.segments, np.fromfile(folder / "events.bin", logs.EVENT))
+    runner.discard_images(job)
     return SimulatedNetwork(tensors, counters, cycles, result["seconds"])
 
 

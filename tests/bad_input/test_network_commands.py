@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands for networks that are refused: one line, status 2, and the old folder as it was."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+
+import onnx
+
+from npu.cli import command_line, network_folder
+from npu.runtime import build_plan
+from npu.runtime.plan_files import files_of
+from tests.python.user_networks import model, samples
+
+X = "'x': float32[samples, 1, 1, 28, 28]"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a network, its samples, and what npu compile has made of it."""
+    folder = tmp_path_factory.mktemp("networks")
+    onnx.save(model(), folder / "net.onnx")
+    np.savez(folder / "samples.npz", **samples(4))  # type: ignore[arg-type]
+    arguments = ["compile", f"{folder}/net.onnx", "--calibrate", f"{folder}/samples.npz"]
+    assert command_line.main([*arguments, "-o", f"{folder}/out"]) == 0
+    return folder
+
+
+@pytest.fixture
+def here(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Work in a copy of that folder."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Run a command and return the line that it refuses with."""
+    capsys.readouterr()
+    try:
+        status: object = command_line.main(list(arguments))
+    except SystemExit as error:
+        status = error.code
+    printed = capsys.readouterr()
+    assert (status, printed.out) == (2, ""), (status, printed)
+    (line,) = printed.err.splitlines()
+    return line
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Return every file below a folder."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ([], f"net.onnx: tensor 'x' has no scale: the network is in float and needs samples "
+             f"(--calibrate FILE.npz, or random:N), allowed are {X}"),
+        (["--calibrate", "none.npz"], "none.npz: cannot be read: No such file or directory"),
+        (["--calibrate", "net.onnx"], "net.onnx: given a file that is none, allowed .npz or .npy"),
+        (["--calibrate", "random:0"], "net.onnx: random:0, allowed random:1 to random:4096"),
+        (["--calibrate", "random:many"], "net.onnx: samples 'random:many', allowed a file"),
+        (["--calibrate", "other.npz"], f"net.onnx: samples: unknown 'z'; allowed are {X}"),
+        (["--calibrate", "shape.npz"],
+         "net.onnx: samples of input 'x': given shape [4, 28, 28], allowed (samples, 1, "),
+        (["--calibrate", "kind.npz"],
+         "net.onnx: samples of input 'x': given complex128, allowed float32"),
+        (["--calibrate", "nan.npz"],
+         "net.onnx: samples of input 'x': given nan at [1, 0, 0, 2, 3], allowed finite numbers"),
+        (["--calibrate", "empty.npz"], "net.onnx: samples: 0 samples, allowed one or more"),
+        (["--calibrate", "random:2", "--npu", "c3"],
+         "net.onnx: --npu c3: there is no such operation"),
+        (["--calibrate", "random:2", "--host", "c3"],
+         "net.onnx: --host c3: there is no such operation"),
+        (["--shape", "x=1,2"], "net.onnx: input 'x' has shape [1, 1, 28, 28], given [1, 2]"),
+        (["--shape", "x"], "npu compile: argument --shape: given 'x', allowed NAME=1,3,224,224"),
+        (["--shape", "x=1,-2"], "npu compile: argument --shape: given 'x=1,-2', allowed NAME="),
+        (["--rows", "4"], "--rows: given for a network, allowed for checkpoints"),
+        (["--weights", "int4g32"], "--weights: given for a network, allowed for checkpoints"),
+    ],
+)  # fmt: skip
+def test_a_refused_compilation_leaves_the_old_folder(
+    here: Path, capsys: pytest.CaptureFixture[str], options: list[str], line: str
+) -> None:
+    """Whatever is wrong, what lay there is there, and nothing lies beside it."""
+    x = samples(4)["x"]
+    np.savez("other.npz", z=x)
+    np.savez("shape.npz", x=x[:, 0, 0])
+    np.savez("kind.npz", x=x.astype(complex))
+    np.savez("empty.npz", x=x[:0])
+    x[1, 0, 0, 2, 3] = np.nan
+    np.savez("nan.npz", x=x)
+    before = content(here)
+    found = refused(capsys, "compile", "net.onnx", "-o", "out", *options)
+    assert found.removeprefix("npu: ").startswith(line), found
+    assert content(here) == before
+
+
+def test_what_the_chip_cannot_do_is_no_wish(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--npu says why an operation is impossible there."""
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Det", ["x"], ["y"], name="volume")],
+        "net",
+        [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, (2, 3, 3))],
+        [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, (2,))],
+    )
+    onnx.save(onnx.helper.make_model(graph), here / "det.onnx")
+    arguments = ("compile", "det.onnx", "--calibrate", "random:2", "-o", "o", "--npu", "volume")
+    line = refused(capsys, *arguments)
+    assert line.startswith("npu: det.onnx: --npu volume: ")
+    assert "Det" in line
+    assert not (here / "o").exists()
+
+
+@pytest.mark.parametrize(
+    ("target", "line"),
+    [
+        ("none/out", "npu: none/out: cannot be written: there is no folder none"),
+        ("net.onnx", "npu: net.onnx: cannot be written: there is a file of this name"),
+        (".", "npu: .: holds 'net.onnx', which npu compile has not written"),
+    ],
+)
+def test_an_output_that_is_none_is_refused_first(
+    here: Path, capsys: pytest.CaptureFixture[str], target: str, line: str
+) -> None:
+    """Before anything is read, and what lies there stays."""
+    before = content(here)
+    found = refused(capsys, "compile", "net.onnx", "--calibrate", "random:2", "-o", target)
+    assert found.startswith(line)
+    assert content(here) == before
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+@pytest.mark.parametrize("at", ["build_plan", "_fill", "_swap", "rename"])
+def test_an_interrupted_compilation_leaves_the_old_folder(
+    here: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException], at: str
+) -> None:
+    """Wherever it is interrupted: while compiling, writing, or taking the old one's place."""
+    before = content(here)
+
+    def fail(*_: object, **__: object) -> None:
+        raise error("stop")
+
+    if at == "rename":
+        real, calls = Path.rename, []
+
+        def second(path: Path, target: Path) -> Path:
+            calls.append(path)
+            if len(calls) == 2:
+                fail()
+            return real(path, target)
+
+        monkeypatch.setattr(Path, "rename", second)
+    else:
+        monkeypatch.setattr(network_folder, at, fail)
+    arguments = ["compile", "net.onnx", "--calibrate", "random:2", "-o", "out"]
+    assert command_line.main(arguments) in (2, 130)
+    monkeypatch.undo()
+    assert content(here) == before
+
+
+def test_a_compilation_takes_the_place_of_the_old_one(here: Path) -> None:
+    """Nothing of the older network is left, and no folder beside it."""
+    before = content(here / "out")
+    (here / "out" / "run").mkdir()
+    arguments = ["compile", "net.onnx", "--calibrate", "random:2", "-o", "out", "--host", "c2"]
+    assert command_line.main(arguments) == 0
+    after = content(here / "out")
+    assert after["plan.json"] != before["plan.json"]
+    assert not (here / "out" / "run").exists()
+    assert sorted(path.name for path in here.iterdir()) == ["net.onnx", "out", "samples.npz"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["run", "none/"], "npu: none: given a name without plan.json, allowed is a folder"),
+        (["run", "."], "npu: .: given a folder without plan.json"),
+        (
+            ["run", "net.onnx"],
+            "npu: net.onnx: given a file, allowed is the folder that npu compile",
+        ),
+        (["run", "out"], "npu: inputs: missing 'x'; allowed are 'x': float32[1, 1, 28, 28]"),
+        (["run", "out", "--input", "none.npy"], "npu: none.npy: cannot be read: No such file"),
+        (["run", "out", "--input", "net.onnx"], "npu: net.onnx: given a file that is none"),
+        (["run", "out", "--input", "z=x.npy"], "npu: inputs: unknown 'z'"),
+        (["run", "out", "--input", "x=samples.npz"], "npu: --input x=samples.npz: given a name"),
+        (["run", "out", "--input", "samples.npz"], "npu: input 'x' has shape [4, 1, 1, 28, 28]"),
+        (["run", "out", "--input", "x.npy"], "npu: input 'x' has shape [28]"),
+        (["run", "out", "--input", "random", "--output", "none/y.npz"], "npu: none/y.npz: cannot"),
+        (["run", "test_gemm_random", "--on", "rtl"], "npu: run test_gemm_random: given --input"),
+        (["run", "out", "--on", "moon"], "npu run: argument --on: invalid choice: 'moon'"),
+        (["explain", "none"], "npu: none: given a name without plan.json"),
+        (["explain", "out", "--op", "c3"], "npu: operation 'c3': there is none of this name"),
+        (["explain", "out", "--pass", "dream"], "npu explain: argument --pass: invalid choice"),
+    ],
+)
+def test_commands_that_make_no_sense_are_refused(
+    here: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], line: str
+) -> None:
+    """Folders, inputs, operations and passes that there are not."""
+    np.save(here / "x.npy", np.zeros(28, np.float32))
+    assert refused(capsys, *arguments).startswith(line)
+
+
+def test_a_damaged_folder_is_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Running and explaining check every byte first."""
+    image = here / "out" / "image.bin"
+    image.write_bytes(image.read_bytes()[:-1] + b"\x55")
+    for command in ("run", "explain"):
+        line = refused(capsys, command, str(here / "out"))
+        assert line.startswith(f"npu: {image}: SHA-256: given ")
+
+
+def test_options_of_networks_are_none_of_checkpoints(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is ignored in silence."""
+    for option in (["--keep"], ["--calibrate", "random:3"], ["--npu", "x"], ["--shape", "x=1"]):
+        line = refused(capsys, "compile", "gpt2-tiny", "-o", "file", *option)
+        assert line == f"npu: {option[0]}: given for a checkpoint, allowed for networks"
+
+
+def test_the_command_and_the_library_build_the_same(here: Path) -> None:
+    """`npu compile` and `tessera.load` are one path."""
+    built = build_plan.build_plan(here / "net.onnx", calibrate=dict(np.load("samples.npz")))
+    found = content(here / "out")
+    assert found["image.bin"] == files_of(built.plan)["image.bin"]

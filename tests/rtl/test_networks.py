@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks on the RTL as users run them: equal to the model, and the report to the counters."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+
+from golden.graph import run as golden_run
+from npu.cli import command_line, network_folder
+from npu.runtime.network_account import report_of
+from npu.runtime.network_runner import NetworkRun
+from tb.run import build
+from tessera import rtl_chip
+from tessera.golden_chip import run_on_golden
+from tests.python.user_networks import built, one_input
+
+
+@pytest.fixture(autouse=True)
+def built_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use the model that was built before pytest: several tests may not build at once."""
+    assert build.Configuration().binary.exists(), "the model is not built: run make test"
+    monkeypatch.setattr(build, "generate", lambda: None)
+    monkeypatch.setattr(build, "build", lambda configuration: None)
+
+
+def test_a_network_with_host_operations_inside_runs_on_the_rtl(tmp_path: Path) -> None:
+    """RTL = model = golden graph; every counter is the report's; cycles come per operation."""
+    network_folder.write(built(), tmp_path / "out")
+    np.save(tmp_path / "x.npy", one_input()["x"])
+    arguments = ["run", f"{tmp_path}/out", "--input", f"{tmp_path}/x.npy", "--on", "rtl"]
+    assert command_line.main(arguments) == 0
+    outputs = np.load(tmp_path / "out" / "run" / "outputs.npz")
+    expected = golden_run(built().passes["fuse"], one_input())
+    np.testing.assert_array_equal(outputs["y"], expected["y"])
+    np.testing.assert_array_equal(
+        outputs["y"], run_on_golden(built().plan, one_input()).outputs["y"]
+    )
+    record = json.loads((tmp_path / "out" / "run" / "report.json").read_text())
+    assert len(record["segments"]) == 2
+    for one in record["segments"]:
+        counters, cost = one["counters"], one["cost"]
+        assert counters["macs"] == cost["macs"]
+        assert counters["instrs"] == cost["instructions"]
+        assert 16 * counters["write_beats"] == cost["store_bytes"]
+        loads = counters["read_beats"] - counters["stream_beats"]
+        assert 16 * loads == cost["load_bytes"] + 16 * cost["words"]
+        lines = [line for line in record["operations"] if line["segment"] == one["number"]]
+        cycles = sum(line["cycles"] for line in lines)
+        assert 0 < counters["cycles"] - cycles < 200
+        for line in lines:
+            assert line["cycles"] >= 0.9 * line["ideal"], line["name"]
+    assert record["total"]["cycles"] == sum(s["counters"]["cycles"] for s in record["segments"])
+
+
+def test_a_wrong_bit_of_the_rtl_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tensor, the place and both values are named; so is a counter that the report denies."""
+    plan = built().plan
+
+    def flipped(*_: object) -> NetworkRun:
+        found = run_on_golden(plan, one_input())
+        (name,) = plan.segments[1].writes
+        wrong = found.tensors[name].copy()
+        wrong[0, 3] ^= 1
+        return replace(found, tensors={**found.tensors, name: wrong})
+
+    monkeypatch.setattr(rtl_chip, "run_on_golden", flipped)
+    with pytest.raises(
+        rtl_chip.ChipMismatchError, match=r"1 of 10 elements differ, first \[0, 3\]"
+    ):
+        rtl_chip.run_on_rtl(plan, one_input())
+    assert report_of(plan).cycles is None
