@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages about networks, executed: what stands behind a block is what the block prints.
+
+    python -m tests.python.test_network_pages
+
+writes what they print into them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from npu.cli import command_line
+from npu.paths import DOCS
+
+PAGES = {"network-from-onnx.md": "onnx", "network-from-jax.md": "jax"}
+"""And the package that each needs."""
+_LONG = re.compile(r"\d+\.\d{6,}")
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def _printed(kind: str, text: str, names: dict[str, Any]) -> str:
+    """Execute a block and return what it prints."""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        if kind == "python":
+            exec(compile(text, "page", "exec"), names)
+        else:
+            for line in text.splitlines():
+                command, *arguments = shlex.split(line)
+                assert command == "npu", line
+                assert command_line.main(arguments) == 0, line
+    return "".join(f"{line.rstrip()}\n" for line in output.getvalue().splitlines())
+
+
+def _executed(page: str) -> Iterator[tuple[re.Match[str], str]]:
+    """Yield each block of printed text of a page, and what is printed in its place."""
+    names: dict[str, Any] = {"__name__": "page"}
+    last = ""
+    for match in _BLOCK.finditer(page):
+        kind, text = match.groups()
+        if kind == "text":
+            yield match, last
+        else:
+            last = _printed(kind, text, names)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_does_what_it_says(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every block runs, in order and in an empty folder, and prints what the page shows."""
+    pytest.importorskip(PAGES[name])
+    monkeypatch.chdir(tmp_path)
+    shown = list(_executed((DOCS / name).read_text(encoding="utf-8")))
+    assert len(shown) >= 2
+    for match, printed in shown:
+        assert _rounded(match.group(2)) == _rounded(printed)
+
+
+def _rounded(text: str) -> str:
+    """Return a text in which scales have three digits: libraries may sum in another order."""
+    return _LONG.sub(lambda number: f"{float(number.group()):.3g}", text)
+
+
+def write() -> None:
+    """Write into the pages what they print."""
+    for name in PAGES:
+        page = (DOCS / name).read_text(encoding="utf-8")
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            parts, at = [], 0
+            for match, printed in _executed(page):
+                parts += [page[at : match.start(2)], printed]
+                at = match.end(2)
+        (DOCS / name).write_text("".join([*parts, page[at:]]), encoding="utf-8")
+        print(f"{os.path.relpath(DOCS / name)}: written")
+
+
+if __name__ == "__main__":
+    write()
