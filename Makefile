@@ -33,7 +33,7 @@ unexport MAKEFLAGS MAKELEVEL
 export MODEL PROMPT INPUT
 
 .DEFAULT_GOAL := $(if $(TESTCASE),run,help)
-.PHONY: help setup run unit test generate profile soc bench bench-docs synth oracles quality regress faults waves lint format gen list clean
+.PHONY: help setup run unit test generate profile soc bench bench-docs synth oracles quality regress nightly faults waves lint format gen list clean
 
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
@@ -86,8 +86,14 @@ regress: setup ## run all tests on the RTL in full with SEEDS seeds; table of op
 	@$(CLI) regress $(RUN_OPTIONS) --seeds "$(SEEDS)"
 	@$(CLI) unit -j "$(JOBS)" --full $(COP_UNITS)
 	@$(CLI) cop-sweep -j "$(JOBS)"
-	@$(PYTHON) dev/bootstrap.py emulator
+	@$(PYTHON) dev/bootstrap.py emulator graphs
 	@FULL=1 $(CLI) test $(RUN_OPTIONS) tests/soc
+	@$(VENV) -m pytest -n "$(JOBS)" --dist worksteal -o addopts=--import-mode=importlib -q tests/suites
+
+nightly: ## what takes minutes: ResNet-50 on the RTL, against golden and against its bar
+	@$(PYTHON) dev/bootstrap.py graphs
+	@$(CLI) bench --nightly -j $(JOBS)
+	@NIGHTLY=1 $(VENV) -m pytest -o addopts=--import-mode=importlib -q tests/suites
 
 faults: setup ## plant all faults of faults/ in one model; each must turn its test red
 	@$(CLI) faults $(RUN_OPTIONS)

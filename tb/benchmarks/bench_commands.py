@@ -25,8 +25,11 @@ def _bench(arguments: argparse.Namespace) -> int:
     build.generate()
     build.build(configuration)
     machine = MachineConfiguration()
-    build.build(machine)
+    if not arguments.nightly:
+        build.build(machine)
     try:
+        if arguments.nightly:
+            return suite.run_nightly(configuration, arguments.jobs)
         return suite.run(configuration, machine, arguments.jobs)
     except (
         suite.BenchError,
@@ -50,6 +53,7 @@ def add_commands(command: AddCommand) -> None:
     bench = command("bench", _bench)
     cores = len(os.sched_getaffinity(0))
     bench.add_argument("-j", "--jobs", type=positive, default=cores, help="runs side by side")
+    bench.add_argument("--nightly", action="store_true", help="those that take minutes instead")
     documented = command("bench-docs", _bench_docs, builds=False)
     documented.add_argument(
         "--raise", dest="raised", default="", help="benchmarks whose bar may rise, comma list"

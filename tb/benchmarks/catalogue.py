@@ -21,7 +21,7 @@ from tb.benchmarks.command_benchmarks import port_cases
 from tb.benchmarks.cop_benchmarks import cop_cases
 from tb.benchmarks.format_benchmarks import format_cases
 from tb.benchmarks.model_benchmarks import whole_cases
-from tb.benchmarks.network_benchmarks import network_cases
+from tb.benchmarks.network_benchmarks import network_cases, nightly_cases
 from tb.models.sample_model import TEXT
 from weights.model import Linear
 
@@ -191,5 +191,7 @@ def _cases() -> Iterator[Benchmark]:
 
 
 CASES = {case.name: case for case in _cases()}
+NIGHTLY = {case.name: case for case in nightly_cases()}
+"""Those that take minutes: `make nightly`."""
 LONG_RUN = "gemm_stream_m128"
 """The longest benchmark: speed of the bench and calls into Python are taken from it."""

@@ -20,7 +20,7 @@ from tb.bench import callbacks, logs
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, Execution
 from tb.benchmarks.benchmark import Benchmark, Interval
-from tb.benchmarks.catalogue import CASES, LONG_RUN
+from tb.benchmarks.catalogue import CASES, LONG_RUN, NIGHTLY
 from tb.benchmarks.command_benchmarks import launch_cycles, operation_cycles
 from tb.command.command_session import CommandSession
 from tb.cop.cop_session import CopSession
@@ -199,4 +199,4 @@ def _test(case: Benchmark) -> object:
     return cocotb.test(name=case.name)(run)
 
 
-globals().update({case.name: _test(case) for case in CASES.values()})
+globals().update({case.name: _test(case) for case in (CASES | NIGHTLY).values()})

@@ -185,3 +185,8 @@ def network_cases() -> Iterator[Benchmark]:
         pictured=False,
     )
     yield _whole_case("squeezenet", 349_151_936, 365_880_360, 1_386_024)
+
+
+def nightly_cases() -> Iterator[Benchmark]:
+    """Yield the benchmarks of networks that take minutes."""
+    yield _whole_case("resnet50", 4_089_184_256, 4_151_101_440, 25_654_440)

@@ -19,12 +19,13 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from npu.cli.progress import step
 from npu.compiler import Piece, overhead, pieces
 from npu.paths import BUILD, REPORTS, ROOT
 from tb.bench import logs
 from tb.benchmarks import against_int8, bars, cpp_host, soc_benchmarks
 from tb.benchmarks.benchmark import Benchmark
-from tb.benchmarks.catalogue import CASES, LONG_RUN, compiled
+from tb.benchmarks.catalogue import CASES, LONG_RUN, NIGHTLY, compiled
 from tb.benchmarks.format_benchmarks import CLAIMS
 from tb.benchmarks.measure import RunFigures, program_of
 from tb.benchmarks.soc_benchmarks import SOC_CASES, SocBenchmark
@@ -34,6 +35,7 @@ from tb.run.registry import BenchTest
 
 RUNS = BUILD / "bench"
 JSON, STREAM, ROOFLINE = REPORTS / "bench.json", REPORTS / "stream.json", REPORTS / "roofline.png"
+NIGHTLY_JSON = REPORTS / "bench-nightly.json"
 DRAWN = ("block_s16", "block_s1", "tiny_decode_gpt2_p64")
 """Timelines that are also drawn as pictures."""
 PAIRS = 7
@@ -306,3 +308,24 @@ def run(configuration: build.Configuration, machine: MachineConfiguration, worke
         missed.append("stream")
     console.print(f"missed: {', '.join(missed)}" if missed else "every bar is met")
     return 1 if missed else 0
+
+
+def run_nightly(configuration: build.Configuration, workers: int) -> int:
+    """Run the benchmarks that take minutes; return the exit status: 1 if a bar is missed.
+
+    Raises:
+        BenchError: a benchmark did not run, or chip and model differ.
+    """
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    REPORTS.mkdir(parents=True, exist_ok=True)
+
+    def measured(case: Benchmark) -> TableRow:
+        with step(f"running {case.name}", console=console):
+            return _row(case, _figures(runner.run(_job(case, configuration))))
+
+    rows = runner.side_by_side([partial(measured, case) for case in NIGHTLY.values()], workers)
+    entries = [row.entry for row in rows]
+    NIGHTLY_JSON.write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
+    console.print(render(rows))
+    console.print("written:", str(NIGHTLY_JSON.relative_to(ROOT)))
+    return 1 if any(verdict(entry) is False for entry in entries) else 0
