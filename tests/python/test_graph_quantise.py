@@ -105,9 +105,12 @@ def test_of_few_values_the_largest_counts() -> None:
 BAD: dict[str, tuple[dict[str, Any] | str, str]] = {
     "name": ({"y": np.zeros((2, 4, 16))}, "unknown 'y'.*'x': float32"),
     "missing": ({}, "missing 'x'"),
-    "shape": ({"x": np.zeros((2, 5, 16), np.float32)}, r"shape \[2, 5, 16\], allowed .*4, 16"),
-    "type": ({"x": np.zeros((2, 4, 16), complex)}, "are complex128, allowed float32"),
-    "nan": ({"x": np.full((2, 4, 16), np.nan, np.float32)}, "hold nan at .*finite"),
+    "shape": (
+        {"x": np.zeros((2, 5, 16), np.float32)},
+        r"given shape \[2, 5, 16\], allowed .*4, 16",
+    ),
+    "type": ({"x": np.zeros((2, 4, 16), complex)}, "given complex128, allowed float32"),
+    "nan": ({"x": np.full((2, 4, 16), np.nan, np.float32)}, "given nan at .*finite"),
     "none": ({"x": np.zeros((0, 4, 16), np.float32)}, "0 samples"),
     "text": ("some", "allowed a file or random:N"),
     "random": ("random:0", "allowed random:1"),
