@@ -61,6 +61,11 @@ class Stream:
         self._size += len(data)
         return share
 
+    @property
+    def size(self) -> int:
+        """Bytes so far."""
+        return self._size
+
     def image(self) -> bytes:
         """Return the whole stream."""
         return b"".join(self._parts)

@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
+from golden import decoder
+from npu.compiler import ideal
+from npu.compiler.block_graph import block_graph
 from npu.compiler.ideal import Work
 from npu.compiler.network import compile_network
 from npu.graph.form import (
+    Array,
     Element,
     Graph,
     Operation,
@@ -26,22 +30,33 @@ from npu.runtime.network_runner import NetworkRunner
 from npu.runtime.plan import plan_of
 from npu.runtime.tensor_rows import to_rows
 from tb.bench.environment import INPUT
+from tb.benchmarks import measured_models
 from tb.benchmarks.benchmark import Benchmark, Interval
 from tb.benchmarks.benchmark_load import BenchmarkLoad, ProgramRun
 from tb.models.light_networks import light_network
+from tb.models.sample_model import TEXT
 
 LATENCY = 40
+LAYER = 0
 
 
-def _load(graph: Graph, random: np.random.Generator) -> BenchmarkLoad:
-    """Return a network of one segment with full-range inputs."""
+def _load(
+    graph: Graph,
+    random: np.random.Generator | None = None,
+    inputs: Mapping[str, Array] | None = None,
+) -> BenchmarkLoad:
+    """Return a network of one segment with given inputs, or with full-range ones."""
     network = compile_network(graph)
     runner = NetworkRunner(plan_of(network), INPUT)
     (segment,), (start,) = network.segments, runner.starts
     pieces = list(runner.pieces)
     for name in segment.reads:
         kind = network.graph.type(name)
-        values = random.integers(-128, 128, kind.shape).astype(np.int8)
+        if inputs is not None:
+            values = inputs[name]
+        else:
+            assert random is not None
+            values = random.integers(-128, 128, kind.shape).astype(np.int8)
         pieces.append((runner.address(name), to_rows(values, kind)))
     program = ProgramRun(segment.program.instructions, start)
     return BenchmarkLoad([piece for piece in pieces if piece[1]], [program])
@@ -166,6 +181,28 @@ def _whole_case(name: str, macs: int, counted: int, necessary: int) -> Benchmark
     )
 
 
+def _block(rows: int, random: np.random.Generator) -> BenchmarkLoad:
+    del random  # the input is a real one
+    model = measured_models.tiny("gpt2")
+    inputs = decoder.residuals(model, list(TEXT.encode()[:rows]))[LAYER]
+    return _load(block_graph(model, LAYER, rows, fused=True), inputs={"x": inputs})
+
+
+def _block_case(rows: int) -> Benchmark:
+    hidden, heads, ffn = 64, 4, 256
+    work = ideal.block(rows, hidden, heads, ffn)
+    # The chip multiplies all rows with all keys, and the numerators are 16-bit values.
+    unseen = 3 * rows * rows - 2 * ideal.visible_keys(rows, 0)
+    return Benchmark(
+        f"graph_block_s{rows}",
+        {"rows": rows, "hidden": hidden, "heads": heads, "ffn": ffn, "latency": LATENCY},
+        work,
+        partial(_block, rows),
+        counted=work.macs + unseen * hidden,
+        pictured=False,
+    )
+
+
 def network_cases() -> Iterator[Benchmark]:
     """Yield the benchmarks of networks."""
     yield _conv_case("conv_3x3_64", 14, 64, 3)
@@ -184,6 +221,8 @@ def network_cases() -> Iterator[Benchmark]:
         traced=True,
         pictured=False,
     )
+    yield _block_case(16)
+    yield _block_case(1)
     yield _whole_case("squeezenet", 349_151_936, 365_880_360, 1_386_024)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from npu.compiler.network.layout import Layout, View, moved, natural, parts_of
+from npu.compiler.network.layout import Layout, View, moved, natural, parts_of, unmoved
 from npu.graph.form import Graph, Operation
 
 VIEWS = ("identity", "reshape", "transpose", "slice")
@@ -89,7 +89,9 @@ class _Aliasing:
                 continue
             view = self._moved(one)
             if view is None:
-                self._fresh(name)
+                result = self._fresh(name)
+                if one.kind in VIEWS and name not in self.outside and self._impose(one, result):
+                    self.free.add(one.name)
             else:
                 self.views[name] = view
                 self.free.add(one.name)
@@ -114,6 +116,24 @@ class _Aliasing:
         if view is None or source.element != view.element:
             return None
         return view if self._readable(name, view) else None
+
+    def _impose(self, one: Operation, result: View) -> bool:
+        """Let who makes the input of a move write where the result lies; say whether it does."""
+        name = one.inputs[0]
+        old, producer = self.views[name], self.producers.get(name)
+        view = unmoved(result, one, self.graph.type(name).shape)
+        alone = producer is not None and self.consumers[name] == [one] and name not in self.outside
+        if view is None or producer is None or not alone or old.element != view.element:
+            return False
+        if producer.name in self.free:
+            if not self._impose(producer, view):
+                return False
+        elif old.storage != name or not accepts(self.graph, producer, -1, view):
+            return False
+        else:
+            del self.bytes[name]
+        self.views[name] = view
+        return True
 
     def _readable(self, name: str, view: View) -> bool:
         return all(

@@ -134,6 +134,32 @@ def moved(view: View, one: Operation, shape: tuple[int, ...]) -> View | None:
     return None
 
 
+def unmoved(view: View, one: Operation, shape: tuple[int, ...]) -> View | None:
+    """Return the input of a move as a view of its result, so that the move is in its producer.
+
+    Args:
+        view: of the result.
+        one: the move.
+        shape: of its input.
+    """
+    match one.kind:
+        case "identity":
+            return replace(view, shape=shape or (1,))
+        case "reshape":
+            return reshaped(view, shape or (1,))
+        case "transpose":
+            order = tuple(one["order"])
+            if order[-1] != len(order) - 1:
+                return None
+            back = [order.index(i) for i in range(len(order))]
+            return replace(
+                view,
+                shape=tuple(view.shape[i] for i in back),
+                strides=tuple(view.strides[i] for i in back),
+            )
+    return None
+
+
 def _transposed_units(view: View, order: tuple[int, ...]) -> View | None:
     """Return a transposition that moves the last axis, if the only axis it passes has one index."""
     if view.shape[-1] != 1 and any(
@@ -154,6 +180,11 @@ def reshaped(view: View, shape: tuple[int, ...]) -> View | None:
         strides = _resplit(view.shape[:-1], view.strides[:-1], shape[:-1])
         if strides is not None:
             return replace(view, shape=shape, strides=(*strides, view.size))
+    if shape[-1] * view.size % WORD == 0:
+        # Rows of whole words may be cut into shorter ones, or joined where they touch.
+        strides = _resplit(view.shape, view.strides, shape)
+        if strides is not None and strides[-1] == view.size:
+            return replace(view, shape=shape, strides=strides)
     flat = view.rows()
     dense = flat is not None and (flat.count == 1 or flat.pitch == view.columns * view.size)
     if not dense or (shape[-1] * view.size % WORD and int(np.prod(shape[:-1])) != 1):

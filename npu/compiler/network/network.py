@@ -160,8 +160,11 @@ class _Compilation:
             if not group[0].on_chip:
                 steps += group
                 continue
-            steps.append(self._segment(group, residences[number], memory, offsets, outside))
             number += 1
+            last = number == len(chip)
+            steps.append(
+                self._segment(group, residences[number - 1], memory, offsets, outside, last)
+            )
         return CompiledNetwork(
             graph,
             tuple(steps),
@@ -244,6 +247,7 @@ class _Compilation:
         memory: Mapping[str, int],
         constants: Mapping[str, int],
         outside: frozenset[str],
+        last: bool,
     ) -> Segment:
         builder = ProgramBuilder(self.limits)
         addresses = Addresses(residence.sram, memory, constants)
@@ -264,7 +268,8 @@ class _Compilation:
                         emission.load_whole(residence.views[view.storage])
             for kernel in kernels:
                 emission.run(kernel)
-        if builder.stream_offset:
+        # END takes the beginning of the stream, or its end, which only the last segment reaches.
+        if builder.stream_offset and not (last and builder.stream_offset == self._stream.size):
             builder.seek(0)
         builder.end()
         program, text = builder.program()
