@@ -1,40 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """One GPT-2 block at position 0, without a cache: fused, or one instruction per operation.
 
-Both forms give the same bits. The input residual stream, (S, H) int16 row by row, lies at BASE0;
-the output goes to BASE1.
+Both forms give the same bits. A block is a network (`npu.compiler.block_graph`) whose input and
+output, (S, H) int16 row by row, lie in its arena behind BASE0.
 """
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from npu.asm.program import Program
-from npu.compiler.block_layout import BlockLayout, plan_block
-from npu.compiler.decoder_layer import DecoderLayer, Parameters
-from npu.compiler.emit import (
-    RowMajor,
-    SramMatrix,
-    emit_add,
-    emit_attention,
-    emit_linear,
-    emit_load,
-    emit_store,
-    emit_table,
-    note_heads,
-)
+from npu.compiler.block_graph import INPUT, OUTPUT, block_graph
 from npu.compiler.errors import CompileError
+from npu.compiler.network import CompiledNetwork, Segment, compile_network
 from npu.compiler.pack import pack
-from npu.compiler.parameter_image import build_block_image
-from npu.compiler.program_builder import ProgramBuilder
-from npu.compiler.shape import Shape, check_limits, check_model, ctx_pitch, numbers_of, qkv_pitch
+from npu.compiler.shape import Shape, check_limits, check_model, ctx_pitch, lane, qkv_pitch
 from npu.compiler.stream import Share
 from npu.compiler.tensor_map import TensorRef
-from npu.isa.operands import DYNAMIC, WORD, Limits
+from npu.isa.generated import Opcode
+from npu.isa.instruction import Instruction
+from npu.isa.operands import DYNAMIC, WORD, Limits, Operand, Prefix, sram_operands
 from weights.model import QuantizedModel
 
-INPUT, OUTPUT = range(2)
-"""Base registers of the residual streams."""
+SHARES = {"resid1": "proj", "act": "up", "resid2": "down"}
+"""Names of layers whose operation has the name of what it makes."""
+MAKERS = (Opcode.GEMM, Opcode.LAYERNORM, Opcode.VEC, Opcode.GELU)
+"""What writes the tensors of a block, an instruction for some rows."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +34,15 @@ class CompiledBlock:
     """A program with its stream and the map of its tensors.
 
     Attributes:
-        program: ends with END; reads its input from BASE0 and writes its output to BASE1.
+        program: ends with END.
         text: the program as text; it assembles to the same words.
         stream: the parameter stream, a multiple of 64 bytes.
         shares: the stream's pieces in order.
         tensors: where each tensor is written.
         sram_bytes: bytes of SRAM that the program uses, from address 0.
-        input_bytes, output_bytes: what lies at BASE0 and BASE1.
+        arena: bytes of memory behind BASE0.
+        input_offset, output_offset: of input and output there; they may share a place.
+        input_bytes, output_bytes: their sizes.
         edge: tile edge of the chip that it is made for.
 
     """
@@ -59,6 +53,9 @@ class CompiledBlock:
     shares: tuple[Share, ...]
     tensors: tuple[TensorRef, ...]
     sram_bytes: int
+    arena: int
+    input_offset: int
+    output_offset: int
     input_bytes: int
     output_bytes: int
     edge: int = 16
@@ -84,29 +81,108 @@ def compile_block(
     """
     chip = limits or Limits()
     shape = _check_request(model, layer, rows, chip)
-    layout = plan_block(shape, rows, fused, chip)
-    image = build_block_image(model, layer, chip.edge, fused=fused)
-    builder = ProgramBuilder(chip)
-    x = SramMatrix(layout.at["x"], rows, shape.hidden, "int16")
-    parameters = Parameters.of(numbers_of(model), image.shares)
-    parts = DecoderLayer(builder, shape, parameters, layer, layout.at, x)
+    network = compile_network(block_graph(model, layer, rows, fused=fused), chip)
+    segment = _only_segment(network, shape, rows)
     size = 2 * shape.hidden
-    emit_load(builder, x.address, INPUT, rows=rows, size=size)
-    out = _fused(parts, layout) if fused else _Unfused(parts, layout).block()
-    emit_store(builder, out.address, OUTPUT, rows=rows, size=size)
-    builder.end()
-    program, text = builder.program()
     return CompiledBlock(
-        program,
-        text,
-        image.stream,
-        image.shares,
-        tuple(builder.tensors),
-        layout.sram_bytes,
+        segment.program,
+        segment.text,
+        network.stream,
+        tuple(_renamed(share, layer, fused) for share in network.shares),
+        tuple(_tensors(segment, shape, layer, chip)),
+        segment.sram_bytes,
+        network.arena,
+        network.offsets[INPUT],
+        network.offsets[OUTPUT],
         rows * size,
         rows * size,
         chip.edge,
     )
+
+
+def _only_segment(network: CompiledNetwork, shape: Shape, rows: int) -> Segment:
+    if len(network.steps) == 1:
+        return network.segments[0]
+    raise CompileError(
+        f"a block of {rows} rows, hidden {shape.hidden}, ffn {shape.ffn}: its heads do not fit "
+        f"{network.limits.sram_bytes} bytes of SRAM"
+    )
+
+
+def _renamed(share: Share, layer: int, fused: bool) -> Share:
+    """Return a share under the name of its layer in the model."""
+    name = share.name.rpartition(".")[0].removesuffix("_rows")
+    name = "gelu" if name == "act" and not fused else SHARES.get(name, name)
+    return replace(share, name=f"h.{layer}.{name}")
+
+
+def _tensors(segment: Segment, shape: Shape, layer: int, chip: Limits) -> Iterator[TensorRef]:
+    """Yield where the tensors of a block appear, in the order of the program."""
+    found = [replace(_without_padding(ref, shape), layer=layer) for ref in segment.tensors]
+    for name, pieces in _pieces(segment, chip).items():
+        row = 0
+        for instr, piece in pieces:
+            found += _refs(name, layer, instr, piece, row, shape)
+            row += piece.rows
+    yield from sorted(found, key=lambda ref: ref.instr)
+
+
+def _without_padding(ref: TensorRef, shape: Shape) -> TensorRef:
+    """Return the piece of a head's context without the lanes that fill its words."""
+    if ref.name != "ctx":
+        return ref
+    head = ref.column // lane(shape)
+    size = ref.shape[0], shape.head_dim
+    return replace(ref, shape=size, column=head * shape.head_dim)
+
+
+def _pieces(segment: Segment, chip: Limits) -> dict[str, list[tuple[int, Operand]]]:
+    """Return what instructions write for each operation but attention, in the order of rows."""
+    starts = [*segment.first_word.items(), ("", len(segment.program.instructions))]
+    found: dict[str, list[tuple[int, Operand]]] = {}
+    for (name, first), (_, end) in itertools.pairwise(starts):
+        if name != "ctx":
+            found[name] = list(_written(segment.program.instructions, first, end, chip))
+    return found
+
+
+def _written(
+    words: list[Instruction], first: int, end: int, chip: Limits
+) -> Iterator[tuple[int, Operand]]:
+    for index in range(first, end):
+        if words[index].opcode not in MAKERS:
+            continue
+        before = words[index - 1]
+        prefix = Prefix.of(before if before.opcode == Opcode.PFX else None)
+        for operand in sram_operands(words[index], prefix, chip.edge):
+            if operand.writes:
+                yield index, operand
+
+
+def _refs(
+    name: str, layer: int, instr: int, piece: Operand, row: int, shape: Shape
+) -> Iterator[TensorRef]:
+    """Yield the tensors of which an instruction writes some rows."""
+    if name == "qkv" or name.endswith("_rows"):
+        names = "qkv" if name == "qkv" else name[0]
+        for part, each in enumerate(names):
+            for head in range(shape.heads):
+                yield TensorRef(
+                    each,
+                    layer,
+                    instr,
+                    piece.address + part * ctx_pitch(shape) + head * lane(shape),
+                    (piece.rows, shape.head_dim),
+                    "int8",
+                    piece.pitch,
+                    row=row,
+                    column=head * shape.head_dim,
+                )
+        return
+    wide = name in ("resid1", "resid2", "proj", "down")
+    size = piece.rows, piece.row_bytes // 2 if wide else piece.row_bytes
+    element = "int16" if wide else "int8"
+    yield TensorRef(name, layer, instr, piece.address, size, element, piece.pitch, row=row)
 
 
 def _check_request(model: QuantizedModel, layer: int, rows: int, chip: Limits) -> Shape:
@@ -146,82 +222,3 @@ def _check_sizes(shape: Shape, rows: int, chip: Limits) -> None:
     for name, value in (("3 * hidden", qkv_pitch(shape)), ("ffn", shape.ffn)):
         if value >= DYNAMIC:
             raise CompileError(f"{name} = {value}: a GEMM has at most {DYNAMIC - 1} columns")
-
-
-def _attention(
-    parts: DecoderLayer, layout: BlockLayout, qkv: tuple[int, int, int], pitch: int
-) -> None:
-    """Emit attention over q, k and v that lie in SRAM, rows `pitch` bytes apart."""
-    q, k, v = qkv
-    plan = layout.attention(parts.shape, parts.x.rows, q, pitch)
-    source = RowMajor(plan, k, v, pitch)
-    emit_attention(parts.builder, plan, source, layer=parts.layer, scale=parts.scale)
-
-
-def _fused(parts: DecoderLayer, layout: BlockLayout) -> SramMatrix:
-    """Emit the block with everything fused that GEMM can fuse; return its output."""
-    shape, at = parts.shape, layout.at["qkv"]
-    parts.norm("norm1")
-    parts.qkv()
-    qkv = at, at + ctx_pitch(shape), at + 2 * ctx_pitch(shape)
-    _attention(parts, layout, qkv, qkv_pitch(shape))
-    parts.project()
-    parts.feed_forward()
-    return parts.x
-
-
-@dataclass(frozen=True, slots=True)
-class _Unfused:
-    """The block with one instruction per operation."""
-
-    parts: DecoderLayer
-    layout: BlockLayout
-
-    def block(self) -> SramMatrix:
-        """Emit everything; return the output."""
-        parts, shape, at = self.parts, self.parts.shape, self.layout.at
-        parts.norm("norm1")
-        for name in "qkv":
-            self.heads(name)
-        _attention(parts, self.layout, (at["q"], at["k"], at["v"]), ctx_pitch(shape))
-        proj = self.linear("proj", parts.buffer("ctx", ctx_pitch(shape)), self.residual("proj"))
-        middle = self.add("resid1", parts.x, proj)
-        replace(parts, x=middle).norm("norm2")
-        up = self.linear("up", parts.buffer("norm2", shape.hidden), parts.buffer("up", shape.ffn))
-        act = parts.buffer("act", shape.ffn)
-        parts.note("act", emit_table(parts.builder, up, act, parts.share("gelu")), act)
-        return self.add("resid2", middle, self.linear("down", act, self.residual("down")))
-
-    def residual(self, name: str) -> SramMatrix:
-        """Return a buffer of the residual stream's kind."""
-        return replace(self.parts.x, address=self.layout.at[name])
-
-    def heads(self, name: str) -> None:
-        """Emit q, k or v."""
-        parts, shape = self.parts, self.parts.shape
-        dst = parts.buffer(name, ctx_pitch(shape))
-        src = parts.buffer("norm1", shape.hidden)
-        instr = emit_linear(parts.builder, src, dst, parts.share(name))
-        note_heads(
-            parts.builder,
-            name,
-            parts.layer,
-            instr,
-            dst.address,
-            rows=dst.rows,
-            heads=shape.heads,
-            head_dim=shape.head_dim,
-            pitch=ctx_pitch(shape),
-        )
-
-    def linear(self, name: str, src: SramMatrix, dst: SramMatrix) -> SramMatrix:
-        """Emit a linear layer; return its result."""
-        parts = self.parts
-        parts.note(name, emit_linear(parts.builder, src, dst, parts.share(name)), dst)
-        return dst
-
-    def add(self, name: str, a: SramMatrix, b: SramMatrix) -> SramMatrix:
-        """Emit a sum; return it."""
-        dst = self.residual(name)
-        self.parts.note(name, emit_add(self.parts.builder, a, b, dst), dst)
-        return dst

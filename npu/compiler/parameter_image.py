@@ -2,8 +2,7 @@
 """The parameter image of a whole model or a block, and the tables that are not streamed.
 
 One image serves all programs of a model: per layer norm1, qkv, proj, norm2, [gate,] up and down,
-then the final norm and the head. A block alone has its layer's part of it, or, if nothing is fused,
-q, k and v apart and the activation table apart.
+then the final norm and the head.
 """
 
 from dataclasses import dataclass
@@ -11,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from npu.compiler.linear_padding import columns, pad_inputs, pad_outputs
-from npu.compiler.stream import Share, Stream, gemm_share, norm_share, table_share
+from npu.compiler.linear_padding import pad_inputs, pad_outputs
+from npu.compiler.stream import Share, Stream, gemm_share, norm_share
 from npu.isa.generated import Opcode
 from npu.isa.operands import WORD, up
 from weights.model import AnyLinear, Block, Norm, QuantizedModel
@@ -37,18 +36,9 @@ def build_image(model: QuantizedModel, edge: int) -> Image:
     return Image(stream.image(), tuple(stream.shares))
 
 
-def build_block_image(model: QuantizedModel, layer: int, edge: int, *, fused: bool) -> Image:
-    """Return the image of one block alone for a tile edge."""
-    stream = Stream()
-    layers = _fused_layers if fused else _single_layers
-    found = layers(model.blocks[layer], model.shape.head_dim)
-    _append(stream, f"h.{layer}.", found, _norm_opcode(model), edge)
-    return Image(stream.image(), tuple(stream.shares))
-
-
 Table = npt.NDArray[np.int8]
-Parameters = dict[str, "Norm | Table | tuple[AnyLinear, Table | None]"]
-"""By name, in the order of their use: a norm, a table, or a linear layer with or without one."""
+Parameters = dict[str, "Norm | tuple[AnyLinear, Table | None]"]
+"""By name, in the order of their use: a norm, or a linear layer with or without a table."""
 
 
 def _norm_opcode(model: QuantizedModel) -> Opcode:
@@ -69,35 +59,15 @@ def _fused_layers(block: Block, head_dim: int) -> Parameters:
     }
 
 
-def _single_layers(block: Block, head_dim: int) -> Parameters:
-    """Return the parameters of a block without gate where every operation has its own."""
-    hidden = block.norm1.size
-    heads = {
-        name: columns(block.qkv, part * hidden, (part + 1) * hidden)
-        for part, name in enumerate("qkv")
-    }
-    return {
-        "norm1": block.norm1,
-        **{name: (pad_outputs(part, head_dim), None) for name, part in heads.items()},
-        "proj": (pad_inputs("proj", block.proj, head_dim), None),
-        "norm2": block.norm2,
-        "up": (block.up, None),
-        "gelu": block.table,
-        "down": (block.down, None),
-    }
-
-
 def _append(stream: Stream, prefix: str, parameters: Parameters, norm: Opcode, edge: int) -> None:
     """Add parameters to a stream, names behind a prefix."""
     for name, one in parameters.items():
         if isinstance(one, Norm):
             stream.append(prefix + name, norm, norm_share(one))
-        elif isinstance(one, tuple):
+        else:
             layer, table = one
             data = gemm_share(layer, edge, table)
             stream.append(prefix + name, Opcode.GEMM, data, layer)
-        else:
-            stream.append(prefix + name, Opcode.GELU, table_share(one))
 
 
 def _rows(table: npt.NDArray[np.int16]) -> bytes:

@@ -21,7 +21,7 @@ from golden.contribution import check_block
 from npu.compiler import CompiledBlock, compile_block, unpack
 from npu.isa.instruction import decode_image
 from tb.bench.dut import Dut
-from tb.bench.environment import INPUT, OUTPUT, Bench, Execution
+from tb.bench.environment import INPUT, Bench, Execution
 from tb.bench.scoreboard import Count, MismatchError, RunMismatchError, count_bytes
 from tb.models import model_report
 from tb.models.block_tensors import compare_tensor, gather, locator
@@ -50,7 +50,7 @@ async def _run_block(
 ) -> Execution:
     file = unpack(block.packed(), edge=bench.limits.edge)
     program = decode_image(file.sections["program"])
-    bench.memory.stage(INPUT, x)
+    bench.memory.stage(INPUT + block.input_offset, x)
     start = bench.load(program, file.stream)
     return await bench.run(
         program,
@@ -85,7 +85,7 @@ def _compare(
     actual = gather(block.tensors, execution.writes, bench.config.sram_bytes)
     names = set(actual)
     out = expected["resid2"]
-    actual["output"] = bench.memory.array(OUTPUT, out.shape, out.dtype)
+    actual["output"] = bench.memory.array(INPUT + block.output_offset, out.shape, out.dtype)
     count = Count()
     for name, tensor in actual.items():
         wanted = out if name == "output" else expected[name]

@@ -5,7 +5,7 @@ A plan says where matrices lie and in which order the operations come; the emitt
 instructions, and nothing else does.
 """
 
-from npu.compiler.emit.attention_steps import RowMajor, Scale, emit_attention
+from npu.compiler.emit.attention_steps import Scale, emit_attention
 from npu.compiler.emit.cache_transfers import (
     CacheHeads,
     emit_kv_append,
@@ -39,7 +39,6 @@ __all__ = [
     "Element",
     "Epilogue",
     "MemoryRows",
-    "RowMajor",
     "Scale",
     "SramMatrix",
     "emit_add",

@@ -252,35 +252,3 @@ class _Attention:
                 dynamic=by_key and plan.keys.dynamic,
             )
         )
-
-
-@dataclass
-class RowMajor:
-    """K and V as rows in SRAM: heads side by side, each padded to whole words.
-
-    Attributes:
-        plan: of the attention that reads them; one piece.
-        k, v: addresses of the first row of head 0.
-        pitch: bytes from row to row.
-
-    """
-
-    plan: AttentionPlan
-    k: int
-    v: int
-    pitch: int
-
-    @property
-    def lanes(self) -> int:
-        """Lanes of a head as GEMM reads them."""
-        return up(self.plan.head_dim)
-
-    def operands(self, use: int) -> dict[str, Operand]:
-        """Return the operands of B for a use."""
-        read = self.plan.uses[use]
-        address = self.k if read.step == Step.SCORES else self.v
-        head = self.plan.units[read.unit].kv_head
-        return {"src1": address + head * self.lanes, "bp": self.pitch}
-
-    def spare(self) -> None:
-        """Do nothing: all is there."""

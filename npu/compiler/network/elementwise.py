@@ -40,7 +40,9 @@ class RowKernel(Kernel):
         spare = context.budget - self.fixed_bytes(context, operation)
         most = min(MOST_ROWS, spare // each) if each else MOST_ROWS
         if most < 1:
-            raise CompileError(f"{operation.name}: a row of {writes.row_bytes} bytes does not fit")
+            raise CompileError(
+                f"{operation.name}: needs {each} bytes of SRAM for a row, there are {max(0, spare)}"
+            )
         # Two chunks at least where memory is read or written, so that transfers overlap with work.
         if each and rows.count > 64:
             most = min(most, max(64, -(-rows.count // 4)))

@@ -19,6 +19,7 @@ from npu.compiler.network.residence import Lifetime, Residence, settle
 from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.sram_allocation import Buffer, place, top
 from npu.compiler.stream import Share, Stream
+from npu.compiler.tensor_map import TensorRef
 from npu.graph.form import Graph, Operation
 from npu.isa.operands import Limits, up
 
@@ -36,6 +37,7 @@ class Segment:
         first_word: for each operation that emits instructions the index of its first word.
         sram_bytes: of SRAM that it uses, from address 0.
         reads, writes: tensors in the arena that it takes and leaves.
+        tensors: where those appear that operations make inside themselves.
     """
 
     operations: tuple[Operation, ...]
@@ -46,6 +48,7 @@ class Segment:
     sram_bytes: int
     reads: tuple[str, ...]
     writes: tuple[str, ...]
+    tensors: tuple[TensorRef, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -283,4 +286,5 @@ class _Compilation:
             residence.sram_bytes,
             tuple(sorted(name for name in reads if name not in constants)),
             tuple(sorted(made & outside)),
+            tuple(builder.tensors),
         )
