@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from npu.compiler.network import compile_network
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Array, Graph
+from npu.graph.passes import prepare
 from npu.graph.passes.canonicalise import canonicalise
 from npu.graph.passes.order import alike, anonymous
 from npu.graph.text import write
@@ -157,3 +159,32 @@ def test_a_network_with_given_scales_is_one_graph(seed: int) -> None:
         assert np.abs(found.astype(int) - wanted).max() <= 1
         weights = [one for one in graph.tensors.values() if one.type.element == "int8"]
         assert sum(one.constant for one in weights) == 2
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_networks_of_all_sources_are_one_artefact(seed: int) -> None:
+    """Names and sources have no influence on programs, stream and constants; weights have."""
+    w, b = networks.convolutional(seed), networks.block(seed)
+    images, lines = normal(9, 16, *IMAGES), normal(9, 16, *LINES)
+    turned = images.transpose(0, 1, 4, 2, 3)
+    function = networks.convolutional_jax(w, folded=True)
+    pictures = [
+        (stablehlo.from_jax(function, (images[0],)), images),
+        (tflite_file.read(networks.convolutional_tflite(w)), images),
+        (onnx_file.read(networks.convolutional_onnx(w, folded=True)), turned),
+    ]
+    blocks = [
+        (stablehlo.from_jax(networks.block_jax(b), (lines[0],)), lines),
+        (stablehlo.from_jax(networks.block_composites(b), (lines[0],)), lines),
+        (tflite_file.read(networks.block_tflite(b)), lines),
+        (onnx_file.read(networks.block_onnx(b)), lines),
+    ]
+    found = [
+        {
+            compile_network(prepare(graph, samples={graph.inputs[0]: samples})).digest()
+            for graph, samples in each
+        }
+        for each in (pictures, blocks)
+    ]
+    assert [len(one) for one in found] == [1, 1]
+    assert found[0] != found[1]
