@@ -173,8 +173,7 @@ class TesseraRep(BackendRep):  # type: ignore[misc]
             wanted = np.asarray(exact, np.float64)
             with np.errstate(invalid="ignore"):
                 apart = np.abs(np.asarray(found[name], np.float64) - wanted)
-            apart[found[name] == wanted] = 0
-            apart = np.nan_to_num(apart, nan=np.inf)
+            apart = np.nan_to_num(np.where(found[name] == wanted, 0.0, apart), nan=np.inf)
             largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=0.0) or 1.0
             worst = max(worst, float(apart.max(initial=0.0)) / float(largest))
         return worst

@@ -29,6 +29,16 @@ ACTIVATIONS: dict[str, tuple[int, ...]] = {
     "Expand": (0,),
     "Squeeze": (0,),
     "Unsqueeze": (0,),
+    "Resize": (0,),
+    "Tile": (0,),
+    "Split": (0,),
+    "CumSum": (0,),
+    "TopK": (0,),
+    **{
+        f"Reduce{how}": (0,)
+        for how in (*("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean"), *("Min", "Prod", "Sum"))
+    },
+    "ReduceSumSquare": (0,),
 }
 """Places of the inputs that are data, of operators that have others; elsewhere all of them are."""
 

@@ -20,6 +20,7 @@ import numpy as np
 from npu.graph.form import Array, Graph
 from npu.graph.importers import read
 from npu.graph.passes import prepare
+from tessera.onnx_parameters import ACTIVATIONS
 
 INTEGER = ("QLinearMatMul", "QLinearConv", "MatMulInteger", "ConvInteger")
 BORDER = ("QuantizeLinear", "DequantizeLinear")
@@ -30,18 +31,6 @@ FLOAT = (
     *("GlobalAveragePool", "GlobalMaxPool", "Sigmoid", "Tanh", "Softplus", "Softsign", "SwiGLU"),
     *("Neg", "Abs", "Celu", "Erf", "HardSwish", "Mish", "Relu", "Swish"),
 )
-# Inputs that stay inputs of the graph; what else a case has is a parameter of its operation.
-_ACTIVATIONS = {
-    "Attention": (0, 1, 2),
-    "MatMul": (0, 1),
-    "Gemm": (0, 1, 2),
-    "Add": (0, 1),
-    "Sub": (0, 1),
-    "Mul": (0, 1),
-    "SwiGLU": (0, 1),
-    "QLinearMatMul": (0, 3),
-    "MatMulInteger": (0, 1),
-}
 
 
 @dataclass(frozen=True)
@@ -100,7 +89,7 @@ def prepared(name: str) -> tuple[Graph, dict[str, Array], list[Array]]:
     }
     active = [
         node.input[index]
-        for index in _ACTIVATIONS.get(node.op_type, (0,))
+        for index in ACTIVATIONS.get(node.op_type, range(len(node.input)))
         if index < len(node.input)
     ]
     samples = {key: value for key, value in given.items() if key in active}

@@ -220,6 +220,12 @@ def _cast(node: Node) -> None:
     node.give(node.add("cast", [x], element=element.value))
 
 
+@mapped("CastLike")
+def _cast_like(node: Node) -> None:
+    x, element = node.input(0), node.type(node.input(1)).element
+    node.give(node.add("cast", [x], element=element.value))
+
+
 @mapped("DepthToSpace")
 def _depth_to_space(node: Node) -> None:
     x, block = node.input(0), int(node.attributes["blocksize"])

@@ -235,7 +235,9 @@ def mapped(*operators: str, since: int = 7, until: int = 28) -> Callable[[Mappin
 
 
 # Operators of versions before 7 whose mapping knows what was different.
-_OLD = frozenset({"Add", "BatchNormalization", "Div", "Gemm", "Mul", "Pow", "PRelu", "Sub"})
+_OLD = frozenset(
+    {"Add", "AveragePool", "BatchNormalization", "Div", "Gemm", "Mul", "Pow", "PRelu", "Sub"}
+)
 
 
 def _unchanged(operator: str, version: int) -> bool:
