@@ -37,18 +37,6 @@ def pad(call: Call) -> Array:
     return np.pad(call.array(0), widths, constant_values=call["value_int"])
 
 
-def gather(call: Call) -> Array:
-    """Return the indices of an axis that are asked for."""
-    return np.take(call.array(0), call.wide(1), axis=call["axis"])
-
-
-def cast(call: Call) -> Array:
-    """Return the elements; only the host changes their type."""
-    if call.array(0).dtype != call.result.element.dtype:
-        raise ValueError(f"{call.array(0).dtype} to {call.result.element}, allowed the same type")
-    return call.array(0)
-
-
 def identity(call: Call) -> Array:
     """Return the elements."""
     return call.array(0)
@@ -65,8 +53,6 @@ MEANINGS = {
     "concat": concat,
     "slice": part,
     "pad": pad,
-    "gather": gather,
-    "cast": cast,
     "identity": identity,
     "expand": expand,
 }

@@ -21,13 +21,6 @@ def softmax(call: Call) -> Array:
     return probabilities(x.reshape(-1, x.shape[-1])).reshape(x.shape)
 
 
-def argmax(call: Call) -> Array:
-    """Return the smallest index of the largest integer of a row."""
-    x = call.array(0)
-    _last(call, x)
-    return np.asarray(np.argmax(x, axis=-1, keepdims=call["keep"]))
-
-
 def _last(call: Call, x: Array) -> None:
     if call["axis"] != x.ndim - 1:
         raise ValueError(f"axis {call['axis']} of {list(x.shape)}, allowed the last")
@@ -72,7 +65,6 @@ def rope(call: Call) -> Array:
 
 MEANINGS = {
     "softmax": softmax,
-    "argmax": argmax,
     "layernorm": layernorm,
     "rmsnorm": rmsnorm,
     "rope": rope,

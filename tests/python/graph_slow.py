@@ -259,13 +259,6 @@ def pad(case: Case, index: Index) -> int:
     return case.at(0, there) if inside else int(case.one["value_int"])
 
 
-def argmax(case: Case, index: Index) -> int:
-    """Return the first place of the largest element."""
-    prefix = index[:-1] if case.one["keep"] else index
-    row = [int(one) for one in case.values[0][prefix]]
-    return row.index(max(row))
-
-
 def transpose(case: Case, index: Index) -> int:
     """Return the element whose axes are put in order."""
     there = [0] * len(index)
@@ -278,12 +271,6 @@ def cut(case: Case, index: Index) -> int:
     """Return the element a number of steps behind the start."""
     steps = zip(case.one["starts"], index, case.one["steps"], strict=True)
     return case.at(0, tuple(start + here * step for start, here, step in steps))
-
-
-def gather(case: Case, index: Index) -> int:
-    """Return an element of the row that is asked for."""
-    rank = case.values[1].ndim
-    return case.at(0, (case.at(1, index[:rank]), *index[rank:]))
 
 
 def _pointwise(function: Callable[[Case, int, int], int]) -> Callable[[Case, Index], int]:
@@ -302,7 +289,6 @@ SLOW: dict[str, Callable[[Case, Index], Any]] = {
     "layernorm": norm,
     "rmsnorm": norm,
     "rope": rope,
-    "argmax": argmax,
     "maxpool": lambda case, index: max(_window(case, index)),
     "avgpool": avgpool,
     "mean": mean,
@@ -323,7 +309,6 @@ SLOW: dict[str, Callable[[Case, Index], Any]] = {
     "concat": concat,
     "slice": cut,
     "pad": pad,
-    "gather": gather,
     "expand": lambda case, index: case.at(0, index),
     "identity": lambda case, index: case.at(0, index),
 }

@@ -86,6 +86,11 @@ class MoveKernel(Kernel):
         self.index = index.reshape(-1, writes.shape[-1])
         self.fill = fill
         super().__init__(context, operation, [x], writes, 1)
+        # Lanes between words are products with a selection, added to zeros.
+        if self._shifted and writes.element == Element.I32:
+            raise CompileError(f"{operation.name}: int32 off whole words, allowed int8, int16")
+        if self._shifted and fill:
+            raise CompileError(f"{operation.name}: a border of {fill} off whole words, allowed 0")
 
     def part(self, number: int, chunk: int) -> View:
         """Return the whole input."""
@@ -135,8 +140,6 @@ class MoveKernel(Kernel):
     def shares(self) -> dict[str, tuple[int, bytes]]:
         """Selection matrices."""
         edge, found, writes = self.context.limits.edge, {}, self.writes
-        if self._shifted and writes.element == Element.I32:
-            raise CompileError(f"{self.operation.name}: int32 off whole words, allowed int8, int16")
         unit = Channels(
             np.zeros(writes.columns, np.int32),
             np.full(writes.columns, UNIT_MULT, np.uint16),
@@ -173,8 +176,6 @@ class MoveKernel(Kernel):
 
     def _clear(self, place: Place, target: _Lines) -> None:
         """Fill the result with the value; with zero where lanes are added to it."""
-        if self._shifted and self.fill:
-            raise CompileError(f"{self.operation.name}: a border of {self.fill} off whole words")
         for first, count, pitch in target.progressions(range(len(self.index))):
             rows = SramMatrix(
                 target.at(first),

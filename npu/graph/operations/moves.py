@@ -243,9 +243,8 @@ KINDS = (
         summary="The slices of x along an axis that the indices name; negative ones count from "
         "behind.",
         integer="The same integers.",
-        lowering="EMBED by a list of rows, whose ids the host checks; constant indices become "
-        "slices.",
-        constraints=("the axis is the first and x is a constant matrix of int8",),
+        lowering="Slices, one for each run of neighbours.",
+        constraints=("at most 64 indices, and they are constant",),
         sources={"onnx": ("Gather",), "stablehlo": ("gather",), "tflite": ("GATHER",)},
     ),
     Kind(

@@ -195,12 +195,9 @@ KINDS = (
         rule=_argmax_rule,
         meaning=_argmax,
         summary="The index of the first largest element along an axis.",
-        integer="The smallest index of the largest integer.",
-        lowering="ARGMAX.",
-        constraints=(
-            "the axis is the last",
-            "the result is an output of the graph or goes to the host",
-        ),
+        integer="None: the host computes with real numbers.",
+        lowering="None: executed by the host.",
+        constraints=("none holds: the chip has no argmax of a tensor",),
         sources={
             "onnx": ("ArgMax",),
             "stablehlo": ("reduce of two operands",),
