@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random int8 models of TFLite, of one operator each: shapes, scales and zero points by seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from npu.graph.form import Array
+from tests.python.tflite_writer import Writer
+
+Unit: TypeAlias = tuple[float, int]
+PROBABILITIES: Unit = (1 / 256, -128)
+"""What LiteRT demands of SOFTMAX and LOGISTIC."""
+_PLAIN = {"dilation_across": 1, "dilation_down": 1}
+
+
+@dataclass
+class Int8Model:
+    """A model under construction.
+
+    Attributes:
+        random: source of everything.
+        writer: of the file.
+        shapes: of the inputs.
+        units: their scales and zero points.
+    """
+
+    random: np.random.Generator
+    writer: Writer = field(default_factory=Writer)
+    shapes: list[tuple[int, ...]] = field(default_factory=list)
+    units: list[Unit] = field(default_factory=list)
+    _inputs: list[int] = field(default_factory=list)
+    _outputs: list[int] = field(default_factory=list)
+
+    def unit(self, scale: float) -> Unit:
+        """Return a scale near one, as a file holds it, and any zero point."""
+        value = np.float32(scale * self.random.uniform(0.7, 1.4))
+        return float(value), int(self.random.integers(-128, 128))
+
+    def size(self, least: int, most: int) -> int:
+        """Return a size."""
+        return int(self.random.integers(least, most + 1))
+
+    def input(self, shape: tuple[int, ...], unit: Unit | None = None) -> int:
+        """Add an input."""
+        scale, zero = unit or self.unit(0.03)
+        number = self.writer.tensor(f"x{len(self.shapes)}", shape, "int8", scale=scale, zero=zero)
+        self.shapes.append(shape)
+        self.units.append((scale, zero))
+        self._inputs.append(number)
+        return number
+
+    def output(self, shape: tuple[int, ...], unit: Unit) -> int:
+        """Add the output."""
+        number = self.writer.tensor("y", shape, "int8", scale=unit[0], zero=unit[1])
+        self._outputs.append(number)
+        return number
+
+    def weights(self, shape: tuple[int, ...], axis: int, x: Unit) -> tuple[int, int, Array]:
+        """Add weights with a scale per filter, and a bias; return both and the scales."""
+        count = shape[axis]
+        scales = self.random.uniform(0.004, 0.03, count).astype(np.float32)
+        w = self.random.integers(-127, 128, shape, dtype=np.int8)
+        held = self.writer.constant("w", w, scale=scales.tolist(), axis=axis)
+        bias = self.random.integers(-3000, 3000, count).astype(np.int32)
+        units = (np.float32(x[0]) * scales).tolist()
+        return held, self.writer.constant("b", bias, scale=units), scales
+
+    def file(self) -> bytes:
+        """Return the file."""
+        return self.writer.write(self._inputs, self._outputs)
+
+    def values(self) -> list[Array]:
+        """Return full-range inputs."""
+        return [self.random.integers(-128, 128, one).astype(np.int8) for one in self.shapes]
+
+
+def _image(m: Int8Model) -> tuple[int, ...]:
+    return 1, m.size(5, 12), m.size(5, 12), m.size(3, 24)
+
+
+def _conv(m: Int8Model) -> None:
+    shape, filters = _image(m), m.size(3, 20)
+    x = m.input(shape)
+    w, b, scales = m.weights((filters, 3, 3, shape[3]), 0, m.units[0])
+    natural = m.units[0][0] * float(scales.mean()) * 74 * 73 * np.sqrt(9 * shape[3]) / 40
+    y = m.output((1, shape[1], shape[2], filters), m.unit(natural))
+    steps = {"padding": 0, "across": 1, "down": 1, "fused": m.size(0, 1), **_PLAIN}
+    m.writer.operator("CONV_2D", (x, w, b), (y,), **steps)
+
+
+def _depthwise(m: Int8Model) -> None:
+    shape = _image(m)
+    x = m.input(shape)
+    w, b, scales = m.weights((1, 3, 3, shape[3]), 3, m.units[0])
+    natural = m.units[0][0] * float(scales.mean()) * 74 * 73 * 3 / 40
+    y = m.output(shape, m.unit(natural))
+    steps = {"padding": 0, "across": 1, "down": 1, "fused": 0, "multiplier": 1, **_PLAIN}
+    m.writer.operator("DEPTHWISE_CONV_2D", (x, w, b), (y,), **steps)
+
+
+def _dense(m: Int8Model) -> None:
+    rows, inner, columns = m.size(1, 12), m.size(8, 200), m.size(4, 40)
+    x = m.input((rows, inner))
+    w, b, scales = m.weights((columns, inner), 0, m.units[0])
+    natural = m.units[0][0] * float(scales.mean()) * 74 * 73 * np.sqrt(inner) / 40
+    y = m.output((rows, columns), m.unit(natural))
+    m.writer.operator("FULLY_CONNECTED", (x, w, b), (y,), fused=0)
+
+
+def _batch(m: Int8Model) -> None:
+    count, rows, inner, columns = m.size(1, 3), m.size(2, 20), m.size(4, 60), m.size(2, 20)
+    a, b = m.input((count, rows, inner)), m.input((count, inner, columns))
+    natural = m.units[0][0] * m.units[1][0] * 74 * 74 * np.sqrt(inner) / 40
+    y = m.output((count, rows, columns), m.unit(natural))
+    m.writer.operator("BATCH_MATMUL", (a, b), (y,), a=0, b=0)
+
+
+def _two(operator: str) -> Callable[[Int8Model], None]:
+    def make(m: Int8Model) -> None:
+        shape = m.size(2, 8), m.size(2, 8), m.size(3, 40)
+        a, b = m.input(shape), m.input(shape)
+        product = m.units[0][0] * m.units[1][0] * 80
+        unit = m.unit(product if operator == "MUL" else 0.05)
+        m.writer.operator(operator, (a, b), (m.output(shape, unit),), fused=0)
+
+    return make
+
+
+def _bounds(operator: str) -> Callable[[Int8Model], None]:
+    def make(m: Int8Model) -> None:
+        shape, unit = (m.size(2, 8), m.size(3, 40)), m.unit(0.03)
+        a, b = m.input(shape, unit), m.input(shape, unit)
+        m.writer.operator(operator, (a, b), (m.output(shape, unit),))
+
+    return make
+
+
+def _pool(operator: str) -> Callable[[Int8Model], None]:
+    def make(m: Int8Model) -> None:
+        shape = _image(m)
+        x = m.input(shape)
+        down, across = -(-shape[1] // 2), -(-shape[2] // 2)
+        y = m.output((1, down, across, shape[3]), m.units[0])
+        steps = {"padding": 0, "across": 2, "down": 2, "width": 3, "height": 3, "fused": 0}
+        m.writer.operator(operator, (x,), (y,), **steps)
+
+    return make
+
+
+def _mean(m: Int8Model) -> None:
+    shape = _image(m)
+    x = m.input(shape)
+    axes = m.writer.constant("axes", np.array([1, 2], np.int32))
+    y = m.output((1, shape[3]), m.unit(m.units[0][0] / 3))
+    m.writer.operator("MEAN", (x, axes), (y,), keep=0)
+
+
+def _one(operator: str, unit: Unit | float, scale: float = 0.03, **options: Any) -> Any:  # noqa: ANN401
+    def make(m: Int8Model) -> None:
+        shape = m.size(2, 8), m.size(2, 8), m.size(3, 40)
+        x = m.input(shape, m.unit(scale))
+        y = m.output(shape, unit if isinstance(unit, tuple) else m.unit(unit))
+        m.writer.operator(operator, (x,), (y,), **options)
+
+    return make
+
+
+OPERATORS: dict[str, Callable[[Int8Model], None]] = {
+    "CONV_2D": _conv,
+    "DEPTHWISE_CONV_2D": _depthwise,
+    "FULLY_CONNECTED": _dense,
+    "BATCH_MATMUL": _batch,
+    "ADD": _two("ADD"),
+    "SUB": _two("SUB"),
+    "MUL": _two("MUL"),
+    "MAXIMUM": _bounds("MAXIMUM"),
+    "MINIMUM": _bounds("MINIMUM"),
+    "AVERAGE_POOL_2D": _pool("AVERAGE_POOL_2D"),
+    "MAX_POOL_2D": _pool("MAX_POOL_2D"),
+    "MEAN": _mean,
+    "LOGISTIC": _one("LOGISTIC", PROBABILITIES),
+    "TANH": _one("TANH", (1 / 128, 0)),
+    "SOFTMAX": _one("SOFTMAX", PROBABILITIES, 0.1, beta=1.0),
+    "RELU": _one("RELU", 0.02),
+    "RELU6": _one("RELU6", 0.02),
+    "LEAKY_RELU": _one("LEAKY_RELU", 0.02, alpha=0.1),
+    "HARD_SWISH": _one("HARD_SWISH", 0.02),
+    "ELU": _one("ELU", 0.02),
+    "QUANTIZE": _one("QUANTIZE", 0.05),
+}
+"""What makes the model of an operator."""
+
+
+def int8_model(operator: str, seed: int) -> tuple[bytes, list[Array]]:
+    """Return the file of an operator and inputs for it."""
+    made = Int8Model(np.random.default_rng([seed, *operator.encode()]))
+    OPERATORS[operator](made)
+    return made.file(), made.values()
