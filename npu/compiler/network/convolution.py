@@ -7,6 +7,7 @@ neighbour overlap with them: one copy with overlapping rows makes them for a who
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -235,10 +236,14 @@ class ConvKernel(Kernel):
         """Bytes of a pixel of a block in the stage."""
         return self.lanes * self.reads[0].size
 
-    @property
+    @cached_property
     def stage_rows(self) -> int:
         """Rows of the highest band."""
-        return max(self.window.band_rows(one.band_rows) for one in self.chunks)
+        return self.window.band_rows(max(one.band_rows for one in self.chunks))
+
+    def sizes(self) -> Iterable[int]:
+        """Return chunks of all sizes of results."""
+        return {(one.block, one.pixels): i for i, one in enumerate(self.chunks)}.values()
 
     def stage_bytes(self, number: int) -> int:
         """Return the bytes of a slot."""
@@ -567,7 +572,7 @@ def _tilings(window: Window, most: int) -> list[Tiling]:
 def _cycles(kernel: ConvKernel) -> float:
     """Return the modelled cycles: of each chunk the longest of multiplying, copying, the stream."""
     total, window = 0.0, kernel.window
-    band = -1
+    band, load = -1, kernel.stage_bytes(0) / 16 if kernel.staged(0) else 0.0
     for one in kernel.chunks:
         block = kernel.blocks[one.block]
         inner = one.taps[1] * window.kernel[1] * kernel.lanes
@@ -581,7 +586,6 @@ def _cycles(kernel: ConvKernel) -> float:
         copy = one.pixels * inner * kernel.reads[0].size / 16 + COPY_OVERHEAD * copies
         if one.band != band and kernel.staged(0):
             band = one.band
-            load = kernel.stage_bytes(0) / 16
             if kernel.context.in_sram(kernel.reads[0]):
                 copy += load
             else:

@@ -9,7 +9,7 @@ one, while the chunks before and behind are computed.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -216,12 +216,16 @@ class Kernel:
         """Slots of the stage of results, 0 without one."""
         return 0 if self.context.in_sram(self.writes) else min(2, self.count)
 
-    @property
+    @cached_property
     def result_bytes(self) -> int:
         """Bytes of a slot of the stage of results."""
         if not self.result_slots:
             return 0
-        return max(bytes_of(self.target(chunk)) for chunk in range(self.count))
+        return max(bytes_of(self.target(chunk)) for chunk in self.sizes())
+
+    def sizes(self) -> Iterable[int]:
+        """Return chunks of all sizes of results."""
+        return range(self.count)
 
     def integers(self, name: str) -> Array | None:
         """Return an array of the operation's integers."""
