@@ -37,9 +37,6 @@ ROUNDED_OTHERWISE = {
     "LEAKY_RELU": 0.09,
     "QUANTIZE": 0.1,
     "HARD_SWISH": 0.003,
-    # The chip adds operands of two scales in int16, LiteRT in 20 bits more than int8.
-    "ADD": 0.006,
-    "SUB": 0.006,
     # LiteRT rounds halves of negative numbers away from zero; many means of 4 and 6 are halves.
     "AVERAGE_POOL_2D": 0.025,
     # Numerators of 16 bits and a reciprocal of 128 entries.

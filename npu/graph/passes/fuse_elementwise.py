@@ -12,60 +12,31 @@ from npu.graph.form import Element, Operation, Quantisation, TensorType
 from npu.graph.passes.facts import quantisation_of, same_numbers
 from npu.graph.passes.fuse_linear import combine, with_table
 from npu.graph.passes.integer_writer import IntegerWriter, Lowering, symmetric, table_of
+from npu.graph.passes.wide_sums import largest, plain, wide_types
 
 _HALF = 32767
-
-
-def _largest(kind: TensorType) -> int:
-    """Return the largest integer that a type holds once its zero point is taken off."""
-    edge = np.iinfo(kind.element.dtype)
-    zero = quantisation_of(kind).zero
-    return max(int(edge.max) - zero, zero - int(edge.min) - (zero == 0))
 
 
 def _sum(writer: IntegerWriter, one: Operation) -> None:
     """Add or subtract, in one scale or through int16."""
     a, b = one.inputs
     kind, types = writer.type(one.outputs[0]), [writer.type(name) for name in one.inputs]
-    if _plain(kind) and all(same_numbers(each, kind) for each in types):
+    if plain(kind) and all(same_numbers(each, kind) for each in types):
         if one.kind != "add" or not combine(writer, one, "add", (a, b)):
             writer.add(one, one.kind, (a, b), output=one.outputs[0])
         return
-    scale = quantisation_of(kind).scale
     if kind.element == Element.I16 and quantisation_of(kind).zero == 0:
         a, b = (writer.convert(one, name, kind) for name in (a, b))
         if one.kind != "add" or not combine(writer, one, "add", (a, b)):
             writer.add(one, one.kind, (a, b), output=one.outputs[0])
         return
-    reach = sum(quantisation_of(each).scale * _largest(each) for each in types)
-    wide = symmetric((), Element.I16, _common(types, scale, reach))
-    a, b = (writer.convert(one, name, wide) for name in (a, b))
-    made = replace(wide, shape=writer.shape(one.outputs[0]))
+    first, second, total = wide_types(types, kind, 1 if one.kind == "add" else -1)
+    a, b = writer.convert(one, a, first), writer.convert(one, b, second)
+    made = replace(total, shape=writer.shape(one.outputs[0]))
     result = writer.intermediate(one, "wide", made)
     if one.kind != "add" or not combine(writer, replace(one, outputs=(result,)), "add", (a, b)):
         writer.add(one, one.kind, (a, b), part="wide", output=result)
     writer.convert(one, result, kind, one.outputs[0])
-
-
-def _common(types: list[TensorType], scale: float, reach: float) -> float:
-    """Return one scale of int16 in which operands and sum do not saturate before the result does.
-
-    That of an operand that is int16 already if the other one fits beside it, else one that is a
-    power of two from the result's.
-    """
-    for one, other in (types, types[::-1]):
-        found = quantisation_of(one)
-        covered = _largest(other) * quantisation_of(other).scale <= _HALF * found.scale
-        finer = found.scale * 32 <= scale <= found.scale * 128
-        if one.element == Element.I16 and found.zero == 0 and covered and finer:
-            return found.scale
-    if reach > _HALF * scale:
-        return reach / _HALF
-    return scale / 2.0 ** min(14, math.floor(math.log2(_HALF * scale / reach)))
-
-
-def _plain(kind: TensorType) -> bool:
-    return quantisation_of(kind).zero == 0 and kind.element in (Element.I8, Element.I16)
 
 
 def _product(writer: IntegerWriter, one: Operation) -> None:
@@ -74,13 +45,13 @@ def _product(writer: IntegerWriter, one: Operation) -> None:
     operands = []
     for name in one.inputs:
         old = writer.type(name)
-        if not _plain(old):
-            reach = _largest(old) * quantisation_of(old).scale
+        if not plain(old):
+            reach = largest(old) * quantisation_of(old).scale
             name = writer.convert(one, name, symmetric((), Element.I16, reach / _HALF))
         operands.append(name)
     a, b = operands
     bytes_only = {writer.type(name).element for name in (a, b)} | {kind.element} == {Element.I8}
-    if bytes_only and _plain(kind) and combine(writer, one, "mul", (a, b)):
+    if bytes_only and plain(kind) and combine(writer, one, "mul", (a, b)):
         return
     target = _fine(kind)
     second = writer.type(b)
@@ -88,7 +59,7 @@ def _product(writer: IntegerWriter, one: Operation) -> None:
         second = symmetric((), Element.I16, quantisation_of(second).scale / 256)
         b = writer.convert(one, b, second)
     first = writer.type(a)
-    reach = _largest(first) * quantisation_of(first).scale
+    reach = largest(first) * quantisation_of(first).scale
     per_step = quantisation_of(second).scale / target
     shift = max(0, min(30, math.floor(math.log2(_HALF / (reach * per_step)))))
     a = writer.convert(
@@ -118,7 +89,7 @@ def _extreme(writer: IntegerWriter, one: Operation) -> None:
     if kind.element != Element.U8 and all(same_numbers(each, kind) for each in types):
         writer.add(one, one.kind, (a, b), output=one.outputs[0])
         return
-    reach = max(quantisation_of(each).scale * _largest(each) for each in types)
+    reach = max(quantisation_of(each).scale * largest(each) for each in types)
     wide = symmetric(writer.shape(one.outputs[0]), Element.I16, reach / _HALF)
     a, b = (writer.convert(one, name, wide) for name in (a, b))
     result = writer.add(one, one.kind, (a, b), part="wide", result=wide)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 UNFUSED: Mapping[str, Any] = {"relu": False, "combine": "", "product_mult": 0, "product_shift": 0}
 """What a product has that nothing became part of."""
-_STEP = 64
+STEP = 64
 """The weight of a product that only changes the scale: leaves room for fractions of zero points."""
 
 
@@ -101,8 +101,8 @@ def uniform(
         flat = writer.add(
             like, "reshape", (name,), part="rows", result=replace(source, shape=rows), shape=rows
         )
-    matrix = np.diag(np.full(width, _STEP, np.int8))
-    b = writer.constant(f"{like.name}.identity", matrix, Quantisation((1 / _STEP,)))
+    matrix = np.diag(np.full(width, STEP, np.int8))
+    b = writer.constant(f"{like.name}.identity", matrix, Quantisation((1 / STEP,)))
     product = Product(source, writer.type(b), matrix.astype(np.int64), None, width, width)
     made = writer.add(
         like,
