@@ -37,8 +37,6 @@ ROUNDED_OTHERWISE = {
     "LEAKY_RELU": 0.09,
     "QUANTIZE": 0.1,
     "HARD_SWISH": 0.003,
-    # LiteRT rounds halves of negative numbers away from zero; many means of 4 and 6 are halves.
-    "AVERAGE_POOL_2D": 0.025,
     # Numerators of 16 bits and a reciprocal of 128 entries.
     "SOFTMAX": 0.035,
 }

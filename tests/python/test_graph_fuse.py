@@ -55,6 +55,16 @@ def test_factors_are_near_and_use_all_bits(bits: int, seed: int) -> None:
         assert abs(mult / 2**shift / real - 1) <= 2.0**-bits, f"seed {seed}, {real}"
 
 
+@pytest.mark.parametrize("count", [1, 2, 4, 6, 9, 30, 64, 169])
+def test_a_factor_above_rounds_halves_away_from_zero(count: int) -> None:
+    """Means of bytes, whole multiples of 1 / count, come out as TFLite rounds them."""
+    mult, shift = factor(1 / count, 16, above=True)
+    sums = np.arange(-128 * count, 127 * count + 1)
+    found = (sums * mult + (1 << (shift - 1))) >> shift
+    wanted = np.sign(sums) * ((np.abs(sums) + count // 2) // count)
+    np.testing.assert_array_equal(found, wanted)
+
+
 def test_a_factor_just_below_a_power_of_two_does_not_leave_its_bits() -> None:
     """A factor just below a power of two does not leave its bits."""
     assert factor(np.nextafter(1.0, 0.0)) == (1 << 14, 14)

@@ -19,12 +19,13 @@ SHIFT_MAX = 63
 INT32_MAX = (1 << 31) - 1
 
 
-def factor(real: float, bits: int = PREFIX_BITS) -> tuple[int, int]:
+def factor(real: float, bits: int = PREFIX_BITS, *, above: bool = False) -> tuple[int, int]:
     """Return (mult, shift) with mult / 2^shift next to a positive real factor.
 
     Args:
         real: below 2^bits; what is very small has fewer bits, and at least one.
         bits: of the multiplier.
+        above: whether it is the next one above, so that halves are rounded away from zero.
 
     Raises:
         GraphError: it is not positive, not finite or too large.
@@ -33,7 +34,8 @@ def factor(real: float, bits: int = PREFIX_BITS) -> tuple[int, int]:
         raise GraphError(f"a factor of {real}, allowed positive finite numbers")
     most = (1 << bits) - 1
     shift = min(bits - 1 - math.floor(math.log2(real)), SHIFT_MAX)
-    mult = max(1, round(math.ldexp(real, max(shift, 0))))
+    wanted = math.ldexp(real, max(shift, 0))
+    mult = math.floor(wanted) + 1 if above else max(1, round(wanted))
     if mult > most:
         mult, shift = (mult + 1) >> 1, shift - 1
     if shift < 0 or mult > most:
@@ -41,13 +43,13 @@ def factor(real: float, bits: int = PREFIX_BITS) -> tuple[int, int]:
     return mult, shift
 
 
-def factors(real: Array) -> tuple[Array, Array]:
+def factors(real: Array, *, above: bool = False) -> tuple[Array, Array]:
     """Return (mult, shift) of an array of factors, uint16 and uint8 of its shape.
 
     A factor of 0 is (0, 0). Raises GraphError as `factor`.
     """
     flat = np.asarray(real).reshape(-1)
-    pairs = [factor(float(one), CHANNEL_BITS) if one else (0, 0) for one in flat]
+    pairs = [factor(float(one), CHANNEL_BITS, above=above) if one else (0, 0) for one in flat]
     mult = np.array([one[0] for one in pairs], np.uint16).reshape(np.shape(real))
     shift = np.array([one[1] for one in pairs], np.uint8).reshape(np.shape(real))
     return mult, shift

@@ -65,7 +65,8 @@ def _average(writer: IntegerWriter, one: Operation, x: str, inside: Array, divis
         zero = found.zero - 128 if kind.element == Element.U8 else 0
         made = TensorType(kind.shape, Element.I8, Quantisation((scale,), zero))
     source, y = quantisation_of(writer.type(x)), quantisation_of(made)
-    mult, shift = factors(source.scale / (y.scale * divisor))
+    # Means of even counts are halves: away from zero, as TFLite has it.
+    mult, shift = factors(source.scale / (y.scale * divisor), above=True)
     exact = mult.astype(np.float64) / np.exp2(shift.astype(np.float64))
     bias = -source.zero * inside + (np.rint(y.zero / exact) if y.zero else 0)
     integers = {"bias": in_int32(bias, "a bias"), "mult": mult, "shift": shift}
