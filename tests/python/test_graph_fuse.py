@@ -46,7 +46,7 @@ def one_of(graph: Graph, kind: str) -> Any:  # noqa: ANN401
 @pytest.mark.parametrize("bits", [15, 16])
 @pytest.mark.parametrize("seed", range(4))
 def test_factors_are_near_and_use_all_bits(bits: int, seed: int) -> None:
-    """Return the first operation of a kind on the chip."""
+    """Multipliers have their top bit set, and half a step of it is the largest error."""
     rng = np.random.default_rng(seed)
     for real in 2.0 ** rng.uniform(-40, bits - 1, 200):
         mult, shift = factor(float(real), bits)
