@@ -44,7 +44,7 @@ def maxpool(call: Call) -> Array:
 
 
 def avgpool(call: Call) -> Array:
-    """Return sat8(rs((sum + bias) * mult, shift)), the factors by output pixel."""
+    """Return sat8(rs((weight * sum + bias) * mult, shift)), the factors by output pixel."""
     total = np.zeros(call.result.shape, np.int64)
     for tap in _taps(call, 0):
         total += tap
@@ -55,13 +55,14 @@ def avgpool(call: Call) -> Array:
         whole = value.reshape(size) if value.size > 1 else np.broadcast_to(value.reshape(()), size)
         return whole[None, :, :, None]
 
-    return sat(rs(multiply(total + factor("bias"), factor("mult")), factor("shift")), 8)
+    total = call["weight"] * total + factor("bias")
+    return sat(rs(multiply(total, factor("mult")), factor("shift")), 8)
 
 
 def mean(call: Call) -> Array:
-    """Return sat8(rs((sum + bias) * mult, shift))."""
+    """Return sat8(rs((weight * sum + bias) * mult, shift))."""
     total = call.wide(0).sum(axis=tuple(call["axes"]), keepdims=call["keep"])
-    total = total + int(call.integers("bias").reshape(-1)[0])
+    total = call["weight"] * total + int(call.integers("bias").reshape(-1)[0])
     mult, shift = (int(call.integers(name).reshape(-1)[0]) for name in ("mult", "shift"))
     return sat(rs(multiply(total, mult), shift), 8)
 

@@ -20,9 +20,10 @@ pytest.importorskip("tflite")
 interpreter = pytest.importorskip("ai_edge_litert.interpreter")
 
 
-def litert(data: bytes, inputs: Sequence[Array]) -> list[Array]:
-    """Run a file in the interpreter with its own kernels, without delegates."""
-    resolver = interpreter.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+def litert(data: bytes, inputs: Sequence[Array], *, delegates: bool = False) -> list[Array]:
+    """Run a file in the interpreter, with its own kernels or as it comes, with XNNPACK."""
+    kinds = interpreter.OpResolverType
+    resolver = kinds.BUILTIN if delegates else kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     run = interpreter.Interpreter(model_content=data, experimental_op_resolver_type=resolver)
     run.allocate_tensors()
     for detail, value in zip(run.get_input_details(), inputs, strict=True):

@@ -213,7 +213,7 @@ def _window(case: Case, index: Index) -> list[int]:
 def avgpool(case: Case, index: Index) -> int:
     """Return the mean of a window."""
     place = index[1] * case.result.shape[2] + index[2]
-    total = sum(_window(case, index)) + case.part("bias", place)
+    total = case.one["weight"] * sum(_window(case, index)) + case.part("bias", place)
     return narrow(rounded(total * case.part("mult", place), case.part("shift", place)), 8)
 
 
@@ -230,7 +230,8 @@ def mean(case: Case, index: Index) -> int:
         else:
             here = next(rest)
             ranges.append(range(here, here + 1))
-    total = sum(case.at(0, there) for there in itertools.product(*ranges)) + case.part("bias", 0)
+    total = sum(case.at(0, there) * case.one["weight"] for there in itertools.product(*ranges))
+    total += case.part("bias", 0)
     return narrow(rounded(total * case.part("mult", 0), case.part("shift", 0)), 8)
 
 

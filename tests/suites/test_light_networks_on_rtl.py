@@ -35,7 +35,7 @@ def test_a_whole_network_on_the_rtl_is_golden(name: str) -> None:
     expected = run(graph, image)
     for output in graph.outputs:
         np.testing.assert_array_equal(found.run.outputs[output], expected[output])
-        assert np.unique(expected[output]).size > 10
+        assert np.unique(expected[output]).size > 4
     report = report_of(plan, found.run.counters, found.cycles)
     assert report.cycles is not None
     assert report.ideal < report.cycles < 1.2 * report.ideal

@@ -217,7 +217,7 @@ class MaxPoolKernel(BandKernel):
 
 
 class AveragePoolKernel(BandKernel):
-    """The mean of windows: rows of ones where a window is, multiplied with the band's pixels."""
+    """The mean of windows: rows of weights where a window is, multiplied with the band's pixels."""
 
     def __init__(
         self, context: Context, operation: Operation, x: View, writes: View, band: int
@@ -251,36 +251,36 @@ class AveragePoolKernel(BandKernel):
         whole = np.stack(parts, axis=1)
         return whole[first * out[1] : (first + count) * out[1]]
 
-    def _ones(self, chunk: int) -> npt.NDArray[np.int8]:
-        """Return (outputs, pixels of the band) ones where a window is."""
+    def _weights(self, chunk: int) -> npt.NDArray[np.int8]:
+        """Return (outputs, pixels of the band) weights where a window is."""
         _, first, count = self.bands[chunk]
         window = self.window
         start, rows = self.rows_of(chunk)
         down = _reach(window, 0, first, count, start, rows)
         across = _reach(window, 1, 0, window.out[1], 0, window.width)
-        ones = np.einsum("yr,xc->yxrc", down, across)
-        return np.asarray(ones, np.int8).reshape(count * window.out[1], rows * window.width)
+        weights = np.einsum("yr,xc->yxrc", down, across) * self.operation["weight"]
+        return np.asarray(weights, np.int8).reshape(count * window.out[1], rows * window.width)
 
     @property
     def _kinds(self) -> list[int]:
-        """Return for each chunk the first chunk with the same ones."""
+        """Return for each chunk the first chunk with the same weights."""
         seen: dict[bytes, int] = {}
-        return [seen.setdefault(self._ones(i).tobytes(), i) for i in range(self.count)]
+        return [seen.setdefault(self._weights(i).tobytes(), i) for i in range(self.count)]
 
     @property
     def constants(self) -> dict[str, bytes]:
-        """The ones of each kind of band, rows of whole words."""
+        """The weights of each kind of band, rows of whole words."""
         found = {}
         for chunk in dict.fromkeys(self._kinds):
-            ones = self._ones(chunk)
-            padded = np.zeros((ones.shape[0], up(ones.shape[1])), np.int8)
-            padded[:, : ones.shape[1]] = ones
-            found[f"ones{chunk}"] = padded.tobytes()
+            weights = self._weights(chunk)
+            padded = np.zeros((weights.shape[0], up(weights.shape[1])), np.int8)
+            padded[:, : weights.shape[1]] = weights
+            found[f"weights{chunk}"] = padded.tobytes()
         return found
 
     @property
     def buffers(self) -> dict[str, int]:
-        """The ones."""
+        """The weights."""
         return {name: len(data) for name, data in self.constants.items()}
 
     @property
@@ -302,7 +302,7 @@ class AveragePoolKernel(BandKernel):
         return found
 
     def begin(self, place: Place) -> None:
-        """Load the ones."""
+        """Load the weights."""
         for name in self.constants:
             place.constant(name, place.scratch(name))
 
@@ -310,11 +310,11 @@ class AveragePoolKernel(BandKernel):
         """Emit a product for each group of outputs."""
         kind = self._kinds[chunk]
         pixels, dst = place.source(0, chunk), place.result(chunk)
-        ones = place.scratch(f"ones{kind}")
+        weights = place.scratch(f"weights{kind}")
         values = self._factors(*self.bands[chunk][1:])
         for first, count in self.groups(chunk):
             bias, mult, shift = values[first]
-            a = SramMatrix(ones + first * up(pixels.rows), count, pixels.rows)
+            a = SramMatrix(weights + first * up(pixels.rows), count, pixels.rows)
             share = place.share(f"factor{bias}.{mult}.{shift}")
             out = dst.part(first, count)
             emit_product(place.builder, a, pixels, out, share, Epilogue())
@@ -335,7 +335,7 @@ def _reach(
 
 
 class MeanKernel(Kernel):
-    """The mean of rows: a row of ones multiplied with them."""
+    """The mean of rows: a row of weights multiplied with them."""
 
     def __init__(
         self, context: Context, operation: Operation, x: View, writes: View, outer: int
@@ -354,13 +354,13 @@ class MeanKernel(Kernel):
 
     @property
     def buffers(self) -> dict[str, int]:
-        """A row of ones."""
-        return {"ones": up(self.inner)}
+        """A row of weights."""
+        return {"weights": up(self.inner)}
 
     @property
     def constants(self) -> dict[str, bytes]:
-        """The ones."""
-        return {"ones": bytes([1]) * self.inner + bytes(-self.inner % 16)}
+        """The weights."""
+        return {"weights": bytes([self.operation["weight"]]) * self.inner + bytes(-self.inner % 16)}
 
     @property
     def shares(self) -> dict[str, tuple[int, bytes]]:
@@ -375,11 +375,11 @@ class MeanKernel(Kernel):
         return {"factor": (int(Opcode.GEMM), product_share(edge, None, channels))}
 
     def begin(self, place: Place) -> None:
-        """Load the ones."""
-        place.constant("ones", place.scratch("ones"))
+        """Load the weights."""
+        place.constant("weights", place.scratch("weights"))
 
     def compute(self, place: Place, chunk: int) -> None:
         """Emit the product."""
         rows, dst = place.source(0, chunk), place.result(chunk)
-        a = SramMatrix(place.scratch("ones"), 1, self.inner)
+        a = SramMatrix(place.scratch("weights"), 1, self.inner)
         emit_product(place.builder, a, rows, dst, place.share("factor"), Epilogue())

@@ -134,16 +134,17 @@ KINDS = (
         rule=_pool_rule,
         meaning=_avgpool,
         summary="The mean of each window, over all of its elements or those inside the image.",
-        integer="acc = sum over the window inside the image; y = sat8(rs((acc + bias) * mult, "
-        "shift)), bias, mult and shift per place of the window.",
-        lowering="GEMM with a row of ones over the rows of each window, the factor contains the "
-        "divisor.",
+        integer="acc = weight * sum over the window inside the image; "
+        "y = sat8(rs((acc + bias) * mult, shift)), bias, mult and shift per place of the window.",
+        lowering="GEMM with a row of equal weights over the rows of each window, the factor "
+        "contains the divisor.",
         constraints=("the image and the result are int8, each with one scale",),
         sources={
             "onnx": ("AveragePool",),
             "stablehlo": ("reduce_window of add and divide",),
             "tflite": ("AVERAGE_POOL_2D",),
         },
+        fused={"weight": "int"},
     ),
     Kind(
         name="mean",
@@ -153,8 +154,8 @@ KINDS = (
         rule=_mean_rule,
         meaning=_mean,
         summary="The mean over axes.",
-        integer="acc = sum over the axes; y = sat8(rs((acc + bias) * mult, shift)).",
-        lowering="GEMM with a row of ones as A, the factor contains the divisor.",
+        integer="acc = weight * sum over the axes; y = sat8(rs((acc + bias) * mult, shift)).",
+        lowering="GEMM with a row of equal weights as A, the factor contains the divisor.",
         constraints=(
             "the axes are neighbours and do not contain the last one",
             "the input and the result are int8, each with one scale",
@@ -164,5 +165,6 @@ KINDS = (
             "stablehlo": ("reduce of add and divide",),
             "tflite": ("MEAN",),
         },
+        fused={"weight": "int"},
     ),
 )

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from npu.graph.form import Element, Operation, Quantisation, TensorType
+from npu.graph.form import Array, Element, Operation, Quantisation, TensorType
+from npu.graph.passes.factors import CHANNEL_BITS, factor, signed_factor
 from npu.graph.passes.facts import quantisation_of, same_numbers
 from npu.graph.passes.fuse_linear import combine, with_table
 from npu.graph.passes.integer_writer import IntegerWriter, Lowering, symmetric, table_of
@@ -42,43 +43,53 @@ def _sum(writer: IntegerWriter, one: Operation) -> None:
 def _product(writer: IntegerWriter, one: Operation) -> None:
     """Multiply, in the product before it or in int16 with the factor in one operand."""
     kind = writer.type(one.outputs[0])
-    operands = []
-    for name in one.inputs:
-        old = writer.type(name)
-        if not plain(old):
-            reach = largest(old) * quantisation_of(old).scale
-            name = writer.convert(one, name, symmetric((), Element.I16, reach / _HALF))
-        operands.append(name)
-    a, b = operands
-    bytes_only = {writer.type(name).element for name in (a, b)} | {kind.element} == {Element.I8}
-    if bytes_only and plain(kind) and combine(writer, one, "mul", (a, b)):
+    a, b = one.inputs
+    kinds = [writer.type(a), writer.type(b), kind]
+    bytes_only = all(plain(each) and each.element == Element.I8 for each in kinds)
+    if bytes_only and combine(writer, one, "mul", (a, b)):
         return
-    target = _fine(kind)
-    second = writer.type(b)
-    if second.element == Element.I8:
-        second = symmetric((), Element.I16, quantisation_of(second).scale / 256)
-        b = writer.convert(one, b, second)
-    first = writer.type(a)
-    reach = largest(first) * quantisation_of(first).scale
-    per_step = quantisation_of(second).scale / target
-    shift = max(0, min(30, math.floor(math.log2(_HALF / (reach * per_step)))))
-    a = writer.convert(
-        one, a, symmetric((), Element.I16, target / (quantisation_of(second).scale * 2**shift))
-    )
-    fine = symmetric(writer.shape(one.outputs[0]), Element.I16, target)
-    if same_numbers(fine, kind):
+    # In steps of the result, so that the product alone is rounded.
+    target = quantisation_of(kind).scale
+    first, second, shift = _shares(kinds[0], kinds[1], target)
+    a = writer.convert(one, a, symmetric((), Element.I16, first))
+    b = writer.convert(one, b, symmetric((), Element.I16, second))
+    product = symmetric(writer.shape(one.outputs[0]), Element.I16, target)
+    if same_numbers(product, kind):
         writer.add(one, "mul", (a, b), output=one.outputs[0], shift=shift)
         return
-    result = writer.add(one, "mul", (a, b), part="wide", result=fine, shift=shift)
+    result = writer.add(one, "mul", (a, b), part="wide", result=product, shift=shift)
     writer.convert(one, result, kind, one.outputs[0])
 
 
-def _fine(kind: TensorType) -> float:
-    """Return the scale of an int16 from which a result is made."""
-    found = quantisation_of(kind)
-    if kind.element == Element.I16:
-        return found.scale
-    return found.scale / (256 if found.zero == 0 else 128)
+def _shares(a: TensorType, b: TensorType, target: float) -> tuple[float, float, int]:
+    """Return the scales of the int16 factors of a product in steps of `target`, and its shift.
+
+    One factor is exact, a whole multiple of its integers. It and the multiple are chosen so that
+    rounding the other one changes the product least.
+    """
+    options = []
+    for rounded, exact in ((a, b), (b, a)):
+        scale, step = quantisation_of(rounded).scale, quantisation_of(exact).scale
+        stored = _numbers(rounded)
+        most = max(1, _HALF // largest(exact))
+        for multiple in range(most, most // 2, -1):
+            unit = step / multiple
+            reach = largest(rounded) * scale * unit / target
+            shift = max(0, min(30, math.floor(math.log2(_HALF / reach))))
+            gain = scale * unit * 2**shift / target
+            known = signed_factor(gain) if plain(rounded) else factor(gain, CHANNEL_BITS)
+            mult, down = known
+            off = np.abs(np.rint(stored * (mult / 2**down)) / gain - stored).mean()
+            loss = float(off * np.abs(_numbers(exact)).mean())
+            scales = target / (unit * 2**shift), unit
+            options.append((loss, *(scales if rounded is a else scales[::-1]), shift))
+    return min(options)[1:]
+
+
+def _numbers(kind: TensorType) -> Array:
+    """Return evenly spread integers of a type, less its zero point."""
+    edge = np.iinfo(kind.element.dtype)
+    return np.linspace(edge.min, edge.max, 256).round() - quantisation_of(kind).zero
 
 
 def _extreme(writer: IntegerWriter, one: Operation) -> None:

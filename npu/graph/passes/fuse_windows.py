@@ -11,9 +11,10 @@ import numpy as np
 
 from npu.graph.form import Array, Element, Operation, Quantisation, TensorType
 from npu.graph.operations.windows import _fold, _windows
-from npu.graph.passes.factors import factors, in_int32
+from npu.graph.passes.factors import INT32_MAX, factors, in_int32
 from npu.graph.passes.facts import quantisation_of, same_numbers
 from npu.graph.passes.integer_writer import IntegerWriter, Lowering
+from npu.graph.passes.products import STEP
 
 
 def _as_int8(writer: IntegerWriter, one: Operation) -> str:
@@ -65,12 +66,14 @@ def _average(writer: IntegerWriter, one: Operation, x: str, inside: Array, divis
         zero = found.zero - 128 if kind.element == Element.U8 else 0
         made = TensorType(kind.shape, Element.I8, Quantisation((scale,), zero))
     source, y = quantisation_of(writer.type(x)), quantisation_of(made)
+    # Weights beyond 1 leave room for fractions of the zero point.
+    weight = STEP if STEP * 256 * int(inside.max()) <= INT32_MAX else 1
+    ratio = source.scale / (y.scale * divisor * weight)
     # Means of even counts are halves: away from zero, as TFLite has it.
-    mult, shift = factors(source.scale / (y.scale * divisor), above=True)
-    exact = mult.astype(np.float64) / np.exp2(shift.astype(np.float64))
-    bias = -source.zero * inside + (np.rint(y.zero / exact) if y.zero else 0)
+    mult, shift = factors(ratio, above=source.scale == y.scale)
+    bias = np.rint(y.zero / ratio) - source.zero * weight * inside
     integers = {"bias": in_int32(bias, "a bias"), "mult": mult, "shift": shift}
-    rest: dict[str, Any] = dict(one.attributes)
+    rest: dict[str, Any] = {**one.attributes, "weight": weight}
     if made is kind:
         writer.add(one, one.kind, (x,), output=one.outputs[0], integers=integers, **rest)
         return

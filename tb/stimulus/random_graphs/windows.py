@@ -37,13 +37,14 @@ def pool(draw: Draw) -> bool:
         draw.add("maxpool", (x,), shape, attributes | {"dilations": dilations})
         return True
     size = (1,) if draw.chance(0.5) else out
-    count = window[0] * window[1]
+    count, weight = window[0] * window[1], draw.one_of(1, 3, 64)
     integers: dict[str, Array] = {
         "bias": np.full(size, draw.one_of(0, 5), np.int32),
         "mult": draw.random.choice([17000, 25000, 32000], size).astype(np.uint16),
-        "shift": np.full(size, 14 + round(math.log2(count) / 2), np.uint8),
+        "shift": np.full(size, 14 + round(math.log2(count) / 2 + math.log2(weight)), np.uint8),
     }
-    draw.add("avgpool", (x,), shape, attributes | {"count_pads": draw.chance(0.5)}, integers)
+    attributes |= {"count_pads": draw.chance(0.5), "weight": weight}
+    draw.add("avgpool", (x,), shape, attributes, integers)
     return True
 
 
@@ -55,13 +56,13 @@ def mean(draw: Draw) -> bool:
     shape = draw.shape(x)
     first = draw.whole(0, len(shape) - 2)
     axes = tuple(range(first, len(shape) - 1))
-    count = int(np.prod(shape[first:-1]))
+    count, weight = int(np.prod(shape[first:-1])), draw.one_of(1, 3, 64)
     keep = draw.chance(0.5)
     result = (*shape[:first], *((1,) * len(axes) if keep else ()), shape[-1])
     integers: dict[str, Array] = {
         "bias": np.array([draw.one_of(0, 9)], np.int32),
         "mult": np.array([draw.whole(1 << 14, (1 << 15) - 1)], np.uint16),
-        "shift": np.array([14 + round(math.log2(count) / 2)], np.uint8),
+        "shift": np.array([14 + round(math.log2(count) / 2 + math.log2(weight))], np.uint8),
     }
-    draw.add("mean", (x,), result, {"axes": axes, "keep": keep}, integers)
+    draw.add("mean", (x,), result, {"axes": axes, "keep": keep, "weight": weight}, integers)
     return True
