@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A graph under construction, for the importers: tensors by name, operations in their order."""
+"""A graph under construction, for files whose operations may be evaluated as they are read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
+from npu.graph.build import Builder
 from npu.graph.evaluate import run
 from npu.graph.form import (
-    Array,
     Attribute,
     Element,
     Graph,
     GraphError,
-    Names,
     Operation,
     Quantisation,
     Tensor,
@@ -31,78 +28,49 @@ LARGEST = 1 << 28
 UNIT = Quantisation((1.0,))
 
 
-class Assembler:
-    """A graph under construction.
+class Assembler(Builder):
+    """A graph under construction; what has constant inputs only is evaluated at once.
 
     Attributes:
         file: what messages call the file.
-        inputs: names of the graph's inputs so far.
-        operations: in their order so far.
     """
 
-    def __init__(self, file: str, *, fold: bool = False) -> None:
-        """Begin an empty graph; `fold` evaluates at once what has constant inputs only."""
+    def __init__(self, file: str) -> None:
+        """Begin an empty graph."""
+        super().__init__()
         self.file = file
-        self.fold = fold
-        self.inputs: list[str] = []
-        self.operations: list[Operation] = []
-        self._tensors: dict[str, Tensor] = {}
-        self._names = Names(())
-        self._labels = Names(())
         self._producers: dict[str, Operation] = {}
         self._made: dict[tuple[str, str], str] = {}
-
-    def type(self, name: str) -> TensorType:
-        """Return the type of a tensor."""
-        return self._tensors[name].type
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape of a tensor."""
-        return self._tensors[name].type.shape
-
-    def data(self, name: str) -> Array | None:
-        """Return the value of a tensor if it is constant."""
-        return self._tensors[name].data if name else None
 
     def producer(self, name: str) -> Operation | None:
         """Return the operation that assigns a tensor, None for an input or a constant."""
         return self._producers.get(name)
 
-    def tensor(self, wish: str, found: TensorType, data: Array | None = None) -> str:
-        """Add a tensor under a name like the one wished for; return its name."""
-        if len(found.shape) > RANK or found.size > LARGEST:
+    def declare(self, tensor: Tensor) -> str:
+        """Add a tensor; return its name. Raises GraphError if it is larger than a file has them."""
+        if len(tensor.shape) > RANK or tensor.type.size > LARGEST:
             raise GraphError(
-                f"{self.file}: {wish}: shape {list(found.shape)[:20]}, allowed up to {RANK} axes "
-                f"and {LARGEST:,} elements"
+                f"{self.file}: {tensor.name}: shape {list(tensor.shape)[:20]}, allowed up to "
+                f"{RANK} axes and {LARGEST:,} elements"
             )
-        name = self._names.fresh(wish or "tensor")
-        self._tensors[name] = Tensor(name, found, data)
-        return name
+        return super().declare(tensor)
+
+    def tensor(self, wish: str, found: TensorType) -> str:
+        """Add a tensor under a name like the one wished for; return its name."""
+        return self.declare(Tensor(self.fresh(wish or "tensor"), found))
 
     def add_input(self, wish: str, found: TensorType) -> str:
-        """Add an input of the graph; return its name."""
+        """Add an input of the graph under a name like the one wished for; return its name."""
         name = self.tensor(wish, found)
         self.inputs.append(name)
         return name
 
-    def constant(self, wish: str, value: Array, quantisation: Quantisation | None = None) -> str:
-        """Add a constant; return its name. Raises GraphError for an element type unknown here."""
-        try:
-            element = Element.of(value.dtype)
-        except ValueError:
-            raise GraphError(
-                f"{self.file}: constant {wish}: element type {value.dtype}, allowed "
-                f"{', '.join(Element)}"
-            ) from None
-        kept = np.ascontiguousarray(value).reshape(value.shape)
-        return self.tensor(wish, TensorType(value.shape, element, quantisation), kept)
-
     def quantised(self, name: str, quantisation: Quantisation) -> None:
         """Say what the integers of a tensor stand for, unless that is known."""
-        tensor = self._tensors[name]
+        tensor = self.tensors[name]
         if tensor.type.quantisation is None:
             kept = replace(tensor.type, quantisation=quantisation)
-            self._tensors[name] = replace(tensor, type=kept)
+            self.tensors[name] = replace(tensor, type=kept)
 
     def emit(
         self,
@@ -128,27 +96,27 @@ class Assembler:
             Names of the outputs.
         """
         outputs = tuple(self.tensor(wish, found) for wish, found in results)
-        name = self._labels.fresh(label or outputs[0])
+        name = self._operation_names.fresh(label or outputs[0])
         # In the order of the table, so that equal operations have equal texts.
         given = {key: (attributes or {})[key] for key in TABLE[kind].attributes}
         made = Operation(name, kind, tuple(inputs), outputs, given, source)
-        if not self.fold or not self._folded(made):
+        if not self._folded(made):
             self.operations.append(made)
             self._producers.update(dict.fromkeys(outputs, made))
         return outputs
 
     def _folded(self, made: Operation) -> bool:
         """Evaluate an operation if that needs constants only."""
-        given = [self.data(name) for name in made.used]
+        given = [self.value(name) for name in made.used]
         if made.kind in _KEPT or len(made.inputs) != len(given):
             return False
         values = [value for value in given if value is not None]
         if len(values) != len(given):
             return False
         names = (*made.used, *made.outputs)
-        graph = Graph("", (), (), {name: self._tensors[name] for name in names}, (made,))
+        graph = Graph("", (), (), {name: self.tensors[name] for name in names}, (made,))
         for name, value in zip(made.outputs, run(graph, made, values), strict=True):
-            self._tensors[name] = replace(self._tensors[name], data=value)
+            self.tensors[name] = replace(self.tensors[name], data=value)
         return True
 
     def one(
@@ -243,20 +211,19 @@ class Assembler:
         """Return the float tensor that an integer one was quantised from, if there is one."""
         return self._made.get((name, "quantised from"))
 
-    def finish(self, name: str, outputs: Sequence[str], wishes: Sequence[str] = ()) -> Graph:
+    def finish(self, outputs: Sequence[str], wishes: Sequence[str] = ()) -> Graph:
         """Return the graph of what the outputs need.
 
         An input that is an output too, and a tensor that is an output twice, go through an
         operation `identity`.
 
         Args:
-            name: of the graph.
             outputs: names of tensors.
             wishes: what the outputs shall be called; as they are without.
         """
         results: list[str] = []
         for output in outputs:
-            if output in results or output in self.inputs or self.data(output) is not None:
+            if output in results or output in self.inputs or self.value(output) is not None:
                 found = self.type(output)
                 output = self.one("identity", [output], f"{output}.out", found, "output")
             results.append(output)
@@ -269,10 +236,10 @@ class Assembler:
             needed.update(one.outputs)
         tensors = {
             key: tensor
-            for key, tensor in self._tensors.items()
+            for key, tensor in self.tensors.items()
             if key in needed or key in self.inputs
         }
-        graph = Graph(name, tuple(self.inputs), tuple(results), tensors, tuple(reversed(kept)))
+        graph = Graph(self.name, tuple(self.inputs), tuple(results), tensors, tuple(reversed(kept)))
         fresh = [self._names.fresh(wish) for wish in wishes]
         return renamed(graph, dict(zip(results, fresh, strict=True))) if wishes else graph
 

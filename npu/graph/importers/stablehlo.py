@@ -63,8 +63,10 @@ def read(
         inputs = reader.inputs()
         main = reader.functions["@main"]
         outputs = reader.call(main, inputs)
-        label = name or (source.stem if isinstance(source, Path) else _module_name(module))
-        return reader.build.finish(label, outputs, result_names(main))
+        reader.build.name = name or (
+            source.stem if isinstance(source, Path) else _module_name(module)
+        )
+        return reader.build.finish(outputs, result_names(main))
     except GraphError as error:
         text = str(error)
         raise GraphError(text if text.startswith(file) else f"{file}: {text}") from None

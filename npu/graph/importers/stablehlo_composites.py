@@ -99,7 +99,7 @@ def _rope(step: Step, options: Options) -> str:
 
 
 def _quantisation(step: Step, options: Options, rank: int) -> Quantisation:
-    given: Any = step.build.data(step.inputs[1]) if len(step.inputs) > 1 else None
+    given: Any = step.build.value(step.inputs[1]) if len(step.inputs) > 1 else None
     if given is None:
         given = _option(step, options, "scale")
     scales = np.asarray(given, dtype=np.float64).reshape(-1)

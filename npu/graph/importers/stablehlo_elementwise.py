@@ -59,7 +59,7 @@ def constant(step: Step) -> str:
         array = array.astype(step.type.element.dtype)
     except (ValueError, TypeError, BufferError) as error:
         raise step.error(f"value cannot be read: {error}, allowed dense numbers") from None
-    return step.build.constant(step.wish, array)
+    return step.build.constant(array, step.wish)
 
 
 def binary(step: Step) -> str | None:
@@ -82,11 +82,11 @@ def _real_sum(step: Step, kind: str) -> str | None:
         return None
     inputs = []
     for name, real in zip(step.inputs, reals, strict=True):
-        value = step.build.data(name)
+        value = step.build.value(name)
         if real is None and value is None:
             return None
         if real is None and value is not None:
-            real = step.build.constant(f"{name}.real", value.astype(np.float32))
+            real = step.build.constant(value.astype(np.float32), f"{name}.real")
         inputs.append(real or "")
     found = retyped(step.type, Element.F32)
     made = step.build.one(kind, narrow(step, inputs), f"{step.wish}.real", found, step.source)
@@ -169,7 +169,7 @@ def finite(step: Step) -> str | None:
         "table", step.inputs, f"{step.wish}.size", found, step.source,
         functions=("abs",), parameters=(),
     )  # fmt: skip
-    edge = step.build.constant(f"{step.wish}.edge", np.array(np.inf, np.float32))
+    edge = step.build.constant(np.array(np.inf, np.float32), f"{step.wish}.edge")
     return step.emit("compare", [size, edge], direction="LT")
 
 

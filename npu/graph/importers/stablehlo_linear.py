@@ -146,7 +146,7 @@ def _right(
     """Return the second operand as (..., K, N), or as (..., N, K) where that moves nothing."""
     build, (batch, inner, free) = step.build, axes
     lies = (*batch, *free, *inner) == tuple(range(len(build.shape(name))))
-    if turned and (lies or build.data(name) is None):
+    if turned and (lies or build.value(name) is None):
         name = build.transpose(name, (*batch, *free, *inner), step.source)
         return build.reshape(name, (*batches, columns, depth), step.source), True
     name = build.transpose(name, (*batch, *inner, *free), step.source)

@@ -169,7 +169,7 @@ def gather(step: Step) -> str | None:
 
 def _block(step: Step, numbers: _Gather) -> str | None:
     """Cut one block whose place is constant out of a tensor."""
-    place = step.build.data(step.inputs[1])
+    place = step.build.value(step.inputs[1])
     if place is None:
         return None
     shape = step.shape(0)

@@ -85,7 +85,7 @@ class Step:
 
     def scalar(self, index: int) -> float | None:
         """Return the value of an input if it is constant and has one value everywhere."""
-        return uniform(self.build.data(self.inputs[index]))
+        return uniform(self.build.value(self.inputs[index]))
 
     def emit(self, kind: str, inputs: Sequence[str] | None = None, **attributes: Attribute) -> str:
         """Add an operation with the result of this one; return the result's name."""
@@ -128,7 +128,7 @@ class Reader:
             opaque: the mapping of all others.
         """
         self.module = module
-        self.build = Assembler(file, fold=True)
+        self.build = Assembler(file)
         self.functions = functions(module)
         self._handlers, self._opaque = handlers, opaque
         self._values: dict[Any, str] = {}
@@ -241,12 +241,12 @@ def narrow(step: Step, inputs: Sequence[str]) -> list[str]:
 
 
 def _before_broadcast(build: Assembler, name: str) -> str:
-    value = build.data(name)
+    value = build.value(name)
     if value is not None:
         one = uniform(value) if value.size > 1 else None
         if one is None:
             return name
-        return build.constant(name, value.reshape(-1)[0].reshape(()))
+        return build.constant(value.reshape(-1)[0].reshape(()), name)
     made = build.producer(name)
     return made.inputs[0] if made is not None and made.kind == "expand" else name
 

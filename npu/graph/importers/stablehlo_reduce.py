@@ -78,7 +78,7 @@ def _largest(step: Step, axes: tuple[int, ...]) -> tuple[str, ...] | None:
         for one in step.operation.regions[0].blocks[0].operations
         if one.operation.name == "stablehlo.compare"
     ]
-    places = step.build.data(step.inputs[1])
+    places = step.build.value(step.inputs[1])
     # As jax writes argmax: larger or not a number, equal and an earlier index.
     known = (
         sorted(names)
@@ -176,7 +176,7 @@ def _pool(
         "avgpool", [x], f"{step.wish}.mean", found, step.source,
         window=window, strides=strides, pads=pads, count_pads=True,
     )  # fmt: skip
-    count = step.build.constant(f"{step.wish}.count", np.array(math.prod(window), np.float32))
+    count = step.build.constant(np.array(math.prod(window), np.float32), f"{step.wish}.count")
     return step.build.one("mul", [mean, count], step.wish, found, step.source)
 
 

@@ -91,7 +91,7 @@ def gelu(node: Node) -> str:
 def prelu(node: Node) -> str:
     """Map PRELU: the positive part plus alpha times the negative part."""
     x, alpha = node.real(0), node.real(1)
-    value = node.build.data(alpha)
+    value = node.build.value(alpha)
     if value is not None and value.size and np.all(value == value.reshape(-1)[0]):
         slope = float(value.reshape(-1)[0])
         return node.emit("table", [x], functions=("leaky_relu",), parameters=(slope,))

@@ -56,7 +56,8 @@ def read(
         reader = Reader(model, file, HANDLERS, shapes or {})
         reader.inputs()
         reader.walk()
-        return reader.build.finish(label or model.name or "main", reader.outputs())
+        reader.build.name = label or model.name or "main"
+        return reader.build.finish(reader.outputs())
     except GraphError as error:
         text = str(error)
         raise GraphError(text if text.startswith(file) else f"{file}: {text}") from None

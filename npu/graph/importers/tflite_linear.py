@@ -32,7 +32,7 @@ def weights(node: Node, index: int, order: tuple[int, ...], shape: tuple[int, ..
         shape: instead of an order, one of as many elements with the same last axis.
     """
     build, name = node.build, node.name(index)
-    value, tensor = build.data(name), node.input(index)
+    value, tensor = build.value(name), node.input(index)
     if value is None or tensor.quantisation is None or tensor.element not in QUANTISED:
         real = node.real(index)
         real = build.transpose(real, order, node.source)
@@ -40,7 +40,7 @@ def weights(node: Node, index: int, order: tuple[int, ...], shape: tuple[int, ..
     quantisation = _moved(tensor.quantisation, order, value, shape)
     turned: Array = value.transpose(order)
     turned = turned.reshape(shape) if shape else turned
-    moved = build.constant(f"{name}.moved", turned, quantisation)
+    moved = build.constant(turned, f"{name}.moved", quantisation)
     return build.dequantise(moved, node.source)
 
 
@@ -77,13 +77,13 @@ def bias(node: Node, index: int, scale_of: int) -> list[str]:
 
 def _narrow(node: Node, name: str) -> str:
     """Return a bias of int64 as int32."""
-    value = node.build.data(name)
+    value = node.build.value(name)
     if node.build.type(name).element == Element.I32:
         return name
     if value is None or np.any(np.abs(value) >= 1 << 31):
         raise node.error("bias of int64, allowed constants that fit int32")
     return node.build.constant(
-        f"{name}.int32", value.astype(np.int32), node.build.type(name).quantisation
+        value.astype(np.int32), f"{name}.int32", node.build.type(name).quantisation
     )
 
 
@@ -184,7 +184,7 @@ def fully_connected(node: Node) -> str:
 
 def _product(node: Node, x: str) -> str:
     # Constant weights lie as (K, N), as everywhere else in a graph.
-    constant = node.build.data(node.name(1)) is not None
+    constant = node.build.value(node.name(1)) is not None
     w = weights(node, 1, (1, 0)) if constant else node.real(1)
     made = node.emit(
         "matmul", [x, w, *bias(node, 2, 1)], node.before(0),

@@ -131,7 +131,7 @@ def pad(node: Node) -> str:
     pairs = widths.reshape(-1, 2)
     value = 0.0
     if node.given(2):
-        real = node.build.data(node.real(2))
+        real = node.build.value(node.real(2))
         if real is None:
             real = _dequantised(node)
         if real.size != 1:
@@ -205,7 +205,7 @@ def blocks(node: Node) -> str:
 def shape_of(node: Node) -> str:
     """Map SHAPE: a constant."""
     kind = np.int64 if node.output().element == Element.I64 else np.int32
-    return node.build.constant(node.wish, np.array(node.shape(0), kind))
+    return node.build.constant(np.array(node.shape(0), kind), node.wish)
 
 
 HANDLERS: dict[str, Handler] = {

@@ -95,7 +95,7 @@ class Node:
 
     def constant(self, index: int, what: str) -> Array:
         """Return the value of an input. Raises GraphError unless it is constant."""
-        value = self.build.data(self.name(index))
+        value = self.build.value(self.name(index))
         if value is None:
             raise self.error(f"{what} is computed, allowed a constant")
         return value
@@ -178,7 +178,7 @@ class Reader:
     ) -> None:
         """Begin; `shapes` binds inputs with free dimensions by name."""
         self.model = model
-        self.build = Assembler(file, fold=True)
+        self.build = Assembler(file)
         self._handlers = handlers
         self._shapes = shapes
         self._names: dict[int, str] = {}
@@ -233,7 +233,7 @@ class Reader:
                 f"tensor {self.label(place)!r} has no value, allowed inputs of the graph, "
                 "constants with a buffer and results of operators before"
             )
-        self._names[place] = self.build.constant(self.label(place), value, tensor.quantisation)
+        self._names[place] = self.build.constant(value, self.label(place), tensor.quantisation)
         return self._names[place]
 
     def walk(self) -> None:
