@@ -281,7 +281,7 @@ def test_fully_connected_with_relu_of_litert() -> None:
     arrays = folded(X[0] * scales / Y[0], X[1], Y[1], w.sum(axis=1), bias)
     arrays["table"] = np.maximum(np.arange(256, dtype=np.uint8).view(np.int8), np.int8(Y[1]))
     fused.add("matmul", names, typed((256, 24), Y), {**MATMUL, "transpose_b": True}, arrays)
-    close(fused.run(x=x), *litert(writer.write(numbers[:1], (y,)), [x]))
+    close(fused.run(x=x), litert(writer.write(numbers[:1], (y,)), [x])[0])
 
 
 def test_add_of_litert() -> None:
