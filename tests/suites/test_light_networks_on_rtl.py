@@ -32,10 +32,12 @@ def test_a_whole_network_on_the_rtl_is_golden(name: str) -> None:
     random = np.random.default_rng(5)
     image = {source: random.standard_normal(graph.type(source).shape).astype(np.float32)}
     found = run_on_rtl(plan, image)
-    expected = run(graph, image)
+    (scores,) = (one.used[0] for one in graph.operations if one.kind == "softmax")
+    expected = run(graph, image, keep=[scores])
     for output in graph.outputs:
         np.testing.assert_array_equal(found.run.outputs[output], expected[output])
-        assert np.unique(expected[output]).size > 4
+    # Of the probabilities of drawn weights all but one may be 0.
+    assert np.unique(expected[scores]).size > 64
     report = report_of(plan, found.run.counters, found.cycles)
     assert report.cycles is not None
     assert report.ideal < report.cycles < 1.2 * report.ideal
