@@ -13,8 +13,9 @@ from golden.machine import ChipConfig
 from npu.compiler.network import CompiledNetwork
 from npu.driver.chip import Chip
 from npu.graph.form import Array
+from npu.planner.network_plan import plan_of
 from npu.runtime.network_runner import DrivenChip, NetworkRun, NetworkRunner
-from npu.runtime.plan import Plan, plan_of
+from npu.runtime.plan import Plan
 
 
 def run_on_golden(network: CompiledNetwork | Plan, inputs: Mapping[str, Array]) -> NetworkRun:

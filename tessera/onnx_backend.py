@@ -28,7 +28,7 @@ from npu.compiler.errors import CompileError
 from npu.graph.form import Array, GraphError
 from npu.graph.importers import read
 from npu.graph.passes.samples import Samples
-from npu.runtime.build_plan import build_plan
+from npu.planner.build_plan import build_plan
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
 from npu.runtime.report import Report

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, overload
 from npu.graph.form import Array, Graph, GraphError
 from npu.graph.passes.samples import Samples, check_inputs
 from npu.isa.operands import Limits
-from npu.runtime.build_plan import build_plan
+from npu.planner.build_plan import build_plan
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import read_plan

@@ -19,7 +19,7 @@ from npu.cli.load_model import cache_text
 from npu.cli.progress import step
 from npu.compiler import CompiledModel, CompileError, Pack, compile_model, unpack
 from npu.compiler.model import plan_model
-from npu.compiler.pack import MAGIC
+from npu.image import MAGIC
 from npu.isa.instruction import Instruction
 from npu.isa.operands import Limits
 from weights.calibrate import SCALES_FILE, cache_path

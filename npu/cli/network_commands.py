@@ -17,7 +17,7 @@ from npu.cli.arguments import AddCommand, UsageError
 from npu.cli.consoles import printed
 from npu.cli.network_folder import PASSES, require_network
 from npu.graph.passes import PASSES as NAMES
-from npu.runtime.build_plan import SCHEDULE
+from npu.planner.build_plan import SCHEDULE
 from npu.runtime.network_account import owners, report_of
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import PlanFileError, read_plan

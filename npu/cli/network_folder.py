@@ -25,7 +25,7 @@ from npu.cli.progress import step
 from npu.graph.form import Array
 from npu.graph.passes.samples import Samples
 from npu.isa.operands import Limits
-from npu.runtime.build_plan import Built, build_plan
+from npu.planner.build_plan import Built, build_plan
 from npu.runtime.network_account import report_of
 from npu.runtime.plan_files import PLAN, files_of, holds_plan
 from npu.runtime.report import report_table

@@ -10,12 +10,12 @@ from npu.compiler.compiled_block import CompiledBlock, compile_block
 from npu.compiler.errors import CompileError
 from npu.compiler.model import CompiledModel, CompiledProgram, compile_model
 from npu.compiler.model_plan import ModelPlan, plan_model
-from npu.compiler.pack import Pack, PackError, pack, unpack
 from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.shape import Shape
-from npu.compiler.stream import Share, Stream
+from npu.compiler.stream import Stream
 from npu.compiler.stream_account import Piece, Traffic, overhead, pieces, traffic
 from npu.compiler.tensor_map import MissingTensorError, TensorRef, collect
+from npu.image import Pack, PackError, Share, pack, unpack
 
 __all__ = [
     "CacheLayout",

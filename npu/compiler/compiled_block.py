@@ -14,10 +14,9 @@ from npu.asm.program import Program
 from npu.compiler.block_graph import INPUT, OUTPUT, block_graph
 from npu.compiler.errors import CompileError
 from npu.compiler.network import CompiledNetwork, Segment, compile_network
-from npu.compiler.pack import pack
 from npu.compiler.shape import Shape, check_limits, check_model, ctx_pitch, lane, qkv_pitch
-from npu.compiler.stream import Share
 from npu.compiler.tensor_map import TensorRef
+from npu.image import Share, pack
 from npu.isa.generated import Opcode
 from npu.isa.instruction import Instruction
 from npu.isa.operands import DYNAMIC, WORD, Limits, Operand, Prefix, sram_operands

@@ -16,7 +16,7 @@ from npu.compiler.emit import (
 from npu.compiler.emit.row_operations import NormName
 from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.shape import Numbers, Shape, ctx_pitch, lane, qkv_pitch
-from npu.compiler.stream import Share
+from npu.image import Share
 
 
 def norm_name(shape: Shape) -> NormName:

@@ -24,7 +24,7 @@ from npu.compiler.kv_staging import Form, Rows, Staging
 from npu.compiler.pass_plan import PassPlan
 from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.shape import Shape, lane, qkv_pitch, residual_pitch
-from npu.compiler.stream import Share
+from npu.image import Share
 from npu.isa.generated import Engine
 from npu.isa.operands import DYNAMIC, up
 

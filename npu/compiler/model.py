@@ -9,7 +9,6 @@ from npu.compiler.decoder_layer import Parameters
 from npu.compiler.decoder_program import emit_prompt, emit_step
 from npu.compiler.errors import CompileError
 from npu.compiler.model_plan import ModelPlan, Place, plan_model
-from npu.compiler.pack import pack, unpack
 from npu.compiler.parameter_image import build_image, build_sections
 from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.shape import (
@@ -21,8 +20,8 @@ from npu.compiler.shape import (
     numbers_of,
     to_json,
 )
-from npu.compiler.stream import Share
 from npu.compiler.tensor_map import TensorRef, at_position
+from npu.image import Share, pack, unpack
 from npu.isa.generated import WeightFormat, WeightGroup
 from npu.isa.operands import Limits
 from npu.isa.weight_formats import StreamLayout

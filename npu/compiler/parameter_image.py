@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from npu.compiler.linear_padding import pad_inputs, pad_outputs
-from npu.compiler.stream import Share, Stream, gemm_share, norm_share
+from npu.compiler.stream import Stream, gemm_share, norm_share
+from npu.image import Share
 from npu.isa.generated import Opcode
 from npu.isa.operands import WORD, up
 from weights.model import AnyLinear, Block, Norm, QuantizedModel

@@ -9,8 +9,8 @@ from npu.asm.encode import TokenError, encode, tokens
 from npu.asm.program import Program
 from npu.compiler.errors import CompileError
 from npu.compiler.hazards import ENGINES, Board, Footprint, dropped_to, footprint, stages
-from npu.compiler.stream import Share
 from npu.compiler.tensor_map import TensorRef
+from npu.image import Share
 from npu.isa.generated import OPCODES, Engine, Opcode
 from npu.isa.instruction import Instruction
 from npu.isa.legality import check

@@ -4,40 +4,20 @@
 Layouts: docs/reference/isa.md, "Shares of the stream". Every piece is a multiple of 64 bytes.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from npu.compiler.weight_tiles import format_of, tiles, weight_bytes
+from npu.image import PIECE, Share
 from npu.isa.generated import WeightFormat
 from npu.isa.operands import TABLE_BYTES, up
 from npu.isa.weight_formats import GROUPED
 from weights.model import AnyLinear, Norm
 
-PIECE = 64
 _CHANNEL = np.dtype([("bias", "<i4"), ("mult", "<u2"), ("shift", "u1"), ("zero", "u1")])
 _NORM = np.dtype([("gain", "<u2"), ("shift", "u1"), ("bias", "i1")])
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """One instruction's piece of the stream: byte offset and length.
-
-    `format` and `group` are the weight format of a GEMM and the rows of its groups as its text
-    names them, "" for int8 and for formats without such groups.
-    """
-
-    name: str
-    opcode: int
-    offset: int
-    bytes: int
-    format: str = ""
-    group: str = ""
-
-    def part(self, name: str, first: int, size: int) -> "Share":
-        """Return `size` bytes of this share from byte `first` on, as a share of their own."""
-        return replace(self, name=name, offset=self.offset + first, bytes=size)
 
 
 @dataclass

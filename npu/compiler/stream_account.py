@@ -11,7 +11,7 @@ from typing import Protocol
 
 from npu.asm.program import Program
 from npu.compiler.model import CompiledModel, CompiledProgram
-from npu.compiler.stream import Share
+from npu.image import Share
 from npu.isa.gemm import GemmForm
 from npu.isa.generated import LINE, GemmQ, Opcode
 from npu.isa.instruction import Instruction

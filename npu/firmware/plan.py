@@ -14,7 +14,7 @@ import numpy as np
 
 from npu.compiler import CompiledModel
 from npu.driver.chip import start_accesses
-from npu.driver.placement import Placement
+from npu.planner.placement import Placement
 from npu.regs import NO_TOKEN
 from weights.tokenizer import ByteTokenizer, Tokenizer
 

@@ -9,9 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
-from npu.driver.chip import Chip, Finish
+from npu.driver.chip import PAGE, Chip, Finish
 from npu.driver.counters import ChipCounters
-from npu.driver.placement import PAGE
 from npu.graph.evaluate import run as run_on_host
 from npu.graph.form import Array
 from npu.isa.operands import WORD, up

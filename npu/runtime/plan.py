@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What running a network takes: programs, bytes, and which step comes when.
 
-A plan knows no compiler: it is made from a compiled network or read from files
+A plan knows no compiler: `npu.planner` makes it, or it is read from files
 (`npu.runtime.plan_files`), and both run in the same way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from npu.compiler.network import CompiledNetwork, Segment
-from npu.compiler.stream import Share
 from npu.graph.form import Graph, Operation
+from npu.image import Share
 from npu.isa.instruction import Instruction, decode_image
 from npu.isa.operands import Limits
 
@@ -93,51 +92,3 @@ class Plan:
     def operation(self, name: str) -> Operation:
         """Return an operation of the graph."""
         return next(one for one in self.graph.operations if one.name == name)
-
-
-def plan_of(network: CompiledNetwork, origin: Origin | None = None) -> Plan:
-    """Return the plan of a compiled network."""
-    segments = tuple(map(_segment, network.segments))
-    numbers = iter(range(len(segments)))
-    steps = tuple(next(numbers) if isinstance(one, Segment) else one.name for one in network.steps)
-    taken = {name for one in segments for name in (*one.reads, *one.writes)}
-    return Plan(
-        _for_running(network.graph),
-        steps,
-        segments,
-        network.limits,
-        network.stream,
-        network.shares,
-        network.constants,
-        network.arena,
-        {name: network.offsets[name] for name in sorted(taken)},
-        origin or Origin(),
-    )
-
-
-def _segment(one: Segment) -> PlannedSegment:
-    return PlannedSegment(
-        tuple(each.name for each in one.operations),
-        one.program.image(),
-        one.text,
-        one.first_word,
-        max((share.offset + share.bytes for share in one.shares), default=0),
-        one.sram_bytes,
-        one.reads,
-        one.writes,
-    )
-
-
-def _for_running(graph: Graph) -> Graph:
-    """Return the graph without what only programs and stream need of it."""
-    wanted = {*graph.outputs}
-    for one in graph.operations:
-        if not one.on_chip:
-            wanted.update(one.used)
-    operations = [replace(one, integers={}) if one.on_chip else one for one in graph.operations]
-    tensors = [
-        replace(tensor, data=None)
-        for name, tensor in graph.tensors.items()
-        if tensor.constant and name not in wanted
-    ]
-    return graph.with_operations(operations, tensors)

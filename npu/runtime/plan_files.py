@@ -13,9 +13,9 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, NoReturn
 
-from npu.compiler.pack import Pack, PackError, pack, unpack
 from npu.graph.form import Graph, GraphError
 from npu.graph.text import parse, write
+from npu.image import Pack, PackError, pack, unpack
 from npu.isa.operands import WORD, Limits
 from npu.runtime.plan import Origin, Plan, PlannedSegment
 from npu.runtime.tensor_rows import tensor_bytes

@@ -11,9 +11,9 @@ from npu.driver.chip import Finish
 from npu.graph.form import Array
 from npu.isa.instruction import decode_image
 from npu.isa.operands import WORD
+from npu.planner.network_plan import plan_of
 from npu.regs import StartState
 from npu.runtime.network_runner import NetworkRun, NetworkRunner
-from npu.runtime.plan import plan_of
 from tb.bench.environment import DEFAULT_LIMIT, Bench, Execution
 
 

@@ -26,8 +26,8 @@ from npu.graph.form import (
     TensorType,
 )
 from npu.isa import Opcode
+from npu.planner.network_plan import plan_of
 from npu.runtime.network_runner import NetworkRunner
-from npu.runtime.plan import plan_of
 from npu.runtime.tensor_rows import to_rows
 from tb.bench.environment import INPUT
 from tb.benchmarks import measured_models

@@ -19,8 +19,8 @@ from npu.cli.text_display import display
 from npu.compiler import ideal
 from npu.compiler.model import Place
 from npu.driver.generate import Plan
-from npu.driver.placement import Placement
 from npu.driver.sampling import Sampler
+from npu.planner.placement import Placement
 from tb.bench.knobs import Knobs
 from tb.models.simulate_generation import Simulated, simulate
 from tb.run import build

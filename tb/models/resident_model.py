@@ -14,8 +14,8 @@ from golden.session import Session
 from npu.compiler import CompiledModel, CompiledProgram, compile_model, ideal
 from npu.compiler.model import Place
 from npu.driver.generate import Plan
-from npu.driver.placement import Placement
 from npu.isa.operands import up
+from npu.planner.placement import Placement
 from npu.regs import StartState
 from tb.bench.environment import Bench, Execution
 from tb.bench.host import RtlChip

@@ -15,7 +15,7 @@ pytest.importorskip("onnx")
 import onnx
 
 from npu.cli import command_line, network_folder
-from npu.runtime import build_plan
+from npu.planner import build_plan
 from npu.runtime.plan_files import files_of
 from tests.python.user_networks import model, samples
 

@@ -14,8 +14,8 @@ from npu.compiler.network import CompiledNetwork, compile_network
 from npu.driver.chip import Chip
 from npu.graph.form import Array, Graph
 from npu.isa.operands import Limits
+from npu.planner.network_plan import plan_of
 from npu.runtime.network_runner import DrivenChip, NetworkRun, NetworkRunner
-from npu.runtime.plan import plan_of
 
 
 def run_compiled(

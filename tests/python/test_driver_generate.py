@@ -19,11 +19,11 @@ from golden.command import ModelBus
 from npu.compiler import CompileError, compile_model
 from npu.compiler.model import Place
 from npu.driver import generate
-from npu.driver.chip import Chip
+from npu.driver.chip import PAGE, Chip
 from npu.driver.errors import ProgramFailed
 from npu.driver.generate import Plan, PromptError
-from npu.driver.placement import PAGE, Placement
 from npu.driver.sampling import Sampler
+from npu.planner.placement import Placement
 from tests.python.golden_support import random_model
 from weights.model import QuantizedModel
 

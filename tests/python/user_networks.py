@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from npu.graph.form import Array
-from npu.runtime.build_plan import Built, build_plan
+from npu.planner.build_plan import Built, build_plan
 from tests.python.graph_networks import convolutional, convolutional_onnx
 
 

@@ -15,8 +15,8 @@ pytest.importorskip("onnx")
 
 from golden.graph import run
 from npu.compiler.network import compile_network
+from npu.planner.network_plan import plan_of
 from npu.runtime.network_account import report_of
-from npu.runtime.plan import plan_of
 from tb.models.light_networks import light_network
 from tessera.rtl_chip import run_on_rtl
 

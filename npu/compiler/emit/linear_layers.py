@@ -4,7 +4,7 @@
 from npu.compiler.emit.matrix_products import Combine, Epilogue, emit_product
 from npu.compiler.emit.sram_matrix import SramMatrix
 from npu.compiler.program_builder import ProgramBuilder
-from npu.compiler.stream import Share
+from npu.image import Share
 
 
 def emit_linear(

@@ -6,7 +6,7 @@ from typing import Literal
 
 from npu.compiler.emit.sram_matrix import SramMatrix
 from npu.compiler.program_builder import ProgramBuilder
-from npu.compiler.stream import Share
+from npu.image import Share
 
 Combine = Literal["add", "mul"]
 

@@ -17,7 +17,8 @@ from npu.compiler.hazards import Footprint, block_words
 from npu.compiler.network.kernel import Kernel, part_rows, row_part, row_pieces
 from npu.compiler.network.layout import View
 from npu.compiler.program_builder import ProgramBuilder
-from npu.compiler.stream import Share, Stream
+from npu.compiler.stream import Stream
+from npu.image import Share
 from npu.isa.operands import WORD, up
 
 ARENA, CONSTANTS = 0, 2

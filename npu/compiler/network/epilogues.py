@@ -11,8 +11,9 @@ import numpy.typing as npt
 from npu.compiler.emit import Epilogue, SramMatrix, emit_elementwise, emit_product
 from npu.compiler.errors import CompileError
 from npu.compiler.network.kernel import Place
-from npu.compiler.stream import Channels, Share
+from npu.compiler.stream import Channels
 from npu.graph.form import Operation
+from npu.image import Share
 
 INT32 = np.iinfo(np.int32)
 

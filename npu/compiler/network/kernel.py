@@ -21,8 +21,8 @@ from npu.compiler.emit import SramMatrix
 from npu.compiler.errors import CompileError
 from npu.compiler.network.layout import View
 from npu.compiler.program_builder import ProgramBuilder
-from npu.compiler.stream import Share
 from npu.graph.form import Graph, Operation
+from npu.image import Share
 from npu.isa.operands import Limits, up
 
 Array = npt.NDArray[Any]

@@ -18,9 +18,10 @@ from npu.compiler.network.lowering import lower, move_to_host
 from npu.compiler.network.residence import Lifetime, Residence, settle
 from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.sram_allocation import Buffer, place, top
-from npu.compiler.stream import Share, Stream
+from npu.compiler.stream import Stream
 from npu.compiler.tensor_map import TensorRef
 from npu.graph.form import Graph, Operation
+from npu.image import Share
 from npu.isa.operands import Limits, up
 
 ARENA_ALIGNMENT = 64

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from npu.compiler import CompiledModel, CompiledProgram, CompileError
+from npu.driver.chip import PAGE
 from npu.driver.generate import Plan, PromptError
 from npu.isa.operands import up
 from npu.regs import StartState
 
-PAGE = 1 << 12
-"""Everything begins on a page, so that regions can protect it apart from the rest."""
 MEMORY_END = 1 << 32
 TABLES = {"tokens": 2, "positions": 3, "rope": 4}
 """Base register of each table."""
@@ -36,7 +35,10 @@ class Placement:
     end: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """Place stream, tables, cache and the areas of ids, tokens and logits."""
+        """Place stream, tables, cache and the areas of ids, tokens and logits.
+
+        Each begins on a page, so that regions can protect it apart from the rest.
+        """
         model, shape = self.model, self.model.shape
         self.end = up(self.base, PAGE)
         self._stream = self._place("the parameter stream", model.stream)

@@ -19,7 +19,8 @@ from npu.graph.passes import PASSES, prepare
 from npu.graph.passes.samples import Samples
 from npu.graph.text import outline, write
 from npu.isa.operands import Limits
-from npu.runtime.plan import Origin, Plan, plan_of
+from npu.planner.network_plan import plan_of
+from npu.runtime.plan import Origin, Plan
 
 SCHEDULE = "schedule"
 

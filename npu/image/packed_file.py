@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NoReturn
 
-from npu.compiler.stream import PIECE, Share
+from npu.image.share import PIECE, Share
 from npu.isa.generated import WeightFormat, WeightGroup
 from npu.isa.operands import up
 from npu.isa.weight_formats import GROUPED
