@@ -13,9 +13,11 @@ from golden.machine import ChipConfig
 from npu.compiler.network import CompiledNetwork
 from npu.driver.chip import Chip
 from npu.graph.form import Array
+from npu.isa.operands import up
 from npu.planner.network_plan import plan_of
-from npu.runtime.network_runner import DrivenChip, NetworkRun, NetworkRunner
 from npu.runtime.plan import Plan
+from npu.runtime.prepare import prepare
+from npu.runtime.replay import DrivenChip, NetworkRun, Replay
 
 
 def run_on_golden(network: CompiledNetwork | Plan, inputs: Mapping[str, Array]) -> NetworkRun:
@@ -31,13 +33,13 @@ def run_on_golden(network: CompiledNetwork | Plan, inputs: Mapping[str, Array]) 
     """
     plan = network if isinstance(network, Plan) else plan_of(network)
     limits = plan.limits
-    runner = NetworkRunner(plan)
+    prepared = prepare(plan)
     config = ChipConfig(limits.array_dim, limits.sram_bytes, limits.acc_rows)
-    bus = ModelBus(np.zeros(runner.end, np.uint8), config=config)
+    bus = ModelBus(np.zeros(up(prepared.end), np.uint8), config=config)
 
     async def run() -> NetworkRun:
         driven = DrivenChip(await Chip.connect(bus))
-        driven.stage(runner.pieces)
-        return await runner.run(driven, inputs)
+        await driven.load(prepared)
+        return await Replay(prepared, driven).run(inputs)
 
     return asyncio.run(run())

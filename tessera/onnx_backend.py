@@ -27,7 +27,7 @@ from onnx.reference import ReferenceEvaluator
 from npu.compiler.errors import CompileError
 from npu.graph.form import Array, GraphError
 from npu.graph.importers import read
-from npu.graph.passes.samples import Samples
+from npu.graph.inputs import Samples
 from npu.planner.build_plan import build_plan
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan

@@ -12,8 +12,8 @@ import numpy as np
 
 from npu.graph.form import Array
 from npu.runtime.network_account import disagreements, report_of
-from npu.runtime.network_runner import NetworkRun
 from npu.runtime.plan import Plan
+from npu.runtime.replay import NetworkRun
 from tb.bench.knobs import Knobs
 from tb.models.simulate_network import simulate
 from tb.run import build

@@ -19,7 +19,8 @@ from npu.cli.consoles import printed, watched
 from npu.cli.network_folder import SUFFIXES, read_arrays, require_network
 from npu.cli.progress import step
 from npu.graph.form import Array, Graph, GraphError
-from npu.graph.passes.samples import check_inputs, random_samples
+from npu.graph.inputs import check_inputs
+from npu.graph.passes.samples import random_samples
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import PlanFileError, read_plan

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, overload
 
 from npu.graph.form import Array, Graph, GraphError
-from npu.graph.passes.samples import Samples, check_inputs
+from npu.graph.inputs import Samples, check_inputs
 from npu.isa.operands import Limits
 from npu.planner.build_plan import build_plan
 from npu.runtime.network_account import report_of
@@ -108,6 +108,7 @@ def load(
     shapes: Mapping[str, tuple[int, ...]] | None = None,
     host: Sequence[str] = (),
     npu: Sequence[str] = (),
+    split: Sequence[str] = (),
     on: On = "golden",
     limits: Limits | None = None,
 ) -> Session:
@@ -121,6 +122,7 @@ def load(
         shapes: of inputs with free dimensions, by name.
         host: names of operations, or kinds, that are to run on the host.
         npu: names of operations, or kinds, that are to run on the chip.
+        split: names of operations of the chip behind which a segment ends.
         on: the chip.
         limits: of the chip, the standard one if None.
 
@@ -130,11 +132,17 @@ def load(
         CompileError: an operation fits the chip in no way.
     """
     if isinstance(source, str | Path) and "\n" not in str(source) and Path(source).is_dir():
-        if calibrate is not None or shapes or host or npu or limits is not None:
+        if calibrate is not None or shapes or host or npu or split or limits is not None:
             raise GraphError(f"{source}: given arguments of compilation, allowed only on=")
         return Session(read_plan(Path(source)), on)
     built = build_plan(
-        source, calibrate=calibrate, shapes=shapes, host=host, npu=npu, limits=limits
+        source,
+        calibrate=calibrate,
+        shapes=shapes,
+        host=host,
+        npu=npu,
+        split=split,
+        limits=limits,
     )
     return Session(built.plan, on)
 

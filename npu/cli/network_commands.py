@@ -18,7 +18,7 @@ from npu.cli.consoles import printed
 from npu.cli.network_folder import PASSES, require_network
 from npu.graph.passes import PASSES as NAMES
 from npu.planner.build_plan import SCHEDULE
-from npu.runtime.network_account import owners, report_of
+from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import PlanFileError, read_plan
 from npu.runtime.report import WIDTH, OperationLine, report_table
@@ -124,7 +124,7 @@ def _instructions(plan: Plan, name: str) -> str:
     """Return the instructions of an operation as text."""
     for segment in plan.segments:
         program = segment.program
-        own = [word for word, owner in zip(program, owners(segment), strict=True) if owner == name]
+        own = [word for word, owner in zip(program, segment.owners, strict=True) if owner == name]
         if own:
             return disassemble(own, limits=plan.limits).rstrip()
     return ""

@@ -23,17 +23,17 @@ from npu.cli.arguments import UsageError
 from npu.cli.files import FileError
 from npu.cli.progress import step
 from npu.graph.form import Array
-from npu.graph.passes.samples import Samples
+from npu.graph.inputs import Samples
 from npu.isa.operands import Limits
 from npu.planner.build_plan import Built, build_plan
 from npu.runtime.network_account import report_of
-from npu.runtime.plan_files import PLAN, files_of, holds_plan
+from npu.runtime.plan_files import IMAGE, PLAN, files_of, holds_plan
 from npu.runtime.report import report_table
 from weights.formats.recipe import INT8_WEIGHTS
 
 SUFFIXES = (".onnx", ".mlir", ".mlirbc", ".tflite")
 PASSES = "passes"
-OURS = (PLAN, "image.bin", "graph.txt", PASSES, "run")
+OURS = (PLAN, IMAGE, PASSES, "run")
 """What lies in a folder of ours."""
 RANDOM = "random:"
 
@@ -71,6 +71,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             "repeated",
         )
     group.add_argument(
+        "--split",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="an operation of the chip behind which a segment ends; may be repeated",
+    )
+    group.add_argument(
         "--keep",
         action="store_true",
         help="write the passes with all constants, so that they parse",
@@ -87,7 +94,7 @@ def _shape(text: str) -> tuple[str, tuple[int, ...]]:
 
 def refuse_network_options(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options of networks with a checkpoint."""
-    for name in ("calibrate", "shape", "host", "npu", "keep"):
+    for name in ("calibrate", "shape", "host", "npu", "split", "keep"):
         if getattr(arguments, name):
             raise UsageError(f"--{name}: given for a checkpoint, allowed for networks")
 
@@ -138,6 +145,7 @@ def compile_network(arguments: argparse.Namespace, console: Console, output: Con
             shapes=dict(arguments.shape),
             host=arguments.host,
             npu=arguments.npu,
+            split=arguments.split,
             limits=Limits(array_dim=arguments.array_dim),
         )
     write(built, folder, keep=arguments.keep)

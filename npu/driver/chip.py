@@ -90,6 +90,22 @@ def start_accesses(state: StartState) -> list[Access]:
     ]
 
 
+def region_accesses(index: int, region: MemoryRegion | None, *, lock: bool = False) -> list[Access]:
+    """Return the register writes that set a region of memory; None closes it."""
+    region = region or MemoryRegion(0, PAGE, read=False, write=False)
+    values = {
+        "BASE": region.first,
+        "LIMIT": region.first + region.size - PAGE,
+        "CTRL": CHIP_FIELDS[f"REGION{index}_CTRL_READ"].put(region.read)
+        | CHIP_FIELDS[f"REGION{index}_CTRL_WRITE"].put(region.write)
+        | CHIP_FIELDS[f"REGION{index}_CTRL_LOCK"].put(lock),
+    }
+    return [
+        Access(CHIP_BASE + ChipReg[f"REGION{index}_{name}"], value)
+        for name, value in values.items()
+    ]
+
+
 def _report(status: int, instr: int, address: int) -> ErrorReport | None:
     """Return the error that STATUS, ERROR_INSTR and ERROR_ADDR show, None if there is none."""
     if not SEQ_FIELDS["STATUS_ERROR"].get(status):
@@ -157,23 +173,10 @@ class Chip:
             RequestError: an argument is outside its range.
         """
         whole("set_region.index", index, 0, REGIONS - 1)
-        region = region or MemoryRegion(0, PAGE, read=False, write=False)
-        whole("MemoryRegion.first", region.first, 0, WORD + 1 - PAGE, PAGE)
-        whole("MemoryRegion.size", region.size, PAGE, WORD + 1 - region.first, PAGE)
-        values = {
-            "BASE": region.first,
-            "LIMIT": region.first + region.size - PAGE,
-            "CTRL": CHIP_FIELDS[f"REGION{index}_CTRL_READ"].put(region.read)
-            | CHIP_FIELDS[f"REGION{index}_CTRL_WRITE"].put(region.write)
-            | CHIP_FIELDS[f"REGION{index}_CTRL_LOCK"].put(lock),
-        }
-        await access(
-            self.bus,
-            [
-                Access(CHIP_BASE + ChipReg[f"REGION{index}_{name}"], value)
-                for name, value in values.items()
-            ],
-        )
+        if region is not None:
+            whole("MemoryRegion.first", region.first, 0, WORD + 1 - PAGE, PAGE)
+            whole("MemoryRegion.size", region.size, PAGE, WORD + 1 - region.first, PAGE)
+        await access(self.bus, region_accesses(index, region, lock=lock))
 
     async def protect(self, regions: Sequence[MemoryRegion]) -> None:
         """Set all regions; those not given are closed."""

@@ -115,6 +115,7 @@ class Target(StrEnum):
     """Who executes an operation."""
 
     NPU = "npu"
+    PORT = "port"
     HOST = "host"
 
 

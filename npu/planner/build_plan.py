@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,12 @@ from npu.compiler.errors import CompileError
 from npu.compiler.network import compile_network
 from npu.graph.form import Graph, GraphError
 from npu.graph.importers import named, read
+from npu.graph.inputs import Samples
 from npu.graph.passes import PASSES, prepare
-from npu.graph.passes.samples import Samples
 from npu.graph.text import outline, write
 from npu.isa.operands import Limits
 from npu.planner.network_plan import plan_of
-from npu.runtime.plan import Origin, Plan
+from npu.runtime.plan import Action, Origin, Plan
 
 SCHEDULE = "schedule"
 
@@ -58,6 +59,7 @@ def build_plan(
     shapes: Mapping[str, tuple[int, ...]] | None = None,
     host: Sequence[str] = (),
     npu: Sequence[str] = (),
+    split: Sequence[str] = (),
     limits: Limits | None = None,
 ) -> Built:
     """Import, quantise, place and compile a network.
@@ -69,6 +71,7 @@ def build_plan(
         shapes: of inputs with free dimensions, by name.
         host: names of operations, or kinds, that are to run there.
         npu: names of operations, or kinds, that are to run on the chip.
+        split: names of operations of the chip behind which a segment ends.
         limits: of the chip, the standard one if None.
 
     Raises:
@@ -89,10 +92,11 @@ def build_plan(
         file=file,
     )
     try:
-        network = compile_network(fused, limits)
+        network = compile_network(fused, limits, split=split)
     except CompileError as error:
         raise CompileError(f"{file}: {error}" if file else str(error)) from None
-    origin = Origin(file, _content(source), _calibration(calibrate))
+    compiler = f"tessera-npu {version('tessera-npu')}"
+    origin = Origin(Path(file).name, _content(source), _calibration(calibrate), compiler)
     return Built(plan_of(network, origin), {name: passes[name] for name in PASSES})
 
 
@@ -120,17 +124,22 @@ def schedule(plan: Plan) -> str:
     lines = [
         f"arena {plan.arena} bytes, stream {len(plan.stream)}, constants {len(plan.constants)}"
     ]
-    for name, offset in sorted(plan.offsets.items(), key=lambda item: item[1]):
-        kind = plan.graph.type(name)
-        lines.append(f"tensor {name}: {kind.element.value}{list(kind.shape)} at {offset}")
+    for tensor in plan.tensors:
+        kind = f"{tensor.type.element.value}{list(tensor.type.shape)}"
+        times = f"operations {tensor.first} to {tensor.last}"
+        lines.append(f"tensor {tensor.name}: {kind} at {tensor.offset}, {times}")
     for step in plan.steps:
-        if isinstance(step, str):
-            one = plan.operation(step)
-            lines.append(f"host {step}: {one.kind}({', '.join(one.used)}) -> {list(one.outputs)}")
+        if step.action in (Action.PACK, Action.UNPACK):
+            lines.append(f"{step.action.value} {step.of}")
             continue
-        segment = plan.segments[step]
+        if step.action is not Action.LAUNCH:
+            one = plan.operation(str(step.of))
+            call = f"{one.kind}({', '.join(one.used)}) -> {list(one.outputs)}"
+            lines.append(f"{step.action.value} {step.of}: {call}")
+            continue
+        segment = plan.segments[step.segment]
         words = len(segment.program)
-        lines.append(f"segment {step}: {words} words, SRAM {segment.sram_bytes} bytes")
+        lines.append(f"segment {step.of}: {words} words, SRAM {segment.sram_bytes} bytes")
         lines.append(f"  reads {', '.join(segment.reads)}; writes {', '.join(segment.writes)}")
         for name in segment.operations:
             at = segment.first_word.get(name)

@@ -13,13 +13,9 @@ from dataclasses import replace
 from npu.driver.counters import ChipCounters
 from npu.graph.form import Graph, Operation
 from npu.graph.macs import macs_of
-from npu.isa.generated import Opcode
 from npu.runtime.account import Cost, beats, total, word_costs
-from npu.runtime.plan import Plan, PlannedSegment
+from npu.runtime.plan import Action, Plan
 from npu.runtime.report import OperationLine, Report, SegmentLine
-
-SEQUENCED = (Opcode.NOP, Opcode.BARRIER, Opcode.PFX, Opcode.SET, Opcode.LOOP, Opcode.END)
-"""What no engine executes."""
 
 
 def report_of(
@@ -37,14 +33,16 @@ def report_of(
     operations: list[OperationLine] = []
     segments: list[SegmentLine] = []
     for step in plan.steps:
-        if isinstance(step, str):
-            operations.append(_on_host(plan.graph, plan.operation(step)))
+        if step.action in (Action.HOST, Action.PORT):
+            operations.append(_on_host(plan.graph, plan.operation(str(step.of))))
+        if step.action is not Action.LAUNCH:
             continue
-        lines, end = _on_chip(plan, step)
+        number = step.segment
+        lines, end = _on_chip(plan, number)
         cost = total([end, *(one.cost for one in lines)])
         ideal = sum(one.ideal for one in lines)
-        counted = counters[step] if counters else None
-        segments.append(SegmentLine(step, cost, end, ideal, counted))
+        counted = counters[number] if counters else None
+        segments.append(SegmentLine(number, cost, end, ideal, counted))
         operations += lines
     if cycles is not None:
         operations = [
@@ -54,29 +52,11 @@ def report_of(
     return Report(plan.graph.name, plan.limits, tuple(operations), tuple(segments))
 
 
-def owners(segment: PlannedSegment) -> list[str]:
-    """Return the operation that each word of a program belongs to, "" behind the last one.
-
-    What follows the last instruction of an engine, the restored stream and END, is the end.
-    """
-    program = segment.program
-    count = len(program)
-    starts = sorted((at, name) for name, at in segment.first_word.items())
-    names = [""] * count
-    for index, (at, name) in enumerate(starts):
-        stop = starts[index + 1][0] if index + 1 < len(starts) else count
-        names[at:stop] = [name] * (stop - at)
-    last = count - 1
-    while last >= 0 and program[last].opcode in SEQUENCED:
-        last -= 1
-    return names[: last + 1] + [""] * (count - last - 1)
-
-
 def _on_chip(plan: Plan, number: int) -> tuple[list[OperationLine], Cost]:
     segment = plan.segments[number]
     sums: dict[str, Cost] = {}
     program = segment.program
-    for name, cost in zip(owners(segment), word_costs(program, plan.limits), strict=True):
+    for name, cost in zip(segment.owners, word_costs(program, plan.limits), strict=True):
         sums[name] = sums.get(name, Cost()) + cost
     end = sums.pop("", Cost())
     lines = []

@@ -1,28 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan as a folder: `plan.json`, `image.bin` and `graph.txt`.
+"""A plan as a folder: `plan.json` and `image.bin`.
 
-`image.bin` is a packed file of stream, constants and programs, `graph.txt` the text form of the
-plan's graph, `plan.json` all else. No part holds an absolute address.
+`image.bin` is a packed file of stream, constants, programs and the text form of the plan's graph,
+`plan.json` (`plan.schema.json`) all else. No part holds an absolute address. Reading recomputes
+what can be recomputed, and refuses what differs.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from npu.graph.form import Graph, GraphError
 from npu.graph.text import parse, write
+from npu.graph.verify import check_operation
 from npu.image import Pack, PackError, pack, unpack
-from npu.isa.operands import WORD, Limits
-from npu.runtime.plan import Origin, Plan, PlannedSegment
-from npu.runtime.tensor_rows import tensor_bytes
+from npu.isa.operands import Limits
+from npu.runtime.plan import (
+    Action,
+    Area,
+    Origin,
+    Plan,
+    PlannedSegment,
+    PlannedTensor,
+    Step,
+)
+from npu.runtime.plan_checks import check_plan
+from npu.runtime.plan_record import record_of, section_of
+from npu.runtime.schema import EntryError, check, check_same, plan_schema, words
 
-FORMAT = 1
-PLAN, IMAGE, GRAPH = "plan.json", "image.bin", "graph.txt"
-CONSTANTS = "constants"
+PLAN, IMAGE = "plan.json", "image.bin"
+CONSTANTS, GRAPH = "constants", "graph"
+"""Sections of the image beside the programs."""
 
 
 class PlanFileError(ValueError):
@@ -32,34 +44,13 @@ class PlanFileError(ValueError):
 def files_of(plan: Plan) -> dict[str, bytes]:
     """Return the contents of a plan's files, by name."""
     sections = {CONSTANTS: plan.constants}
-    sections |= {_section(i): one.image for i, one in enumerate(plan.segments)}
-    image = pack(plan.stream, plan.shares, edge=plan.limits.edge, sections=sections)
-    graph = write(plan.graph).encode()
-    record = {
-        "format": FORMAT,
-        "origin": asdict(plan.origin),
-        "chip": asdict(plan.limits),
-        "sha256": {IMAGE: _sha256(image), GRAPH: _sha256(graph)},
-        "arena": plan.arena,
-        "offsets": dict(plan.offsets),
-        "segments": [
-            {
-                "section": _section(i),
-                "operations": list(one.operations),
-                "first_word": dict(one.first_word),
-                "stream_bytes": one.stream_bytes,
-                "sram_bytes": one.sram_bytes,
-                "reads": list(one.reads),
-                "writes": list(one.writes),
-            }
-            for i, one in enumerate(plan.segments)
-        ],
-        "steps": [
-            {"launch": step} if isinstance(step, int) else {"host": step} for step in plan.steps
-        ],
-    }
-    text = json.dumps(record, indent=1) + "\n"
-    return {PLAN: text.encode(), IMAGE: image, GRAPH: graph}
+    sections |= {section_of(i): one.image for i, one in enumerate(plan.segments)}
+    sections[GRAPH] = write(plan.graph).encode()
+    image = pack(
+        plan.stream, plan.shares, edge=plan.limits.edge, sections=sections, info=_info(plan)
+    )
+    text = json.dumps(_whole(plan, image), indent=1) + "\n"
+    return {PLAN: text.encode(), IMAGE: image}
 
 
 def holds_plan(folder: Path) -> bool:
@@ -69,125 +60,135 @@ def holds_plan(folder: Path) -> bool:
 
 def read_plan(folder: Path) -> Plan:
     """Read a plan. Raises PlanFileError unless every file is as it was written."""
-    return _Reader(folder).plan()
+    files = {name: _bytes_of(folder / name) for name in (PLAN, IMAGE)}
+    return plan_from(files, str(folder))
 
 
-def _section(number: int) -> str:
-    return f"segment{number}"
+def plan_from(files: dict[str, bytes], place: str = "plan") -> Plan:
+    """Return the plan of its files' contents.
+
+    Args:
+        files: contents by name, as `files_of` gives them.
+        place: where they are from, for errors.
+
+    Raises:
+        PlanFileError: they are not as they were written.
+    """
+    try:
+        record = json.loads(files[PLAN])
+    except (ValueError, RecursionError):
+        raise PlanFileError(
+            f"{place}/{PLAN}: given text that is no JSON, allowed what npu compile wrote"
+        ) from None
+    try:
+        return _read(record, files[IMAGE], f"{place}/{IMAGE}")
+    except EntryError as error:
+        raise PlanFileError(f"{place}/{PLAN}: {error}") from None
+    except (PackError, GraphError) as error:
+        text = str(error)
+        raise PlanFileError(
+            text if text.startswith(place) else f"{place}/{IMAGE}: {error}"
+        ) from None
 
 
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+def _bytes_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise PlanFileError(f"{path}: {error.strerror or error}") from None
 
 
-class _Reader:
-    """One folder under inspection."""
+def _info(plan: Plan) -> dict[str, Any]:
+    """Return what the image says of itself: it belongs to one plan."""
+    return {"origin": asdict(plan.origin), "chip": asdict(plan.limits)}
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.record: dict[str, Any] = {}
 
-    def refuse(self, name: str, place: str, given: object, allowed: object) -> NoReturn:
-        raise PlanFileError(f"{self.folder / name}: {place}: given {given}, allowed {allowed}")
+def _whole(plan: Plan, image: bytes) -> dict[str, Any]:
+    found = record_of(plan)
+    summary = {"bytes": len(image), "sha256": hashlib.sha256(image).hexdigest()}
+    # The order of the schema.
+    return {
+        name: summary if name == "image" else found[name] for name in plan_schema()["properties"]
+    }
 
-    def bytes_of(self, name: str) -> bytes:
-        try:
-            return (self.folder / name).read_bytes()
-        except OSError as error:
-            raise PlanFileError(f"{self.folder / name}: {error.strerror or error}") from None
 
-    def plan(self) -> Plan:
-        text = self.bytes_of(PLAN)
-        try:
-            record = json.loads(text)
-        except (ValueError, RecursionError):
-            self.refuse(PLAN, "file", "text that is no JSON", "what npu compile wrote")
-        if not isinstance(record, dict) or record.get("format") != FORMAT:
-            given = record.get("format") if isinstance(record, dict) else type(record).__name__
-            self.refuse(PLAN, "format", repr(given), FORMAT)
-        self.record = record
-        try:
-            return self._plan()
-        except (AttributeError, KeyError, TypeError, IndexError, StopIteration) as error:
-            reason = " ".join(f"{type(error).__name__}: {error}".split())
-            raise PlanFileError(
-                f"{self.folder / PLAN}: an entry is missing or of another kind ({reason})"
-            ) from None
+def _read(record: object, image: bytes, place: str) -> Plan:
+    schema = plan_schema()
+    check(record, schema, schema, "")
+    assert isinstance(record, dict)
+    stored = record["image"]
+    if stored["bytes"] != len(image):
+        raise EntryError("image.bytes", stored["bytes"], f"{len(image)}, those of {IMAGE}")
+    found = hashlib.sha256(image).hexdigest()
+    if stored["sha256"] != found:
+        raise EntryError("image.sha256", stored["sha256"], f"{found}, that of {IMAGE}")
+    limits = Limits(**record["chip"])
+    content = unpack(image, filename=place, edge=limits.edge)
+    for name in ("origin", "chip"):
+        check_same(record[name], content.info.get(name), name)
+    count = len(record["segments"])
+    wanted = [CONSTANTS, *map(section_of, range(count)), GRAPH]
+    if sorted(content.sections) != sorted(wanted) or set(content.info) != {"origin", "chip"}:
+        given = ", ".join(content.sections)
+        raise EntryError("segments", words(f"{count} and sections {given}"), ", ".join(wanted))
+    plan = _plan(record, content, limits)
+    check_plan(plan)
+    check_same(record, _whole(plan, image))
+    return plan
 
-    def _plan(self) -> Plan:
-        record = self.record
-        image = self._image()
-        graph = self._graph()
-        segments = tuple(self._segment(one, image) for one in record["segments"])
-        chip = record["chip"]
-        known = {one.name for one in fields(Limits)}
-        if set(chip) != known:
-            self.refuse(PLAN, "chip", sorted(chip), sorted(known))
-        plan = Plan(
-            graph,
-            tuple(one["launch"] if "launch" in one else one["host"] for one in record["steps"]),
-            segments,
-            Limits(**chip),
-            image.stream,
-            image.shares,
-            image.sections[CONSTANTS],
-            record["arena"],
-            record["offsets"],
-            Origin(**record["origin"]),
-        )
-        self._check(plan)
-        return plan
 
-    def _checked(self, name: str) -> bytes:
-        data = self.bytes_of(name)
-        found, stored = _sha256(data), self.record["sha256"][name]
-        if found != stored:
-            self.refuse(name, "SHA-256", found, f"{stored}, as {PLAN} says")
-        return data
+def _graph(content: Pack) -> Graph:
+    """Return the graph; the operations that the host evaluates are checked here."""
+    graph = parse(content.sections[GRAPH].decode("utf-8", "replace"))
+    for one in graph.operations:
+        if not one.on_chip:
+            check_operation(graph, one)
+    return graph
 
-    def _image(self) -> Pack:
-        try:
-            return unpack(self._checked(IMAGE), filename=str(self.folder / IMAGE))
-        except PackError as error:
-            raise PlanFileError(str(error)) from None
 
-    def _graph(self) -> Graph:
-        text = self._checked(GRAPH).decode("utf-8", "replace")
-        try:
-            return parse(text)
-        except GraphError as error:
-            raise PlanFileError(f"{self.folder / GRAPH}: {error}") from None
+def _plan(record: dict[str, Any], content: Pack, limits: Limits) -> Plan:
+    graph = _graph(content)
+    tensors: list[PlannedTensor] = []
+    for number, one in enumerate(record["tensors"]):
+        if one["name"] not in graph.tensors or one["name"] in [t.name for t in tensors]:
+            raise EntryError(f"tensors[{number}].name", one["name"], "a tensor of the graph, once")
+        times = (one[key] for key in ("offset", "bytes", "first", "last"))
+        tensors.append(PlannedTensor(one["name"], graph.type(one["name"]), *times))
+    return Plan(
+        graph,
+        tuple(
+            Step(Action(one["action"]), one["of"], tuple(one["reads"]), tuple(one["writes"]))
+            for one in record["steps"]
+        ),
+        tuple(_segment(number, one, content) for number, one in enumerate(record["segments"])),
+        limits,
+        content.stream,
+        content.shares,
+        content.sections[CONSTANTS],
+        record["arena"]["bytes"],
+        tuple(tensors),
+        Origin(**record["origin"]),
+    )
 
-    def _segment(self, one: dict[str, Any], image: Pack) -> PlannedSegment:
-        return PlannedSegment(
-            tuple(one["operations"]),
-            image.sections[one["section"]],
-            "",
-            dict(one["first_word"]),
-            one["stream_bytes"],
-            one["sram_bytes"],
-            tuple(one["reads"]),
-            tuple(one["writes"]),
-        )
 
-    def _check(self, plan: Plan) -> None:
-        """Refuse what would write or read elsewhere than in the plan's own places."""
-        names = {one.name for one in plan.graph.operations}
-        for number, step in enumerate(plan.steps):
-            known = range(len(plan.segments)) if isinstance(step, int) else names
-            if step not in known:
-                self.refuse(PLAN, f"steps[{number}]", repr(step), "a segment or an operation")
-        for name, offset in plan.offsets.items():
-            room = plan.arena - tensor_bytes(plan.graph.type(name))
-            if not 0 <= offset <= room or offset % WORD:
-                allowed = f"multiples of {WORD} from 0 to {room}"
-                self.refuse(PLAN, f"offsets[{name!r}]", offset, allowed)
-        for number, one in enumerate(plan.segments):
-            if not 0 <= one.stream_bytes <= len(plan.stream):
-                allowed = f"0 to {len(plan.stream)}"
-                self.refuse(PLAN, f"segments[{number}].stream_bytes", one.stream_bytes, allowed)
-            if len(one.image) % WORD or not one.image:
-                self.refuse(IMAGE, _section(number), f"{len(one.image)} bytes", "whole words")
-            missing = {*one.reads, *one.writes} - set(plan.offsets)
-            if missing:
-                self.refuse(PLAN, f"segments[{number}]", sorted(missing), "tensors with offsets")
+def _segment(number: int, one: dict[str, Any], content: Pack) -> PlannedSegment:
+    image = content.sections[section_of(number)]
+    if len(image) != 16 * one["words"]:
+        raise EntryError(f"segments[{number}].words", one["words"], f"{len(image) / 16:g}")
+    names = [each["name"] for each in one["operations"]]
+    if len({*names}) < len(names):
+        raise EntryError(f"segments[{number}].operations", words("a name twice"), "each once")
+    registers = [each["register"] for each in one["bases"]]
+    if len({*registers}) < len(registers):
+        raise EntryError(f"segments[{number}].bases", words("a register twice"), "each once")
+    return PlannedSegment(
+        tuple(names),
+        image,
+        "",
+        {each["name"]: each["word"] for each in one["operations"] if each["word"] is not None},
+        {each["register"]: Area(each["area"]) for each in one["bases"]},
+        one["stream_bytes"],
+        one["sram_bytes"],
+        tuple(one["reads"]),
+        tuple(one["writes"]),
+    )

@@ -13,7 +13,8 @@ from npu.isa.instruction import decode_image
 from npu.isa.operands import WORD
 from npu.planner.network_plan import plan_of
 from npu.regs import StartState
-from npu.runtime.network_runner import NetworkRun, NetworkRunner
+from npu.runtime.prepare import prepare
+from npu.runtime.replay import NetworkRun, Replay
 from tb.bench.environment import DEFAULT_LIMIT, Bench, Execution
 
 
@@ -57,7 +58,7 @@ async def run_network(
     limit: int = DEFAULT_LIMIT,
 ) -> NetworkRun:
     """Run a network once on the bench; chip and model must agree in every byte of each segment."""
-    runner = NetworkRunner(plan_of(network))
+    prepared = prepare(plan_of(network))
     chip = BenchChip(bench, limit)
-    chip.stage(runner.pieces)
-    return await runner.run(chip, inputs)
+    chip.stage(prepared.memory)
+    return await Replay(prepared, chip).run(inputs)

@@ -27,7 +27,7 @@ from npu.graph.form import (
 )
 from npu.isa import Opcode
 from npu.planner.network_plan import plan_of
-from npu.runtime.network_runner import NetworkRunner
+from npu.runtime.prepare import bases_from, prepare
 from npu.runtime.tensor_rows import to_rows
 from tb.bench.environment import INPUT
 from tb.benchmarks import measured_models
@@ -47,9 +47,10 @@ def _load(
 ) -> BenchmarkLoad:
     """Return a network of one segment with given inputs, or with full-range ones."""
     network = compile_network(graph)
-    runner = NetworkRunner(plan_of(network), INPUT)
-    (segment,), (start,) = network.segments, runner.starts
-    pieces = list(runner.pieces)
+    plan = plan_of(network)
+    prepared = prepare(plan, bases_from(plan, INPUT))
+    (segment,), (start,) = network.segments, prepared.starts
+    pieces = list(prepared.memory)
     for name in segment.reads:
         kind = network.graph.type(name)
         if inputs is not None:
@@ -57,7 +58,7 @@ def _load(
         else:
             assert random is not None
             values = random.integers(-128, 128, kind.shape).astype(np.int8)
-        pieces.append((runner.address(name), to_rows(values, kind)))
+        pieces.append((prepared.address(name), to_rows(values, kind)))
     program = ProgramRun(segment.program.instructions, start)
     return BenchmarkLoad([piece for piece in pieces if piece[1]], [program])
 

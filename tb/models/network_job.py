@@ -12,8 +12,9 @@ import cocotb
 import numpy as np
 
 from npu.graph.form import Array
-from npu.runtime.network_runner import DrivenChip, NetworkRunner
 from npu.runtime.plan_files import read_plan
+from npu.runtime.prepare import prepare
+from npu.runtime.replay import DrivenChip, Replay
 from tb.bench.dut import Dut
 from tb.bench.environment import reset
 from tb.bench.host import RtlBus, RtlChip
@@ -40,12 +41,13 @@ async def run_segments(dut: Dut) -> None:
     await reset(dut)
     memory = Memory.map(run_dir / "memory.bin")
     chip = await RtlChip.connect(RtlBus(dut, memory, request["limit"]))
-    runner, driven = NetworkRunner(plan), DrivenChip(chip)
-    driven.stage(runner.pieces)
+    prepared, driven = prepare(plan), DrivenChip(chip)
+    await driven.load(prepared)
+    replay = Replay(prepared, driven)
     found: dict[str, Array] = {}
     counters = []
     for number in range(len(plan.segments)):
-        left, counted = await runner.segment(driven, number, values)
+        left, counted = await replay.segment(number, values)
         found |= left
         counters.append(asdict(counted))
         (run_dir / PROGRESS).write_text(str(number + 1), encoding="utf-8")

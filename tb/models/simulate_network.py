@@ -15,10 +15,9 @@ import numpy as np
 from npu.driver.counters import ChipCounters
 from npu.graph.form import Array
 from npu.paths import BUILD
-from npu.runtime.network_account import owners
-from npu.runtime.network_runner import NetworkRunner
 from npu.runtime.plan import Plan, PlannedSegment
 from npu.runtime.plan_files import files_of
+from npu.runtime.prepare import prepare
 from tb.bench import logs
 from tb.bench.knobs import Knobs
 from tb.models import network_job as inside
@@ -72,7 +71,7 @@ def simulate(
     Raises:
         SimulationError: the simulation failed; the message says where its log is.
     """
-    end = NetworkRunner(plan).end
+    end = prepare(plan).end
     size = max(MEMORY_MIB << 20, -(-end // (1 << 20)) * (1 << 20))
     test = BenchTest(inside.__name__, inside.run_segments.name, "runs a network", size)
     folder = BUILD / "runs" / configuration.folder.name / name
@@ -150,7 +149,7 @@ def operation_cycles(segments: tuple[PlannedSegment, ...], events: logs.Records)
     for segment, first, last in zip(segments, begins, [*begins[1:], len(events)], strict=True):
         own = events[first:last]
         before = int(own["cycle"][0])
-        names = owners(segment)
+        names = segment.owners
         ends: dict[str, int] = {}
         done = own[own["kind"] == logs.DONE]
         for word, cycle in zip(done["instr"].tolist(), done["cycle"].tolist(), strict=True):

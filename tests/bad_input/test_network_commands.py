@@ -218,7 +218,8 @@ def test_a_damaged_folder_is_refused(here: Path, capsys: pytest.CaptureFixture[s
     image.write_bytes(image.read_bytes()[:-1] + b"\x55")
     for command in ("run", "explain"):
         line = refused(capsys, command, str(here / "out"))
-        assert line.startswith(f"npu: {image}: SHA-256: given ")
+        plan = image.with_name("plan.json")
+        assert line.startswith(f"npu: {plan}: image.sha256: given ")
 
 
 def test_options_of_networks_are_none_of_checkpoints(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,9 +13,10 @@ from golden.machine import ChipConfig
 from npu.compiler.network import CompiledNetwork, compile_network
 from npu.driver.chip import Chip
 from npu.graph.form import Array, Graph
-from npu.isa.operands import Limits
+from npu.isa.operands import Limits, up
 from npu.planner.network_plan import plan_of
-from npu.runtime.network_runner import DrivenChip, NetworkRun, NetworkRunner
+from npu.runtime.prepare import prepare
+from npu.runtime.replay import DrivenChip, NetworkRun, Replay
 
 
 def run_compiled(
@@ -27,17 +28,17 @@ def run_compiled(
 ) -> NetworkRun:
     """Run a network on a chip whose memory and SRAM hold random bytes before; a race raises."""
     chip_limits = limits or Limits()
-    runner = NetworkRunner(plan_of(network))
+    prepared = prepare(plan_of(network))
     random = np.random.default_rng(seed)
-    memory = random.integers(0, 256, runner.end, np.uint8)
+    memory = random.integers(0, 256, up(prepared.end), np.uint8)
     config = ChipConfig(chip_limits.array_dim, chip_limits.sram_bytes, chip_limits.acc_rows)
     sram = random.integers(0, 256, config.sram_bytes, np.uint8)
 
     async def run() -> NetworkRun:
         chip = await Chip.connect(ModelBus(memory, config=config, sram=sram, races=True))
         driven = DrivenChip(chip)
-        driven.stage(runner.pieces)
-        return await runner.run(driven, inputs)
+        await driven.load(prepared)
+        return await Replay(prepared, driven).run(inputs)
 
     return asyncio.run(run())
 

@@ -145,7 +145,10 @@ def test_large_constants_are_bytes() -> None:
         ('const %w : int8[2] = base64"AAAA"', "3 bytes, allowed 2"),
         ('const %w : int8[2] = base64"A"', "no base64"),
         ("%y : float32[1] = relu(%x", "'the end', allowed ','"),
-        ('%y : float32[1] = relu(%x) name "r" place moon ""', "place 'moon', allowed npu, host"),
+        (
+            '%y : float32[1] = relu(%x) name "r" place moon ""',
+            "place 'moon', allowed npu, port, host",
+        ),
         ('%y : float32[1] = relu(%x) name "r" ?', "no part of a graph"),
         ('%y : float32[1] = relu(%x) name "r" %z', "behind the end"),
         ("input %y : int8[1]\ninput %y : int8[1]", "4: tensor 'y' is declared twice"),

@@ -15,7 +15,7 @@ pytest.importorskip("onnx")
 from golden.graph import run as golden_run
 from npu.cli import command_line, network_folder
 from npu.runtime.network_account import report_of
-from npu.runtime.network_runner import NetworkRun
+from npu.runtime.replay import NetworkRun
 from tb.run import build
 from tessera import rtl_chip
 from tessera.golden_chip import run_on_golden

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from npu.asm.program import Program
+from npu.compiler.errors import CompileError
 from npu.compiler.network.aliasing import laid, lay_out
 from npu.compiler.network.emission import Addresses, Constants, Emission
 from npu.compiler.network.kernel import NoRoomError
@@ -52,6 +53,22 @@ class Segment:
     tensors: tuple[TensorRef, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """A place in the arena.
+
+    Attributes:
+        offset, bytes: where it is, and its rows, padded to whole words.
+        first, last: operations, counted over the whole network in the order in which they run,
+            between which the place is taken.
+    """
+
+    offset: int
+    bytes: int
+    first: int
+    last: int
+
+
 @dataclass(frozen=True)
 class CompiledNetwork:
     """A network as segments and operations of the host, in order.
@@ -63,8 +80,8 @@ class CompiledNetwork:
         stream, shares: parameters of all segments, and what they consist of.
         constants: what segments load from beside the stream.
         arena: bytes of the tensors in memory.
-        offsets: where in the arena each tensor lies that segments take and leave there, row behind
-            row, rows padded to whole words.
+        storages: what lies in the arena, by the name of its tensor, row behind row: what segments
+            take and leave there, and what has no room in SRAM.
     """
 
     graph: Graph
@@ -74,7 +91,12 @@ class CompiledNetwork:
     shares: tuple[Share, ...]
     constants: bytes
     arena: int
-    offsets: Mapping[str, int]
+    storages: Mapping[str, Storage]
+
+    @property
+    def offsets(self) -> dict[str, int]:
+        """Where in the arena each storage lies."""
+        return {name: one.offset for name, one in self.storages.items()}
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -91,17 +113,25 @@ class CompiledNetwork:
         return whole.hexdigest()
 
 
-def compile_network(graph: Graph, limits: Limits | None = None) -> CompiledNetwork:
+def compile_network(
+    graph: Graph, limits: Limits | None = None, *, split: Collection[str] = ()
+) -> CompiledNetwork:
     """Compile a quantised and fused graph.
 
     A move that fits in no way is made by the host, on the integers as they are.
 
-    Raises CompileError naming the operation that fits in no way.
+    Args:
+        graph: to compile.
+        limits: of the chip, the standard one if None.
+        split: operations of the chip behind which a segment ends.
+
+    Raises:
+        CompileError: naming the operation that fits in no way, or that `split` names in vain.
     """
     lowered = lower(graph)
     while True:
         try:
-            return _Compilation(lowered, limits or Limits()).network()
+            return _Compilation(lowered, limits or Limits(), frozenset(split)).network()
         except NoRoomError as error:
             lowered = move_to_host(lowered, error)
 
@@ -128,14 +158,34 @@ def groups_of(graph: Graph) -> list[list[Operation]]:
     return groups
 
 
+def split_behind(groups: list[list[Operation]], names: Collection[str]) -> list[list[Operation]]:
+    """Return the groups, those of the chip cut behind operations of these names."""
+    known = [one.name for group in groups for one in group if one.on_chip]
+    for name in names:
+        if name not in known:
+            raise CompileError(
+                f"split {name!r}: allowed are operations of the chip: "
+                f"{', '.join(known) or 'there are none'}"
+            )
+    found: list[list[Operation]] = []
+    for group in groups:
+        found.append([])
+        for one in group:
+            if found[-1] and found[-1][-1].name in names and one.on_chip:
+                found.append([])
+            found[-1].append(one)
+    return found
+
+
 @dataclass
 class _Compilation:
     graph: Graph
     limits: Limits
+    split: frozenset[str] = frozenset()
 
     def network(self) -> CompiledNetwork:
         graph = self.graph
-        groups = groups_of(graph)
+        groups = split_behind(groups_of(graph), self.split)
         outside = self._outside(groups)
         chip = [group for group in groups if group[0].on_chip]
         layout = lay_out(graph, [one for group in chip for one in group], outside)
@@ -157,7 +207,8 @@ class _Compilation:
             )
             for group in chip
         ]
-        arena, memory = self._arena(groups, layout, residences, outside, offsets)
+        arena, storages = self._arena(groups, layout, residences, outside, offsets)
+        memory = {name: one.offset for name, one in storages.items()}
         steps: list[Segment | Operation] = []
         number = 0
         for group in groups:
@@ -177,7 +228,7 @@ class _Compilation:
             tuple(self._stream.shares),
             bytes(self._constants.data),
             arena,
-            memory,
+            storages,
         )
 
     def _reads(self, one: Operation) -> list[str]:
@@ -212,8 +263,8 @@ class _Compilation:
         residences: list[Residence],
         outside: frozenset[str],
         constants: Mapping[str, int],
-    ) -> tuple[int, dict[str, int]]:
-        """Return the bytes of the arena and the offsets of the storages there."""
+    ) -> tuple[int, dict[str, Storage]]:
+        """Return the bytes of the arena and the storages there."""
         spans: dict[str, Lifetime] = {}
         at = -1
         in_sram = (
@@ -242,7 +293,11 @@ class _Compilation:
         ]
         addresses = place(buffers)
         # Storages begin at lines: sizes are whole lines, and so are all sums of them.
-        return up(top(buffers, addresses), ARENA_ALIGNMENT), addresses
+        found = {
+            name: Storage(addresses[name], layout.bytes[name], span.first, span.last)
+            for name, span in spans.items()
+        }
+        return up(top(buffers, addresses), ARENA_ALIGNMENT), found
 
     def _segment(
         self,

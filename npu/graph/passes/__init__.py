@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from npu.graph.form import Graph, GraphError
-from npu.graph.passes.samples import Samples
+from npu.graph.inputs import Samples
 
 PASSES = ("import", "canonical", "place", "quantise", "fuse")
 """Their names, as those of the files that `--keep` writes."""

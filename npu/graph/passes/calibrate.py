@@ -16,8 +16,9 @@ import numpy as np
 
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Array, Element, Graph
+from npu.graph.inputs import Samples
 from npu.graph.passes.facts import LINEAR, Facts
-from npu.graph.passes.samples import Samples, read_samples
+from npu.graph.passes.samples import read_samples
 
 PERCENTILE = 99.99
 

@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeAlias
-
 import numpy as np
 
-from npu.graph.form import Array, Element, Graph, GraphError
+from npu.graph.form import Array, Graph, GraphError
+from npu.graph.inputs import Samples, typed
 
-Samples: TypeAlias = Mapping[str, Array]
 RANDOM_SEED = 20240229
 RANDOM_MOST = 4096
 
@@ -78,32 +75,6 @@ def read_samples(graph: Graph, samples: Samples | str) -> list[dict[str, Array]]
     return [{name: stack[index] for name, stack in stacks.items()} for index in range(number)]
 
 
-def check_inputs(graph: Graph, inputs: Samples) -> dict[str, Array]:
-    """Return the inputs of one run in the types of the graph.
-
-    Raises:
-        GraphError: a name, shape, type or value is wrong; the message says what is allowed.
-    """
-    unknown = [name for name in inputs if name not in graph.inputs]
-    missing = [name for name in graph.inputs if name not in inputs]
-    if unknown or missing:
-        what = f"unknown {unknown[0]!r}" if unknown else f"missing {missing[0]!r}"
-        allowed = ", ".join(
-            f"{name!r}: {graph.type(name).element}{list(graph.type(name).shape)}"
-            for name in graph.inputs
-        )
-        raise GraphError(f"inputs: {what}; allowed are {allowed}")
-    found = {}
-    for name in graph.inputs:
-        data, kind = np.asarray(inputs[name]), graph.type(name)
-        if data.shape != kind.shape:
-            raise GraphError(
-                f"input {name!r} has shape {list(data.shape)}, allowed {list(kind.shape)}"
-            )
-        found[name] = _typed(f"input {name!r}", data, kind.element)
-    return found
-
-
 def _stack(graph: Graph, name: str, data: Array) -> Array:
     kind = graph.type(name)
     where = f"samples of input {name!r}"
@@ -115,20 +86,4 @@ def _stack(graph: Graph, name: str, data: Array) -> Array:
     if data.shape[1:] != wide or data.ndim != len(wide) + 1:
         allowed = f"(samples, {', '.join(map(str, wide))})"
         raise GraphError(f"{where}: given shape {list(data.shape)}, allowed {allowed}")
-    return _typed(where, data, kind.element)
-
-
-def _typed(where: str, data: Array, element: Element) -> Array:
-    """Return values in the type of an input. Raises GraphError for those that it cannot hold."""
-    if not np.can_cast(data.dtype, element.dtype, casting="same_kind"):
-        raise GraphError(f"{where}: given {data.dtype}, allowed {element}")
-    with np.errstate(over="ignore"):
-        converted = data.astype(element.dtype, copy=False)
-    if data.dtype.kind == "f" and not np.isfinite(converted).all():
-        first = tuple(int(one[0]) for one in np.nonzero(~np.isfinite(converted)))
-        raise GraphError(
-            f"{where}: given {data[first]} at {list(first)}, allowed finite numbers of {element}"
-        )
-    if data.dtype.kind in "iu" and not np.array_equal(converted, data):
-        raise GraphError(f"{where}: given integers that are no {element}, allowed those that are")
-    return converted
+    return typed(where, data, kind.element)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What programs touch: memory behind base registers, the stream, SRAM. Read off their words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from npu.isa.generated import DYNAMIC, OPCODES, Opcode, SetReg
+from npu.isa.instruction import Instruction
+from npu.isa.operands import WORD, Limits, Prefix, share_bytes, sram_operands, up
+
+LINE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """A copy between memory and SRAM.
+
+    Attributes:
+        word: its index in the program.
+        register: base register.
+        first, end: bytes behind it that are touched, from the first row to the last.
+        writes: whether memory is written.
+    """
+
+    word: int
+    register: int
+    first: int
+    end: int
+    writes: bool
+
+
+def transfers(program: Sequence[Instruction]) -> Iterator[Transfer]:
+    """Yield the copies of a program, in order."""
+    for index, word in enumerate(program):
+        if word.opcode not in (Opcode.DMA_LOAD, Opcode.DMA_STORE):
+            continue
+        first = word.src0 | word.src1 << 16
+        pitch = word.k * WORD or up(word.n)
+        end = first + (word.m - 1) * pitch + word.n
+        base = OPCODES[Opcode(word.opcode)].imm["base"].get(word.imm)
+        yield Transfer(index, base, first, end, word.opcode == Opcode.DMA_STORE)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A piece of the stream that an instruction takes.
+
+    Attributes:
+        word: index of the instruction in the program.
+        opcode: of it.
+        offset, bytes: of the piece.
+    """
+
+    word: int
+    opcode: int
+    offset: int
+    bytes: int
+
+
+def taken(program: Sequence[Instruction], limits: Limits) -> Iterator[Taken]:
+    """Yield what a program without loops takes from the stream, then where it stands at the end.
+
+    The last one has the opcode END and no bytes.
+    """
+    at = 0
+    for index, word in enumerate(program):
+        if word.opcode == Opcode.SET and word.dst == SetReg.STREAM:
+            at = word.src0 | word.src1 << 16
+            continue
+        size = share_bytes(word, limits.edge)
+        if size:
+            yield Taken(index, word.opcode, at, size)
+            at += size
+    yield Taken(len(program) - 1, Opcode.END, at, 0)
+
+
+def sram_bytes(program: Sequence[Instruction], limits: Limits) -> int:
+    """Return the bytes of SRAM that a program uses, from address 0."""
+    end = 0
+    for _, word, prefix in prefixed(program):
+        for one in sram_operands(word, Prefix.of(prefix), limits.edge):
+            end = max(end, one.end)
+    return end
+
+
+def prefixed(
+    program: Sequence[Instruction],
+) -> Iterator[tuple[int, Instruction, Instruction | None]]:
+    """Yield index, word and prefix of each instruction."""
+    prefix: Instruction | None = None
+    for index, word in enumerate(program):
+        if word.opcode == Opcode.PFX:
+            prefix = word
+            continue
+        yield index, word, prefix
+        prefix = None
+
+
+def is_static(word: Instruction) -> bool:
+    """Whether no dimension of an instruction comes from a register."""
+    kinds = {
+        name: info.kind
+        for name, info in OPCODES[Opcode(word.opcode)].fields.items()
+        if name in ("m", "n", "k")
+    }
+    return not any(kind == "dyn" and getattr(word, name) >= DYNAMIC for name, kind in kinds.items())

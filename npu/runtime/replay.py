@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs prepared plans: steps of the host here, segments on a chip, by registers or by the ring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol, get_args, runtime_checkable
+
+from npu.driver.bus import Access, Bus, access
+from npu.driver.chip import Chip, Finish
+from npu.driver.command.status import Status
+from npu.driver.counters import ChipCounters
+from npu.driver.errors import BusError, CommandFailed, DeviceError, ProgramFailed, RequestError
+from npu.graph.evaluate import run as run_on_host
+from npu.graph.form import Array
+from npu.graph.inputs import check_inputs
+from npu.regs import CMD_BASE, CMD_FIELDS, CmdReg, StartState
+from npu.runtime.plan import Action, Plan, Step
+from npu.runtime.prepare import Prepared, PreparedBatch, check_prepared
+from npu.runtime.tensor_rows import from_rows, tensor_bytes, to_rows
+
+By = Literal["registers", "ring"]
+"""How segments start: one by one by registers, or in batches by the descriptor ring."""
+
+
+class ReplayError(DeviceError):
+    """A step of a plan failed on the chip; says which, and what the chip reports.
+
+    Attributes:
+        step: its index.
+        path: of what failed, such as `segments[2]`.
+    """
+
+    def __init__(self, step: int, path: str, text: str) -> None:
+        super().__init__(f"steps[{step}], {path}: {text}")
+        self.step = step
+        self.path = path
+
+
+@dataclass(frozen=True)
+class NetworkRun:
+    """What a run has left.
+
+    Attributes:
+        outputs: of the graph, by name.
+        tensors: all that crossed between host and chip, by name, outputs included.
+        counters: of each segment that was started by registers, in order; as of the end of each.
+    """
+
+    outputs: Mapping[str, Array]
+    tensors: Mapping[str, Array]
+    counters: tuple[ChipCounters, ...]
+
+
+class ReplayChip(Protocol):
+    """What a run needs of a chip."""
+
+    def stage(self, pieces: Iterable[tuple[int, bytes]]) -> None:
+        """Put pieces of (address, bytes) into memory."""
+
+    async def execute(self, state: StartState) -> Finish:
+        """Run a program that must end without an error."""
+
+    def read(self, address: int, size: int) -> bytes:
+        """Return bytes of memory."""
+
+
+@runtime_checkable
+class RingChip(ReplayChip, Protocol):
+    """A chip with a descriptor ring."""
+
+    async def batch(self, batch: PreparedBatch) -> None:
+        """Run a batch that must end without an error."""
+
+
+@dataclass(frozen=True)
+class DrivenChip:
+    """A chip behind the driver."""
+
+    chip: Chip
+
+    @property
+    def bus(self) -> Bus:
+        """The way to it."""
+        return self.chip.bus
+
+    async def load(self, prepared: Prepared) -> None:
+        """Make a chip ready for a plan: regions, programs, parameters.
+
+        Raises:
+            EntryError: the prepared plan is not what its plan gives; nothing was written.
+            RequestError: the chip has other sizes than the plan is for, or it is busy; nothing
+                was written.
+        """
+        check_prepared(prepared)
+        check_chip(prepared.plan, self.chip)
+        await self.check_idle()
+        await access(self.bus, prepared.protection)
+        self.stage(prepared.memory)
+
+    async def check_idle(self) -> None:
+        """Raise RequestError while a program, an operation or the ring runs."""
+        if (await self.chip.state())["BUSY"]:
+            raise RequestError("chip", "a running program", "an idle chip")
+        status = await self.bus.read32(CMD_BASE + CmdReg.CTRL_STATUS)
+        if CMD_FIELDS["CTRL_STATUS_BUSY"].get(status):
+            raise RequestError("command port", "a running ring", "an idle command port")
+
+    def stage(self, pieces: Iterable[tuple[int, bytes]]) -> None:
+        """Put pieces of (address, bytes) into memory."""
+        self.chip.stage(pieces)
+
+    async def execute(self, state: StartState) -> Finish:
+        """Run a program that must end without an error."""
+        return await self.chip.execute(state)
+
+    async def batch(self, batch: PreparedBatch) -> None:
+        """Run a batch that must end without an error; an error is cleared."""
+        config = await self.bus.read32(CMD_BASE + CmdReg.CMD_CONFIG)
+        if not CMD_FIELDS["CMD_CONFIG_SCRATCH_BYTES"].get(config):
+            raise RequestError("by", "'ring'", "registers, on a chip without a command port")
+        await self.check_idle()
+        await access(self.bus, batch.preamble)
+        self.stage([(batch.address, batch.image)])
+        await access(self.bus, batch.submission)
+        done = batch.completion
+        while True:
+            await self.bus.wait_interrupt()
+            status = await self.bus.read32(done.register)
+            if status & done.done:
+                break
+        if status & done.error:
+            ring = await self.bus.read32(CMD_BASE + CmdReg.DESC_STATUS)
+            report = await self.chip.report()
+            await self._clear()
+            found = Status.of(status, ring)
+            entry = CMD_FIELDS["DESC_STATUS_INDEX"].get(ring)
+            at = min(entry // 2, len(batch.launches) - 1)
+            text = f"ring entry {entry}: {found}" if report is None else report.text
+            raise BatchFailed(batch.launches[at], text)
+        await self._clear()
+
+    async def _clear(self) -> None:
+        """Let the interrupt fall."""
+        mask = CMD_FIELDS["CTRL_STATUS_CLEAR"].mask
+        await access(self.bus, [Access(CMD_BASE + CmdReg.CTRL_STATUS, mask)])
+
+    def read(self, address: int, size: int) -> bytes:
+        """Return bytes of memory."""
+        return self.bus.read_memory(address, size)
+
+
+class BatchFailed(DeviceError):  # noqa: N818  the request was fine, carrying it out was not
+    """A launch of a batch ended with an error.
+
+    Attributes:
+        segment: that was launched.
+    """
+
+    def __init__(self, segment: int, text: str) -> None:
+        super().__init__(text)
+        self.segment = segment
+
+
+def check_chip(plan: Plan, chip: Chip) -> None:
+    """Raise RequestError unless a chip has the sizes that a plan is for."""
+    wanted, found = plan.limits, chip.info.limits
+    for name in ("array_dim", "sram_bytes", "acc_rows", "norm_max", "narrow_formats"):
+        given, has = getattr(wanted, name), getattr(found, name)
+        if given != has:
+            raise RequestError(f"chip.{name}", f"a plan for {given}", f"{has}, that of the chip")
+
+
+class Replay:
+    """A prepared plan on a chip that is ready for it.
+
+    Attributes:
+        prepared: the plan at its addresses.
+        chip: where it runs.
+    """
+
+    def __init__(self, prepared: Prepared, chip: ReplayChip) -> None:
+        """Take a chip that `DrivenChip.load` has made ready."""
+        self.prepared = prepared
+        self.chip = chip
+        self.plan = prepared.plan
+
+    async def run(self, inputs: Mapping[str, Array], by: By = "registers") -> NetworkRun:
+        """Run the plan once.
+
+        Args:
+            inputs: the graph's inputs by name, in shape and type of the graph.
+            by: how segments start.
+
+        Raises:
+            GraphError: an input is wrong, or an operation of the host cannot be evaluated.
+            ReplayError: a segment ended with an error. The chip is idle, and the next run works.
+        """
+        if by not in get_args(By):
+            raise RequestError("by", repr(by), ", ".join(get_args(By)))
+        ring = self.chip if isinstance(self.chip, RingChip) else None
+        if by == "ring" and ring is None:
+            raise RequestError("by", repr(by), "registers, on a chip without a ring")
+        graph = self.plan.graph
+        values: dict[str, Array] = {
+            name: tensor.data for name, tensor in graph.tensors.items() if tensor.data is not None
+        }
+        values.update(check_inputs(graph, inputs))
+        crossed: dict[str, Array] = {}
+        counters: list[ChipCounters] = []
+        begun: set[int] = set()
+        for number, step in enumerate(self.plan.steps):
+            match step.action:
+                case Action.PACK:
+                    self._pack(str(step.of), values)
+                    crossed[str(step.of)] = values[str(step.of)]
+                case Action.UNPACK:
+                    crossed[str(step.of)] = values[str(step.of)] = self._unpack(str(step.of))
+                case Action.LAUNCH if by == "registers":
+                    counters.append(await self._launch(number, step.segment))
+                case Action.LAUNCH:
+                    batch = self.prepared.batch_of(step.segment)
+                    if ring is not None and batch.launches[0] not in begun:
+                        begun.update(batch.launches)
+                        await self._batch(ring, number, batch)
+                case _:
+                    values |= self._on_host(step, values)
+        outputs = {name: values[name] for name in graph.outputs}
+        return NetworkRun(outputs, crossed, tuple(counters))
+
+    async def segment(
+        self, number: int, values: Mapping[str, Array]
+    ) -> tuple[dict[str, Array], ChipCounters]:
+        """Run a segment alone.
+
+        Args:
+            number: of the segment.
+            values: the tensors that it takes, by name, and maybe others.
+
+        Returns:
+            The tensors that it has left, by name, and the counters at its end.
+
+        Raises:
+            ProgramFailed: it ended with an error.
+        """
+        one = self.plan.segments[number]
+        for name in one.reads:
+            self._pack(name, values)
+        finish = await self.chip.execute(self.prepared.starts[number])
+        return {name: self._unpack(name) for name in one.writes}, finish.counters
+
+    def _pack(self, name: str, values: Mapping[str, Array]) -> None:
+        rows = to_rows(values[name], self.plan.graph.type(name))
+        self.chip.stage([(self.prepared.address(name), rows)])
+
+    def _unpack(self, name: str) -> Array:
+        kind = self.plan.graph.type(name)
+        return from_rows(self.chip.read(self.prepared.address(name), tensor_bytes(kind)), kind)
+
+    async def _launch(self, step: int, number: int) -> ChipCounters:
+        try:
+            return (await self.chip.execute(self.prepared.starts[number])).counters
+        except (ProgramFailed, BusError) as error:
+            raise ReplayError(step, f"segments[{number}]", str(error)) from error
+
+    @staticmethod
+    async def _batch(chip: RingChip, step: int, batch: PreparedBatch) -> None:
+        try:
+            await chip.batch(batch)
+        except BatchFailed as error:
+            at = step + batch.launches.index(error.segment)
+            raise ReplayError(at, f"segments[{error.segment}]", str(error)) from error
+        except (CommandFailed, BusError) as error:
+            raise ReplayError(step, f"segments[{batch.launches[0]}]", str(error)) from error
+
+    def _on_host(self, step: Step, values: Mapping[str, Array]) -> dict[str, Array]:
+        one = self.plan.operation(str(step.of))
+        given = [values[name] if name else None for name in one.inputs]
+        found = run_on_host(self.plan.graph, one, given)
+        return dict(zip(one.outputs, found, strict=True))

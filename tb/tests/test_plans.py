@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans: verified, bound to addresses and replayed, by registers and by the descriptor ring."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import cocotb
+import numpy as np
+
+from golden.graph import run
+from npu.compiler.network import compile_network
+from npu.driver.chip import PAGE
+from npu.driver.errors import RequestError
+from npu.graph.form import Array
+from npu.isa import ErrorCode
+from npu.planner.network_plan import plan_of
+from npu.regs import SEQ_FIELDS, SeqReg
+from npu.runtime.plan import Plan
+from npu.runtime.plan_files import files_of, plan_from
+from npu.runtime.prepare import Bases, Prepared, bases_from, prepare, sizes_of
+from npu.runtime.replay import By, DrivenChip, NetworkRun, Replay, ReplayError
+from tb.bench import logs
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench, full
+from tb.bench.knobs import Knobs
+from tb.stimulus.random_graphs import random_graph
+
+LIMIT = 4_000_000
+"""Cycles that a batch may take."""
+PLACEMENTS = 10
+ROOM = 8 << 20
+"""Bytes of memory over which parts are spread."""
+MOST_BETWEEN = 60
+"""Cycles from the end of a program to the first dispatch of the next one of its batch."""
+BOTH: tuple[By, ...] = ("registers", "ring")
+SHORT, FULL = 1, 12
+"""Networks of a run."""
+
+
+def _drawn(bench: Bench, launches: int) -> tuple[Plan, Mapping[str, Array], Mapping[str, Array]]:
+    """Return a random network cut into launches, inputs, and what golden makes of them.
+
+    The plan has been written and read back: its verification is part of every test.
+    """
+    while True:
+        seed = int(bench.random.integers(1 << 32))
+        graph, inputs = random_graph(seed, operations=(6, 14))
+        whole = compile_network(graph, bench.limits)
+        if len(whole.segments) != 1 or len(whole.segments[0].first_word) < launches:
+            continue
+        names = list(whole.segments[0].first_word)
+        cuts = np.sort(bench.random.choice(len(names) - 1, launches - 1, replace=False))
+        network = compile_network(graph, bench.limits, split=[names[i] for i in cuts])
+        plan = plan_from(files_of(plan_of(network)))
+        if prepare(plan).batches[0].launches == tuple(range(launches)):
+            return plan, inputs, run(graph, inputs)
+
+
+def _spread(random: np.random.Generator, plan: Plan) -> Bases:
+    """Return random addresses in a random order, multiples of 64."""
+    order = [str(name) for name in random.permutation(Bases.names())]
+    sizes = sizes_of(plan)
+    used = sum(sizes.values()) + 64 * len(sizes)
+    gaps = np.sort(random.integers(0, (ROOM - used) // 64, len(order)))
+    found, at = {}, 0
+    for name, gap in zip(order, gaps, strict=True):
+        found[name] = at + 64 * int(gap)
+        at += -(-sizes[name] // 64) * 64
+    return Bases(**found)
+
+
+def _compare(found: NetworkRun, expected: Mapping[str, Array], where: str) -> None:
+    for name, value in expected.items():
+        assert np.array_equal(found.outputs[name], value, equal_nan=True), f"{where}: {name}"
+
+
+async def _loaded(bench: Bench, prepared: Prepared) -> Replay:
+    driven = DrivenChip(bench.chip)
+    await driven.load(prepared)
+    return Replay(prepared, driven)
+
+
+@cocotb.test
+async def test_plans_at_ten_placements(dut: Dut) -> None:
+    """One file, ten sets of addresses, by registers and by the ring: golden's outputs each time."""
+    bench = await Bench.start(dut)
+    bench.bus.limit = LIMIT
+    for _ in range(FULL if full() else SHORT):
+        plan, inputs, expected = _drawn(bench, 3)
+        for number in range(PLACEMENTS):
+            prepared = prepare(plan, _spread(bench.random, plan))
+            replay = await _loaded(bench, prepared)
+            by = BOTH[number % 2]
+            found = await replay.run(inputs, by)
+            _compare(found, expected, f"{prepared.bases}, by {by}")
+
+
+@cocotb.test
+async def test_plans_batch_without_gaps(dut: Dut) -> None:
+    """Three launches of a batch within 60 cycles of one another leave what three starts leave."""
+    bench = await Bench.start(dut)
+    bench.bus.limit = LIMIT
+    for _ in range(FULL if full() else SHORT):
+        plan, inputs, expected = _drawn(bench, 3)
+        replay = await _loaded(bench, prepare(plan))
+        apart = await replay.run(inputs)
+        before = await _milestones(bench)
+        together = await replay.run(inputs, "ring")
+        _compare(apart, expected, "registers")
+        for name, tensor in apart.tensors.items():
+            assert np.array_equal(tensor, together.tensors[name], equal_nan=True), name
+        gaps = _gaps(
+            *(new[len(old) :] for old, new in zip(before, await _milestones(bench), strict=True))
+        )
+        assert len(gaps) == 2, gaps
+        assert max(gaps) <= MOST_BETWEEN, gaps
+        dut._log.info("cycles between programs: %s", gaps)
+
+
+async def _milestones(bench: Bench) -> tuple[logs.Records, logs.Records]:
+    """Return what engines have done and the milestones, from the start of the test on."""
+    await bench.sync()
+    return (
+        np.fromfile(bench.run_dir / "events.bin", logs.EVENT),
+        np.fromfile(bench.run_dir / "trace.bin", logs.EVENT),
+    )
+
+
+def _gaps(events: logs.Records, trace: logs.Records) -> list[int]:
+    """Return the cycles from each end of a program to the first dispatch behind it."""
+    ends = trace["cycle"][trace["kind"] == logs.FINISH].astype(int)
+    begun = events["cycle"][events["kind"] == logs.DISPATCH].astype(int)
+    return [int(begun[begun > end].min() - end) for end in ends if (begun > end).any()]
+
+
+@cocotb.test
+async def test_plans_stopped_by_the_bus(dut: Dut) -> None:
+    """An error of the memory names the segment; nothing outside the arena; the next run works."""
+    bench = await Bench.start(dut)
+    bench.bus.limit = LIMIT
+    for by in BOTH:
+        plan, inputs, expected = _drawn(bench, 3)
+        prepared = prepare(plan, bases_from(plan, PAGE))
+        replay = await _loaded(bench, prepared)
+        number = 1
+        address = prepared.address(plan.segments[number].writes[0])
+        before = bench.memory.snapshot()
+        await bench.set_knobs(Knobs(write_error=1, error_first=address, error_last=address + 15))
+        try:
+            await replay.run(inputs, by)
+            raise AssertionError("no error")
+        except ReplayError as error:
+            step = plan.steps[error.step]
+            text = str(error)
+            assert f"segments[{step.segment}]" in text, text
+            assert address // 16 * 16 <= _address(text) < address + 16, text
+            assert ErrorCode.WRITE_ERROR.name in text, text
+        await bench.set_knobs(Knobs())
+        first, end = prepared.bases.arena, prepared.bases.arena + plan.arena
+        after = bench.memory.snapshot()
+        ring = prepared.bases.ring
+        after[ring : ring + 128] = before[ring : ring + 128]
+        assert np.array_equal(before[:first], after[:first])
+        assert np.array_equal(before[end:], after[end:])
+        _compare(await replay.run(inputs, by), expected, "the run behind")
+
+
+def _address(text: str) -> int:
+    """Return the address that a report names last."""
+    return int(text.rpartition("0x")[2].split()[0].rstrip(".,"), 16)
+
+
+@cocotb.test
+async def test_plans_need_an_idle_chip(dut: Dut) -> None:
+    """Nothing is written while a program or the ring runs."""
+    bench = await Bench.start(dut)
+    bench.bus.limit = LIMIT
+    plan, inputs, expected = _drawn(bench, 3)
+    prepared = prepare(plan)
+    replay = await _loaded(bench, prepared)
+    await bench.chip.start(prepared.starts[0])
+    before = bench.memory.snapshot()
+    try:
+        await _loaded(bench, prepared)
+        raise AssertionError("not refused")
+    except RequestError as error:
+        assert str(error) == "chip: given a running program, allowed an idle chip", error
+    assert np.array_equal(before[: 1 << 16], bench.memory.snapshot()[: 1 << 16])
+    await bench.chip.abort()
+    await bench.bus.wait_interrupt()
+    await bench.chip.write_seq(SeqReg.STATUS, SEQ_FIELDS["STATUS_ERROR"].mask)
+    _compare(await replay.run(inputs, "ring"), expected, "the run behind")

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans bound to addresses and run: anywhere, by registers and by the ring, without compiler."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+
+from golden.command.model import ModelBus
+from golden.machine import ChipConfig
+from npu.driver.bus import Access
+from npu.driver.chip import PAGE, Chip
+from npu.driver.errors import RequestError
+from npu.graph.form import Array, GraphError
+from npu.isa.operands import up
+from npu.paths import ROOT
+from npu.planner.build_plan import build_plan
+from npu.runtime.plan import Plan
+from npu.runtime.plan_files import files_of
+from npu.runtime.prepare import (
+    Bases,
+    Prepared,
+    PreparedBatch,
+    bases_from,
+    check_prepared,
+    prepare,
+    sizes_of,
+)
+from npu.runtime.replay import By, DrivenChip, NetworkRun, Replay
+from npu.runtime.schema import EntryError
+from tests.python.user_networks import built, model, one_input, samples
+
+
+@cache
+def three() -> Plan:
+    """Return a plan with three launches that stand behind one another."""
+    plan = build_plan(model(), calibrate=samples(16), split=["c1", "p1"]).plan
+    assert [len(batch.launches) for batch in prepare(plan).batches] == [3]
+    return plan
+
+
+def bus_for(prepared: Prepared, size: int = 0) -> ModelBus:
+    """Return a chip whose memory holds random bytes."""
+    random = np.random.default_rng(3)
+    memory = random.integers(0, 256, max(size, up(prepared.end)), np.uint8)
+    return ModelBus(memory, config=ChipConfig(), races=True)
+
+
+def run(prepared: Prepared, by: By, inputs: Mapping[str, Array] | None = None) -> NetworkRun:
+    """Run a prepared plan on the instruction model."""
+
+    async def whole() -> NetworkRun:
+        driven = DrivenChip(await Chip.connect(bus_for(prepared)))
+        await driven.load(prepared)
+        return await Replay(prepared, driven).run(inputs or one_input(), by)
+
+    return asyncio.run(whole())
+
+
+def same(one: NetworkRun, other: NetworkRun) -> None:
+    """Check that two runs have left the same."""
+    assert one.tensors.keys() == other.tensors.keys()
+    for name, tensor in one.tensors.items():
+        np.testing.assert_array_equal(tensor, other.tensors[name])
+        assert np.unique(tensor).size > 3
+
+
+@pytest.mark.parametrize("by", ["registers", "ring"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_plan_gives_the_same_wherever_it_lies(seed: int, by: By) -> None:
+    """Parts in any order, at multiples of 64, with launches alone or three at a time."""
+    random = np.random.default_rng(seed)
+    for plan in (built().plan, three()):
+        order = [str(name) for name in random.permutation(Bases.names())]
+        placed = bases_from(plan, 64 * int(random.integers(1 << 14)), order)
+        # Each part has a page of its own, in which it moves.
+        moved = {name: getattr(placed, name) + PAGE * i for i, name in enumerate(order)}
+        sizes = sizes_of(plan)
+        shifts = {name: 64 * int(random.integers(1 + -sizes[name] % PAGE // 64)) for name in order}
+        bases = Bases(**{name: moved[name] + shifts[name] for name in order})
+        same(run(prepare(plan, bases), by), run(prepare(plan), "registers"))
+
+
+def test_a_process_with_numpy_alone_replays_a_plan(tmp_path: Path) -> None:
+    """No compiler, no importer, no onnx; ready within half a second of processor time."""
+    for name, data in files_of(three()).items():
+        (tmp_path / name).write_bytes(data)
+    np.savez(tmp_path / "in.npz", **one_input())  # type: ignore[arg-type]
+    for by in ("registers", "ring"):
+        command = [sys.executable, "-m", "tests.python.replay_process", str(tmp_path)]
+        command += [str(tmp_path / "in.npz"), str(tmp_path / "out.npz"), by]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert not done.returncode, done.stderr
+        found = json.loads(done.stdout)
+        assert found["packages"] == ["numpy"]
+        foreign = ("npu.compiler", "npu.planner", "npu.asm", "npu.graph.importers", "npu.cli")
+        assert [name for name in found["modules"] if name.startswith(foreign)] == []
+        assert found["ready"] < 0.5
+        outputs = np.load(tmp_path / "out.npz")
+        np.testing.assert_array_equal(outputs["y"], run(prepare(three()), "ring").outputs["y"])
+        (tmp_path / "out.npz").unlink()
+
+
+def test_every_bit_of_what_is_prepared_counts() -> None:
+    """Descriptor words, registers, addresses, programs: each differs from what the plan gives."""
+    prepared = prepare(three())
+    check_prepared(prepared)
+    tried = 0
+    for path, changed in _damaged(prepared):
+        with pytest.raises(EntryError) as caught:
+            check_prepared(changed)
+        assert caught.value.path == path
+        tried += 1
+    assert tried > 3000
+
+
+def _damaged(prepared: Prepared) -> list[tuple[str, Prepared]]:
+    """Return a prepared plan with each bit changed in turn, and the path that an error names."""
+    found: list[tuple[str, Prepared]] = []
+    for i, batch in enumerate(prepared.batches):
+
+        def put(path: str, changed: PreparedBatch, i: int = i) -> None:
+            batches = [*prepared.batches]
+            batches[i] = changed
+            found.append((f"batches[{i}].{path}", replace(prepared, batches=tuple(batches))))
+
+        for bit in range(32):
+            for j, word in enumerate(batch.words):
+                words = (*batch.words[:j], word ^ 1 << bit, *batch.words[j + 1 :])
+                put(f"words[{j}]", replace(batch, words=words))
+            for j, key, accesses in _changed(batch.preamble, bit):
+                put(f"preamble[{j}].{key}", replace(batch, preamble=accesses))
+            for j, key, accesses in _changed(batch.submission, bit):
+                put(f"submission[{j}].{key}", replace(batch, submission=accesses))
+            for field in fields(batch.completion):
+                value = getattr(batch.completion, field.name) ^ 1 << bit
+                done = replace(batch.completion, **{field.name: value})
+                put(f"completion.{field.name}", replace(batch, completion=done))
+            put("address", replace(batch, address=batch.address ^ 1 << bit))
+    for bit in range(32):
+        for i, key, accesses in _changed(prepared.protection, bit):
+            found.append((f"protection[{i}].{key}", replace(prepared, protection=accesses)))
+    for i, (address, data) in enumerate(prepared.memory):
+        for at in range(0, 8 * len(data), 211):
+            damaged = bytearray(data)
+            damaged[at // 8] ^= 1 << at % 8
+            pieces = [*prepared.memory]
+            pieces[i] = address, bytes(damaged)
+            path = f"memory[{i}].data[{at // 8}]"
+            found.append((path, replace(prepared, memory=tuple(pieces))))
+    return found
+
+
+def _changed(
+    accesses: tuple[Access, ...], bit: int
+) -> Iterator[tuple[int, str, tuple[Access, ...]]]:
+    """Yield a list of accesses with a bit changed in each address and each value."""
+    for i, one in enumerate(accesses):
+        value = 0 if one.value is None else one.value
+        for key, changed in (
+            ("address", replace(one, address=one.address ^ 1 << bit)),
+            ("value", replace(one, value=value ^ 1 << bit)),
+        ):
+            yield i, key, (*accesses[:i], changed, *accesses[i + 1 :])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"arena": 0x2020}, r"bases.arena: given 8224, allowed multiples of 64"),
+        ({"ring": True}, r"bases.ring: given True, allowed multiples of 64"),
+        ({"stream": 1 << 32}, r"bases.stream: given 4294967296, allowed 0 to 0xffff"),
+        ({"arena": (1 << 32) - 64}, r"bases.arena: given 4294967232, allowed 0 to 0xffff"),
+        ({"arena": 0x1000}, r"bases.arena: given 4096, allowed a place beside stream, at 0x1000"),
+        ({"ring": 0x1040}, r"bases.ring: given 4160, allowed a place beside stream"),
+    ],
+)
+def test_bases_that_do_not_fit_are_refused(change: dict[str, int], message: str) -> None:
+    """Unaligned, outside the memory, on one another."""
+    plan = built().plan
+    with pytest.raises(EntryError, match=message):
+        prepare(plan, replace(bases_from(plan), **change))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ({}, "inputs: missing 'x'; allowed are 'x': float32"),
+        ({"z": np.zeros(1)}, "inputs: unknown 'z'; allowed are 'x'"),
+        ({"x": np.zeros((1, 1, 28, 27), np.float32)}, r"input 'x' has shape \[1, 1, 28, 27\]"),
+        ({"x": np.zeros((1, 1, 28, 28), complex)}, "input 'x': given complex128, allowed float32"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_refused(inputs: dict[str, Array], message: str) -> None:
+    """Before the first write behind those that make the chip ready."""
+    prepared = prepare(built().plan)
+    bus = bus_for(prepared)
+
+    async def refused() -> None:
+        driven = DrivenChip(await Chip.connect(bus))
+        await driven.load(prepared)
+        before = _memory(bus)
+        with pytest.raises(GraphError, match=message):
+            await Replay(prepared, driven).run(inputs)
+        assert _memory(bus) == before
+
+    asyncio.run(refused())
+
+
+def _memory(bus: ModelBus) -> bytes:
+    return bus.read_memory(0, 0x8000)
+
+
+def _refused_load(prepared: Prepared, bus: ModelBus, error: type[Exception], message: str) -> None:
+    """Check that a chip is not made ready, and that nothing has changed."""
+
+    async def load() -> None:
+        driven = DrivenChip(await Chip.connect(bus))
+        before = _memory(bus)
+        with pytest.raises(error, match=message):
+            await driven.load(prepared)
+        assert _memory(bus) == before
+
+    asyncio.run(load())
+
+
+def test_a_plan_for_another_chip_is_refused() -> None:
+    """Each size counts."""
+    prepared = prepare(built().plan)
+    for config, message in (
+        (ChipConfig(8), "chip.array_dim: given a plan for 16, allowed 8, that of the chip"),
+        (ChipConfig(16, 128 * 1024), "chip.sram_bytes: given a plan for 262144, allowed 131072"),
+        (ChipConfig(16, acc_rows=64), "chip.acc_rows: given a plan for 128, allowed 64"),
+    ):
+        bus = ModelBus(np.zeros(0x40000, np.uint8), config=config)
+        _refused_load(prepared, bus, RequestError, message)
+
+
+def test_a_damaged_prepared_plan_is_refused_before_the_first_write() -> None:
+    """Loading checks it again."""
+    prepared = prepare(three())
+    (batch,) = prepared.batches
+    words = (batch.words[0] ^ 1, *batch.words[1:])
+    damaged = replace(prepared, batches=(replace(batch, words=words),))
+    message = r"batches\[0\].words\[0\]: given .*, allowed"
+    _refused_load(damaged, bus_for(prepared), EntryError, message)
+
+
+def test_a_way_to_start_that_there_is_not_is_refused() -> None:
+    """Registers and the ring are all."""
+    with pytest.raises(RequestError, match="by: given 'dma', allowed registers, ring"):
+        run(prepare(built().plan), "dma")  # type: ignore[arg-type]
