@@ -23,6 +23,7 @@ GROUPS = {
     "moves": "Moves",
     "borders": "Borders",
     "composites": "Composites",
+    "port": "Products on the command port",
 }
 """Groups of operations that the chip executes, with their headings."""
 ORIGINS = {"onnx": "ONNX", "stablehlo": "StableHLO", "tflite": "TFLite"}
@@ -40,7 +41,7 @@ def chip_rows() -> Iterator[str]:
         yield from (f"### {heading}", "", "| operation | becomes | must hold | comes from |")
         yield "|---|---|---|---|"
         for kind in TABLE.values():
-            if kind.group == group and not kind.host_only:
+            if kind.group == group and (not kind.host_only or group == "port"):
                 must = "; ".join(kind.constraints)
                 cells = f"`{kind.name}`: {kind.summary}", kind.lowering, must, _sources(kind)
                 yield f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
@@ -51,7 +52,7 @@ def host_rows() -> Iterator[str]:
     """Yield the lines of the table of operations that the host alone executes."""
     yield from ("| operation | comes from |", "|---|---|")
     for kind in TABLE.values():
-        if kind.host_only:
+        if kind.host_only and kind.group != "port":
             yield f"| `{kind.name}`: {kind.summary} | {_sources(kind)} |"
 
 

@@ -246,3 +246,68 @@ def _with_scales(
         return made(x, scale=float(np.float32(np.asarray(scale).reshape(()))), zero=int(zero))
     scales = np.asarray(scale, np.float32).reshape(-1)
     return made(x, scales, axis=int(axis % x.ndim), zero=int(zero))
+
+
+def port_matmul(
+    a: Array,
+    b: Array,
+    scales: Array | None = None,
+    *,
+    format: str,  # noqa: A002  as the operation calls it
+    group: int = 0,
+    exact: bool = False,
+) -> Array:
+    """Multiply matrices in a format of the command port.
+
+    Args:
+        a: (M, K): int8 of the format's range; uint8 codes of fp8 (E4M3); float16 or uint16 codes
+            of fp16, uint16 codes of bf16; int8 with group_int4.
+        b: (K, N): the same; int4 values with group_int4.
+        scales: (ceil(K / group), N) int16 in Q8.8, with group_int4 alone.
+        format: int8, int4, int2, ternary, sparse_int4 (2 of 4 neighbours of a along K), fp8, fp16,
+            bf16 or group_int4.
+        group: rows of b that share a scale.
+        exact: of fp16 and bf16, round the sum of the products instead of each product.
+
+    Returns:
+        (M, N) int32 modulo 2^32; of fp8, fp16, bf16 and group_int4 with eight fraction bits.
+    """
+
+    def product(a: Array, b: Array, *rest: Array, format: str, group: int, exact: bool) -> Array:  # noqa: A002
+        if rest:
+            places = [slice(first, first + group) for first in range(0, a.shape[1], group)]
+            parts = [_dots(a[:, at], b[at]) * rest[0][i][None] for i, at in enumerate(places)]
+            return jnp.stack(parts).sum(axis=0, dtype=jnp.int32)
+        if format in ("fp8", "fp16", "bf16"):
+            left, right = _fixed(a, format)[:, :, None], _fixed(b, format)[None]
+            # A product takes more than 32 bits: by whole units and fractions of one factor.
+            high, low = left * (right >> 8), left * (right & 255)
+            total = (high + (low >> 8)).sum(axis=1, dtype=jnp.int32)
+            rest = (low & 255).sum(axis=1, dtype=jnp.int32) >> 8
+            return total + rest if exact else total
+        return _dots(a, b)
+
+    given = [a, b] if scales is None else [a, b, scales]
+    return _composite("port_matmul", product)(
+        *given, format=format, group=int(group), exact=bool(exact)
+    )
+
+
+def _dots(a: Array, b: Array) -> Array:
+    return jnp.matmul(a.astype(jnp.int32), b.astype(jnp.int32))
+
+
+def _fixed(codes: Array, name: str) -> Array:
+    """Return codes in Q8.8: fp8 rounded towards 0, others half away from zero."""
+    if name == "fp8":
+        wide = codes.astype(jnp.int32)
+        exponent, mantissa = wide >> 3 & 15, wide & 7
+        size = jnp.where(exponent == 0, mantissa >> 1, ((8 + mantissa) << exponent) >> 2)
+        return jnp.where(wide & 0x80, -size, size)
+    if name == "bf16":
+        real = jax.lax.bitcast_convert_type(codes.astype(jnp.uint32) << 16, jnp.float32)
+    elif codes.dtype == jnp.uint16:
+        real = jax.lax.bitcast_convert_type(codes, jnp.float16).astype(jnp.float32)
+    else:
+        real = codes.astype(jnp.float32)
+    return (jnp.sign(real) * jnp.floor(jnp.abs(real) * 256 + 0.5)).astype(jnp.int32)

@@ -108,6 +108,7 @@ def load(
     shapes: Mapping[str, tuple[int, ...]] | None = None,
     host: Sequence[str] = (),
     npu: Sequence[str] = (),
+    port: Sequence[str] = (),
     split: Sequence[str] = (),
     on: On = "golden",
     limits: Limits | None = None,
@@ -121,7 +122,8 @@ def load(
             or "random:N"; None for one that is quantised already.
         shapes: of inputs with free dimensions, by name.
         host: names of operations, or kinds, that are to run on the host.
-        npu: names of operations, or kinds, that are to run on the chip.
+        npu: names of operations, or kinds, that are to run in programs of the chip.
+        port: names of operations, or kinds, that are to run on its command port.
         split: names of operations of the chip behind which a segment ends.
         on: the chip.
         limits: of the chip, the standard one if None.
@@ -132,7 +134,7 @@ def load(
         CompileError: an operation fits the chip in no way.
     """
     if isinstance(source, str | Path) and "\n" not in str(source) and Path(source).is_dir():
-        if calibrate is not None or shapes or host or npu or split or limits is not None:
+        if calibrate is not None or shapes or host or npu or port or split or limits is not None:
             raise GraphError(f"{source}: given arguments of compilation, allowed only on=")
         return Session(read_plan(Path(source)), on)
     built = build_plan(
@@ -141,6 +143,7 @@ def load(
         shapes=shapes,
         host=host,
         npu=npu,
+        port=port,
         split=split,
         limits=limits,
     )
@@ -155,6 +158,7 @@ def from_jax(
     constants: Sequence[int] = (),
     host: Sequence[str] = (),
     npu: Sequence[str] = (),
+    port: Sequence[str] = (),
     on: On = "golden",
     limits: Limits | None = None,
 ) -> Session:
@@ -167,7 +171,8 @@ def from_jax(
         calibrate: as `load`, or one array per input in their order.
         constants: places of arguments that are parameters. What the function closes over is too.
         host: names of operations, or kinds, that are to run on the host.
-        npu: names of operations, or kinds, that are to run on the chip.
+        npu: names of operations, or kinds, that are to run in programs of the chip.
+        port: names of operations, or kinds, that are to run on its command port.
         on: the chip.
         limits: of the chip, the standard one if None.
 
@@ -179,7 +184,7 @@ def from_jax(
 
     graph = lowered(function, example_args, constants=constants)
     samples = _by_name(graph, calibrate)
-    built = build_plan(graph, calibrate=samples, host=host, npu=npu, limits=limits)
+    built = build_plan(graph, calibrate=samples, host=host, npu=npu, port=port, limits=limits)
     return Session(built.plan, on)
 
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from golden.graph import attention, elementwise, linear, moves, rows, windows
+from golden.graph import attention, elementwise, linear, moves, port, rows, windows
 from golden.graph.call import Call
 from npu.graph import evaluate as floats
 from npu.graph.form import Array, Graph, GraphError, Operation
@@ -25,6 +25,8 @@ MEANINGS: dict[str, Callable[[Call], Array]] = {
     **attention.MEANINGS,
 }
 """What each kind computes on the chip, in integers."""
+
+Meanings: TypeAlias = Mapping[str, Callable[[Call], Array]]
 
 BORDERS = frozenset({"quantise", "dequantise"})
 """The host executes these wherever they are placed."""
@@ -62,8 +64,12 @@ def run(
     last = {name: index for index, one in enumerate(graph.operations) for name in one.used}
     for index, one in enumerate(graph.operations):
         given = [values[name] if name else None for name in one.inputs]
-        chip = one.on_chip and one.kind not in BORDERS
-        found = _chip(graph, one, given) if chip else host(graph, one, given)
+        if one.on_port:
+            found: Sequence[Array] = _integers(graph, one, given, port.MEANINGS)
+        elif one.on_chip and one.kind not in BORDERS:
+            found = _integers(graph, one, given, MEANINGS)
+        else:
+            found = host(graph, one, given)
         values.update(zip(one.outputs, found, strict=True))
         for name in {*one.used, *one.outputs} - set(wanted):
             if last.get(name, -1) <= index:
@@ -87,14 +93,16 @@ def _input(graph: Graph, name: str, inputs: Mapping[str, Array]) -> Array:
     return converted
 
 
-def _chip(graph: Graph, one: Operation, values: Sequence[Array | None]) -> list[Array]:
+def _integers(
+    graph: Graph, one: Operation, values: Sequence[Array | None], meanings: Meanings
+) -> list[Array]:
     where = f"operation {one.name!r} ({one.kind})"
-    if one.kind not in MEANINGS:
-        allowed = ", ".join(sorted(MEANINGS))
+    if one.kind not in meanings:
+        allowed = ", ".join(sorted(meanings))
         raise GraphError(f"{where}: no integer meaning on the chip, allowed {allowed}")
     kind = graph.type(one.outputs[0])
     try:
-        found = MEANINGS[one.kind](Call(one, values, kind))
+        found = meanings[one.kind](Call(one, values, kind))
     except KeyError as error:
         raise GraphError(f"{where}: attribute or integers {error} missing, is it fused?") from None
     except (OverflowError, ValueError, TypeError, IndexError) as error:

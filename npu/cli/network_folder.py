@@ -61,7 +61,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=1,3,224,224",
         help="of an input with free dimensions; may be repeated",
     )
-    for where in ("host", "npu"):
+    for where in ("host", "npu", "port"):
         group.add_argument(
             f"--{where}",
             action="append",
@@ -94,7 +94,7 @@ def _shape(text: str) -> tuple[str, tuple[int, ...]]:
 
 def refuse_network_options(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options of networks with a checkpoint."""
-    for name in ("calibrate", "shape", "host", "npu", "split", "keep"):
+    for name in ("calibrate", "shape", "host", "npu", "port", "split", "keep"):
         if getattr(arguments, name):
             raise UsageError(f"--{name}: given for a checkpoint, allowed for networks")
 
@@ -145,6 +145,7 @@ def compile_network(arguments: argparse.Namespace, console: Console, output: Con
             shapes=dict(arguments.shape),
             host=arguments.host,
             npu=arguments.npu,
+            port=arguments.port,
             split=arguments.split,
             limits=Limits(array_dim=arguments.array_dim),
         )

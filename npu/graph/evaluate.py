@@ -23,7 +23,7 @@ _MODULES = {
     "stablehlo": "npu.graph.importers.stablehlo",
     "tflite": "npu.graph.importers.tflite_file",
 }
-_AS_THEY_ARE = frozenset({"quantise", "dequantise", "requantise", "host"})
+_AS_THEY_ARE = frozenset({"quantise", "dequantise", "requantise", "host", "portmatmul"})
 
 
 def evaluate(

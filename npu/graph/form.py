@@ -164,8 +164,13 @@ class Operation:
 
     @property
     def on_chip(self) -> bool:
-        """Whether the chip executes it."""
+        """Whether a program of the chip executes it."""
         return self.place is not None and self.place.target == Target.NPU
+
+    @property
+    def on_port(self) -> bool:
+        """Whether the command port executes it."""
+        return self.place is not None and self.place.target == Target.PORT
 
 
 @dataclass(frozen=True, eq=False)

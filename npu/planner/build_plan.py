@@ -59,6 +59,7 @@ def build_plan(
     shapes: Mapping[str, tuple[int, ...]] | None = None,
     host: Sequence[str] = (),
     npu: Sequence[str] = (),
+    port: Sequence[str] = (),
     split: Sequence[str] = (),
     limits: Limits | None = None,
 ) -> Built:
@@ -70,7 +71,8 @@ def build_plan(
             for a network that is quantised already.
         shapes: of inputs with free dimensions, by name.
         host: names of operations, or kinds, that are to run there.
-        npu: names of operations, or kinds, that are to run on the chip.
+        npu: names of operations, or kinds, that are to run in programs of the chip.
+        port: names of operations, or kinds, that are to run on its command port.
         split: names of operations of the chip behind which a segment ends.
         limits: of the chip, the standard one if None.
 
@@ -88,6 +90,7 @@ def build_plan(
         samples=calibrate,
         host=host,
         npu=npu,
+        port=port,
         keep=lambda name, result: passes.update({name: result}),
         file=file,
     )

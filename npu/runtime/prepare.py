@@ -27,7 +27,8 @@ from npu.regs import (
     CmdReg,
     StartState,
 )
-from npu.runtime.plan import ALIGNMENT, Area, Plan
+from npu.runtime.plan import ALIGNMENT, Action, Area, Plan
+from npu.runtime.port_steps import ARENA_BYTES
 from npu.runtime.schedule import batches_of
 from npu.runtime.schema import EntryError, check_same
 
@@ -42,7 +43,7 @@ class Bases:
     Attributes:
         stream, constants, programs: what the chip reads.
         arena: the tensors, which it reads and writes.
-        ring: the 128 bytes of the descriptor ring.
+        ring: the 128 bytes of the descriptor ring, and what products on the command port stage.
     """
 
     stream: int
@@ -70,8 +71,13 @@ def sizes_of(plan: Plan) -> dict[str, int]:
         "constants": len(plan.constants),
         "programs": programs,
         "arena": plan.arena,
-        "ring": PLACES * ENTRY,
+        "ring": up(ARENA_BYTES, ALIGNMENT) if needs_port(plan) else PLACES * ENTRY,
     }
+
+
+def needs_port(plan: Plan) -> bool:
+    """Whether the command port has more to do than to launch programs."""
+    return any(step.action is Action.PORT for step in plan.steps)
 
 
 def bases_from(plan: Plan, first: int = PAGE, order: Sequence[str] = Bases.names()) -> Bases:
@@ -261,13 +267,15 @@ def _start(plan: Plan, number: int, bases: Bases, program: int) -> StartState:
 
 
 def _regions(plan: Plan, bases: Bases) -> list[MemoryRegion]:
-    """Return the pages of all parts: those of the arena may be written, all may be read."""
+    """Return the pages of all parts: all may be read, those with results be written."""
+    written = {"arena", "ring"} if needs_port(plan) else {"arena"}
     found = []
     for name, size in sizes_of(plan).items():
         if size:
             base = bases.of(name)
             first = base // PAGE * PAGE
-            found.append(MemoryRegion(first, up(base + size, PAGE) - first, True, name == "arena"))
+            region = MemoryRegion(first, up(base + size, PAGE) - first, True, name in written)
+            found.append(region)
     return found
 
 

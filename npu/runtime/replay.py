@@ -3,21 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, get_args, runtime_checkable
 
 from npu.driver.bus import Access, Bus, access
 from npu.driver.chip import Chip, Finish
+from npu.driver.command.port import CommandPort
+from npu.driver.command.product import Product, Submit
 from npu.driver.command.status import Status
 from npu.driver.counters import ChipCounters
 from npu.driver.errors import BusError, CommandFailed, DeviceError, ProgramFailed, RequestError
 from npu.graph.evaluate import run as run_on_host
-from npu.graph.form import Array
+from npu.graph.form import Array, Operation
 from npu.graph.inputs import check_inputs
 from npu.regs import CMD_BASE, CMD_FIELDS, CmdReg, StartState
 from npu.runtime.plan import Action, Plan, Step
-from npu.runtime.prepare import Prepared, PreparedBatch, check_prepared
+from npu.runtime.port_steps import multiply
+from npu.runtime.prepare import Prepared, PreparedBatch, check_prepared, sizes_of
 from npu.runtime.tensor_rows import from_rows, tensor_bytes, to_rows
 
 By = Literal["registers", "ring"]
@@ -46,11 +49,13 @@ class NetworkRun:
         outputs: of the graph, by name.
         tensors: all that crossed between host and chip, by name, outputs included.
         counters: of each segment that was started by registers, in order; as of the end of each.
+        products: what the command port has done, by the name of the operation.
     """
 
     outputs: Mapping[str, Array]
     tensors: Mapping[str, Array]
     counters: tuple[ChipCounters, ...]
+    products: Mapping[str, Product] = field(default_factory=dict)
 
 
 class ReplayChip(Protocol):
@@ -68,7 +73,12 @@ class ReplayChip(Protocol):
 
 @runtime_checkable
 class RingChip(ReplayChip, Protocol):
-    """A chip with a descriptor ring."""
+    """A chip with a command port."""
+
+    async def multiply(
+        self, one: Operation, values: Sequence[Array | None], by: By, arena: tuple[int, int]
+    ) -> Product:
+        """Multiply matrices, by register or by descriptors in an arena."""
 
     async def batch(self, batch: PreparedBatch) -> None:
         """Run a batch that must end without an error."""
@@ -141,6 +151,18 @@ class DrivenChip:
             raise BatchFailed(batch.launches[at], text)
         await self._clear()
 
+    async def multiply(
+        self, one: Operation, values: Sequence[Array | None], by: By, arena: tuple[int, int]
+    ) -> Product:
+        """Multiply matrices, by register or by descriptors in an arena."""
+        port = await CommandPort.connect(self.bus)
+        submit: Submit = "descriptor" if by == "ring" else "register"
+        try:
+            return await multiply(port, one, values, submit, arena)
+        finally:
+            # Programs share the interrupt line, which is high until then.
+            await port.clear()
+
     async def _clear(self) -> None:
         """Let the interrupt fall."""
         mask = CMD_FIELDS["CTRL_STATUS_CLEAR"].mask
@@ -200,8 +222,9 @@ class Replay:
         if by not in get_args(By):
             raise RequestError("by", repr(by), ", ".join(get_args(By)))
         ring = self.chip if isinstance(self.chip, RingChip) else None
-        if by == "ring" and ring is None:
-            raise RequestError("by", repr(by), "registers, on a chip without a ring")
+        needs_port = any(step.action is Action.PORT for step in self.plan.steps)
+        if ring is None and (by == "ring" or needs_port):
+            raise RequestError("by", repr(by), "programs by registers, without a command port")
         graph = self.plan.graph
         values: dict[str, Array] = {
             name: tensor.data for name, tensor in graph.tensors.items() if tensor.data is not None
@@ -209,6 +232,7 @@ class Replay:
         values.update(check_inputs(graph, inputs))
         crossed: dict[str, Array] = {}
         counters: list[ChipCounters] = []
+        products: dict[str, Product] = {}
         begun: set[int] = set()
         for number, step in enumerate(self.plan.steps):
             match step.action:
@@ -224,10 +248,14 @@ class Replay:
                     if ring is not None and batch.launches[0] not in begun:
                         begun.update(batch.launches)
                         await self._batch(ring, number, batch)
+                case Action.PORT if ring is not None:
+                    name = str(step.of)
+                    products[name] = await self._on_port(ring, number, name, values, by)
+                    values[step.writes[0]] = products[name].values
                 case _:
                     values |= self._on_host(step, values)
         outputs = {name: values[name] for name in graph.outputs}
-        return NetworkRun(outputs, crossed, tuple(counters))
+        return NetworkRun(outputs, crossed, tuple(counters), products)
 
     async def segment(
         self, number: int, values: Mapping[str, Array]
@@ -273,6 +301,17 @@ class Replay:
             raise ReplayError(at, f"segments[{error.segment}]", str(error)) from error
         except (CommandFailed, BusError) as error:
             raise ReplayError(step, f"segments[{batch.launches[0]}]", str(error)) from error
+
+    async def _on_port(
+        self, chip: RingChip, step: int, name: str, values: Mapping[str, Array], by: By
+    ) -> Product:
+        one = self.plan.operation(name)
+        given = [values[each] if each else None for each in one.inputs]
+        arena = self.prepared.bases.ring, sizes_of(self.plan)["ring"]
+        try:
+            return await chip.multiply(one, given, by, arena)
+        except (CommandFailed, BusError) as error:
+            raise ReplayError(step, f"operation {name!r}", str(error)) from error
 
     def _on_host(self, step: Step, values: Mapping[str, Array]) -> dict[str, Array]:
         one = self.plan.operation(str(step.of))

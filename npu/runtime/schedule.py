@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from npu.graph.form import Graph, Operation, Target
+from npu.graph.form import Graph, Operation
 from npu.runtime.plan import Action, PlannedSegment, Step
 
 MOST_LAUNCHES = 3
@@ -80,6 +80,5 @@ class _Schedule:
                     yield Step(Action.UNPACK, name, (name,), (name,))
 
     def other(self, one: Operation) -> Step:
-        port = one.place is not None and one.place.target == Target.PORT
         reads = tuple(dict.fromkeys(name for name in one.used if name not in self.constant))
-        return Step(Action.PORT if port else Action.HOST, one.name, reads, one.outputs)
+        return Step(Action.PORT if one.on_port else Action.HOST, one.name, reads, one.outputs)

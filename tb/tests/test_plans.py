@@ -11,8 +11,20 @@ import numpy as np
 from golden.graph import run
 from npu.compiler.network import compile_network
 from npu.driver.chip import PAGE
+from npu.driver.command import CommandPort
 from npu.driver.errors import RequestError
-from npu.graph.form import Array
+from npu.graph.form import (
+    Array,
+    Attribute,
+    Element,
+    Graph,
+    Operation,
+    Place,
+    Target,
+    Tensor,
+    TensorType,
+)
+from npu.graph.operations.port import FORMATS, GROUPED
 from npu.isa import ErrorCode
 from npu.planner.network_plan import plan_of
 from npu.regs import SEQ_FIELDS, SeqReg
@@ -24,6 +36,7 @@ from tb.bench import logs
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, full
 from tb.bench.knobs import Knobs
+from tb.stimulus.port_operands import port_operands
 from tb.stimulus.random_graphs import random_graph
 
 LIMIT = 4_000_000
@@ -35,7 +48,13 @@ MOST_BETWEEN = 60
 """Cycles from the end of a program to the first dispatch of the next one of its batch."""
 BOTH: tuple[By, ...] = ("registers", "ring")
 SHORT, FULL = 1, 12
+MIXED_SHORT, MIXED_FULL = 2, 30
 """Networks of a run."""
+PRODUCTS = 100
+"""Products of a full run; three seeds make 300."""
+TILED = ("int8", "int4", GROUPED)
+"""Formats whose products PERF_MACS counts: those of tiles."""
+PORT = Place(Target.PORT, "drawn for the command port")
 
 
 def _drawn(bench: Bench, launches: int) -> tuple[Plan, Mapping[str, Array], Mapping[str, Array]]:
@@ -191,3 +210,58 @@ async def test_plans_need_an_idle_chip(dut: Dut) -> None:
     await bench.bus.wait_interrupt()
     await bench.chip.write_seq(SeqReg.STATUS, SEQ_FIELDS["STATUS_ERROR"].mask)
     _compare(await replay.run(inputs, "ring"), expected, "the run behind")
+
+
+@cocotb.test
+async def test_plans_port_products(dut: Dut) -> None:
+    """Products in every format, by register and by descriptor: golden's, and counted as such."""
+    bench = await Bench.start(dut)
+    bench.bus.limit = LIMIT
+    port = await CommandPort.connect(bench.bus)
+    names = list(FORMATS)
+    for number in range(PRODUCTS if full() else len(names)):
+        name = names[number % len(names)]
+        m, k, n = (int(one) for one in bench.random.integers(1, (6, 40, 6)))
+        graph, inputs = _product(bench.random, name, (m, k, n))
+        plan = plan_from(files_of(plan_of(compile_network(graph, bench.limits))))
+        replay = await _loaded(bench, prepare(plan, _spread(bench.random, plan)))
+        before = await port.counters()
+        found = await replay.run(inputs, BOTH[int(bench.random.integers(2))])
+        after = await port.counters()
+        where = f"{name}, {m} x {k} x {n}"
+        _compare(found, run(graph, inputs), where)
+        macs = m * k * n if name in TILED else 0
+        assert after.macs - before.macs == macs == found.products["product"].macs, where
+        assert after.ops - before.ops == found.products["product"].operations, where
+        assert after.errors == before.errors, where
+
+
+def _product(
+    random: np.random.Generator, name: str, shape: tuple[int, int, int]
+) -> tuple[Graph, dict[str, Array]]:
+    """Return a graph of one product of two inputs, and their values."""
+    group = int(random.integers(1, shape[1] + 1)) if name == GROUPED else 0
+    values = dict(zip("abs", port_operands(random, name, shape, group), strict=False))
+    tensors = {
+        key: Tensor(key, TensorType(value.shape, Element.of(value.dtype)))
+        for key, value in values.items()
+    }
+    tensors["y"] = Tensor("y", TensorType((shape[0], shape[2]), Element.I32))
+    exact = name in ("fp16", "bf16") and bool(random.integers(2))
+    attributes: dict[str, Attribute] = {"format": name, "group": group, "exact": exact}
+    one = Operation("product", "portmatmul", tuple(values), ("y",), attributes, "test", PORT)
+    return Graph("product", tuple(values), ("y",), tensors, (one,)), values
+
+
+@cocotb.test
+async def test_plans_mixed(dut: Dut) -> None:
+    """Programs, products on the command port and the host in one network: golden's outputs."""
+    bench = await Bench.start(dut)
+    bench.bus.limit = LIMIT
+    for number in range(MIXED_FULL if full() else MIXED_SHORT):
+        seed = int(bench.random.integers(1 << 32))
+        graph, inputs = random_graph(seed, operations=(4, 20), mixed=True)
+        plan = plan_from(files_of(plan_of(compile_network(graph, bench.limits))))
+        replay = await _loaded(bench, prepare(plan, _spread(bench.random, plan)))
+        found = await replay.run(inputs, BOTH[number % 2])
+        _compare(found, run(graph, inputs), f"random_graph({seed}, mixed=True)")

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that replays a plan and knows no more than numpy and the instruction model.
+"""A process that replays plans and knows no more than numpy and the instruction model.
 
-    python -m tests.python.replay_process FOLDER INPUTS.npz OUTPUTS.npz [registers|ring]
+    python -m tests.python.replay_process PLACE registers|ring
 
-It prints as JSON the processor seconds until the plan is ready to run, and the packages it has.
+Each folder in PLACE holds a plan and `inputs.npz`, and gets `outputs.npz`. Printed as JSON: the
+processor seconds until the first plan was ready to run, and what the process has imported.
 """
 
 from __future__ import annotations
@@ -23,39 +24,39 @@ from npu.driver.chip import Chip
 from npu.isa.operands import up
 from npu.runtime.plan_files import read_plan
 from npu.runtime.prepare import prepare
-from npu.runtime.replay import DrivenChip, Replay
+from npu.runtime.replay import By, DrivenChip, Replay
 
 
-def main(folder: str, inputs: str, outputs: str, by: str = "registers") -> None:
-    """Replay a plan once."""
-    plan = read_plan(Path(folder))
+async def _replay(folder: Path, by: By) -> float:
+    """Replay a plan once; return the processor time at which it was ready."""
+    plan = read_plan(folder)
     prepared = prepare(plan)
     limits = plan.limits
     config = ChipConfig(limits.array_dim, limits.sram_bytes, limits.acc_rows)
     bus = ModelBus(np.zeros(up(prepared.end), np.uint8), config=config)
-    with np.load(inputs) as stored:
+    driven = DrivenChip(await Chip.connect(bus))
+    await driven.load(prepared)
+    ready = time.process_time()
+    with np.load(folder / "inputs.npz") as stored:
         given = {name: stored[name] for name in stored.files}
+    run = await Replay(prepared, driven).run(given, by)
+    outputs: dict[str, Any] = dict(run.outputs)
+    np.savez(folder / "outputs.npz", **outputs)
+    return ready
 
-    async def replay() -> dict[str, Any]:
-        driven = DrivenChip(await Chip.connect(bus))
-        await driven.load(prepared)
-        ready = time.process_time()
-        run = await Replay(prepared, driven).run(given, "ring" if by == "ring" else "registers")
-        np.savez(outputs, **run.outputs)  # type: ignore[arg-type]
-        return {"ready": ready}
 
-    found = asyncio.run(replay())
-    found["packages"] = sorted(
-        {
-            name.partition(".")[0]
-            for name, module in sys.modules.items()
-            if "site-packages" in (getattr(module, "__file__", None) or "")
-            and not name.startswith("_")  # what the interpreter itself begins with
-        }
-    )
-    found["modules"] = sorted(name for name in sys.modules if name.startswith("npu."))
-    print(json.dumps(found))
+def main(place: Path, by: By) -> None:
+    """Replay all plans of a folder."""
+    ready = [asyncio.run(_replay(folder, by)) for folder in sorted(place.iterdir())]
+    packages = {
+        name.partition(".")[0]
+        for name, module in sys.modules.items()
+        if "site-packages" in (getattr(module, "__file__", None) or "")
+        and not name.startswith("_")  # what the interpreter itself begins with
+    }
+    modules = sorted(name for name in sys.modules if name.startswith("npu."))
+    print(json.dumps({"ready": ready[0], "packages": sorted(packages), "modules": modules}))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(Path(sys.argv[1]), "ring" if sys.argv[2] == "ring" else "registers")

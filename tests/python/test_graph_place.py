@@ -212,7 +212,7 @@ def test_a_wish_for_an_unknown_name_names_others() -> None:
 
 def test_two_wishes_for_one_operation_are_refused() -> None:
     """Two wishes for one operation are refused."""
-    with pytest.raises(GraphError, match="named for both"):
+    with pytest.raises(GraphError, match="named for host too"):
         placed(network("residual_images"), host=("maxpool",), npu=("maxpool",))
 
 

@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from functools import cache
@@ -24,10 +21,8 @@ from npu.driver.chip import PAGE, Chip
 from npu.driver.errors import RequestError
 from npu.graph.form import Array, GraphError
 from npu.isa.operands import up
-from npu.paths import ROOT
 from npu.planner.build_plan import build_plan
 from npu.runtime.plan import Plan
-from npu.runtime.plan_files import files_of
 from npu.runtime.prepare import (
     Bases,
     Prepared,
@@ -39,6 +34,8 @@ from npu.runtime.prepare import (
 )
 from npu.runtime.replay import By, DrivenChip, NetworkRun, Replay
 from npu.runtime.schema import EntryError
+from tests.python.mixed_networks import replays_as_golden
+from tests.python.other_process import replayed
 from tests.python.user_networks import built, model, one_input, samples
 
 
@@ -94,22 +91,20 @@ def test_a_plan_gives_the_same_wherever_it_lies(seed: int, by: By) -> None:
 
 def test_a_process_with_numpy_alone_replays_a_plan(tmp_path: Path) -> None:
     """No compiler, no importer, no onnx; ready within half a second of processor time."""
-    for name, data in files_of(three()).items():
-        (tmp_path / name).write_bytes(data)
-    np.savez(tmp_path / "in.npz", **one_input())  # type: ignore[arg-type]
-    for by in ("registers", "ring"):
-        command = [sys.executable, "-m", "tests.python.replay_process", str(tmp_path)]
-        command += [str(tmp_path / "in.npz"), str(tmp_path / "out.npz"), by]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        assert not done.returncode, done.stderr
-        found = json.loads(done.stdout)
-        assert found["packages"] == ["numpy"]
-        foreign = ("npu.compiler", "npu.planner", "npu.asm", "npu.graph.importers", "npu.cli")
-        assert [name for name in found["modules"] if name.startswith(foreign)] == []
-        assert found["ready"] < 0.5
-        outputs = np.load(tmp_path / "out.npz")
+    ways: tuple[By, ...] = ("registers", "ring")
+    for by in ways:
+        (tmp_path / by).mkdir()
+        (outputs,), process = replayed(tmp_path / by, [(three(), one_input())], by)
         np.testing.assert_array_equal(outputs["y"], run(prepare(three()), "ring").outputs["y"])
-        (tmp_path / "out.npz").unlink()
+        assert process["packages"] == ["numpy"]
+        foreign = ("npu.compiler", "npu.planner", "npu.asm", "npu.graph.importers", "npu.cli")
+        assert [name for name in process["modules"] if name.startswith(foreign)] == []
+        assert process["ready"] < 0.5
+
+
+def test_mixed_networks_replay_in_another_process(tmp_path: Path) -> None:
+    """A sample of what `make regress` replays."""
+    replays_as_golden(tmp_path, range(1000, 1010))
 
 
 def test_every_bit_of_what_is_prepared_counts() -> None:

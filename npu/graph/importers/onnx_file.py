@@ -26,7 +26,15 @@ from npu.graph.importers import (
 )
 from npu.graph.importers.onnx_host import infer_outputs, payload, run_payload
 from npu.graph.importers.onnx_load import array, load, needs, node_name, opset
-from npu.graph.importers.onnx_node import MAPPINGS, Node, UnmappedError, element_of, mapping_of
+from npu.graph.importers.onnx_node import (
+    FIRST_MAPPED,
+    MAPPINGS,
+    OWN_DOMAIN,
+    Node,
+    UnmappedError,
+    element_of,
+    mapping_of,
+)
 
 GROUPS = (
     onnx_attention,
@@ -191,6 +199,8 @@ class _Import:
             return
         standard = node.domain in ("", "ai.onnx")
         mapping = mapping_of(node.op_type, self.version) if standard else None
+        if node.domain == OWN_DOMAIN:
+            mapping = mapping_of(f"{OWN_DOMAIN}.{node.op_type}", FIRST_MAPPED)
         if mapping is None:
             self._host(node, list(node.output), self._why(node, standard))
             return

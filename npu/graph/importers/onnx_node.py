@@ -217,6 +217,10 @@ class Node:
 
 
 Mapping_: TypeAlias = Callable[[Node], None]
+OWN_DOMAIN = "tessera"
+"""Of operators that are ours; the table has them with it in front."""
+FIRST_MAPPED = 7
+
 MAPPINGS: dict[str, list[tuple[int, int, Mapping_]]] = {}
 
 

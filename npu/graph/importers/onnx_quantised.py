@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from npu.graph.form import Array, Element, Quantisation, TensorType
 from npu.graph.importers.onnx_linear import conv_of, matmul_of
-from npu.graph.importers.onnx_node import Node, UnmappedError, mapped
+from npu.graph.importers.onnx_node import OWN_DOMAIN, Node, UnmappedError, mapped
+from npu.graph.operations import infer
 
 _INTEGERS = (Element.I8, Element.U8, Element.I16, Element.I32)
 
@@ -177,3 +179,19 @@ def _conv_integer(node: Node) -> None:
     x = dequantise(node, node.input(0), _parameters(node, -1, 2, 1), "x")
     w = dequantise(node, node.input(1), _parameters(node, -1, 3, 0), "w")
     node.give(quantise(node, conv_of(node, x, w, ""), _INT32))
+
+
+@mapped(f"{OWN_DOMAIN}.PortMatMul")
+def _port_matmul(node: Node) -> None:
+    """Map a product in a format of the command port: attributes format, group and exact."""
+    fmt = node.attributes.get("format", b"")
+    attributes: dict[str, Any] = {
+        "format": fmt.decode("utf-8", "replace") if isinstance(fmt, bytes) else str(fmt),
+        "group": int(node.attributes.get("group", 0)),
+        "exact": bool(node.attributes.get("exact", 0)),
+    }
+    inputs = node.inputs
+    (found,) = infer("portmatmul", attributes, [node.type(one) if one else None for one in inputs])
+    assert found.shape is not None
+    result = TensorType(tuple(found.shape), Element.I32)
+    node.give(node.add("portmatmul", inputs, result=result, **attributes))

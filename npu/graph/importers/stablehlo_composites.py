@@ -132,6 +132,15 @@ def _dequantize(step: Step, options: Options) -> str:
     return step.build.dequantise(name, step.source, quantisation)
 
 
+def _port_matmul(step: Step, options: Options) -> str:
+    attributes: dict[str, Attribute] = {
+        "format": str(_option(step, options, "format")),
+        "group": int(options.get("group", 0)),
+        "exact": bool(options.get("exact", False)),
+    }
+    return step.emit("portmatmul", None, **attributes)
+
+
 COMPOSITES: dict[str, Callable[[Step, Options], str]] = {
     "tessera.layer_norm": _norm("layernorm"),
     "tessera.rms_norm": _norm("rmsnorm"),
@@ -142,6 +151,7 @@ COMPOSITES: dict[str, Callable[[Step, Options], str]] = {
     "tessera.rope": _rope,
     "tessera.quantize": _quantize,
     "tessera.dequantize": _dequantize,
+    "tessera.port_matmul": _port_matmul,
 }
 
 

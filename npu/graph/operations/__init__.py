@@ -14,6 +14,7 @@ from npu.graph.operations import (
     host,
     linear,
     moves,
+    port,
     rows,
     windows,
 )
@@ -32,7 +33,7 @@ def register(kinds: Iterable[Kind]) -> None:
         TABLE[kind.name] = kind
 
 
-for _group in (linear, elementwise, rows, windows, moves, borders, composites, host):
+for _group in (linear, elementwise, rows, windows, moves, borders, composites, host, port):
     register(_group.KINDS)
 
 

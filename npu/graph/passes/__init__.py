@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from npu.graph.form import Graph, GraphError
 from npu.graph.inputs import Samples
@@ -18,6 +18,7 @@ def prepare(
     samples: Samples | str | None = None,
     host: Sequence[str] = (),
     npu: Sequence[str] = (),
+    port: Sequence[str] = (),
     keep: Callable[[str, Graph], None] | None = None,
     file: str = "",
 ) -> Graph:
@@ -28,7 +29,8 @@ def prepare(
         samples: for calibration, one array per input whose first axis counts samples, or
             "random:N"; None for a graph that is quantised already.
         host: names of operations or kinds that the host is to execute.
-        npu: names of operations or kinds that the chip is to execute.
+        npu: names of operations or kinds that programs of the chip are to execute.
+        port: names of operations or kinds that its command port is to execute.
         keep: called with the name of each pass and its result.
         file: named in errors.
 
@@ -39,7 +41,7 @@ def prepare(
         GraphError: naming file, operation and tensor.
     """
     try:
-        return _prepare(graph, samples, host, npu, keep)
+        return _prepare(graph, samples, {"host": host, "npu": npu, "port": port}, keep)
     except GraphError as error:
         if file and not str(error).startswith(file):
             raise GraphError(f"{file}: {error}") from None
@@ -49,8 +51,7 @@ def prepare(
 def _prepare(
     graph: Graph,
     samples: Samples | str | None,
-    host: Sequence[str],
-    npu: Sequence[str],
+    wishes: Mapping[str, Sequence[str]],
     keep: Callable[[str, Graph], None] | None,
 ) -> Graph:
     # The passes stand on modules that take this package's name, so they are imported late.
@@ -69,7 +70,7 @@ def _prepare(
 
     passed(PASSES[0], graph)
     canonical = passed(PASSES[1], canonicalise(graph))
-    placed = passed(PASSES[2], place(canonical, host=host, npu=npu))
+    placed = passed(PASSES[2], place(canonical, **wishes))
     ranges = None if samples is None else calibrate(placed, samples)
     quantised = passed(PASSES[3], quantise(placed, ranges))
     return passed(PASSES[4], fuse(quantised))

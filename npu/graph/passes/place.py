@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from npu.graph.form import Graph, GraphError, Operation, Place, Target
@@ -16,37 +16,45 @@ from npu.graph.verify import named
 
 _CHEAP = (*PAIRS, "clip", "table", "requantise")
 WISH = "the user wants it on the chip"
+PORT_KIND = "portmatmul"
 BORDER = "it is a border between real numbers and integers"
 
 
-def place(graph: Graph, *, host: Sequence[str] = (), npu: Sequence[str] = ()) -> Graph:
+def place(
+    graph: Graph,
+    *,
+    host: Sequence[str] = (),
+    npu: Sequence[str] = (),
+    port: Sequence[str] = (),
+) -> Graph:
     """Give each operation a place with its reason, and bring those of the chip to its forms.
 
     Args:
         graph: canonical.
         host: names of operations, of kinds, or of operations in the file ("Conv"), that the host
             is to execute.
-        npu: the same for the chip.
+        npu: the same for programs of the chip.
+        port: the same for the chip's command port.
 
     Returns:
         The graph with places; operations of the chip are such as its instructions take them, for
         example norms without negative gains and softmax along the last axis.
 
     Raises:
-        GraphError: a name does not exist, or an operation named in `npu` is impossible there.
+        GraphError: a name does not exist, or an operation is impossible where it is named.
     """
     graph = real_operations(graph)
-    wishes = _wishes(graph, host, npu)
+    wishes = _wishes(graph, {"host": host, "npu": npu, "port": port})
     facts = Facts(graph)
     placed = [_placed(facts, one, wishes.get(one.name, "")) for one in graph.operations]
     found = graph.with_operations(placed)
     return lower(without_islands(found))
 
 
-def _wishes(graph: Graph, host: Sequence[str], npu: Sequence[str]) -> dict[str, str]:
+def _wishes(graph: Graph, lists: Mapping[str, Sequence[str]]) -> dict[str, str]:
     names = {one.name for one in graph.operations}
     found: dict[str, str] = {}
-    for wish, wanted in (("host", host), ("npu", npu)):
+    for wish, wanted in lists.items():
         for name in wanted:
             alike = [
                 one.name
@@ -62,12 +70,16 @@ def _wishes(graph: Graph, host: Sequence[str], npu: Sequence[str]) -> dict[str, 
                 )
             for one in chosen:
                 if found.get(one, wish) != wish:
-                    raise GraphError(f"--{wish} {name}: it is named for both, allowed one place")
+                    raise GraphError(
+                        f"--{wish} {name}: it is named for {found[one]} too, allowed one place"
+                    )
                 found[one] = wish
     return found
 
 
 def _placed(facts: Facts, one: Operation, wish: str) -> Operation:
+    if one.kind == PORT_KIND or wish == "port":
+        return _on_port(one, wish)
     why_not = refusal(facts, one)
     if one.kind in BORDERS and wish != "npu":
         return replace(one, place=Place(Target.HOST, BORDER))
@@ -81,6 +93,23 @@ def _placed(facts: Facts, one: Operation, wish: str) -> Operation:
         return replace(one, place=Place(Target.HOST, why_not))
     reason = WISH if wish else CHIP[one.kind]
     return replace(one, place=Place(Target.NPU, reason))
+
+
+def _on_port(one: Operation, wish: str) -> Operation:
+    """Place a product in a format of the command port, or refuse another operation there."""
+    if one.kind != PORT_KIND:
+        raise GraphError(
+            f"--port {one.name}: {named(one)} cannot be executed by the command port: it "
+            f"multiplies matrices in formats of its own ({PORT_KIND})"
+        )
+    if wish == "npu":
+        raise GraphError(
+            f"--npu {one.name}: {named(one)} cannot be executed by a program: its array multiplies "
+            f"int8, {one['format']} is a format of the command port"
+        )
+    if wish == "host":
+        return replace(one, place=Place(Target.HOST, "the user wants it on the host"))
+    return replace(one, place=Place(Target.PORT, f"the command port multiplies {one['format']}"))
 
 
 def without_islands(graph: Graph) -> Graph:

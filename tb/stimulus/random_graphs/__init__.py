@@ -21,6 +21,7 @@ from tb.stimulus.random_graphs.elements import clip, elementwise, requantise, ta
 from tb.stimulus.random_graphs.host import host
 from tb.stimulus.random_graphs.linear import batched, conv, matmul
 from tb.stimulus.random_graphs.moves import move
+from tb.stimulus.random_graphs.port import port
 from tb.stimulus.random_graphs.rows import attention, norm, rope, softmax
 from tb.stimulus.random_graphs.windows import mean, pool
 
@@ -41,6 +42,11 @@ MAKERS: Mapping[str, tuple[Callable[[Draw], bool], int]] = {
     "move": (move, 5),
     "host": (host, 1),
 }
+MIXED: Mapping[str, tuple[Callable[[Draw], bool], int]] = {
+    **MAKERS,
+    "host": (host, 3),
+    "port": (port, 5),
+}
 """What draws an operation, by name, and how often relative to the others."""
 
 
@@ -56,23 +62,25 @@ def _start(draw: Draw) -> None:
 
 
 def random_graph(
-    seed: int, *, operations: tuple[int, int] = (2, 30), only: str = ""
+    seed: int, *, operations: tuple[int, int] = (2, 30), only: str = "", mixed: bool = False
 ) -> tuple[Graph, dict[str, Array]]:
     """Return a fused graph and full-range values of its inputs.
 
     Args:
         seed: the same seed gives the same graph.
         operations: least and most of them.
-        only: name of `MAKERS` of which all operations are; all if empty.
+        only: name of a maker of which all operations are; all if empty.
+        mixed: with products on the command port and more of the host in between.
     """
+    makers = MIXED if mixed or only == "port" else MAKERS
     draw = Draw(np.random.default_rng(seed))
     _start(draw)
     wanted = draw.whole(*operations)
-    names = [only] if only else [n for n, (_, weight) in MAKERS.items() for _ in range(weight)]
+    names = [only] if only else [n for n, (_, weight) in makers.items() for _ in range(weight)]
     tries = 0
     while len(draw.operations) < wanted and tries < 20 * wanted:
         tries += 1
-        MAKERS[draw.one_of(*names)][0](draw)
+        makers[draw.one_of(*names)][0](draw)
         draw.live = [n for n in draw.live if np.prod(draw.shape(n)) <= MOST_ELEMENTS]
     read = {name for one in draw.operations for name in one.used}
     made = [name for one in draw.operations for name in one.outputs]
