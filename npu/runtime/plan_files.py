@@ -53,6 +53,28 @@ def files_of(plan: Plan) -> dict[str, bytes]:
     return {PLAN: text.encode(), IMAGE: image}
 
 
+def bytes_of(plan: Plan) -> bytes:
+    """Return a plan as one piece: a packed file of its files."""
+    return pack(b"", (), sections=files_of(plan))
+
+
+def plan_of_bytes(data: bytes, place: str = "plan") -> Plan:
+    """Return the plan of what `bytes_of` has made.
+
+    Raises:
+        PlanFileError: the bytes are not as they were made.
+    """
+    try:
+        files = unpack(data, filename=place).sections
+    except PackError as error:
+        raise PlanFileError(str(error)) from None
+    if sorted(files) != sorted((PLAN, IMAGE)):
+        raise PlanFileError(
+            f"{place}: given {', '.join(files) or 'nothing'}, allowed {PLAN}, {IMAGE}"
+        )
+    return plan_from(files, place)
+
+
 def holds_plan(folder: Path) -> bool:
     """Say whether a folder is one of a plan, damaged or not."""
     return (folder / PLAN).is_file()

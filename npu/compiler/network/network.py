@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -136,10 +136,12 @@ def compile_network(
             lowered = move_to_host(lowered, error)
 
 
-def groups_of(graph: Graph) -> list[list[Operation]]:
-    """Return the operations in groups that run one behind the other: of one target each.
+def groups_of(
+    graph: Graph, inside: Callable[[Operation], bool] = lambda one: one.on_chip
+) -> list[list[Operation]]:
+    """Return the operations in groups that run one behind the other, inside or outside as a whole.
 
-    An operation goes into the earliest group of its target behind those whose results it takes.
+    An operation goes into the earliest group of its side behind those whose results it takes.
     """
     level: dict[str, int] = {}
     groups: list[list[Operation]] = []
@@ -148,7 +150,7 @@ def groups_of(graph: Graph) -> list[list[Operation]]:
         for name in one.used:
             if name in level:
                 at = max(at, level[name])
-        while at < len(groups) and groups[at][0].on_chip != one.on_chip:
+        while at < len(groups) and inside(groups[at][0]) != inside(one):
             at += 1
         if at == len(groups):
             groups.append([])
