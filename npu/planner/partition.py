@@ -71,6 +71,12 @@ def _delegated(one: Operation) -> bool:
 
 
 def _part(graph: Graph, group: Sequence[Operation]) -> Part:
+    reasons = {one.name: one.place.reason if one.place else "" for one in group}
+    return Part(_delegated(group[0]), subgraph(graph, group), reasons)
+
+
+def subgraph(graph: Graph, group: Sequence[Operation]) -> Graph:
+    """Return some operations of a graph as a graph: what crosses their border goes in and out."""
     made = {name for one in group for name in one.outputs}
     own = {one.name for one in group}
     needed = {*graph.outputs}
@@ -87,5 +93,4 @@ def _part(graph: Graph, group: Sequence[Operation]) -> Part:
         graph.tensors,
         (),
     )
-    reasons = {one.name: one.place.reason if one.place else "" for one in group}
-    return Part(_delegated(group[0]), part.with_operations(group), reasons)
+    return part.with_operations(group)

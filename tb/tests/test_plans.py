@@ -27,11 +27,13 @@ from npu.graph.form import (
 from npu.graph.operations.port import FORMATS, GROUPED
 from npu.isa import ErrorCode
 from npu.planner.network_plan import plan_of
+from npu.planner.partition import subgraph
 from npu.regs import SEQ_FIELDS, SeqReg
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import files_of, plan_from
 from npu.runtime.prepare import Bases, Prepared, bases_from, prepare, sizes_of
 from npu.runtime.replay import By, DrivenChip, NetworkRun, Replay, ReplayError
+from npu.runtime.sequence import Entry, SequenceError, load_sequence, run_sequence
 from tb.bench import logs
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, full
@@ -265,3 +267,52 @@ async def test_plans_mixed(dut: Dut) -> None:
         replay = await _loaded(bench, prepare(plan, _spread(bench.random, plan)))
         found = await replay.run(inputs, BOTH[number % 2])
         _compare(found, run(graph, inputs), f"random_graph({seed}, mixed=True)")
+
+
+@cocotb.test
+async def test_plans_sequence(dut: Dut) -> None:
+    """A network cut into three plans that run as one sequence; a failure stops it at its plan."""
+    bench = await Bench.start(dut)
+    bench.bus.limit = LIMIT
+    chip = DrivenChip(bench.chip)
+    for _ in range(FULL if full() else SHORT):
+        graph, inputs = random_graph(int(bench.random.integers(1 << 32)), operations=(6, 14))
+        expected = run(graph, inputs)
+        entries = _entries(bench, graph)
+        await load_sequence(chip, entries)
+        found = await run_sequence(chip, entries, inputs)
+        values = {name: value for one in found for name, value in one.outputs.items()}
+        for name, value in expected.items():
+            assert np.array_equal(values[name], value, equal_nan=True), name
+        last = max(i for i, one in enumerate(entries) if one.plan.segments)
+        program = entries[last].prepared.starts[0].ucode_base
+        whole = bench.memory.read(program, 16)
+        bench.memory.stage(program, b"\xff" * 16)
+        try:
+            await run_sequence(chip, entries, inputs)
+            raise AssertionError("no error")
+        except SequenceError as error:
+            assert error.entry == last, error
+            assert f"entries[{last}], plan 'part{last}': steps[" in str(error), error
+            assert ErrorCode.ILLEGAL_FIELD.name in str(error), error
+            assert len(error.done) == last
+        bench.memory.stage(program, whole)
+        assert len(await run_sequence(chip, entries, inputs)) == len(entries)
+
+
+def _entries(bench: Bench, graph: Graph) -> list[Entry]:
+    """Return a network as three plans, each of which takes what those before it have made."""
+    cuts = np.sort(bench.random.choice(len(graph.operations) - 1, 2, replace=False)) + 1
+    pieces = np.split(np.arange(len(graph.operations)), cuts)
+    found: list[Entry] = []
+    made: dict[str, str] = {}
+    at = PAGE
+    for number, piece in enumerate(pieces):
+        part = subgraph(graph, [graph.operations[i] for i in piece])
+        plan = plan_of(compile_network(part, bench.limits))
+        prepared = prepare(plan, bases_from(plan, at))
+        at = prepared.end
+        takes = {name: made[name] for name in part.inputs if name in made}
+        found.append(Entry(f"part{number}", prepared, takes, BOTH[int(bench.random.integers(2))]))
+        made |= {name: f"part{number}.{name}" for name in part.outputs}
+    return found
