@@ -49,7 +49,7 @@ def run_on_rtl(
     """Run a network once in the simulator, which is built if need be.
 
     Each segment takes what the instruction model has before it, and all that it leaves must be
-    the model's.
+    the model's. Products of the command port come from the model.
 
     Args:
         plan: of the network.
@@ -82,7 +82,8 @@ def run_on_rtl(
     )
     for name, tensor in found.tensors.items():
         _compare(name, tensor, golden.tensors[name])
-    wrong = disagreements(report_of(plan, found.counters, found.cycles))
+    report = report_of(plan, found.counters, found.cycles)
+    wrong = disagreements(report, golden.products)
     if wrong:
         raise ChipMismatchError("; ".join(wrong))
     tensors = {**golden.tensors, **found.tensors}

@@ -118,8 +118,9 @@ def _run_network(folder: Path, arguments: argparse.Namespace) -> int:
     console = watched()
     if arguments.on == "golden":
         with step(f"running {folder} on golden", console=console):
-            outputs: Mapping[str, Array] = run_on_golden(plan, inputs).outputs
-        report = report_of(plan)
+            run = run_on_golden(plan, inputs)
+        outputs: Mapping[str, Array] = run.outputs
+        report = report_of(plan, products=run.products)
     else:
         outputs, report = _on_rtl(plan, folder, inputs, arguments.latency, console)
     (folder / RUN).mkdir(exist_ok=True)
@@ -145,12 +146,13 @@ def _on_rtl(
         done = run_on_rtl(
             plan, inputs, latency=latency, on_segment=lambda count: ended.__setitem__(0, count)
         )
-    report = report_of(plan, done.run.counters, done.cycles)
+    report = report_of(plan, done.run.counters, done.cycles, done.run.products)
     if report.cycles:
         speed = report.cycles / max(done.seconds, 1e-9) / 1000
         console.print(
             f"RTL = golden, every tensor; counters = report; {done.seconds:.1f} s, "
-            f"{speed:,.0f} kcycles/s",
+            f"{speed:,.0f} kcycles/s"
+            + ("; products of the command port from golden" if done.run.products else ""),
             highlight=False,
         )
     return done.run.outputs, report

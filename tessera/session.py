@@ -88,12 +88,14 @@ class Session:
     def _run(self, inputs: Samples) -> dict[str, Array]:
         given = check_inputs(self.plan.graph, inputs)
         if self.on == "golden":
-            return dict(run_on_golden(self.plan, given).outputs)
+            run = run_on_golden(self.plan, given)
+            self._report = report_of(self.plan, products=run.products)
+            return dict(run.outputs)
         # The simulator is needed here only.
         from tessera.rtl_chip import run_on_rtl
 
         done = run_on_rtl(self.plan, given)
-        self._report = report_of(self.plan, done.run.counters, done.cycles)
+        self._report = report_of(self.plan, done.run.counters, done.cycles, done.run.products)
         return dict(done.run.outputs)
 
     def report(self) -> Report:

@@ -22,6 +22,7 @@ HOMES = {
     "tb.models.model_commands": ("generate", "profile"),
     "tb.run.run_commands": ("waves", "test", "build"),
     "tessera.run_command": ("run",),
+    "tessera.operator_command": ("operator",),
     "tb.run.unit_commands": ("unit",),
     "tb.soc.soc_commands": ("soc", "firmware"),
     "tb.benchmarks.bench_commands": ("bench", "bench-docs"),

@@ -102,10 +102,13 @@ def _quoted(name: str) -> str:
 def _facts(line: OperationLine) -> Table:
     table = Table(show_header=False, box=None, pad_edge=False)
     where = f"segment {line.segment} of the chip" if line.segment >= 0 else "the host"
+    where = "the command port" if line.on_port else where
     table.add_row("runs on", f"{where}: {escape(line.reason)}")
     table.add_row("was", escape(line.source or line.kind))
     if line.segment < 0:
-        table.add_row("bytes", f"{line.host_bytes:,}")
+        if line.on_port:
+            table.add_row("MACs", f"{line.macs:,} asked for")
+        table.add_row("bytes", f"{line.host_bytes:,} of the host")
         return table
     cost = line.cost
     table.add_row("instructions", f"{cost.instructions:,}")

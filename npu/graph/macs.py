@@ -17,6 +17,8 @@ def macs_of(graph: Graph, one: Operation) -> int:
         case "matmul":
             inner = shapes[0][-2 if one["transpose_a"] and len(shapes[0]) > 1 else -1]
             return result.size * inner
+        case "portmatmul":
+            return result.size * shapes[0][1]
         case "conv":
             rows, columns, channels, _ = shapes[1]
             return result.size * rows * columns * channels

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from npu.driver.command.product import Product
 from npu.driver.counters import ChipCounters
 from npu.graph.form import Graph, Operation
 from npu.graph.macs import macs_of
+from npu.graph.operations.port import TILED
 from npu.runtime.account import Cost, beats, total, word_costs
 from npu.runtime.plan import Action, Plan
 from npu.runtime.report import OperationLine, Report, SegmentLine
@@ -22,6 +24,7 @@ def report_of(
     plan: Plan,
     counters: Sequence[ChipCounters] = (),
     cycles: Mapping[str, int] | None = None,
+    products: Mapping[str, Product] | None = None,
 ) -> Report:
     """Return the report of a plan.
 
@@ -29,12 +32,16 @@ def report_of(
         plan: of the network.
         counters: of each segment's run, in order; none before a run.
         cycles: measured, of each operation that has instructions, by name.
+        products: of the command port, by the name of the operation; none before a run.
     """
     operations: list[OperationLine] = []
     segments: list[SegmentLine] = []
     for step in plan.steps:
-        if step.action in (Action.HOST, Action.PORT):
+        if step.action is Action.HOST:
             operations.append(_on_host(plan.graph, plan.operation(str(step.of))))
+        if step.action is Action.PORT:
+            product = (products or {}).get(str(step.of))
+            operations.append(_on_port(plan.graph, plan.operation(str(step.of)), product))
         if step.action is not Action.LAUNCH:
             continue
         number = step.segment
@@ -69,9 +76,21 @@ def _on_chip(plan: Plan, number: int) -> tuple[list[OperationLine], Cost]:
 
 
 def _on_host(graph: Graph, one: Operation) -> OperationLine:
+    return _line(one, -1, macs_of(graph, one), Cost(), _touched(graph, one), "host", 0)
+
+
+def _on_port(graph: Graph, one: Operation, product: Product | None) -> OperationLine:
+    """Return the line of a product; its tiles multiply what is asked for and nothing else."""
+    macs = macs_of(graph, one)
+    cost = Cost(macs=macs if one["format"] in TILED else 0)
+    line = _line(one, -1, macs, cost, _touched(graph, one), "port", 0)
+    return line if product is None else replace(line, port_operations=product.operations)
+
+
+def _touched(graph: Graph, one: Operation) -> int:
+    """Return the bytes that the host reads and writes for an operation."""
     touched = [graph.type(name) for name in (*one.used, *one.outputs) if not graph[name].constant]
-    size = sum(kind.size * kind.element.dtype.itemsize for kind in touched)
-    return _line(one, -1, macs_of(graph, one), Cost(), size, "host", 0)
+    return sum(kind.size * kind.element.dtype.itemsize for kind in touched)
 
 
 def _line(
@@ -83,13 +102,18 @@ def _line(
     )
 
 
-def disagreements(report: Report) -> list[str]:
+def disagreements(report: Report, products: Mapping[str, Product] | None = None) -> list[str]:
     """Return how the chip's counters differ from the report, a sentence for each figure.
 
     The chip reads the stream ahead, and drops what a jump in it makes superfluous: of the stream
     only fewer beats than the program takes are wrong.
     """
     found = []
+    lines = {one.name: one for one in report.operations}
+    for name, product in (products or {}).items():
+        wanted = lines[name].cost.macs
+        if product.macs != wanted:
+            found.append(f"operation {name}: MACs: counted {product.macs}, reported {wanted}")
     for one in report.segments:
         counters = one.counters
         if counters is None or not counters.cycles:

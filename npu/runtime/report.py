@@ -17,6 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from npu.driver.counters import ChipCounters
+from npu.graph.form import Target
 from npu.isa.operands import Limits
 from npu.runtime.account import Bound, Cost, total
 
@@ -32,13 +33,14 @@ class OperationLine:
     Attributes:
         name, kind, source: as the graph has them.
         target, reason: where it runs and why.
-        segment: its number, -1 on the host.
+        segment: its number, -1 on the host and on the command port.
         macs: multiplications that the network asks for; `cost.macs` are those of the chip.
-        cost: of its instructions.
+        cost: of its instructions; on the command port the multiplications of its tiles alone.
         host_bytes: of the tensors that the host reads and writes for it.
-        bound: what limits it: mac, bus, vector or host; "" where nothing is left to do.
+        bound: what limits it: mac, bus, vector, port or host; "" where nothing is left to do.
         ideal: least cycles, 0 on the host.
         cycles: measured, from the end of the operation before to its own end; None without RTL.
+        port_operations: of the command port, as it has counted them; None before a run.
     """
 
     name: str
@@ -53,6 +55,12 @@ class OperationLine:
     bound: Bound | str
     ideal: int
     cycles: int | None = None
+    port_operations: int | None = None
+
+    @property
+    def on_port(self) -> bool:
+        """Whether the command port executes it."""
+        return self.target == Target.PORT
 
     @property
     def padding(self) -> float:
@@ -102,13 +110,14 @@ class Report:
 
     @property
     def cost(self) -> Cost:
-        """Of all segments."""
-        return total(one.cost for one in self.segments)
+        """Of all segments, and of the command port."""
+        port = (one.cost for one in self.operations if one.on_port)
+        return total([*(one.cost for one in self.segments), *port])
 
     @property
     def macs(self) -> int:
         """That the network asks for and the chip executes."""
-        return sum(one.macs for one in self.operations if one.segment >= 0)
+        return sum(one.macs for one in self.operations if one.segment >= 0 or one.on_port)
 
     @property
     def ideal(self) -> int:
@@ -137,6 +146,7 @@ class Report:
                 "macs": self.macs,
                 "cost": asdict(self.cost),
                 "host_bytes": sum(one.host_bytes for one in self.operations),
+                "port_operations": sum(one.port_operations or 0 for one in self.operations),
                 "ideal": self.ideal,
                 "cycles": self.cycles,
             },
@@ -161,7 +171,8 @@ def report_table(report: Report) -> Table:
     for number, lines in groupby(report.operations, key=lambda one: one.segment):
         if number < 0:
             for group in _together(list(lines)):
-                table.add_row(*_on_host(group, measured))
+                row = _on_port if group[0].on_port else _on_host
+                table.add_row(*row(group, measured))
         else:
             mine = list(lines)
             for one in mine:
@@ -190,15 +201,22 @@ def _reasons(report: Report) -> dict[str, list[str]]:
     """Return the names of the operations of the host by reason."""
     found: dict[str, list[str]] = {}
     for one in report.operations:
-        if one.segment < 0:
+        if one.segment < 0 and not one.on_port:
             found.setdefault(one.reason, []).append(one.name)
     return found
 
 
 def _together(lines: list[OperationLine]) -> Iterator[list[OperationLine]]:
     """Yield the operations of the host that stand behind one another for one reason."""
-    for _, group in groupby(lines, key=lambda one: one.reason):
+    for _, group in groupby(lines, key=lambda one: one.name if one.on_port else one.reason):
         yield list(group)
+
+
+def _on_port(group: list[OperationLine], measured: bool) -> list[str]:
+    (one,) = group
+    figures = _figures(one.cost, 0, 0, measured)
+    figures[2] = f"{one.host_bytes:,}"
+    return [escape(one.name), _short(one), "port", *figures, one.bound]
 
 
 def _on_host(group: list[OperationLine], measured: bool) -> list[str]:

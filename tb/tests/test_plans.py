@@ -24,7 +24,7 @@ from npu.graph.form import (
     Tensor,
     TensorType,
 )
-from npu.graph.operations.port import FORMATS, GROUPED
+from npu.graph.operations.port import FORMATS, GROUPED, TILED
 from npu.isa import ErrorCode
 from npu.planner.network_plan import plan_of
 from npu.planner.partition import subgraph
@@ -54,8 +54,6 @@ MIXED_SHORT, MIXED_FULL = 2, 30
 """Networks of a run."""
 PRODUCTS = 100
 """Products of a full run; three seeds make 300."""
-TILED = ("int8", "int4", GROUPED)
-"""Formats whose products PERF_MACS counts: those of tiles."""
 PORT = Place(Target.PORT, "drawn for the command port")
 
 

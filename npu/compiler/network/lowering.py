@@ -24,6 +24,7 @@ from npu.graph.form import (
     Tensor,
     all_names,
 )
+from npu.graph.passes.place import WISH
 from npu.isa.operands import up
 
 MOVES = ("identity", "reshape", "transpose", "slice", "pad", "expand", "concat")
@@ -69,14 +70,17 @@ def broadcast(graph: Graph) -> Graph:
 
 
 def move_at_borders(graph: Graph) -> Graph:
-    """Let the host make the moves of what it hands to the chip, or takes from it."""
+    """Let the host make the moves of what it hands to the chip, or takes from it.
+
+    What the user wants on the chip stays there.
+    """
     changed = True
     while changed:
         changed = False
         producers, consumers = graph.producers(), graph.consumers()
         operations = []
         for one in graph.operations:
-            if one.on_chip and one.kind in MOVES:
+            if one.on_chip and one.kind in MOVES and not _wished(one):
                 given = all(
                     graph[name].constant or name not in producers or not producers[name].on_chip
                     for name in one.used
@@ -92,6 +96,10 @@ def move_at_borders(graph: Graph) -> Graph:
             operations.append(one)
         graph = graph.with_operations(operations)
     return graph
+
+
+def _wished(one: Operation) -> bool:
+    return one.place is not None and one.place.reason == WISH
 
 
 def move_to_host(graph: Graph, error: NoRoomError) -> Graph:

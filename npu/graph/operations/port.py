@@ -43,6 +43,9 @@ FORMATS = {
     GROUPED: Format(_I8, _I8, -8, 7, fixed=True),
 }
 
+TILED = frozenset({"int8", "int4", GROUPED})
+"""Formats whose products are tiles in the scratchpad, which the counter of multiplications has."""
+
 
 def _rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
     a, b = known(types, 0), known(types, 1)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calibration: the range of each tensor that the chip touches, over samples.
 
-What follows a linear operation is clipped at the 99.99 percentile of its magnitudes, everything
-else keeps its largest magnitude; so does a tensor of so few values that the percentile would lie
-between the largest two.
+What follows a linear operation is clipped at the 99.99 percentile of its magnitudes if it becomes
+int8, everything else keeps its largest magnitude; so does a tensor of so few values that the
+percentile would lie between the largest two.
 """
 
 from __future__ import annotations

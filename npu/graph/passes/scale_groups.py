@@ -74,8 +74,13 @@ class Ties:
             self.groups[name] = whole
         return True
 
-    def magnitude(self, name: str) -> float | None:
-        """Return what the scale of a tensor is to cover, None if nobody knows."""
+    def magnitude(self, name: str, *, outliers: bool = False) -> float | None:
+        """Return what the scale of a tensor is to cover, None if nobody knows.
+
+        Args:
+            name: of the tensor.
+            outliers: whether it has to cover the largest magnitude, whatever calibration clips.
+        """
         value = self.facts.value(name)
         if value is not None:
             finite = value[np.isfinite(value)]
@@ -84,7 +89,8 @@ class Ties:
             return self.covered[name]
         if self.ranges is None or name not in self.ranges:
             return None
-        return self.ranges[name].magnitude
+        found = self.ranges[name]
+        return max(found.magnitude, -found.low, found.high) if outliers else found.magnitude
 
     def can_be_wide(self, name: str) -> bool:
         """Say whether what makes a tensor can make it int16."""
@@ -111,9 +117,10 @@ class Ties:
         return made and self.can_be_wide(name)
 
 
-def whole(ties: Ties, name: str) -> float | None:
+def whole(ties: Ties, name: str, *, outliers: bool = False) -> float | None:
     """Return what the scale of a tensor's group is to cover."""
-    sizes = [ties.magnitude(each) for each in ties.group(name).members]
+    members = ties.group(name).members
+    sizes = [ties.magnitude(each, outliers=outliers) for each in members]
     known = [size for size in sizes if size is not None]
     return max(known) if len(known) == len(sizes) else None
 

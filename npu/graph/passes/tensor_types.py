@@ -67,10 +67,12 @@ def _type(ties: Ties, name: str) -> TensorType:
     group, shape = ties.group(name), ties.graph.type(name).shape
     if group.fixed is not None:
         return TensorType(shape, *group.fixed)
-    magnitude = whole(ties, name)
+    wide = group.wide and not group.narrow
+    # 16 bits have room for what is rare, 8 bits have not.
+    magnitude = whole(ties, name, outliers=wide)
     if magnitude is None:
         return _derived(ties, name)
-    if group.wide and not group.narrow:
+    if wide:
         scale = magnitude * MARGIN16 / 32767
         return TensorType(shape, Element.I16, Quantisation((scale_of(scale),)))
     if _one_sided(ties, group):
