@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from npu.graph.form import Array
+from npu.graph.form import Array, GraphError
 from npu.runtime.network_account import disagreements, report_of
 from npu.runtime.plan import Plan
 from npu.runtime.replay import NetworkRun
@@ -58,10 +58,14 @@ def run_on_rtl(
         on_segment: told how many segments have ended.
 
     Raises:
-        GraphError: an operation of the host cannot be evaluated.
+        GraphError: an operation of the host cannot be evaluated, or it is a decoder.
         ChipMismatchError: naming tensor, place and both values, or the counter that differs.
         SimulationError: the simulation failed.
     """
+    if plan.decoder is not None:
+        raise GraphError(
+            "on: given 'rtl' for the plan of a decoder, allowed golden; npu generate runs it there"
+        )
     golden = run_on_golden(plan, inputs)
     if not plan.segments:
         return RtlRun(golden, {}, 0.0)

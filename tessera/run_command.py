@@ -18,6 +18,7 @@ from npu.cli.arguments import AddCommand, UsageError, whole_from
 from npu.cli.consoles import printed, watched
 from npu.cli.network_folder import SUFFIXES, read_arrays, require_network
 from npu.cli.progress import step
+from npu.driver.generate import PromptError
 from npu.graph.form import Array, Graph, GraphError
 from npu.graph.inputs import check_inputs
 from npu.graph.passes.samples import random_samples
@@ -36,6 +37,7 @@ BAD_INPUT = (
     ChipMismatchError,
     GraphError,
     PlanFileError,
+    PromptError,
     SimulationError,
     files.FileError,
 )
@@ -214,7 +216,8 @@ def _picture(report: Report, latency: int, path: Path) -> bool:
 def _show(
     report: Report, outputs: Mapping[str, Array], written: Sequence[Path], console: Console
 ) -> None:
-    console.print(report_table(report))
+    if report.operations:
+        console.print(report_table(report))
     table = Table(show_header=False, box=None, pad_edge=False)
     for name, data in outputs.items():
         edges = f", {data.min():.6g} to {data.max():.6g}" if data.size else ""

@@ -12,11 +12,14 @@ from rich.table import Table
 
 from npu.cli import files
 from npu.cli.load_model import cache_text, shape_text, text_room
+from npu.cli.network_folder import write_plan
 from npu.compiler import CompiledModel, CompiledProgram, Piece, pieces
 from npu.compiler.ideal import BYTES_PER_CYCLE
 from npu.compiler.stream_account import traffic, weight_bits, weight_counts
+from npu.planner.decoder_plan import plan_of_decoder
 
 PROGRAM_SUFFIX = ".npu"
+PLAN_SUFFIX = ".plan"
 KIB = 1024
 KINDS = {"proj": "o"}
 """Names of tensors that are others in a recipe of weight formats."""
@@ -30,29 +33,34 @@ class Written:
         model: what was written.
         path, size: the packed file and its bytes.
         programs: name, program and file of each program text.
+        plan: the folder of a plan, None for none.
     """
 
     model: CompiledModel
     path: Path
     size: int
     programs: tuple[tuple[str, CompiledProgram, Path], ...]
+    plan: Path | None = None
 
 
 def write(model: CompiledModel, path: Path, rows: int | None) -> Written:
-    """Write the packed file and, beside it, the texts of its programs.
+    """Write the packed file and, beside it, the texts of its programs and a plan.
 
     Args:
         model: what to write.
         path: of the packed file.
-        rows: of the prompt of a program that generates; None for none.
+        rows: of the prompt of a program that generates, and of the plan; None for none.
 
     Raises:
         FileError: a file cannot be written.
         CompileError: a prompt of so many rows fits nowhere.
     """
     programs = [("decode", model.decode())]
+    folder = None
     if rows is not None:
         programs.append((f"generate-{rows}", model.generate(rows)))
+        folder = path.with_suffix(PLAN_SUFFIX)
+        write_plan(plan_of_decoder(model, rows, logits=True, name=path.stem), folder)
     data = model.packed()
     files.write(path, data)
     written = []
@@ -60,7 +68,7 @@ def write(model: CompiledModel, path: Path, rows: int | None) -> Written:
         place = path.with_name(f"{path.stem}.{name}{PROGRAM_SUFFIX}")
         files.write(place, program.text)
         written.append((name, program, place))
-    return Written(model, path, len(data), tuple(written))
+    return Written(model, path, len(data), tuple(written), folder)
 
 
 def part_of(share: str) -> str:
@@ -123,6 +131,8 @@ def written_table(written: Written) -> Table:
     result.add_row("written", escape(f"{written.path}, {written.size:,} bytes"))
     for _, _, path in written.programs:
         result.add_row("", escape(str(path)))
+    if written.plan is not None:
+        result.add_row("", escape(str(written.plan)))
     return result
 
 

@@ -68,7 +68,11 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
         help="file or folder to write",
     )
     parser.add_argument(
-        "--rows", type=whole_from(1), metavar="N", help="also the program for a prompt of N tokens"
+        "--rows",
+        type=whole_from(1),
+        metavar="N",
+        help="also the program for a prompt of N tokens, and the plan for it (FILE with the suffix "
+        ".plan, a folder for npu run)",
     )
     parser.add_argument(
         "--plan",

@@ -18,6 +18,7 @@ from npu.cli.consoles import printed
 from npu.cli.network_folder import PASSES, require_network
 from npu.graph.passes import PASSES as NAMES
 from npu.planner.build_plan import SCHEDULE
+from npu.runtime.decoder import Decoder
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import PlanFileError, read_plan
@@ -51,6 +52,11 @@ def _explain(arguments: argparse.Namespace) -> int:
     require_network(folder)
     plan = read_plan(folder)
     console = printed(WIDTH)
+    if plan.decoder is not None:
+        if arguments.op is not None or arguments.pass_name is not None:
+            raise UsageError("--pass, --op: given for a decoder, allowed for networks")
+        console.print(_decoder(plan, plan.decoder))
+        return 0
     if arguments.op is not None:
         _operation(plan, folder, arguments.op, arguments.pass_name, console)
     elif arguments.pass_name is not None:
@@ -58,6 +64,23 @@ def _explain(arguments: argparse.Namespace) -> int:
     else:
         console.print(report_table(report_of(plan)))
     return 0
+
+
+def _decoder(plan: Plan, decoder: Decoder) -> Table:
+    """Return what the plan of a decoder holds."""
+    table = Table(title=f"Decoder {escape(plan.graph.name)}", show_header=False, box=None)
+    table.title_justify = "left"
+    table.add_row("prompt", f"{decoder.rows} tokens, then up to {decoder.most} more")
+    table.add_row("tokens", f"{decoder.vocab:,} ids, {decoder.context:,} positions")
+    for name, segment in zip(decoder.programs, plan.segments, strict=True):
+        words = f"{len(segment.program):,} words"
+        table.add_row(f"program {name}", f"{words}, SRAM {segment.sram_bytes:,} bytes")
+    table.add_row("stream", f"{len(plan.stream):,} bytes")
+    for name, size in decoder.tables:
+        table.add_row(f"table {name}", f"{size:,} bytes")
+    for tensor in plan.tensors:
+        table.add_row(f"arena {tensor.name}", f"{tensor.bytes:,} bytes from {tensor.offset:,} on")
+    return table
 
 
 def _text(folder: Path, name: str) -> str:

@@ -27,6 +27,7 @@ from npu.graph.inputs import Samples
 from npu.isa.operands import Limits
 from npu.planner.build_plan import Built, build_plan
 from npu.runtime.network_account import report_of
+from npu.runtime.plan import Plan
 from npu.runtime.plan_files import IMAGE, PLAN, files_of, holds_plan
 from npu.runtime.report import report_table
 from weights.formats.recipe import INT8_WEIGHTS
@@ -190,8 +191,13 @@ def write(built: Built, folder: Path, *, keep: bool = False) -> None:
     Raises:
         FileError: it cannot be written; the old one is as it was.
     """
-    files: dict[str, bytes] = files_of(built.plan)
-    files |= {f"{PASSES}/{name}": text.encode() for name, text in built.texts(whole=keep)}
+    passes = {f"{PASSES}/{name}": text.encode() for name, text in built.texts(whole=keep)}
+    write_plan(built.plan, folder, passes)
+
+
+def write_plan(plan: Plan, folder: Path, more: Mapping[str, bytes] | None = None) -> None:
+    """Write the folder of a plan, with more files in it; as `write`."""
+    files: dict[str, bytes] = {**files_of(plan), **(more or {})}
     check_folder(folder)
     try:
         new = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))

@@ -10,13 +10,13 @@ from npu.graph.form import Graph
 from npu.isa.operands import Limits, up
 from npu.runtime.accesses import sram_bytes, taken, transfers
 from npu.runtime.arena import extents, touches, use_of
-from npu.runtime.plan import Area, Origin, Plan, PlannedSegment, PlannedTensor
+from npu.runtime.plan import Area, Base, Origin, Plan, PlannedSegment, PlannedTensor
 from npu.runtime.schedule import steps_of
 from npu.runtime.tensor_rows import tensor_bytes
 
 ARENA_BASE, CONSTANTS_BASE = 0, 2
 """Base registers."""
-BASES = {ARENA_BASE: Area.ARENA, CONSTANTS_BASE: Area.CONSTANTS}
+BASES = {ARENA_BASE: Base(Area.ARENA), CONSTANTS_BASE: Base(Area.CONSTANTS)}
 
 
 def plan_of(network: CompiledNetwork, origin: Origin | None = None) -> Plan:

@@ -4,27 +4,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from npu.compiler import CompiledModel, CompiledProgram, CompileError
 from npu.driver.chip import PAGE
 from npu.driver.generate import Plan, PromptError
-from npu.isa.operands import up
+from npu.isa.generated import Opcode
+from npu.isa.instruction import Instruction
+from npu.isa.operands import WORD, up
+from npu.planner.decoder_plan import plan_of_images
 from npu.regs import StartState
-
-MEMORY_END = 1 << 32
-TABLES = {"tokens": 2, "positions": 3, "rope": 4}
-"""Base register of each table."""
+from npu.runtime.decoder import CACHE, LOGITS, PROMPT, TOKENS
+from npu.runtime.prepare import MEMORY_END, bases_from, prepare
+from npu.runtime.schema import EntryError
 
 
 @dataclass
 class Placement:
-    """A model in memory: where everything lies, and the bytes to put there.
+    """A model in memory as its plan lays it out, and programs behind it.
 
     Attributes:
         model: what is placed.
+        base: first address that may be used.
         pieces: (address, bytes) of all that the host must write before the first start.
         end: first address behind all areas, those that the chip writes included.
     """
@@ -35,60 +38,40 @@ class Placement:
     end: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """Place stream, tables, cache and the areas of ids, tokens and logits.
-
-        Each begins on a page, so that regions can protect it apart from the rest.
-        """
-        model, shape = self.model, self.model.shape
-        self.end = up(self.base, PAGE)
-        self._stream = self._place("the parameter stream", model.stream)
-        self._tables = {name: self._place(name, data) for name, data in model.sections.items()}
-        size = model.cache.bytes if model.cache.in_memory else 0
-        self._cache = self._reserve("the K/V cache", size)
-        self._ids = self._reserve("the prompt", 4 * shape.context)
-        self._tokens = self._reserve("the tokens", 4 * (shape.context + 1))
-        self._logits = self._reserve("the logits", 2 * shape.vocab)
-
-    def _reserve(self, what: str, size: int) -> int:
-        address = self.end
-        self.end = up(address + size, PAGE)
-        if self.end > MEMORY_END:
-            raise CompileError(
-                f"{what}: {size} bytes from {address:#x} on end past the {MEMORY_END:#x} bytes "
-                "that the chip can address"
-            )
-        return address
-
-    def _place(self, what: str, data: bytes) -> int:
-        address = self._reserve(what, len(data))
-        self.pieces.append((address, data))
-        return address
+        """Place stream, tables, cache and the areas of ids, tokens and logits."""
+        # Whatever a program is, its registers are those of the plan.
+        nothing = Instruction(Opcode.END).encode()
+        plan = plan_of_images(self.model, 1, [nothing] * 3, [0] * 3)
+        try:
+            self._prepared = prepare(plan, bases_from(plan, self.base))
+        except EntryError as error:
+            raise CompileError(str(error)) from None
+        self.pieces += self._prepared.memory[: -len(plan.segments)]
+        self.end = up(self._prepared.end, PAGE)
 
     def launch(self, program: CompiledProgram) -> StartState:
         """Place a program and return how it starts, at position 0 with token 0."""
         image = program.program.image()
-        bases = [0] * 8
-        bases[0], bases[1], bases[5] = self._ids, self._tokens, self._logits
-        for name, address in self._tables.items():
-            bases[TABLES[name]] = address
-        return StartState(
-            ucode_base=self._place("a program", image),
-            ucode_len=len(image) // 16,
-            stream_base=self._stream,
-            stream_len=len(self.model.stream),
-            bases=tuple(bases),
-            **self.model.registers(self._cache),
-        )
+        address = self.end
+        if address + len(image) > MEMORY_END:
+            raise CompileError(
+                f"a program: {len(image)} bytes from {address:#x} on end past the "
+                f"{MEMORY_END:#x} bytes that the chip can address"
+            )
+        self.pieces.append((address, image))
+        self.end = up(address + len(image), PAGE)
+        start = self._prepared.starts[0]
+        return replace(start, ucode_base=address, ucode_len=len(image) // WORD, loop_left=0)
 
     @property
     def tokens(self) -> int:
         """Address of the tokens that the chip writes."""
-        return self._tokens
+        return self._prepared.address(TOKENS)
 
     @property
     def cache(self) -> int:
-        """Address of the K/V cache, if it lies in memory."""
-        return self._cache
+        """Address of the K/V cache; 0 if it lies in SRAM."""
+        return self._prepared.address(CACHE) if CACHE in self._prepared.plan.places else 0
 
     def plan(self, prompt: Sequence[int], *, logits: bool = False) -> Plan:
         """Place a prompt and the programs for it.
@@ -103,7 +86,8 @@ class Placement:
         """
         check_prompt(prompt, self.model.shape.vocab, self.model.shape.context)
         rows = len(prompt)
-        self.pieces.append((self._ids, np.array(prompt, "<u4").tobytes()))
+        ids = np.array(prompt, "<u4").tobytes()
+        self.pieces.append((self._prepared.address(PROMPT), ids))
         return Plan(
             greedy=self.launch(self.model.generate(rows)),
             prompt=self.launch(self.model.prefill(rows, logits=True)) if logits else None,
@@ -111,8 +95,8 @@ class Placement:
             prompt_length=rows,
             context=self.model.shape.context,
             vocab=self.model.shape.vocab,
-            tokens=self._tokens,
-            logits=self._logits,
+            tokens=self.tokens,
+            logits=self._prepared.address(LOGITS),
         )
 
 

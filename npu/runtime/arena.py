@@ -48,9 +48,10 @@ def touches(plan: Plan) -> list[Touch]:
         segment = plan.segments[number]
         owners = segment.owners
         for one in transfers(segment.program):
-            if segment.bases.get(one.register) is not Area.ARENA:
+            base = segment.bases.get(one.register)
+            if base is None or base.area is not Area.ARENA:
                 continue
-            span = one.first, one.end
+            span = base.offset + one.first, base.offset + one.end
             position = plan.positions[owners[one.word]]
             if position not in alive:
                 alive[position] = [t for t in plan.tensors if t.first <= position <= t.last]

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from npu.graph.form import Graph, Operation, TensorType
 from npu.image import Share
@@ -19,8 +20,12 @@ from npu.isa.generated import Opcode
 from npu.isa.instruction import Instruction, decode_image
 from npu.isa.operands import Limits
 
+if TYPE_CHECKING:
+    from npu.runtime.decoder import Decoder
+
 ALIGNMENT = 64
 """Of the arena and of every part of the image in memory."""
+CACHE_ALIGNMENT = 256
 SEQUENCED = (Opcode.NOP, Opcode.BARRIER, Opcode.PFX, Opcode.SET, Opcode.LOOP, Opcode.END)
 """What no engine executes."""
 
@@ -45,10 +50,23 @@ class PlannedTensor:
 
 
 class Area(StrEnum):
-    """What a base register points to the beginning of."""
+    """What a base register points into."""
 
     ARENA = "arena"
     CONSTANTS = "constants"
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """Where a base register points to.
+
+    Attributes:
+        area: into what.
+        offset: bytes from its beginning.
+    """
+
+    area: Area
+    offset: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,21 +78,24 @@ class PlannedSegment:
         image: the program, ending with END.
         text: the program as text, "" if it is not at hand.
         first_word: index of the first word of each operation that has instructions, in order.
-        bases: what the base registers that it uses point to, by number.
+        bases: where the base registers that it uses point to, by number.
         stream_bytes: of the stream from its beginning on that the program reads from.
         sram_bytes: of SRAM that it uses, from address 0.
         reads, writes: tensors in the arena that it takes and leaves.
+        registers: start values of others, by their names in StartState; `kv_base` of a cache in
+            memory counts from the beginning of the arena.
     """
 
     operations: tuple[str, ...]
     image: bytes
     text: str
     first_word: Mapping[str, int]
-    bases: Mapping[int, Area]
+    bases: Mapping[int, Base]
     stream_bytes: int = 0
     sram_bytes: int = 0
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
+    registers: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def program(self) -> list[Instruction]:
@@ -166,6 +187,7 @@ class Plan:
         arena: bytes of the tensors in memory.
         tensors: what lies there, by offset.
         origin: where it comes from.
+        decoder: what the plan of a decoder is made from, None for a network of operations.
     """
 
     graph: Graph
@@ -178,6 +200,13 @@ class Plan:
     arena: int
     tensors: tuple[PlannedTensor, ...]
     origin: Origin = field(default_factory=Origin)
+    decoder: Decoder | None = None
+
+    @property
+    def alignment(self) -> int:
+        """Of the arena: addresses of a cache are multiples of 256."""
+        cached = self.decoder is not None and self.decoder.cache_bytes
+        return CACHE_ALIGNMENT if cached else ALIGNMENT
 
     @cached_property
     def places(self) -> dict[str, PlannedTensor]:

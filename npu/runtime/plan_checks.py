@@ -159,13 +159,18 @@ def _check_constants(plan: Plan, segment: PlannedSegment, path: str) -> None:
         if register not in used:
             allowed = ", ".join(map(str, sorted(used)))
             raise EntryError(f"{path}.bases[{index}].register", register, f"{allowed}, as it uses")
+        if segment.bases[register].offset:
+            offset = segment.bases[register].offset
+            raise EntryError(f"{path}.bases[{index}].offset", offset, "0 but for decoders")
+    for name, value in segment.registers.items():
+        raise EntryError(f"{path}.registers.{name}", value, "none but for decoders")
     for one in transfers(segment.program):
-        area = segment.bases.get(one.register)
+        base = segment.bases.get(one.register)
         where = f"{path}.program[{one.word}]"
-        if area is None:
+        if base is None:
             allowed = ", ".join(f"BASE{number}" for number in sorted(segment.bases))
             raise EntryError(where, words(f"BASE{one.register}"), allowed)
-        if area is Area.CONSTANTS and (one.writes or one.end > len(plan.constants)):
+        if base.area is Area.CONSTANTS and (one.writes or one.end > len(plan.constants)):
             what = "store to" if one.writes else "load of"
             given = f"{what} constants {one.first} to {one.end - 1}"
             raise EntryError(where, words(given), f"loads of 0 to {len(plan.constants) - 1}")

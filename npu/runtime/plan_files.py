@@ -19,9 +19,11 @@ from npu.graph.text import parse, write
 from npu.graph.verify import check_operation
 from npu.image import Pack, PackError, pack, unpack
 from npu.isa.operands import Limits
+from npu.runtime.decoder import Decoder, decoder_plan
 from npu.runtime.plan import (
     Action,
     Area,
+    Base,
     Origin,
     Plan,
     PlannedSegment,
@@ -35,6 +37,8 @@ from npu.runtime.schema import EntryError, check, check_same, plan_schema, words
 PLAN, IMAGE = "plan.json", "image.bin"
 CONSTANTS, GRAPH = "constants", "graph"
 """Sections of the image beside the programs."""
+INFO = ("origin", "chip", "decoder")
+"""What the image says of itself, the same as the plan."""
 
 
 class PlanFileError(ValueError):
@@ -122,7 +126,11 @@ def _bytes_of(path: Path) -> bytes:
 
 def _info(plan: Plan) -> dict[str, Any]:
     """Return what the image says of itself: it belongs to one plan."""
-    return {"origin": asdict(plan.origin), "chip": asdict(plan.limits)}
+    return {
+        "origin": asdict(plan.origin),
+        "chip": asdict(plan.limits),
+        "decoder": None if plan.decoder is None else plan.decoder.record(),
+    }
 
 
 def _whole(plan: Plan, image: bytes) -> dict[str, Any]:
@@ -146,16 +154,36 @@ def _read(record: object, image: bytes, place: str) -> Plan:
         raise EntryError("image.sha256", stored["sha256"], f"{found}, that of {IMAGE}")
     limits = Limits(**record["chip"])
     content = unpack(image, filename=place, edge=limits.edge)
-    for name in ("origin", "chip"):
+    for name in INFO:
         check_same(record[name], content.info.get(name), name)
     count = len(record["segments"])
     wanted = [CONSTANTS, *map(section_of, range(count)), GRAPH]
-    if sorted(content.sections) != sorted(wanted) or set(content.info) != {"origin", "chip"}:
+    if sorted(content.sections) != sorted(wanted) or set(content.info) != {*INFO}:
         given = ", ".join(content.sections)
         raise EntryError("segments", words(f"{count} and sections {given}"), ", ".join(wanted))
-    plan = _plan(record, content, limits)
-    check_plan(plan)
+    if record["decoder"] is None:
+        plan = _plan(record, content, limits)
+        check_plan(plan)
+    else:
+        plan = _decoder(record, content, limits)
     check_same(record, _whole(plan, image))
+    return plan
+
+
+def _decoder(record: dict[str, Any], content: Pack, limits: Limits) -> Plan:
+    """Return the plan of a decoder, made again from what it is made from."""
+    plan = decoder_plan(
+        Decoder.of_record(record["decoder"]),
+        parse(content.sections[GRAPH].decode("utf-8", "replace")).name,
+        [content.sections[section_of(number)] for number in range(len(record["segments"]))],
+        limits,
+        content.stream,
+        content.shares,
+        content.sections[CONSTANTS],
+        Origin(**record["origin"]),
+    )
+    if write(plan.graph).encode() != content.sections[GRAPH]:
+        raise EntryError("decoder", words("another graph"), "that of the image")
     return plan
 
 
@@ -208,9 +236,10 @@ def _segment(number: int, one: dict[str, Any], content: Pack) -> PlannedSegment:
         image,
         "",
         {each["name"]: each["word"] for each in one["operations"] if each["word"] is not None},
-        {each["register"]: Area(each["area"]) for each in one["bases"]},
+        {each["register"]: Base(Area(each["area"]), each["offset"]) for each in one["bases"]},
         one["stream_bytes"],
         one["sram_bytes"],
         tuple(one["reads"]),
         tuple(one["writes"]),
+        dict(one["registers"]),
     )

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from npu.runtime.account import total, word_costs
-from npu.runtime.plan import ALIGNMENT, Plan, PlannedSegment, PlannedTensor, Step
+from npu.runtime.plan import Plan, PlannedSegment, PlannedTensor, Step
 from npu.runtime.schedule import batches_of
 
 FORMAT = 2
@@ -20,7 +20,8 @@ def record_of(plan: Plan) -> dict[str, Any]:
         "format": FORMAT,
         "origin": asdict(plan.origin),
         "chip": asdict(plan.limits),
-        "arena": {"bytes": plan.arena, "alignment": ALIGNMENT},
+        "decoder": None if plan.decoder is None else plan.decoder.record(),
+        "arena": {"bytes": plan.arena, "alignment": plan.alignment},
         "tensors": [_tensor(one) for one in plan.tensors],
         "segments": [_segment(plan, number) for number in range(len(plan.segments))],
         "steps": step_records(plan.steps),
@@ -63,7 +64,7 @@ def _tensor(one: PlannedTensor) -> dict[str, Any]:
 
 def _segment(plan: Plan, number: int) -> dict[str, Any]:
     one = plan.segments[number]
-    costs = word_costs(one.program, plan.limits)
+    costs = [] if plan.decoder is not None else word_costs(one.program, plan.limits)
     by_owner: dict[str, list[int]] = {}
     for index, owner in enumerate(one.owners):
         by_owner.setdefault(owner, []).append(index)
@@ -78,14 +79,15 @@ def _segment(plan: Plan, number: int) -> dict[str, Any]:
         "sram_bytes": one.sram_bytes,
         "stream_bytes": one.stream_bytes,
         "bases": [
-            {"register": register, "area": area.value}
-            for register, area in sorted(one.bases.items())
+            {"register": register, "area": base.area.value, "offset": base.offset}
+            for register, base in sorted(one.bases.items())
         ],
+        "registers": dict(one.registers),
         "operations": _operations(one),
         "reads": list(one.reads),
         "writes": list(one.writes),
-        "cost": asdict(total(costs)),
-        "cycles": cycles,
+        "cost": asdict(total(costs)) if costs else None,
+        "cycles": cycles if costs else None,
     }
 
 

@@ -16,6 +16,7 @@ from npu.driver.chip import PAGE, REGIONS, MemoryRegion, region_accesses, start_
 from npu.driver.command.buffer import PLACES
 from npu.driver.command.descriptor import ENTRY, Program
 from npu.driver.command.port import OF_A_DESCRIPTOR
+from npu.driver.generate import Plan as Generation
 from npu.isa.operands import WORD, up
 from npu.regs import (
     CHIP_BASE,
@@ -27,7 +28,8 @@ from npu.regs import (
     CmdReg,
     StartState,
 )
-from npu.runtime.plan import ALIGNMENT, Action, Area, Plan
+from npu.runtime.decoder import LOGITS, TOKENS, generation_of
+from npu.runtime.plan import ALIGNMENT, Action, Area, Plan, PlannedSegment
 from npu.runtime.port_steps import ARENA_BYTES
 from npu.runtime.schedule import batches_of
 from npu.runtime.schema import EntryError, check_same
@@ -166,6 +168,12 @@ class Prepared:
         offset = self.plan.places[name].offset
         return self.bases.arena + offset
 
+    def generation(self) -> Generation:
+        """Return how the driver generates with the plan of a decoder."""
+        assert self.plan.decoder is not None
+        logits = self.address(LOGITS) if LOGITS in self.plan.places else 0
+        return generation_of(self.plan.decoder, self.starts, self.address(TOKENS), logits)
+
     def batch_of(self, segment: int) -> PreparedBatch:
         """Return the batch that a segment is launched in."""
         return next(one for one in self.batches if segment in one.launches)
@@ -216,7 +224,8 @@ def prepare(plan: Plan, bases: Bases | None = None) -> Prepared:
         programs.append((at, one.image))
         at += up(len(one.image), ALIGNMENT)
     starts = tuple(
-        _start(plan, number, bases, address) for number, (address, _) in enumerate(programs)
+        start_of(plan, segment, bases, address)
+        for segment, (address, _) in zip(plan.segments, programs, strict=True)
     )
     pieces = [(bases.stream, plan.stream), (bases.constants, plan.constants), *programs]
     regions = tuple(_regions(plan, bases))
@@ -239,8 +248,9 @@ def check_bases(plan: Plan, bases: Bases) -> None:
     for name, size in sizes.items():
         base, path = bases.of(name), f"bases.{name}"
         room = MEMORY_END - size
-        if isinstance(base, bool) or not isinstance(base, int) or base % ALIGNMENT:
-            raise EntryError(path, base, f"multiples of {ALIGNMENT}")
+        step = plan.alignment if name == "arena" else ALIGNMENT
+        if isinstance(base, bool) or not isinstance(base, int) or base % step:
+            raise EntryError(path, base, f"multiples of {step}")
         if not 0 <= base <= room:
             raise EntryError(path, base, f"0 to {room:#x}, for {size} bytes")
         for first, end, other in placed:
@@ -251,11 +261,15 @@ def check_bases(plan: Plan, bases: Bases) -> None:
             placed.append((base, base + size, name))
 
 
-def _start(plan: Plan, number: int, bases: Bases, program: int) -> StartState:
-    segment = plan.segments[number]
+def start_of(plan: Plan, segment: PlannedSegment, bases: Bases, program: int) -> StartState:
+    """Return how a segment of a plan starts at addresses, its program at one of them."""
     registers = [0] * 8
-    for register, area in segment.bases.items():
-        registers[register] = bases.arena if area is Area.ARENA else bases.constants
+    for register, base in segment.bases.items():
+        of_area = bases.arena if base.area is Area.ARENA else bases.constants
+        registers[register] = of_area + base.offset
+    others = dict(segment.registers)
+    if plan.decoder is not None and plan.decoder.cache_bytes:
+        others["kv_base"] += bases.arena
     return StartState(
         ucode_base=program,
         ucode_len=len(segment.image) // WORD,
@@ -263,6 +277,7 @@ def _start(plan: Plan, number: int, bases: Bases, program: int) -> StartState:
         # No further than the program reads: the chip reads the stream ahead.
         stream_len=segment.stream_bytes,
         bases=tuple(registers),
+        **others,
     )
 
 

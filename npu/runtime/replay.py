@@ -18,6 +18,7 @@ from npu.graph.evaluate import run as run_on_host
 from npu.graph.form import Array, Operation
 from npu.graph.inputs import check_inputs
 from npu.regs import CMD_BASE, CMD_FIELDS, CmdReg, StartState
+from npu.runtime.decoder import PROMPT, check_ids
 from npu.runtime.plan import Action, Plan, Step
 from npu.runtime.port_steps import multiply
 from npu.runtime.prepare import Prepared, PreparedBatch, check_prepared, sizes_of
@@ -217,6 +218,7 @@ class Replay:
 
         Raises:
             GraphError: an input is wrong, or an operation of the host cannot be evaluated.
+            PromptError: the input of a decoder holds what is no token id.
             ReplayError: a segment ended with an error. The chip is idle, and the next run works.
         """
         if by not in get_args(By):
@@ -230,6 +232,8 @@ class Replay:
             name: tensor.data for name, tensor in graph.tensors.items() if tensor.data is not None
         }
         values.update(check_inputs(graph, inputs))
+        if self.plan.decoder is not None:
+            check_ids(self.plan.decoder, values[PROMPT].tolist())
         crossed: dict[str, Array] = {}
         counters: list[ChipCounters] = []
         products: dict[str, Product] = {}

@@ -8,8 +8,12 @@ from collections.abc import Mapping
 import cocotb
 import numpy as np
 
+from golden import session
 from golden.graph import run
+from npu.compiler import compile_model
+from npu.compiler.model_plan import Place
 from npu.compiler.network import compile_network
+from npu.driver import generate
 from npu.driver.chip import PAGE
 from npu.driver.command import CommandPort
 from npu.driver.errors import RequestError
@@ -19,13 +23,14 @@ from npu.graph.form import (
     Element,
     Graph,
     Operation,
-    Place,
     Target,
     Tensor,
     TensorType,
 )
+from npu.graph.form import Place as GraphPlace
 from npu.graph.operations.port import FORMATS, GROUPED, TILED
 from npu.isa import ErrorCode
+from npu.planner.decoder_plan import plan_of_decoder
 from npu.planner.network_plan import plan_of
 from npu.planner.partition import subgraph
 from npu.regs import SEQ_FIELDS, SeqReg
@@ -40,6 +45,8 @@ from tb.bench.environment import Bench, full
 from tb.bench.knobs import Knobs
 from tb.stimulus.port_operands import port_operands
 from tb.stimulus.random_graphs import random_graph
+from weights.quantize import quantize_checkpoint
+from weights.shipped import CHECKPOINTS as CHECKPOINT_FOLDER
 
 LIMIT = 4_000_000
 """Cycles that a batch may take."""
@@ -54,7 +61,10 @@ MIXED_SHORT, MIXED_FULL = 2, 30
 """Networks of a run."""
 PRODUCTS = 100
 """Products of a full run; three seeds make 300."""
-PORT = Place(Target.PORT, "drawn for the command port")
+COUNT = 3
+"""Tokens that the host picks one by one."""
+CHECKPOINTS = ("gpt2", "llama", "mistral", "qwen2")
+PORT = GraphPlace(Target.PORT, "drawn for the command port")
 
 
 def _drawn(bench: Bench, launches: int) -> tuple[Plan, Mapping[str, Array], Mapping[str, Array]]:
@@ -84,8 +94,9 @@ def _spread(random: np.random.Generator, plan: Plan) -> Bases:
     gaps = np.sort(random.integers(0, (ROOM - used) // 64, len(order)))
     found, at = {}, 0
     for name, gap in zip(order, gaps, strict=True):
-        found[name] = at + 64 * int(gap)
-        at += -(-sizes[name] // 64) * 64
+        # The arena of a decoder with a cache in memory begins at a multiple of 256.
+        found[name] = -(-(at + 64 * int(gap)) // plan.alignment) * plan.alignment
+        at = found[name] - 64 * int(gap) + -(-sizes[name] // 64) * 64
     return Bases(**found)
 
 
@@ -265,6 +276,31 @@ async def test_plans_mixed(dut: Dut) -> None:
         replay = await _loaded(bench, prepare(plan, _spread(bench.random, plan)))
         found = await replay.run(inputs, BOTH[number % 2])
         _compare(found, run(graph, inputs), f"random_graph({seed}, mixed=True)")
+
+
+@cocotb.test
+async def test_plans_decoder(dut: Dut) -> None:
+    """The plan of a decoder from its files, anywhere: by registers, by the ring, token by token."""
+    bench = await Bench.start(dut)
+    bench.bus.limit = LIMIT
+    for family in CHECKPOINTS if full() else [str(bench.random.choice(CHECKPOINTS))]:
+        model = quantize_checkpoint(str(CHECKPOINT_FOLDER / f"{family}-tiny"))
+        where: Place = "memory" if bench.random.integers(2) else "sram"
+        compiled = compile_model(model, bench.limits, cache=where)
+        rows = int(bench.random.integers(110, 125))
+        count = min(COUNT, compiled.shape.context - rows + 1)
+        ids = [int(one) for one in bench.random.integers(0, compiled.shape.vocab, rows)]
+        expected = session.generate(model, ids, compiled.shape.context - rows + 1)
+        plan = plan_from(files_of(plan_of_decoder(compiled, rows, logits=True, name=family)))
+        for by in BOTH:
+            prepared = prepare(plan, _spread(bench.random, plan))
+            replay = await _loaded(bench, prepared)
+            found = await replay.run({"prompt": np.array(ids, np.uint32)}, by)
+            assert found.outputs["tokens"].tolist() == expected, f"{family}, cache in {where}, {by}"
+        picked = await generate.sampled(
+            bench.chip, prepared.generation(), count, lambda row: int(np.argmax(row))
+        )
+        assert picked.ids == expected[:count], f"{family}, cache in {where}, token by token"
 
 
 @cocotb.test

@@ -149,8 +149,12 @@ def test_placement() -> None:
     areas = sorted((address, address + len(data)) for address, data in placement.pieces)
     assert all(address % PAGE == 0 and address > 0 for address, _ in areas)
     assert all(end <= start for (_, end), (start, _) in pairwise(areas))
-    with pytest.raises(CompileError, match=r"past the 0x100000000 bytes"):
+    with pytest.raises(CompileError, match=r"bases.stream: given 4294963200, allowed 0 to"):
         Placement(compiled, base=(1 << 32) - PAGE)
+    full = Placement(compiled)
+    full.end = (1 << 32) - 16
+    with pytest.raises(CompileError, match=r"a program: .* past the 0x100000000 bytes"):
+        full.launch(compiled.decode())
 
 
 def test_wide_head_is_split() -> None:
