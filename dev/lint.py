@@ -171,6 +171,10 @@ def checks() -> list[tuple[str, Callable[[], list[str]]]]:
             "generated: operations of graphs",
             lambda: _command([python, "-m", "dev.graphs_page", "--check"]),
         ),
+        (
+            "generated: plans in C",
+            lambda: _command([python, "-m", "npu.firmware.plan_types", "--check"]),
+        ),
         ("generated: timing diagrams", lambda: _command([python, "-m", "dev.diagrams", "--check"])),
     ]
     return found

@@ -8,6 +8,13 @@
 #define SEQ(name) (NPU_SEQ_BASE + NPU_SEQ_##name)
 #define CHIP(name) (NPU_CHIP_BASE + NPU_CHIP_##name)
 
+enum { BASES = 8, WORD = 16, ALIGNMENT = 64 };
+
+static const uint32_t base_registers[BASES] = {
+    SEQ(DDR_BASE_ACT), SEQ(DDR_BASE_OUT), SEQ(BASE2), SEQ(BASE3),
+    SEQ(BASE4),        SEQ(BASE5),        SEQ(BASE6), SEQ(BASE7),
+};
+
 /* The interrupt line alone does not tell: other parts of the chip have it too. */
 static int has_ended(void) {
   return soc_interrupt_pending() &&
@@ -19,70 +26,164 @@ static uint32_t array_of_chip(void) {
          NPU_CHIP_CONFIG0_ARRAY_DIM_LSB;
 }
 
-struct npu_generated npu_generate(const struct npu_plan *plan,
-                                  void (*on_token)(const struct npu_plan *plan, uint32_t token)) {
-  struct npu_generated result = {.outcome = NPU_RAN};
-  if (array_of_chip() != plan->array_dim) {
-    result.outcome = NPU_OTHER_CHIP;
-    return result;
+/* Programs lie one behind the other, each at a multiple of 64. */
+static uint32_t program_of(const struct npu_plan *plan, const struct npu_bases *bases,
+                           uint32_t segment) {
+  uint32_t at = bases->programs;
+  for (uint32_t i = 0; i < segment; i++) {
+    at += (WORD * plan->segments[i].words + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   }
-  for (uint32_t i = 0; i < plan->count; i++) {
-    plan->tokens[i] = NPU_NO_TOKEN;
+  return at;
+}
+
+void npu_launch(const struct npu_plan *plan, const struct npu_bases *bases, uint32_t segment,
+                uint32_t loop_left, uint32_t eos) {
+  const struct npu_plan_segment *one = &plan->segments[segment];
+  const struct npu_plan_registers *own = &one->registers;
+  uint32_t values[BASES] = {0};
+  for (uint32_t i = 0; i < one->bases_count; i++) {
+    const struct npu_plan_base *base = &one->bases[i];
+    uint32_t area = base->area == NPU_PLAN_AREA_ARENA ? bases->arena : bases->constants;
+    values[base->register_] = area + base->offset;
   }
-  for (uint32_t i = 0; i < plan->write_count; i++) {
-    chip_write(plan->writes[i].place, plan->writes[i].value);
+  for (uint32_t i = 0; i < BASES; i++) {
+    chip_write(base_registers[i], values[i]);
   }
-  uint32_t last = NPU_NO_TOKEN - 1;
-  while (result.tokens < plan->count && last != plan->end) {
-    uint32_t token = plan->tokens[result.tokens];
-    if (token != NPU_NO_TOKEN) {
-      on_token(plan, token);
-      result.tokens++;
-      last = token;
-    } else if (has_ended() && plan->tokens[result.tokens] == NPU_NO_TOKEN) {
-      break;
-    }
-  }
+  chip_write(SEQ(UCODE_BASE), program_of(plan, bases, segment));
+  chip_write(SEQ(UCODE_LEN), one->words);
+  chip_write(SEQ(DDR_BASE_WGT), bases->stream);
+  chip_write(SEQ(STREAM_LEN), one->stream_bytes);
+  chip_write(SEQ(POS), 0);
+  chip_write(SEQ(TOKEN), 0);
+  chip_write(SEQ(LOOPLEFT), loop_left);
+  chip_write(SEQ(EOS), eos);
+  chip_write(SEQ(WINDOW), own->window);
+  chip_write(SEQ(DDR_BASE_KV), own->kv_base + (own->kv_in_memory ? bases->arena : 0));
+  chip_write(SEQ(KVLAYER), own->kv_layer);
+  chip_write(SEQ(KVHEAD), own->kv_head);
+  chip_write(SEQ(KVVOFF), own->kv_voff);
+  chip_write(SEQ(KVCAP), own->kv_cap);
+  chip_write(SEQ(KV_CTRL), own->kv_in_memory);
+  chip_write(CHIP(IRQ_STATUS), NPU_CHIP_IRQ_STATUS_SEQ_DONE_MASK);
+  chip_write(CHIP(IRQ_ENABLE),
+             NPU_CHIP_IRQ_ENABLE_SEQ_DONE_MASK | NPU_CHIP_IRQ_ENABLE_CMD_MASK);
+  chip_write(SEQ(CTRL), NPU_SEQ_CTRL_START_MASK);
+}
+
+/* Wait for the end of a program, and add what the chip says of it. */
+static void finish(struct npu_result *result) {
   while (!has_ended()) {
     soc_wait_interrupt();
   }
   chip_write(CHIP(IRQ_STATUS), NPU_CHIP_IRQ_STATUS_SEQ_DONE_MASK);
-  result.cycles = chip_read(CHIP(CYCLES_LO));
-  result.status = chip_read(SEQ(STATUS));
-  result.error_instr = chip_read(SEQ(ERROR_INSTR));
-  result.error_addr = chip_read(SEQ(ERROR_ADDR));
-  if ((result.status & NPU_SEQ_STATUS_ERROR_MASK) != 0) {
-    result.outcome = NPU_FAILED;
-  } else if (result.tokens != plan->count && last != plan->end) {
+  result->cycles += chip_read(CHIP(CYCLES_LO));
+  result->status = chip_read(SEQ(STATUS));
+  result->error_instr = chip_read(SEQ(ERROR_INSTR));
+  result->error_addr = chip_read(SEQ(ERROR_ADDR));
+  if ((result->status & NPU_SEQ_STATUS_ERROR_MASK) != 0) {
+    result->outcome = NPU_FAILED;
+  }
+}
+
+struct npu_result npu_replay(const struct npu_plan *plan, const struct npu_bases *bases) {
+  struct npu_result result = {.outcome = NPU_RAN};
+  if (array_of_chip() != plan->chip.array_dim) {
+    result.outcome = NPU_OTHER_CHIP;
+  }
+  for (uint32_t i = 0; i < plan->steps_count && result.outcome == NPU_RAN; i++) {
+    enum npu_plan_action action = plan->steps[i].action;
+    if (action == NPU_PLAN_ACTION_HOST || action == NPU_PLAN_ACTION_PORT) {
+      result.outcome = NPU_NEEDS_HOST;
+      result.done = i;
+    }
+  }
+  /* What a host packs and unpacks lies in the arena already. */
+  for (uint32_t i = 0; i < plan->steps_count && result.outcome == NPU_RAN; i++) {
+    if (plan->steps[i].action == NPU_PLAN_ACTION_LAUNCH) {
+      uint32_t segment = plan->steps[i].of;
+      uint32_t turns = plan->segments[segment].registers.loop_left;
+      npu_launch(plan, bases, segment, turns, NPU_NO_TOKEN);
+      finish(&result);
+    }
+    result.done = i;
+  }
+  return result;
+}
+
+const struct npu_plan_tensor *npu_tensor(const struct npu_plan *plan, const char *name) {
+  for (uint32_t i = 0; i < plan->tensors_count; i++) {
+    const char *a = plan->tensors[i].name;
+    const char *b = name;
+    while (*a != '\0' && *a == *b) {
+      a++;
+      b++;
+    }
+    if (*a == *b) {
+      return &plan->tensors[i];
+    }
+  }
+  return NULL;
+}
+
+struct npu_result npu_generate(const struct npu_job *job,
+                               void (*on_token)(const struct npu_job *job, uint32_t token)) {
+  struct npu_result result = {.outcome = NPU_RAN};
+  const struct npu_plan_tensor *place = npu_tensor(job->plan, "tokens");
+  volatile uint32_t *tokens = (volatile uint32_t *)(job->bases->arena + place->offset);
+  if (array_of_chip() != job->plan->chip.array_dim) {
+    result.outcome = NPU_OTHER_CHIP;
+    return result;
+  }
+  for (uint32_t i = 0; i < job->count; i++) {
+    tokens[i] = NPU_NO_TOKEN;
+  }
+  npu_launch(job->plan, job->bases, 0, job->count - 1, job->end);
+  uint32_t last = NPU_NO_TOKEN - 1;
+  while (result.done < job->count && last != job->end) {
+    uint32_t token = tokens[result.done];
+    if (token != NPU_NO_TOKEN) {
+      on_token(job, token);
+      result.done++;
+      last = token;
+    } else if (has_ended() && tokens[result.done] == NPU_NO_TOKEN) {
+      break;
+    }
+  }
+  finish(&result);
+  if (result.outcome == NPU_RAN && result.done != job->count && last != job->end) {
     result.outcome = NPU_LOST_TOKEN;
   }
   return result;
 }
 
-void npu_print_token(const struct npu_plan *plan, uint32_t token) {
-  if (token < plan->vocab) {
-    uint32_t first = plan->text_at[token];
-    print_bytes(plan->texts + first, plan->text_at[token + 1] - first);
+void npu_print_token(const struct npu_job *job, uint32_t token) {
+  if (token < job->plan->decoder->vocab) {
+    uint32_t first = job->text_at[token];
+    print_bytes(job->texts + first, job->text_at[token + 1] - first);
   }
 }
 
-int npu_explain(const struct npu_plan *plan, const struct npu_generated *generated) {
-  switch (generated->outcome) {
+int npu_explain(const struct npu_plan *plan, const struct npu_result *result) {
+  switch (result->outcome) {
     case NPU_RAN:
       return 0;
     case NPU_OTHER_CHIP:
-      print("plan: given one for an array of %u, allowed %u, the chip's\n", plan->array_dim,
+      print("plan: given one for an array of %u, allowed %u, the chip's\n", plan->chip.array_dim,
             array_of_chip());
+      break;
+    case NPU_NEEDS_HOST:
+      print("plan: steps[%u]: given an operation of a host or of the command port, allowed programs "
+            "of the chip\n",
+            result->done);
       break;
     case NPU_FAILED:
       print("chip: error %u of engine %u at instruction %u, address %08x\n",
-            (generated->status & NPU_SEQ_STATUS_ERROR_CODE_MASK) >> NPU_SEQ_STATUS_ERROR_CODE_LSB,
-            (generated->status & NPU_SEQ_STATUS_ERROR_ENGINE_MASK) >>
-                NPU_SEQ_STATUS_ERROR_ENGINE_LSB,
-            generated->error_instr, generated->error_addr);
+            (result->status & NPU_SEQ_STATUS_ERROR_CODE_MASK) >> NPU_SEQ_STATUS_ERROR_CODE_LSB,
+            (result->status & NPU_SEQ_STATUS_ERROR_ENGINE_MASK) >> NPU_SEQ_STATUS_ERROR_ENGINE_LSB,
+            result->error_instr, result->error_addr);
       break;
     case NPU_LOST_TOKEN:
-      print("chip: %u tokens are in memory, expected %u\n", generated->tokens, plan->count);
+      print("chip: %u tokens are in memory, expected more\n", result->done);
       break;
   }
   return 1;

@@ -1,21 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A compiled model and a prompt as a program for a RISC-V core takes them: an image and a C header.
+"""A plan as a program for a RISC-V core takes it: an image and a C header.
 
-The image is the memory from `IMAGE` on: stream, tables, programs, the prompt's tokens and the texts
-of all tokens. The header defines `npu_plan` of `firmware/lib/plan.h`.
+The image is the memory from `IMAGE` on: the parts of the plan, and for a decoder the texts of all
+tokens. The header defines `npu_plan` and `npu_bases`, of the types in
+`firmware/include/npu_plan_types.h`, and for a decoder `npu_job` of `firmware/lib/plan.h`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from npu.compiler import CompiledModel
-from npu.driver.chip import start_accesses
-from npu.planner.placement import Placement
+from npu.driver.generate import check_count
+from npu.firmware.plan_types import c_text, initialiser
+from npu.graph.form import Array
+from npu.graph.inputs import check_inputs
+from npu.planner.decoder_plan import plan_of_decoder
+from npu.planner.placement import check_prompt
 from npu.regs import NO_TOKEN
+from npu.runtime.decoder import PROMPT, TOKENS
+from npu.runtime.plan import Action, Plan
+from npu.runtime.plan_files import record_with_image
+from npu.runtime.prepare import Bases, Prepared, bases_from, prepare
+from npu.runtime.tensor_rows import to_rows
 from weights.tokenizer import ByteTokenizer, Tokenizer
 
 IMAGE = 1 << 20
@@ -27,7 +37,7 @@ LINE = 64
 
 
 class PlanError(ValueError):
-    """A model that does not fit the memory beside a core."""
+    """A plan that a core cannot run, or that does not fit the memory beside it."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +48,13 @@ class FirmwarePlan:
         image: bytes of memory from IMAGE on.
         header: text of npu_plan.h.
         end: first address that nobody uses.
-        tokens: address where the tokens appear.
+        results: address where the tokens of a decoder appear, or of the arena of a network.
     """
 
     image: bytes
     header: str
     end: int
-    tokens: int
+    results: int
 
 
 def token_texts(tokenizer: Tokenizer, prompt: Sequence[int], vocab: int) -> list[bytes]:
@@ -80,61 +90,97 @@ def firmware_plan(
         PlanError: all of it does not fit the memory.
     """
     ids = tokenizer.encode(prompt)
-    placement = Placement(compiled, IMAGE)
-    plan = placement.plan(ids)
-    plan.check_count(count)
-    texts = token_texts(tokenizer, ids, plan.vocab)
+    check_prompt(ids, compiled.shape.vocab, compiled.shape.context)
+    plan = plan_of_decoder(compiled, len(ids))
+    check_count(count, len(ids), compiled.shape.context)
+    prepared = prepare(plan, bases_from(plan, IMAGE))
+    texts = token_texts(tokenizer, ids, compiled.shape.vocab)
     places = np.cumsum([0, *map(len, texts)], dtype="<u4")
-    text_at = -(-placement.end // 16) * 16
+    text_at = -(-prepared.end // 16) * 16
     text_bytes = text_at + places.nbytes
     pieces = [
-        *placement.pieces,
+        *prepared.memory,
+        (prepared.address(PROMPT), np.array(ids, "<u4").tobytes()),
         (text_at, places.tobytes()),
         (text_bytes, b"".join(texts)),
     ]
-    last = max(address + len(data) for address, data in pieces)
-    if last > ROOM:
-        raise PlanError(
-            f"plan: given a model and texts of {last - IMAGE:,} bytes, allowed 1 to "
-            f"{ROOM - IMAGE:,}, the memory from {IMAGE:#x} on"
-        )
-    launch = replace(plan.greedy, loop_left=count - 1, eos=NO_TOKEN if end is None else end)
-    image = bytearray(last - IMAGE)
-    for address, data in pieces:
-        image[address - IMAGE : address - IMAGE + len(data)] = data
-    writes = "\n".join(
-        f"    {{{one.address:#05x}u, {one.value:#010x}u}}," for one in start_accesses(launch)
-    )
+    image = _image(pieces)
     text = prompt.encode("utf-8", "surrogateescape")
-    header = f"""/* SPDX-License-Identifier: Apache-2.0 */
-/* Written by `npu compile --plan`; belongs to the image that was written with it. */
-#include "plan.h"
-
-static const struct npu_write npu_plan_writes[] = {{
-{writes}
-}};
-
-static const struct npu_plan npu_plan = {{
-    .array_dim = {compiled.limits.array_dim}u,
-    .writes = npu_plan_writes,
-    .write_count = sizeof(npu_plan_writes) / sizeof(npu_plan_writes[0]),
-    .tokens = (volatile uint32_t *){plan.tokens:#010x}u,
+    job = f"""
+static const struct npu_job npu_job = {{
+    .plan = &npu_plan,
+    .bases = &npu_bases,
     .count = {count}u,
     .end = {NO_TOKEN if end is None else end:#x}u,
     .prompt =
-{_c_text(text)},
+{_c_lines(text)},
     .prompt_bytes = {len(text)}u,
     .text_at = (const uint32_t *){text_at:#010x}u,
     .texts = (const char *){text_bytes:#010x}u,
-    .vocab = {plan.vocab}u,
 }};
 """
-    return FirmwarePlan(bytes(image), header, max(last, placement.end), plan.tokens)
+    end_of_all = max(IMAGE + len(image), prepared.end)
+    return FirmwarePlan(image, _header(prepared) + job, end_of_all, prepared.address(TOKENS))
 
 
-def _c_text(data: bytes) -> str:
-    """Return bytes as literals of C, all but plain characters in octal."""
-    plain = set(range(32, 127)) - {ord('"'), ord("\\"), ord("?")}
-    lines = [data[i : i + LINE] for i in range(0, len(data), LINE)]
-    quoted = ("".join(chr(b) if b in plain else f"\\{b:03o}" for b in line) for line in lines)
-    return "\n".join(f'        "{line}"' for line in quoted)
+def firmware_network(plan: Plan, inputs: Mapping[str, Array]) -> FirmwarePlan:
+    """Lay out a network, and inputs in its arena, for a program.
+
+    Args:
+        plan: all of whose operations run in programs of the chip.
+        inputs: of the graph by name.
+
+    Raises:
+        PlanError: the plan has steps for a host or the command port, or does not fit the memory.
+        GraphError: an input is wrong.
+    """
+    for number, step in enumerate(plan.steps):
+        if step.action in (Action.HOST, Action.PORT):
+            raise PlanError(
+                f"steps[{number}]: given {step.action.value} {step.of!r}, allowed a network whose "
+                "operations all run in programs of the chip"
+            )
+    prepared = prepare(plan, bases_from(plan, IMAGE))
+    values = check_inputs(plan.graph, inputs)
+    crossing = {str(step.of) for step in plan.steps if step.action is Action.PACK}
+    pieces = list(prepared.memory)
+    for name, value in values.items():
+        if name in crossing:
+            pieces.append((prepared.address(name), to_rows(value, plan.graph.type(name))))
+    image = _image(pieces)
+    last = max(IMAGE + len(image), prepared.end)
+    return FirmwarePlan(image, _header(prepared), last, prepared.bases.arena)
+
+
+def _image(pieces: Sequence[tuple[int, bytes]]) -> bytes:
+    """Return memory from IMAGE on. Raises PlanError if there is not so much."""
+    last = max(address + len(data) for address, data in pieces)
+    if last > ROOM:
+        raise PlanError(
+            f"plan: given parts and texts of {last - IMAGE:,} bytes, allowed 1 to {ROOM - IMAGE:,}, the memory from "
+            f"{IMAGE:#x} on"
+        )
+    image = bytearray(last - IMAGE)
+    for address, data in pieces:
+        image[address - IMAGE : address - IMAGE + len(data)] = data
+    return bytes(image)
+
+
+def _header(prepared: Prepared) -> str:
+    bases = "\n".join(f"    .{name} = {prepared.bases.of(name):#010x}u," for name in Bases.names())
+    return f"""/* SPDX-License-Identifier: Apache-2.0 */
+/* Written by `npu compile --plan`; belongs to the image that was written with it. */
+#include "plan.h"
+
+static const struct npu_plan npu_plan = {initialiser(record_with_image(prepared.plan))};
+
+static const struct npu_bases npu_bases = {{
+{bases}
+}};
+"""
+
+
+def _c_lines(data: bytes) -> str:
+    """Return bytes as literals of C, one behind the other."""
+    lines = [data[i : i + LINE] for i in range(0, max(1, len(data)), LINE)]
+    return "\n".join(f"        {c_text(line)}" for line in lines)

@@ -47,14 +47,23 @@ class PlanFileError(ValueError):
 
 def files_of(plan: Plan) -> dict[str, bytes]:
     """Return the contents of a plan's files, by name."""
+    image = _image_of(plan)
+    text = json.dumps(_whole(plan, image), indent=1) + "\n"
+    return {PLAN: text.encode(), IMAGE: image}
+
+
+def record_with_image(plan: Plan) -> dict[str, Any]:
+    """Return the contents of plan.json."""
+    return _whole(plan, _image_of(plan))
+
+
+def _image_of(plan: Plan) -> bytes:
     sections = {CONSTANTS: plan.constants}
     sections |= {section_of(i): one.image for i, one in enumerate(plan.segments)}
     sections[GRAPH] = write(plan.graph).encode()
-    image = pack(
+    return pack(
         plan.stream, plan.shares, edge=plan.limits.edge, sections=sections, info=_info(plan)
     )
-    text = json.dumps(_whole(plan, image), indent=1) + "\n"
-    return {PLAN: text.encode(), IMAGE: image}
 
 
 def bytes_of(plan: Plan) -> bytes:

@@ -7,7 +7,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +19,20 @@ from npu.cli.files import FileError
 from npu.cli.load_model import BAD_MODEL, load
 from npu.cli.progress import step
 from npu.firmware import compile as firmware
-from npu.firmware.plan import IMAGE, ROOM, FirmwarePlan, PlanError, firmware_plan
+from npu.firmware.plan import (
+    IMAGE,
+    ROOM,
+    FirmwarePlan,
+    PlanError,
+    firmware_network,
+    firmware_plan,
+)
+from npu.graph.form import Array, GraphError
+from npu.graph.passes.samples import random_samples
 from npu.isa.operands import Limits
 from npu.paths import BUILD, ROOT
+from npu.runtime.plan import Plan
+from npu.runtime.plan_files import PlanFileError, holds_plan, read_plan
 from tb.bench.knobs import LATENCY_MAX
 from tb.run import build
 from tb.run.machine import CoreMissingError, MachineConfiguration
@@ -36,6 +47,8 @@ TOKENS = 48
 BAD_INPUT = (
     *BAD_MODEL,
     PlanError,
+    PlanFileError,
+    GraphError,
     UsageError,
     FileError,
     VerilatorError,
@@ -71,7 +84,8 @@ def _add_soc(parser: argparse.ArgumentParser) -> None:
         "--model",
         default=MODEL_FOLDER,
         metavar="MODEL",
-        help=f"for a program by name that runs one ({MODEL_FOLDER}): {MODEL}",
+        help=f"for a program by name that runs one ({MODEL_FOLDER}): {MODEL}; for network the "
+        "folder of a network all of whose operations run on the chip, its inputs are drawn",
     )
     parser.add_argument(
         "--prompt", default=PROMPT, metavar="TEXT", help=f"that the model goes on with ({PROMPT})"
@@ -147,10 +161,23 @@ class Program:
 
 
 def plan_of(model: str, prompt: str, tokens: int) -> FirmwarePlan:
-    """Compile a model and a prompt for a program. Raises what the parts raise."""
+    """Compile a model and a prompt for a program. Raises what the parts raise.
+
+    A folder that `npu compile` has made of a network is taken as it is, with random inputs.
+    """
     console = watched()
+    if holds_plan(Path(model)):
+        plan = read_plan(Path(model))
+        return network_of(plan, {name: x[0] for name, x in random_samples(plan.graph, 1).items()})
     loaded = load(model, Limits(), "auto", console, (prompt, tokens))
     return firmware_plan(loaded.compiled, loaded.tokenizer, prompt, tokens, loaded.end)
+
+
+def network_of(plan: Plan, inputs: Mapping[str, Array]) -> FirmwarePlan:
+    """Lay out a network with inputs. Raises PlanError for a decoder, GraphError for inputs."""
+    if plan.decoder is not None:
+        raise PlanError("plan: given that of a decoder, allowed a checkpoint, or a network's plan")
+    return firmware_network(plan, inputs)
 
 
 def compiled(

@@ -174,7 +174,7 @@ def test_plan_that_does_not_fit(
     """A model must fit the memory behind the programs."""
     monkeypatch.setattr(plan, "ROOM", plan.IMAGE + 4096)
     said = refused(["soc", "generate", "--prompt", "x", "--tokens", "1"], capsys)
-    assert said.startswith("npu: plan: given a model and texts of ")
+    assert said.startswith("npu: plan: given parts and texts of ")
     assert said.endswith(" bytes, allowed 1 to 4,096, the memory from 0x100000 on")
 
 

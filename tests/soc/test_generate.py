@@ -67,7 +67,7 @@ def test_another_chip(tmp_path: Path) -> None:
     plan = soc_commands.plan_of(str(CHECKPOINTS / "gpt2-tiny"), PROMPT, 2)
     header = plan.header.replace(".array_dim = 16u", ".array_dim = 8u")
     assert header != plan.header
-    other = type(plan)(plan.image, header, plan.end, plan.tokens)
+    other = type(plan)(plan.image, header, plan.end, plan.results)
     program = soc_commands.compiled("generate", other, place=f"test-{tmp_path.name}")
     elf = Elf.load(program.path, IMAGE)
     ran = program_run.run_program(

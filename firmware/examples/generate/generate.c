@@ -4,11 +4,11 @@
 #include "plan.h"
 #include "print.h"
 
-struct npu_generated generated;
+struct npu_result generated;
 
 int main(void) {
-  print_bytes(npu_plan.prompt, npu_plan.prompt_bytes);
-  generated = npu_generate(&npu_plan, npu_print_token);
+  print_bytes(npu_job.prompt, npu_job.prompt_bytes);
+  generated = npu_generate(&npu_job, npu_print_token);
   print("\n");
   return npu_explain(&npu_plan, &generated);
 }

@@ -58,8 +58,8 @@ static uint32_t expected_of_descriptors(void) {
 }
 
 /* Called while the model writes: what the ring did since the last token, and an instruction. */
-static void token_and_more(const struct npu_plan *plan, uint32_t token) {
-  npu_print_token(plan, token);
+static void token_and_more(const struct npu_job *job, uint32_t token) {
+  npu_print_token(job, token);
   if (npu_ring_wait() != NPU_STATUS_DONE || sum_of_results() != by_descriptor) {
     wrong++;
   }
@@ -94,11 +94,11 @@ int main(void) {
     return 1;
   }
   print("microcode: ");
-  print_bytes(npu_plan.prompt, npu_plan.prompt_bytes);
+  print_bytes(npu_job.prompt, npu_job.prompt_bytes);
   descriptors();
-  struct npu_generated generated = npu_generate(&npu_plan, token_and_more);
+  struct npu_result generated = npu_generate(&npu_job, token_and_more);
   (void)npu_ring_wait();
   print("\nside by side: %u rounds of both between %u tokens, %u wrong\n", rounds,
-        generated.tokens, wrong);
+        generated.done, wrong);
   return npu_explain(&npu_plan, &generated) | (wrong != 0);
 }

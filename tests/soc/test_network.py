@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plan of a network on the machine: firmware binds and replays it, golden's bytes come out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from golden.graph import run
+from npu.compiler.network import compile_network
+from npu.firmware.plan import IMAGE, PlanError, firmware_network
+from npu.isa.generated import ErrorCode
+from npu.planner.network_plan import plan_of
+from npu.runtime.plan import Action, Plan
+from npu.runtime.plan_files import files_of, plan_from
+from npu.runtime.prepare import bases_from, prepare
+from npu.runtime.tensor_rows import from_rows
+from tb.soc import program_run, soc_commands
+from tb.soc.elf_file import Elf
+from tb.stimulus.random_graphs import random_graph
+from tests.soc import support
+
+SEEDS = range(3)
+MOST = 600
+"""Elements of outputs: a core prints them in hex."""
+
+
+def _drawn(seed: int) -> tuple[Plan, dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Return a network whose operations all run in programs, in three segments if it can be."""
+    for number in range(1000 * seed, 1000 * seed + 1000):
+        graph, inputs = random_graph(number, operations=(5, 12))
+        network = compile_network(graph)
+        small = sum(graph.type(name).size for name in graph.outputs) <= MOST
+        whole = all(one.on_chip for one in network.graph.operations) and network.segments
+        if small and whole:
+            names = list(network.segments[0].first_word)[:-1]
+            cut = compile_network(graph, split=names[:: max(1, len(names) // 2)][:2])
+            plan = plan_from(files_of(plan_of(cut)))
+            return plan, inputs, run(graph, inputs)
+    raise AssertionError("no network without a host")
+
+
+def _run(plan: Plan, inputs: dict[str, np.ndarray], name: str) -> program_run.Ran:
+    laid = firmware_network(plan, inputs)
+    program = soc_commands.compiled("network", laid, place=name)
+    elf = Elf.load(program.path, IMAGE)
+    return program_run.run_program(
+        support.machine(), elf, name=name, image=program.image, memory_end=program.end
+    )
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_outputs_are_goldens(seed: int, tmp_path: Path) -> None:
+    """Printed tensors, and those in memory, at the addresses that firmware has worked out."""
+    plan, inputs, expected = _drawn(seed)
+    ran = _run(plan, inputs, f"test-network-{tmp_path.name}")
+    assert ran.code == 0
+    found = dict(line.split(" ") for line in ran.output.decode().splitlines())
+    prepared = prepare(plan, bases_from(plan, IMAGE))
+    crossing = [name for name in expected if name in found]
+    assert crossing
+    for name in crossing:
+        kind = plan.graph.type(name)
+        size = plan.places[name].bytes
+        data = bytes(ran.memory.data[prepared.address(name) :][:size])
+        assert bytes.fromhex(found[name]) == data, name
+        assert np.array_equal(from_rows(data, kind), expected[name]), name
+
+
+def test_an_error_of_the_chip_is_said(tmp_path: Path) -> None:
+    """A program that stops is explained, and what stands behind it has not begun."""
+    plan, inputs, _ = _drawn(0)
+    first = plan.segments[0]
+    broken = replace(plan, segments=(replace(first, image=b"\xff" * 16 + first.image[16:]),))
+    broken = replace(broken, steps=tuple(one for one in plan.steps if one.segment < 1))
+    laid = firmware_network(broken, inputs)
+    program = soc_commands.compiled("network", laid, place=f"test-broken-{tmp_path.name}")
+    ran = program_run.run_program(
+        support.machine(),
+        Elf.load(program.path, IMAGE),
+        name=f"test-broken-{tmp_path.name}",
+        image=program.image,
+        memory_end=program.end,
+    )
+    assert ran.code == 1
+    assert re.match(rb"chip: error \d+ of engine \d+ at instruction 0, address", ran.output)
+    assert int(ran.output.split()[2]) in (ErrorCode.ILLEGAL_FIELD, ErrorCode.ILLEGAL_OPCODE)
+
+
+def test_a_network_with_a_host_is_refused() -> None:
+    """Named by step and operation, before anything is written."""
+    for seed in range(200):
+        graph, inputs = random_graph(seed, operations=(5, 12))
+        plan = plan_of(compile_network(graph))
+        if any(step.action is Action.HOST for step in plan.steps):
+            break
+    with pytest.raises(PlanError, match=r"steps\[\d+\]: given host '.*', allowed a network whose"):
+        firmware_network(plan, inputs)
