@@ -24,7 +24,7 @@ from npu.graph.form import (
     Tensor,
     all_names,
 )
-from npu.graph.passes.place import WISH
+from npu.graph.passes.cut import WISH
 from npu.isa.operands import up
 
 MOVES = ("identity", "reshape", "transpose", "slice", "pad", "expand", "concat")

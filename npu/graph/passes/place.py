@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from npu.graph.form import Graph, GraphError, Operation, Place, Target
-from npu.graph.passes.facts import BORDERS, MOVES, PAIRS, Facts
+from npu.graph.passes.cut import WISH, least_cut
+from npu.graph.passes.facts import BORDERS, Facts
 from npu.graph.passes.lower import lower
 from npu.graph.passes.lower_integers import real_operations
 from npu.graph.passes.place_rules import CHIP, refusal
 from npu.graph.verify import named
 
-_CHEAP = (*PAIRS, "clip", "table", "requantise")
-WISH = "the user wants it on the chip"
 PORT_KIND = "portmatmul"
 BORDER = "it is a border between real numbers and integers"
 
@@ -48,7 +47,7 @@ def place(
     facts = Facts(graph)
     placed = [_placed(facts, one, wishes.get(one.name, "")) for one in graph.operations]
     found = graph.with_operations(placed)
-    return lower(without_islands(found))
+    return lower(least_cut(found))
 
 
 def _wishes(graph: Graph, lists: Mapping[str, Sequence[str]]) -> dict[str, str]:
@@ -110,65 +109,3 @@ def _on_port(one: Operation, wish: str) -> Operation:
     if wish == "host":
         return replace(one, place=Place(Target.HOST, "the user wants it on the host"))
     return replace(one, place=Place(Target.PORT, f"the command port multiplies {one['format']}"))
-
-
-def without_islands(graph: Graph) -> Graph:
-    """Move to the host what costs more to bring to the chip than to compute.
-
-    What the user wants on the chip stays there.
-    """
-    wanted = {one.name for one in graph.operations if one.place and one.place.reason == WISH}
-    moved: dict[str, Place] = {}
-    facts = Facts(graph)
-    for group in _groups(graph, facts):
-        work = [one for one in group if one.kind not in (*MOVES, *BORDERS)]
-        members = {one.name for one in group}
-        chip = [one for one in group if one.on_chip]
-        if members & wanted or not chip:
-            continue
-        reason = ""
-        if not work:
-            reason = "nothing but moves between operations of the host"
-        elif len(work) == 1 and work[0].kind in _CHEAP and _between(facts, group, members):
-            reason = "one cheap operation between operations of the host"
-        for one in chip:
-            if reason:
-                moved[one.name] = Place(Target.HOST, reason)
-    return graph.with_operations(
-        replace(one, place=moved.get(one.name, one.place)) for one in graph.operations
-    )
-
-
-def _between(facts: Facts, group: list[Operation], members: set[str]) -> bool:
-    """Say whether a group takes from an operation of the host, or gives to one."""
-    for one in group:
-        around = [facts.makers.get(name) for name in one.used]
-        around += [reader for name in one.outputs for reader in facts.readers[name]]
-        for other in around:
-            if other is not None and other.name not in members:
-                given = facts.value(other.outputs[0]) is not None
-                if not given and other.kind not in BORDERS:
-                    return True
-    return False
-
-
-def _groups(graph: Graph, facts: Facts) -> list[list[Operation]]:
-    """Return the operations of the chip, and borders between them, as connected groups."""
-    group_of: dict[str, int] = {}
-    groups: dict[int, list[Operation]] = {}
-    for number, one in enumerate(graph.operations):
-        constant = bool(one.outputs) and facts.value(one.outputs[0]) is not None
-        if constant or not (one.on_chip or one.kind in BORDERS):
-            continue
-        groups[number] = [one]
-        group_of[one.name] = number
-        for name in one.used:
-            maker = facts.makers.get(name)
-            other = group_of.get(maker.name) if maker is not None else None
-            current = group_of[one.name]
-            if other is None or other == current:
-                continue
-            for member in groups.pop(current):
-                group_of[member.name] = other
-                groups[other].append(member)
-    return list(groups.values())

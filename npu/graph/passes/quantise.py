@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from npu.graph.form import Graph, Operation, Place, Target, TensorType
 from npu.graph.passes.calibrate import Range
+from npu.graph.passes.cut import least_cut
 from npu.graph.passes.facts import LINEAR
 from npu.graph.passes.given import given_types
 from npu.graph.passes.image_writer import ImageWriter
-from npu.graph.passes.place import without_islands
 from npu.graph.passes.place_rules import UNIT
 from npu.graph.passes.tensor_types import MissingScaleError, chosen
 
@@ -54,7 +54,7 @@ def _typed(
             first = first or error
             if ranges is not None or not given:
                 raise
-            graph = without_islands(_without(graph, error.tensor))
+            graph = least_cut(_without(graph, error.tensor))
         if not any(one.on_chip and one.kind in LINEAR for one in graph.operations):
             raise first
 
@@ -78,7 +78,7 @@ def without_misfits(graph: Graph, ranges: Mapping[str, Range] | None) -> Graph:
     moved = {one.name: why for one in graph.operations if (why := _misfit(one, ranges))}
     if not moved:
         return graph
-    return without_islands(
+    return least_cut(
         graph.with_operations(
             replace(one, place=Place(Target.HOST, moved[one.name])) if one.name in moved else one
             for one in graph.operations
