@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -48,8 +48,8 @@ def run_on_rtl(
 ) -> RtlRun:
     """Run a network once in the simulator, which is built if need be.
 
-    Each segment takes what the instruction model has before it, and all that it leaves must be
-    the model's. Products of the command port come from the model.
+    Each segment, and each product on the command port, takes what the instruction model has before
+    it, and all that it leaves must be the model's.
 
     Args:
         plan: of the network.
@@ -67,13 +67,13 @@ def run_on_rtl(
             "on: given 'rtl' for the plan of a decoder, allowed golden; npu generate runs it there"
         )
     golden = run_on_golden(plan, inputs)
-    if not plan.segments:
+    if not plan.segments and not plan.products:
         return RtlRun(golden, {}, 0.0)
     configuration = build.Configuration(array_dim=plan.limits.array_dim)
     build.generate()
     build.build(configuration)
     knobs = Knobs(read_latency=latency, write_latency=latency)
-    ideal = max(one.ideal for one in report_of(plan).segments)
+    ideal = max((one.ideal for one in report_of(plan).segments), default=0)
     values = {**inputs, **golden.tensors}
     found = simulate(
         configuration,
@@ -86,13 +86,13 @@ def run_on_rtl(
     )
     for name, tensor in found.tensors.items():
         _compare(name, tensor, golden.tensors[name])
-    report = report_of(plan, found.counters, found.cycles)
-    wrong = disagreements(report, golden.products)
+    report = report_of(plan, found.counters, found.cycles, found.products)
+    wrong = disagreements(report, found.products)
     if wrong:
         raise ChipMismatchError("; ".join(wrong))
     tensors = {**golden.tensors, **found.tensors}
     outputs = {name: tensors.get(name, value) for name, value in golden.outputs.items()}
-    run = replace(golden, outputs=outputs, tensors=tensors, counters=found.counters)
+    run = NetworkRun(outputs, tensors, found.counters, found.products)
     return RtlRun(run, found.cycles, found.seconds)
 
 

@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from npu.graph.form import Graph, Operation, TensorType
+from npu.graph.form import Array, Graph, Operation, TensorType
 from npu.image import Share
 from npu.isa.generated import Opcode
 from npu.isa.instruction import Instruction, decode_image
@@ -212,6 +212,17 @@ class Plan:
     def places(self) -> dict[str, PlannedTensor]:
         """What lies in the arena, by name."""
         return {one.name: one for one in self.tensors}
+
+    @cached_property
+    def host_constants(self) -> dict[str, Array]:
+        """The constants that operations beside the programs read, by name."""
+        tensors = self.graph.tensors.items()
+        return {name: tensor.data for name, tensor in tensors if tensor.data is not None}
+
+    @property
+    def products(self) -> dict[int, Step]:
+        """The steps that are products on the command port, by number."""
+        return {i: step for i, step in enumerate(self.steps) if step.action is Action.PORT}
 
     @cached_property
     def operations(self) -> dict[str, Operation]:

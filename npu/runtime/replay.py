@@ -50,7 +50,8 @@ class NetworkRun:
         outputs: of the graph, by name.
         tensors: all that crossed between host and chip, by name, outputs included.
         counters: of each segment that was started by registers, in order; as of the end of each.
-        products: what the command port has done, by the name of the operation.
+        products: what the command port has done, by the name of the operation; what it takes and
+            gives crosses as well.
     """
 
     outputs: Mapping[str, Array]
@@ -228,10 +229,7 @@ class Replay:
         if ring is None and (by == "ring" or needs_port):
             raise RequestError("by", repr(by), "programs by registers, without a command port")
         graph = self.plan.graph
-        values: dict[str, Array] = {
-            name: tensor.data for name, tensor in graph.tensors.items() if tensor.data is not None
-        }
-        values.update(check_inputs(graph, inputs))
+        values = {**self.plan.host_constants, **check_inputs(graph, inputs)}
         if self.plan.decoder is not None:
             check_ids(self.plan.decoder, values[PROMPT].tolist())
         crossed: dict[str, Array] = {}
@@ -256,6 +254,7 @@ class Replay:
                     name = str(step.of)
                     products[name] = await self._on_port(ring, number, name, values, by)
                     values[step.writes[0]] = products[name].values
+                    crossed |= {each: values[each] for each in (*step.reads, *step.writes)}
                 case _:
                     values |= self._on_host(step, values)
         outputs = {name: values[name] for name in graph.outputs}
@@ -281,6 +280,22 @@ class Replay:
             self._pack(name, values)
         finish = await self.chip.execute(self.prepared.starts[number])
         return {name: self._unpack(name) for name in one.writes}, finish.counters
+
+    async def product(self, number: int, values: Mapping[str, Array], by: By) -> Product:
+        """Run a product on the command port alone.
+
+        Args:
+            number: of its step.
+            values: the tensors that it takes, by name, and maybe others.
+            by: how it is submitted.
+
+        Raises:
+            ReplayError: the command port reports an error.
+        """
+        assert isinstance(self.chip, RingChip)
+        name = str(self.plan.steps[number].of)
+        given = {**self.plan.host_constants, **values}
+        return await self._on_port(self.chip, number, name, given, by)
 
     def _pack(self, name: str, values: Mapping[str, Array]) -> None:
         rows = to_rows(values[name], self.plan.graph.type(name))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens inside the simulator: the segments of a plan run, each on what is given for it."""
+"""What happens inside the simulator: segments and products of a plan, each on what is given."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REQUEST, RESULT = "request.json", "result.json"
 FOLDER = "plan"
 """Of the plan, in the run's folder."""
 GIVEN, FOUND, PROGRESS = "given.npz", "found.npz", "progress.txt"
-"""Tensors that segments take, those that they leave, and how many segments have ended."""
+"""Tensors that segments and products take, what they leave, and how many segments have ended."""
 
 
 @cocotb.test
@@ -51,8 +51,13 @@ async def run_segments(dut: Dut) -> None:
         found |= left
         counters.append(asdict(counted))
         (run_dir / PROGRESS).write_text(str(number + 1), encoding="utf-8")
+    products = {}
+    for number, step in plan.products.items():
+        product = await replay.product(number, values, "registers")
+        found[step.writes[0]] = product.values
+        products[str(step.of)] = {"operations": product.operations, "macs": product.macs}
     left_by_key: dict[str, Any] = {key: found[name] for key, name in names.items() if name in found}
     np.savez(run_dir / FOUND, **left_by_key)
     seconds = sum(finish.waited.seconds for finish in chip.finishes)
-    result = {"counters": counters, "seconds": seconds}
+    result = {"counters": counters, "products": products, "seconds": seconds}
     (run_dir / RESULT).write_text(json.dumps(result), encoding="utf-8")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the segments of a plan in the simulator and compares what they leave."""
+"""Runs the segments and products of a plan in the simulator."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from npu.driver.command.product import Product
 from npu.driver.counters import ChipCounters
 from npu.graph.form import Array
 from npu.paths import BUILD
@@ -35,14 +36,16 @@ class SimulatedNetwork:
     """What the chip did.
 
     Attributes:
-        tensors: that segments have left, by name.
+        tensors: that segments and products have left, by name.
         counters: of each segment, in order.
+        products: what the command port has done, by the name of the operation.
         cycles: of each operation with instructions, from the end of the one before to its own.
         seconds: processor time of the simulation.
     """
 
     tensors: dict[str, Array]
     counters: tuple[ChipCounters, ...]
+    products: dict[str, Product]
     cycles: dict[str, int]
     seconds: float
 
@@ -57,12 +60,12 @@ def simulate(
     knobs: Knobs | None = None,
     on_segment: Callable[[int], None] | None = None,
 ) -> SimulatedNetwork:
-    """Run every segment of a plan on the RTL, each on the tensors that are given for it.
+    """Run every segment and product of a plan on the RTL, each on what is given for it.
 
     Args:
         configuration: a built model of the plan's limits.
         plan: what runs.
-        values: the inputs and every tensor that crosses the border of a segment, by name.
+        values: the inputs and every tensor that crosses between host and chip, by name.
         ideal: least cycles of the longest segment.
         name: of the run's folder in build/runs.
         knobs: the memory's behaviour.
@@ -80,7 +83,8 @@ def simulate(
     (folder / inside.FOLDER).mkdir(exist_ok=True)
     for file, data in files_of(plan).items():
         (folder / inside.FOLDER / file).write_bytes(data)
-    crossing = sorted({n for one in plan.segments for n in (*one.reads, *one.writes)})
+    parts = (*plan.segments, *plan.products.values())
+    crossing = sorted({name for one in parts for name in (*one.reads, *one.writes)})
     names = {f"t{i}": tensor for i, tensor in enumerate(crossing)}
     given: dict[str, Any] = {key: values[tensor] for key, tensor in names.items()}
     np.savez(folder / inside.GIVEN, **given)
@@ -97,9 +101,13 @@ def simulate(
     with np.load(folder / inside.FOUND) as stored:
         tensors = {names[key]: stored[key] for key in stored.files}
     counters = tuple(_counters(one) for one in result["counters"])
+    products = {
+        str(step.of): Product(tensors[step.writes[0]], **result["products"][str(step.of)])
+        for step in plan.products.values()
+    }
     cycles = operation_cycles(plan.segments, np.fromfile(folder / "events.bin", logs.EVENT))
     runner.discard_images(job)
-    return SimulatedNetwork(tensors, counters, cycles, result["seconds"])
+    return SimulatedNetwork(tensors, counters, products, cycles, result["seconds"])
 
 
 def _counters(record: dict[str, Any]) -> ChipCounters:
@@ -145,8 +153,9 @@ def operation_cycles(segments: tuple[PlannedSegment, ...], events: logs.Records)
     words = events["instr"][dispatched].astype(np.int64)
     # Programs have no loops: where the index does not grow the next program begins.
     begins = np.flatnonzero(dispatched)[np.flatnonzero(np.diff(words, prepend=1 << 40) <= 0)]
+    ends_of_programs = [*begins, len(events)][1:]
     cycles: dict[str, int] = {}
-    for segment, first, last in zip(segments, begins, [*begins[1:], len(events)], strict=True):
+    for segment, first, last in zip(segments, begins, ends_of_programs, strict=True):
         own = events[first:last]
         before = int(own["cycle"][0])
         names = segment.owners

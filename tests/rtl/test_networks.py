@@ -14,9 +14,13 @@ pytest.importorskip("onnx")
 
 from golden.graph import run as golden_run
 from npu.cli import command_line, network_folder
+from npu.compiler.network import compile_network
+from npu.planner.network_plan import plan_of
+from npu.planner.operator_plan import build_operator
 from npu.runtime.network_account import report_of
 from npu.runtime.replay import NetworkRun
 from tb.run import build
+from tb.stimulus.random_graphs import random_graph
 from tessera import rtl_chip
 from tessera.golden_chip import run_on_golden
 from tests.python.user_networks import built, one_input
@@ -76,3 +80,25 @@ def test_a_wrong_bit_of_the_rtl_is_told(monkeypatch: pytest.MonkeyPatch) -> None
     ):
         rtl_chip.run_on_rtl(plan, one_input())
     assert report_of(plan).cycles is None
+
+
+def test_products_on_the_command_port_run_on_the_rtl_as_well() -> None:
+    """Programs and products of one network: golden's outputs, multiplications as reported."""
+    graph, inputs = random_graph(4, operations=(8, 14), mixed=True)
+    plan = plan_of(compile_network(graph))
+    assert plan.segments
+    assert plan.products
+    found = rtl_chip.run_on_rtl(plan, inputs).run
+    for name, value in golden_run(graph, inputs).items():
+        np.testing.assert_array_equal(found.outputs[name], value)
+    assert found.products.keys() == {str(step.of) for step in plan.products.values()}
+    assert sum(one.operations for one in found.products.values()) > 0
+
+
+def test_a_network_of_products_alone_runs_on_the_rtl() -> None:
+    """No program, no cycles, and still golden's bits from the RTL."""
+    one = build_operator("narrow_scores")
+    found = rtl_chip.run_on_rtl(one.built.plan, one.inputs).run
+    for name, value in golden_run(one.fused, one.inputs).items():
+        np.testing.assert_array_equal(found.outputs[name], value)
+    assert sum(each.macs for each in found.products.values()) == 2 * 5 * 9 * 16
