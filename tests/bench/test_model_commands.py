@@ -24,6 +24,7 @@ from npu.cli.text_display import Display, visible
 from npu.compiler import CompiledModel, CompiledProgram, compile_model, ideal, pack, pieces
 from npu.isa.operands import Limits
 from npu.paths import ROOT
+from npu.runtime.plan_files import holds_plan
 from tb.bench import logs
 from tb.models import generate, profile
 from tb.models.simulate_generation import Simulated
@@ -77,8 +78,9 @@ def test_compile(tmp_path: Path, capsys: pytest.CaptureFixture[str], family: str
     assert f"the {necessary:,} necessary ones" in _row(text, "stream")
     assert _row(text, "table tokens") == "table tokens 32,768 bytes"
     assert sorted(file.name for file in tmp_path.iterdir()) == [
-        *("model.decode.npu", "model.generate-7.npu", "model.tsr")
+        *("model.decode.npu", "model.generate-7.npu", "model.plan", "model.tsr")
     ]
+    assert holds_plan(tmp_path / "model.plan")
 
 
 def test_compile_for_another_chip(tmp_path: Path) -> None:
