@@ -157,8 +157,8 @@ def _image(pieces: Sequence[tuple[int, bytes]]) -> bytes:
     last = max(address + len(data) for address, data in pieces)
     if last > ROOM:
         raise PlanError(
-            f"plan: given parts and texts of {last - IMAGE:,} bytes, allowed 1 to {ROOM - IMAGE:,}, the memory from "
-            f"{IMAGE:#x} on"
+            f"plan: given parts and texts of {last - IMAGE:,} bytes, allowed 1 to "
+            f"{ROOM - IMAGE:,}, the memory from {IMAGE:#x} on"
         )
     image = bytearray(last - IMAGE)
     for address, data in pieces:
