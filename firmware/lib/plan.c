@@ -105,7 +105,9 @@ struct npu_result npu_replay(const struct npu_plan *plan, const struct npu_bases
       npu_launch(plan, bases, segment, turns, NPU_NO_TOKEN);
       finish(&result);
     }
-    result.done = i;
+    if (result.outcome == NPU_RAN) {
+      result.done = i + 1;
+    }
   }
   return result;
 }
