@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from npu.cli import files
-from npu.cli.arguments import AddCommand, UsageError
+from npu.cli.arguments import AddCommand, UsageError, whole_from
 from npu.cli.consoles import printed, watched
 from npu.cli.progress import step
 from npu.compiler.errors import CompileError
@@ -35,6 +36,7 @@ BAD_INPUT = (
     files.FileError,
 )
 """What a user can cause, or a tool; the text is what to print."""
+_NUMBER = re.compile(r"-?[0-9]{1,9}")
 
 
 def add_commands(command: AddCommand) -> None:
@@ -51,20 +53,31 @@ def add_commands(command: AddCommand) -> None:
         action="append",
         default=[],
         metavar="SIZE=N",
-        help="a size that is not the default; may be repeated",
+        help="a size, or the mask, that is not the default; may be repeated",
     )
     parser.add_argument(
         "--fused", action="store_true", help="compare results only, stages fused into one another"
     )
-    parser.add_argument("--on", choices=("golden", "rtl"), default="golden", help="(golden)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of all that is drawn (1)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything there")
+    parser.add_argument(
+        "--on",
+        choices=("golden", "rtl"),
+        default="golden",
+        help="the instruction model, or the RTL, where cycles are counted (golden)",
+    )
+    parser.add_argument(
+        "--seed", type=whole_from(0), default=1, metavar="N", help="of all that is drawn (1)"
+    )
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="write stages, errors and report there"
+    )
 
 
 def _operator(arguments: argparse.Namespace) -> int:
     """Run an operator, or list them."""
     console = printed(WIDTH)
     if not arguments.name:
+        if arguments.sizes or arguments.json is not None:
+            raise UsageError("--set, --json: given without a name, allowed with one")
         console.print(_list())
         return 0
     if arguments.json is not None:
@@ -89,7 +102,7 @@ def _sizes(given: Sequence[str]) -> dict[str, Size]:
         name, equals, value = text.partition("=")
         if not equals or not name or not value:
             raise UsageError(f"--set {text}: allowed SIZE=N, for example --set rows=20")
-        found[name] = int(value) if value.lstrip("-").isdigit() else value
+        found[name] = int(value) if _NUMBER.fullmatch(value) else value
     return found
 
 
