@@ -22,6 +22,7 @@ from npu.compiler.model import plan_model
 from npu.image import MAGIC
 from npu.isa.instruction import Instruction
 from npu.isa.operands import Limits
+from npu.runtime.plan_files import holds_plan
 from weights.calibrate import SCALES_FILE, cache_path
 from weights.checkpoint import Checkpoint
 from weights.formats.recipe import WeightRecipe
@@ -46,6 +47,8 @@ def show(what: str, limits: Limits, weights: WeightRecipe, listing: bool, consol
             damaged one.
     """
     path = Path(what)
+    if holds_plan(path):
+        raise FileError(f"{what}: given the folder of a plan, allowed is npu explain {what}")
     if not path.is_file():
         _show_checkpoint(what, limits, weights, console)
         return

@@ -29,6 +29,8 @@ Name = Literal["zig", "gcc"]
 Floats = Literal["soft", "hard"]
 PLAN = "npu_plan.h"
 """Header with the plan of a model."""
+JOB = "npu_job"
+"""What that of a decoder defines."""
 WEIGHTS = '_weights.h"'
 """Ends the name of a header with a model's weights."""
 GCC = "riscv64-unknown-elf-gcc"
@@ -79,6 +81,11 @@ def sources_of(name: str) -> list[Path]:
 def needs_plan(name: str) -> bool:
     """Whether a program runs a compiled model: it includes what `npu compile --plan` writes."""
     return _mentions(name, f'"{PLAN}"')
+
+
+def needs_prompt(name: str) -> bool:
+    """Whether the model of a program is a decoder that goes on with a prompt."""
+    return _mentions(name, JOB)
 
 
 def _mentions(name: str, text: str) -> bool:

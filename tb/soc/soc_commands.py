@@ -85,10 +85,14 @@ def _add_soc(parser: argparse.ArgumentParser) -> None:
         default=MODEL_FOLDER,
         metavar="MODEL",
         help=f"for a program by name that runs one ({MODEL_FOLDER}): {MODEL}; for network the "
-        "folder of a network all of whose operations run on the chip, its inputs are drawn",
+        "folder that npu compile has made of a network whose operations all run in programs of "
+        "the chip; its inputs are drawn",
     )
     parser.add_argument(
-        "--prompt", default=PROMPT, metavar="TEXT", help=f"that the model goes on with ({PROMPT})"
+        "--prompt",
+        default=PROMPT,
+        metavar="TEXT",
+        help=f"that a language model goes on with ({PROMPT})",
     )
     parser.add_argument(
         "--tokens",
@@ -135,9 +139,10 @@ def _add_firmware(parser: argparse.ArgumentParser) -> None:
 def _firmware(arguments: argparse.Namespace) -> int:
     """Compile a program for the RISC-V core beside the chip."""
     if arguments.name in firmware.examples() and firmware.needs_plan(arguments.name):
+        needs = "MODEL --prompt TEXT" if firmware.needs_prompt(arguments.name) else "FOLDER"
         raise UsageError(
             f"program: given {arguments.name!r}, which needs a model: allowed is npu soc "
-            f"{arguments.name} --model MODEL --prompt TEXT"
+            f"{arguments.name} --model {needs}"
         )
     floats: firmware.Floats = "hard" if arguments.hard_float else "soft"
     target = firmware.Target(arguments.compiler, floats)
@@ -176,7 +181,7 @@ def plan_of(model: str, prompt: str, tokens: int) -> FirmwarePlan:
 def network_of(plan: Plan, inputs: Mapping[str, Array]) -> FirmwarePlan:
     """Lay out a network with inputs. Raises PlanError for a decoder, GraphError for inputs."""
     if plan.decoder is not None:
-        raise PlanError("plan: given that of a decoder, allowed a checkpoint, or a network's plan")
+        raise PlanError("plan: given that of a decoder, allowed that of a network")
     return firmware_network(plan, inputs)
 
 
@@ -201,12 +206,25 @@ def compiled(
     return Program(path, plan.image, plan.end)
 
 
+def _check_model(name: str, model: str) -> None:
+    """Raise UsageError for a checkpoint where a network is needed, or the other way round."""
+    prompted, planned = firmware.needs_prompt(name), holds_plan(Path(model))
+    if prompted and planned:
+        raise UsageError(f"--model {model}: given the folder of a plan, allowed is {MODEL}")
+    if not prompted and not planned:
+        raise UsageError(
+            f"--model {model}: given no folder of a plan, allowed is one that npu compile has made "
+            f"of a network, for {name}"
+        )
+
+
 def _program(arguments: argparse.Namespace) -> Program:
     """Return what the command line asks for, compiled if it is a name."""
     name = arguments.program
     if name in firmware.examples():
         plan = None
         if firmware.needs_plan(name):
+            _check_model(name, arguments.model)
             plan = plan_of(arguments.model, arguments.prompt, arguments.tokens)
         with step("compiling the program", console=watched()):
             return compiled(name, plan, firmware.Target(arguments.compiler))

@@ -81,6 +81,10 @@ def content(folder: Path) -> dict[str, bytes]:
          "net.onnx: --npu c3: there is no such operation"),
         (["--calibrate", "random:2", "--host", "c3"],
          "net.onnx: --host c3: there is no such operation"),
+        (["--calibrate", "random:2", "--split", "c3"],
+         "net.onnx: split 'c3': allowed are operations of the chip: "),
+        (["--calibrate", "random:2", "--port", "c1"],
+         "net.onnx: --port c1: operation 'c1' (conv, Conv) cannot be executed by the command port"),
         (["--shape", "x=1,2"], "net.onnx: input 'x' has shape [1, 1, 28, 28], given [1, 2]"),
         (["--shape", "x"], "npu compile: argument --shape: given 'x', allowed NAME=1,3,224,224"),
         (["--shape", "x=1,-2"], "npu compile: argument --shape: given 'x=1,-2', allowed NAME="),
@@ -103,6 +107,19 @@ def test_a_refused_compilation_leaves_the_old_folder(
     found = refused(capsys, "compile", "net.onnx", "-o", "out", *options)
     assert found.removeprefix("npu: ").startswith(line), found
     assert content(here) == before
+
+
+def test_the_folder_of_a_plan_is_no_checkpoint(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Commands for checkpoints name what is for plans."""
+    assert refused(capsys, "inspect", "out") == (
+        "npu: out: given the folder of a plan, allowed is npu explain out"
+    )
+    found = refused(capsys, "soc", "generate", "--model", "out")
+    assert found.startswith("npu: --model out: given the folder of a plan, allowed is a Hugging")
+    found = refused(capsys, "soc", "network", "--model", "out")
+    assert found.startswith("npu: steps[0]: given host 'x.in', allowed a network whose operations")
 
 
 def test_what_the_chip_cannot_do_is_no_wish(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -134,6 +134,9 @@ def test_files_and_arguments(
         ("soc", "generate", "--tokens", "0"): "npu soc: argument --tokens: given '0', allowed wh",
         ("firmware", "hallo"): "npu: program: given 'hallo', allowed bytelm_fp32, bytelm_int8, ",
         ("firmware", "generate"): "npu: program: given 'generate', which needs a model: allowed i",
+        ("firmware", "network"): "npu: program: given 'network', which needs a model: allowed is n"
+        "pu soc network --model FOLDER",
+        ("soc", "network"): "npu: --model weights/checkpoints/gpt2-tiny: given no folder of a plan",
     }
     for arguments, line in lines.items():
         assert refused(list(arguments), capsys).startswith(line), arguments
