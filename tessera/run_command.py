@@ -57,7 +57,8 @@ def add_commands(command: AddCommand) -> None:
     run = command("run", _run)
     run.description = (
         "Run tests on the RTL by name; or a network of a folder that npu compile has written, on "
-        "the instruction model or on the RTL, where every tensor is compared with the model."
+        "the instruction model or on the RTL, where every tensor is compared with the model. The "
+        "plan of a decoder runs on the instruction model; npu generate runs decoders on the RTL."
     )
     run.add_argument(
         "tests",
@@ -76,7 +77,12 @@ def add_commands(command: AddCommand) -> None:
         help="an .npy for an input, or an .npz with all of them; may be repeated; random for one "
         "that is drawn",
     )
-    group.add_argument("--on", choices=("golden", "rtl"), default="golden", help="(golden)")
+    group.add_argument(
+        "--on",
+        choices=("golden", "rtl"),
+        default="golden",
+        help="the instruction model, or the RTL, where cycles are counted (golden)",
+    )
     group.add_argument(
         "--latency",
         type=whole_from(1, LATENCY_MAX),

@@ -56,8 +56,9 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Quantise and compile a model into one packed file: parameter stream, tables, and all that "
         "a host needs to make programs from it. The texts of its programs are written beside it. "
-        "A network from a file of ONNX, StableHLO or TFLite becomes a folder, for npu run and npu "
-        "explain."
+        "With --rows also a plan, which npu run runs and npu explain shows. A network from a file "
+        "of ONNX, StableHLO or TFLite becomes the folder of a plan, for npu run, npu explain and "
+        "npu soc network."
     )
     parser.add_argument("model", metavar="MODEL", help=f"{MODEL}; or a file of a network")
     parser.add_argument(
@@ -71,8 +72,8 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
         "--rows",
         type=whole_from(1),
         metavar="N",
-        help="also the program for a prompt of N tokens, and the plan for it (FILE with the suffix "
-        ".plan, a folder for npu run)",
+        help="also the program for a prompt of N tokens, and the plan for it, with programs that "
+        "generate, prefill and step (a folder: FILE with the suffix .plan)",
     )
     parser.add_argument(
         "--plan",

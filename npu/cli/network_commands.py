@@ -37,7 +37,8 @@ def add_commands(command: AddCommand) -> None:
     parser.description = (
         "Say what npu compile has made of a network: where each operation runs and why, and what "
         "it costs. With --pass the text of a pass; with --op an operation through all passes, its "
-        "place, its cost and its instructions."
+        "place, its cost and its instructions. Of the plan of a decoder: its programs, its tables "
+        "and what lies in memory."
     )
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="that npu compile has written")
     parser.add_argument(

@@ -36,6 +36,12 @@ SUFFIXES = (".onnx", ".mlir", ".mlirbc", ".tflite")
 PASSES = "passes"
 OURS = (PLAN, IMAGE, PASSES, "run")
 """What lies in a folder of ours."""
+PLACES = {
+    "host": "on the host",
+    "npu": "in programs of the chip",
+    "port": "on the chip's command port",
+}
+"""Options that say where an operation is to run."""
 RANDOM = "random:"
 
 
@@ -62,21 +68,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=1,3,224,224",
         help="of an input with free dimensions; may be repeated",
     )
-    for where in ("host", "npu", "port"):
+    for name, where in PLACES.items():
         group.add_argument(
-            f"--{where}",
+            f"--{name}",
             action="append",
             default=[],
             metavar="NAME",
-            help=f"an operation, or kind of operation, that is to run on the {where}; may be "
-            "repeated",
+            help=f"an operation, or kind of operation, that is to run {where}; may be repeated",
         )
     group.add_argument(
         "--split",
         action="append",
         default=[],
         metavar="NAME",
-        help="an operation of the chip behind which a segment ends; may be repeated",
+        help="an operation of the chip, by its name in the table, behind which a program ends and "
+        "another one begins; may be repeated",
     )
     group.add_argument(
         "--keep",
