@@ -172,6 +172,10 @@ def checks() -> list[tuple[str, Callable[[], list[str]]]]:
             lambda: _command([python, "-m", "dev.graphs_page", "--check"]),
         ),
         (
+            "generated: operators of the library",
+            lambda: _command([python, "-m", "dev.operators_page", "--check"]),
+        ),
+        (
             "generated: plans in C",
             lambda: _command([python, "-m", "npu.firmware.plan_types", "--check"]),
         ),

@@ -19,6 +19,7 @@ from npu.cli import command_line
         (["swiglu", "--set", "rows=\u00b2"], "npu: operator swiglu, rows: given '\u00b2', allowed"),
         (["attention", "--set", "mask=all"], "npu: operator attention, mask: given 'all', allowed"),
         (["attention", "--set", "heads=3"], "npu: operator attention with heads=3, groups=4, rows"),
+        (["rope", "--set", "depth=15"], "npu: operator rope with heads=4, rows=16, depth=15, posi"),
         (["swiglu", "--seed", "-1"], "npu operator: argument --seed: given '-1', allowed whole"),
         (["swiglu", "--json", "none/x.json"], "npu: none/x.json: cannot be written"),
         (["--set", "rows=5"], "npu: --set, --json: given without a name, allowed with one"),

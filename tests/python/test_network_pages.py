@@ -3,7 +3,8 @@
 
     python -m tests.python.test_network_pages
 
-writes what they print into them.
+writes what they print into them. A block of Python with a file name behind the language becomes
+that file; a block of sh runs `npu` here and `python` in a process of its own.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import io
 import os
 import re
 import shlex
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,10 +26,16 @@ import pytest
 from npu.cli import command_line
 from npu.paths import DOCS
 
-PAGES = {"network-from-onnx.md": "onnx", "network-from-jax.md": "jax"}
+PAGES = {
+    "network-from-onnx.md": "onnx",
+    "network-from-jax.md": "jax",
+    "plans.md": "onnx",
+    "delegates.md": "tflite",
+    "operators.md": "numpy",
+}
 """And the package that each needs."""
 _LONG = re.compile(r"\d+\.\d{6,}")
-_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def _printed(kind: str, text: str, names: dict[str, Any]) -> str:
@@ -38,9 +47,21 @@ def _printed(kind: str, text: str, names: dict[str, Any]) -> str:
         else:
             for line in text.splitlines():
                 command, *arguments = shlex.split(line)
-                assert command == "npu", line
-                assert command_line.main(arguments) == 0, line
+                assert command in ("npu", "python"), line
+                if command == "npu":
+                    assert command_line.main(arguments) == 0, line
+                else:
+                    print(_process(arguments), end="")
     return "".join(f"{line.rstrip()}\n" for line in output.getvalue().splitlines())
+
+
+def _process(arguments: list[str]) -> str:
+    """Run Python in a process of its own and return what it prints."""
+    done = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def _executed(page: str) -> Iterator[tuple[re.Match[str], str]]:
@@ -48,9 +69,11 @@ def _executed(page: str) -> Iterator[tuple[re.Match[str], str]]:
     names: dict[str, Any] = {"__name__": "page"}
     last = ""
     for match in _BLOCK.finditer(page):
-        kind, text = match.groups()
+        kind, file, text = match.groups()
         if kind == "text":
             yield match, last
+        elif file:
+            Path(file).write_text(text, encoding="utf-8")
         else:
             last = _printed(kind, text, names)
 
@@ -65,7 +88,7 @@ def test_the_page_does_what_it_says(
     shown = list(_executed((DOCS / name).read_text(encoding="utf-8")))
     assert len(shown) >= 2
     for match, printed in shown:
-        assert _rounded(match.group(2)) == _rounded(printed)
+        assert _rounded(match.group(3)) == _rounded(printed)
 
 
 def _rounded(text: str) -> str:
@@ -80,8 +103,8 @@ def write() -> None:
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             parts, at = [], 0
             for match, printed in _executed(page):
-                parts += [page[at : match.start(2)], printed]
-                at = match.end(2)
+                parts += [page[at : match.start(3)], printed]
+                at = match.end(3)
         (DOCS / name).write_text("".join([*parts, page[at:]]), encoding="utf-8")
         print(f"{os.path.relpath(DOCS / name)}: written")
 

@@ -21,7 +21,7 @@ MOST = 4096
 """Of a size, so that a slip of the pen does not take all memory."""
 INT4 = (-8, 8)
 """First code and the one behind the last."""
-_FROM_ZERO = ("position", "length", "spread", "window", "quick", "linear", "packed")
+FROM_ZERO = ("position", "length", "spread", "window", "quick", "linear", "packed")
 """Sizes that may be 0."""
 
 
@@ -152,6 +152,6 @@ def _check(one: Operator, size: str, value: Size) -> None:
         if value not in MASKS:
             raise GraphError(f"{where}: given {value!r}, allowed {', '.join(MASKS)}")
         return
-    least = 0 if size in _FROM_ZERO else 1
+    least = 0 if size in FROM_ZERO else 1
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MOST:
         raise GraphError(f"{where}: given {value!r}, allowed {least} to {MOST}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from npu.graph.form import Array
+from npu.graph.form import Array, GraphError
 from npu.graph.library.masks import MASKED, visible_keys
 from npu.graph.library.sketch import Sketch
 
@@ -36,6 +36,8 @@ def rope(
 def rope_of(draw: Sketch, name: str, x: str, position: int = 0) -> str:
     """Add a rotary embedding of heads (B, H, S, D); return its result."""
     rows, depth = draw.shape(x)[-2:]
+    if depth % 2:
+        raise GraphError(f"depth {depth}, allowed even ones: pairs of elements are turned")
     angles = angles_of(rows, depth, position)
     cos, sin = (
         draw.constant(f"{name}_cos", np.cos(angles)),
