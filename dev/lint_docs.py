@@ -2,7 +2,8 @@
 """Checks the pages: what they name exists, every page can be reached, lines are short.
 
 A page names a file or folder in backticks (from the root of the tree, or beside the page) or in a
-link; a module of the RTL in backticks (`npu_...`). Pages that are generated keep their long lines.
+link; in backticks a module of the RTL, or what a header of the firmware declares (`npu_...`). Pages
+that are generated keep their long lines.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ COLUMNS = 110
 MADE = ("build", ".venv")
 """Folders that commands make: what is in them is not in the tree."""
 NOT_OURS = {
+    "npu_plan.h": "a header that is written beside an image",
     "openai-community/gpt2": "a model on the hub",
     "tb/tests/test_mine.py": "the reader's own file, in an example",
 }
@@ -57,6 +59,12 @@ class Tree:
         below = (path for folder in folders if folder.is_dir() for path in folder.rglob("*"))
         return {path.name for path in (*folders, *below)}
 
+    @cached_property
+    def declared(self) -> set[str]:
+        """The names of functions and types in the firmware's headers."""
+        headers = sorted((self.root / "firmware").rglob("*.h"))
+        return {name for one in headers for name in _MODULE.findall(one.read_text("utf-8"))}
+
     def text(self, page: Path) -> str:
         """Return a page; the lines of its code are empty."""
         kept, fenced = [], False
@@ -80,6 +88,7 @@ def _missing_name(tree: Tree, page: Path, word: str) -> str | None:
     name = word.split("=")[-1].strip(",;:")
     if _MODULE.fullmatch(name):
         known = f"{name}.sv" in tree.names or f"{name}.rdl" in tree.names
+        known |= name in tree.declared
         return None if known else f"given module `{name}`, rtl has none of this name"
     if not _PATH.fullmatch(name) or name in NOT_OURS or name.split("/")[0] in MADE:
         return None

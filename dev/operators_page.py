@@ -39,7 +39,8 @@ def rows() -> Iterator[str]:
         yield f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
     zeros = [f"`{name}`" for name in FROM_ZERO]
     yield ""
-    yield f"Sizes are 1 to {MOST:,}; {', '.join(zeros[:-1])} and {zeros[-1]} may be 0 as well."
+    yield f"Sizes are 1 to {MOST:,}, of these also 0:"
+    yield f"{', '.join(zeros[:-1])} and {zeros[-1]}."
     yield f"`mask` is one of {', '.join(f'`{mask}`' for mask in MASKS)}."
 
 

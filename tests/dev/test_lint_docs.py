@@ -13,10 +13,10 @@ from tb.run import build
 
 GOOD = """# A page
 
-Text with `rtl/vec/npu_vec.sv`, `rtl/vec`, `npu_vec`, `faults/*.patch`, `npu_vec.sv`, `config.json`.
+Text with `rtl/vec/npu_vec.sv`, `rtl/vec`, `npu_vec`, `faults/*.patch`, `npu_vec.sv`, `npu_go`.
 A [link](other.md#a-heading), one to the [root](../README.md), and `make x
 MODEL=rtl/vec` across lines; [the
-other](other.md). `build/reports/x.json` is made by a command.
+other](other.md). `build/reports/x.json` is made by a command, `config.json` is of other people.
 
     rtl/none.sv in code
 """
@@ -29,6 +29,9 @@ def tree(tmp_path: Path) -> Tree:
         (tmp_path / folder).mkdir(parents=True)
     for name in ("rtl/vec/npu_vec.sv", "faults/01.patch"):
         (tmp_path / name).write_text("", encoding="utf-8")
+    header = tmp_path / "firmware" / "plan.h"
+    header.parent.mkdir()
+    header.write_text("void npu_go(void);\n", encoding="utf-8")
     (tmp_path / "README.md").write_text("[docs](docs/index.md)\n", encoding="utf-8")
     (tmp_path / "docs" / "index.md").write_text("[page](page.md)\n", encoding="utf-8")
     (tmp_path / "docs" / "page.md").write_text(GOOD, encoding="utf-8")
@@ -37,7 +40,7 @@ def tree(tmp_path: Path) -> Tree:
 
 
 def test_right_pages_have_no_findings(tree: Tree) -> None:
-    """Paths, modules, globs, links, names of other people's files, code."""
+    """Paths, modules, functions of C, globs, links, names of other people's files, code."""
     assert lint_docs.findings(tree) == []
 
 

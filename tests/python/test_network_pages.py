@@ -57,9 +57,7 @@ def _printed(kind: str, text: str, names: dict[str, Any]) -> str:
 
 def _process(arguments: list[str]) -> str:
     """Run Python in a process of its own and return what it prints."""
-    done = subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
