@@ -83,8 +83,9 @@ def simulate(
     (folder / inside.FOLDER).mkdir(exist_ok=True)
     for file, data in files_of(plan).items():
         (folder / inside.FOLDER / file).write_bytes(data)
-    parts = (*plan.segments, *plan.products.values())
-    crossing = sorted({name for one in parts for name in (*one.reads, *one.writes)})
+    crossed = [(*one.reads, *one.writes) for one in plan.segments]
+    crossed += [(*one.reads, *one.writes) for one in plan.products.values()]
+    crossing = sorted({name for names_of_one in crossed for name in names_of_one})
     names = {f"t{i}": tensor for i, tensor in enumerate(crossing)}
     given: dict[str, Any] = {key: values[tensor] for key, tensor in names.items()}
     np.savez(folder / inside.GIVEN, **given)

@@ -42,7 +42,9 @@ def _drawn(seed: int) -> Graph:
     drawn = rng.choice([Target.NPU, Target.NPU, Target.HOST, Target.PORT], len(graph.operations))
     wishes = rng.random(len(graph.operations)) < 0.1
     return graph.with_operations(
-        replace(one, place=Place(Target(target), WISH if wish and target == Target.NPU else "drawn"))
+        replace(
+            one, place=Place(Target(target), WISH if wish and target == Target.NPU else "drawn")
+        )
         for one, target, wish in zip(graph.operations, drawn, wishes, strict=True)
     )
 
