@@ -120,7 +120,7 @@ def test_the_port_counts_what_the_report_says() -> None:
         ("attention", {"keys": 3}, "mask causal with 12 rows and 3 keys, allowed at least 12"),
         ("cache_update", {"length": 23}, "length 23 and fresh 2, allowed 24 together"),
         ("cache_update", {"length": 0, "fresh": 24}, "fresh 24, allowed fewer than the capacity"),
-        ("rope", {"depth": 5}, "operator rope with heads=4, rows=16, depth=5, position=3: angles"),
+        ("rope", {"depth": 5}, "operator rope with heads=4, rows=16, depth=5, position=3: depth 5"),
         ("grouped_conv", {"groups": 5}, "operator grouped_conv with size=8, channels=12"),
     ],
 )
