@@ -161,6 +161,7 @@ def from_jax(
     host: Sequence[str] = (),
     npu: Sequence[str] = (),
     port: Sequence[str] = (),
+    split: Sequence[str] = (),
     on: On = "golden",
     limits: Limits | None = None,
 ) -> Session:
@@ -175,6 +176,7 @@ def from_jax(
         host: names of operations, or kinds, that are to run on the host.
         npu: names of operations, or kinds, that are to run in programs of the chip.
         port: names of operations, or kinds, that are to run on its command port.
+        split: names of operations of the chip behind which a segment ends.
         on: the chip.
         limits: of the chip, the standard one if None.
 
@@ -186,7 +188,9 @@ def from_jax(
 
     graph = lowered(function, example_args, constants=constants)
     samples = _by_name(graph, calibrate)
-    built = build_plan(graph, calibrate=samples, host=host, npu=npu, port=port, limits=limits)
+    built = build_plan(
+        graph, calibrate=samples, host=host, npu=npu, port=port, split=split, limits=limits
+    )
     return Session(built.plan, on)
 
 

@@ -78,6 +78,13 @@ def test_a_function_of_jax_is_a_network() -> None:
     wanted = np.maximum(x[1] @ weight, 0)
     assert np.abs(found - wanted).max() <= 0.04 * np.abs(wanted).max()
 
+    def two(x: Any) -> Any:  # noqa: ANN401
+        return dense(x) @ weight.T
+
+    for split, segments in (([], 1), (["dot_general"], 2)):
+        cut = tessera.from_jax(two, [x[0]], calibrate=[x], split=split)
+        assert len(cut.plan.segments) == segments
+
 
 def test_the_report_is_a_table_of_places_and_costs() -> None:
     """One line per operation, and what the host does is named with its reason."""
