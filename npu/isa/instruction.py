@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """One 128-bit instruction word as raw field values."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from npu.isa.fields import WORD_FIELDS
 from npu.isa.generated import WORD
+
+_FIELDS = tuple((name, lsb, (1 << width) - 1) for name, (lsb, width) in WORD_FIELDS.items())
+"""Name, lowest bit and largest value of each field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +29,15 @@ class Instruction:
 
     def __post_init__(self) -> None:
         """Check the values."""
-        for item in fields(self):
-            value = getattr(self, item.name)
-            width = WORD_FIELDS[item.name][1]
-            if not 0 <= value < 1 << width:
-                raise ValueError(
-                    f"instruction field {item.name}={value}: allowed are 0 to {(1 << width) - 1}"
-                )
+        for name, _, most in _FIELDS:
+            value = getattr(self, name)
+            if not 0 <= value <= most:
+                raise ValueError(f"instruction field {name}={value}: allowed are 0 to {most}")
 
     def to_int(self) -> int:
         """Return the word as a 128-bit number, opcode in the lowest bits."""
         word = 0
-        for name, (lsb, _) in WORD_FIELDS.items():
+        for name, lsb, _ in _FIELDS:
             word |= int(getattr(self, name)) << lsb
         return word
 
@@ -48,7 +48,7 @@ class Instruction:
     @classmethod
     def from_int(cls, word: int) -> "Instruction":
         """Return the instruction of a 128-bit number."""
-        return cls(**{n: (word >> lsb) & ((1 << w) - 1) for n, (lsb, w) in WORD_FIELDS.items()})
+        return cls(**{name: word >> lsb & most for name, lsb, most in _FIELDS})
 
     @classmethod
     def decode(cls, data: bytes) -> "Instruction":

@@ -79,7 +79,7 @@ def check(
 
 def _check(word: Instruction, pfx: Prefix, limits: Limits) -> None:
     _field(pfx.flags >> 6 == 0, "bits 7:6 of the prefix's flags must be zero")
-    info = OPCODES[Opcode(word.opcode)] if word.opcode in set(Opcode) else None
+    info = OPCODES[Opcode(word.opcode)] if word.opcode in OPCODES else None
     if info is None:
         raise _RefusedError(ErrorCode.ILLEGAL_OPCODE, f"opcode {word.opcode} is unknown")
     _check_spare(word, info)
@@ -280,7 +280,7 @@ def _barrier_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
 
 def _set_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
     del pfx, limits
-    _field(word.dst in set(SetReg), f"register {word.dst} does not exist")
+    _field(word.dst in SET_REGISTERS, f"register {word.dst} does not exist")
     reg = SetReg(word.dst)
     info = SET_REGISTERS[reg]
     _field(info.add or not has_flag(word, Flag.ADD), f"register {reg.name} cannot be added to")

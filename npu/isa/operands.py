@@ -300,7 +300,7 @@ def share_bytes(word: Instruction, edge: int = 16) -> int:
         if form.stream:
             size += tiles * form.layout(edge).lines(word.k) * LINE
         return size
-    info = OPCODES.get(Opcode(word.opcode)) if word.opcode in set(Opcode) else None
+    info = OPCODES[Opcode(word.opcode)] if word.opcode in OPCODES else None
     if info is None or "stream" not in info.imm or not info.imm["stream"].get(word.imm):
         return 0
     if word.opcode in (Opcode.LAYERNORM, Opcode.RMSNORM):

@@ -9,8 +9,9 @@ Programs here have no loops and no sizes that registers hold.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields
 from functools import reduce
+from operator import add, attrgetter
 from typing import Literal
 
 from npu.isa.gemm import GemmForm
@@ -53,7 +54,7 @@ class Cost:
     vector_bytes: int = 0
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+        return Cost(*map(add, _numbers(self), _numbers(other)))
 
     @property
     def bus_bytes(self) -> int:
@@ -77,6 +78,9 @@ class Cost:
     def ideal_cycles(self, limits: Limits) -> int:
         """Return the longest of them."""
         return max(self.cycles(limits).values())
+
+
+_numbers = attrgetter(*(one.name for one in fields(Cost)))
 
 
 def total(costs: Iterable[Cost]) -> Cost:

@@ -202,7 +202,7 @@ class Prepared:
 
 
 def _listed(accesses: Iterable[Access]) -> list[dict[str, Any]]:
-    return [asdict(one) for one in accesses]
+    return [{"address": one.address, "value": one.value} for one in accesses]
 
 
 def prepare(plan: Plan, bases: Bases | None = None) -> Prepared:
