@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from npu.isa.generated import DYNAMIC, OPCODES, Opcode, SetReg
+from npu.image import Share
+from npu.isa.gemm import GemmForm
+from npu.isa.generated import DYNAMIC, OPCODES, Opcode, SetReg, WeightFormat, WeightGroup
 from npu.isa.instruction import Instruction
 from npu.isa.operands import WORD, Limits, Prefix, share_bytes, sram_operands, up
 
@@ -51,12 +53,26 @@ class Taken:
         word: index of the instruction in the program.
         opcode: of it.
         offset, bytes: of the piece.
+        format, group: of the weights in it, as a share names them.
     """
 
     word: int
     opcode: int
     offset: int
     bytes: int
+    format: str = ""
+    group: str = ""
+
+    def is_of(self, share: Share | None) -> bool:
+        """Whether a share is what the instruction takes, wherever it lies."""
+        return share is not None and (
+            (share.opcode, share.bytes, share.format, share.group)
+            == (self.opcode, self.bytes, self.format, self.group)
+        )
+
+    def __str__(self) -> str:
+        kind = " ".join(filter(None, (Opcode(self.opcode).name, self.format, self.group)))
+        return f"{self.bytes} bytes of the stream from {self.offset} for {kind}"
 
 
 def taken(program: Sequence[Instruction], limits: Limits) -> Iterator[Taken]:
@@ -71,9 +87,19 @@ def taken(program: Sequence[Instruction], limits: Limits) -> Iterator[Taken]:
             continue
         size = share_bytes(word, limits.edge)
         if size:
-            yield Taken(index, word.opcode, at, size)
+            yield Taken(index, word.opcode, at, size, *_weights(word))
             at += size
     yield Taken(len(program) - 1, Opcode.END, at, 0)
+
+
+def _weights(word: Instruction) -> tuple[str, str]:
+    """Return format and group of the weights that a GEMM takes, as a share names them."""
+    if word.opcode != Opcode.GEMM:
+        return "", ""
+    form = GemmForm.of(word)
+    if not form.stream or form.format == WeightFormat.INT8:
+        return "", ""
+    return WeightFormat(form.format).asm, WeightGroup(form.group).asm if form.grouped else ""
 
 
 def sram_bytes(program: Sequence[Instruction], limits: Limits) -> int:

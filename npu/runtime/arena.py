@@ -52,7 +52,14 @@ def touches(plan: Plan) -> list[Touch]:
             if base is None or base.area is not Area.ARENA:
                 continue
             span = base.offset + one.first, base.offset + one.end
-            position = plan.positions[owners[one.word]]
+            owner = owners[one.word]
+            if not owner:
+                raise EntryError(
+                    f"segments[{number}].program[{one.word}]",
+                    words(f"transfer of arena {span[0]} to {span[1] - 1} by no operation"),
+                    f"one of {', '.join(segment.operations)}",
+                )
+            position = plan.positions[owner]
             if position not in alive:
                 alive[position] = [t for t in plan.tensors if t.first <= position <= t.last]
             name = _tensor_at(alive[position], span)
@@ -61,7 +68,7 @@ def touches(plan: Plan) -> list[Touch]:
                 raise EntryError(
                     f"segments[{number}].program[{one.word}]",
                     words(f"{what} arena {span[0]} to {span[1] - 1}"),
-                    f"bytes of one tensor of operation {owners[one.word]!r}",
+                    f"bytes of one tensor of operation {owner!r}",
                 )
             found.append(Touch(number, one.word, position, name, *span, one.writes))
     return found

@@ -16,12 +16,15 @@ from npu.driver.generate import Plan as Generation
 from npu.driver.generate import PromptError
 from npu.graph.form import Element, Graph, Tensor, TensorType
 from npu.image import Share
-from npu.isa.generated import Opcode, SetReg
+from npu.isa.generated import OPCODES as OPCODE_FIELDS
+from npu.isa.generated import EmbedIndex, Flag, Opcode, SetReg
+from npu.isa.instruction import Instruction
 from npu.isa.legality import check as illegal
-from npu.isa.operands import Limits, up
+from npu.isa.operands import WORD, Limits, has_flag, up
 from npu.regs import StartState
 from npu.runtime.accesses import prefixed, taken, transfers
 from npu.runtime.plan import Action, Area, Base, Origin, Plan, PlannedSegment, PlannedTensor, Step
+from npu.runtime.plan_checks import check_shares
 from npu.runtime.schema import EntryError, words
 from npu.runtime.tensor_rows import tensor_bytes
 
@@ -42,6 +45,8 @@ OPCODES = (
     *(Opcode.SET, Opcode.LOOP, Opcode.END),
 )
 SETTABLE = (SetReg.STREAM, SetReg.POS, SetReg.WINDOW)
+CACHE_REGISTERS = ("kv_base", "kv_layer", "kv_head", "kv_voff", "kv_cap")
+"""What says where keys and values lie."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +163,7 @@ def decoder_plan(
     )
     for number, segment in enumerate(segments):
         _check_program(plan, segment, f"segments[{number}]")
+    check_shares(plan)
     return plan
 
 
@@ -167,6 +173,9 @@ def _check_numbers(decoder: Decoder, images: int, constants: int) -> None:
     if images != len(decoder.programs):
         allowed = f"{len(decoder.programs)}: {', '.join(decoder.programs)}"
         raise EntryError("segments", words(f"{images}"), allowed)
+    if len(decoder.sram_bytes) != len(decoder.programs):
+        given = words(f"{len(decoder.sram_bytes)} numbers")
+        raise EntryError("decoder.sram_bytes", given, f"{len(decoder.programs)}, of its programs")
     for number, (name, _) in enumerate(decoder.tables):
         if name not in TABLES or name in dict(decoder.tables[:number]):
             allowed = f"{', '.join(TABLES)}, each once"
@@ -178,6 +187,10 @@ def _check_numbers(decoder: Decoder, images: int, constants: int) -> None:
     for name in decoder.registers:
         if name not in known or name in ("bases", "loop_left"):
             raise EntryError(f"decoder.registers.{name}", name, "window and those of the cache")
+    for name in CACHE_REGISTERS:
+        if decoder.cache_bytes and name not in decoder.registers:
+            given = words("nothing")
+            raise EntryError(f"decoder.registers.{name}", given, "a number: a cache is in memory")
     cached = bool(decoder.registers.get("kv_in_memory", 0))
     if cached != bool(decoder.cache_bytes):
         allowed = "more than 0" if cached else "0, it lies in SRAM"
@@ -256,10 +269,8 @@ def _check_program(plan: Plan, segment: PlannedSegment, path: str) -> None:
     shares = {one.offset: one for one in plan.shares}
     for one in list(taken(program, plan.limits))[:-1]:
         # Behind a loop the stream begins again.
-        share = shares.get(one.offset % max(1, len(plan.stream)))
-        if share is None or share.bytes != one.bytes or share.opcode != one.opcode:
-            given = f"{one.bytes} bytes of the stream for {Opcode(one.opcode).name}"
-            raise EntryError(f"{path}.program[{one.word}]", words(given), "its own share")
+        if not one.is_of(shares.get(one.offset % max(1, len(plan.stream)))):
+            raise EntryError(f"{path}.program[{one.word}]", words(str(one)), "its own share")
     for copy in transfers(program):
         base = segment.bases.get(copy.register)
         inside = base is not None and base.area is Area.ARENA and any(
@@ -270,6 +281,61 @@ def _check_program(plan: Plan, segment: PlannedSegment, path: str) -> None:
         if not inside:
             given = f"BASE{copy.register} {copy.first} to {copy.end - 1}"
             raise EntryError(f"{path}.program[{copy.word}]", words(given), "bytes of one tensor")
+    _check_turns(program, path)
+    assert plan.decoder is not None
+    for index, word, _ in prefixed(program):
+        _check_memory(plan.decoder, plan.limits, word, f"{path}.program[{index}]")
+
+
+def _check_turns(program: Sequence[Instruction], path: str) -> None:
+    """A turn leaves one token at most: there are no more tokens than one and the turns."""
+    tokens = 0
+    for index, word in enumerate(program):
+        tokens += word.opcode == Opcode.ARGMAX
+        if tokens > 1:
+            allowed = "one between two LOOPs"
+            raise EntryError(f"{path}.program[{index}]", words("another ARGMAX"), allowed)
+        if word.opcode == Opcode.LOOP and program[index + 1].opcode != Opcode.END:
+            given = words(Opcode(program[index + 1].opcode).name)
+            raise EntryError(f"{path}.program[{index + 1}]", given, "END behind LOOP")
+        if word.opcode in (Opcode.LOOP, Opcode.END):
+            tokens = 0
+
+
+def _check_memory(decoder: Decoder, limits: Limits, word: Instruction, where: str) -> None:
+    """What an instruction touches beside copies: tokens, rows of a table, a layer's keys."""
+    match word.opcode:
+        case Opcode.ARGMAX:
+            if word.imm != TOKENS_BASE:
+                raise EntryError(where, words(f"BASE{word.imm}"), f"BASE{TOKENS_BASE}, of tokens")
+        case Opcode.EMBED:
+            _check_rows(decoder, word, where)
+        case Opcode.KV_APPEND | Opcode.KV_READ if decoder.cache_bytes:
+            sizes = decoder.registers
+            last = (word.imm & 0xFF) + (word.imm >> 8)
+            begin = sizes["kv_base"] + word.m * sizes["kv_layer"] + last * sizes["kv_head"]
+            begin += sizes["kv_voff"] * has_flag(word, Flag.V)
+            end = begin + up(sizes["kv_cap"], limits.edge) * up(word.n, limits.edge)
+            if end > decoder.cache_bytes:
+                given = words(f"bytes of the cache up to {end - 1}")
+                raise EntryError(where, given, f"0 to {decoder.cache_bytes - 1}")
+
+
+def _check_rows(decoder: Decoder, word: Instruction, where: str) -> None:
+    """A table has a row for each token or position, as long as the program takes it."""
+    fields = OPCODE_FIELDS[Opcode.EMBED].imm
+    register, index = fields["base"].get(word.imm), fields["index"].get(word.imm)
+    by_position = index == EmbedIndex.POS
+    count = decoder.context if by_position else decoder.vocab
+    size = count * (word.k * WORD or up(word.n))
+    allowed = [
+        name
+        for name, held in decoder.tables
+        if (name != "tokens") == by_position and held == size and word.n <= size // count
+    ]
+    if register not in [TABLES[name] for name in allowed]:
+        given = words(f"{count} rows, {size} bytes, behind BASE{register}")
+        raise EntryError(where, given, f"a table of {size} bytes")
 
 
 def generation_of(

@@ -47,6 +47,7 @@ def check_plan(plan: Plan) -> None:
         _check_program(plan, segment, path)
         _check_stream(plan, segment, path)
         _check_constants(plan, segment, path)
+    check_shares(plan)
     _check_arena(plan)
     order = [step.of for step in plan.steps if step.action not in BORDERS]
     right = steps_of(plan.graph, plan.segments, order)
@@ -135,12 +136,8 @@ def _check_stream(plan: Plan, segment: PlannedSegment, path: str) -> None:
     pieces = list(taken(segment.program, plan.limits))
     for one in pieces[:-1]:
         where = f"{path}.program[{one.word}]"
-        share = shares.get(one.offset)
-        if share is None or share.bytes != one.bytes or share.opcode != one.opcode:
-            given = (
-                f"{one.bytes} bytes of the stream from {one.offset} for {Opcode(one.opcode).name}"
-            )
-            raise EntryError(where, words(given), "the share of such an instruction")
+        if not one.is_of(shares.get(one.offset)):
+            raise EntryError(where, words(str(one)), "the share of such an instruction")
     end = max(one.offset + one.bytes for one in pieces)
     if segment.stream_bytes != end:
         raise EntryError(
@@ -152,12 +149,29 @@ def _check_stream(plan: Plan, segment: PlannedSegment, path: str) -> None:
         raise EntryError(where, words(given), f"0 or {len(plan.stream)}")
 
 
+def check_shares(plan: Plan) -> None:
+    """Every share of the stream is taken by a program.
+
+    Raises:
+        EntryError: the first one that is not.
+    """
+    used = {
+        one.offset % max(1, len(plan.stream))
+        for segment in plan.segments
+        for one in list(taken(segment.program, plan.limits))[:-1]
+    }
+    for number, share in enumerate(plan.shares):
+        if share.offset not in used:
+            given = words(f"{share.bytes} bytes for {share.name!r}")
+            raise EntryError(f"shares[{number}]", given, "what a program takes")
+
+
 def _check_constants(plan: Plan, segment: PlannedSegment, path: str) -> None:
     """What is not in the arena is read from the constants, behind registers that are named."""
     used = {one.register for one in transfers(segment.program)}
     for index, register in enumerate(sorted(segment.bases)):
         if register not in used:
-            allowed = ", ".join(map(str, sorted(used)))
+            allowed = ", ".join(map(str, sorted(used))) or "none"
             raise EntryError(f"{path}.bases[{index}].register", register, f"{allowed}, as it uses")
         if segment.bases[register].offset:
             offset = segment.bases[register].offset
@@ -168,7 +182,8 @@ def _check_constants(plan: Plan, segment: PlannedSegment, path: str) -> None:
         base = segment.bases.get(one.register)
         where = f"{path}.program[{one.word}]"
         if base is None:
-            allowed = ", ".join(f"BASE{number}" for number in sorted(segment.bases))
+            bases = ", ".join(f"BASE{number}" for number in sorted(segment.bases))
+            allowed = bases or "none: the segment names no base"
             raise EntryError(where, words(f"BASE{one.register}"), allowed)
         if base.area is Area.CONSTANTS and (one.writes or one.end > len(plan.constants)):
             what = "store to" if one.writes else "load of"

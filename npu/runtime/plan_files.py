@@ -18,7 +18,7 @@ from npu.graph.form import Graph, GraphError
 from npu.graph.text import parse, write
 from npu.graph.verify import check_operation
 from npu.image import Pack, PackError, pack, unpack
-from npu.isa.operands import Limits
+from npu.isa.operands import WORD, Limits
 from npu.runtime.decoder import Decoder, decoder_plan
 from npu.runtime.plan import (
     Action,
@@ -119,11 +119,11 @@ def plan_from(files: dict[str, bytes], place: str = "plan") -> Plan:
         return _read(record, files[IMAGE], f"{place}/{IMAGE}")
     except EntryError as error:
         raise PlanFileError(f"{place}/{PLAN}: {error}") from None
-    except (PackError, GraphError) as error:
-        text = str(error)
-        raise PlanFileError(
-            text if text.startswith(place) else f"{place}/{IMAGE}: {error}"
-        ) from None
+    except GraphError as error:
+        text = f"graph: given one with {error}, allowed what npu compile wrote"
+        raise PlanFileError(f"{place}/{IMAGE}: {text}") from None
+    except PackError as error:
+        raise PlanFileError(str(error)) from None
 
 
 def _bytes_of(path: Path) -> bytes:
@@ -153,14 +153,9 @@ def _whole(plan: Plan, image: bytes) -> dict[str, Any]:
 
 def _read(record: object, image: bytes, place: str) -> Plan:
     schema = plan_schema()
+    _check_seal(record, image)
     check(record, schema, schema, "")
     assert isinstance(record, dict)
-    stored = record["image"]
-    if stored["bytes"] != len(image):
-        raise EntryError("image.bytes", stored["bytes"], f"{len(image)}, those of {IMAGE}")
-    found = hashlib.sha256(image).hexdigest()
-    if stored["sha256"] != found:
-        raise EntryError("image.sha256", stored["sha256"], f"{found}, that of {IMAGE}")
     limits = Limits(**record["chip"])
     content = unpack(image, filename=place, edge=limits.edge)
     for name in INFO:
@@ -170,13 +165,44 @@ def _read(record: object, image: bytes, place: str) -> Plan:
     if sorted(content.sections) != sorted(wanted) or set(content.info) != {*INFO}:
         given = ", ".join(content.sections)
         raise EntryError("segments", words(f"{count} and sections {given}"), ", ".join(wanted))
+    for number, one in enumerate(record["segments"]):
+        size = len(content.sections[section_of(number)])
+        if size != WORD * one["words"]:
+            raise EntryError(f"segments[{number}].words", one["words"], f"{size / WORD:g}")
     if record["decoder"] is None:
         plan = _plan(record, content, limits)
         check_plan(plan)
     else:
         plan = _decoder(record, content, limits)
     check_same(record, _whole(plan, image))
+    _check_written(plan, image)
     return plan
+
+
+def _check_seal(record: object, image: bytes) -> None:
+    """A plan of this format, and the image that belongs to it: that is told before all else."""
+    schema = plan_schema()
+    head = {name: schema["properties"][name] for name in ("format", "image")}
+    check(record, {"type": "object", "required": [*head], "properties": head}, schema, "")
+    assert isinstance(record, dict)
+    stored = record["image"]
+    if stored["bytes"] != len(image):
+        raise EntryError("image.bytes", stored["bytes"], f"{len(image)}, those of {IMAGE}")
+    found = hashlib.sha256(image).hexdigest()
+    if stored["sha256"] != found:
+        raise EntryError("image.sha256", stored["sha256"], f"{found}, that of {IMAGE}")
+
+
+def _check_written(plan: Plan, image: bytes) -> None:
+    """Nothing is in the image that would not be written again: no version, no order, no blank."""
+    written = _image_of(plan)
+    if image != written:
+        at = next(
+            (i for i, (one, other) in enumerate(zip(image, written, strict=False)) if one != other),
+            min(len(image), len(written)),
+        )
+        given, right = image[at : at + 1], written[at : at + 1]
+        raise EntryError(f"image[{at}]", given, f"{right!r}, as it would be written")
 
 
 def _decoder(record: dict[str, Any], content: Pack, limits: Limits) -> Plan:
@@ -232,8 +258,6 @@ def _plan(record: dict[str, Any], content: Pack, limits: Limits) -> Plan:
 
 def _segment(number: int, one: dict[str, Any], content: Pack) -> PlannedSegment:
     image = content.sections[section_of(number)]
-    if len(image) != 16 * one["words"]:
-        raise EntryError(f"segments[{number}].words", one["words"], f"{len(image) / 16:g}")
     names = [each["name"] for each in one["operations"]]
     if len({*names}) < len(names):
         raise EntryError(f"segments[{number}].operations", words("a name twice"), "each once")

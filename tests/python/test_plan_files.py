@@ -27,7 +27,8 @@ from tests.python.plan_damage import damages, flipped, resealed, sections_of, wi
 from tests.python.user_networks import built
 
 STEP = 97
-"""Of the bits of an image that are tried; `make regress` tries those of programs one by one."""
+"""Of the bits of an image that are tried; tests/suites/test_plan_damage.py tries every one of
+header, table, programs and graph."""
 
 
 @cache
