@@ -124,7 +124,8 @@ class DrivenChip:
         self.chip.stage(pieces)
 
     async def execute(self, state: StartState) -> Finish:
-        """Run a program that must end without an error."""
+        """Run a program that must end without an error, on a chip that does nothing else."""
+        await self.check_idle()
         return await self.chip.execute(state)
 
     async def batch(self, batch: PreparedBatch) -> None:
@@ -157,6 +158,7 @@ class DrivenChip:
         self, one: Operation, values: Sequence[Array | None], by: By, arena: tuple[int, int]
     ) -> Product:
         """Multiply matrices, by register or by descriptors in an arena."""
+        await self.check_idle()
         port = await CommandPort.connect(self.bus)
         submit: Submit = "descriptor" if by == "ring" else "register"
         try:
@@ -220,6 +222,7 @@ class Replay:
         Raises:
             GraphError: an input is wrong, or an operation of the host cannot be evaluated.
             PromptError: the input of a decoder holds what is no token id.
+            RequestError: the chip is busy with something else, or cannot do what `by` says.
             ReplayError: a segment ended with an error. The chip is idle, and the next run works.
         """
         if by not in get_args(By):

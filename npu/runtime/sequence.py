@@ -145,6 +145,7 @@ async def run_sequence(
 
     Raises:
         GraphError: an input is missing, or there is one too many; nothing has run.
+        RequestError: the chip is busy with something else.
         SequenceError: a plan failed; names it, its step and what the chip reports.
     """
     wanted = check_sequence(entries)
@@ -156,6 +157,7 @@ async def run_sequence(
     for number, one in enumerate(entries):
         given = {name: values[one.takes.get(name, name)] for name in one.plan.graph.inputs}
         try:
+            await chip.check_idle()
             await access(chip.bus, one.prepared.protection)
             run = await Replay(one.prepared, chip).run(given, one.by)
         except (ReplayError, GraphError) as error:

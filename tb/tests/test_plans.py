@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 import cocotb
 import numpy as np
@@ -14,101 +16,40 @@ from npu.compiler import compile_model
 from npu.compiler.model_plan import Place
 from npu.compiler.network import compile_network
 from npu.driver import generate
-from npu.driver.chip import PAGE
-from npu.driver.command import CommandPort
-from npu.driver.errors import RequestError
-from npu.graph.form import (
-    Array,
-    Attribute,
-    Element,
-    Graph,
-    Operation,
-    Target,
-    Tensor,
-    TensorType,
-)
-from npu.graph.form import Place as GraphPlace
-from npu.graph.operations.port import FORMATS, GROUPED, TILED
+from npu.driver.chip import PAGE, MemoryRegion
+from npu.driver.command import CommandBuffer, CommandPort, Program
+from npu.driver.command.buffer import PLACES
+from npu.driver.command.descriptor import ENTRY
+from npu.graph.form import Graph
+from npu.graph.operations.port import FORMATS, TILED
 from npu.isa import ErrorCode
+from npu.isa.operands import up
 from npu.planner.decoder_plan import plan_of_decoder
 from npu.planner.network_plan import plan_of
 from npu.planner.partition import subgraph
-from npu.regs import SEQ_FIELDS, SeqReg
-from npu.runtime.plan import Plan
+from npu.regs import StartState
 from npu.runtime.plan_files import files_of, plan_from
-from npu.runtime.prepare import Bases, Prepared, bases_from, prepare, sizes_of
-from npu.runtime.replay import By, DrivenChip, NetworkRun, Replay, ReplayError
+from npu.runtime.prepare import bases_from, prepare
+from npu.runtime.replay import DrivenChip
 from npu.runtime.sequence import Entry, SequenceError, load_sequence, run_sequence
 from tb.bench import logs
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, full
-from tb.bench.knobs import Knobs
-from tb.stimulus.port_operands import port_operands
 from tb.stimulus.random_graphs import random_graph
+from tb.tests.plans import BOTH, FULL, LIMIT, SHORT, compare, drawn, loaded, product, spread
 from weights.quantize import quantize_checkpoint
 from weights.shipped import CHECKPOINTS as CHECKPOINT_FOLDER
 
-LIMIT = 4_000_000
-"""Cycles that a batch may take."""
 PLACEMENTS = 10
-ROOM = 8 << 20
-"""Bytes of memory over which parts are spread."""
 MOST_BETWEEN = 60
 """Cycles from the end of a program to the first dispatch of the next one of its batch."""
-BOTH: tuple[By, ...] = ("registers", "ring")
-SHORT, FULL = 1, 12
 MIXED_SHORT, MIXED_FULL = 2, 30
 """Networks of a run."""
 PRODUCTS = 100
 """Products of a full run; three seeds make 300."""
 COUNT = 3
-"""Tokens that the host picks one by one."""
+"""Tokens that the host picks one by one, and launches of a batch."""
 CHECKPOINTS = ("gpt2", "llama", "mistral", "qwen2")
-PORT = GraphPlace(Target.PORT, "drawn for the command port")
-
-
-def _drawn(bench: Bench, launches: int) -> tuple[Plan, Mapping[str, Array], Mapping[str, Array]]:
-    """Return a random network cut into launches, inputs, and what golden makes of them.
-
-    The plan has been written and read back: its verification is part of every test.
-    """
-    while True:
-        seed = int(bench.random.integers(1 << 32))
-        graph, inputs = random_graph(seed, operations=(6, 14))
-        whole = compile_network(graph, bench.limits)
-        if len(whole.segments) != 1 or len(whole.segments[0].first_word) < launches:
-            continue
-        names = list(whole.segments[0].first_word)
-        cuts = np.sort(bench.random.choice(len(names) - 1, launches - 1, replace=False))
-        network = compile_network(graph, bench.limits, split=[names[i] for i in cuts])
-        plan = plan_from(files_of(plan_of(network)))
-        if prepare(plan).batches[0].launches == tuple(range(launches)):
-            return plan, inputs, run(graph, inputs)
-
-
-def _spread(random: np.random.Generator, plan: Plan) -> Bases:
-    """Return random addresses in a random order, multiples of 64."""
-    order = [str(name) for name in random.permutation(Bases.names())]
-    sizes = sizes_of(plan)
-    used = sum(sizes.values()) + 64 * len(sizes)
-    gaps = np.sort(random.integers(0, (ROOM - used) // 64, len(order)))
-    found, at = {}, 0
-    for name, gap in zip(order, gaps, strict=True):
-        # The arena of a decoder with a cache in memory begins at a multiple of 256.
-        found[name] = -(-(at + 64 * int(gap)) // plan.alignment) * plan.alignment
-        at = found[name] - 64 * int(gap) + -(-sizes[name] // 64) * 64
-    return Bases(**found)
-
-
-def _compare(found: NetworkRun, expected: Mapping[str, Array], where: str) -> None:
-    for name, value in expected.items():
-        assert np.array_equal(found.outputs[name], value, equal_nan=True), f"{where}: {name}"
-
-
-async def _loaded(bench: Bench, prepared: Prepared) -> Replay:
-    driven = DrivenChip(bench.chip)
-    await driven.load(prepared)
-    return Replay(prepared, driven)
 
 
 @cocotb.test
@@ -117,13 +58,13 @@ async def test_plans_at_ten_placements(dut: Dut) -> None:
     bench = await Bench.start(dut)
     bench.bus.limit = LIMIT
     for _ in range(FULL if full() else SHORT):
-        plan, inputs, expected = _drawn(bench, 3)
+        plan, inputs, expected = drawn(bench, 3)
         for number in range(PLACEMENTS):
-            prepared = prepare(plan, _spread(bench.random, plan))
-            replay = await _loaded(bench, prepared)
+            prepared = prepare(plan, spread(bench.random, plan))
+            replay = await loaded(bench, prepared)
             by = BOTH[number % 2]
             found = await replay.run(inputs, by)
-            _compare(found, expected, f"{prepared.bases}, by {by}")
+            compare(found, expected, f"{prepared.bases}, by {by}")
 
 
 @cocotb.test
@@ -132,12 +73,12 @@ async def test_plans_batch_without_gaps(dut: Dut) -> None:
     bench = await Bench.start(dut)
     bench.bus.limit = LIMIT
     for _ in range(FULL if full() else SHORT):
-        plan, inputs, expected = _drawn(bench, 3)
-        replay = await _loaded(bench, prepare(plan))
+        plan, inputs, expected = drawn(bench, 3)
+        replay = await loaded(bench, prepare(plan))
         apart = await replay.run(inputs)
         before = await _milestones(bench)
         together = await replay.run(inputs, "ring")
-        _compare(apart, expected, "registers")
+        compare(apart, expected, "registers")
         for name, tensor in apart.tensors.items():
             assert np.array_equal(tensor, together.tensors[name], equal_nan=True), name
         gaps = _gaps(
@@ -164,63 +105,86 @@ def _gaps(events: logs.Records, trace: logs.Records) -> list[int]:
     return [int(begun[begun > end].min() - end) for end in ends if (begun > end).any()]
 
 
-@cocotb.test
-async def test_plans_stopped_by_the_bus(dut: Dut) -> None:
-    """An error of the memory names the segment; nothing outside the arena; the next run works."""
-    bench = await Bench.start(dut)
-    bench.bus.limit = LIMIT
-    for by in BOTH:
-        plan, inputs, expected = _drawn(bench, 3)
-        prepared = prepare(plan, bases_from(plan, PAGE))
-        replay = await _loaded(bench, prepared)
-        number = 1
-        address = prepared.address(plan.segments[number].writes[0])
-        before = bench.memory.snapshot()
-        await bench.set_knobs(Knobs(write_error=1, error_first=address, error_last=address + 15))
-        try:
-            await replay.run(inputs, by)
-            raise AssertionError("no error")
-        except ReplayError as error:
-            step = plan.steps[error.step]
-            text = str(error)
-            assert f"segments[{step.segment}]" in text, text
-            assert address // 16 * 16 <= _address(text) < address + 16, text
-            assert ErrorCode.WRITE_ERROR.name in text, text
-        await bench.set_knobs(Knobs())
-        first, end = prepared.bases.arena, prepared.bases.arena + plan.arena
-        after = bench.memory.snapshot()
-        ring = prepared.bases.ring
-        after[ring : ring + 128] = before[ring : ring + 128]
-        assert np.array_equal(before[:first], after[:first])
-        assert np.array_equal(before[end:], after[end:])
-        _compare(await replay.run(inputs, by), expected, "the run behind")
+async def _apart_and_together(
+    bench: Bench, starts: Sequence[StartState], ring: int, end: int
+) -> None:
+    """Start programs one by one by registers, then as one batch: the same in all of memory.
 
-
-def _address(text: str) -> int:
-    """Return the address that a report names last."""
-    return int(text.rpartition("0x")[2].split()[0].rstrip(".,"), 16)
-
-
-@cocotb.test
-async def test_plans_need_an_idle_chip(dut: Dut) -> None:
-    """Nothing is written while a program or the ring runs."""
-    bench = await Bench.start(dut)
-    bench.bus.limit = LIMIT
-    plan, inputs, expected = _drawn(bench, 3)
-    prepared = prepare(plan)
-    replay = await _loaded(bench, prepared)
-    await bench.chip.start(prepared.starts[0])
+    Args:
+        bench: with all that they need in memory.
+        starts: of the programs; they differ in what a descriptor brings.
+        ring: address for the descriptors.
+        end: of the memory that they use.
+    """
+    region = MemoryRegion(0, up(end, PAGE), read=True, write=True)
+    await bench.chip.protect([region])
     before = bench.memory.snapshot()
-    try:
-        await _loaded(bench, prepared)
-        raise AssertionError("not refused")
-    except RequestError as error:
-        assert str(error) == "chip: given a running program, allowed an idle chip", error
-    assert np.array_equal(before[: 1 << 16], bench.memory.snapshot()[: 1 << 16])
-    await bench.chip.abort()
-    await bench.bus.wait_interrupt()
-    await bench.chip.write_seq(SeqReg.STATUS, SEQ_FIELDS["STATUS_ERROR"].mask)
-    _compare(await replay.run(inputs, "ring"), expected, "the run behind")
+    left = []
+    for start in starts:
+        await bench.chip.execute(start)
+        left.append(bench.memory.snapshot())
+    assert all(not np.array_equal(*pair) for pair in pairwise([before, *left]))
+    bench.memory.stage(0, before)
+    port = await CommandPort.connect(bench.bus)
+    await port.prepare(starts[0])
+    buffer = await CommandBuffer.open(port, ring)
+    for tag, start in enumerate(starts):
+        buffer.add(Program.of(start, tag))
+    await buffer.submit()
+    await buffer.wait()
+    await port.clear()
+    together, words = bench.memory.snapshot(), slice(ring, ring + PLACES * ENTRY)
+    together[words] = before[words]
+    bench.memory.data[words] = before[words]
+    differ = np.flatnonzero(together != left[-1])
+    assert not differ.size, f"{differ.size} bytes, the first at {differ[0]:#x}"
+
+
+@cocotb.test
+async def test_plans_launch_their_own_bases(dut: Dut) -> None:
+    """Launches of a batch with arenas and constants of their own leave what each leaves alone."""
+    bench = await Bench.start(dut)
+    bench.bus.limit = LIMIT
+    for _ in range(FULL if full() else SHORT):
+        plan, _, _ = drawn(bench, 1)
+        prepared = [prepare(plan)]
+        while len(prepared) < COUNT:
+            arena = prepared[-1].end // PAGE * PAGE + PAGE
+            constants = up(arena + plan.arena, PAGE)
+            bases = replace(prepared[0].bases, arena=arena, constants=constants)
+            prepared.append(prepare(plan, bases))
+        for one in prepared:
+            await loaded(bench, one)
+            bench.memory.stage(one.bases.arena, bench.random.bytes(plan.arena))
+        starts = [one.starts[0] for one in prepared]
+        await _apart_and_together(bench, starts, prepared[0].bases.ring, prepared[-1].end)
+
+
+@cocotb.test
+async def test_plans_launch_their_own_tokens(dut: Dut) -> None:
+    """Steps of a decoder in one batch take each its own token to its own position."""
+    bench = await Bench.start(dut)
+    bench.bus.limit = LIMIT
+    for family in CHECKPOINTS if full() else [str(bench.random.choice(CHECKPOINTS))]:
+        model = quantize_checkpoint(str(CHECKPOINT_FOLDER / f"{family}-tiny"))
+        compiled = compile_model(model, bench.limits, cache="memory")
+        rows = int(bench.random.integers(2, 20))
+        plan = plan_of_decoder(compiled, rows, logits=True, name=family)
+        prepared = prepare(plan, spread(bench.random, plan))
+        await loaded(bench, prepared)
+        vocab = compiled.shape.vocab
+        ids = bench.random.integers(0, vocab, rows).astype(np.uint32)
+        bench.memory.stage(prepared.address("prompt"), ids)
+        generation = prepared.generation()
+        assert generation.prompt is not None
+        assert generation.step is not None
+        await bench.chip.execute(generation.prompt)
+        tokens = bench.random.choice(vocab, COUNT, replace=False)
+        starts = [
+            replace(generation.step, pos=rows + number, token=int(token))
+            for number, token in enumerate(tokens)
+        ]
+        await _apart_and_together(bench, starts, prepared.bases.ring, prepared.end)
 
 
 @cocotb.test
@@ -233,35 +197,18 @@ async def test_plans_port_products(dut: Dut) -> None:
     for number in range(PRODUCTS if full() else len(names)):
         name = names[number % len(names)]
         m, k, n = (int(one) for one in bench.random.integers(1, (6, 40, 6)))
-        graph, inputs = _product(bench.random, name, (m, k, n))
+        graph, inputs = product(bench.random, name, (m, k, n))
         plan = plan_from(files_of(plan_of(compile_network(graph, bench.limits))))
-        replay = await _loaded(bench, prepare(plan, _spread(bench.random, plan)))
+        replay = await loaded(bench, prepare(plan, spread(bench.random, plan)))
         before = await port.counters()
         found = await replay.run(inputs, BOTH[int(bench.random.integers(2))])
         after = await port.counters()
         where = f"{name}, {m} x {k} x {n}"
-        _compare(found, run(graph, inputs), where)
+        compare(found, run(graph, inputs), where)
         macs = m * k * n if name in TILED else 0
         assert after.macs - before.macs == macs == found.products["product"].macs, where
         assert after.ops - before.ops == found.products["product"].operations, where
         assert after.errors == before.errors, where
-
-
-def _product(
-    random: np.random.Generator, name: str, shape: tuple[int, int, int]
-) -> tuple[Graph, dict[str, Array]]:
-    """Return a graph of one product of two inputs, and their values."""
-    group = int(random.integers(1, shape[1] + 1)) if name == GROUPED else 0
-    values = dict(zip("abs", port_operands(random, name, shape, group), strict=False))
-    tensors = {
-        key: Tensor(key, TensorType(value.shape, Element.of(value.dtype)))
-        for key, value in values.items()
-    }
-    tensors["y"] = Tensor("y", TensorType((shape[0], shape[2]), Element.I32))
-    exact = name in ("fp16", "bf16") and bool(random.integers(2))
-    attributes: dict[str, Attribute] = {"format": name, "group": group, "exact": exact}
-    one = Operation("product", "portmatmul", tuple(values), ("y",), attributes, "test", PORT)
-    return Graph("product", tuple(values), ("y",), tensors, (one,)), values
 
 
 @cocotb.test
@@ -273,9 +220,9 @@ async def test_plans_mixed(dut: Dut) -> None:
         seed = int(bench.random.integers(1 << 32))
         graph, inputs = random_graph(seed, operations=(4, 20), mixed=True)
         plan = plan_from(files_of(plan_of(compile_network(graph, bench.limits))))
-        replay = await _loaded(bench, prepare(plan, _spread(bench.random, plan)))
+        replay = await loaded(bench, prepare(plan, spread(bench.random, plan)))
         found = await replay.run(inputs, BOTH[number % 2])
-        _compare(found, run(graph, inputs), f"random_graph({seed}, mixed=True)")
+        compare(found, run(graph, inputs), f"random_graph({seed}, mixed=True)")
 
 
 @cocotb.test
@@ -293,8 +240,8 @@ async def test_plans_decoder(dut: Dut) -> None:
         expected = session.generate(model, ids, compiled.shape.context - rows + 1)
         plan = plan_from(files_of(plan_of_decoder(compiled, rows, logits=True, name=family)))
         for by in BOTH:
-            prepared = prepare(plan, _spread(bench.random, plan))
-            replay = await _loaded(bench, prepared)
+            prepared = prepare(plan, spread(bench.random, plan))
+            replay = await loaded(bench, prepared)
             found = await replay.run({"prompt": np.array(ids, np.uint32)}, by)
             assert found.outputs["tokens"].tolist() == expected, f"{family}, cache in {where}, {by}"
         picked = await generate.sampled(
