@@ -28,7 +28,7 @@ class Interval(Enum):
     TURNS = "first dispatch of the instruction to its last, which a LOOP repeats"
     OPERATION = "strobe of a start of the command port to its interrupt, the slowest of all"
     RESULT = "issue of an instruction of the coprocessor to its result, the slowest of all"
-    LAUNCH = "end of the first program to the first dispatch of the second"
+    LAUNCH = "end of a program to the first dispatch of the next one, the slowest of all"
 
 
 @dataclass(frozen=True)

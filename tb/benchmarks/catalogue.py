@@ -22,6 +22,7 @@ from tb.benchmarks.cop_benchmarks import cop_cases
 from tb.benchmarks.format_benchmarks import format_cases
 from tb.benchmarks.model_benchmarks import whole_cases
 from tb.benchmarks.network_benchmarks import network_cases, nightly_cases
+from tb.benchmarks.plan_benchmarks import plan_cases
 from tb.models.sample_model import TEXT
 from weights.model import Linear
 
@@ -188,6 +189,7 @@ def _cases() -> Iterator[Benchmark]:
     yield from whole_cases()
     yield from format_cases()
     yield from network_cases()
+    yield from plan_cases()
 
 
 CASES = {case.name: case for case in _cases()}

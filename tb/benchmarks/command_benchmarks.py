@@ -49,16 +49,16 @@ def operation_cycles(events: logs.Records, trace: logs.Records) -> int:
 
 
 def launch_cycles(events: logs.Records, trace: logs.Records) -> int:
-    """Return the cycles from the end of the first program to the first word of the second.
+    """Return the most cycles from the end of a program to the first word of the next one.
 
     Raises:
-        ValueError: the logs do not hold the ends of two programs and what is between them.
+        ValueError: the logs do not hold the ends of programs and what is between them.
     """
     ends = _cycles(trace, logs.FINISH)
-    dispatched = events["cycle"][events["kind"] == logs.DISPATCH]
-    if len(ends) != 2 or not (dispatched > ends[0]).any():
+    dispatched = np.sort(events["cycle"][events["kind"] == logs.DISPATCH].astype(np.int64))
+    if len(ends) < 2 or not (dispatched > ends[-2]).any():
         raise ValueError(f"{len(ends)} ends of programs in the log")
-    return int(dispatched[dispatched > ends[0]].min()) - ends[0]
+    return max(int(dispatched[dispatched > end][0]) - end for end in ends[:-1])
 
 
 async def _scalars(session: CommandSession) -> None:

@@ -76,22 +76,32 @@ def _graph(operation: Operation, *tensors: Tensor) -> Graph:
     return Graph(operation.kind, ("x",), ("y",), known, (operation,))
 
 
-def _conv(
-    size: int,
+def _convolution(
+    names: tuple[str, str, str],
     channels: int,
     kernel: int,
     stride: int,
     groups: int,
     random: np.random.Generator,
-) -> BenchmarkLoad:
-    pad, out = kernel // 2, size // stride
-    inner = channels // groups
+) -> tuple[Operation, Tensor]:
+    """Return a convolution with random weights, and these.
+
+    Args:
+        names: of operation, input and output.
+        channels: of both.
+        kernel: its edge.
+        stride: in both directions.
+        groups: of channels.
+        random: for weights and scales.
+    """
+    name, x, y = names
+    pad, inner = kernel // 2, channels // groups
     weight = random.integers(-127, 128, (kernel, kernel, inner, channels), np.int8)
     operation = Operation(
+        name,
         "conv",
-        "conv",
-        ("x", "w"),
-        ("y",),
+        (x, f"{name}.w"),
+        (y,),
         {
             "strides": (stride, stride),
             "pads": (pad, pad, pad, pad),
@@ -112,11 +122,24 @@ def _conv(
             "shift": np.full(channels, 22 if groups > 1 else 25, np.uint8),
         },
     )
-    shape = (1, size, size, channels)
+    return operation, _tensor(f"{name}.w", weight.shape, weight)
+
+
+def _conv(
+    size: int,
+    channels: int,
+    kernel: int,
+    stride: int,
+    groups: int,
+    random: np.random.Generator,
+) -> BenchmarkLoad:
+    names = ("conv", "x", "y")
+    operation, weight = _convolution(names, channels, kernel, stride, groups, random)
+    out = size // stride
     graph = _graph(
         operation,
-        _tensor("x", shape),
-        _tensor("w", weight.shape, weight),
+        _tensor("x", (1, size, size, channels)),
+        weight,
         _tensor("y", (1, out, out, channels)),
     )
     return _load(graph, random)
@@ -141,20 +164,34 @@ def _conv_case(
     )
 
 
-def _pool(size: int, channels: int, random: np.random.Generator) -> BenchmarkLoad:
-    operation = Operation(
+def _pooling(x: str, y: str) -> Operation:
+    return Operation(
         "pool",
         "maxpool",
-        ("x",),
-        ("y",),
+        (x,),
+        (y,),
         {"window": (2, 2), "strides": (2, 2), "pads": (0, 0, 0, 0), "dilations": (1, 1)},
         place=Place(Target.NPU, "measured"),
     )
+
+
+def _pool(size: int, channels: int, random: np.random.Generator) -> BenchmarkLoad:
     shape = (1, size, size, channels)
     graph = _graph(
-        operation, _tensor("x", shape), _tensor("y", (1, size // 2, size // 2, channels))
+        _pooling("x", "y"), _tensor("x", shape), _tensor("y", (1, size // 2, size // 2, channels))
     )
     return _load(graph, random)
+
+
+def three_operations(size: int, channels: int, random: np.random.Generator) -> Graph:
+    """Return a network of a convolution, a pool and a convolution, `first`, `pool` and `last`."""
+    first, first_weight = _convolution(("first", "x", "a"), channels, 3, 1, 1, random)
+    last, last_weight = _convolution(("last", "b", "y"), channels, 1, 1, 1, random)
+    whole, half = ((1, one, one, channels) for one in (size, size // 2))
+    shapes = {"x": whole, "a": whole, "b": half, "y": half}
+    tensors = {name: _tensor(name, shape) for name, shape in shapes.items()}
+    tensors |= {one.name: one for one in (first_weight, last_weight)}
+    return Graph("three", ("x",), ("y",), tensors, (first, _pooling("a", "b"), last))
 
 
 def _whole(name: str, random: np.random.Generator) -> BenchmarkLoad:
