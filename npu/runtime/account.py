@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from functools import reduce
 from operator import add, attrgetter
 from typing import Literal
 
@@ -85,7 +84,8 @@ _numbers = attrgetter(*(one.name for one in fields(Cost)))
 
 def total(costs: Iterable[Cost]) -> Cost:
     """Return the sum."""
-    return reduce(Cost.__add__, costs, Cost())
+    rows = [_numbers(one) for one in costs]
+    return Cost(*map(sum, zip(*rows, strict=True))) if rows else Cost()
 
 
 def word_costs(program: Sequence[Instruction], limits: Limits) -> list[Cost]:

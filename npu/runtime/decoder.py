@@ -161,9 +161,10 @@ def decoder_plan(
         origin or Origin(),
         decoder,
     )
+    used: set[int] = set()
     for number, segment in enumerate(segments):
-        _check_program(plan, segment, f"segments[{number}]")
-    check_shares(plan)
+        used |= _check_program(plan, segment, f"segments[{number}]")
+    check_shares(plan, used)
     return plan
 
 
@@ -253,8 +254,12 @@ def _segment(
     )  # fmt: skip
 
 
-def _check_program(plan: Plan, segment: PlannedSegment, path: str) -> None:
-    """Instructions are legal, take what was made for them, and copies lie in one tensor."""
+def _check_program(plan: Plan, segment: PlannedSegment, path: str) -> set[int]:
+    """Instructions are legal, take what was made for them, and copies lie in one tensor.
+
+    Returns:
+        Offsets of the shares that are taken.
+    """
     program = segment.program
     for index, word, prefix in prefixed(program):
         where = f"{path}.program[{index}]"
@@ -267,10 +272,13 @@ def _check_program(plan: Plan, segment: PlannedSegment, path: str) -> None:
     if not program or program[-1].opcode != Opcode.END:
         raise EntryError(f"{path}.program", words("no END"), "END as the last word")
     shares = {one.offset: one for one in plan.shares}
+    used = set()
     for one in list(taken(program, plan.limits))[:-1]:
         # Behind a loop the stream begins again.
-        if not one.is_of(shares.get(one.offset % max(1, len(plan.stream)))):
+        offset = one.offset % max(1, len(plan.stream))
+        if not one.is_of(shares.get(offset)):
             raise EntryError(f"{path}.program[{one.word}]", words(str(one)), "its own share")
+        used.add(offset)
     for copy in transfers(program):
         base = segment.bases.get(copy.register)
         inside = base is not None and base.area is Area.ARENA and any(
@@ -285,6 +293,7 @@ def _check_program(plan: Plan, segment: PlannedSegment, path: str) -> None:
     assert plan.decoder is not None
     for index, word, _ in prefixed(program):
         _check_memory(plan.decoder, plan.limits, word, f"{path}.program[{index}]")
+    return used
 
 
 def _check_turns(program: Sequence[Instruction], path: str) -> None:

@@ -8,7 +8,7 @@ anything can be computed, and what no entry says.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from npu.image import Share
 from npu.isa.generated import Opcode, SetReg
@@ -41,13 +41,14 @@ def check_plan(plan: Plan) -> None:
         EntryError: the first entry that is wrong.
     """
     _check_steps(plan)
+    used: set[int] = set()
     for number, segment in enumerate(plan.segments):
         path = f"segments[{number}]"
         _check_operations(plan, segment, path)
         _check_program(plan, segment, path)
-        _check_stream(plan, segment, path)
+        used |= _check_stream(plan, segment, path)
         _check_constants(plan, segment, path)
-    check_shares(plan)
+    check_shares(plan, used)
     _check_arena(plan)
     order = [step.of for step in plan.steps if step.action not in BORDERS]
     right = steps_of(plan.graph, plan.segments, order)
@@ -130,8 +131,12 @@ def _check_program(plan: Plan, segment: PlannedSegment, path: str) -> None:
         raise EntryError(f"{path}.sram_bytes", segment.sram_bytes, f"{used}, as the program uses")
 
 
-def _check_stream(plan: Plan, segment: PlannedSegment, path: str) -> None:
-    """Every instruction takes what was made for it; at the end the stream stands where it may."""
+def _check_stream(plan: Plan, segment: PlannedSegment, path: str) -> set[int]:
+    """Every instruction takes what was made for it; at the end the stream stands where it may.
+
+    Returns:
+        Offsets of the shares that are taken.
+    """
     shares: Mapping[int, Share] = {one.offset: one for one in plan.shares}
     pieces = list(taken(segment.program, plan.limits))
     for one in pieces[:-1]:
@@ -147,19 +152,19 @@ def _check_stream(plan: Plan, segment: PlannedSegment, path: str) -> None:
         where = f"{path}.program[{pieces[-1].word}]"
         given = f"the stream at {pieces[-1].offset} at the end"
         raise EntryError(where, words(given), f"0 or {len(plan.stream)}")
+    return {one.offset for one in pieces[:-1]}
 
 
-def check_shares(plan: Plan) -> None:
+def check_shares(plan: Plan, used: Container[int]) -> None:
     """Every share of the stream is taken by a program.
 
+    Args:
+        plan: whose shares.
+        used: offsets of what programs take.
+
     Raises:
-        EntryError: the first one that is not.
+        EntryError: the first one that is not taken.
     """
-    used = {
-        one.offset % max(1, len(plan.stream))
-        for segment in plan.segments
-        for one in list(taken(segment.program, plan.limits))[:-1]
-    }
     for number, share in enumerate(plan.shares):
         if share.offset not in used:
             given = words(f"{share.bytes} bytes for {share.name!r}")
@@ -168,7 +173,8 @@ def check_shares(plan: Plan) -> None:
 
 def _check_constants(plan: Plan, segment: PlannedSegment, path: str) -> None:
     """What is not in the arena is read from the constants, behind registers that are named."""
-    used = {one.register for one in transfers(segment.program)}
+    copies = list(transfers(segment.program))
+    used = {one.register for one in copies}
     for index, register in enumerate(sorted(segment.bases)):
         if register not in used:
             allowed = ", ".join(map(str, sorted(used))) or "none"
@@ -178,7 +184,7 @@ def _check_constants(plan: Plan, segment: PlannedSegment, path: str) -> None:
             raise EntryError(f"{path}.bases[{index}].offset", offset, "0 but for decoders")
     for name, value in segment.registers.items():
         raise EntryError(f"{path}.registers.{name}", value, "none but for decoders")
-    for one in transfers(segment.program):
+    for one in copies:
         base = segment.bases.get(one.register)
         where = f"{path}.program[{one.word}]"
         if base is None:

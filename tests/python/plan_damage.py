@@ -85,7 +85,7 @@ _NOTHING = object()
 
 
 def _changed(record: object, path: str, value: object) -> Any:  # noqa: ANN401
-    changed = copy.deepcopy(record)
+    changed = json.loads(json.dumps(record))  # many times as fast as a deep copy
     keys: list[str | int] = []
     for part in path.replace("]", "").replace("[", ".#").split("."):
         keys.append(int(part[1:]) if part.startswith("#") else part)
