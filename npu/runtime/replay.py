@@ -11,13 +11,13 @@ from npu.driver.bus import Access, Bus, access
 from npu.driver.chip import Chip, Finish
 from npu.driver.command.port import CommandPort
 from npu.driver.command.product import Product, Submit
-from npu.driver.command.status import Status
+from npu.driver.command.status import meaning
 from npu.driver.counters import ChipCounters
 from npu.driver.errors import BusError, CommandFailed, DeviceError, ProgramFailed, RequestError
 from npu.graph.evaluate import run as run_on_host
 from npu.graph.form import Array, Operation
 from npu.graph.inputs import check_inputs
-from npu.regs import CMD_BASE, CMD_FIELDS, CmdReg, StartState
+from npu.regs import CMD_BASE, CMD_FIELDS, CmdReg, RingStatus, StartState
 from npu.runtime.decoder import PROMPT, check_ids
 from npu.runtime.plan import Action, Plan, Step
 from npu.runtime.port_steps import multiply
@@ -145,12 +145,13 @@ class DrivenChip:
                 break
         if status & done.error:
             ring = await self.bus.read32(CMD_BASE + CmdReg.DESC_STATUS)
-            report = await self.chip.report()
+            code = ring & 0xFF
+            # A program that failed before this batch is still reported by the sequencer.
+            report = await self.chip.report() if code == RingStatus.OPERATION else None
             await self._clear()
-            found = Status.of(status, ring)
             entry = CMD_FIELDS["DESC_STATUS_INDEX"].get(ring)
             at = min(entry // 2, len(batch.launches) - 1)
-            text = f"ring entry {entry}: {found}" if report is None else report.text
+            text = f"ring entry {entry}: {meaning(code)}" if report is None else report.text
             raise BatchFailed(batch.launches[at], text)
         await self._clear()
 
