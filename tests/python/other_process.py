@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -44,7 +45,11 @@ def replayed(
         np.savez(folder / "inputs.npz", **given)
         folders.append(folder)
     command = [sys.executable, "-m", "tests.python.replay_process", str(place), by]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    # As users have it: Python keeps what it has compiled, unless a test machine forbids it.
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment
+    )
     assert not done.returncode, done.stderr
     found = []
     for folder in folders:
