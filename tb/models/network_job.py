@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens inside the simulator: segments and products of a plan, each on what is given."""
+"""What happens inside the simulator: segments and products of a plan, each on what is given.
+
+The plan of a decoder runs as a whole.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ async def run_segments(dut: Dut) -> None:
     plan = read_plan(run_dir / FOLDER)
     names = request["names"]
     with np.load(run_dir / GIVEN) as stored:
-        values: dict[str, Array] = {name: stored[key] for key, name in names.items()}
+        values: dict[str, Array] = {names[key]: stored[key] for key in stored.files}
     Knobs(**request["knobs"]).apply(dut)
     await reset(dut)
     memory = Memory.map(run_dir / "memory.bin")
@@ -46,7 +49,11 @@ async def run_segments(dut: Dut) -> None:
     replay = Replay(prepared, driven)
     found: dict[str, Array] = {}
     counters = []
-    for number in range(len(plan.segments)):
+    if plan.decoder is not None:
+        run = await replay.run({name: values[name] for name in plan.graph.inputs})
+        found |= run.outputs
+        counters = [asdict(one) for one in run.counters]
+    for number in range(len(plan.segments) if plan.decoder is None else 0):
         left, counted = await replay.segment(number, values)
         found |= left
         counters.append(asdict(counted))

@@ -16,7 +16,7 @@ from npu.driver.command.product import Product
 from npu.driver.counters import ChipCounters
 from npu.graph.form import Array
 from npu.paths import BUILD
-from npu.runtime.plan import Plan, PlannedSegment
+from npu.runtime.plan import Plan, PlannedSegment, Step
 from npu.runtime.plan_files import files_of
 from npu.runtime.prepare import prepare
 from tb.bench import logs
@@ -39,7 +39,8 @@ class SimulatedNetwork:
         tensors: that segments and products have left, by name.
         counters: of each segment, in order.
         products: what the command port has done, by the name of the operation.
-        cycles: of each operation with instructions, from the end of the one before to its own.
+        cycles: of each operation with instructions, from the end of the one before to its own;
+            none of a decoder.
         seconds: processor time of the simulation.
     """
 
@@ -61,6 +62,8 @@ def simulate(
     on_segment: Callable[[int], None] | None = None,
 ) -> SimulatedNetwork:
     """Run every segment and product of a plan on the RTL, each on what is given for it.
+
+    The plan of a decoder runs as a whole.
 
     Args:
         configuration: a built model of the plan's limits.
@@ -106,9 +109,19 @@ def simulate(
         str(step.of): Product(tensors[step.writes[0]], **result["products"][str(step.of)])
         for step in plan.products.values()
     }
-    cycles = operation_cycles(plan.segments, np.fromfile(folder / "events.bin", logs.EVENT))
+    cycles = {}
+    if plan.decoder is None:
+        cycles = operation_cycles(plan.segments, np.fromfile(folder / "events.bin", logs.EVENT))
     runner.discard_images(job)
     return SimulatedNetwork(tensors, counters, products, cycles, result["seconds"])
+
+
+def _crossing(plan: Plan) -> set[str]:
+    """Return the tensors that go to the chip or come from it; a decoder keeps most for itself."""
+    if plan.decoder is not None:
+        return {*plan.graph.inputs, *plan.graph.outputs}
+    parts: list[PlannedSegment | Step] = [*plan.segments, *plan.products.values()]
+    return {name for one in parts for name in (*one.reads, *one.writes)}
 
 
 def _counters(record: dict[str, Any]) -> ChipCounters:

@@ -12,9 +12,12 @@ import pytest
 
 pytest.importorskip("onnx")
 
+from golden import session
 from golden.graph import run as golden_run
 from npu.cli import command_line, network_folder
+from npu.compiler import compile_model
 from npu.compiler.network import compile_network
+from npu.planner.decoder_plan import plan_of_decoder
 from npu.planner.network_plan import plan_of
 from npu.planner.operator_plan import build_operator
 from npu.runtime.network_account import report_of
@@ -24,6 +27,8 @@ from tb.stimulus.random_graphs import random_graph
 from tessera import rtl_chip
 from tessera.golden_chip import run_on_golden
 from tests.python.user_networks import built, one_input
+from weights.quantize import quantize_checkpoint
+from weights.shipped import CHECKPOINTS
 
 
 @pytest.fixture(autouse=True)
@@ -102,3 +107,14 @@ def test_a_network_of_products_alone_runs_on_the_rtl() -> None:
     for name, value in golden_run(one.fused, one.inputs).items():
         np.testing.assert_array_equal(found.outputs[name], value)
     assert sum(each.macs for each in found.products.values()) == 2 * 5 * 9 * 16
+
+
+def test_the_plan_of_a_decoder_writes_on_the_rtl() -> None:
+    """The tokens of the network, and the cycles of one program."""
+    model = quantize_checkpoint(str(CHECKPOINTS / "llama-tiny"))
+    plan = plan_of_decoder(compile_model(model), 118)
+    ids = np.arange(1, 119, dtype=np.uint32)
+    found = rtl_chip.run_on_rtl(plan, {"prompt": ids}).run
+    assert found.outputs["tokens"].tolist() == session.generate(model, ids.tolist(), 11)
+    (counters,) = found.counters
+    assert counters.cycles > 11 * len(plan.stream) // 16
