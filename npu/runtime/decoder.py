@@ -161,11 +161,17 @@ def decoder_plan(
         origin or Origin(),
         decoder,
     )
-    used: set[int] = set()
     for number, segment in enumerate(segments):
-        used |= _check_program(plan, segment, f"segments[{number}]")
-    check_shares(plan, used)
+        _check_program(plan, segment, f"segments[{number}]")
     return plan
+
+
+def check_taken(plan: Plan) -> None:
+    """Raise EntryError if a share of a decoder's stream is taken by none of its programs."""
+    pieces = [one for segment in plan.segments for one in taken(segment.program, plan.limits)]
+    # Behind a loop the stream begins again.
+    used = {one.offset % max(1, len(plan.stream)) for one in pieces if one.bytes}
+    check_shares(plan, used)
 
 
 def _check_numbers(decoder: Decoder, images: int, constants: int) -> None:
@@ -254,12 +260,8 @@ def _segment(
     )  # fmt: skip
 
 
-def _check_program(plan: Plan, segment: PlannedSegment, path: str) -> set[int]:
-    """Instructions are legal, take what was made for them, and copies lie in one tensor.
-
-    Returns:
-        Offsets of the shares that are taken.
-    """
+def _check_program(plan: Plan, segment: PlannedSegment, path: str) -> None:
+    """Instructions are legal, take what was made for them, and copies lie in one tensor."""
     program = segment.program
     for index, word, prefix in prefixed(program):
         where = f"{path}.program[{index}]"
@@ -272,13 +274,11 @@ def _check_program(plan: Plan, segment: PlannedSegment, path: str) -> set[int]:
     if not program or program[-1].opcode != Opcode.END:
         raise EntryError(f"{path}.program", words("no END"), "END as the last word")
     shares = {one.offset: one for one in plan.shares}
-    used = set()
     for one in list(taken(program, plan.limits))[:-1]:
         # Behind a loop the stream begins again.
         offset = one.offset % max(1, len(plan.stream))
         if not one.is_of(shares.get(offset)):
             raise EntryError(f"{path}.program[{one.word}]", words(str(one)), "its own share")
-        used.add(offset)
     for copy in transfers(program):
         base = segment.bases.get(copy.register)
         inside = base is not None and base.area is Area.ARENA and any(
@@ -293,7 +293,6 @@ def _check_program(plan: Plan, segment: PlannedSegment, path: str) -> set[int]:
     assert plan.decoder is not None
     for index, word, _ in prefixed(program):
         _check_memory(plan.decoder, plan.limits, word, f"{path}.program[{index}]")
-    return used
 
 
 def _check_turns(program: Sequence[Instruction], path: str) -> None:

@@ -19,7 +19,7 @@ from npu.graph.text import parse, write
 from npu.graph.verify import check_operation
 from npu.image import Pack, PackError, pack, unpack
 from npu.isa.operands import WORD, Limits
-from npu.runtime.decoder import Decoder, decoder_plan
+from npu.runtime.decoder import Decoder, check_taken, decoder_plan
 from npu.runtime.plan import (
     Action,
     Area,
@@ -219,6 +219,7 @@ def _decoder(record: dict[str, Any], content: Pack, limits: Limits) -> Plan:
     )
     if write(plan.graph).encode() != content.sections[GRAPH]:
         raise EntryError("decoder", words("another graph"), "that of the image")
+    check_taken(plan)
     return plan
 
 

@@ -31,7 +31,7 @@ from npu.isa.operands import share_bytes, sram_operands, up
 from npu.paths import REPORTS
 from npu.runtime import accesses, account, decoder, plan_checks
 from npu.runtime.accesses import is_static
-from npu.runtime.decoder import decoder_plan
+from npu.runtime.decoder import check_taken, decoder_plan
 from npu.runtime.plan import Plan
 from npu.runtime.plan_checks import check_plan
 from npu.runtime.plan_files import IMAGE, PLAN, PlanFileError, files_of, plan_from
@@ -269,6 +269,7 @@ class Campaign:
             else:
                 parts = (plan.limits, plan.stream, plan.shares, plan.constants, plan.origin)
                 changed = decoder_plan(plan.decoder, plan.graph.name, images, *parts)
+                check_taken(changed)
             check_same(record_of(plan), record_of(changed))
         except EntryError as error:
             return str(error)
