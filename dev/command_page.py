@@ -7,7 +7,6 @@ the bus of the reference model, so that neither can differ from what the driver 
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import inspect
 import re
@@ -16,9 +15,11 @@ import sys
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
+from dev import marked_page
 from golden.command import ModelBus
 from npu.driver.bus import Bus
 from npu.driver.command import CommandPort
@@ -119,34 +120,17 @@ def filled(page: str) -> str:
     Raises:
         ValueError: the page lacks the markers of an example, or has unknown ones.
     """
-    pattern = r"^(<!-- begin (\w+) -->\n).*?^(<!-- end \2 -->\n)"
-    names = [*BARE, *EXAMPLES]
-    found = [match[2] for match in re.finditer(pattern, page, flags=re.M | re.S)]
-    if sorted(found) != sorted(names):
-        raise ValueError(f"{PAGE.name}: given examples {found}, allowed each of {names} once")
+    made = {name: partial(_text, name) for name in (*BARE, *EXAMPLES)}
+    return marked_page.fill(page, PAGE, made)
 
-    def replaced(match: re.Match[str]) -> str:
-        return f"{match[1]}{asyncio.run(_example(match[2]))}{match[3]}"
 
-    return re.sub(pattern, replaced, page, flags=re.M | re.S)
+def _text(name: str) -> str:
+    return asyncio.run(_example(name))
 
 
 def main(argv: list[str] | None = None) -> int:
     """Fill the page; with --check only compare it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="fail if the page is stale")
-    args = parser.parse_args(argv)
-    old = PAGE.read_text(encoding="utf-8")
-    new = filled(old)
-    if args.check:
-        if new != old:
-            print(
-                f"{PAGE.relative_to(ROOT)} is stale: run python -m dev.command_page",
-                file=sys.stderr,
-            )
-        return int(new != old)
-    PAGE.write_text(new, encoding="utf-8")
-    return 0
+    return marked_page.run(argv, "dev.command_page", __doc__, PAGE, filled)
 
 
 if __name__ == "__main__":

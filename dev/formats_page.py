@@ -8,15 +8,16 @@ have landed (tb/benchmarks/landed.toml), bits per byte of `make quality`
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
+from dev import marked_page
 from npu.isa import WeightFormat, WeightGroup
 from npu.isa.operands import Limits
 from npu.isa.weight_formats import GROUP_ROWS, GROUPED, MX, SPARSE, StreamLayout
-from npu.paths import DOCS, ROOT
+from npu.paths import DOCS
 from tb.benchmarks import bars
 from tb.benchmarks.format_benchmarks import TINY
 from weights.figures import FormatFigures, read_format_figures
@@ -133,15 +134,12 @@ def filled(page: str) -> str:
     Raises:
         ValueError: the page lacks the markers of a table, or has unknown ones.
     """
-    made, pattern = tables(), r"^(<!-- begin (\w+) -->\n).*?^(<!-- end \2 -->\n)"
-    found = [match[2] for match in re.finditer(pattern, page, flags=re.M | re.S)]
-    if sorted(found) != sorted(made):
-        raise ValueError(f"{PAGE.name}: given tables {found}, allowed each of {list(made)} once")
+    made = {name: partial(_text, rows) for name, rows in tables().items()}
+    return marked_page.fill(page, PAGE, made)
 
-    def replaced(match: re.Match[str]) -> str:
-        return f"{match[1]}{made[match[2]]()}\n{match[3]}"
 
-    return re.sub(pattern, replaced, page, flags=re.M | re.S)
+def _text(rows: Callable[[], str]) -> str:
+    return f"{rows()}\n"
 
 
 def write() -> None:
@@ -151,15 +149,7 @@ def write() -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Write the tables; with --check only compare them."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="fail if the page is stale")
-    if not parser.parse_args(argv).check:
-        write()
-    page = PAGE.read_text(encoding="utf-8")
-    stale = filled(page) != page
-    if stale:
-        print(f"{PAGE.relative_to(ROOT)} is stale: run python -m dev.formats_page", file=sys.stderr)
-    return int(stale)
+    return marked_page.run(argv, "dev.formats_page", __doc__, PAGE, filled)
 
 
 if __name__ == "__main__":

@@ -6,13 +6,14 @@ They hold what the table of operations (`npu.graph.operations`) says of each kin
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
+from dev import marked_page
 from npu.graph.operations import TABLE
 from npu.graph.operations.base import Kind
-from npu.paths import DOCS, ROOT
+from npu.paths import DOCS
 
 PAGE = DOCS / "graphs.md"
 GROUPS = {
@@ -57,34 +58,19 @@ def host_rows() -> Iterator[str]:
 
 
 def filled(page: str) -> str:
-    """Return the page with its tables as they are now.
+    """Return the page with its tables as they are now. Raises ValueError without their markers."""
+    parts = {"chip": chip_rows, "host": host_rows}
+    made = {name: partial(_text, rows) for name, rows in parts.items()}
+    return marked_page.fill(page, PAGE, made)
 
-    Raises:
-        ValueError: the page lacks the markers of a table.
-    """
-    for name, rows in (("chip", chip_rows()), ("host", host_rows())):
-        before, begin, rest = page.partition(f"<!-- begin {name} -->\n")
-        _, end, after = rest.partition(f"<!-- end {name} -->\n")
-        if not begin or not end:
-            raise ValueError(f"{PAGE.name}: no table {name!r}")
-        text = "\n".join(rows).rstrip("\n")
-        page = f"{before}{begin}{text}\n{end}{after}"
-    return page
+
+def _text(rows: Callable[[], Iterator[str]]) -> str:
+    return "\n".join(rows()).rstrip("\n") + "\n"
 
 
 def main(argv: list[str] | None = None) -> int:
     """Write the tables; with --check only compare them."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="fail if the page is stale")
-    check = parser.parse_args(argv).check
-    page = PAGE.read_text(encoding="utf-8")
-    now = filled(page)
-    if check and now != page:
-        print(f"{PAGE.relative_to(ROOT)} is stale: run python -m dev.graphs_page", file=sys.stderr)
-        return 1
-    if not check:
-        PAGE.write_text(now, encoding="utf-8")
-    return 0
+    return marked_page.run(argv, "dev.graphs_page", __doc__, PAGE, filled)
 
 
 if __name__ == "__main__":

@@ -6,16 +6,15 @@ It holds what the library of operators (`npu.graph.library`) says of each.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator
 
+from dev import marked_page
 from npu.graph.library import FROM_ZERO, MOST, OPERATORS, Operator, operator_graph
 from npu.graph.library.masks import MASKS
-from npu.paths import DOCS, ROOT
+from npu.paths import DOCS
 
 PAGE = DOCS / "operators.md"
-BEGIN, END = "<!-- begin operators -->\n", "<!-- end operators -->\n"
 
 
 def _bound(one: Operator) -> str:
@@ -45,33 +44,13 @@ def rows() -> Iterator[str]:
 
 
 def filled(page: str) -> str:
-    """Return the page with its table as it is now.
-
-    Raises:
-        ValueError: the page lacks the markers of the table.
-    """
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{PAGE.name}: no table 'operators'")
-    text = "\n".join(rows())
-    return f"{before}{begin}{text}\n{end}{after}"
+    """Return the page with its table as it is now. Raises ValueError without its markers."""
+    return marked_page.fill(page, PAGE, {"operators": lambda: "\n".join([*rows(), ""])})
 
 
 def main(argv: list[str] | None = None) -> int:
     """Write the table; with --check only compare it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="fail if the page is stale")
-    check = parser.parse_args(argv).check
-    page = PAGE.read_text(encoding="utf-8")
-    now = filled(page)
-    if check and now != page:
-        name = PAGE.relative_to(ROOT)
-        print(f"{name} is stale: run python -m dev.operators_page", file=sys.stderr)
-        return 1
-    if not check:
-        PAGE.write_text(now, encoding="utf-8")
-    return 0
+    return marked_page.run(argv, "dev.operators_page", __doc__, PAGE, filled)
 
 
 if __name__ == "__main__":

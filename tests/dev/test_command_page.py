@@ -25,5 +25,5 @@ def test_a_stale_page_is_noticed() -> None:
 def test_every_example_has_its_place() -> None:
     """A missing marker is an error."""
     page = command_page.PAGE.read_text(encoding="utf-8")
-    with pytest.raises(ValueError, match=r"command-port.md: given examples"):
+    with pytest.raises(ValueError, match=r"command-port.md: given parts"):
         command_page.filled(page.replace("<!-- end ring -->", ""))

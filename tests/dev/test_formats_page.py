@@ -33,7 +33,7 @@ def test_a_stale_page_is_noticed(
     """Other cycles make another page; a missing marker is an error."""
     assert formats_page.main(["--check"]) == 0
     page = formats_page.PAGE.read_text(encoding="utf-8")
-    with pytest.raises(ValueError, match=r"formats.md: given tables \['formats', 'models'\]"):
+    with pytest.raises(ValueError, match=r"formats.md: given parts \['formats', 'models'\]"):
         formats_page.filled(page.replace("<!-- end small -->", ""))
     monkeypatch.setattr(bars, "landed", lambda: LANDED)
     assert formats_page.main(["--check"]) == 1
