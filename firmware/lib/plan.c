@@ -7,6 +7,7 @@
 
 #define SEQ(name) (NPU_SEQ_BASE + NPU_SEQ_##name)
 #define CHIP(name) (NPU_CHIP_BASE + NPU_CHIP_##name)
+#define FIELD(word, name) (((word) & NPU_CHIP_##name##_MASK) >> NPU_CHIP_##name##_LSB)
 
 enum { BASES = 8, WORD = 16, ALIGNMENT = 64 };
 
@@ -21,9 +22,32 @@ static int has_ended(void) {
          (chip_read(CHIP(IRQ_STATUS)) & NPU_CHIP_IRQ_STATUS_SEQ_DONE_MASK) != 0;
 }
 
-static uint32_t array_of_chip(void) {
-  return (chip_read(CHIP(CONFIG0)) & NPU_CHIP_CONFIG0_ARRAY_DIM_MASK) >>
-         NPU_CHIP_CONFIG0_ARRAY_DIM_LSB;
+/* What a plan and a chip say of a size. */
+struct size {
+  const char *name;
+  uint32_t planned;
+  uint32_t found;
+};
+
+/* Return the first size in which the chip is not the plan's, without a name if there is none. */
+static struct size other_size(const struct npu_plan *plan) {
+  const struct npu_plan_chip *chip = &plan->chip;
+  uint32_t config0 = chip_read(CHIP(CONFIG0));
+  uint32_t config1 = chip_read(CHIP(CONFIG1));
+  uint32_t config2 = chip_read(CHIP(CONFIG2));
+  const struct size sizes[] = {
+      {"array_dim", chip->array_dim, FIELD(config0, CONFIG0_ARRAY_DIM)},
+      {"sram_bytes", chip->sram_bytes, 1024 * FIELD(config0, CONFIG0_SRAM_KIB)},
+      {"acc_rows", chip->acc_rows, FIELD(config1, CONFIG1_ACC_ROWS)},
+      {"norm_max", chip->norm_max, FIELD(config2, CONFIG2_NORM_MAX)},
+      {"narrow_formats", chip->narrow_formats, FIELD(config2, CONFIG2_NARROW_FORMATS)},
+  };
+  for (uint32_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    if (sizes[i].planned != sizes[i].found) {
+      return sizes[i];
+    }
+  }
+  return (struct size){.name = NULL};
 }
 
 /* Programs lie one behind the other, each at a multiple of 64. */
@@ -87,7 +111,7 @@ static void finish(struct npu_result *result) {
 
 struct npu_result npu_replay(const struct npu_plan *plan, const struct npu_bases *bases) {
   struct npu_result result = {.outcome = NPU_RAN};
-  if (array_of_chip() != plan->chip.array_dim) {
+  if (other_size(plan).name != NULL) {
     result.outcome = NPU_OTHER_CHIP;
   }
   for (uint32_t i = 0; i < plan->steps_count && result.outcome == NPU_RAN; i++) {
@@ -132,7 +156,7 @@ struct npu_result npu_generate(const struct npu_job *job,
   struct npu_result result = {.outcome = NPU_RAN};
   const struct npu_plan_tensor *place = npu_tensor(job->plan, "tokens");
   volatile uint32_t *tokens = (volatile uint32_t *)(job->bases->arena + place->offset);
-  if (array_of_chip() != job->plan->chip.array_dim) {
+  if (other_size(job->plan).name != NULL) {
     result.outcome = NPU_OTHER_CHIP;
     return result;
   }
@@ -169,10 +193,12 @@ int npu_explain(const struct npu_plan *plan, const struct npu_result *result) {
   switch (result->outcome) {
     case NPU_RAN:
       return 0;
-    case NPU_OTHER_CHIP:
-      print("plan: given one for an array of %u, allowed %u, the chip's\n", plan->chip.array_dim,
-            array_of_chip());
+    case NPU_OTHER_CHIP: {
+      struct size size = other_size(plan);
+      print("chip.%s: given a plan for %u, allowed %u, that of the chip\n", size.name,
+            size.planned, size.found);
       break;
+    }
     case NPU_NEEDS_HOST:
       print("plan: steps[%u]: given an operation of a host or of the command port, allowed programs "
             "of the chip\n",

@@ -13,7 +13,7 @@
 
 enum npu_outcome {
   NPU_RAN,
-  NPU_OTHER_CHIP, /* it has another array */
+  NPU_OTHER_CHIP, /* a size of the chip is not the plan's; nothing was started */
   NPU_NEEDS_HOST, /* a step is for a host, or for the command port; nothing was started */
   NPU_FAILED, /* the chip reports an error */
   NPU_LOST_TOKEN /* the chip reports success, and a token is missing */

@@ -169,7 +169,7 @@ def _image(pieces: Sequence[tuple[int, bytes]]) -> bytes:
 def _header(prepared: Prepared) -> str:
     bases = "\n".join(f"    .{name} = {prepared.bases.of(name):#010x}u," for name in Bases.names())
     return f"""/* SPDX-License-Identifier: Apache-2.0 */
-/* Written by `npu compile --plan`; belongs to the image that was written with it. */
+/* A plan as C, for a program of a core; belongs to the image that was written with it. */
 #include "plan.h"
 
 static const struct npu_plan npu_plan = {initialiser(record_with_image(prepared.plan))};

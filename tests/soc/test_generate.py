@@ -62,10 +62,20 @@ def test_text_in_other_moods(mood: int, tmp_path: Path) -> None:
     assert ran.output == _expected("gpt2-tiny", 6) + b"\n"
 
 
-def test_another_chip(tmp_path: Path) -> None:
-    """A plan for another array is refused before anything is started."""
+@pytest.mark.parametrize(
+    ("name", "given", "has"),
+    [
+        ("array_dim", 8, 16),
+        ("sram_bytes", 131072, 262144),
+        ("acc_rows", 64, 128),
+        ("norm_max", 4096, 8192),
+        ("narrow_formats", 0, 1),
+    ],
+)
+def test_another_chip(name: str, given: int, has: int, tmp_path: Path) -> None:
+    """A plan for a chip of another size is refused before anything is started."""
     plan = soc_commands.plan_of(str(CHECKPOINTS / "gpt2-tiny"), PROMPT, 2)
-    header = plan.header.replace(".array_dim = 16u", ".array_dim = 8u")
+    header = plan.header.replace(f".{name} = {has}u", f".{name} = {given}u", 1)
     assert header != plan.header
     other = type(plan)(plan.image, header, plan.end, plan.results)
     program = soc_commands.compiled("generate", other, place=f"test-{tmp_path.name}")
@@ -73,5 +83,5 @@ def test_another_chip(tmp_path: Path) -> None:
     ran = program_run.run_program(
         support.machine(), elf, name=f"test-other-{tmp_path.name}", image=program.image
     )
-    said = b"plan: given one for an array of 8, allowed 16, the chip's\n"
+    said = f"chip.{name}: given a plan for {given}, allowed {has}, that of the chip\n".encode()
     assert (ran.output, ran.code) == (PROMPT.encode() + b"\n" + said, 1)
