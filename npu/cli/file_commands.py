@@ -84,9 +84,8 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tokens",
         type=whole_from(1),
-        default=TOKENS,
         metavar="N",
-        help=f"of the plan, at most ({TOKENS})",
+        help=f"of --plan, at most ({TOKENS})",
     )
     add_weights(parser)
     add_cache(parser)
@@ -101,13 +100,14 @@ def _compile(arguments: argparse.Namespace) -> int:
     network_folder.refuse_network_options(arguments)
     files.check_output(arguments.output)
     limits = Limits(array_dim=arguments.array_dim)
-    prompt = arguments.plan
-    text = None if prompt is None else (prompt, arguments.tokens)
+    prompt, count = arguments.plan, arguments.tokens
+    if prompt is None and count is not None:
+        raise UsageError("--tokens: given without --plan, allowed with it")
+    count = count or TOKENS
+    text = None if prompt is None else (prompt, count)
     loaded = load(arguments.model, limits, arguments.cache, watched(), text, arguments.weights)
     if prompt is not None:
-        plan = firmware_plan(
-            loaded.compiled, loaded.tokenizer, prompt, arguments.tokens, loaded.end
-        )
+        plan = firmware_plan(loaded.compiled, loaded.tokenizer, prompt, count, loaded.end)
         files.write(arguments.output.with_suffix(IMAGE_SUFFIX), plan.image)
         files.write(arguments.output.with_name(PLAN), plan.header)
     written = compiled_files.write(loaded.compiled, arguments.output, arguments.rows)

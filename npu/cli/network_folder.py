@@ -111,6 +111,7 @@ def refuse_model_options(arguments: argparse.Namespace) -> None:
     for name, default in (
         ("rows", None),
         ("plan", None),
+        ("tokens", None),
         ("weights", INT8_WEIGHTS),
         ("cache", "auto"),
     ):

@@ -50,6 +50,7 @@ def refused(run: Callable[[], int], capsys: pytest.CaptureFixture[str]) -> str:
         (["run", "*"], "npu: no test is called '*'"),
         (["run", "TEST_GEMM"], "npu: no test is called 'TEST_GEMM'"),
         (["run", f"{TEST},nonsense"], "npu: no test is called 'nonsense'"),
+        (["run", ",".join(["nonsense"] * 60)], "npu: no test is called 'nonsense'"),
         (["run", f"{TEST} test_gemm"], f"npu: no test is called '{TEST} test_gemm'"),
         (["run", ","], "npu: given ',', allowed names separated by commas"),
         (["run", TEST, "test_gemm"], "npu: unrecognized arguments: test_gemm"),

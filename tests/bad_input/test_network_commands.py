@@ -82,13 +82,14 @@ def content(folder: Path) -> dict[str, bytes]:
         (["--calibrate", "random:2", "--host", "c3"],
          "net.onnx: --host c3: there is no such operation"),
         (["--calibrate", "random:2", "--split", "c3"],
-         "net.onnx: split 'c3': allowed are operations of the chip: "),
+         "net.onnx: split: given 'c3', allowed are operations of the chip: "),
         (["--calibrate", "random:2", "--port", "c1"],
          "net.onnx: --port c1: operation 'c1' (conv, Conv) cannot be executed by the command port"),
         (["--shape", "x=1,2"], "net.onnx: input 'x' has shape [1, 1, 28, 28], given [1, 2]"),
         (["--shape", "x"], "npu compile: argument --shape: given 'x', allowed NAME=1,3,224,224"),
         (["--shape", "x=1,-2"], "npu compile: argument --shape: given 'x=1,-2', allowed NAME="),
         (["--rows", "4"], "--rows: given for a network, allowed for checkpoints"),
+        (["--tokens", "4"], "--tokens: given for a network, allowed for checkpoints"),
         (["--weights", "int4g32"], "--weights: given for a network, allowed for checkpoints"),
     ],
 )  # fmt: skip
@@ -244,6 +245,8 @@ def test_options_of_networks_are_none_of_checkpoints(capsys: pytest.CaptureFixtu
     for option in (["--keep"], ["--calibrate", "random:3"], ["--npu", "x"], ["--shape", "x=1"]):
         line = refused(capsys, "compile", "gpt2-tiny", "-o", "file", *option)
         assert line == f"npu: {option[0]}: given for a checkpoint, allowed for networks"
+    line = refused(capsys, "compile", "gpt2-tiny", "-o", "file", "--tokens", "3")
+    assert line == "npu: --tokens: given without --plan, allowed with it"
 
 
 def test_the_command_and_the_library_build_the_same(here: Path) -> None:

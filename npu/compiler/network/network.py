@@ -166,7 +166,7 @@ def split_behind(groups: list[list[Operation]], names: Collection[str]) -> list[
     for name in names:
         if name not in known:
             raise CompileError(
-                f"split {name!r}: allowed are operations of the chip: "
+                f"split: given {name!r}, allowed are operations of the chip: "
                 f"{', '.join(known) or 'there are none'}"
             )
     found: list[list[Operation]] = []
