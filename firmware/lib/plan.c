@@ -42,7 +42,9 @@ static struct size other_size(const struct npu_plan *plan) {
       {"norm_max", chip->norm_max, FIELD(config2, CONFIG2_NORM_MAX)},
       {"narrow_formats", chip->narrow_formats, FIELD(config2, CONFIG2_NARROW_FORMATS)},
   };
-  for (uint32_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+  enum { SIZES = sizeof sizes / sizeof sizes[0] };
+  _Static_assert(SIZES == sizeof *chip / sizeof(uint32_t), "a size of the plan is not compared");
+  for (uint32_t i = 0; i < SIZES; i++) {
     if (sizes[i].planned != sizes[i].found) {
       return sizes[i];
     }
