@@ -29,6 +29,8 @@ from tb.run import simulator_library, sources, verilator
 
 Kind = Literal["fast", "debug"]
 TOP = "tb_top"
+COCOTB_MAIN = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
+"""The main program of a simulator under cocotb."""
 _CACHE_OF_ALL_CLONES = {"CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}
 """Settings of ccache by which one clone finds what another one has compiled."""
 SCRATCH_BYTES = {4: 0, 8: 256, 32: 128}
@@ -201,7 +203,7 @@ def _verilator_arguments(configuration: Configuration) -> list[str]:
         f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator",
     ]
     if traces(configuration):
-        arguments += ["--trace-fst", "--trace-structs"]
+        arguments += ["--trace-fst", "--trace-structs", "-CFLAGS", f"-I{COCOTB_MAIN.parent}"]
     return arguments
 
 
@@ -276,7 +278,7 @@ def _compiled(folder: Path, begun: float) -> str:
 
 def _build_locked(configuration: Configuration, tool: verilator.Verilator) -> None:
     folder = configuration.folder
-    main = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
+    main = HDL / "window_main.cpp" if traces(configuration) else COCOTB_MAIN
     command = [
         *tool.command,
         *_verilator_arguments(configuration),

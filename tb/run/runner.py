@@ -30,6 +30,7 @@ import find_libpython
 from npu.cli import build_folder
 from npu.paths import BUILD, ROOT
 from tb.bench import accesses
+from tb.bench.dut import CLOCK_NS
 from tb.run.build import Configuration
 from tb.run.registry import BenchTest
 
@@ -78,6 +79,7 @@ class Job:
         configuration: the model that it runs on.
         seed: seed of all random choices.
         waves: waveform file to write; needs the debug build.
+        window: the first and the last cycle that the waveform has, by default all.
         place: folder of the run, by default one in build/runs.
         full: whether tests with a long form run it (`make regress` does).
         plusargs: more arguments of the simulation, without the plus sign.
@@ -90,6 +92,7 @@ class Job:
     place: Path | None = None
     full: bool = False
     plusargs: tuple[str, ...] = ()
+    window: tuple[int, int] | None = None
 
     @property
     def power_ups(self) -> list[PowerUp]:
@@ -238,6 +241,9 @@ def launch(job: Job, power_up: PowerUp | None = None) -> subprocess.Popen[bytes]
     arguments = command(job, job.configuration.binary, job.folder, power_up)
     if job.waves is not None:
         arguments += ["--trace", "--trace-file", str(job.waves)]
+        if job.window is not None:
+            first, last = job.window
+            arguments += [f"+wave_from={first * CLOCK_NS}", f"+wave_to={last * CLOCK_NS}"]
     with (job.folder / LOG).open("wb") as file:
         process = subprocess.Popen(
             arguments,

@@ -8,24 +8,51 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import pywellen
 
 from tb.run import build, registry, runner, waves
 
 
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Record a short test with the debug build."""
+def _record(folder: Path, window: tuple[int, int] | None = None) -> Path:
+    """Record a short test, or a window of it, with the debug build."""
     missing = build.fst_missing()
     if missing is not None:
         pytest.skip(missing)
     configuration = build.Configuration(kind="debug")
     build.build(configuration)
     (test,) = registry.select(["test_program_end_only"], registry.discover())
-    folder = tmp_path_factory.mktemp("waves")
     fst = folder / "short.fst"
-    result = runner.run(runner.Job(test, configuration, 1, fst, folder / "run"))
+    result = runner.run(runner.Job(test, configuration, 1, fst, folder / "run", window=window))
     assert result.passed, result.message
     return fst
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Record a short test with the debug build."""
+    return _record(tmp_path_factory.mktemp("waves"))
+
+
+def _changes(fst: Path, signal: str) -> dict[int, int]:
+    """Return time in nanoseconds and value of each change of a signal."""
+    found: dict[int, int] = {}
+
+    def keep(time: int, _: object, value: int) -> None:
+        found[time] = value
+
+    pywellen.Waveform(str(fst)).stream_changes(keep, [signal])
+    return found
+
+
+def test_a_window_of_a_run_holds_its_cycles_and_no_others(recorded: Path, tmp_path: Path) -> None:
+    """From the middle of its first cycle to that of its last, as the whole waveform has them."""
+    fst = _record(tmp_path, window=(30, 70))
+    whole, part = (_changes(each, "tb_top.cycle") for each in (recorded, fst))
+    assert list(part.values()) == list(range(30, 71))
+    assert min(part) == 300
+    assert list(part.items())[1:] == [(time, whole[time]) for time in whole if 300 < time <= 700]
+    clock = _changes(fst, "tb_top.clk")
+    assert (min(clock), max(clock)) == (300, 700)
 
 
 def test_every_named_signal_exists(recorded: Path) -> None:
