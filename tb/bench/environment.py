@@ -22,7 +22,7 @@ from npu.driver.errors import DeviceError
 from npu.isa import Instruction
 from npu.isa.operands import Limits
 from npu.regs import MachineStart, StartState
-from tb.bench import isa_coverage, logs
+from tb.bench import failure, isa_coverage, logs
 from tb.bench.counters import compare_counters
 from tb.bench.dut import Dut
 from tb.bench.host import RtlBus, RtlChip, TimedFinish
@@ -241,6 +241,7 @@ class Bench:
                 compare_images(memory, self.memory.data, "memory")
             compare_counters({"INSTRS": model.executed, "MACS": model.macs}, finish.counters)
         except MismatchError as error:
+            failure.note(self.run_dir, error, events, trace, int(self.dut.cycle.value))
             raise RunMismatchError(str(error), execution) from None
         self.hits.add(program, events)
         self._save_hits()

@@ -27,7 +27,17 @@ Locate = Callable[[int, int], str]
 
 
 class MismatchError(AssertionError):
-    """The chip and the model differ."""
+    """The chip and the model differ.
+
+    Attributes:
+        instr: index of the instruction whose write is wrong, -1 where no single one is.
+        cycle: that of the wrong write, -1 without one.
+    """
+
+    def __init__(self, text: str, instr: int = -1, cycle: int = -1) -> None:
+        super().__init__(text)
+        self.instr = instr
+        self.cycle = cycle
 
 
 WORD_BITS, TURN_BITS = 16, 20
@@ -285,8 +295,10 @@ def compare_writes(
     first = _first_difference(expected, actual)
     if first is not None:
         key, how = first
-        name = describe(program, _split(key)[0])
-        raise MismatchError(_explain(key, how, expected, actual, name, locate))
+        instr = _split(key)[0]
+        text = _explain(key, how, expected, actual, describe(program, instr), locate)
+        cycle = -1 if how == "missing" else int(actual.cycle[np.searchsorted(actual.keys, key)])
+        raise MismatchError(text, instr, cycle)
 
 
 def compare_images(

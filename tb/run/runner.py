@@ -29,7 +29,7 @@ import find_libpython
 
 from npu.cli import build_folder
 from npu.paths import BUILD, ROOT
-from tb.bench import accesses
+from tb.bench import accesses, failure
 from tb.bench.dut import CLOCK_NS
 from tb.run.build import Configuration
 from tb.run.registry import BenchTest
@@ -273,17 +273,19 @@ def outcome(job: Job, status: int | str, seconds: float) -> TestResult:
         OSError: it failed, and its folder has no room left, which is reason enough.
     """
     log = job.folder / LOG
-    ran, failure = _outcome(job.folder / "results.xml")
-    message = failure
+    ran, reason = _outcome(job.folder / "results.xml")
+    message = reason
     stopped = _simulator_error(log)
     if stopped:
         message = f"the simulator stopped: {stopped}"
-    elif not failure and ran == 0:
+    elif not reason and ran == 0:
         message = f"the simulator ended ({status}) before any test had run:\n{_tail(log)}"
-    elif not failure and status != 0:
+    elif not reason and status != 0:
         message = f"the test passed but the simulator ended with {status}:\n{_tail(log)}"
-    if message and build_folder.is_full():
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(job.folder))
+    if message:
+        if build_folder.is_full():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(job.folder))
+        failure.save(job.folder, failure.of_run(job.folder, log, job.test.name, message))
     printed = job.folder / "report.txt"
     output = printed.read_text(encoding="utf-8") if printed.exists() else ""
     return TestResult(job, not message, message, output, seconds)

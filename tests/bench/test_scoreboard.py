@@ -64,14 +64,19 @@ def test_wrong_data_is_named_with_instruction_place_and_time() -> None:
     for part in ("instruction 0 (VEC", "tensor0@0x110", "0x08, actual 0x09", "cycle 6", "60 ns"):
         assert part in text, text
     assert "1 of 4 written words differ" in text
+    assert (caught.value.instr, caught.value.cycle) == (0, 6)
 
 
 def test_missing_and_unexpected_writes_are_named() -> None:
-    """The first in program order wins."""
-    with pytest.raises(MismatchError, match=r"instruction 0 .*never wrote SRAM word 0x110"):
+    """The first in program order wins; what never happened has no time."""
+    never = r"instruction 0 .*never wrote SRAM word 0x110"
+    with pytest.raises(MismatchError, match=never) as missing:
         compare_writes(_model(), _log(GOOD[0], *GOOD[2:]), PROGRAM)
-    with pytest.raises(MismatchError, match=r"instruction 3 .*cp=0x40.*wrote SRAM word 0x220"):
+    assert (missing.value.instr, missing.value.cycle) == (0, -1)
+    written = r"instruction 3 .*cp=0x40.*wrote SRAM word 0x220"
+    with pytest.raises(MismatchError, match=written) as extra:
         compare_writes(_model(), _log(*GOOD, (11, 3, 0x22, 0)), PROGRAM)
+    assert (extra.value.instr, extra.value.cycle) == (3, 11)
 
 
 def test_every_write_of_a_word_counts() -> None:
