@@ -99,7 +99,7 @@ faults: setup ## plant all faults of faults/ in one model; each must turn its te
 	@$(CLI) faults $(RUN_OPTIONS)
 
 waves: setup ## record the waves of TESTCASE, of a block too: build/waves/NAME.fst and NAME.gtkw
-	@$(CLI) waves $(RUN_OPTIONS) "$(TESTCASE)"
+	@$(CLI) waves $(RUN_OPTIONS) $(if $(FULL),--full) "$(TESTCASE)"
 
 synth: ## synthesise every block with yosys; LUT, FF, DSP, memory bits (BLOCKS= names, comma list)
 	@$(PYTHON) dev/bootstrap.py synth

@@ -11,7 +11,7 @@ import sys
 from npu.cli.arguments import AddCommand, UsageError, names_in, positive
 from npu.isa.operands import ARRAY_DIMS
 from npu.paths import ROOT
-from tb.run import build, machine, registry, runner, units, waves
+from tb.run import build, failure_waves, machine, registry, runner, units, waves
 from tb.run.requests import (
     add_common,
     build_all,
@@ -70,10 +70,11 @@ def _built_block(test: registry.BenchTest, array_dim: int) -> units.UnitConfigur
 
 
 def _recorded(
-    test: registry.BenchTest, configuration: build.Configuration, seed: int
+    test: registry.BenchTest, configuration: build.Configuration, arguments: argparse.Namespace
 ) -> runner.Job:
     """Return the job that records a test."""
-    return runner.Job(test, configuration, seed, waves.WAVES / f"{test.name}.fst")
+    fst = waves.WAVES / f"{test.name}.fst"
+    return runner.Job(test, configuration, arguments.seed, fst, full=arguments.full)
 
 
 def _waves(arguments: argparse.Namespace) -> int:
@@ -89,24 +90,18 @@ def _waves(arguments: argparse.Namespace) -> int:
     block_tests = [test for test in units.tests_of() if test in chosen]
     rest = [name for name in names if name not in {test.name for test in block_tests}]
     jobs = [
-        _recorded(test, _built_block(test, arguments.array_dim), arguments.seed)
-        for test in block_tests
+        _recorded(test, _built_block(test, arguments.array_dim), arguments) for test in block_tests
     ]
     if rest:
         tests = chosen_tests(rest, arguments.array_dim)
         chips = chips_of(tests, arguments.array_dim, "debug")
         build_all(chips)
-        jobs += [
-            _recorded(test, chip, arguments.seed) for chip, each in chips.items() for test in each
-        ]
+        jobs += [_recorded(test, chip, arguments) for chip, each in chips.items() for test in each]
     waves.WAVES.mkdir(parents=True, exist_ok=True)
     results = runner.run_all(jobs, arguments.jobs, print_result)
     for job in jobs:
         if job.waves is not None and job.waves.exists():
-            view = None
-            if job.test in block_tests:
-                view = waves.block_view(waves.signals_in(job.waves))
-            save_file = waves.write_save_file(job.waves, view)
+            save_file = failure_waves.write_save_file(job, job.waves)
             print(f"waves: gtkwave {save_file.relative_to(ROOT)}")
     return 1 if any(not result.passed for result in results) else 0
 
@@ -153,6 +148,7 @@ def add_commands(command: AddCommand) -> None:
     wave = command("waves", _waves)
     add_common(wave)
     wave.add_argument("tests", nargs="?", default="", help="exact names, comma list")
+    wave.add_argument("--full", action="store_true", help="the long form of tests that have one")
     test = command("test", _test)
     add_common(test)
     test.add_argument("paths", nargs="*", help="pytest's own paths and options")

@@ -6,17 +6,27 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TextIO
 
 import pywellen
 from vcd.gtkw import GTKWSave
 
 from npu.paths import BUILD, GENERATED, HDL
+from tb.bench.dut import CLOCK_NS
+from tb.bench.failure import UNKNOWN, Failure
 
 WAVES = BUILD / "waves"
-_ZOOM = -9.5
-"""Binary logarithm of the pixels per time unit: a few hundred cycles fill a screen."""
+_ZOOM, _ZOOM_AT_MISMATCH = -9.5, -7.5
+"""Minus the binary logarithm of the nanoseconds that 200 pixels show: a few hundred cycles fill a
+screen, at a mismatch about a hundred."""
+_LEAD = 64
+"""Cycles that are seen before a mismatch."""
+MISMATCH = "First mismatch"
+"""Name of the marker, and heading of what is wrong."""
+_SIZE, _NAMES = (1600, 1000), 400
+"""Pixels of the window, and those of names with their values at the marker."""
 
 
 class WaveError(ValueError):
@@ -32,12 +42,28 @@ class View:
         needs: by heading, how the name of some signal must begin for the group to be shown.
         mnemonics: by signal that holds an opcode byte, the file of build/gen with their names.
         decimals: signals that are counts.
+        ports: engines, by their port to the SRAM.
+        mismatch: signals that are shown first where the write of an engine is wrong, with places
+            for its name in small letters and its port.
+        fields: whether a field of a struct is called by both, STRUCT/FIELD; GTKWave shows what is
+            behind the last dot.
     """
 
     groups: tuple[tuple[str, tuple[str, ...]], ...]
     needs: dict[str, str]
     mnemonics: dict[str, Path]
-    decimals: frozenset[str]
+    decimals: frozenset[str] = frozenset()
+    ports: tuple[str, ...] = ()
+    mismatch: tuple[str, ...] = ()
+    fields: bool = False
+
+    def at(self, told: Failure) -> View:
+        """Return the view with the wrong write on top; the same one where no engine has written."""
+        if told.engine not in self.ports:
+            return self
+        engine, port = told.engine.lower(), self.ports.index(told.engine)
+        names = tuple(name.format(engine=engine, port=port) for name in self.mismatch)
+        return replace(self, groups=((MISMATCH, names), *self.groups))
 
 
 def load_view(file: Path = HDL / "waves.toml") -> View:
@@ -50,7 +76,15 @@ def load_view(file: Path = HDL / "waves.toml") -> View:
         for file, signals in data["mnemonics"].items()
         for signal in signals
     }
-    return View(groups, needs, names, frozenset(data["decimals"]))
+    top = data["mismatch"]
+    return View(
+        groups,
+        needs,
+        names,
+        frozenset(data["decimals"]),
+        tuple(top["ports"]),
+        tuple(top["signals"]),
+    )
 
 
 def signals_in(fst: Path) -> dict[str, int]:
@@ -70,27 +104,57 @@ def block_view(names: Iterable[str]) -> View:
         if instance and re.search(r"^\w+_n?[io]\b", port):
             groups.setdefault(instance[0], []).append(name)
     shown = tuple((instance, tuple(ports)) for instance, ports in sorted(groups.items()))
-    return View(shown, {}, {}, frozenset())
+    return View(shown, {}, {}, fields=True)
+
+
+def gtkwave_name(name: str, width: int) -> str:
+    """Return what GTKWave calls a signal: with its bits, an element of an array by array and index.
+
+    Args:
+        name: hierarchical name, such as `tb_top.engine_instr.[2]`.
+        width: in bits.
+    """
+    name = re.sub(r"([^.]+)\.(\[\d+\])$", r"\1.\1\2", name)
+    return name if width == 1 else f"{name}[{width - 1}:0]"
 
 
 def _add_signal(save: GTKWSave, name: str, width: int, view: View) -> None:
     """Show a signal: opcodes as mnemonics, bits in binary, counts in decimal, the rest in hex."""
-    shown = name if width == 1 else f"{name}[{width - 1}:0]"
+    shown = gtkwave_name(name, width)
+    alias = shown.split(".", 2)[2].replace(".", "/") if view.fields else None
     if name in view.mnemonics:
-        save.trace(shown, translate_filter_file=str(view.mnemonics[name]))
+        save.trace(shown, alias, translate_filter_file=str(view.mnemonics[name]))
     else:
         form = "bin" if width == 1 else "dec" if name in view.decimals else "hex"
-        save.trace(shown, datafmt=form)
+        save.trace(shown, alias, datafmt=form)
 
 
-def write_save_file(fst: Path, view: View | None = None) -> Path:
+def _place(save: GTKWSave, file: TextIO, told: Failure | None) -> None:
+    """Open at the beginning of the waveform, or at a mismatch, in the middle of its cycle."""
+    if told is None or told.cycle == UNKNOWN:
+        save.timestart(0)
+        save.zoom_markers(_ZOOM)
+        return
+    time = told.cycle * CLOCK_NS
+    save.timestart(max(0, time - _LEAD * CLOCK_NS))
+    save.zoom_markers(_ZOOM_AT_MISMATCH, time, a=time)
+    print(f"[markername] A{MISMATCH}", file=file)
+
+
+def write_save_file(fst: Path, view: View | None = None, told: Failure | None = None) -> Path:
     """Write `<name>.gtkw` beside the waveform `<name>.fst`; return its path.
+
+    Args:
+        fst: the waveform.
+        view: what is shown, by default what `tb/hdl/waves.toml` says.
+        told: where the test has failed: the viewer opens there, with a marker.
 
     Raises:
         WaveError: the waveform lacks a signal of the view.
     """
     path, widths = fst.with_suffix(".gtkw"), signals_in(fst)
     view = view or load_view()
+    view = view if told is None else view.at(told)
     shown = {
         heading: names
         for heading, names in view.groups
@@ -102,9 +166,9 @@ def write_save_file(fst: Path, view: View | None = None) -> Path:
     with path.open("w", encoding="utf-8") as file:
         save = GTKWSave(file)
         save.dumpfile(str(fst))
-        save.timestart(0)
-        save.size(1600, 900)
-        save.zoom_markers(_ZOOM)
+        save.size(*_SIZE)
+        save.signals_width(_NAMES)
+        _place(save, file, told)
         save.sst_expanded(False)
         for heading, names in shown.items():
             with save.group(heading):
@@ -114,6 +178,6 @@ def write_save_file(fst: Path, view: View | None = None) -> Path:
 
 
 def named_signals(save_file: Path) -> list[str]:
-    """Return the signals that a save file names, without their bit ranges."""
+    """Return the signals that a save file names, as GTKWave calls them."""
     lines = save_file.read_text(encoding="utf-8").splitlines()
-    return [re.sub(r"\[\d+:0\]$", "", line) for line in lines if line and line[0] not in "[@-^*"]
+    return [re.sub(r"^\+\{.*?\} ", "", line) for line in lines if line and line[0] not in "[@-^*"]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import pywellen
 
+from tb.bench.failure import UNKNOWN, Failure
 from tb.run import build, registry, runner, waves
 
 
@@ -58,9 +59,10 @@ def test_a_window_of_a_run_holds_its_cycles_and_no_others(recorded: Path, tmp_pa
 def test_every_named_signal_exists(recorded: Path) -> None:
     """The save file names signals of the waveform only, and every one of the view."""
     named = waves.named_signals(waves.write_save_file(recorded))
-    assert set(named) <= waves.signals_in(recorded).keys()
-    view = waves.load_view()
-    assert named == [name for _, names in view.groups for name in names]
+    widths = waves.signals_in(recorded)
+    assert set(named) <= {waves.gtkwave_name(*signal) for signal in widths.items()}
+    shown = [name for _, names in waves.load_view().groups for name in names]
+    assert named == [waves.gtkwave_name(name, widths[name]) for name in shown]
 
 
 def test_mnemonics_and_groups(recorded: Path) -> None:
@@ -79,6 +81,62 @@ def test_mnemonics_and_groups(recorded: Path) -> None:
     headings = ("Host port", "Sequencer", "Engines", "Memory reads", "Descriptor ring")
     for heading in (*headings, "Coprocessor"):
         assert text.count(f"-{heading}\n") == 2
+
+
+def _told(engine: str, cycle: int) -> Failure:
+    """Return where a test has failed: at the write of an instruction, or for any reason without."""
+    return Failure("test_x", 0, cycle, 3 if engine else UNKNOWN, engine, "wrong")
+
+
+def _words(save_file: Path, first: str) -> list[str]:
+    """Return the words of the line that begins so."""
+    (line,) = (
+        line
+        for line in save_file.read_text(encoding="utf-8").splitlines()
+        if line.startswith(first)
+    )
+    return line.removeprefix(first).split()
+
+
+def test_it_opens_at_the_beginning(recorded: Path) -> None:
+    """A run that has not failed has no marker."""
+    save_file = waves.write_save_file(recorded)
+    assert _words(save_file, "[timestart] ") == ["0"]
+    assert set(_words(save_file, "*")[1:]) == {"-1"}
+    assert "[markername]" not in save_file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("cycle", "start"), [(200, 1360), (9, 0)])
+def test_it_opens_at_a_mismatch(recorded: Path, cycle: int, start: int) -> None:
+    """The primary marker and a named one stand in the middle of its cycle, near the left."""
+    save_file = waves.write_save_file(recorded, told=_told("VEC", cycle))
+    assert _words(save_file, "[timestart] ") == [str(start)]
+    _, primary, first, *others = map(float, _words(save_file, "*"))
+    assert primary == first == 10 * cycle
+    assert set(others) == {-1}
+    assert _words(save_file, "[markername] A") == ["First", "mismatch"]
+
+
+def test_an_end_that_nobody_knows_has_no_marker(recorded: Path) -> None:
+    """As if it had not failed."""
+    save_file = waves.write_save_file(recorded, told=_told("", UNKNOWN))
+    assert _words(save_file, "[timestart] ") == ["0"]
+
+
+def test_the_wrong_write_stands_on_top(recorded: Path) -> None:
+    """What the engine executes, and the port through which it writes; without an engine nothing."""
+    usual = waves.named_signals(waves.write_save_file(recorded))
+    named = waves.named_signals(waves.write_save_file(recorded, told=_told("VEC", 200)))
+    assert named == [
+        "tb_top.cycle[63:0]",
+        "tb_top.u_probe.vec[7:0]",
+        "tb_top.u_probe.sram_wr_fire[5:0]",
+        "tb_top.u_probe.sram_wr_addr.sram_wr_addr[4][15:0]",
+        "tb_top.u_probe.sram_wr_instr.sram_wr_instr[4][31:0]",
+        "tb_top.u_probe.sram_wr_data.sram_wr_data[4][127:0]",
+        *usual,
+    ]
+    assert waves.named_signals(waves.write_save_file(recorded, told=_told("", 200))) == usual
 
 
 def test_a_group_of_what_is_not_built_is_left_out(recorded: Path) -> None:
@@ -105,3 +163,4 @@ def test_the_view_of_a_block() -> None:
         ("u_control", ("unit_vec.u_control.rst_no",)),
         ("u_vec", ("unit_vec.u_vec.clk_i", "unit_vec.u_vec.op_i.rows")),
     )
+    assert view.fields

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records a test that has failed again, by itself, around the first mismatch, for the viewer.
+
+The waveform of a long test is hundreds of megabytes, of which a few thousand cycles tell what went
+wrong. Those are what is recorded, and the viewer opens at the mismatch.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from npu.paths import ROOT, RTL
+from tb.bench import failure
+from tb.bench.failure import UNKNOWN, Failure
+from tb.run import build, runner, units, waves
+
+BEFORE, AFTER = 2_000, 200
+"""Cycles that are recorded before and after the first mismatch."""
+_TIMES = re.compile(r"\[\d+\]|\bcycle \d+|\b\d+ ns\b")
+"""What a message says about when, which is another time after other tests of the same process."""
+
+
+@dataclass(frozen=True)
+class FailureWaves:
+    """What became of recording a failure.
+
+    Attributes:
+        save_file: opens in GTKWave at the mismatch; None if there is none.
+        text: a line that says so, or why there is none.
+        failure: where the recorded run has failed.
+    """
+
+    save_file: Path | None
+    text: str
+    failure: Failure | None = None
+
+
+def write_save_file(job: runner.Job, fst: Path) -> Path:
+    """Write the save file of a recorded run, which opens at the mismatch if the run has failed.
+
+    Raises:
+        WaveError: a signal that the view names is not in the waveform.
+    """
+    view = None
+    if isinstance(job.configuration, units.UnitConfiguration):
+        view = waves.block_view(waves.signals_in(fst))
+    return waves.write_save_file(fst, view, failure.load(job.folder, job.test.name))
+
+
+def debug_model(model: build.Configuration) -> build.Configuration:
+    """Return the model that records what this one runs."""
+    if model.kind == "debug":
+        return model
+    return replace(model, kind="debug", label=f"{model.label}-debug" if model.label else "")
+
+
+def name_of(job: runner.Job) -> str:
+    """Return the name of a job's waveform: test and seed, and what else is not as usual."""
+    model = debug_model(job.configuration)
+    usual = replace(model, array_dim=units.DIM, narrow_formats=True, rtl=RTL, label="")
+    other = [] if model.folder == usual.folder else [model.folder.name.removeprefix("debug-")]
+    words = [job.test.name, str(job.seed), *other, *(["full"] if job.full else []), *job.plusargs]
+    return "-".join(re.sub(r"[^\w.]+", "_", word) for word in words)
+
+
+def _window(cycle: int) -> tuple[int, int] | None:
+    """Return the cycles to record around one; all of them if it is not known."""
+    return None if cycle == UNKNOWN else (max(0, cycle - BEFORE), cycle + AFTER)
+
+
+def _sentence(told: Failure) -> str:
+    """Return what a failure says in its first line, whenever it was."""
+    return _TIMES.sub("", (told.message.splitlines() or [""])[0])
+
+
+def _same(one: Failure, other: Failure) -> bool:
+    """Whether two runs have failed in the same way."""
+    return (one.instr, one.engine, _sentence(one)) == (other.instr, other.engine, _sentence(other))
+
+
+def _fails(job: runner.Job) -> Failure | None:
+    """Run a test; return how it has failed, None if it has not."""
+    runner.run(job)
+    runner.discard_images(job)
+    return failure.load(job.folder, job.test.name)
+
+
+def _shown(found: Failure, window: tuple[int, int] | None) -> bool:
+    """Whether a waveform of these cycles has the mismatch."""
+    return window is None or window[0] <= found.cycle <= window[1]
+
+
+def _again(job: runner.Job, told: Failure, fst: Path) -> tuple[runner.Job, Failure | None]:
+    """Run a test again so that its waveform has the mismatch; return the run and how it failed.
+
+    Alone a test may fail at another cycle than after others of the same process; then it runs once
+    more, for the window is known now.
+    """
+    recorded = replace(
+        job,
+        configuration=debug_model(job.configuration),
+        place=job.folder.with_name(f"{job.folder.name}-waves"),
+        waves=fst,
+        window=_window(told.cycle if told.cycle == UNKNOWN else told.cycle - told.start),
+    )
+    found = _fails(recorded)
+    if found is not None and not _shown(found, recorded.window):
+        recorded = replace(recorded, window=_window(found.cycle))
+        found = _fails(recorded)
+    return recorded, found
+
+
+def record(job: runner.Job) -> FailureWaves:
+    """Record a test that has failed: build/waves/TEST-SEED.fst around the mismatch, and .gtkw.
+
+    Args:
+        job: what has failed; its folder still holds what the run has left.
+
+    Raises:
+        BuildError: the model that records cannot be built.
+        WaveError: a signal that the view names is not in the waveform.
+    """
+    missing = build.fst_missing()
+    if missing is not None:
+        return FailureWaves(None, f"no waves: {missing}")
+    told = failure.load(job.folder, job.test.name)
+    if told is None:
+        return FailureWaves(None, f"no waves: {job.test.name} has not failed in {job.folder}")
+    build.build(debug_model(job.configuration))
+    waves.WAVES.mkdir(parents=True, exist_ok=True)
+    fst = waves.WAVES / f"{name_of(job)}.fst"
+    recorded, found = _again(job, told, fst)
+    if found is None or not _same(told, found):
+        now = "passes" if found is None else f"fails otherwise: {found.message.splitlines()[0]}"
+        return FailureWaves(None, f"no waves: the failure does not repeat, the test {now}", found)
+    save_file = write_save_file(recorded, fst)
+    return FailureWaves(save_file, f"waves: gtkwave {save_file.relative_to(ROOT)}", found)
