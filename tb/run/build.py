@@ -54,6 +54,7 @@ class Configuration:
         narrow_formats: whether the chip has weights narrower than int8.
         rtl: folder of the design's sources; another one to try a changed copy.
         label: folder name in build/sim, derived from the rest if empty.
+        coverage: whether each run leaves `coverage.dat`, the lines and branches that it executed.
     """
 
     kind: Kind = "fast"
@@ -61,6 +62,7 @@ class Configuration:
     narrow_formats: bool = True
     rtl: Path = RTL
     label: str = ""
+    coverage: bool = False
 
     takes: ClassVar[str] = "1 to 2 minutes"
 
@@ -92,10 +94,17 @@ class Configuration:
         return TOP
 
     @property
+    def variant(self) -> str:
+        """What the name of the folder says of the kind."""
+        if not self.coverage:
+            return self.kind
+        return "cov" if self.kind == "fast" else f"cov-{self.kind}"
+
+    @property
     def folder(self) -> Path:
         """Where the model is built."""
         formats = "" if self.narrow_formats else "-int8"
-        return BUILD / "sim" / (self.label or f"{self.kind}-a{self.array_dim}{formats}")
+        return BUILD / "sim" / (self.label or f"{self.variant}-a{self.array_dim}{formats}")
 
     @property
     def binary(self) -> Path:
@@ -204,6 +213,8 @@ def _verilator_arguments(configuration: Configuration) -> list[str]:
     ]
     if traces(configuration):
         arguments += ["--trace-fst", "--trace-structs", "-CFLAGS", f"-I{COCOTB_MAIN.parent}"]
+    if configuration.coverage:
+        arguments.append("--coverage-line")
     return arguments
 
 
@@ -278,18 +289,19 @@ def _compiled(folder: Path, begun: float) -> str:
 
 def _build_locked(configuration: Configuration, tool: verilator.Verilator) -> None:
     folder = configuration.folder
+    counted = [HDL / "coverage.vlt"] if configuration.coverage else []
     main = HDL / "window_main.cpp" if traces(configuration) else COCOTB_MAIN
     command = [
         *tool.command,
         *_verilator_arguments(configuration),
         str(main),
         str(HDL / "memory_dpi.cpp"),
-        *sources.relative(configuration.inputs),
+        *sources.relative([*counted, *configuration.inputs]),
     ]
     started = time.monotonic()
     variables = _make_variables(configuration, tool)
     recipe = "\n".join([tool.version, *_verilator_arguments(configuration), *variables])
-    library = simulator_library.folder([tool.version, *variables])
+    library = simulator_library.folder([tool.version, *variables, *sources.relative(counted)])
     _start_afresh_if_changed(folder, recipe)
     simulator_library.copy(library, folder)
     doing = f"building {folder.name} ({configuration.takes})"

@@ -49,7 +49,7 @@ class MachineConfiguration(build.Configuration):
     @property
     def folder(self) -> Path:
         """Where the model is built."""
-        return BUILD / "sim" / (self.label or f"soc-{self.kind}-a{self.array_dim}")
+        return BUILD / "sim" / (self.label or f"soc-{self.variant}-a{self.array_dim}")
 
     @property
     def options(self) -> list[str]:

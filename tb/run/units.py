@@ -69,7 +69,7 @@ class UnitConfiguration(Configuration):
     def folder(self) -> Path:
         """Where the model is built."""
         size = f"-a{self.array_dim}" if self.array_dim != DIM else ""
-        return BUILD / "unit" / (self.label or f"{self.kind}-{self.block}{size}")
+        return BUILD / "unit" / (self.label or f"{self.variant}-{self.block}{size}")
 
     @property
     def options(self) -> list[str]:
