@@ -7,7 +7,7 @@ BLOCK ?=
 BLOCKS ?=
 RAISE ?=
 SEED ?= 1
-SEEDS ?= 1
+SEEDS ?=
 FULL ?=
 DEBUG ?=
 ARRAY_DIM ?= 16
@@ -19,7 +19,16 @@ INPUT ?=
 TOKENS ?= 48
 TEMPERATURE ?= 0
 TOP_K ?= 0
-COP_UNITS := cop,cop_lane,cop_facc,cop_root,cop_divide,cop_func
+TIER ?= full
+FILTER ?=
+LIST ?=
+COV ?=
+HOSTILE ?=
+RESUME ?=
+CHANGED ?=
+SHARD ?=
+SCHEDULER ?=
+TOGETHER ?=
 JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 PYTHON ?= python3
 
@@ -27,18 +36,23 @@ VENV := .venv/bin/python
 CLI = $(VENV) -m npu.cli $(if $(DEBUG),--debug)
 RUN_OPTIONS = --sim "$(SIM)" --array-dim "$(ARRAY_DIM)" --seed "$(SEED)" -j "$(JOBS)"
 
+REGRESS_GROUPS = emulator graphs $(if $(SCHEDULER),cluster)
+REGRESS_OPTIONS = $(if $(SEEDS),--seeds "$(SEEDS)") --filter "$(FILTER)" --shard "$(SHARD)" \
+  --changed "$(CHANGED)" --scheduler "$(SCHEDULER)" --hostile "$(or $(HOSTILE),0)" \
+  $(if $(LIST),--list) $(if $(COV),--cov) $(if $(RESUME),--resume)
+
 # A make above this one must not lend its flags to the makefiles that Verilator writes.
 unexport MAKEFLAGS MAKELEVEL
 # Texts may hold quotes: they reach the commands through the environment.
 export MODEL PROMPT INPUT
 
 .DEFAULT_GOAL := $(if $(TESTCASE),run,help)
-.PHONY: help setup run unit test generate profile soc bench bench-docs synth oracles quality regress nightly faults waves lint format gen list clean
+.PHONY: help setup run unit test generate profile soc bench bench-docs synth oracles quality regress report nightly faults waves lint format gen list clean
 
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
-	@echo "variables: TESTCASE= SEED=1 SEEDS=1 FULL= ARRAY_DIM=16 (4, 8, 16, 32) JOBS=$(JOBS) DEBUG= PYTHON=python3"
+	@echo "variables: TESTCASE= SEED=1 SEEDS=1 FULL= HOSTILE= ARRAY_DIM=16 (4, 8, 16, 32) JOBS=$(JOBS) DEBUG= PYTHON=python3"
 
 setup: ## check the system's tools and fill .venv (every other target does this by itself)
 	@command -v $(PYTHON) >/dev/null || \
@@ -46,10 +60,12 @@ setup: ## check the system's tools and fill .venv (every other target does this 
 	@$(PYTHON) dev/bootstrap.py
 
 run: setup ## run the tests named by TESTCASE (exact names, comma list)
-	@$(CLI) run $(RUN_OPTIONS) --seeds "$(SEEDS)" $(if $(FULL),--full) "$(TESTCASE)"
+	@$(CLI) run $(RUN_OPTIONS) --seeds "$(or $(SEEDS),1)" $(if $(FULL),--full) \
+	  --hostile "$(or $(HOSTILE),0)" $(if $(TOGETHER),--together) "$(TESTCASE)"
 
 unit: setup ## run the benches of single blocks: BLOCK= (names, comma list; default all) [TESTCASE=]
-	@$(CLI) unit $(RUN_OPTIONS) --seeds "$(SEEDS)" $(if $(FULL),--full) --tests "$(TESTCASE)" "$(BLOCK)"
+	@$(CLI) unit $(RUN_OPTIONS) --seeds "$(or $(SEEDS),1)" $(if $(FULL),--full) \
+	  $(if $(TOGETHER),--together) --tests "$(TESTCASE)" "$(BLOCK)"
 
 test: setup ## run all tests: simulator-free ones and those on the RTL
 	@$(CLI) test $(RUN_OPTIONS)
@@ -82,13 +98,12 @@ quality: ## bits per byte and top-1 of the integer networks against float32 (ins
 	@$(PYTHON) dev/bootstrap.py oracles
 	@$(CLI) quality
 
-regress: setup ## run all tests on the RTL in full with SEEDS seeds; table of opcode, flags, tests, seeds
-	@$(CLI) regress $(RUN_OPTIONS) --seeds "$(SEEDS)"
-	@$(CLI) unit -j "$(JOBS)" --full $(COP_UNITS)
-	@$(CLI) cop-sweep -j "$(JOBS)"
-	@$(PYTHON) dev/bootstrap.py emulator graphs
-	@FULL=1 $(CLI) test $(RUN_OPTIONS) tests/soc
-	@$(VENV) -m pytest -n "$(JOBS)" --dist worksteal -o addopts=--import-mode=importlib -q tests/suites
+regress: ## run a tier of tests in full: TIER= (smoke, full, nightly) [FILTER= SEEDS= COV= CHANGED= SCHEDULER= ...]
+	@$(PYTHON) dev/bootstrap.py $(REGRESS_GROUPS)
+	@$(CLI) regress "$(TIER)" $(RUN_OPTIONS) $(REGRESS_OPTIONS)
+
+report: setup ## write build/reports/index.html, one page with all results that there are
+	@$(CLI) report
 
 nightly: ## what takes minutes: ResNet-50 on the RTL, against golden and against its bar
 	@$(PYTHON) dev/bootstrap.py graphs

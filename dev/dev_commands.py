@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of `npu` for developers: regress, cop-sweep, faults, synth, quality, lint."""
+"""The commands of `npu` for developers: cop-sweep, faults, synth, quality, lint."""
 
 from __future__ import annotations
 
@@ -10,18 +10,12 @@ import sys
 import time
 from dataclasses import asdict
 
-from dev import faults, lint, proofs, regress, rtl_sizes, synth
+from dev import faults, lint, proofs, rtl_sizes, synth
 from npu.cli.arguments import AddCommand, UsageError, names_in, positive
-from npu.paths import BUILD, ROOT
+from npu.paths import ROOT
 from tb.cop_datapath import model, sweep
-from tb.run import build, registry, runner, sources
-from tb.run.requests import (
-    add_common,
-    build_all,
-    check_simulator,
-    print_result,
-    tests_by_chip,
-)
+from tb.run import build, registry, sources
+from tb.run.requests import add_common, check_simulator
 from tb.run.verilator import VerilatorError
 
 BAD_INPUT = (
@@ -34,34 +28,6 @@ BAD_INPUT = (
     synth.SynthesisError,
 )
 """What a user can cause, or a tool; the text is what to print."""
-
-
-def _regress(arguments: argparse.Namespace) -> int:
-    """Run all tests on the RTL in full; print what they executed of the instruction set."""
-    check_simulator(arguments.sim)
-    chips = tests_by_chip(arguments.array_dim)
-    build_all(chips)
-    seeds = range(arguments.seed, arguments.seed + arguments.seeds)
-    jobs = [
-        runner.Job(test, chip, seed, full=True)
-        for chip, tests in chips.items()
-        for test in tests
-        for seed in seeds
-    ]
-    results = runner.run_all(jobs, arguments.jobs, print_result)
-    rows = regress.merge(results)
-    table = regress.render(rows)
-    (BUILD / "regress.txt").write_text(table, encoding="utf-8")
-    print(table)
-    failed = sum(not result.passed for result in results)
-    unseen = regress.missing(rows)
-    print(
-        f"{len(results) - failed} passed, {failed} failed; {len(rows) - len(unseen)} of "
-        f"{len(rows)} rows executed"
-    )
-    for name in unseen:
-        print(f"no test executes: {name}")
-    return 1 if failed or unseen or not results else 0
 
 
 def _faults(arguments: argparse.Namespace) -> int:
@@ -186,9 +152,6 @@ def _gen(_: argparse.Namespace) -> int:
 
 def add_commands(command: AddCommand) -> None:
     """Add the commands to the parser of `npu`."""
-    regression = command("regress", _regress)
-    add_common(regression)
-    regression.add_argument("--seeds", type=positive, default=1, help="seeds per test")
     fault = command("faults", _faults)
     add_common(fault)
     fault.add_argument("faults", nargs="?", default="", help="names, comma list; default all")

@@ -26,8 +26,9 @@ HOMES = {
     "tb.run.unit_commands": ("unit",),
     "tb.soc.soc_commands": ("soc", "firmware"),
     "tb.benchmarks.bench_commands": ("bench", "bench-docs"),
+    "dev.regression.command": ("regress",),
+    "dev.report.report_commands": ("report",),
     "dev.dev_commands": (
-        "regress",
         "cop-sweep",
         "faults",
         "synth",

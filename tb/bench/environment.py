@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -14,6 +15,7 @@ from typing import Unpack
 import cocotb
 import numpy as np
 import numpy.typing as npt
+from cocotb.task import current_task
 from cocotb.triggers import FallingEdge, RisingEdge, Timer
 
 from golden.machine import ChipConfig, Machine, RunResult
@@ -25,7 +27,7 @@ from npu.regs import MachineStart, StartState
 from tb.bench import failure, isa_coverage, logs
 from tb.bench.counters import compare_counters
 from tb.bench.dut import Dut
-from tb.bench.host import RtlBus, RtlChip, TimedFinish
+from tb.bench.host import RtlBus, RtlChip, TimedFinish, hostile_seed
 from tb.bench.knobs import Knobs
 from tb.bench.memory import Memory
 from tb.bench.python_memory import PythonMemory
@@ -45,6 +47,8 @@ INPUT, OUTPUT = 0x0010_0000, 0x0020_0000
 _BASES = (INPUT, OUTPUT, 0, 0, 0, 0, 0, 0)
 PROGRAM, STREAM = 0x0040_0000, 0x0080_0000
 """Where `Bench.load` puts the program and the parameter stream."""
+_used = False
+"""Whether a test has used the bench in this process."""
 DEFAULT_LIMIT = 200_000
 """Cycles that a program of a test may take unless the test says otherwise."""
 
@@ -112,12 +116,13 @@ class Bench:
         """Reset the chip and return the bench around it."""
         gc.freeze()  # what is imported stays: no collection need look at it, the last least of all
         run_dir = Path(str(cocotb.plusargs["run_dir"]))
+        await _forget_test_before(dut, run_dir)
         seed = int(cocotb.RANDOM_SEED)
         random = np.random.default_rng(seed)
         memory = Memory.map(run_dir / "memory.bin")
         memory.data[:] = random.integers(0, 256, memory.data.size, np.uint8)
         dut.knob_seed.value = seed & 0xFFFF_FFFF
-        knobs = knobs or Knobs()
+        knobs = _as_the_run_wants(knobs or Knobs())
         knobs.apply(dut)
         slave: PythonMemory | None = None
         if back_end is BackEnd.PYTHON:
@@ -131,9 +136,9 @@ class Bench:
         config = ChipConfig(*sizes, narrow_formats=limits.narrow_formats)
         bench = cls(dut, run_dir, memory, bus, chip, config, random)
         bench._slave = slave
-        bench._writes = logs.Log(run_dir / "sram_writes.bin", logs.SRAM_WRITE)
-        bench._events = logs.Log(run_dir / "events.bin", logs.EVENT)
-        bench._trace = logs.Log(run_dir / "trace.bin", logs.EVENT)
+        bench._writes = logs.Log(run_dir / logs.SRAM_WRITES_FILE, logs.SRAM_WRITE)
+        bench._events = logs.Log(run_dir / logs.EVENTS_FILE, logs.EVENT)
+        bench._trace = logs.Log(run_dir / logs.TRACE_FILE, logs.EVENT)
         return bench
 
     _slave: PythonMemory | None = field(default=None, init=False, repr=False)
@@ -143,6 +148,7 @@ class Bench:
 
     async def set_knobs(self, knobs: Knobs) -> None:
         """Change the behaviour of the memory from the next clock edge on."""
+        knobs = _as_the_run_wants(knobs)
         knobs.apply(self.dut)
         if self._slave is not None:
             self._slave.knobs = knobs
@@ -160,11 +166,7 @@ class Bench:
 
     async def sync(self) -> npt.NDArray[np.uint8]:
         """Return a copy of the chip's SRAM, (bytes,) uint8; the logs are complete up to now."""
-        await FallingEdge(self.dut.clk)
-        self.dut.sync.value = 1
-        await Timer(1, "ns")
-        self.dut.sync.value = 0
-        await Timer(1, "ns")
+        await _sync(self.dut)
         return np.fromfile(self.run_dir / "sram.bin", dtype=np.uint8)
 
     def load(
@@ -266,7 +268,37 @@ class Bench:
 
     def _save_hits(self) -> None:
         text = json.dumps(self.hits.counts, indent=1, sort_keys=True)
-        (self.run_dir / isa_coverage.FILE).write_text(text, encoding="utf-8")
+        isa_coverage.rows_file(self.run_dir, running_test()).write_text(text, encoding="utf-8")
+
+
+def running_test() -> str:
+    """Return the name of the test whose own task this is."""
+    return current_task().get_name().removeprefix("Test ")
+
+
+def _as_the_run_wants(knobs: Knobs) -> Knobs:
+    """Return a test's knobs; on a hostile memory those that it leaves as usual are drawn."""
+    seed = hostile_seed()
+    return knobs.or_else(Knobs.hostile(np.random.default_rng(seed))) if seed else knobs
+
+
+async def _forget_test_before(dut: Dut, run_dir: Path) -> None:
+    """Empty the logs of the bench if another test has run in this process."""
+    global _used
+    if _used:
+        await _sync(dut)
+        for name in (logs.SRAM_WRITES_FILE, logs.EVENTS_FILE, logs.TRACE_FILE):
+            os.truncate(run_dir / name, 0)
+    _used = True
+
+
+async def _sync(dut: Dut) -> None:
+    """Let the bench copy the SRAM and write its logs out."""
+    await FallingEdge(dut.clk)
+    dut.sync.value = 1
+    await Timer(1, "ns")
+    dut.sync.value = 0
+    await Timer(1, "ns")
 
 
 def full() -> bool:

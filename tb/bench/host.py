@@ -32,6 +32,19 @@ PATIENCE = 20_000
 """Cycles until an interrupt must have come unless a test says otherwise."""
 
 
+HOSTILE_PATIENCE = 25
+"""How many times as long everything may take on a hostile memory (the plusarg `hostile`)."""
+
+
+def hostile_seed() -> int:
+    """Return the seed of the hostile memory that all tests of this run are on, 0 for none."""
+    return int(str(cocotb.plusargs.get("hostile", 0)))
+
+
+def _patient(cycles: int) -> int:
+    return cycles * (HOSTILE_PATIENCE if hostile_seed() else 1)
+
+
 class Waited(NamedTuple):
     """What a wait for the interrupt cost: processor seconds, and how often Python woke."""
 
@@ -84,10 +97,11 @@ class RtlBus:
         played = dut.access_played
         dut.access_count.value = count
         dut.access_play.value = 1 - int(played.value)
-        patience = Timer(count * ACCESS_LIMIT * CLOCK_NS, "ns")
+        limit = _patient(count * ACCESS_LIMIT)
+        patience = Timer(limit * CLOCK_NS, "ns")
         if await First(ValueChange(played), patience) is patience:
             stuck = several[int(dut.access_index.value)]
-            raise DeviceError(f"{stuck}: no answer within {count * ACCESS_LIMIT} cycles")
+            raise DeviceError(f"{stuck}: no answer within {limit} cycles")
 
     async def read32(self, address: int) -> int:
         """Return the register at byte `address`.
@@ -115,7 +129,7 @@ class RtlBus:
         Raises:
             DeviceError: no interrupt within `limit` cycles; says where the chip stands.
         """
-        limit = self.limit if limit is None else limit
+        limit = _patient(self.limit if limit is None else limit)
         started, entries = time.process_time(), callbacks.count()
         if int(self.dut.irq.value):
             # A write that lowers the line has done so two cycles after its response.

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from npu.isa import (
     BARRIER_MOST,
@@ -31,9 +32,6 @@ from npu.isa.gemm import GemmForm
 from npu.isa.weight_formats import GROUPED
 from tb.bench.logs import DISPATCH, Records
 
-FILE = "coverage.json"
-"""Name of the file in a run's folder that holds the rows and how often they were executed."""
-
 WIDEST_MODE_FIELD = 3
 """Fields of more bits are numbers, unless their values have names."""
 
@@ -42,6 +40,11 @@ MUST_BE_ZERO = {("GEMM", "reserved")}
 
 BITS_OF_FORMAT = {("GEMM", "fmt")}
 """Fields of imm that say something only together with others: formats have rows of their own."""
+
+
+def rows_file(folder: Path, test: str) -> Path:
+    """Return the file in a run's folder that says how often a test has executed which rows."""
+    return folder / f"{test}.rows.json"
 
 
 def _mode_fields(opcode: Opcode) -> list[BitField]:

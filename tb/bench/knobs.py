@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
 
 from tb.bench.dut import Dut
 
@@ -60,6 +62,37 @@ class Knobs:
         for name in ("read_gap", "write_gap", "ar_stall", "aw_stall", "w_stall", "host_stall"):
             if not 0 <= getattr(self, name) <= 99:
                 raise ValueError(f"{name}: given {getattr(self, name)}, allowed 0..99 percent")
+
+    @classmethod
+    def hostile(cls, random: np.random.Generator) -> Knobs:
+        """Return latency, back-pressure on every channel of both ports, and interleaving."""
+
+        def percent(most: int) -> int:
+            return int(random.integers(most)) if random.random() < 0.7 else 0
+
+        return cls(
+            read_latency=int(random.integers(1, 100)),
+            write_latency=int(random.integers(1, 100)),
+            read_spread=int(random.choice((0, 7, 60))),
+            write_spread=int(random.choice((0, 7, 60))),
+            read_gap=percent(60),
+            write_gap=percent(60),
+            ar_stall=percent(80),
+            aw_stall=percent(80),
+            w_stall=percent(60),
+            host_stall=percent(60),
+            interleave=int(random.integers(2)),
+        )
+
+    def or_else(self, other: Knobs) -> Knobs:
+        """Return these knobs, with those of another set where these are as by default."""
+        usual = Knobs()
+        changed = {
+            field.name: getattr(other, field.name)
+            for field in fields(self)
+            if getattr(self, field.name) == getattr(usual, field.name)
+        }
+        return replace(self, **changed)
 
     def apply(self, dut: Dut) -> None:
         """Set the signals; they take effect at the next clock edge."""

@@ -11,6 +11,9 @@ import numpy.typing as npt
 
 Records = npt.NDArray[np.void]
 
+SRAM_WRITES_FILE, EVENTS_FILE, TRACE_FILE = "sram_writes.bin", "events.bin", "trace.bin"
+"""Names of the logs in a run's folder."""
+
 SRAM_WRITE: np.dtype[Any] = np.dtype(
     [("cycle", "<u8"), ("instr", "<u4"), ("port", "<u2"), ("word", "<u2"), ("data", "u1", (16,))]
 )

@@ -130,8 +130,8 @@ async def _measure_port(dut: Dut, case: Benchmark) -> None:
     seconds, entered = time.process_time() - started, callbacks.count() - entries
     await session.compare()
     await bench.sync()
-    events = np.fromfile(bench.run_dir / "events.bin", logs.EVENT)
-    trace = np.fromfile(bench.run_dir / "trace.bin", logs.EVENT)
+    events = np.fromfile(bench.run_dir / logs.EVENTS_FILE, logs.EVENT)
+    trace = np.fromfile(bench.run_dir / logs.TRACE_FILE, logs.EVENT)
     rtl = session.bus.rtl
     read, written, cycles, macs = [
         await rtl.read32(CMD_BASE + register)

@@ -240,8 +240,8 @@ def _write_stream(parts: Sequence[Piece]) -> None:
 
 def _timeline(case: Benchmark) -> timeline.Timeline:
     folder = RUNS / case.name
-    events = np.fromfile(folder / "events.bin", logs.EVENT)
-    trace = np.fromfile(folder / "trace.bin", logs.EVENT)
+    events = np.fromfile(folder / logs.EVENTS_FILE, logs.EVENT)
+    trace = np.fromfile(folder / logs.TRACE_FILE, logs.EVENT)
     return timeline.build(case.name, program_of(folder), events, trace)
 
 

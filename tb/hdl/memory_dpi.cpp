@@ -48,7 +48,8 @@ Mapping map_file(const std::string& path) {
 }
 
 FILE* create_log(const std::string& path) {
-  FILE* file = std::fopen(path.c_str(), "wb");
+  // Appending: Python empties a log before the next test of the same process.
+  FILE* file = std::fopen(path.c_str(), "ab");
   if (file == nullptr) die("cannot create " + path);
   std::setvbuf(file, nullptr, _IOFBF, 1 << 20);
   return file;

@@ -11,12 +11,11 @@ from rich.console import Console
 from rich.table import Table
 
 from npu.driver.counters import ChipCounters
+from tb.bench.environment import running_test
 from tb.bench.scoreboard import Compared, Count
 
 BEAT = 16
 """Bytes of a beat of the memory bus."""
-FILE = "report.txt"
-"""Name of the file in a run's folder whose text the runner prints."""
 
 
 @dataclass(frozen=True)
@@ -132,4 +131,4 @@ def render(title: str, lines: Sequence[Line], macs_per_cycle: int) -> str:
 
 def save(run_dir: Path, text: str) -> None:
     """Leave `text` for the runner to print."""
-    (run_dir / FILE).write_text(text, encoding="utf-8")
+    (run_dir / f"{running_test()}.report.txt").write_text(text, encoding="utf-8")

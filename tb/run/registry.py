@@ -8,7 +8,9 @@ certain command port by a line `SCRATCH_BYTES = (<number>, ...)`, 0 meaning a ch
 certain coprocessor by a line `COP_SOURCES = (<number>, ...)`, the operands of its port, in the same
 way. One for a chip without narrow formats of weights says so by a line `NARROW_FORMATS = 0`. One
 whose tests run from several power-up states says by a line `POWER_UPS = <number>` from how many
-random ones, beside all zeros and all ones.
+random ones, beside all zeros and all ones. What its tests are about stands in a line `TAGS =
+("<tag>", ...)`, see `TAGS` here; one whose tests want the simulator for themselves has a line
+`ALONE = 1`.
 """
 
 from __future__ import annotations
@@ -18,11 +20,30 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from npu.paths import TESTS
 
 MEMORY_MIB = 16
 """Memory behind the chip unless a module asks for more, in MiB; its file is sparse."""
+
+
+ENGINES = ("ld", "st", "gemm", "smx", "nrm", "vec", "seq", "stream", "cmd", "cop")
+"""Tags of the parts of the chip: the engines, sequencer, parameter stream, and the two ports."""
+TAGS = (
+    *ENGINES,
+    "faults",
+    "formats",
+    "long",
+    "models",
+    "networks",
+    "plans",
+    "random",
+    "registers",
+    "timing",
+)
+"""What a test may be about. `long`: tens of seconds in its long form; `timing`: it measures cycles,
+so that a memory of another kind changes its result."""
 
 
 class UnknownTestError(ValueError):
@@ -43,6 +64,8 @@ class BenchTest:
         power_ups: random power-up states that it runs from, with all zeros and all ones before
             them; 0: from one random state only.
         narrow_formats: whether the chip that the test is for has narrow formats of weights.
+        tags: what it is about, of `TAGS`.
+        alone: whether it wants the simulator for itself.
     """
 
     module: str
@@ -53,6 +76,8 @@ class BenchTest:
     power_ups: int = 0
     cop_sources: tuple[int, ...] = ()
     narrow_formats: bool = True
+    tags: tuple[str, ...] = ()
+    alone: bool = False
 
     def fits(self, scratch_bytes: int, cop_sources: int, narrow_formats: bool = True) -> bool:
         """Whether the test is for a chip.
@@ -92,22 +117,35 @@ def _number(body: Iterable[ast.stmt], name: str, default: int) -> int:
     return default
 
 
-def _numbers(body: Iterable[ast.stmt], name: str) -> tuple[int, ...]:
-    """Return the numbers that a module gives a name, none by default."""
+def _tuple(body: Iterable[ast.stmt], name: str) -> tuple[Any, ...]:
+    """Return the tuple of literals that a module gives a name, an empty one by default."""
     for node in body:
         match node:
-            case ast.Assign([ast.Name(target)], ast.Tuple() as numbers) if target == name:
-                return tuple(ast.literal_eval(numbers))
+            case ast.Assign([ast.Name(target)], ast.Tuple() as values) if target == name:
+                return tuple(ast.literal_eval(values))
     return ()
+
+
+def _tags(path: Path, body: Iterable[ast.stmt]) -> tuple[str, ...]:
+    tags = _tuple(body, "TAGS")
+    for tag in tags:
+        if tag not in TAGS:
+            raise ValueError(f"{path}: given the tag {tag!r}, allowed {', '.join(TAGS)}")
+    return tags
 
 
 def _tests_in(path: Path, package: str) -> Iterable[BenchTest]:
     body = ast.parse(path.read_text(encoding="utf-8"), filename=str(path)).body
     memory_bytes = _number(body, "MEMORY_MIB", MEMORY_MIB) << 20
     power_ups = _number(body, "POWER_UPS", 0)
-    narrow_formats = bool(_number(body, "NARROW_FORMATS", 1))
-    port = _numbers(body, "SCRATCH_BYTES")
-    fitting = port, power_ups, _numbers(body, "COP_SOURCES"), narrow_formats
+    fitting = (
+        _tuple(body, "SCRATCH_BYTES"),
+        power_ups,
+        _tuple(body, "COP_SOURCES"),
+        bool(_number(body, "NARROW_FORMATS", 1)),
+        _tags(path, body),
+        power_ups > 0 or bool(_number(body, "ALONE", 0)),
+    )
     for node in body:
         if isinstance(node, ast.AsyncFunctionDef) and any(
             _is_cocotb_test(decorator) for decorator in node.decorator_list
@@ -121,7 +159,7 @@ def discover(folder: Path = TESTS, package: str = "tb.tests") -> list[BenchTest]
     """Return all tests in `folder`, the home of `package`, by module and place.
 
     Raises:
-        ValueError: two tests have the same name.
+        ValueError: two tests have the same name, or a tag is not known.
     """
     tests = [test for path in sorted(folder.glob("test_*.py")) for test in _tests_in(path, package)]
     seen: dict[str, BenchTest] = {}

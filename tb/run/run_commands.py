@@ -8,10 +8,10 @@ import os
 import subprocess
 import sys
 
-from npu.cli.arguments import AddCommand, UsageError, names_in, positive
+from npu.cli.arguments import AddCommand, UsageError, names_in, positive, whole_from
 from npu.isa.operands import ARRAY_DIMS
 from npu.paths import ROOT
-from tb.run import build, failure_waves, machine, registry, runner, units, waves
+from tb.run import build, failure_waves, machine, registry, runner, together, units, waves
 from tb.run.requests import (
     add_common,
     build_all,
@@ -49,12 +49,13 @@ def run_tests(arguments: argparse.Namespace) -> int:
     build_all(chips)
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     jobs = [
-        runner.Job(test, chip, seed, full=arguments.full)
+        runner.Job(test, chip, seed, full=arguments.full, hostile=arguments.hostile)
         for chip, tests in chips.items()
         for test in tests
         for seed in seeds
     ]
-    results = runner.run_all(jobs, arguments.jobs, print_result)
+    run_all = together.run_all if arguments.together else runner.run_all
+    results = run_all(jobs, arguments.jobs, print_result)
     failed = [result for result in results if not result.passed]
     print(f"{len(results) - len(failed)} passed, {len(failed)} failed")
     return 1 if failed or not results else 0
@@ -141,6 +142,15 @@ def add_run_arguments(run: argparse.ArgumentParser) -> None:
     run.add_argument("--seeds", type=positive, default=1, help="seeds per test")
     run.add_argument("--kind", choices=["fast", "debug"], default="fast", help="of the model")
     run.add_argument("--full", action="store_true", help="the long form of tests that have one")
+    run.add_argument(
+        "--hostile",
+        type=whole_from(0),
+        default=0,
+        help="seed of a hostile memory; 0: the usual one",
+    )
+    run.add_argument(
+        "--together", action="store_true", help="the tests of a chip and seed in one process"
+    )
 
 
 def add_commands(command: AddCommand) -> None:

@@ -16,13 +16,13 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import IO, TypeVar
 
 import cocotb_tools.config
 import find_libpython
@@ -79,7 +79,10 @@ class Job:
         configuration: the model that it runs on.
         seed: seed of all random choices.
         waves: waveform file to write; needs the debug build.
+        hostile: seed of a hostile memory for tests that ask for none (`Knobs.hostile`), 0: none.
         window: the first and the last cycle that the waveform has, by default all.
+        companions: more tests for the same process, each of which resets the chip.
+        binary: the simulator, by default the configuration's own.
         place: folder of the run, by default one in build/runs.
         full: whether tests with a long form run it (`make regress` does).
         plusargs: more arguments of the simulation, without the plus sign.
@@ -92,7 +95,15 @@ class Job:
     place: Path | None = None
     full: bool = False
     plusargs: tuple[str, ...] = ()
+    hostile: int = 0
     window: tuple[int, int] | None = None
+    companions: tuple[BenchTest, ...] = ()
+    binary: Path | None = None
+
+    @property
+    def tests(self) -> tuple[BenchTest, ...]:
+        """All that the simulator runs, in the order of their modules and of their places there."""
+        return tuple(sorted((self.test, *self.companions), key=lambda test: test.module))
 
     @property
     def power_ups(self) -> list[PowerUp]:
@@ -114,9 +125,12 @@ class Job:
     @property
     def repro(self) -> str:
         """The command that repeats exactly this run."""
-        words = self.configuration.repeat(self.test.name, self.seed)
+        names = ",".join(test.name for test in self.tests)
+        words = self.configuration.repeat(names, self.seed)
         if self.full:
             words.append("FULL=1")
+        words += [f"HOSTILE={self.hostile}"] if self.hostile else []
+        words += ["TOGETHER=1"] if self.companions else []
         return " ".join(words)
 
 
@@ -130,6 +144,7 @@ class TestResult:
         message: the reason of a failure, one or a few lines.
         output: what the test itself printed, without the simulator's own chatter.
         seconds: wall-clock time.
+        cycles: of the clock.
     """
 
     job: Job
@@ -137,6 +152,7 @@ class TestResult:
     message: str
     output: str
     seconds: float
+    cycles: int = 0
 
 
 def _environment(job: Job) -> dict[str, str]:
@@ -156,8 +172,8 @@ def _environment(job: Job) -> dict[str, str]:
         "PYGPI_PYTHON_BIN": sys.executable,
         "GPI_USERS": f"{libpython};{cocotb_tools.config.pygpi_entry_point()}",
         "COCOTB_TOPLEVEL": job.configuration.top,
-        "COCOTB_TEST_MODULES": job.test.module,
-        "COCOTB_TEST_FILTER": rf"\.{job.test.name}$",
+        "COCOTB_TEST_MODULES": ",".join(dict.fromkeys(test.module for test in job.tests)),
+        "COCOTB_TEST_FILTER": rf"\.({'|'.join(test.name for test in job.tests)})$",
         "COCOTB_RANDOM_SEED": str(job.seed),
         "COCOTB_RESULTS_FILE": str(job.folder / "results.xml"),
         "COCOTB_TRUST_INERTIAL_WRITES": "1",
@@ -176,7 +192,7 @@ def prepare(job: Job) -> None:
     shutil.rmtree(job.folder, ignore_errors=True)
     job.folder.mkdir(parents=True)
     for name, size in (
-        ("memory.bin", job.test.memory_bytes),
+        ("memory.bin", max(test.memory_bytes for test in job.tests)),
         ("sram.bin", SRAM_BYTES),
         (accesses.FILE, accesses.MOST * accesses.RECORD.itemsize),
     ):
@@ -188,20 +204,30 @@ def prepare(job: Job) -> None:
                 raise OSError(error.errno, error.strerror, str(path)) from None
 
 
-def _outcome(results: Path) -> tuple[int, str]:
-    """Return the number of tests that ran and the first failure ("" if none)."""
+def cases_of(folder: Path) -> list[ElementTree.Element]:
+    """Return what cocotb reports of the tests that have run in `folder`, in order."""
+    results = folder / "results.xml"
     if not results.exists():
-        return 0, ""
+        return []
     cases = ElementTree.parse(results).getroot().findall(".//testcase")
-    ran = [case for case in cases if case.find("skipped") is None]
-    for case in ran:
-        for kind in ("failure", "error"):
-            found = case.find(kind)
-            if found is not None:
-                kind_of_error = found.get("error_type") or found.get("type") or kind
-                text = found.get("error_msg") or found.get("message") or found.text or ""
-                return len(ran), f"{kind_of_error}: {text}".strip()
-    return len(ran), ""
+    return [case for case in cases if case.find("skipped") is None]
+
+
+def reason_of(case: ElementTree.Element) -> str:
+    """Return why a test of a report failed, "" if it passed."""
+    for kind in ("failure", "error"):
+        found = case.find(kind)
+        if found is not None:
+            kind_of_error = found.get("error_type") or found.get("type") or kind
+            text = found.get("error_msg") or found.get("message") or found.text or ""
+            return f"{kind_of_error}: {text}".strip()
+    return ""
+
+
+def cycles_of(cases: Iterable[ElementTree.Element]) -> int:
+    """Return the clock cycles that tests of a report took."""
+    spans = [case.find(".//property[@name='sim_time_duration']") for case in cases]
+    return sum(int(float(span.get("value", "0"))) // CLOCK_NS for span in spans if span is not None)
 
 
 def _tail(log: Path, lines: int = 25) -> str:
@@ -209,7 +235,7 @@ def _tail(log: Path, lines: int = 25) -> str:
     return "\n".join(text.splitlines()[-lines:])
 
 
-def _simulator_error(log: Path) -> str:
+def simulator_error(log: Path) -> str:
     """Return the first error of the simulator itself, such as a failed assertion, or ""."""
     with log.open(encoding="utf-8", errors="replace") as file:
         for line in file:
@@ -227,6 +253,7 @@ def command(job: Job, binary: Path, folder: Path, power_up: PowerUp | None = Non
         f"+scratch_bytes={job.configuration.scratch_bytes}",
         f"+cop_sources={job.configuration.cop_sources}",
         *(["+full=1"] if job.full else []),
+        *([f"+hostile={job.hostile}"] if job.hostile else []),
         *(power_up or job.power_ups[0]).arguments,
         *(f"+{argument}" for argument in job.plusargs),
     ]
@@ -238,7 +265,7 @@ _LIVE: set[subprocess.Popen[bytes]] = set()
 
 def launch(job: Job, power_up: PowerUp | None = None) -> subprocess.Popen[bytes]:
     """Start the simulator in a prepared folder, in a process group of its own."""
-    arguments = command(job, job.configuration.binary, job.folder, power_up)
+    arguments = command(job, job.binary or job.configuration.binary, job.folder, power_up)
     if job.waves is not None:
         arguments += ["--trace", "--trace-file", str(job.waves)]
         if job.window is not None:
@@ -257,6 +284,33 @@ def launch(job: Job, power_up: PowerUp | None = None) -> subprocess.Popen[bytes]
     return process
 
 
+def run_process(
+    arguments: Sequence[str], folder: Path, environment: Mapping[str, str], output: IO[bytes]
+) -> int | str:
+    """Run a program that may start simulators; return its exit status, or why there is none."""
+    process = subprocess.Popen(
+        arguments,
+        cwd=folder,
+        env=environment,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    _LIVE.add(process)
+    try:
+        return process.wait(TIME_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        return f"no end within {TIME_LIMIT_S} s"
+    finally:
+        kill(process)
+
+
+def kill_all() -> None:
+    """End all simulators of this process."""
+    for process in tuple(_LIVE):
+        kill(process)
+
+
 def kill(process: subprocess.Popen[bytes]) -> None:
     """End a simulator that has not ended, and whatever it has started."""
     if process.poll() is None:
@@ -273,12 +327,13 @@ def outcome(job: Job, status: int | str, seconds: float) -> TestResult:
         OSError: it failed, and its folder has no room left, which is reason enough.
     """
     log = job.folder / LOG
-    ran, reason = _outcome(job.folder / "results.xml")
+    cases = cases_of(job.folder)
+    reason = next(filter(None, map(reason_of, cases)), "")
     message = reason
-    stopped = _simulator_error(log)
+    stopped = simulator_error(log)
     if stopped:
         message = f"the simulator stopped: {stopped}"
-    elif not reason and ran == 0:
+    elif not cases:
         message = f"the simulator ended ({status}) before any test had run:\n{_tail(log)}"
     elif not reason and status != 0:
         message = f"the test passed but the simulator ended with {status}:\n{_tail(log)}"
@@ -286,9 +341,13 @@ def outcome(job: Job, status: int | str, seconds: float) -> TestResult:
         if build_folder.is_full():
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(job.folder))
         failure.save(job.folder, failure.of_run(job.folder, log, job.test.name, message))
-    printed = job.folder / "report.txt"
-    output = printed.read_text(encoding="utf-8") if printed.exists() else ""
-    return TestResult(job, not message, message, output, seconds)
+    return TestResult(job, not message, message, printed(job), seconds, cycles_of(cases))
+
+
+def printed(job: Job) -> str:
+    """Return what a test has left to print."""
+    report = job.folder / f"{job.test.name}.report.txt"
+    return report.read_text(encoding="utf-8") if report.exists() else ""
 
 
 def discard_images(job: Job) -> None:
@@ -317,16 +376,21 @@ def run(job: Job) -> TestResult:
 
 def _simulate(job: Job, power_up: PowerUp) -> TestResult:
     """Run one simulation and say how it ended."""
-    prepare(job)
     started = time.monotonic()
+    status = simulate(job, power_up)
+    return outcome(job, status, time.monotonic() - started)
+
+
+def simulate(job: Job, power_up: PowerUp) -> int | str:
+    """Run one simulation in an empty folder and return its exit status, or why there is none."""
+    prepare(job)
     process = launch(job, power_up)
     try:
-        status: int | str = process.wait(TIME_LIMIT_S)
+        return process.wait(TIME_LIMIT_S)
     except subprocess.TimeoutExpired:
-        status = f"no end within {TIME_LIMIT_S} s"
+        return f"no end within {TIME_LIMIT_S} s"
     finally:
         kill(process)
-    return outcome(job, status, time.monotonic() - started)
 
 
 def run_all(
@@ -353,6 +417,5 @@ def side_by_side(tasks: Sequence[Callable[[], T]], workers: int) -> list[T]:
             return list(pool.map(lambda task: task(), tasks))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in tuple(_LIVE):
-                kill(process)
+            kill_all()
             raise

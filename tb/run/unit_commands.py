@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from npu.cli.arguments import AddCommand, UsageError, names_in, positive
 from tb.run import build, registry, runner, unit_times, units
 from tb.run.requests import add_common, check_simulator, print_result
+from tb.run.together import run_all as in_one_process
 from tb.run.verilator import VerilatorError
 
 BAD_INPUT = (
@@ -79,6 +80,7 @@ def run_block(
     seeds: Sequence[int],
     array_dim: int = units.DIM,
     full: bool = False,
+    together: bool = False,
 ) -> BlockResult:
     """Build a block's model and run tests on it, `full` in their long form."""
     started = time.monotonic()
@@ -86,12 +88,8 @@ def run_block(
     build.build(configuration)
     build_s = time.monotonic() - started
     jobs = [runner.Job(test, configuration, seed, full=full) for test in tests for seed in seeds]
-    return BlockResult(block, build_s, [_told(runner.run(job)) for job in jobs])
-
-
-def _told(result: runner.TestResult) -> runner.TestResult:
-    print_result(result)
-    return result
+    run_all = in_one_process if together else runner.run_all
+    return BlockResult(block, build_s, run_all(jobs, 1, print_result))
 
 
 def _unit(arguments: argparse.Namespace) -> int:
@@ -113,10 +111,13 @@ def _unit(arguments: argparse.Namespace) -> int:
         unit_times.write_report(times)
         return 0
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
-    array_dim, full = arguments.array_dim, arguments.full
+    array_dim, full, together = arguments.array_dim, arguments.full, arguments.together
     with ThreadPoolExecutor(max_workers=arguments.jobs) as pool:
         results = list(
-            pool.map(lambda block: run_block(block, tests[block], seeds, array_dim, full), tests)
+            pool.map(
+                lambda block: run_block(block, tests[block], seeds, array_dim, full, together),
+                tests,
+            )
         )
     print(TABLE_HEAD)
     for result in results:
@@ -138,3 +139,6 @@ def add_commands(command: AddCommand) -> None:
     )
     unit.add_argument("--seeds", type=positive, default=1, help="seeds per test")
     unit.add_argument("--full", action="store_true", help="the long form of tests that have one")
+    unit.add_argument(
+        "--together", action="store_true", help="the tests of a block and seed in one process"
+    )

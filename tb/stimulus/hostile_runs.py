@@ -130,27 +130,6 @@ class Scene:
 # --------------------------------------------------------------------------------------------------
 # What is to happen
 # --------------------------------------------------------------------------------------------------
-def _temper(random: np.random.Generator) -> Knobs:
-    """Return latency, back-pressure on every channel of both ports, and interleaving."""
-
-    def percent(most: int) -> int:
-        return int(random.integers(most)) if random.random() < 0.7 else 0
-
-    return Knobs(
-        read_latency=int(random.integers(1, 100)),
-        write_latency=int(random.integers(1, 100)),
-        read_spread=int(random.choice((0, 7, 60))),
-        write_spread=int(random.choice((0, 7, 60))),
-        read_gap=percent(60),
-        write_gap=percent(60),
-        ar_stall=percent(80),
-        aw_stall=percent(80),
-        w_stall=percent(60),
-        host_stall=percent(60),
-        interleave=int(random.integers(2)),
-    )
-
-
 def _range(random: np.random.Generator, words: npt.NDArray[np.int64]) -> tuple[int, int]:
     """Return first and last byte of one to some words around one that is touched."""
     first = WORD * int(random.choice(words))
@@ -159,7 +138,7 @@ def _range(random: np.random.Generator, words: npt.NDArray[np.int64]) -> tuple[i
 
 def plan(random: np.random.Generator, scene: Scene, faults: Sequence[str]) -> HostilePlan:
     """Return a plan in which some of FAULTS may strike."""
-    knobs, silence = _temper(random), 0
+    knobs, silence = Knobs.hostile(random), 0
     reads, writes = scene.touched(written=False), scene.touched(written=True)
     targets = [reads] * ("READ_ERROR" in faults) + [writes] * ("WRITE_ERROR" in faults)
     targets = [words for words in targets if words.size]
@@ -268,8 +247,8 @@ class HostileRun:
     def __init__(self, bench: Bench, scene: Scene, plan: HostilePlan) -> None:
         """Take the run's place behind all that is in the logs."""
         self._bench, self._scene, self._plan = bench, scene, plan
-        self._writes = logs.Log(bench.run_dir / "sram_writes.bin", logs.SRAM_WRITE)
-        self._events = logs.Log(bench.run_dir / "events.bin", logs.EVENT)
+        self._writes = logs.Log(bench.run_dir / logs.SRAM_WRITES_FILE, logs.SRAM_WRITE)
+        self._events = logs.Log(bench.run_dir / logs.EVENTS_FILE, logs.EVENT)
 
     async def run(self) -> str:
         """Run the program, check everything about its end, and return which of FAULTS has hit it.

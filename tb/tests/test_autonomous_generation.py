@@ -19,6 +19,8 @@ from tb.bench.environment import Bench
 from tb.models.resident_model import Resident
 from tb.tests.generation import QUIET, checkpoint, ids_of_text
 
+TAGS = ("models", "long")
+
 QUIET_CYCLES = 2_000
 """So long after the end nothing more may happen."""
 

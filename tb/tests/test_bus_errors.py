@@ -24,6 +24,8 @@ from tb.bench.recovery import (
 )
 from tb.bench.scoreboard import compare_errors
 
+TAGS = ("ld", "st", "stream", "faults")
+
 LOADS = """
     NOP
     DMA_LOAD dst=0x0 M=1 N=1500 b=0 off=0x40

@@ -12,6 +12,8 @@ from tb.bench.dut import Dut
 from tb.bench.environment import Bench
 from tb.bench.recovery import next_program_runs
 
+TAGS = ("cmd",)
+
 SCRATCH_BYTES = (0,)
 
 

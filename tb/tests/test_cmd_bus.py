@@ -20,6 +20,8 @@ from tb.command.command_session import HOSTILE, CommandSession
 from tb.command.descriptor_words import SCALARS, DescriptorWords, Extension, TileWords
 from tb.command.random_descriptors import AREA, SOURCE, TARGET, Maker
 
+TAGS = ("cmd",)
+
 SCRATCH_BYTES = (64, 128, 256)
 PATIENCE = 1500
 """DESC_TIMEOUT: longer than what the program has asked for before, shorter than MEM_TIMEOUT."""

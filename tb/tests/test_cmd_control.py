@@ -26,6 +26,8 @@ from tb.command.command_session import CLEAR, DESCRIPTOR, DONE, START, TERNARY, 
 from tb.command.descriptor_words import TILES, DescriptorWords, Extension, TileWords
 from tb.command.random_descriptors import SOURCE, TARGET, Maker, legal_gemm
 
+TAGS = ("cmd", "faults")
+
 SCRATCH_BYTES = (64, 128, 256)
 SLOW = Knobs(read_latency=600, write_latency=600)
 """Keeps the ring busy for long enough to do something else meanwhile."""

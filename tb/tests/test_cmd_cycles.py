@@ -16,6 +16,8 @@ from tb.command.command_session import HOSTILE, RECORDS, CommandSession
 from tb.command.descriptor_words import DescriptorWords, Extension, Record, TileWords, launch
 from tb.command.random_descriptors import AREA, SOURCE, TARGET, Maker, legal_tile
 
+TAGS = ("cmd", "timing")
+
 SCRATCH_BYTES = (64, 128, 256)
 PRODUCT = TileWords.gemm(3, 3, 4, (0, 12, 24), (4, 3, 12))
 AROUND = 4

@@ -16,6 +16,8 @@ from tb.command.command_session import RECORDS, RING
 from tb.command.driver_examples import BARE, EXAMPLES
 from tb.command.random_descriptors import TARGET
 
+TAGS = ("cmd",)
+
 SCRATCH_BYTES = (64, 128, 256)
 
 

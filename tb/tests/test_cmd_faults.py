@@ -20,6 +20,8 @@ from tb.command.descriptor_words import ENTRIES, DescriptorWords, Extension, Til
 from tb.command.faulty_descriptors import PRODUCT, Fault, configuration_faults
 from tb.command.random_descriptors import SOURCE, TARGET
 
+TAGS = ("cmd", "faults")
+
 SCRATCH_BYTES = (64, 128, 256)
 PATIENCE = 100
 """DESC_TIMEOUT of the tests with a silent memory, in cycles."""

@@ -17,6 +17,8 @@ from tb.bench.environment import full
 from tb.bench.knobs import Knobs
 from tb.command.command_session import HOSTILE, CommandSession
 
+TAGS = ("cmd", "long")
+
 SCRATCH_BYTES = (64, 128, 256)
 FORMATS = [fmt for fmt in Format if fmt not in HALVES]
 ARENA = (0x0034_0000, 4096)

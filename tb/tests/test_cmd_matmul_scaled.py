@@ -26,6 +26,8 @@ from tb.bench.knobs import Knobs
 from tb.command.command_session import HOSTILE, CommandSession
 from tb.command.matmul_operands import half_codes, mx_blocks, scales
 
+TAGS = ("cmd", "formats", "long")
+
 SCRATCH_BYTES = (64, 128, 256)
 ARENA = (0x0034_0000, 4096)
 SHAPES = ((1, 1, 1), (2, 9, 3))

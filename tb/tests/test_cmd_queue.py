@@ -23,6 +23,8 @@ from tb.command.descriptor_words import (
 )
 from tb.command.random_descriptors import SOURCE
 
+TAGS = ("cmd", "long")
+
 SCRATCH_BYTES = (64, 128, 256)
 STEP = 0x1000
 """Bytes from one program, input or output to the next."""

@@ -18,6 +18,8 @@ from tb.command.descriptor_words import SCALARS, TILES, DescriptorWords, TileWor
 from tb.command.faulty_descriptors import configuration_faults
 from tb.command.random_descriptors import AREA, SOURCE, Maker, any_tile, legal_tile, operand
 
+TAGS = ("cmd", "random")
+
 SCRATCH_BYTES = (64, 128, 256)
 COPY = """
     DMA_LOAD dst=0x0 M=1 N=96 b=0

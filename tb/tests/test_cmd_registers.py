@@ -13,6 +13,8 @@ from tb.bench.environment import Bench, reset
 from tb.command.command_session import CLEAR, START, CommandSession
 from tb.command.reset_values import assert_reset_values, reset_values
 
+TAGS = ("cmd", "registers")
+
 SCRATCH_BYTES = (64, 128, 256)
 CHANGES_OTHERS = ("CTRL_STATUS", "PERF_ERRORS", "PERF_THERMAL_THROTTLE", "SCRATCH_PAGE")
 """Registers whose writes are seen elsewhere."""

@@ -33,6 +33,8 @@ from tb.command.descriptor_words import (
 )
 from tb.command.random_descriptors import AREA, SOURCE, TARGET, Maker, legal_tile, legal_vrelu
 
+TAGS = ("cmd",)
+
 SCRATCH_BYTES = (64, 128, 256)
 
 

@@ -16,6 +16,8 @@ from tb.command.command_session import TERNARY, CommandSession
 from tb.command.descriptor_words import ENTRIES, SCALARS, DescriptorWords, Extension
 from tb.command.random_descriptors import AREA, TARGET, Maker, allowed, operand
 
+TAGS = ("cmd", "long")
+
 SCRATCH_BYTES = (64, 128, 256)
 RECORDS_LOG2 = 12
 """Records of the completion ring through which whole spaces of operands are compared."""

@@ -14,6 +14,8 @@ from tb.command.command_session import CommandSession
 from tb.command.descriptor_words import TILES, TileWords
 from tb.command.random_descriptors import any_tile, legal_gemm, legal_tile, legal_vrelu
 
+TAGS = ("cmd", "random", "long")
+
 SCRATCH_BYTES = (64, 128, 256)
 ON_SCRATCHPAD = (*TILES, CmdOp.VRELU_S8)
 

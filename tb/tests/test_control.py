@@ -26,6 +26,8 @@ from tb.bench.recovery import (
 )
 from tb.bench.scoreboard import compare_errors
 
+TAGS = ("seq", "faults")
+
 PATIENCE = 150
 """MEM_TIMEOUT of the tests with a silent memory, in cycles."""
 

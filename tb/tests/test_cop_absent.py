@@ -15,6 +15,8 @@ from tb.bench.offers import OfferPlayer
 from tb.bench.recovery import next_program_runs
 from tb.cop.random_offers import OfferMaker
 
+TAGS = ("cop",)
+
 COP_SOURCES = (0,)
 
 

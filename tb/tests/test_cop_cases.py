@@ -18,6 +18,8 @@ from tb.cop.cop_session import CopSession
 from tb.cop.named_cases import FLOAT_CASES, INTEGER_CASES, A, B, NamedCase
 from tb.cop.random_offers import OfferMaker
 
+TAGS = ("cop",)
+
 COP_SOURCES = (2, 3)
 OPCODES = (0x0B, 0x2B)
 NUMBERS = ((5, 10, 11), (31, 0, 22))

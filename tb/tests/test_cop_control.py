@@ -25,6 +25,8 @@ from tb.cop.cop_session import CopSession
 from tb.cop.random_offers import BORDER, OfferMaker
 from tb.cop.soft_resets import reset_at_any_cycle
 
+TAGS = ("cop", "faults")
+
 COP_SOURCES = (3,)
 SCRATCH_BYTES = (64, 128)
 COPY = """

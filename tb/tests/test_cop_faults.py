@@ -20,6 +20,8 @@ from tb.bench.scoreboard import MismatchError
 from tb.cop.cop_session import CopSession, Scene
 from tb.cop.random_offers import BORDER, OfferMaker, limit_bytes
 
+TAGS = ("cop", "faults")
+
 COP_SOURCES = (3,)
 ELEMENTS, FAILING = 29, 18
 """Elements of an array, and the first that fails."""

@@ -9,6 +9,8 @@ from tb.bench.dut import Dut
 from tb.bench.environment import full
 from tb.cop.random_runs import run_random_lists
 
+TAGS = ("cop", "random", "long")
+
 COP_SOURCES = (2, 3)
 
 

@@ -11,6 +11,8 @@ from tb.bench.environment import full
 from tb.cop.cop_session import CopSession
 from tb.cop.random_offers import MANNERS, OfferMaker
 
+TAGS = ("cop",)
+
 COP_SOURCES = (3,)
 SCALARS = [op for op, info in COP_INSTRUCTIONS.items() if not info.element]
 INTEGERS = [op for op in SCALARS if COP_INSTRUCTIONS[op].opcode == 0x0B]

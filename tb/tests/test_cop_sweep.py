@@ -15,6 +15,8 @@ from tb.bench.offers import Offer
 from tb.cop.cop_session import CopSession
 from tb.cop.operand_values import FLOATS, SATURATED, SMALLEST, Words, floats, radicands
 
+TAGS = ("cop", "long")
+
 COP_SOURCES = (3,)
 SOURCE, TARGET = 0x0060_0003, 0x0064_0001
 ARRAY = 2048

@@ -13,6 +13,8 @@ from tb.bench.offers import Offer
 from tb.cop.cop_session import CopSession
 from tb.cop.random_offers import BORDER, OfferMaker
 
+TAGS = ("cop",)
+
 COP_SOURCES = (3,)
 COUNTED = [op for op, info in COP_INSTRUCTIONS.items() if info.counted]
 TWO = [op for op in COUNTED if COP_INSTRUCTIONS[op].rs2 != "count"]

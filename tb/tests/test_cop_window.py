@@ -14,6 +14,8 @@ from tb.bench.offers import Offer
 from tb.cop.cop_session import CLEAR, TRAP, CopSession
 from tb.cop.random_offers import BORDER, MANNERS, OfferMaker
 
+TAGS = ("cop", "registers")
+
 COP_SOURCES = (2, 3)
 COP_IRQ = CHIP_FIELDS["IRQ_ENABLE_COP"].mask
 TOO_LONG = Offer(encode(CopOp.VREDUCE, 1, 2, 3), (BORDER, 65, 0))

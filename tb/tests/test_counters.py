@@ -17,6 +17,8 @@ from tb.bench.dut import Dut
 from tb.bench.environment import Bench
 from tb.bench.recovery import command, load_every_engine, next_program_runs, program, wait_idle
 
+TAGS = ("registers", "timing")
+
 SHAPES = ((1, 1, 1), (3, 5, 7), (2, 17, 16), (5, 16, 33), (9, 47, 15), (4, 32, 64))
 """(M, N, K) beside and on the edges of tiles."""
 FORMS = ("i8", "u8", "i16", "u16")

@@ -23,6 +23,8 @@ from tb.stimulus.engine_cases import ENGINES, SHAPES, companion, of_class
 from tb.stimulus.simple_cases import DMA_BASES, StoreWindow
 from tb.stimulus.sram_space import Space
 
+TAGS = ("ld", "st", "gemm", "smx", "nrm", "vec", "random")
+
 LATENCIES = (1, 40, 200)
 PRESSURES: tuple[dict[str, int], ...] = (
     {},

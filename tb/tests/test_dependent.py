@@ -26,6 +26,8 @@ from tb.stimulus.dependent_programs import BASES, Dependent, Surroundings, compl
 from tb.stimulus.random_case import loads
 from tb.stimulus.shrink import shrink
 
+TAGS = ("ld", "st", "gemm", "smx", "nrm", "vec", "random", "long")
+
 PROGRAMS, FULL = 30, 500
 """Programs of each test, and of its long form."""
 LIMIT = 100_000

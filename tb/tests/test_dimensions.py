@@ -24,6 +24,8 @@ from tb.stimulus.simple_cases import (
     vec,
 )
 
+TAGS = ("ld", "smx", "nrm", "vec")
+
 EXTENTS = tuple(product(range(1, 6), range(1, 36)))
 """Past two words of int8 and past four of int16."""
 TRANSFERS = tuple(product(range(1, 6), range(1, 66)))

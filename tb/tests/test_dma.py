@@ -14,6 +14,8 @@ from tb.bench.knobs import Knobs
 from tb.stimulus import build_program, draw
 from tb.stimulus.simple_cases import DMA_BASES, StoreWindow, dma_load, dma_store
 
+TAGS = ("ld", "st")
+
 
 @cocotb.test
 async def test_dma_random(dut: Dut) -> None:

@@ -15,6 +15,8 @@ from tb.bench.dut import Dut
 from tb.bench.environment import Bench
 from tb.stimulus.driver_session import COPY, INPUT, OUTPUT, PROGRAM, STORE_AT, session
 
+TAGS = ("registers",)
+
 
 @cocotb.test
 async def test_driver_same_on_both(dut: Dut) -> None:

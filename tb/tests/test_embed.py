@@ -23,6 +23,8 @@ from tb.stimulus.random_case import Generator
 from tb.stimulus.simple_cases import DMA_BASES, dma_load
 from tb.stimulus.transfer_cases import embed
 
+TAGS = ("ld",)
+
 
 async def run(bench: Bench, generators: list[Generator]) -> None:
     """Run one program of all the generators' cases; it agrees in every byte."""

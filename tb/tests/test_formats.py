@@ -40,6 +40,8 @@ from tb.stimulus.format_cases import every_code
 from tb.stimulus.gemm_cases import GROUP_ROWS, GemmMode, GemmSize, build, groups, random_mode
 from tb.stimulus.random_case import Generator, instruction
 
+TAGS = ("gemm", "stream", "formats", "long")
+
 BLOCK_EXPONENTS = np.array([*range(10), 255], np.uint8)
 """Side bytes of MX formats: each shift, the first that leaves nothing, and the largest."""
 PATIENCE = 200

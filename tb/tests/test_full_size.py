@@ -21,6 +21,8 @@ from tb.models.resident_model import Resident, check_logits
 from tb.tests.generation import QUIET
 from weights.synthetic import random_gpt2, shape_of
 
+TAGS = ("models", "long")
+
 MEMORY_MIB = 256
 ALL_LAYERS, LAYERS, CHECKED_LAYER = 12, 5, 3
 

@@ -33,6 +33,8 @@ from tb.stimulus.gemm_cases import (
 from tb.stimulus.random_case import Generator, instruction
 from tb.stimulus.sram_space import NoRoomError, Space
 
+TAGS = ("gemm", "random")
+
 B_FORMS = (
     (GemmB.ROW_MAJOR, False),
     (GemmB.ROW_MAJOR, True),

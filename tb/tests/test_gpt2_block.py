@@ -29,6 +29,8 @@ from tb.models.sample_model import CHECKPOINT, TEXT
 from weights.model import QuantizedModel
 from weights.quantize import quantize_checkpoint
 
+TAGS = ("models",)
+
 LENGTHS = (1, 5, 16, 128)
 CYCLES_PER_ROW = 4_000
 """Generous bound on the cycles of a block, per row, on an array of 16."""

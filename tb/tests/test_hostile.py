@@ -22,6 +22,8 @@ from tb.bench.recovery import next_program_runs
 from tb.stimulus.dependent_programs import Surroundings, draw
 from tb.stimulus.hostile_runs import FAULTS, STOPS, HostileRun, Scene, plan
 
+TAGS = ("seq", "faults", "random", "long")
+
 RUNS, FULL = 30, 500
 """Runs of each test that a fault has hit, and of its long form."""
 

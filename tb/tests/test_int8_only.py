@@ -30,6 +30,8 @@ from tb.stimulus.sram_space import Space
 from weights.formats.recipe import parse_recipe
 from weights.quantize import quantize_checkpoint
 
+TAGS = ("gemm",)
+
 NARROW_FORMATS = 0
 MODEL = ROOT / "weights" / "checkpoints" / "gpt2-tiny"
 KINDS = (

@@ -22,6 +22,8 @@ from tb.stimulus.random_case import Generator
 from tb.stimulus.simple_cases import DMA_BASES, StoreWindow, dma_load, dma_store
 from tb.stimulus.transfer_cases import HEAD_DIMENSIONS, Heads, kv_append, kv_read
 
+TAGS = ("ld", "st")
+
 HOSTILE = (
     Knobs(read_latency=1, write_latency=1),
     Knobs(read_latency=7, write_latency=150, read_gap=40, write_gap=40, aw_stall=60, w_stall=30),

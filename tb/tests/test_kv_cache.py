@@ -16,6 +16,8 @@ from tb.models.resident_model import Resident, check_logits
 from tb.tests.generation import QUIET, checkpoint
 from weights.synthetic import random_model, shape_of
 
+TAGS = ("models", "long")
+
 MEMORY_MIB = 64
 LENGTHS = (1, 2, 15, 16, 17, 31, 32, 33, 127, 128)
 """Around tile borders and at both ends of the context."""

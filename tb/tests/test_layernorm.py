@@ -11,6 +11,8 @@ from tb.stimulus import run_cases
 from tb.stimulus.simple_cases import layernorm
 from tb.tests.norms import run_longest, run_spreads
 
+TAGS = ("nrm", "random")
+
 
 @cocotb.test
 async def test_layernorm_random(dut: Dut) -> None:

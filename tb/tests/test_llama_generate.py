@@ -8,6 +8,8 @@ import cocotb
 from tb.bench.dut import Dut
 from tb.tests import generation
 
+TAGS = ("models", "long")
+
 
 @cocotb.test
 async def test_llama_greedy(dut: Dut) -> None:

@@ -16,6 +16,8 @@ from tb.bench.environment import DEFAULT_LIMIT, Bench
 from tb.bench.knobs import Knobs
 from tb.bench.recovery import command, next_program_runs, wait_idle
 
+TAGS = ("seq", "faults")
+
 CAPACITY = 1 << 20
 
 TURN = """

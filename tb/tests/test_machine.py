@@ -19,6 +19,8 @@ from tb.bench.environment import OUTPUT, Bench, Execution
 from tb.bench.knobs import Knobs
 from tb.bench.logs import DISPATCH
 
+TAGS = ("seq", "registers")
+
 TOP = 1 << 32
 UNWRITTEN = 0xEEEE_EEEE
 """No token."""

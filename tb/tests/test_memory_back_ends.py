@@ -15,6 +15,9 @@ from tb.bench.dut import Dut
 from tb.bench.environment import INPUT, OUTPUT, PROGRAM, BackEnd, Bench
 from tb.bench.knobs import Knobs
 
+TAGS = ("ld", "st")
+ALONE = 1
+
 # One engine at a time, so that the cycles do not depend on the turns of the SRAM's arbiter.
 TRANSFERS = """
     DMA_LOAD dst=0x0 M=3 N=77 b=0 off=0xFC0 pitch=0x400

@@ -24,6 +24,8 @@ from tb.stimulus.simple_cases import (
     vec,
 )
 
+TAGS = ("ld", "st", "timing")
+
 
 def everything(bench: Bench) -> list[Generator]:
     """Return generators of all engines, those that use memory and stream more often."""

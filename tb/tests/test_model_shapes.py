@@ -24,6 +24,8 @@ from tb.tests.generation import QUIET
 from weights.checkpoint import CheckpointShape
 from weights.synthetic import random_model, shape_of
 
+TAGS = ("models", "random")
+
 
 async def _check(
     bench: Bench, shape: CheckpointShape, prompt: int, steps: int, *, chunk: int | None = None

@@ -25,6 +25,8 @@ from weights.quantize import quantize_checkpoint
 from weights.recipe import FINETUNES
 from weights.shipped import CHECKPOINTS, FINETUNED
 
+TAGS = ("models", "formats", "long")
+
 PROMPT, TOKENS, ALL_TOKENS = 7, 20, 64
 MIXED = "qkv=mxfp6e2,up=mxfp6e2,o=int4g32,down=nf4g16,head=int4"
 SAMPLE = {"gpt2": ("int4g32,head=mxfp6e2",), "llama": (MIXED,)}

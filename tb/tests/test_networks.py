@@ -13,6 +13,8 @@ from tb.bench.environment import Bench, full
 from tb.bench.network_session import run_network
 from tb.stimulus.random_graphs import random_graph
 
+TAGS = ("networks", "random", "long")
+
 SHORT, FULL = 3, 170
 """Graphs of a run; three seeds of the full form are more than 500."""
 LIMIT = 4_000_000

@@ -20,6 +20,8 @@ from tb.bench.dut import Dut
 from tb.bench.environment import Bench, full
 from tb.stimulus.operator_sizes import operator_sizes
 
+TAGS = ("networks", "long")
+
 LIMIT = 4_000_000
 """Cycles that a program may take."""
 FULL = 6

@@ -23,6 +23,8 @@ from tb.stimulus.engine_cases import ENGINES, SHAPES, of_class, of_one_word_rows
 from tb.stimulus.simple_cases import DMA_BASES, StoreWindow
 from tb.stimulus.sram_space import BANKS, OneBank, Space, bank_of
 
+TAGS = ("ld", "st", "gemm", "smx", "nrm", "vec", "timing")
+
 NEAR = Knobs(read_latency=1, write_latency=1)
 """A memory that does not keep loads and stores from the SRAM."""
 LONG, SHORT = SHAPES.index("tiles"), SHAPES.index("above")

@@ -40,6 +40,8 @@ from tb.tests.plans import BOTH, FULL, LIMIT, SHORT, compare, drawn, loaded, pro
 from weights.quantize import quantize_checkpoint
 from weights.shipped import CHECKPOINTS as CHECKPOINT_FOLDER
 
+TAGS = ("plans", "long")
+
 PLACEMENTS = 10
 MOST_BETWEEN = 60
 """Cycles from the end of a program to the first dispatch of the next one of its batch."""
@@ -93,8 +95,8 @@ async def _milestones(bench: Bench) -> tuple[logs.Records, logs.Records]:
     """Return what engines have done and the milestones, from the start of the test on."""
     await bench.sync()
     return (
-        np.fromfile(bench.run_dir / "events.bin", logs.EVENT),
-        np.fromfile(bench.run_dir / "trace.bin", logs.EVENT),
+        np.fromfile(bench.run_dir / logs.EVENTS_FILE, logs.EVENT),
+        np.fromfile(bench.run_dir / logs.TRACE_FILE, logs.EVENT),
     )
 
 

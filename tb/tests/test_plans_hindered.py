@@ -35,6 +35,8 @@ from tb.tests.plans import BOTH, LIMIT, compare, drawn, loaded, product, spread
 from weights.quantize import quantize_checkpoint
 from weights.shipped import CHECKPOINTS
 
+TAGS = ("plans", "faults")
+
 SLOW = 2_000
 """Cycles until the memory acknowledges what comes late."""
 LONG = 20_000

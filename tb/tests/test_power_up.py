@@ -19,6 +19,8 @@ from tb.command.descriptor_words import DescriptorWords, Extension, launch
 from tb.command.random_descriptors import AREA, SOURCE, TARGET, legal_tile
 from tb.command.reset_values import assert_reset_values
 
+TAGS = ("seq",)
+
 SCRATCH_BYTES = (64, 128, 256)
 MEMORY_MIB = 9
 POWER_UPS = 16

@@ -12,6 +12,8 @@ from tb.bench.dut import Dut
 from tb.bench.environment import Bench
 from tb.bench.logs import DONE, Records
 
+TAGS = ("seq",)
+
 
 def words(text: str) -> list[Instruction]:
     """Assemble a program text."""

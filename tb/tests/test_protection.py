@@ -31,6 +31,8 @@ from tb.bench.recovery import (
     wait_idle,
 )
 
+TAGS = ("ld", "st", "faults")
+
 
 def _denied(engine: Engine, instr: int, address: int) -> ErrorReport:
     return ErrorReport(ErrorCode.REGION, engine, instr, address)

@@ -16,6 +16,8 @@ from tb.bench.environment import PROGRAM, STREAM, Bench
 from tb.bench.memory_regions import OPEN, RegionRegisters, protect
 from tb.bench.recovery import next_program_runs, program, run_stopped
 
+TAGS = ("stream", "faults")
+
 
 def _denied(engine: Engine, instr: int, address: int) -> ErrorReport:
     return ErrorReport(ErrorCode.REGION, engine, instr, address)

@@ -25,6 +25,8 @@ from tb.bench.environment import DEFAULT_LIMIT, INPUT, OUTPUT
 from tb.stimulus.refused_programs import BASES, END, NOP, OLDER, YOUNGER, Refusals, changed, forms
 from tb.stimulus.refused_words import FORBIDDEN, Group, groups
 
+TAGS = ("seq", "faults")
+
 FIELDS = ("flags", "dst", "src0", "src1", "m", "n", "k", "imm")
 
 

@@ -17,6 +17,8 @@ from tb.bench.environment import Bench
 from tb.stimulus.refused_programs import END, OLDER, YOUNGER, Refusals
 from tb.stimulus.refused_words import Group, groups
 
+TAGS = ("seq", "faults")
+
 TOP = 1 << 32
 ARGMAX = Instruction(Opcode.ARGMAX, imm=1)
 BEST = "GEMM src0=0x2000 src1=0x3000 M=1 N=20 K=16 q=imm mul=9000 sh=20 out=none argmax"

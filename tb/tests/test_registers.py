@@ -21,6 +21,8 @@ from tb.bench.environment import Bench, reset
 from tb.bench.knobs import Knobs
 from tb.command.reset_values import assert_reset_values
 
+TAGS = ("registers",)
+
 ADDRESS_SPACE = 0x1000
 STARTS_SOMETHING = {("seq", "CTRL")}
 LOCK = CHIP_FIELDS["REGION0_CTRL_LOCK"].mask

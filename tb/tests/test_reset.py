@@ -15,6 +15,8 @@ from tb.bench.knobs import Knobs
 from tb.bench.recovery import Command, command, next_program_runs, start_and_wait, wait_idle
 from tb.command.reset_values import assert_reset_values
 
+TAGS = ("seq", "faults")
+
 PATIENCE = 150
 """MEM_TIMEOUT of the tests with a silent memory, in cycles."""
 ACCESS = 50

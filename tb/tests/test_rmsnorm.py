@@ -13,6 +13,8 @@ from tb.stimulus import build_program, run_cases
 from tb.stimulus.simple_cases import layernorm, rmsnorm
 from tb.tests.norms import run_longest, run_spreads
 
+TAGS = ("nrm", "random")
+
 
 @cocotb.test
 async def test_rmsnorm_random(dut: Dut) -> None:

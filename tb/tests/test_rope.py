@@ -16,6 +16,8 @@ from tb.stimulus.random_case import join
 from tb.stimulus.simple_cases import layernorm, rmsnorm, rope
 from tb.stimulus.sram_space import BANKS, OneBank
 
+TAGS = ("nrm", "random")
+
 LONGEST = 4100
 """A head dimension of many words that is no multiple of one."""
 

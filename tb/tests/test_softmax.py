@@ -14,6 +14,8 @@ from tb.bench.environment import INPUT, Bench
 from tb.stimulus import run_cases
 from tb.stimulus.simple_cases import softmax
 
+TAGS = ("smx", "random")
+
 
 @cocotb.test
 async def test_softmax_random(dut: Dut) -> None:

@@ -15,6 +15,8 @@ from tb.bench.dut import Dut
 from tb.bench.environment import Bench
 from tb.bench.knobs import Knobs
 
+TAGS = ("stream",)
+
 BUS_BURSTS, BURST = 16, 32
 """Read bursts that the bus takes at once, and words of one."""
 SLACK = 8

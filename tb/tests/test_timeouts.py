@@ -27,6 +27,8 @@ from tb.bench.recovery import (
 )
 from tb.bench.scoreboard import compare_errors
 
+TAGS = ("ld", "st", "faults")
+
 PATIENCE = 100
 """MEM_TIMEOUT of most tests, in cycles."""
 MARGIN = 10

@@ -16,6 +16,8 @@ from tb.bench.knobs import Knobs
 from tb.command.command_session import CLEAR, CommandSession
 from tb.command.descriptor_words import DescriptorWords, Extension
 
+TAGS = ("timing",)
+
 SCRATCH_BYTES = (64,)
 QUICK = Knobs(read_latency=4, write_latency=2)
 """A memory whose latency leaves a diagram readable."""

@@ -15,6 +15,8 @@ from tb.bench.environment import INPUT, Bench
 from tb.stimulus import run_cases
 from tb.stimulus.simple_cases import gelu, silu, vec
 
+TAGS = ("vec", "random")
+
 
 @cocotb.test
 async def test_vec_random(dut: Dut) -> None:

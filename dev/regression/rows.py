@@ -6,7 +6,6 @@ The rows of command port and coprocessor stand behind those of the instruction s
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,10 +13,10 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.table import Table
 
+from dev.regression.task import Outcome
 from tb.bench import isa_coverage
 from tb.command import command_coverage
 from tb.cop import cop_coverage
-from tb.run.runner import TestResult
 
 
 @dataclass
@@ -35,18 +34,15 @@ class CoverageRow:
     seeds: set[int] = field(default_factory=set)
 
 
-def merge(results: Sequence[TestResult]) -> list[CoverageRow]:
+def merge(outcomes: Sequence[Outcome]) -> list[CoverageRow]:
     """Return the required rows with what passing runs have executed of them."""
     required = [*isa_coverage.required(), *command_coverage.required(), *cop_coverage.required()]
     rows = {name: CoverageRow(name) for name in required}
-    for result in results:
-        file = result.job.folder / isa_coverage.FILE
-        if not result.passed or not file.exists():
-            continue
-        for name, count in json.loads(file.read_text(encoding="utf-8")).items():
+    for outcome in outcomes:
+        for name, count in outcome.rows if outcome.passed else ():
             if name in rows:
-                rows[name].tests[result.job.test.name] += count
-                rows[name].seeds.add(result.job.seed)
+                rows[name].tests[outcome.task.name] += count
+                rows[name].seeds.add(outcome.task.seed)
     return list(rows.values())
 
 

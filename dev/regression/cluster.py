@@ -1,0 +1,388 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs batches on a Dask cluster: any scheduler at an address, or one that is started here.
+
+Each batch is a task of `distributed`. What a cluster may do to it costs an attempt and is told: its
+worker dies, stops answering, has other versions or other sources, or the scheduler itself restarts.
+A result that comes twice counts once, so nothing is lost by giving a batch out again.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from importlib import metadata
+
+import dask
+from distributed import Client, Future, LocalCluster, get_worker
+from distributed.security import Security
+
+from dev.regression import local, models, tree
+from dev.regression.errors import ClusterError
+from dev.regression.execute import execute
+from dev.regression.task import Batch, Outcome
+from npu.paths import ROOT
+from tb.run import build, verilator
+
+ATTEMPTS = 5
+"""How often a batch is given out before its loss is an error."""
+SILENCE_S = float(os.environ.get("REGRESS_SILENCE", "30"))
+"""A worker that the scheduler has not heard of for so long gets nothing more."""
+AHEAD = 6
+"""Batches per worker that the scheduler holds: the rest wait here, in order."""
+RECONNECT_S = 60.0
+LOOK_S = 0.5
+"""Between two looks at the workers."""
+PACKAGES = ("cocotb", "numpy", "verilator", "distributed")
+
+
+@dataclass(frozen=True)
+class Fitness:
+    """What must be equal on all machines, and what each must have.
+
+    Attributes:
+        python: version.
+        packages: versions of those that decide a result.
+        sources: digest of the tree.
+        missing: what this machine lacks to build and simulate, "" for nothing.
+    """
+
+    python: str
+    packages: tuple[str, ...]
+    sources: str
+    missing: str = ""
+
+    def differs(self, here: Fitness) -> str:
+        """Return what is other than here, and what to do, "" for nothing."""
+        if self.missing:
+            return self.missing
+        if self.python != here.python:
+            return f"Python {self.python}, here {here.python}: use one environment for all"
+        for theirs, ours in zip(self.packages, here.packages, strict=True):
+            if theirs != ours:
+                return f"{theirs}, here {ours}: install the same packages (make setup)"
+        if self.sources != here.sources:
+            return (
+                f"sources {self.sources}, here {here.sources}: give it the same commit and changes"
+            )
+        return ""
+
+
+def fitness() -> Fitness:
+    """Return what this machine has."""
+    build.generate()
+    missing = ""
+    try:
+        verilator.find()
+    except verilator.VerilatorError as error:
+        missing = str(error)
+    packages = tuple(f"{name} {metadata.version(name)}" for name in PACKAGES)
+    return Fitness(".".join(map(str, sys.version_info[:3])), packages, tree.read().digest, missing)
+
+
+def build_here(name: str, coverage: bool) -> bytes:
+    """Return the simulator of a model, built unless this machine's store has it."""
+    build.generate()
+    return models.provide(models.configuration_of(name, coverage)).read_bytes()
+
+
+def run_there(batch: Batch, binary: bytes | None) -> list[Outcome]:
+    """Run a batch on a worker; `binary` is its simulator, None for a batch without one."""
+    task = batch.tasks[0]
+    if binary is not None:
+        configuration = models.configuration_of(task.model, batch.coverage)
+        if not models.stored(configuration).exists():
+            models.keep(configuration, binary)
+    return [replace(outcome, worker=get_worker().address) for outcome in execute(batch)]
+
+
+Work = Callable[[Batch, bytes | None], list[Outcome]]
+
+
+@dataclass
+class Cluster:
+    """A client of a scheduler, and what it has given out.
+
+    Attributes:
+        client: of `distributed`.
+        address: of the scheduler.
+        note: says what happens.
+        work: what a worker does with a batch.
+        real: whether workers simulate: they need models, and must be fit for it.
+    """
+
+    client: Client
+    address: str
+    note: Callable[[str], None]
+    work: Work = run_there
+    real: bool = True
+    _given: dict[Future, Batch] = field(default_factory=dict)
+    _coming: dict[concurrent.futures.Future[list[Outcome]], Batch] = field(default_factory=dict)
+    _built: dict[tuple[str, bool], Future] = field(default_factory=dict)
+    _checks: dict[str, Future] = field(default_factory=dict)
+    _fit: set[str] = field(default_factory=set)
+    _unfit: dict[str, str] = field(default_factory=dict)
+    _silent: set[str] = field(default_factory=set)
+    _known: set[str] = field(default_factory=set)
+    _here: Fitness | None = None
+    _looked: float = 0.0
+
+    def run(self, batches: Sequence[Batch], take: local.Take) -> None:
+        """Run all batches; hand over their outcomes as they come.
+
+        Raises:
+            ClusterError: no worker can run them, or one batch was lost too often.
+        """
+        waiting = list(reversed(batches))
+        finished: set[str] = set()
+        # Results are fetched from workers, any of which may fall silent at that moment.
+        pool = ThreadPoolExecutor(16, thread_name_prefix="fetch")
+        try:
+            while waiting or self._given or self._coming:
+                self._look(waiting)
+                self._give(waiting)
+                self._fetch(pool, waiting)
+                come = [future for future in self._coming if future.done()]
+                outcomes = [each for future in come for each in self._fetched(future, waiting)]
+                fresh = {each.task.key: each for each in outcomes if each.task.key not in finished}
+                finished.update(fresh)
+                if fresh:
+                    take(list(fresh.values()))
+                else:
+                    time.sleep(0.002)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _fetch(self, pool: ThreadPoolExecutor, waiting: list[Batch]) -> None:
+        """Fetch the outcomes of batches that have ended."""
+        for future in [future for future in self._given if future.done()]:
+            batch = self._given.pop(future)
+            if future.status == "finished":
+                self._coming[pool.submit(future.result, timeout=SILENCE_S)] = batch
+                continue
+            raised = future.exception() if future.status == "error" else None
+            if isinstance(raised, build.BuildError):
+                raise raised
+            reason = future.status if raised is None else f"{type(raised).__name__}: {raised}"
+            self._lost(batch, reason.splitlines()[0], waiting)
+
+    def _fetched(
+        self, future: concurrent.futures.Future[list[Outcome]], waiting: list[Batch]
+    ) -> list[Outcome]:
+        """Return the outcomes of a batch, none if they were lost on the way."""
+        batch = self._coming.pop(future)
+        try:
+            return future.result()
+        except Exception as error:
+            self._lost(batch, f"its result: {type(error).__name__}", waiting)
+            return []
+
+    def _lost(self, batch: Batch, reason: str, waiting: list[Batch]) -> None:
+        name = batch.tasks[0].short
+        if batch.attempt >= ATTEMPTS:
+            raise ClusterError(
+                f"{self.address}: {name} was lost {ATTEMPTS} times, the last time: {reason}; "
+                "look at the logs of the workers"
+            )
+        self.note(f"lost: {name} and what is with it ({reason}); given out again")
+        waiting.append(replace(batch, attempt=batch.attempt + 1))
+
+    def _give(self, waiting: list[Batch]) -> None:
+        """Give out the next batches, as many as keep the workers busy."""
+        able = self._able()
+        room = AHEAD * sum(able.values()) - len(self._given) if able else 0
+        for _ in range(min(room, len(waiting))):
+            batch = waiting.pop()
+            key = f"{batch.name}-{batch.attempt}-{time.monotonic_ns()}"
+            allowed = sorted(able)
+            future = self.client.submit(
+                self.work,
+                batch,
+                self._model(batch, allowed),
+                key=key,
+                pure=False,
+                workers=allowed,
+                retries=0,
+            )
+            self._given[future] = batch
+
+    def _model(self, batch: Batch, allowed: list[str] | None) -> Future | None:
+        """Return the future of a batch's simulator: one build for each, on some worker."""
+        name = batch.tasks[0].model
+        if not name or not self.real:
+            return None
+        key = (name, batch.coverage)
+        known = self._built.get(key)
+        if known is None or known.status in ("error", "lost", "cancelled"):
+            self._built[key] = self.client.submit(
+                build_here, *key, key=f"build-{name}-{time.monotonic_ns()}", workers=allowed
+            )
+        return self._built[key]
+
+    def _able(self) -> dict[str, int]:
+        """Return the threads of the workers that may get batches, by address."""
+        return {
+            address: int(info["nthreads"])
+            for address, info in self._workers().items()
+            if address in self._fit and address not in self._silent
+        }
+
+    def _workers(self) -> dict[str, dict[str, float]]:
+        with contextlib.suppress(Exception):
+            found: dict[str, dict[str, float]] = self.client.scheduler_info(n_workers=-1)["workers"]
+            return found
+        return {}
+
+    def _look(self, waiting: list[Batch]) -> None:
+        """Notice workers that came, went or fell silent, and a scheduler that restarted."""
+        if time.monotonic() - self._looked < LOOK_S:
+            return
+        self._looked = time.monotonic()
+        if self.client.status != "running":
+            self._connect_again(waiting)
+        workers = self._workers()
+        for address in sorted(self._known - workers.keys()):
+            self.note(f"worker {address} is gone")
+        self._check(workers)
+        self._known = set(workers)
+        now = time.time()
+        for address, info in workers.items():
+            silent = now - float(info.get("last_seen", now)) > SILENCE_S
+            if silent and address not in self._silent:
+                self._silent.add(address)
+                self.note(f"worker {address} has not been heard of for {SILENCE_S:.0f} s")
+                self._take_back(address, waiting)
+            elif not silent and address in self._silent:
+                self._silent.discard(address)
+                self.note(f"worker {address} is back")
+
+    def _take_back(self, address: str, waiting: list[Batch]) -> None:
+        """Give out elsewhere what a silent worker has."""
+        with contextlib.suppress(OSError, TimeoutError):
+            held = {str(key) for key in self.client.processing(workers=[address])[address]}
+            for future in [future for future in self._given if str(future.key) in held]:
+                batch = self._given.pop(future)
+                future.release()
+                self._lost(batch, f"held by {address}", waiting)
+            for key, future in list(self._built.items()):
+                if str(future.key) in held:
+                    del self._built[key]
+
+    def _check(self, workers: Collection[str]) -> None:
+        """Let new workers say what they have; keep away those that would give other results."""
+        if not self.real:
+            self._fit.update(workers)
+            return
+        self._here = self._here or fitness()
+        for address in set(workers) - self._known:
+            key = f"fitness-{address}-{time.monotonic_ns()}"
+            self._checks[address] = self.client.submit(
+                fitness, key=key, pure=False, workers=[address], allow_other_workers=False
+            )
+        for address, future in list(self._checks.items()):
+            if not future.done():
+                continue
+            del self._checks[address]
+            wrong = f"it cannot say what it has ({future.status})"
+            if future.status == "finished":
+                wrong = future.result(timeout=SILENCE_S).differs(self._here)
+            elif future.status == "error":
+                wrong = f"it cannot run this project: {future.exception()!r}"
+            if wrong:
+                self._unfit[address] = wrong
+                self.note(f"worker {address} is left out: {wrong}")
+            else:
+                self._fit.add(address)
+        if self._unfit and self._unfit.keys() >= set(workers):
+            address, reason = next(iter(self._unfit.items()))
+            raise ClusterError(f"{self.address}: no worker fits; {address}: {reason}")
+
+    def _connect_again(self, waiting: list[Batch]) -> None:
+        """Connect to a scheduler that has restarted; what it had is given out again."""
+        self.note(f"the scheduler at {self.address} is gone; waiting up to {RECONNECT_S:.0f} s")
+        lost = [*self._given.values()]
+        for kept in (self._given, self._built, self._checks, self._unfit):
+            kept.clear()
+        for named in (self._known, self._silent, self._fit):
+            named.clear()
+        with contextlib.suppress(Exception):
+            self.client.close(timeout=1)
+        self.client = connect(self.address, RECONNECT_S)
+        for batch in lost:
+            self._lost(batch, "the scheduler restarted", waiting)
+
+
+def connect(address: str, patience_s: float = 10.0) -> Client:
+    """Connect to a scheduler; TLS settings are those of `distributed`'s configuration.
+
+    Raises:
+        ClusterError: there is none.
+    """
+    end = time.monotonic() + patience_s
+    while True:
+        try:
+            return Client(
+                address,
+                timeout=min(5.0, patience_s),
+                security=Security() if address.startswith("tls://") else None,
+                set_as_default=False,
+            )
+        except (OSError, TimeoutError, ValueError) as error:
+            if time.monotonic() > end:
+                raise ClusterError(
+                    f"SCHEDULER={address}: no scheduler answers ({error}); start one with "
+                    "`dask scheduler`, or name its address"
+                ) from None
+            time.sleep(0.5)
+
+
+@contextmanager
+def _cluster(address: str, jobs: int) -> Iterator[str]:
+    """Return the address of a scheduler; of one that lives as long as the body for "local"."""
+    if address != "local":
+        yield address
+        return
+    with LocalCluster(
+        n_workers=jobs, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+    ) as started:
+        yield str(started.scheduler_address)
+
+
+@contextmanager
+def _settings() -> Iterator[None]:
+    """Let workers find this tree, and live through the death of others that had the same task."""
+    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).strip(os.pathsep)
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = paths
+    try:
+        with dask.config.set({"distributed.admin.log-length": 100}):
+            yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = before
+
+
+def runner(
+    address: str, jobs: int
+) -> Callable[[Sequence[Batch], local.Take, Callable[[str], None]], None]:
+    """Return what runs batches on the cluster at an address, or on one of `jobs` workers here."""
+
+    def run(batches: Sequence[Batch], take: local.Take, note: Callable[[str], None]) -> None:
+        with _settings(), _cluster(address, jobs) as found:
+            cluster = Cluster(connect(found), found, note)
+            try:
+                cluster.run(batches, take)
+            finally:
+                with contextlib.suppress(Exception):
+                    cluster.client.cancel(list(cluster._given))
+                    cluster.client.close(timeout=5)
+
+    return run

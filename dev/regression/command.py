@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `npu regress`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from dev.coverage import changed
+from dev.coverage.points import CoverageError
+from dev.regression import local, models, results, selection, session, tiers, tree
+from dev.regression.errors import ClusterError
+from dev.regression.execute import execute
+from dev.regression.task import Batch, Task
+from npu.cli.arguments import AddCommand, UsageError, names_in, positive, whole_from
+from tb.run import build, registry, units
+from tb.run.requests import add_common, check_simulator
+from tb.run.verilator import VerilatorError
+
+BAD_INPUT = (
+    UsageError,
+    VerilatorError,
+    build.BuildError,
+    ClusterError,
+    CoverageError,
+    registry.UnknownTestError,
+    results.ResultsError,
+    selection.SelectionError,
+    session.BusyError,
+    tiers.TierError,
+    units.UnknownBlockError,
+)
+"""What a user can cause, or a tool; the text is what to print."""
+
+
+def _regress(arguments: argparse.Namespace) -> int:
+    """Run a tier of tests, on this machine or a cluster, and write its reports."""
+    check_simulator(arguments.sim)
+    if arguments.list:
+        return _list(_chosen(arguments))
+    with session.lock(results.FILE):
+        store = results.Results()
+        try:
+            build.generate()
+            plan = _resumed(store) if arguments.resume else _planned(arguments, store)
+            return session.run(plan, store, arguments.jobs, _runner(arguments, plan))
+        finally:
+            store.close()
+
+
+def _chosen(arguments: argparse.Namespace) -> list[Task]:
+    """Return the tasks that are asked for."""
+    seeds = range(
+        arguments.seed, arguments.seed + (arguments.seeds or tiers.SEEDS.get(arguments.tier, 1))
+    )
+    tasks = tiers.tasks_of(arguments.tier, arguments.array_dim, seeds, arguments.hostile)
+    return selection.shard(selection.chosen(tasks, names_in(arguments.filter)), arguments.shard)
+
+
+def _list(tasks: Sequence[Task]) -> int:
+    """Print what would run."""
+    for task in tasks:
+        print(task.key)
+    print(f"{len(tasks)} tests")
+    return 0
+
+
+def _planned(arguments: argparse.Namespace, store: results.Results) -> session.Plan:
+    """Write down a new run and return what it is to do."""
+    tasks = _chosen(arguments)
+    first = _changed_first(arguments.changed, store)
+    for run in store.runs():
+        if run.state == "running":  # whoever ran it is gone, or would hold the lock
+            store.end(run.number, "interrupted", 0.0)
+    narrow = arguments.filter or arguments.shard or arguments.hostile
+    options: dict[str, object] = {
+        "seeds": arguments.seeds or tiers.SEEDS[arguments.tier],
+        "seed": arguments.seed,
+        "filter": arguments.filter,
+        "shard": arguments.shard,
+        "hostile": arguments.hostile,
+        "coverage": arguments.cov,
+        "array_dim": arguments.array_dim,
+        "complete": arguments.tier != "smoke" and not narrow,
+    }
+    sources = tree.read()
+    number = store.begin(
+        arguments.tier, options, tasks, sources.digest, sources.revision, sources.dirty
+    )
+    return session.Plan(number, tasks, arguments.cov, first, bool(options["complete"]))
+
+
+def _resumed(store: results.Results) -> session.Plan:
+    """Return what is left of the last run.
+
+    Raises:
+        UsageError: there is none that was interrupted, or the sources have changed since.
+    """
+    run = next(iter(store.runs()), None)
+    if run is None or run.state == "finished":
+        raise UsageError("RESUME=1: no run was interrupted; leave it out")
+    if run.tree != tree.read().digest:
+        raise UsageError(
+            f"RESUME=1: the sources have changed since run {run.number} was interrupted; "
+            "its results stay, run make regress anew"
+        )
+    store.again(run.number)
+    tasks = store.tasks(run.number)
+    options = run.options
+    return session.Plan(run.number, tasks, bool(options["coverage"]), (), bool(options["complete"]))
+
+
+def _changed_first(base: str, store: results.Results) -> list[str]:
+    """Return the keys of the tests that a change concerns, those first that executed most of it.
+
+    Raises:
+        UsageError: no run with coverage is in the results.
+    """
+    if not base:
+        return []
+    covered_run = next((run for run in store.runs() if store.covered(run.number)), None)
+    if covered_run is None:
+        raise UsageError(
+            f"CHANGED={base}: no run in {store.file} has counted what its tests execute; "
+            "run make regress COV=1 once"
+        )
+    lines = changed.changed_lines(base, covered_run.revision)
+    runs = store.covered(covered_run.number)
+    touched = changed.modules_touched(lines)
+    tests = {test.name: test.module for test in [*registry.discover(), *units.tests_of()]}
+    by_python = [
+        task.key for task in store.tasks(covered_run.number) if tests.get(task.name) in touched
+    ]
+    by_rtl = changed.by_change(lines, runs, store.seconds())
+    print(f"CHANGED={base}: {len(lines)} files; tests by what they executed in run "
+          f"{covered_run.number}")  # fmt: skip
+    return list(dict.fromkeys([*by_python, *by_rtl]))
+
+
+def _runner(arguments: argparse.Namespace, plan: session.Plan) -> session.Runner:
+    """Return what runs batches: this machine, or a cluster."""
+    if arguments.scheduler:
+        try:
+            from dev.regression import cluster
+        except ImportError as error:
+            raise ClusterError(
+                f"SCHEDULER={arguments.scheduler}: the package {error.name} is missing: "
+                "python3 dev/bootstrap.py cluster"
+            ) from None
+        return cluster.runner(arguments.scheduler, arguments.jobs)
+    return partial(_on_this_machine, plan, arguments.jobs)
+
+
+def _on_this_machine(
+    plan: session.Plan,
+    jobs: int,
+    batches: Sequence[Batch],
+    take: local.Take,
+    _: Callable[[str], None],
+) -> None:
+    tasks = [task for batch in batches for task in batch.tasks]
+    for configuration in models.needed(tasks, plan.coverage):
+        models.provide(configuration)
+    local.run(batches, jobs, execute, take)
+
+
+def add_commands(command: AddCommand) -> None:
+    """Add the command to the parser of `npu`."""
+    regression = command("regress", _regress)
+    add_common(regression)
+    regression.add_argument("tier", nargs="?", default="full", help=", ".join(tiers.TIERS))
+    regression.add_argument("--seeds", type=positive, help="seeds per test; default by tier")
+    regression.add_argument("--filter", default="", help="names, tags, engines, globs; comma list")
+    regression.add_argument("--shard", default="", help="such as 1/4, the first of four shares")
+    regression.add_argument("--list", action="store_true", help="list what would run and exit")
+    regression.add_argument("--cov", action="store_true", help="count what is executed of the RTL")
+    regression.add_argument(
+        "--hostile", type=whole_from(0), default=0, help="seed of a hostile memory for all tests"
+    )
+    regression.add_argument("--changed", default="", help="tests first that a change concerns")
+    regression.add_argument("--resume", action="store_true", help="go on with the last run")
+    regression.add_argument(
+        "--scheduler",
+        default=os.environ.get("SCHEDULER", ""),
+        help="address of a Dask scheduler, or local",
+    )

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a batch where it is called, and says how each of its tasks ended.
+
+Tests that fail in a process with others, and those that a stopped simulator has kept from running,
+run again by themselves: what counts is how a test ends alone, or that it passes only alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from pathlib import Path
+
+from dev.coverage.points import FILE, CoverageError, parse
+from dev.regression import models
+from dev.regression.task import Batch, Outcome, Status, Task
+from npu.paths import BUILD, ROOT
+from tb.bench import isa_coverage
+from tb.cop_datapath import sweep
+from tb.run import registry, runner, together, units
+
+RUNS = BUILD / "runs" / "regress"
+LOG_BYTES = 1 << 16
+"""The end of a failure's log that is kept."""
+
+
+def execute(batch: Batch) -> list[Outcome]:
+    """Run a batch; return the outcome of each of its tasks.
+
+    Raises:
+        BuildError: its model cannot be built.
+    """
+    task = batch.tasks[0]
+    if task.kind == "sweep":
+        outcomes = [_sweep(task)]
+    elif task.kind in ("python", "nightly"):
+        outcomes = [_pytest(task)]
+    else:
+        outcomes = _simulate(batch)
+    return [replace(outcome, attempt=batch.attempt) for outcome in outcomes]
+
+
+def job_of(task: Task, coverage: bool = False) -> runner.Job:
+    """Return the simulation of a task, on the configuration's own model."""
+    tests = units.tests_of() if task.kind == "unit" else registry.discover()
+    test = next(test for test in tests if test.name == task.name)
+    configuration = models.configuration_of(task.model, coverage)
+    return runner.Job(test, configuration, task.seed, full=task.full, hostile=task.hostile)
+
+
+def _simulate(batch: Batch) -> list[Outcome]:
+    """Run tests in one process, and again by themselves those that have not passed there."""
+    jobs = {task: job_of(task, batch.coverage) for task in batch.tasks}
+    binary = models.provide(next(iter(jobs.values())).configuration)
+    place = RUNS / f"{batch.name}-{os.getpid()}-{time.monotonic_ns()}"
+    outcomes: list[Outcome] = []
+    try:
+        waiting = list(batch.tasks)
+        if len(waiting) > 1:
+            first, *others = (jobs[task] for task in waiting)
+            shared = replace(
+                first,
+                companions=tuple(job.test for job in others),
+                place=place / "together",
+                binary=binary,
+            )
+            names = {task.name: task for task in waiting}
+            found = together.run(shared)
+            outcomes += [
+                _outcome(names[result.job.test.name], result) for result in found if result.passed
+            ]
+            outcomes = _with_points(outcomes, shared, batch)
+            failed = {names[r.job.test.name]: r for r in found if not r.passed}
+            waiting = [task for task in waiting if task not in {o.task for o in outcomes}]
+        else:
+            shared, failed = jobs[waiting[0]], {}
+        for task in waiting:
+            alone = replace(jobs[task], place=place / task.name, binary=binary)
+            outcome = _outcome(task, runner.run(alone))
+            if outcome.passed and task in failed:
+                outcome = replace(
+                    outcome,
+                    status="failed",
+                    message=f"passes alone, fails behind others: {failed[task].message}",
+                    repeat=shared.repro,
+                    log=_end_of(shared.folder / runner.LOG),
+                )
+            outcomes += _with_points([outcome], alone, batch)
+        return outcomes
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _outcome(task: Task, result: runner.TestResult) -> Outcome:
+    """Return how a task ended whose simulation has ended."""
+    job, status = result.job, _status(result.passed)
+    rows = isa_coverage.rows_file(job.folder, task.name)
+    counts = json.loads(rows.read_text(encoding="utf-8")) if result.passed and rows.exists() else {}
+    log = "" if result.passed else _end_of(job.folder / runner.LOG)
+    repeat = replace(job, place=None).repro
+    said = (result.message, result.seconds, result.cycles, tuple(sorted(counts.items())))
+    return Outcome(task, status, *said, result.output, log, repeat)
+
+
+def _with_points(outcomes: list[Outcome], job: runner.Job, batch: Batch) -> list[Outcome]:
+    """Return outcomes of one process; all of them have the points that it executed."""
+    file = job.folder / FILE
+    if not batch.coverage or not file.exists():
+        return outcomes
+    try:
+        points = parse(file)
+    except CoverageError:  # a simulator that stopped leaves half of it
+        return outcomes
+    finally:
+        file.unlink()
+    covered, table = points.encode(), points.table.encode()
+    return [replace(outcome, covered=covered, table=table) for outcome in outcomes]
+
+
+def _status(passed: bool) -> Status:
+    return "passed" if passed else "failed"
+
+
+def _end_of(log: Path) -> str:
+    """Return the end of a log, "" if there is none."""
+    if not log.exists():
+        return ""
+    return log.read_bytes()[-LOG_BYTES:].decode(errors="replace")
+
+
+def _sweep(task: Task) -> Outcome:
+    """Compare a function of the coprocessor with its reference on all inputs."""
+    started = time.monotonic()
+    result = sweep.run(task.name, sweep.INPUTS if task.full else 1 << 24, task.seed, 1)
+    findings = result.findings()
+    seconds = time.monotonic() - started
+    repeat = f"{Path(sys.executable).name} -m npu.cli cop-sweep {task.name}"
+    text = f"{sweep.HEAD}\n{result}"
+    return Outcome(
+        task, _status(not findings), "\n".join(findings), seconds, 0, (), text, repeat=repeat
+    )
+
+
+def _pytest(task: Task) -> Outcome:
+    """Run a file of pytest."""
+    started = time.monotonic()
+    place = RUNS / f"{task.key.replace('/', '-')}-{os.getpid()}-{time.monotonic_ns()}"
+    place.mkdir(parents=True)
+    try:
+        report = place / "junit.xml"
+        command = [sys.executable, "-m", "pytest", "-q", "-o", "addopts=--import-mode=importlib"]
+        command += [f"--junitxml={report}", "-p", "no:cacheprovider", task.name]
+        environment = {**os.environ, **({"FULL": "1"} if task.full else {})}
+        environment |= {"NIGHTLY": "1"} if task.kind == "nightly" else {}
+        with (place / runner.LOG).open("wb") as file:
+            status = runner.run_process(command, ROOT, environment, file)
+        log = _end_of(place / runner.LOG)
+        message = _pytest_message(report, status, log)
+        tier = "nightly" if task.kind == "nightly" else "full"
+        repeat = f"make regress TIER={tier} FILTER={task.name}"
+        seconds = time.monotonic() - started
+        output = log.strip().splitlines()[-1] if log.strip() else ""
+        return Outcome(
+            task,
+            _status(not message),
+            message,
+            seconds,
+            output=output,
+            log=log if message else "",
+            repeat=repeat,
+        )
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _pytest_message(report: Path, status: int | str, log: str) -> str:
+    """Return what pytest found wrong, "" for nothing."""
+    if status == 0:
+        return ""
+    cases = ElementTree.parse(report).getroot().iter("testcase") if report.exists() else ()
+    wrong = [
+        f"{case.get('name')}: {found.get('message', '').splitlines()[0]}"
+        for case in cases
+        for found in (*case.findall("failure"), *case.findall("error"))
+        if found.get("message")
+    ]
+    return "\n".join(wrong[:10]) or f"pytest ended with {status}: {log.strip()[-400:]}"

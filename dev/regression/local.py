@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs batches on this machine, some side by side: each is a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+from dev.regression.task import Batch, Outcome
+from tb.run import runner
+
+Execute = Callable[[Batch], list[Outcome]]
+Take = Callable[[list[Outcome]], None]
+
+
+def run(batches: Sequence[Batch], workers: int, execute: Execute, take: Take) -> None:
+    """Run batches in their order, at most `workers` at a time; hand over outcomes as they come.
+
+    Args:
+        batches: what is to run.
+        workers: batches side by side.
+        execute: runs a batch.
+        take: gets the outcomes of a batch, in the thread of the caller.
+
+    The first exception, or an interruption, ends the simulators that run, and is raised.
+    """
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        waiting = {pool.submit(execute, batch) for batch in batches}
+        try:
+            while waiting:
+                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in done:
+                    take(_result(future))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            runner.kill_all()
+            raise
+
+
+def _result(future: Future[list[Outcome]]) -> list[Outcome]:
+    return future.result()

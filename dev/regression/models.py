@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Simulators by the digest of what they are built from, so that they are built once.
+
+`build/models/<digest>/<name>` is a simulator that runs wherever this tree's environment is. Who has
+the file needs no build: another worker of a cluster, or a job of a CI that has kept the folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import cocotb_tools.config
+
+from dev.regression.task import Task
+from npu.paths import BUILD, GENERATED, HDL, RTL
+from tb.run import build, machine, units, verilator
+
+STORE = BUILD / "models"
+_SOURCES = (".sv", ".svh", ".vlt", ".cpp", ".h")
+_CHIP = re.compile(r"fast-a(\d+)(-int8)?")
+
+
+def configuration_of(name: str, coverage: bool = False) -> build.Configuration:
+    """Return the configuration of a task's model.
+
+    Args:
+        name: of its folder, without coverage.
+        coverage: whether it counts what is executed.
+
+    Raises:
+        ValueError: no model has that name.
+    """
+    if chip := _CHIP.fullmatch(name):
+        found = build.Configuration(array_dim=int(chip[1]), narrow_formats=not chip[2])
+    elif name == machine.MachineConfiguration().folder.name:
+        found = machine.MachineConfiguration()
+    elif (block := name.removeprefix("fast-")) in units.blocks():
+        found = units.UnitConfiguration(block=block)
+    else:
+        raise ValueError(f"given {name!r}, allowed the folder of a model, such as 'fast-a16'")
+    return replace(found, coverage=coverage)
+
+
+@cache
+def _digest_of_sources() -> str:
+    digest = hashlib.sha256()
+    homes = (RTL, GENERATED, HDL)
+    for path in sorted(path for home in homes for path in home.rglob("*")):
+        if path.suffix in _SOURCES:
+            digest.update(str(path.relative_to(BUILD.parent)).encode())
+            digest.update(path.read_bytes())
+    digest.update(verilator.find().version.encode())
+    digest.update((cocotb_tools.config.share_dir / "lib/verilator/verilator.cpp").read_bytes())
+    return digest.hexdigest()
+
+
+def digest(configuration: build.Configuration) -> str:
+    """Return the digest of all that a simulator is built from; the sources must be generated."""
+    words = [_digest_of_sources(), configuration.folder.name, *configuration.parameters]
+    words += [configuration.top, *map(str, configuration.options)]
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:32]
+
+
+def stored(configuration: build.Configuration) -> Path:
+    """Return where the simulator is, or would be."""
+    return STORE / digest(configuration) / configuration.top
+
+
+def keep(configuration: build.Configuration, binary: bytes) -> Path:
+    """Put a simulator into the store, whole or not at all; return its place."""
+    place = stored(configuration)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=place.parent, delete=False) as file:
+        file.write(binary)
+    Path(file.name).chmod(0o755)
+    Path(file.name).replace(place)
+    return place
+
+
+def provide(configuration: build.Configuration) -> Path:
+    """Return a simulator, built unless the store has it.
+
+    Raises:
+        BuildError: Verilator or the compiler refused the sources.
+    """
+    place = stored(configuration)
+    if not place.exists():
+        keep(configuration, build.build(configuration).read_bytes())
+    return place
+
+
+def needed(tasks: Iterable[Task], coverage: bool) -> list[build.Configuration]:
+    """Return the models that tasks run on, each once; large ones first."""
+    names = sorted({task.model for task in tasks if task.model})
+    found = [configuration_of(name, coverage) for name in names]
+    if any(task.name.startswith("tests/") for task in tasks):
+        # pytest's own tests of the simulator look for these where a build puts them.
+        found += [build.Configuration(array_dim=16), machine.MachineConfiguration()]
+    return list(
+        dict.fromkeys(sorted(found, key=lambda each: isinstance(each, units.UnitConfiguration)))
+    )
+
+
+def clean(kept: Iterable[build.Configuration]) -> None:
+    """Remove the simulators of other sources."""
+    names = {digest(configuration) for configuration in kept}
+    for folder in STORE.glob("*"):
+        if folder.name not in names and os.access(folder, os.W_OK):
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One regression from its plan to its reports, wherever its batches run."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dev.coverage import points
+from dev.coverage.pages import Conditions, write_report
+from dev.regression import batches, execute, local, reports, rows
+from dev.regression.live import Live
+from dev.regression.results import Results, Run
+from dev.regression.task import Batch, Outcome, Task
+from npu.paths import ROOT
+from tb.run import failure_waves
+
+WAVES_MOST = 5
+"""Failures whose waves are recorded; more of them have most likely the same reason."""
+
+Runner = Callable[[Sequence[Batch], local.Take, Callable[[str], None]], None]
+"""Runs batches, hands over their outcomes, and says what happens on the way."""
+
+
+class BusyError(RuntimeError):
+    """Another regression writes the same results."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be done.
+
+    Attributes:
+        run: number of the run in the database.
+        tasks: all tasks of the run.
+        coverage: whether to count what is executed.
+        first: keys of the tasks that go first.
+        complete: whether every row of the coverage table must have been executed.
+    """
+
+    run: int
+    tasks: list[Task]
+    coverage: bool = False
+    first: Sequence[str] = ()
+    complete: bool = False
+
+
+@contextmanager
+def lock(file: Path) -> Iterator[None]:
+    """Keep others from writing the same results.
+
+    Raises:
+        BusyError: another one does.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.with_suffix(".lock").open("a+") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            held.seek(0)
+            raise BusyError(
+                f"{file}: the regression of process {held.read().strip()} writes it; wait for its "
+                "end, or name another file by RESULTS="
+            ) from None
+        held.truncate(0)
+        held.write(str(os.getpid()))
+        held.flush()
+        yield
+
+
+def run(plan: Plan, results: Results, workers: int, runner: Runner) -> int:
+    """Run what has no result yet, write the reports, and return the exit status.
+
+    An interruption leaves what has ended in the database, and a state from which to go on.
+    """
+    ended = {outcome.task for outcome in results.outcomes(plan.run)}
+    left = [task for task in plan.tasks if task not in ended]
+    known = results.seconds()
+    begun, state = time.monotonic(), "interrupted"
+    failed: list[Outcome] = []
+    with Live(left, batches.guesses(left, known), workers) as live:
+
+        def take(outcomes: list[Outcome]) -> None:
+            kept = [_with_log(outcome, plan.run, results.file.parent) for outcome in outcomes]
+            results.add(plan.run, kept)
+            for outcome in kept:
+                live.show(outcome)
+                failed.extend([] if outcome.passed else [outcome])
+
+        def note(text: str) -> None:
+            results.note(plan.run, text)
+            live.line(f"     {text}")
+
+        try:
+            runner(batches.make(left, known, plan.coverage, plan.first), take, note)
+            _record(failed, plan, results, live)
+            state = "finished"
+        except KeyboardInterrupt:
+            live.line("interrupted; go on with: make regress RESUME=1")
+        finally:
+            results.end(plan.run, state, time.monotonic() - begun)
+    run_row = next(each for each in results.runs() if each.number == plan.run)
+    return _conclude(plan, results, run_row)
+
+
+def _with_log(outcome: Outcome, run: int, home: Path) -> Outcome:
+    """Put the log of a failure into a file, and its path into the outcome."""
+    if not outcome.log:
+        return outcome
+    path = home / "logs" / str(run) / f"{outcome.task.key.replace('/', '-')}.txt"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(outcome.log, encoding="utf-8")
+    inside = path.is_relative_to(ROOT)
+    return replace(outcome, log=str(path.relative_to(ROOT) if inside else path))
+
+
+def _record(failed: Sequence[Outcome], plan: Plan, results: Results, live: Live) -> None:
+    """Run the first failures again by themselves, with waves around the first mismatch."""
+    simulated = [outcome for outcome in failed if outcome.task.kind in ("rtl", "unit")]
+    for outcome in simulated[:WAVES_MOST]:
+        recorded = failure_waves.record(execute.job_of(outcome.task))
+        live.line(f"     {outcome.task.short}: {recorded.text}")
+        if recorded.save_file is not None:
+            waves = str(recorded.save_file.relative_to(ROOT))
+            results.set_waves(plan.run, outcome.task.key, waves)
+
+
+def _conclude(plan: Plan, results: Results, run_row: Run) -> int:
+    """Write the reports, print the verdict, and return the exit status."""
+    outcomes, notes = results.outcomes(plan.run), results.notes(plan.run)
+    found = reports.write(run_row, plan.tasks, outcomes, notes)
+    if plan.coverage:
+        print(_cover(plan, results, run_row))
+    unseen = rows.missing(found)
+    if plan.complete:
+        print(rows.render(found))
+    passed = sum(outcome.passed for outcome in outcomes)
+    missing = len(plan.tasks) - len(outcomes)
+    for outcome in outcomes:
+        if not outcome.passed:
+            print(f"FAIL {outcome.task.short}: {(outcome.message.splitlines() or [''])[0]}")
+            print(f"     repeat: {outcome.repeat}")
+            print(
+                f"     waves: {outcome.waves}" if outcome.waves else "",
+                end="\n" * bool(outcome.waves),
+            )
+            _annotate(outcome)
+    if plan.complete:
+        for name in unseen:
+            print(f"no test executes: {name}")
+    print(
+        f"run {run_row.number}, {run_row.tier}: {passed} passed, {len(outcomes) - passed} failed"
+        + (f", {missing} not run" if missing else "")
+        + f"; {len(found) - len(unseen)} of {len(found)} rows executed; "
+        f"{run_row.seconds / 60:.1f} min"
+    )
+    if run_row.state == "interrupted":
+        return 130
+    incomplete = missing or (plan.complete and unseen) or not outcomes
+    return 1 if incomplete or passed < len(outcomes) else 0
+
+
+def _annotate(outcome: Outcome) -> None:
+    """Show a failure where the changes are shown, in a workflow of GitHub."""
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        told = f"{outcome.message}\nrepeat: {outcome.repeat}"
+        text = told.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+        print(f"::error title={outcome.task.name}::{text}")
+
+
+def _cover(plan: Plan, results: Results, run_row: Run) -> str:
+    """Write the pages and the figures of what was executed; return a line about it."""
+    covered = results.covered(plan.run)
+    if not covered:
+        return "nothing was counted: no test on the chip has ended"
+    # Tests of one process have the same counts, which shall count once.
+    distinct = {(run.table.digest, run.counts.tobytes()): run for run in covered.values()}
+    merged = points.merge(distinct.values())
+    tasks = [task for task in plan.tasks if task.key in covered]
+    dirty = "+" if run_row.dirty else ""
+    coverage = write_report(
+        merged,
+        Conditions(
+            tuple(sorted({execute.job_of(task, True).configuration.folder.name for task in tasks})),
+            tuple(sorted({task.name for task in tasks})),
+            tuple(sorted({task.seed for task in tasks})),
+            len(distinct),
+            f"{run_row.revision[:12]}{dirty}",
+        ),
+    )
+    figures = f"coverage: line {coverage.line}, branch {coverage.branch}; build/reports/coverage"
+    return "\n".join([*coverage.problems, figures])

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tiers: what each one runs.
+
+smoke: every test on the chip in its short form, on each size of the array that it depends on.
+full: all of them in their long form, every bench of a block, the coprocessor's functions on all
+their inputs, the machine of core and chip, and the suites. nightly: the same with three seeds, all
+tests without a simulator, and the largest networks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dev.regression.task import Kind, Task
+from npu.paths import ROOT
+from tb.cop_datapath import model
+from tb.run import requests, units
+
+TIERS = ("smoke", "full", "nightly")
+SEEDS = {"smoke": 1, "full": 1, "nightly": 3}
+"""Seeds of a tier unless the user says how many."""
+LONG_UNITS = ("cop", "cop_lane", "cop_facc", "cop_root", "cop_divide", "cop_func")
+"""Blocks whose tests have a long form."""
+SUITES = ("tests/soc", "tests/suites")
+WITHOUT_SIMULATOR = ("tests/python", "tests/bad_input", "tests/bench", "tests/dev", "tests/rtl")
+
+
+class TierError(ValueError):
+    """A tier that there is not."""
+
+
+def tasks_of(tier: str, array_dim: int, seeds: Sequence[int], hostile: int = 0) -> list[Task]:
+    """Return the tasks of a tier.
+
+    Args:
+        tier: one of `TIERS`.
+        array_dim: the array that everything runs on.
+        seeds: of random tests.
+        hostile: seed of a hostile memory for all tests on the chip that do not measure cycles,
+            0 for none; then nothing else runs.
+
+    Raises:
+        TierError: there is no such tier.
+    """
+    if tier not in TIERS:
+        raise TierError(f"TIER={tier}: given {tier!r}, allowed {', '.join(TIERS)}")
+    full = tier != "smoke"
+    tasks = list(_on_chip(array_dim, seeds, full, hostile))
+    if not full or hostile:
+        return tasks
+    tasks += _on_blocks(seeds)
+    tasks += [Task("sweep", name, "", 1, True) for name in model.FUNCTIONS]
+    kind: Kind = "nightly" if tier == "nightly" else "python"
+    tasks += [Task(kind, file, "", 1, True) for folder in SUITES for file in _files(folder)]
+    if tier == "nightly":
+        tasks += [
+            Task("python", f, "", 1, True) for home in WITHOUT_SIMULATOR for f in _files(home)
+        ]
+    return tasks
+
+
+def _on_chip(array_dim: int, seeds: Sequence[int], full: bool, hostile: int) -> Iterator[Task]:
+    for chip, tests in requests.tests_by_chip(array_dim).items():
+        for test in tests:
+            if hostile and "timing" in test.tags:
+                continue
+            for seed in seeds:
+                yield Task("rtl", test.name, chip.folder.name, seed, full, hostile)
+
+
+def _on_blocks(seeds: Sequence[int]) -> Iterator[Task]:
+    for block in units.blocks():
+        folder = units.UnitConfiguration(block=block).folder.name
+        for test in units.tests_of(block):
+            for seed in seeds:
+                yield Task("unit", test.name, folder, seed, block in LONG_UNITS)
+
+
+def _files(folder: str) -> list[str]:
+    return [str(path.relative_to(ROOT)) for path in sorted((ROOT / folder).glob("test_*.py"))]

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which sources a regression runs: their digest, and the commit that they are nearest to."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from dataclasses import dataclass
+
+from npu.paths import ROOT
+
+HOMES = ("rtl", "tb", "golden", "npu", "weights", "tessera", "dev", "tests", "firmware")
+"""Folders whose files decide what a test does."""
+FILES = ("pyproject.toml", "constraints.txt", "Makefile")
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The sources.
+
+    Attributes:
+        digest: of all files that decide what a test does, 16 hexadecimal digits.
+        revision: the commit that is checked out, "" outside of git.
+        dirty: whether something differs from it.
+    """
+
+    digest: str
+    revision: str
+    dirty: bool
+
+
+def _git(*words: str) -> bytes | None:
+    try:
+        run = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, check=False)
+    except OSError:
+        return None
+    return run.stdout if run.returncode == 0 else None
+
+
+def _files() -> list[str]:
+    listed = _git("ls-files", "-z", "-co", "--exclude-standard", *HOMES, *FILES)
+    if listed is not None:
+        return sorted(filter(None, listed.decode().split("\0")))
+    homes = [path for home in HOMES for path in (ROOT / home).rglob("*") if path.is_file()]
+    names = [str(path.relative_to(ROOT)) for path in homes if "__pycache__" not in path.parts]
+    return sorted([*names, *FILES])
+
+
+def read() -> Tree:
+    """Return the sources as they are now."""
+    digest = hashlib.sha256()
+    for name in _files():
+        path = ROOT / name
+        if path.is_file():
+            digest.update(name.encode())
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    revision = (_git("rev-parse", "HEAD") or b"").decode().strip()
+    return Tree(digest.hexdigest()[:16], revision, bool(_git("status", "--porcelain")))

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real cluster on the loopback interface: processes that a test can kill, freeze and restart."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from npu.paths import ROOT
+
+HERE = Path(__file__).parent
+
+
+def free_port() -> int:
+    """Return a port of the loopback interface that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Processes:
+    """A scheduler and its workers, each a process of its own.
+
+    Attributes:
+        address: of the scheduler.
+        workers: their processes.
+    """
+
+    def __init__(self, folder: Path, workers: int = 3) -> None:
+        """Start them; their logs go to `folder`."""
+        self._folder = folder
+        self._port = free_port()
+        self.address = f"tcp://127.0.0.1:{self._port}"
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self.scheduler = self._scheduler()
+        for _ in range(workers):
+            self.add_worker()
+
+    def _start(self, name: str, *words: str) -> subprocess.Popen[bytes]:
+        paths = os.pathsep.join([str(ROOT), str(HERE)])
+        with (self._folder / f"{name}.log").open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "distributed.cli.dask_" + words[0], *words[1:]],
+                cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": paths},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def _scheduler(self) -> subprocess.Popen[bytes]:
+        words = ("--host", "127.0.0.1", "--port", str(self._port), "--no-dashboard")
+        return self._start("scheduler", "scheduler", *words)
+
+    def add_worker(self) -> None:
+        """Start one more worker, of one thread, without a nanny that would start it again."""
+        words = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1")
+        words += ("--local-directory", str(self._folder), "--death-timeout", "60")
+        self.workers.append(self._start("worker", "worker", self.address, *words))
+
+    def kill_worker(self) -> None:
+        """Kill the oldest worker."""
+        self._end(self.workers.pop(0))
+
+    def freeze_worker(self) -> subprocess.Popen[bytes]:
+        """Stop the oldest worker without ending it."""
+        worker = self.workers[0]
+        os.killpg(worker.pid, signal.SIGSTOP)
+        return worker
+
+    def restart_scheduler(self, seconds: float) -> None:
+        """Kill the scheduler, with it its workers, and start all anew after some time."""
+        count = len(self.workers)
+        self._end(self.scheduler)
+        for worker in self.workers:
+            self._end(worker)
+        self.workers.clear()
+        time.sleep(seconds)
+        self.scheduler = self._scheduler()
+        for _ in range(count):
+            self.add_worker()
+
+    @staticmethod
+    def _end(process: subprocess.Popen[bytes]) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def close(self) -> None:
+        """End them all."""
+        for process in [*self.workers, self.scheduler]:
+            self._end(process)

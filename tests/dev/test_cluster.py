@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A regression on a real cluster: workers that die and freeze, a scheduler that restarts."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("distributed", reason="python3 dev/bootstrap.py cluster")
+sys.path.insert(0, str(Path(__file__).parent))
+
+from cluster_support import Processes, free_port
+from cluster_work import no_room, nothing, outcome_of, some_time
+
+from dev.regression import cluster
+from dev.regression.errors import ClusterError
+from dev.regression.reports import verdicts
+from dev.regression.results import Results
+from dev.regression.task import Batch, Task
+
+
+def batches(count: int) -> list[Batch]:
+    """Return batches of one task each."""
+    return [Batch((Task("rtl", f"test_{number:04}", "fast-a16"),)) for number in range(count)]
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> Iterator[Processes]:
+    """A scheduler with three workers."""
+    found = Processes(tmp_path)
+    yield found
+    found.close()
+
+
+def run(
+    processes: Processes, given: list[Batch], work: cluster.Work, store: Results
+) -> tuple[int, list[str]]:
+    """Run batches and write results down; return the run and what was said."""
+    number = store.begin("full", {}, [task for batch in given for task in batch.tasks])
+    notes: list[str] = []
+    client = cluster.connect(processes.address)
+    here = cluster.Cluster(client, processes.address, notes.append, work, real=False)
+    try:
+        here.run(given, lambda outcomes: store.add(number, outcomes))
+    finally:
+        here.client.close(timeout=5)
+    return number, notes
+
+
+def test_a_killed_and_a_frozen_worker_cost_nothing(
+    processes: Processes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All results are there once, equal to those of an undisturbed run, and both are named."""
+    monkeypatch.setattr(cluster, "SILENCE_S", 4.0)
+    given = batches(200)
+    store = Results(tmp_path / "results.sqlite")
+
+    def harm() -> None:
+        time.sleep(3.0)
+        processes.kill_worker()
+        time.sleep(1.0)
+        processes.freeze_worker()
+
+    villain = threading.Thread(target=harm)
+    villain.start()
+    number, notes = run(processes, given, some_time, store)
+    villain.join()
+    found = store.outcomes(number)
+    expected = [outcome_of(task) for batch in given for task in batch.tasks]
+    assert verdicts(found) == verdicts(expected)
+    assert any("is gone" in note for note in notes), notes
+    assert any("has not been heard of" in note for note in notes), notes
+    assert len({outcome.worker for outcome in found}) == 3
+
+
+def test_a_restarted_scheduler_costs_nothing(processes: Processes, tmp_path: Path) -> None:
+    """What was out when it went is given out again."""
+    given = batches(120)
+    store = Results(tmp_path / "results.sqlite")
+    villain = threading.Timer(2.5, processes.restart_scheduler, [1.0])
+    villain.start()
+    number, notes = run(processes, given, some_time, store)
+    villain.join()
+    expected = [outcome_of(task) for batch in given for task in batch.tasks]
+    assert verdicts(store.outcomes(number)) == verdicts(expected)
+    assert any("scheduler" in note for note in notes), notes
+
+
+def test_a_hundred_empty_jobs_a_second(processes: Processes, tmp_path: Path) -> None:
+    """The runner itself is no limit."""
+    given = batches(600)
+    store = Results(tmp_path / "results.sqlite")
+    run(processes, batches(30), nothing, store)
+    begun = time.monotonic()
+    number, _ = run(processes, given, nothing, store)
+    pace = len(given) / (time.monotonic() - begun)
+    print(f"{pace:.0f} empty jobs a second over the cluster")
+    assert len(store.outcomes(number)) == len(given)
+    assert pace >= 100
+
+
+def test_nobody_answers() -> None:
+    """One line says which address, and what to do."""
+    address = f"tcp://127.0.0.1:{free_port()}"
+    with pytest.raises(ClusterError, match=r"no scheduler answers.*dask scheduler"):
+        cluster.connect(address, 0.5)
+
+
+def test_what_must_be_equal_is_told() -> None:
+    """Another Python, other packages, other sources, no Verilator: which, and what to do."""
+    here = cluster.Fitness("3.11.7", ("cocotb 2.1.0",), "aa")
+    assert here.differs(here) == ""
+    cases = {
+        "Python 3.12.1, here 3.11.7": cluster.Fitness("3.12.1", ("cocotb 2.1.0",), "aa"),
+        "cocotb 2.0.0, here cocotb 2.1.0": cluster.Fitness("3.11.7", ("cocotb 2.0.0",), "aa"),
+        "sources bb, here aa": cluster.Fitness("3.11.7", ("cocotb 2.1.0",), "bb"),
+        "no verilator": cluster.Fitness("3.11.7", ("cocotb 2.1.0",), "aa", "no verilator"),
+    }
+    for text, theirs in cases.items():
+        assert text in theirs.differs(here)
+
+
+def test_a_batch_that_is_always_lost_ends_the_run(processes: Processes, tmp_path: Path) -> None:
+    """After five attempts, with the reason, and what was finished is there."""
+    store = Results(tmp_path / "results.sqlite")
+    with pytest.raises(ClusterError, match=r"lost 5 times.*No space left"):
+        run(processes, batches(1), no_room, store)
