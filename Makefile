@@ -67,7 +67,8 @@ unit: setup ## run the benches of single blocks: BLOCK= (names, comma list; defa
 	@$(CLI) unit $(RUN_OPTIONS) --seeds "$(or $(SEEDS),1)" $(if $(FULL),--full) \
 	  $(if $(TOGETHER),--together) --tests "$(TESTCASE)" "$(BLOCK)"
 
-test: setup ## run all tests: simulator-free ones and those on the RTL
+test: setup ## run all tests: those on the RTL (TIER=smoke), then those of pytest
+	@$(CLI) regress smoke $(RUN_OPTIONS)
 	@$(CLI) test $(RUN_OPTIONS)
 
 generate: setup ## let a model write: MODEL= (folder or hub id) PROMPT= [WEIGHTS= TOKENS= TEMPERATURE= TOP_K= SEED=]

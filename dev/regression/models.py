@@ -7,24 +7,21 @@ the file needs no build: another worker of a cluster, or a job of a CI that has 
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
 import shutil
 import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
-
-import cocotb_tools.config
 
 from dev.regression.task import Task
 from npu.paths import BUILD, GENERATED, HDL, RTL
 from tb.run import build, machine, units, verilator
+from tb.run import digest as source_digest
 
 STORE = BUILD / "models"
-_SOURCES = (".sv", ".svh", ".vlt", ".cpp", ".h")
+MOST = 120
+"""Simulators that are kept, a few megabytes each: those of the last few versions of the sources."""
 _CHIP = re.compile(r"fast-a(\d+)(-int8)?")
 
 
@@ -49,24 +46,11 @@ def configuration_of(name: str, coverage: bool = False) -> build.Configuration:
     return replace(found, coverage=coverage)
 
 
-@cache
-def _digest_of_sources() -> str:
-    digest = hashlib.sha256()
-    homes = (RTL, GENERATED, HDL)
-    for path in sorted(path for home in homes for path in home.rglob("*")):
-        if path.suffix in _SOURCES:
-            digest.update(str(path.relative_to(BUILD.parent)).encode())
-            digest.update(path.read_bytes())
-    digest.update(verilator.find().version.encode())
-    digest.update((cocotb_tools.config.share_dir / "lib/verilator/verilator.cpp").read_bytes())
-    return digest.hexdigest()
-
-
 def digest(configuration: build.Configuration) -> str:
     """Return the digest of all that a simulator is built from; the sources must be generated."""
-    words = [_digest_of_sources(), configuration.folder.name, *configuration.parameters]
-    words += [configuration.top, *map(str, configuration.options)]
-    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:32]
+    words = [verilator.find().version, configuration.folder.name, configuration.top]
+    words += [*configuration.parameters, *map(str, configuration.options)]
+    return source_digest.of(words, (RTL, GENERATED, HDL), [build.COCOTB_MAIN])
 
 
 def stored(configuration: build.Configuration) -> Path:
@@ -82,6 +66,7 @@ def keep(configuration: build.Configuration, binary: bytes) -> Path:
         file.write(binary)
     Path(file.name).chmod(0o755)
     Path(file.name).replace(place)
+    _prune()
     return place
 
 
@@ -109,9 +94,8 @@ def needed(tasks: Iterable[Task], coverage: bool) -> list[build.Configuration]:
     )
 
 
-def clean(kept: Iterable[build.Configuration]) -> None:
-    """Remove the simulators of other sources."""
-    names = {digest(configuration) for configuration in kept}
-    for folder in STORE.glob("*"):
-        if folder.name not in names and os.access(folder, os.W_OK):
-            shutil.rmtree(folder, ignore_errors=True)
+def _prune() -> None:
+    """Remove the simulators that have not been needed for longest."""
+    kept = sorted(STORE.glob("*"), key=lambda folder: folder.stat().st_mtime, reverse=True)
+    for folder in kept[MOST:]:
+        shutil.rmtree(folder, ignore_errors=True)

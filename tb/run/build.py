@@ -25,7 +25,7 @@ import cocotb_tools.config
 
 from npu.cli import build_folder, progress
 from npu.paths import BUILD, GENERATED, HDL, ROOT, RTL
-from tb.run import simulator_library, sources, verilator
+from tb.run import digest, simulator_library, sources, verilator
 
 Kind = Literal["fast", "debug"]
 TOP = "tb_top"
@@ -301,6 +301,10 @@ def _build_locked(configuration: Configuration, tool: verilator.Verilator) -> No
     started = time.monotonic()
     variables = _make_variables(configuration, tool)
     recipe = "\n".join([tool.version, *_verilator_arguments(configuration), *variables])
+    built = digest.of([*command, *variables], (configuration.rtl, GENERATED, HDL), [main])
+    stamp = folder / "digest.txt"
+    if configuration.binary.exists() and stamp.exists() and stamp.read_text() == built:
+        return
     library = simulator_library.folder([tool.version, *variables, *sources.relative(counted)])
     _start_afresh_if_changed(folder, recipe)
     simulator_library.copy(library, folder)
@@ -317,6 +321,7 @@ def _build_locked(configuration: Configuration, tool: verilator.Verilator) -> No
     with progress.step(f"{doing}: compiling", lambda: _compiled(folder, begun)):
         log = _make(folder, make, "compiling the model", tool)
     simulator_library.copy(folder, library)
+    stamp.write_text(built, encoding="utf-8")
     seconds = time.monotonic() - started
     if "g++" in log:
         print(f"built {folder.relative_to(BUILD.parent)} in {seconds:.0f} s ({tool.version})")

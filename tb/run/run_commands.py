@@ -108,11 +108,7 @@ def _waves(arguments: argparse.Namespace) -> int:
 
 
 def _test(arguments: argparse.Namespace) -> int:
-    """Build, then run everything under pytest: simulator-free tests and all tests on the RTL.
-
-    All sizes of the array are built, because the tests of GEMM run on each of them, and the machine
-    of core and chip.
-    """
+    """Build what they look for, then run the tests of pytest."""
     check_simulator(arguments.sim)
     build.generate()
     for edge in ARRAY_DIMS:

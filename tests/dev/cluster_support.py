@@ -14,8 +14,6 @@ from pathlib import Path
 
 from npu.paths import ROOT
 
-HERE = Path(__file__).parent
-
 
 def free_port() -> int:
     """Return a port of the loopback interface that nobody listens on."""
@@ -43,12 +41,11 @@ class Processes:
             self.add_worker()
 
     def _start(self, name: str, *words: str) -> subprocess.Popen[bytes]:
-        paths = os.pathsep.join([str(ROOT), str(HERE)])
         with (self._folder / f"{name}.log").open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", "distributed.cli.dask_" + words[0], *words[1:]],
                 cwd=ROOT,
-                env={**os.environ, "PYTHONPATH": paths},
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -60,8 +57,8 @@ class Processes:
 
     def add_worker(self) -> None:
         """Start one more worker, of one thread, without a nanny that would start it again."""
-        words = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1")
-        words += ("--local-directory", str(self._folder), "--death-timeout", "60")
+        words = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1"]
+        words += ["--local-directory", str(self._folder), "--death-timeout", "60"]
         self.workers.append(self._start("worker", "worker", self.address, *words))
 
     def kill_worker(self) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -12,16 +11,14 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("distributed", reason="python3 dev/bootstrap.py cluster")
-sys.path.insert(0, str(Path(__file__).parent))
-
-from cluster_support import Processes, free_port
-from cluster_work import no_room, nothing, outcome_of, some_time
 
 from dev.regression import cluster
 from dev.regression.errors import ClusterError
 from dev.regression.reports import verdicts
 from dev.regression.results import Results
 from dev.regression.task import Batch, Task
+from tests.dev.cluster_support import Processes, free_port
+from tests.dev.cluster_work import no_room, nothing, outcome_of, some_time
 
 
 def batches(count: int) -> list[Batch]:
