@@ -9,12 +9,14 @@ from pathlib import Path
 
 from junitparser import Failure, JUnitXml, TestCase, TestSuite
 
-from dev.regression import rows
+from dev.regression import rows, schedule
 from dev.regression.results import Run
 from dev.regression.task import Outcome, Task
 from npu.paths import BUILD
 
 REPORTS = BUILD / "reports"
+WORKERS = (3, 8, 16)
+"""Numbers of workers for which the efficiency is modelled."""
 JSON, JUNIT, TABLE = "regress.json", "junit.xml", "regress.txt"
 
 
@@ -73,6 +75,9 @@ def summary(
         "revision": run.revision,
         "tree": run.tree,
         "minutes": round(run.seconds / 60, 1),
+        "efficiency": {
+            str(count): round(schedule.efficiency(outcomes, count), 3) for count in WORKERS
+        },
         "passed": sum(outcome.passed for outcome in outcomes),
         "failed": sum(not outcome.passed for outcome in outcomes),
         "not_run": [task.key for task in tasks if task.key not in ended],

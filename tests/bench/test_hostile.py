@@ -9,6 +9,7 @@ import pytest
 from golden.machine import ChipConfig, Machine, StartState
 from npu.isa import WORD, Engine
 from tb.bench.environment import PROGRAM, STREAM
+from tb.bench.knobs import Knobs
 from tb.bench.memory import Memory
 from tb.bench.scoreboard import MismatchError
 from tb.stimulus.dependent_programs import Surroundings, draw
@@ -73,3 +74,14 @@ def test_what_a_stopped_program_may_leave(scene: Scene) -> None:
     between[int(steps[0][0][0]) * WORD] ^= 0x5A
     with pytest.raises(MismatchError, match="1 bytes that are neither old nor the program's"):
         one_of("memory", old, steps, between)
+
+
+def test_a_hostile_memory_leaves_what_a_test_asks_for() -> None:
+    """Only knobs that a test leaves as usual are drawn, and errors or silence never are."""
+    asked = Knobs(read_latency=3, read_error=1, error_last=9)
+    drawn = Knobs.hostile(np.random.default_rng(7))
+    both = asked.or_else(drawn)
+    assert both.read_latency == 3
+    assert both.write_latency == drawn.write_latency != Knobs().write_latency
+    assert (both.read_error, both.error_last, both.read_silent) == (1, 9, 0)
+    assert asked.or_else(Knobs()) == asked
