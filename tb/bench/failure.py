@@ -46,6 +46,11 @@ class Failure:
     engine: str
     message: str
 
+    @property
+    def alone(self) -> int:
+        """The cycle since the test began, which is that of a process of its own; or UNKNOWN."""
+        return UNKNOWN if self.cycle == UNKNOWN else self.cycle - self.start
+
 
 @dataclass(frozen=True)
 class _Note:

@@ -53,7 +53,8 @@ def debug_model(model: build.Configuration) -> build.Configuration:
     """Return the model that records what this one runs."""
     if model.kind == "debug":
         return model
-    return replace(model, kind="debug", label=f"{model.label}-debug" if model.label else "")
+    label = f"{model.label}-debug" if model.label else ""
+    return replace(model, kind="debug", coverage=False, label=label)
 
 
 def name_of(job: runner.Job) -> str:
@@ -61,7 +62,12 @@ def name_of(job: runner.Job) -> str:
     model = debug_model(job.configuration)
     usual = replace(model, array_dim=units.DIM, narrow_formats=True, rtl=RTL, label="")
     other = [] if model.folder == usual.folder else [model.folder.name.removeprefix("debug-")]
-    words = [job.test.name, str(job.seed), *other, *(["full"] if job.full else []), *job.plusargs]
+    form = [
+        *(["full"] if job.full else []),
+        *([f"hostile{job.hostile}"] if job.hostile else []),
+        *job.plusargs,
+    ]
+    words = [job.test.name, str(job.seed), *other, *form]
     return "-".join(re.sub(r"[^\w.]+", "_", word) for word in words)
 
 
@@ -70,14 +76,10 @@ def _window(cycle: int) -> tuple[int, int] | None:
     return None if cycle == UNKNOWN else (max(0, cycle - BEFORE), cycle + AFTER)
 
 
-def _sentence(told: Failure) -> str:
-    """Return what a failure says in its first line, whenever it was."""
-    return _TIMES.sub("", (told.message.splitlines() or [""])[0])
-
-
-def _same(one: Failure, other: Failure) -> bool:
-    """Whether two runs have failed in the same way."""
-    return (one.instr, one.engine, _sentence(one)) == (other.instr, other.engine, _sentence(other))
+def _same(one: str, other: str) -> bool:
+    """Whether two messages say the same in their first lines, whenever it was."""
+    first, second = (_TIMES.sub("", text.partition("\n")[0]) for text in (one, other))
+    return first == second
 
 
 def _fails(job: runner.Job) -> Failure | None:
@@ -92,18 +94,19 @@ def _shown(found: Failure, window: tuple[int, int] | None) -> bool:
     return window is None or window[0] <= found.cycle <= window[1]
 
 
-def _again(job: runner.Job, told: Failure, fst: Path) -> tuple[runner.Job, Failure | None]:
-    """Run a test again so that its waveform has the mismatch; return the run and how it failed.
+def _again(job: runner.Job, cycle: int, fst: Path) -> tuple[runner.Job, Failure | None]:
+    """Run a test by itself so that its waveform has the mismatch; return run and failure.
 
-    Alone a test may fail at another cycle than after others of the same process; then it runs once
-    more, for the window is known now.
+    If it fails at another cycle than is expected, it runs once more: the window is known now.
     """
     recorded = replace(
         job,
         configuration=debug_model(job.configuration),
         place=job.folder.with_name(f"{job.folder.name}-waves"),
+        companions=(),
+        binary=None,
         waves=fst,
-        window=_window(told.cycle if told.cycle == UNKNOWN else told.cycle - told.start),
+        window=_window(cycle),
     )
     found = _fails(recorded)
     if found is not None and not _shown(found, recorded.window):
@@ -112,11 +115,12 @@ def _again(job: runner.Job, told: Failure, fst: Path) -> tuple[runner.Job, Failu
     return recorded, found
 
 
-def record(job: runner.Job) -> FailureWaves:
+def record(job: runner.Job, message: str = "") -> FailureWaves:
     """Record a test that has failed: build/waves/TEST-SEED.fst around the mismatch, and .gtkw.
 
     Args:
-        job: what has failed; its folder still holds what the run has left.
+        job: what has failed. What its folder holds of the failure saves a run, for it says when.
+        message: what the failed run has said; by default what its folder says, if anything.
 
     Raises:
         BuildError: the model that records cannot be built.
@@ -126,13 +130,15 @@ def record(job: runner.Job) -> FailureWaves:
     if missing is not None:
         return FailureWaves(None, f"no waves: {missing}")
     told = failure.load(job.folder, job.test.name)
-    if told is None:
-        return FailureWaves(None, f"no waves: {job.test.name} has not failed in {job.folder}")
+    if told is not None and message and not _same(told.message, message):
+        told = None  # of another run in the same folder
+    cycle, said = (0, "") if told is None else (told.alone, told.message)
+    message = message or said
     build.build(debug_model(job.configuration))
     waves.WAVES.mkdir(parents=True, exist_ok=True)
     fst = waves.WAVES / f"{name_of(job)}.fst"
-    recorded, found = _again(job, told, fst)
-    if found is None or not _same(told, found):
+    recorded, found = _again(job, cycle, fst)
+    if found is None or (message and not _same(message, found.message)):
         now = "passes" if found is None else f"fails otherwise: {found.message.splitlines()[0]}"
         return FailureWaves(None, f"no waves: the failure does not repeat, the test {now}", found)
     save_file = write_save_file(recorded, fst)

@@ -127,19 +127,35 @@ def test_a_failure_that_does_not_repeat_is_said(
     assert failure_waves.record(job) == failure_waves.FailureWaves(None, text, found)
 
 
+def test_a_failure_of_elsewhere_is_found_by_running_it(job: runner.Job, runs: Runs) -> None:
+    """Its folder is on another machine, or has what another run has left."""
+    elsewhere = "instruction 5 (GEMM): wrong at cycle 30000, 300000 ns"
+    seen = runs(lambda _: replace(TOLD, cycle=30_000, instr=5, message=elsewhere))
+    assert failure_waves.record(job, elsewhere).save_file is not None
+    assert [run.window for run in seen] == [(0, 200), (28_000, 30_200)]
+    failure.file_of(job.folder, job.test.name).unlink()
+    assert failure_waves.record(job).save_file is not None
+    assert "fails otherwise" in failure_waves.record(job, "instruction 5 (GEMM): late").text
+
+
+def test_it_runs_without_other_tests(job: runner.Job, runs: Runs) -> None:
+    """Whatever ran beside it, and whichever simulator has run it."""
+    seen = runs(lambda _: TOLD)
+    failure_waves.record(replace(job, companions=(job.test,), binary=Path("/fast"), hostile=4))
+    assert [(run.companions, run.binary, run.hostile) for run in seen] == [((), None, 4)]
+    assert seen[0].waves == BUILD / "waves" / "test_x-7-hostile4.fst"
+
+
 def test_what_is_missing_is_said(job: runner.Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A header of the system, or the failure itself."""
+    """A header of the system."""
     monkeypatch.setattr(build, "fst_missing", lambda: "install the Debian package zlib1g-dev")
     assert failure_waves.record(job).text == "no waves: install the Debian package zlib1g-dev"
-    monkeypatch.setattr(build, "fst_missing", lambda: None)
-    failure.file_of(job.folder, job.test.name).unlink()
-    text = failure_waves.record(job).text
-    assert text == f"no waves: test_x has not failed in {job.folder}"
 
 
 def test_the_model_that_records() -> None:
     """It is built beside the one that has failed, from the same sources."""
     assert failure_waves.debug_model(MODEL).folder == BUILD / "sim" / "debug-a16"
+    assert failure_waves.debug_model(replace(MODEL, coverage=True)).folder.name == "debug-a16"
     copy = build.Configuration(rtl=Path("/copy"), label="wrong")
     assert failure_waves.debug_model(copy) == replace(copy, kind="debug", label="wrong-debug")
     block = units.UnitConfiguration(block="vec")
