@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collects all that the page shows from results and reports, missing and broken ones included."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from dev.report.benches import Benches, Stream, read_benches, read_nightly, read_stream
+from dev.report.campaigns import (
+    BenchTime,
+    Damage,
+    Faults,
+    Sweep,
+    read_damage,
+    read_faults,
+    read_sweeps,
+    read_times,
+)
+from dev.report.code_coverage import CodeCoverage, read_code_coverage
+from dev.report.executed import Executed, areas, executed
+from dev.report.failures import Failures, failures
+from dev.report.figures import Quality, Synthesis, read_quality, read_synthesis
+from dev.report.history import History, history
+from dev.report.pictures import Picture, read_picture, timelines
+from dev.report.runs import Store
+from dev.report.source import Source
+from dev.report.store import read_store
+from dev.report.suite import Feature, Slow, features, known_tests, slowest
+from npu.paths import REPORTS, ROOT
+
+RESULTS = ROOT / ".regress" / "results.sqlite"
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where everything lies.
+
+    Attributes:
+        results: the SQLite file of all runs.
+        reports: the folder of the JSON reports, in which the page will be.
+        root: what the paths of logs are relative to.
+    """
+
+    results: Path = RESULTS
+    reports: Path = REPORTS
+    root: Path = ROOT
+
+    @classmethod
+    def default(cls) -> Places:
+        """Return the places of this tree; the variable RESULTS may name another SQLite file."""
+        return cls(Path(os.environ.get("RESULTS") or RESULTS))
+
+
+@dataclass(frozen=True)
+class Page:
+    """Everything that the page shows.
+
+    Attributes:
+        places: where it comes from.
+        store: runs and results; the five below are made from it.
+        failures, features, slowest: results by test.
+        executed: results by opcode.
+        history: of the runs.
+    """
+
+    places: Places
+    store: Source[Store]
+    failures: Source[Failures]
+    features: Source[tuple[Feature, ...]]
+    slowest: Source[tuple[Slow, ...]]
+    executed: Source[Executed]
+    history: Source[History]
+    code: Source[CodeCoverage]
+    benches: Source[Benches]
+    nightly: Source[Benches]
+    stream: Source[Stream]
+    roofline: Source[Picture]
+    timelines: tuple[Source[Picture], ...]
+    quality: Source[Quality]
+    synthesis: Source[Synthesis]
+    faults: Source[Faults]
+    sweeps: Source[tuple[Sweep, ...]]
+    damage: Source[tuple[Damage, ...]]
+    times: Source[tuple[BenchTime, ...]]
+
+    @property
+    def sources(self) -> tuple[Source[object], ...]:
+        """All files that it is made from, each once."""
+        return (
+            self.store,
+            self.code,
+            self.benches,
+            self.nightly,
+            self.stream,
+            self.roofline,
+            *self.timelines,
+            self.quality,
+            self.synthesis,
+            self.faults,
+            self.sweeps,
+            self.damage,
+            self.times,
+        )
+
+    @property
+    def verdict(self) -> str:
+        """In a word: that of the results, or `failed` if a use that it needs was not executed."""
+        if self.store.value is None:
+            return "no results"
+        run = self.store.value.shown
+        lacking = run.complete and self.executed.value is not None and self.executed.value.missing
+        return "failed" if lacking and run.verdict == "passed" else run.verdict
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds of what was simulated, or of everything if nothing was."""
+        results = self.store.value.results if self.store.value else ()
+        simulated = [one for one in results if one.kind in ("rtl", "unit")]
+        return tuple(sorted({one.seed for one in simulated or results}))
+
+    @property
+    def complaints(self) -> tuple[str, ...]:
+        """What is missing or broken, one line each."""
+        broken = [source.says for source in self.sources if source.value is None]
+        return (*broken, *(self.store.value.problems if self.store.value else ()))
+
+
+def collect(places: Places, run: int | None = None) -> Page:
+    """Read everything.
+
+    Args:
+        places: where it lies.
+        run: number of the run that the page is about; None for the latest.
+    """
+    results = read_store(places.results, run)
+    folder = places.reports
+    return Page(
+        places=places,
+        store=results,
+        failures=results.map(lambda found: failures(found.results)),
+        features=results.map(lambda found: features(found.results, known_tests())),
+        slowest=results.map(lambda found: slowest(found.results)),
+        executed=results.map(lambda found: executed(found.results, areas())),
+        history=results.map(lambda found: history(found.runs, found.older)),
+        code=read_code_coverage(folder),
+        benches=read_benches(folder),
+        nightly=read_nightly(folder),
+        stream=read_stream(folder),
+        roofline=read_picture(folder / "roofline.png"),
+        timelines=timelines(folder),
+        quality=read_quality(folder),
+        synthesis=read_synthesis(folder),
+        faults=read_faults(folder),
+        sweeps=read_sweeps(folder),
+        damage=read_damage(folder),
+        times=read_times(folder),
+    )
