@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 import pywellen
 
+from tb.bench import failure
 from tb.bench.failure import UNKNOWN, Failure
-from tb.run import build, registry, runner, waves
+from tb.run import build, failure_waves, registry, runner, waves
 
 
 def _record(folder: Path, window: tuple[int, int] | None = None) -> Path:
@@ -115,6 +116,15 @@ def test_it_opens_at_a_mismatch(recorded: Path, cycle: int, start: int) -> None:
     assert primary == first == 10 * cycle
     assert set(others) == {-1}
     assert _words(save_file, "[markername] A") == ["First", "mismatch"]
+
+
+def test_a_recorded_run_that_has_failed_opens_there(recorded: Path, tmp_path: Path) -> None:
+    """As `make waves` records it: the folder of the run says where."""
+    test = registry.BenchTest("tb.tests.test_x", "test_x", "")
+    job = runner.Job(test, build.Configuration(kind="debug"), place=tmp_path)
+    assert _words(failure_waves.write_save_file(job, recorded), "[timestart] ") == ["0"]
+    failure.save(tmp_path, _told("VEC", 200))
+    assert _words(failure_waves.write_save_file(job, recorded), "[timestart] ") == ["1360"]
 
 
 def test_an_end_that_nobody_knows_has_no_marker(recorded: Path) -> None:

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The waves of a failure on a wrong chip are at the cycle of the wrong write, and of no more.
+"""The waves of a failure on a wrong design are at the cycle at which it goes wrong, and of no more.
 
-The wrong chip loads 5,000 words as it should, and flips a bit of the next one. So the waveform
-itself tells where that is, whatever the bench has found.
+A chip loads 5,000 words as it should, and flips a bit of the next one; an assertion in a block does
+not hold any more after 3,000 cycles. So the waveform itself tells where that is, whatever the bench
+has found.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
+import struct
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ import pywellen
 
 from npu.paths import BUILD, RTL
 from tb.bench import failure
-from tb.run import build, failure_waves, registry, runner
+from tb.run import build, failure_waves, registry, runner, units
 
 RIGHT = "  assign wr_req_o.data  = word & mask;\n"
 WRONG = """  logic [15:0] written_q = '0;
@@ -27,20 +29,44 @@ PROBE = "tb_top.u_probe"
 FILL = "tb_top.dut.u_core.u_engines.u_load.u_fill"
 
 
-@pytest.fixture(scope="module")
-def wrong_chip() -> build.Configuration:
-    """Build a small chip with the fault, which can record waves."""
+ASSERTED = """  logic [31:0] cycles_q = '0;
+  always_ff @(posedge clk_i) cycles_q <= cycles_q + 32'd1;
+  Short_A :
+  assert property (@(posedge clk_i) cycles_q != 32'd3000)
+  else $error("%m: too long");
+
+endmodule
+"""
+
+
+def _wrong(label: str, file: str, right: str, wrong: str) -> Path:
+    """Return a copy of the RTL in which something is otherwise."""
     missing = build.fst_missing()
     if missing is not None:
         pytest.skip(missing)
-    rtl = BUILD / "wrong-load" / "rtl"
+    rtl = BUILD / label / "rtl"
     shutil.rmtree(rtl, ignore_errors=True)
     shutil.copytree(RTL, rtl)
-    file = rtl / "dma" / "npu_dma_fill.sv"
-    text = file.read_text(encoding="utf-8")
-    assert text.count(RIGHT) == 1
-    file.write_text(text.replace(RIGHT, WRONG), encoding="utf-8")
+    text = (rtl / file).read_text(encoding="utf-8")
+    assert text.count(right) == 1
+    (rtl / file).write_text(text.replace(right, wrong), encoding="utf-8")
+    return rtl
+
+
+@pytest.fixture(scope="module")
+def wrong_chip() -> build.Configuration:
+    """Build a small chip with the wrong load, which can record waves."""
+    rtl = _wrong("wrong-load", "dma/npu_dma_fill.sv", RIGHT, WRONG)
     model = build.Configuration(kind="debug", array_dim=4, rtl=rtl, label="wrong-load")
+    build.build(model)
+    return model
+
+
+@pytest.fixture(scope="module")
+def wrong_block() -> units.UnitConfiguration:
+    """Build the vector engine with the assertion."""
+    rtl = _wrong("wrong-vec", "vec/npu_vec.sv", "endmodule\n", ASSERTED)
+    model = units.UnitConfiguration(kind="debug", rtl=rtl, label="wrong-vec", block="vec")
     build.build(model)
     return model
 
@@ -54,6 +80,14 @@ def _values(fst: Path, signal: str) -> dict[int, int]:
 
     pywellen.Waveform(str(fst)).stream_changes(keep, [signal])
     return found
+
+
+def _end(fst: Path) -> int:
+    """Return the time in nanoseconds at which a waveform ends, which its header says."""
+    with fst.open("rb") as file:
+        _, _, _, end = struct.unpack(">BQQQ", file.read(25))
+    assert isinstance(end, int)
+    return end
 
 
 def _at(fst: Path, signal: str, time: int) -> int:
@@ -96,3 +130,21 @@ def test_the_waves_of_a_wrong_write(wrong_chip: build.Configuration) -> None:
     assert f"[timestart] {time - 640}" in lines
     (marks,) = (line.split() for line in lines if line.startswith("*"))
     assert marks[1:3] == [str(time), str(time)]
+
+
+def test_the_waves_of_an_assertion(wrong_block: units.UnitConfiguration) -> None:
+    """The simulator has stopped at it: what was before is there, and room for the viewer behind."""
+    (test,) = registry.select(["unit_vec_random"], units.tests_of("vec"))
+    job = runner.Job(test, wrong_block)
+    result = runner.run(job)
+    assert "Assertion failed in unit_vec.u_vec.Short_A" in result.message
+    recorded = failure_waves.record(job)
+    save_file, found = recorded.save_file, recorded.failure
+    assert save_file is not None, recorded.text
+    assert found is not None
+    assert found.cycle == 3000
+    fst, time = save_file.with_suffix(".fst"), found.cycle * 10
+    cycles = _values(fst, "unit_vec.u_vec.cycles_q")
+    assert list(cycles.values()) == list(range(3000 - failure_waves.BEFORE, 3001))
+    assert max(cycles) == time - 5
+    assert _end(fst) == time + failure_waves.AFTER * 10
