@@ -170,6 +170,10 @@ def _environment(job: Job) -> dict[str, str]:
         **inherited,
         "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]),
         "PYGPI_PYTHON_BIN": sys.executable,
+        # A simulator that comes from another machine was linked where cocotb lies there.
+        "LD_LIBRARY_PATH": os.pathsep.join(
+            filter(None, [str(cocotb_tools.config.libs_dir), os.environ.get("LD_LIBRARY_PATH")])
+        ),
         "GPI_USERS": f"{libpython};{cocotb_tools.config.pygpi_entry_point()}",
         "COCOTB_TOPLEVEL": job.configuration.top,
         "COCOTB_TEST_MODULES": ",".join(dict.fromkeys(test.module for test in job.tests)),
