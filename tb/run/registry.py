@@ -9,7 +9,8 @@ certain coprocessor by a line `COP_SOURCES = (<number>, ...)`, the operands of i
 way. One for a chip without narrow formats of weights says so by a line `NARROW_FORMATS = 0`. One
 whose tests run from several power-up states says by a line `POWER_UPS = <number>` from how many
 random ones, beside all zeros and all ones. What its tests are about stands in a line `TAGS =
-("<tag>", ...)`, see `TAGS` here; one whose tests want the simulator for themselves has a line
+("<tag>", ...)`, see `TAGS` here, and `TIMED = ("<test>", ...)` names those of them that measure
+cycles as well; one whose tests want the simulator for themselves has a line
 `ALONE = 1`.
 """
 
@@ -18,7 +19,7 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -146,13 +147,15 @@ def _tests_in(path: Path, package: str) -> Iterable[BenchTest]:
         _tags(path, body),
         power_ups > 0 or bool(_number(body, "ALONE", 0)),
     )
+    timed = _tuple(body, "TIMED")
     for node in body:
         if isinstance(node, ast.AsyncFunctionDef) and any(
             _is_cocotb_test(decorator) for decorator in node.decorator_list
         ):
             summary = (ast.get_docstring(node) or "").split("\n")[0]
             module = f"{package}.{path.stem}"
-            yield BenchTest(module, node.name, summary, memory_bytes, *fitting)
+            test = BenchTest(module, node.name, summary, memory_bytes, *fitting)
+            yield replace(test, tags=(*test.tags, "timing")) if test.name in timed else test
 
 
 def discover(folder: Path = TESTS, package: str = "tb.tests") -> list[BenchTest]:

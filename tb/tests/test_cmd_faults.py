@@ -21,6 +21,7 @@ from tb.command.faulty_descriptors import PRODUCT, Fault, configuration_faults
 from tb.command.random_descriptors import SOURCE, TARGET
 
 TAGS = ("cmd", "faults")
+TIMED = ("test_cmd_faults_stutter",)
 
 SCRATCH_BYTES = (64, 128, 256)
 PATIENCE = 100
