@@ -168,10 +168,6 @@ def _environment(job: Job) -> dict[str, str]:
         # Other simulations have the other processors; threads for small products only wait.
         "OPENBLAS_NUM_THREADS": "1",
         **inherited,
-        # A simulator that was built elsewhere knows another place of cocotb's libraries.
-        "LD_LIBRARY_PATH": os.pathsep.join(
-            filter(None, [str(cocotb_tools.config.libs_dir), inherited.get("LD_LIBRARY_PATH")])
-        ),
         "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]),
         "PYGPI_PYTHON_BIN": sys.executable,
         # A simulator that comes from another machine was linked where cocotb lies there.
