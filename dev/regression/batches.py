@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from dev.regression import known as known_tests
 from dev.regression.task import Batch, Task
-from tb.run import registry, units
 
 BATCH_S = 12.0
 """Seconds of tests that share a process, as far as is known."""
@@ -48,7 +48,7 @@ def make(
         coverage: see `Batch`.
         first: keys of tasks that go before all others, in this order, however long they are.
     """
-    tests = {test.name: test for test in [*registry.discover(), *units.tests_of()]}
+    tests = known_tests.tests()
     seconds = guesses(tasks, known)
     rank = {key: number for number, key in enumerate(first)}
     place = {task: (rank.get(task.key, len(rank)), -seconds[task], task) for task in tasks}
@@ -71,8 +71,8 @@ def make(
 
 def guesses(tasks: Sequence[Task], known: Mapping[str, float]) -> dict[Task, float]:
     """Return how many seconds each task is expected to take."""
-    tests = [*registry.discover(), *units.tests_of()]
-    long = frozenset(test.name for test in tests if "long" in test.tags)
+    tests = known_tests.tests()
+    long = frozenset(name for name, test in tests.items() if "long" in test.tags)
     return {task: expected(task, known, long) for task in tasks}
 
 

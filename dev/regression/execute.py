@@ -17,12 +17,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from dev.coverage.points import FILE, CoverageError, parse
-from dev.regression import models
+from dev.regression import known, models
 from dev.regression.task import Batch, Outcome, Status, Task
 from npu.paths import BUILD, ROOT
 from tb.bench import isa_coverage
 from tb.cop_datapath import sweep
-from tb.run import registry, runner, together, units
+from tb.run import runner, together
 
 RUNS = BUILD / "runs" / "regress"
 LOG_BYTES = 1 << 16
@@ -47,8 +47,7 @@ def execute(batch: Batch) -> list[Outcome]:
 
 def job_of(task: Task, coverage: bool = False) -> runner.Job:
     """Return the simulation of a task, on the configuration's own model."""
-    tests = units.tests_of() if task.kind == "unit" else registry.discover()
-    test = next(test for test in tests if test.name == task.name)
+    test = known.tests()[task.name]
     configuration = models.configuration_of(task.model, coverage)
     return runner.Job(test, configuration, task.seed, full=task.full, hostile=task.hostile)
 

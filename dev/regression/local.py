@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
@@ -25,15 +26,21 @@ def run(batches: Sequence[Batch], workers: int, execute: Execute, take: Take) ->
     The first exception, or an interruption, ends the simulators that run, and is raised.
     """
     with ThreadPoolExecutor(max_workers=workers) as pool:
-        waiting = {pool.submit(execute, batch) for batch in batches}
+        given: list[Future[list[Outcome]]] = []
         try:
+            for batch in batches:
+                given.append(pool.submit(execute, batch))
+            waiting = set(given)
             while waiting:
                 done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                 for future in done:
                     take(_result(future))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            runner.kill_all()
+            # A batch that loses its simulator would start the next one: its tests alone.
+            while not all(future.done() for future in given):
+                runner.kill_all()
+                time.sleep(0.02)
             raise
 
 

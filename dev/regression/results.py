@@ -121,14 +121,14 @@ class Results:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
         try:
+            self._db.execute("BEGIN IMMEDIATE")
             yield
+            self._db.execute("COMMIT")
         except BaseException:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
-        self._db.execute("COMMIT")
 
     def close(self) -> None:
         """Close it."""
@@ -258,7 +258,7 @@ class Results:
     def notes(self, run: int) -> list[str]:
         """Return what happened to a run."""
         with self._explained():
-            found = self._db.execute("SELECT text FROM notes WHERE run = ? ORDER BY at", (run,))
+            found = self._db.execute("SELECT text FROM notes WHERE run = ? ORDER BY rowid", (run,))
             return [text for (text,) in found]
 
     def seconds(self) -> dict[str, float]:

@@ -4,21 +4,21 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
+from dev.regression import known as known_tests
 from dev.regression.task import Task
 from tb.run import registry, units
+
+_SHARE = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
 
 
 class SelectionError(ValueError):
     """A filter or shard that chooses nothing."""
 
 
-def _tests() -> dict[str, registry.BenchTest]:
-    return {test.name: test for test in [*registry.discover(), *units.tests_of()]}
-
-
-def _names_of(task: Task, tests: dict[str, registry.BenchTest]) -> set[str]:
+def _names_of(task: Task, tests: Mapping[str, registry.BenchTest]) -> set[str]:
     """Return all that a word of a filter may mean by a task."""
     names = {task.name, task.kind, task.model, task.key}
     test = tests.get(task.name)
@@ -40,7 +40,7 @@ def chosen(tasks: Sequence[Task], words: Sequence[str]) -> list[Task]:
     Raises:
         SelectionError: a word fits no task, or nothing is left.
     """
-    tests = _tests()
+    tests = known_tests.tests()
     known = {task: _names_of(task, tests) for task in tasks}
     wanted, unwanted = set[Task](), set[Task]()
     for word in words:
@@ -49,14 +49,15 @@ def chosen(tasks: Sequence[Task], words: Sequence[str]) -> list[Task]:
         if not hits:
             every = sorted({name for names in known.values() for name in names if "/" not in name})
             raise SelectionError(
-                f"FILTER={word}: no test, module, file, block, model, tag or engine of this tier"
+                f"FILTER: given {word!r}, no test, module, file, block, model, tag or engine of "
+                "this tier"
                 f"{registry.near(pattern, every)}; tags: {', '.join(registry.TAGS)}"
             )
         (unwanted if word.startswith("!") else wanted).update(hits)
     kept = wanted or set(tasks)
     left = [task for task in tasks if task in kept and task not in unwanted]
     if not left:
-        raise SelectionError(f"FILTER={','.join(words)}: leaves no test")
+        raise SelectionError(f"FILTER: given {','.join(words)!r}, which leaves no test")
     return left
 
 
@@ -68,13 +69,14 @@ def shard(tasks: Sequence[Task], text: str) -> list[Task]:
         text: "2/5" for the second of five shares; "" for all.
 
     Raises:
-        SelectionError: the text means no share.
+        SelectionError: the text means no share, or one without tasks.
     """
     if not text:
         return list(tasks)
-    number, _, count = text.partition("/")
-    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
-        raise SelectionError(
-            f"SHARD={text}: given {text!r}, allowed such as 1/4, the first of four"
-        )
-    return list(tasks)[int(number) - 1 :: int(count)]
+    share = _SHARE.fullmatch(text)
+    if share is None or not 1 <= int(share[1]) <= int(share[2]):
+        raise SelectionError(f"SHARD: given {text!r}, allowed such as 1/4, the first of four")
+    left = list(tasks)[int(share[1]) - 1 :: int(share[2])]
+    if not left:
+        raise SelectionError(f"SHARD={text}: leaves no test of {len(tasks)}")
+    return left
