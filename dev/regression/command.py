@@ -10,7 +10,7 @@ from functools import partial
 
 from dev.coverage import changed
 from dev.coverage.points import CoverageError
-from dev.regression import local, models, results, selection, session, tiers, tree
+from dev.regression import local, merge, models, results, selection, session, tiers, tree
 from dev.regression.errors import ClusterError
 from dev.regression.execute import execute
 from dev.regression.task import Batch, Task
@@ -25,6 +25,7 @@ BAD_INPUT = (
     build.BuildError,
     ClusterError,
     CoverageError,
+    merge.MergeError,
     registry.UnknownTestError,
     results.ResultsError,
     selection.SelectionError,
@@ -40,9 +41,13 @@ def _regress(arguments: argparse.Namespace) -> int:
     check_simulator(arguments.sim)
     if arguments.list:
         return _list(_chosen(arguments))
+    if arguments.digest or arguments.build:
+        return _models(arguments)
     with session.lock(results.FILE):
         store = results.Results()
         try:
+            if arguments.merge:
+                return merge.run(arguments.merge, store)
             build.generate()
             plan = _resumed(store) if arguments.resume else _planned(arguments, store)
             return session.run(plan, store, arguments.jobs, _runner(arguments, plan))
@@ -64,6 +69,16 @@ def _list(tasks: Sequence[Task]) -> int:
     for task in tasks:
         print(task.key)
     print(f"{len(tasks)} tests")
+    return 0
+
+
+def _models(arguments: argparse.Namespace) -> int:
+    """Build the simulators of what is asked for, unless only their digest is; print the digest."""
+    build.generate()
+    needed = models.needed(_chosen(arguments), arguments.cov)
+    for configuration in needed if arguments.build else ():
+        models.provide(configuration)
+    print(models.digest_of_all(needed))
     return 0
 
 
@@ -181,6 +196,11 @@ def add_commands(command: AddCommand) -> None:
     )
     regression.add_argument("--changed", default="", help="tests first that a change concerns")
     regression.add_argument("--resume", action="store_true", help="go on with the last run")
+    regression.add_argument("--digest", action="store_true", help="digest of its simulators; exit")
+    regression.add_argument("--build", action="store_true", help="build its simulators and exit")
+    regression.add_argument(
+        "--merge", nargs="+", metavar="FILE", help="one run out of the results of all shards"
+    )
     regression.add_argument(
         "--scheduler",
         default=os.environ.get("SCHEDULER", ""),

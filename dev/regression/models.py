@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+import cocotb_tools.config
+
 from dev.regression.task import Task
 from npu.paths import BUILD, GENERATED, HDL, RTL
 from tb.run import build, machine, units, verilator
@@ -51,6 +53,13 @@ def digest(configuration: build.Configuration) -> str:
     words = [verilator.find().version, configuration.folder.name, configuration.top]
     words += [*configuration.parameters, *map(str, configuration.options)]
     return source_digest.of(words, (RTL, GENERATED, HDL), [build.COCOTB_MAIN])
+
+
+def digest_of_all(configurations: Iterable[build.Configuration]) -> str:
+    """Return the digest of all that some simulators are built from and linked with."""
+    # They are linked with cocotb's libraries, whose folder tells Python's version as well.
+    words = [str(cocotb_tools.config.libs_dir), *sorted(map(digest, configurations))]
+    return source_digest.of(words, ())
 
 
 def stored(configuration: build.Configuration) -> Path:

@@ -105,7 +105,7 @@ def run(plan: Plan, results: Results, workers: int, runner: Runner) -> int:
         finally:
             results.end(plan.run, state, time.monotonic() - begun)
     run_row = next(each for each in results.runs() if each.number == plan.run)
-    return _conclude(plan, results, run_row)
+    return conclude(plan, results, run_row)
 
 
 def _with_log(outcome: Outcome, run: int, home: Path) -> Outcome:
@@ -130,10 +130,10 @@ def _record(failed: Sequence[Outcome], plan: Plan, results: Results, live: Live)
             results.set_waves(plan.run, outcome.task.key, waves)
 
 
-def _conclude(plan: Plan, results: Results, run_row: Run) -> int:
+def conclude(plan: Plan, results: Results, run_row: Run, folder: Path = reports.REPORTS) -> int:
     """Write the reports, print the verdict, and return the exit status."""
     outcomes, notes = results.outcomes(plan.run), results.notes(plan.run)
-    found = reports.write(run_row, plan.tasks, outcomes, notes)
+    found = reports.write(run_row, plan.tasks, outcomes, notes, folder)
     if plan.coverage:
         print(_cover(plan, results, run_row))
     unseen = rows.missing(found)
