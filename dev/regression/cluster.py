@@ -27,6 +27,7 @@ from dev.regression import local, models, tree
 from dev.regression.errors import ClusterError
 from dev.regression.execute import execute
 from dev.regression.task import Batch, Outcome
+from npu.cli import last_resort
 from npu.paths import ROOT
 from tb.run import build, verilator
 
@@ -333,10 +334,11 @@ def connect(address: str, patience_s: float = 10.0) -> Client:
                 security=Security() if address.startswith("tls://") else None,
                 set_as_default=False,
             )
-        except (OSError, TimeoutError, ValueError) as error:
-            if time.monotonic() > end:
+        except (OSError, TypeError, ValueError) as error:  # TypeError: TLS without certificates
+            if not isinstance(error, OSError) or time.monotonic() > end:
+                reason = last_resort.one_line(error)
                 raise ClusterError(
-                    f"SCHEDULER={address}: no scheduler answers ({error}); start one with "
+                    f"SCHEDULER={address}: no scheduler answers ({reason}); start one with "
                     "`dask scheduler`, or name its address"
                 ) from None
             time.sleep(0.5)

@@ -10,11 +10,11 @@ from functools import partial
 
 from dev.coverage import changed
 from dev.coverage.points import CoverageError
-from dev.regression import local, merge, models, results, selection, session, tiers, tree
+from dev.regression import known, local, merge, models, results, selection, session, tiers, tree
 from dev.regression.errors import ClusterError
 from dev.regression.execute import execute
 from dev.regression.task import Batch, Task
-from npu.cli.arguments import AddCommand, UsageError, names_in, positive, whole_from
+from npu.cli.arguments import AddCommand, UsageError, names_in, whole_from
 from tb.run import build, registry, units
 from tb.run.requests import add_common, check_simulator
 from tb.run.verilator import VerilatorError
@@ -34,6 +34,8 @@ BAD_INPUT = (
     units.UnknownBlockError,
 )
 """What a user can cause, or a tool; the text is what to print."""
+SEED_MOST, SEEDS_MOST = 1 << 62, 1000
+"""The largest seed, which the database can hold, and the most seeds of a test."""
 
 
 def _regress(arguments: argparse.Namespace) -> int:
@@ -44,19 +46,25 @@ def _regress(arguments: argparse.Namespace) -> int:
     if arguments.digest or arguments.build:
         return _models(arguments)
     with session.lock(results.FILE):
-        store = results.Results()
+        store = results.Results(results.FILE)
         try:
             if arguments.merge:
                 return merge.run(arguments.merge, store)
-            build.generate()
             plan = _resumed(store) if arguments.resume else _planned(arguments, store)
+            build.generate()
             return session.run(plan, store, arguments.jobs, _runner(arguments, plan))
         finally:
             store.close()
 
 
 def _chosen(arguments: argparse.Namespace) -> list[Task]:
-    """Return the tasks that are asked for."""
+    """Return the tasks that are asked for.
+
+    Raises:
+        UsageError: a seed is too large to be written down.
+    """
+    if arguments.seed > SEED_MOST:
+        raise UsageError(f"SEED: given {arguments.seed}, allowed whole numbers 1 to {SEED_MOST}")
     seeds = range(
         arguments.seed, arguments.seed + (arguments.seeds or tiers.SEEDS.get(arguments.tier, 1))
     )
@@ -144,7 +152,7 @@ def _changed_first(base: str, store: results.Results) -> list[str]:
     lines = changed.changed_lines(base, covered_run.revision)
     runs = store.covered(covered_run.number)
     touched = changed.modules_touched(lines)
-    tests = {test.name: test.module for test in [*registry.discover(), *units.tests_of()]}
+    tests = {name: test.module for name, test in known.tests().items()}
     by_python = [
         task.key for task in store.tasks(covered_run.number) if tests.get(task.name) in touched
     ]
@@ -186,13 +194,18 @@ def add_commands(command: AddCommand) -> None:
     regression = command("regress", _regress)
     add_common(regression)
     regression.add_argument("tier", nargs="?", default="full", help=", ".join(tiers.TIERS))
-    regression.add_argument("--seeds", type=positive, help="seeds per test; default by tier")
+    regression.add_argument(
+        "--seeds", type=whole_from(1, SEEDS_MOST), help="seeds per test; default by tier"
+    )
     regression.add_argument("--filter", default="", help="names, tags, engines, globs; comma list")
     regression.add_argument("--shard", default="", help="such as 1/4, the first of four shares")
     regression.add_argument("--list", action="store_true", help="list what would run and exit")
     regression.add_argument("--cov", action="store_true", help="count what is executed of the RTL")
     regression.add_argument(
-        "--hostile", type=whole_from(0), default=0, help="seed of a hostile memory for all tests"
+        "--hostile",
+        type=whole_from(0, SEED_MOST),
+        default=0,
+        help="seed of a hostile memory for all tests",
     )
     regression.add_argument("--changed", default="", help="tests first that a change concerns")
     regression.add_argument("--resume", action="store_true", help="go on with the last run")

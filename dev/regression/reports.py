@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from npu.paths import BUILD
 REPORTS = BUILD / "reports"
 WORKERS = (3, 8, 16)
 """Numbers of workers for which the efficiency is modelled."""
+_NOT_XML = re.compile(r"[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML cannot hold, such as the colours of a terminal in the words of a tool."""
 JSON, JUNIT, TABLE = "regress.json", "junit.xml", "regress.txt"
 
 
@@ -99,13 +102,15 @@ def junit(run: Run, outcomes: Sequence[Outcome]) -> JUnitXml:
         suite = suites.setdefault(name, TestSuite(name))
         case = TestCase(f"{task.name}-{task.seed}", name, round(outcome.seconds, 3))
         if not outcome.passed:
-            lines = [outcome.message, f"repeat: {outcome.repeat}"]
+            message = _NOT_XML.sub("?", outcome.message)
+            lines = [message, f"repeat: {outcome.repeat}"]
             lines += [f"log: {outcome.log}"] if outcome.log else []
             lines += [f"waves: {outcome.waves}"] if outcome.waves else []
-            failure = Failure((outcome.message.splitlines() or [""])[0])
+            failure = Failure((message.splitlines() or [""])[0])
             failure.text = "\n".join(lines)
             case.result = [failure]
         suite.add_testcase(case)
     for suite in suites.values():
         report.add_testsuite(suite)
+    report.update_statistics()  # type: ignore[no-untyped-call]
     return report

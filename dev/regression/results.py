@@ -88,24 +88,36 @@ class Results:
         """Open the database, or make it.
 
         Raises:
-            ResultsError: it is no database, or one of another version.
+            ResultsError: it is no database, one of another version, or of another program.
         """
         self.file = file
         with self._explained():
             file.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(file, timeout=30.0, isolation_level=None)
+            version = self._version()
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = NORMAL")
-            with self._changing():
-                (version,) = self._db.execute("PRAGMA user_version").fetchone()
-                if version == 0:
-                    for statement in _TABLES.split(";\n"):
-                        self._db.execute(statement)
-                    self._db.execute(f"PRAGMA user_version = {VERSION}")
-            if version not in (0, VERSION):
-                raise ResultsError(
-                    f"{file}: given results of version {version}, allowed {VERSION}; move it away"
-                )
+            if version == 0:
+                with self._changing():
+                    if self._version() == 0:
+                        for statement in _TABLES.split(";\n"):
+                            self._db.execute(statement)
+                        self._db.execute(f"PRAGMA user_version = {VERSION}")
+
+    def _version(self) -> int:
+        """Return the version of the tables, 0 if there are none. Nothing is written."""
+        version, tables = self._db.execute(
+            "SELECT user_version, (SELECT count(*) FROM sqlite_master) FROM pragma_user_version"
+        ).fetchone()
+        if version not in (0, VERSION):
+            raise ResultsError(
+                f"{self.file}: given results of version {version}, allowed {VERSION}; move it away"
+            )
+        if version == 0 and tables:
+            raise ResultsError(
+                f"{self.file}: given the database of another program; name another file by RESULTS="
+            )
+        return int(version)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

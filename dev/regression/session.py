@@ -15,7 +15,7 @@ from dev.coverage import points
 from dev.coverage.pages import Conditions, write_report
 from dev.regression import batches, execute, local, reports, rows
 from dev.regression.live import Live
-from dev.regression.results import Results, Run
+from dev.regression.results import Results, ResultsError, Run
 from dev.regression.task import Batch, Outcome, Task
 from npu.paths import ROOT
 from tb.run import failure_waves
@@ -56,9 +56,12 @@ def lock(file: Path) -> Iterator[None]:
 
     Raises:
         BusyError: another one does.
+        ResultsError: it can be no file.
     """
+    if file.is_dir():
+        raise ResultsError(f"{file}: given a folder, allowed a file of results, or nothing")
     file.parent.mkdir(parents=True, exist_ok=True)
-    with file.with_suffix(".lock").open("a+") as held:
+    with file.with_name(f"{file.name}.lock").open("a+") as held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -73,16 +76,24 @@ def lock(file: Path) -> Iterator[None]:
         yield
 
 
-def run(plan: Plan, results: Results, workers: int, runner: Runner) -> int:
+def run(
+    plan: Plan, results: Results, workers: int, runner: Runner, folder: Path = reports.REPORTS
+) -> int:
     """Run what has no result yet, write the reports, and return the exit status.
 
     An interruption leaves what has ended in the database, and a state from which to go on.
+
+    Args:
+        plan: what is to be done.
+        results: where it is written down.
+        workers: batches side by side.
+        runner: runs the batches.
+        folder: of the reports.
     """
     ended = {outcome.task for outcome in results.outcomes(plan.run)}
     left = [task for task in plan.tasks if task not in ended]
     known = results.seconds()
     begun, state = time.monotonic(), "interrupted"
-    failed: list[Outcome] = []
     with Live(left, batches.guesses(left, known), workers) as live:
 
         def take(outcomes: list[Outcome]) -> None:
@@ -90,7 +101,6 @@ def run(plan: Plan, results: Results, workers: int, runner: Runner) -> int:
             results.add(plan.run, kept)
             for outcome in kept:
                 live.show(outcome)
-                failed.extend([] if outcome.passed else [outcome])
 
         def note(text: str) -> None:
             results.note(plan.run, text)
@@ -98,14 +108,18 @@ def run(plan: Plan, results: Results, workers: int, runner: Runner) -> int:
 
         try:
             runner(batches.make(left, known, plan.coverage, plan.first), take, note)
-            _record(failed, plan, results, live)
+            ended_so = results.outcomes(plan.run)  # of all parts of the run
+            _record([o for o in ended_so if not (o.passed or o.waves)], plan, results, live)
             state = "finished"
         except KeyboardInterrupt:
             live.line("interrupted; go on with: make regress RESUME=1")
         finally:
-            results.end(plan.run, state, time.monotonic() - begun)
+            results.end(plan.run, "interrupted", time.monotonic() - begun)
     run_row = next(each for each in results.runs() if each.number == plan.run)
-    return conclude(plan, results, run_row)
+    status = conclude(plan, results, replace(run_row, state=state), folder)
+    # Last of all: who is killed above goes on by writing the reports.
+    results.end(plan.run, state, 0.0)
+    return status
 
 
 def _with_log(outcome: Outcome, run: int, home: Path) -> Outcome:
@@ -130,7 +144,7 @@ def _record(failed: Sequence[Outcome], plan: Plan, results: Results, live: Live)
             results.set_waves(plan.run, outcome.task.key, waves)
 
 
-def conclude(plan: Plan, results: Results, run_row: Run, folder: Path = reports.REPORTS) -> int:
+def conclude(plan: Plan, results: Results, run_row: Run, folder: Path) -> int:
     """Write the reports, print the verdict, and return the exit status."""
     outcomes, notes = results.outcomes(plan.run), results.notes(plan.run)
     found = reports.write(run_row, plan.tasks, outcomes, notes, folder)
