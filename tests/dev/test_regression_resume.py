@@ -54,6 +54,7 @@ def test_interruptions_change_nothing(tmp_path: Path, capsys: pytest.CaptureFixt
     capsys.readouterr()
     print(f"results of {COUNT} at the interruptions: {counts}")
     assert [each.state for each in store.runs()] == ["finished"]
+    assert len(store.outcomes(1)) == COUNT
     assert found_out(store, folder) == found_out(undisturbed, whole)
 
 
