@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from importlib import metadata
 
 import dask
-from distributed import Client, Future, LocalCluster, get_worker
+from distributed import Client, Future, LocalCluster, Scheduler, get_worker
 from distributed.security import Security
 
 from dev.regression import local, models, tree
@@ -31,7 +31,7 @@ from npu.cli import last_resort
 from npu.paths import ROOT
 from tb.run import build, verilator
 
-ATTEMPTS = 5
+ATTEMPTS = 10
 """How often a batch is given out before its loss is an error."""
 SILENCE_S = float(os.environ.get("REGRESS_SILENCE", "30"))
 """A worker that the scheduler has not heard of for so long gets nothing more."""
@@ -103,7 +103,29 @@ def run_there(batch: Batch, binary: bytes | None) -> list[Outcome]:
     return [replace(outcome, worker=get_worker().address) for outcome in execute(batch)]
 
 
+async def _forget(dask_scheduler: Scheduler, address: str) -> None:
+    """Let the scheduler treat a silent worker as dead; a worker that wakes up may come again."""
+    await dask_scheduler.remove_worker(address, stimulus_id="regress-silent", expected=True)
+
+
 Work = Callable[[Batch, bytes | None], list[Outcome]]
+
+
+@dataclass(frozen=True)
+class _Given:
+    """Something that is given out.
+
+    Attributes:
+        future: of it.
+        allowed: addresses of the workers that may do it: those that were fit at that time.
+        batch: the batch, None for the build of a model.
+        model: the build that it waits for, None for nothing.
+    """
+
+    future: Future
+    allowed: frozenset[str]
+    batch: Batch | None = None
+    model: Future | None = None
 
 
 @dataclass
@@ -123,14 +145,14 @@ class Cluster:
     note: Callable[[str], None]
     work: Work = run_there
     real: bool = True
-    _given: dict[Future, Batch] = field(default_factory=dict)
+    _given: dict[Future, _Given] = field(default_factory=dict)
     _coming: dict[concurrent.futures.Future[list[Outcome]], Batch] = field(default_factory=dict)
-    _built: dict[tuple[str, bool], Future] = field(default_factory=dict)
+    _built: dict[tuple[str, bool], _Given] = field(default_factory=dict)
     _checks: dict[str, Future] = field(default_factory=dict)
     _fit: set[str] = field(default_factory=set)
     _unfit: dict[str, str] = field(default_factory=dict)
-    _silent: set[str] = field(default_factory=set)
     _known: set[str] = field(default_factory=set)
+    _threads: dict[str, int] = field(default_factory=dict)
     _here: Fitness | None = None
     _looked: float = 0.0
 
@@ -163,7 +185,7 @@ class Cluster:
     def _fetch(self, pool: ThreadPoolExecutor, waiting: list[Batch]) -> None:
         """Fetch the outcomes of batches that have ended."""
         for future in [future for future in self._given if future.done()]:
-            batch = self._given.pop(future)
+            batch = self._taken(future)
             if future.status == "finished":
                 self._coming[pool.submit(future.result, timeout=SILENCE_S)] = batch
                 continue
@@ -172,6 +194,13 @@ class Cluster:
                 raise raised
             reason = future.status if raised is None else f"{type(raised).__name__}: {raised}"
             self._lost(batch, reason.splitlines()[0], waiting)
+
+    def _taken(self, future: Future) -> Batch:
+        """Return the batch of a future, which is no longer waited for."""
+        batch = self._given.pop(future).batch
+        if batch is None:
+            raise AssertionError(f"{future.key} is no batch")
+        return batch
 
     def _fetched(
         self, future: concurrent.futures.Future[list[Outcome]], waiting: list[Batch]
@@ -201,37 +230,40 @@ class Cluster:
         for _ in range(min(room, len(waiting))):
             batch = waiting.pop()
             key = f"{batch.name}-{batch.attempt}-{time.monotonic_ns()}"
-            allowed = sorted(able)
+            allowed = frozenset(able)
+            model = self._model(batch, allowed)
             future = self.client.submit(
                 self.work,
                 batch,
-                self._model(batch, allowed),
+                model,
                 key=key,
                 pure=False,
-                workers=allowed,
+                workers=sorted(allowed),
                 retries=0,
             )
-            self._given[future] = batch
+            self._given[future] = _Given(future, allowed, batch, model)
 
-    def _model(self, batch: Batch, allowed: list[str] | None) -> Future | None:
+    def _model(self, batch: Batch, allowed: frozenset[str]) -> Future | None:
         """Return the future of a batch's simulator: one build for each, on some worker."""
         name = batch.tasks[0].model
         if not name or not self.real:
             return None
         key = (name, batch.coverage)
         known = self._built.get(key)
-        if known is None or known.status in ("error", "lost", "cancelled"):
-            self._built[key] = self.client.submit(
-                build_here, *key, key=f"build-{name}-{time.monotonic_ns()}", workers=allowed
+        if known is None or known.future.status in ("error", "lost", "cancelled"):
+            future = self.client.submit(
+                build_here,
+                *key,
+                key=f"build-{name}-{time.monotonic_ns()}",
+                workers=sorted(allowed),
             )
-        return self._built[key]
+            known = self._built[key] = _Given(future, allowed)
+        return known.future
 
     def _able(self) -> dict[str, int]:
         """Return the threads of the workers that may get batches, by address."""
         return {
-            address: int(info["nthreads"])
-            for address, info in self._workers().items()
-            if address in self._fit and address not in self._silent
+            address: threads for address, threads in self._threads.items() if address in self._fit
         }
 
     def _workers(self) -> dict[str, dict[str, float]]:
@@ -252,28 +284,30 @@ class Cluster:
             self.note(f"worker {address} is gone")
         self._check(workers)
         self._known = set(workers)
+        self._threads = {address: int(info["nthreads"]) for address, info in workers.items()}
+        self._take_back_orphans(workers, waiting)
         now = time.time()
         for address, info in workers.items():
-            silent = now - float(info.get("last_seen", now)) > SILENCE_S
-            if silent and address not in self._silent:
-                self._silent.add(address)
-                self.note(f"worker {address} has not been heard of for {SILENCE_S:.0f} s")
-                self._take_back(address, waiting)
-            elif not silent and address in self._silent:
-                self._silent.discard(address)
-                self.note(f"worker {address} is back")
+            if now - float(info.get("last_seen", now)) > SILENCE_S and address in self._known:
+                self.note(
+                    f"worker {address} has not been heard of for {SILENCE_S:.0f} s: what it has "
+                    "is given to others"
+                )
+                with contextlib.suppress(OSError, TimeoutError):
+                    self.client.run_on_scheduler(_forget, address=address)
 
-    def _take_back(self, address: str, waiting: list[Batch]) -> None:
-        """Give out elsewhere what a silent worker has."""
-        with contextlib.suppress(OSError, TimeoutError):
-            held = {str(key) for key in self.client.processing(workers=[address])[address]}
-            for future in [future for future in self._given if str(future.key) in held]:
-                batch = self._given.pop(future)
+    def _take_back_orphans(self, workers: Collection[str], waiting: list[Batch]) -> None:
+        """Give out again what waits for workers all of which have gone."""
+        for key, built in list(self._built.items()):
+            if not built.future.done() and built.allowed.isdisjoint(workers):
+                del self._built[key]
+        models = {built.future for built in self._built.values()}
+        for future, given in list(self._given.items()):
+            orphan = given.model is not None and given.model not in models
+            if not future.done() and (orphan or given.allowed.isdisjoint(workers)):
+                batch = self._taken(future)
                 future.release()
-                self._lost(batch, f"held by {address}", waiting)
-            for key, future in list(self._built.items()):
-                if str(future.key) in held:
-                    del self._built[key]
+                self._lost(batch, "its workers are gone", waiting)
 
     def _check(self, workers: Collection[str]) -> None:
         """Let new workers say what they have; keep away those that would give other results."""
@@ -282,15 +316,18 @@ class Cluster:
             return
         self._here = self._here or fitness()
         for address in set(workers) - self._known:
-            key = f"fitness-{address}-{time.monotonic_ns()}"
-            self._checks[address] = self.client.submit(
-                fitness, key=key, pure=False, workers=[address], allow_other_workers=False
-            )
+            self._ask(address)
         for address, future in list(self._checks.items()):
+            if address not in workers:
+                del self._checks[address]
+                continue
             if not future.done():
                 continue
             del self._checks[address]
-            wrong = f"it cannot say what it has ({future.status})"
+            wrong = ""
+            if future.status in ("lost", "cancelled"):
+                self._ask(address)
+                continue
             if future.status == "finished":
                 wrong = future.result(timeout=SILENCE_S).differs(self._here)
             elif future.status == "error":
@@ -304,13 +341,23 @@ class Cluster:
             address, reason = next(iter(self._unfit.items()))
             raise ClusterError(f"{self.address}: no worker fits; {address}: {reason}")
 
+    def _ask(self, address: str) -> None:
+        """Let a worker say what it has."""
+        self._checks[address] = self.client.submit(
+            fitness,
+            key=f"fitness-{address}-{time.monotonic_ns()}",
+            pure=False,
+            workers=[address],
+            allow_other_workers=False,
+        )
+
     def _connect_again(self, waiting: list[Batch]) -> None:
         """Connect to a scheduler that has restarted; what it had is given out again."""
         self.note(f"the scheduler at {self.address} is gone; waiting up to {RECONNECT_S:.0f} s")
-        lost = [*self._given.values()]
+        lost = [self._taken(future) for future in list(self._given)]
         for kept in (self._given, self._built, self._checks, self._unfit):
             kept.clear()
-        for named in (self._known, self._silent, self._fit):
+        for named in (self._known, self._fit):
             named.clear()
         with contextlib.suppress(Exception):
             self.client.close(timeout=1)

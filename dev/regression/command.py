@@ -14,6 +14,9 @@ from dev.regression import known, local, merge, models, results, selection, sess
 from dev.regression.errors import ClusterError
 from dev.regression.execute import execute
 from dev.regression.task import Batch, Task
+from dev.report import render
+from dev.report.collect import Places, collect
+from dev.report.source import shown
 from npu.cli.arguments import AddCommand, UsageError, names_in, whole_from
 from tb.run import build, registry, units
 from tb.run.requests import add_common, check_simulator
@@ -52,7 +55,9 @@ def _regress(arguments: argparse.Namespace) -> int:
                 return merge.run(arguments.merge, store)
             plan = _resumed(store) if arguments.resume else _planned(arguments, store)
             build.generate()
-            return session.run(plan, store, arguments.jobs, _runner(arguments, plan))
+            status = session.run(plan, store, arguments.jobs, _runner(arguments, plan))
+            print(f"page: {shown(render.write(collect(Places.default())))}")
+            return status
         finally:
             store.close()
 

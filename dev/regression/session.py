@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dev.coverage import points
 from dev.coverage.pages import Conditions, write_report
-from dev.regression import batches, execute, local, reports, rows
+from dev.regression import batches, execute, local, reports, rows, schedule
 from dev.regression.live import Live
 from dev.regression.results import Results, ResultsError, Run
 from dev.regression.task import Batch, Outcome, Task
@@ -137,7 +137,7 @@ def _record(failed: Sequence[Outcome], plan: Plan, results: Results, live: Live)
     """Run the first failures again by themselves, with waves around the first mismatch."""
     simulated = [outcome for outcome in failed if outcome.task.kind in ("rtl", "unit")]
     for outcome in simulated[:WAVES_MOST]:
-        recorded = failure_waves.record(execute.job_of(outcome.task))
+        recorded = failure_waves.record(execute.job_of(outcome.task), outcome.message)
         live.line(f"     {outcome.task.short}: {recorded.text}")
         if recorded.save_file is not None:
             waves = str(recorded.save_file.relative_to(ROOT))
@@ -173,6 +173,8 @@ def conclude(plan: Plan, results: Results, run_row: Run, folder: Path) -> int:
         + f"; {len(found) - len(unseen)} of {len(found)} rows executed; "
         f"{run_row.seconds / 60:.1f} min"
     )
+    share = schedule.efficiency(outcomes, 3)
+    print(f"modelled from these times, three workers against one: efficiency {100 * share:.0f} %")
     if run_row.state == "interrupted":
         return 130
     incomplete = missing or (plan.complete and unseen) or not outcomes

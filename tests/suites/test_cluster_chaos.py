@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests on the chip on a cluster whose workers are killed every 20 s, its scheduler once.
 
-Half a minute of it; five minutes with NIGHTLY=1.
+Half a minute of it, every 10 s; five minutes with NIGHTLY=1.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from dev.regression.results import Results
 from tb.run import build
 from tests.dev.cluster_support import Processes
 
-SECONDS = 300.0 if os.environ.get("NIGHTLY") else 30.0
-EVERY_S = 20.0 if os.environ.get("NIGHTLY") else 5.0
+SECONDS = 300.0 if os.environ.get("NIGHTLY") else 35.0
+EVERY_S = 20.0 if os.environ.get("NIGHTLY") else 10.0
 TESTS = ["gemm", "registers", "cop", "!long", "!timing"]
 
 
@@ -53,7 +53,7 @@ def test_all_results_are_there_once(tmp_path: Path) -> None:
             processes.kill_worker()
             processes.add_worker()
             killed[0] += 1
-            if killed[0] == 3:
+            if killed[0] == 2:
                 processes.restart_scheduler(1.0)
 
     villain = threading.Thread(target=harm)
@@ -73,6 +73,6 @@ def test_all_results_are_there_once(tmp_path: Path) -> None:
     print(f"{len(tasks)} tests in {seconds:.0f} s; {killed[0]} workers killed; {len(notes)} notes")
     assert verdicts(store.outcomes(disturbed)) == verdicts(store.outcomes(undisturbed))
     assert len(store.outcomes(disturbed)) == len(tasks)
-    assert killed[0] >= 3, "the run was over before anything was harmed"
+    assert killed[0] >= 3, "the run was over before its scheduler had restarted"
     assert any("is gone" in note for note in notes)
-    assert any("the scheduler" in note for note in notes)
+    assert any("lost:" in note for note in notes)
