@@ -46,12 +46,12 @@ def make(
         tasks: what is to run.
         known: seconds that tasks took before, by their keys.
         coverage: see `Batch`.
-        first: keys of tasks that go before all others, in this order, however long they are.
+        first: tests (`Task.test`) that go before all others, in this order, however long they are.
     """
     tests = known_tests.tests()
     seconds = guesses(tasks, known)
-    rank = {key: number for number, key in enumerate(first)}
-    place = {task: (rank.get(task.key, len(rank)), -seconds[task], task) for task in tasks}
+    rank = {test: number for number, test in enumerate(first)}
+    place = {task: (rank.get(task.test, len(rank)), -seconds[task], task) for task in tasks}
     parts, shared = list[list[Task]](), dict[tuple[object, ...], list[Task]]()
     for task in sorted(tasks, key=place.__getitem__):
         test = tests.get(task.name)
@@ -63,7 +63,7 @@ def make(
     parts += _parts(shared.values(), seconds)
 
     def order(part: list[Task]) -> tuple[int, float, str]:
-        ranks = min(rank.get(task.key, len(rank)) for task in part)
+        ranks = min(rank.get(task.test, len(rank)) for task in part)
         return ranks, -sum(seconds[task] for task in part), part[0].key
 
     return [Batch(tuple(part), coverage) for part in sorted(parts, key=order)]

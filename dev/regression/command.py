@@ -10,7 +10,7 @@ from functools import partial
 
 from dev.coverage import changed
 from dev.coverage.points import CoverageError
-from dev.regression import known, local, merge, models, results, selection, session, tiers, tree
+from dev.regression import local, merge, models, results, selection, session, tiers, tree
 from dev.regression.errors import ClusterError
 from dev.regression.execute import execute
 from dev.regression.task import Batch, Task
@@ -141,7 +141,7 @@ def _resumed(store: results.Results) -> session.Plan:
 
 
 def _changed_first(base: str, store: results.Results) -> list[str]:
-    """Return the keys of the tests that a change concerns, those first that executed most of it.
+    """Return the tests that a change concerns, those first that executed most of it.
 
     Raises:
         UsageError: no run with coverage is in the results.
@@ -155,16 +155,12 @@ def _changed_first(base: str, store: results.Results) -> list[str]:
             "run make regress COV=1 once"
         )
     lines = changed.changed_lines(base, covered_run.revision)
-    runs = store.covered(covered_run.number)
-    touched = changed.modules_touched(lines)
-    tests = {name: test.module for name, test in known.tests().items()}
-    by_python = [
-        task.key for task in store.tasks(covered_run.number) if tests.get(task.name) in touched
-    ]
-    by_rtl = changed.by_change(lines, runs, store.seconds())
-    print(f"CHANGED={base}: {len(lines)} files; tests by what they executed in run "
-          f"{covered_run.number}")  # fmt: skip
-    return list(dict.fromkeys([*by_python, *by_rtl]))
+    by_lines = changed.by_change(lines, store.covered(covered_run.number), store.seconds())
+    print(
+        f"CHANGED={base}: {len(lines)} files; tests by what they executed in run "
+        f"{covered_run.number}"
+    )
+    return selection.concerned(store.tasks(covered_run.number), lines, by_lines)
 
 
 def _runner(arguments: argparse.Namespace, plan: session.Plan) -> session.Runner:

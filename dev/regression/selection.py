@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
+from dev.coverage.changed import modules_touched
 from dev.regression import known as known_tests
 from dev.regression.task import Task
 from tb.run import registry, units
@@ -80,3 +82,28 @@ def shard(tasks: Sequence[Task], text: str) -> list[Task]:
     if not left:
         raise SelectionError(f"SHARD={text}: leaves no test of {len(tasks)}")
     return left
+
+
+def concerned(tasks: Sequence[Task], files: Iterable[Path], by_lines: Sequence[str]) -> list[str]:
+    """Return tests (`Task.test`) in the order in which a change concerns them.
+
+    Those first whose own module has changed, then by what they executed of it; of a change without
+    RTL those first that import what has changed.
+
+    Args:
+        tasks: of a run with coverage.
+        files: that have changed, from the project's folder.
+        by_lines: keys of the tasks, those first that executed most of the change.
+    """
+    paths = list(files)
+    tests = known_tests.tests()
+    keys = {task.key: task for task in tasks}
+    touched = modules_touched(paths)
+    own = {path.with_suffix("").as_posix().replace("/", ".") for path in paths}
+
+    def of(modules: Iterable[str]) -> list[Task]:
+        return [task for task in tasks if task.name in tests and tests[task.name].module in modules]
+
+    in_rtl = any(path.parts[0] == "rtl" for path in paths)
+    order = [*of(own), *([] if in_rtl else of(touched)), *(keys[key] for key in by_lines)]
+    return list(dict.fromkeys(task.test for task in order))

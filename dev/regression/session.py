@@ -39,7 +39,7 @@ class Plan:
         run: number of the run in the database.
         tasks: all tasks of the run.
         coverage: whether to count what is executed.
-        first: keys of the tasks that go first.
+        first: tests (`Task.test`) that go first.
         complete: whether every row of the coverage table must have been executed.
     """
 

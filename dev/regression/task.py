@@ -44,6 +44,11 @@ class Task:
         return "/".join([self.kind, *model, self.name, str(self.seed), form, *hostile])
 
     @property
+    def test(self) -> str:
+        """Which test it is, whatever its seed, form and memory."""
+        return "/".join([self.kind, self.model, self.name])
+
+    @property
     def short(self) -> str:
         """What people call it."""
         model = f" on {self.model}" if self.model and self.model != "fast-a16" else ""

@@ -272,15 +272,39 @@ def test_the_longest_first() -> None:
 def test_what_a_change_concerns_goes_before_all() -> None:
     """In its own order, however short it is."""
     tasks = varied()
-    first = [task.key for task in random.Random(3).sample(tasks, 40)]
+    first = [task.test for task in random.Random(3).sample(tasks, 40)]
     given = batches.make(tasks, {}, first=first)
     ranks = [min(rank(first, task) for task in batch.tasks) for batch in given]
     assert ranks == sorted(ranks)
-    concerned = [any(task.key in first for task in batch.tasks) for batch in given]
+    concerned = [any(task.test in first for task in batch.tasks) for batch in given]
     assert concerned == sorted(concerned, reverse=True)
-    assert given[0].tasks[0].key == first[0]
+    assert given[0].tasks[0].test == first[0]
 
 
 def rank(first: list[str], task: Task) -> int:
     """Return the place of a task in a list of keys, its length if it is not there."""
-    return first.index(task.key) if task.key in first else len(first)
+    return first.index(task.test) if task.test in first else len(first)
+
+
+def test_what_a_change_concerns_goes_first_in_any_form() -> None:
+    """What a run of the long forms executed decides the order of the short ones too."""
+    names = ("test_gemm_random", "test_vec_random", "test_registers_lock")
+    recorded = [Task("rtl", name, "fast-a16", 1, True) for name in names]
+    keys = [task.key for task in reversed(recorded)]
+    files = [Path("rtl/vec/npu_vec.sv"), Path("tb/tests/test_vec.py")]
+    order = selection.concerned(recorded, files, keys)
+    assert [test.rsplit("/")[-1] for test in order] == [names[1], names[2], names[0]]
+    short = [Task("rtl", name, "fast-a16") for name in names]
+    given = batches.make(short, dict.fromkeys((task.key for task in short), 60.0), first=order)
+    assert [batch.tasks[0].name for batch in given] == [names[1], names[2], names[0]]
+
+
+def test_a_change_without_rtl_concerns_who_imports_it() -> None:
+    """Not those that executed most of nothing."""
+    recorded = [
+        Task("rtl", name, "fast-a16") for name in ("test_registers_lock", "test_dma_random")
+    ]
+    order = selection.concerned(
+        recorded, [Path("tb/stimulus/simple_cases.py")], [task.key for task in recorded]
+    )
+    assert order[0].endswith("test_dma_random")
