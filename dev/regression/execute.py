@@ -90,9 +90,24 @@ def _simulate(batch: Batch) -> list[Outcome]:
                     log=_end_of(shared.folder / runner.LOG),
                 )
             outcomes += _with_points([outcome], alone, batch)
-        return outcomes
+        return _blamed(outcomes, shared) if len(batch.tasks) > 1 else outcomes
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+def _blamed(outcomes: list[Outcome], shared: runner.Job) -> list[Outcome]:
+    """Let an error of the simulator that no test has shown be a failure of the first one."""
+    stopped = runner.simulator_error(shared.folder / runner.LOG)
+    if not stopped or not all(outcome.passed for outcome in outcomes):
+        return outcomes
+    first = replace(
+        outcomes[0],
+        status="failed",
+        message=f"passes alone, but the simulator of all these tests stopped: {stopped}",
+        repeat=shared.repro,
+        log=_end_of(shared.folder / runner.LOG),
+    )
+    return [first, *outcomes[1:]]
 
 
 def _outcome(task: Task, result: runner.TestResult) -> Outcome:

@@ -27,11 +27,13 @@ class Simulator:
         together: what the tests of a shared process say.
         alone: what each says by itself.
         ran: the tests of each process.
+        stopped: the error in the log of the shared process.
     """
 
     def __init__(self, shared: Told, alone: Told) -> None:
         self.together, self.alone = shared, alone
         self.ran: list[tuple[str, ...]] = []
+        self.stopped = ""
 
     def run_together(self, job: runner.Job) -> list[runner.TestResult]:
         """Stand for `together.run`."""
@@ -46,7 +48,7 @@ class Simulator:
         assert job.binary == Path("simulator")
         self.ran.append(tuple(test.name for test in job.tests))
         job.folder.mkdir(parents=True)
-        log = f"log of {len(self.ran)}\n"
+        log = f"{self.stopped if said is self.together else ''}log of {len(self.ran)}\n"
         (job.folder / runner.LOG).write_text(log, encoding="utf-8")
         results = []
         for test in job.tests:
@@ -65,11 +67,12 @@ class Simulator:
 @pytest.fixture
 def ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[Told, Told], tuple[dict[str, Outcome], Simulator]]:
+) -> Callable[..., tuple[dict[str, Outcome], Simulator]]:
     """Run three tests in one process, and return how they ended."""
 
-    def run(shared: Told, alone: Told) -> tuple[dict[str, Outcome], Simulator]:
+    def run(shared: Told, alone: Told, stopped: str = "") -> tuple[dict[str, Outcome], Simulator]:
         simulator = Simulator(shared, alone)
+        simulator.stopped = stopped
         monkeypatch.setattr(execute, "RUNS", tmp_path)
         monkeypatch.setattr(models, "provide", lambda _: Path("simulator"))
         monkeypatch.setattr(together, "run", simulator.run_together)
@@ -83,7 +86,7 @@ def ended(
     return run
 
 
-Ended = Callable[[Told, Told], tuple[dict[str, Outcome], Simulator]]
+Ended = Callable[..., tuple[dict[str, Outcome], Simulator]]
 PASSES = dict.fromkeys(NAMES, "")
 
 
@@ -141,3 +144,12 @@ def test_a_simulator_that_says_nothing(ended: Ended) -> None:
     outcomes, simulator = ended({}, {**PASSES, NAMES[0]: "alone"})
     assert simulator.ran == [NAMES, *((name,) for name in NAMES)]
     assert statuses(outcomes) == ["failed", "passed", "passed"]
+
+
+def test_an_error_after_all_tests_is_not_forgotten(ended: Ended) -> None:
+    """Each passes alone; the first has the error, and the command that repeats it."""
+    outcomes, simulator = ended({}, PASSES, "%Error: FIFO not empty at the end\n")
+    assert simulator.ran == [NAMES, *((name,) for name in NAMES)]
+    assert statuses(outcomes) == ["failed", "passed", "passed"]
+    assert "FIFO not empty at the end" in outcomes[NAMES[0]].message
+    assert outcomes[NAMES[0]].repeat.endswith("TOGETHER=1")
