@@ -422,7 +422,13 @@ def _settings() -> Iterator[None]:
 def runner(
     address: str, jobs: int
 ) -> Callable[[Sequence[Batch], local.Take, Callable[[str], None]], None]:
-    """Return what runs batches on the cluster at an address, or on one of `jobs` workers here."""
+    """Return what runs batches on the cluster at an address, or on one of `jobs` workers here.
+
+    Raises:
+        ClusterError: there is no scheduler at the address.
+    """
+    if address != "local":
+        connect(address).close()
 
     def run(batches: Sequence[Batch], take: local.Take, note: Callable[[str], None]) -> None:
         with _settings(), _cluster(address, jobs) as found:

@@ -53,9 +53,10 @@ def _regress(arguments: argparse.Namespace) -> int:
         try:
             if arguments.merge:
                 return merge.run(arguments.merge, store)
+            runner = _runner(arguments)
             plan = _resumed(store) if arguments.resume else _planned(arguments, store)
             build.generate()
-            status = session.run(plan, store, arguments.jobs, _runner(arguments, plan))
+            status = session.run(plan, store, arguments.jobs, runner)
             print(f"page: {shown(render.write(collect(Places.default())))}")
             return status
         finally:
@@ -163,8 +164,12 @@ def _changed_first(base: str, store: results.Results) -> list[str]:
     return selection.concerned(store.tasks(covered_run.number), lines, by_lines)
 
 
-def _runner(arguments: argparse.Namespace, plan: session.Plan) -> session.Runner:
-    """Return what runs batches: this machine, or a cluster."""
+def _runner(arguments: argparse.Namespace) -> session.Runner:
+    """Return what runs batches: this machine, or a cluster.
+
+    Raises:
+        ClusterError: no scheduler answers.
+    """
     if arguments.scheduler:
         try:
             from dev.regression import cluster
@@ -174,19 +179,20 @@ def _runner(arguments: argparse.Namespace, plan: session.Plan) -> session.Runner
                 "python3 dev/bootstrap.py cluster"
             ) from None
         return cluster.runner(arguments.scheduler, arguments.jobs)
-    return partial(_on_this_machine, plan, arguments.jobs)
+    return partial(_on_this_machine, arguments.jobs)
 
 
 def _on_this_machine(
-    plan: session.Plan,
     jobs: int,
     batches: Sequence[Batch],
     take: local.Take,
     _: Callable[[str], None],
 ) -> None:
     tasks = [task for batch in batches for task in batch.tasks]
-    for configuration in models.needed(tasks, plan.coverage):
+    for configuration in models.needed(tasks, any(batch.coverage for batch in batches)):
         models.provide(configuration)
+    for configuration in models.looked_for(tasks):
+        build.build(configuration)
     local.run(batches, jobs, execute, take)
 
 

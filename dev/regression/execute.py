@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
@@ -19,9 +20,9 @@ from pathlib import Path
 from dev.coverage.points import FILE, CoverageError, parse
 from dev.regression import known, models
 from dev.regression.task import Batch, Outcome, Status, Task
+from dev.regression.tiers import SUITES
 from npu.paths import BUILD, ROOT
 from tb.bench import isa_coverage
-from tb.cop_datapath import sweep
 from tb.run import runner, together
 
 RUNS = BUILD / "runs" / "regress"
@@ -149,47 +150,45 @@ def _end_of(log: Path) -> str:
 
 def _sweep(task: Task) -> Outcome:
     """Compare a function of the coprocessor with its reference on all inputs."""
-    started = time.monotonic()
-    result = sweep.run(task.name, sweep.INPUTS if task.full else 1 << 24, task.seed, 1)
-    findings = result.findings()
-    seconds = time.monotonic() - started
-    repeat = f"{Path(sys.executable).name} -m npu.cli cop-sweep {task.name}"
-    text = f"{sweep.HEAD}\n{result}"
+    sample = [] if task.full else ["--sample", str(1 << 24)]
+    words = ["-m", "npu.cli", "cop-sweep", task.name, *sample, "--seed", str(task.seed), "-j", "1"]
+    status, log, seconds = _process(task, [sys.executable, *words], dict(os.environ))
+    message = "" if status == 0 else f"cop-sweep ended with {status}: {log.strip()[-2000:]}"
+    repeat = " ".join([".venv/bin/python", *words[:-2]])
+    kept = log if message else ""
     return Outcome(
-        task, _status(not findings), "\n".join(findings), seconds, 0, (), text, repeat=repeat
+        task, _status(not message), message, seconds, output=log, log=kept, repeat=repeat
     )
+
+
+def _process(
+    task: Task, command: list[str], environment: dict[str, str]
+) -> tuple[int | str, str, float]:
+    """Run a program; return its exit status, the end of what it said, and the seconds."""
+    started = time.monotonic()
+    RUNS.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=RUNS, prefix=task.kind, suffix=".txt") as file:
+        status = runner.run_process(command, ROOT, environment, file.file)
+        return status, _end_of(Path(file.name)), time.monotonic() - started
 
 
 def _pytest(task: Task) -> Outcome:
     """Run a file of pytest."""
-    started = time.monotonic()
-    place = RUNS / f"{task.key.replace('/', '-')}-{os.getpid()}-{time.monotonic_ns()}"
-    place.mkdir(parents=True)
-    try:
-        report = place / "junit.xml"
-        command = [sys.executable, "-m", "pytest", "-q", "-o", "addopts=--import-mode=importlib"]
+    command = [sys.executable, "-m", "pytest", "-q", "-o", "addopts=--import-mode=importlib"]
+    environment = {**os.environ, **({"FULL": "1"} if task.full else {})}
+    environment |= {"NIGHTLY": "1"} if task.kind == "nightly" else {}
+    with tempfile.TemporaryDirectory() as place:
+        report = Path(place) / "junit.xml"
         command += [f"--junitxml={report}", "-p", "no:cacheprovider", task.name]
-        environment = {**os.environ, **({"FULL": "1"} if task.full else {})}
-        environment |= {"NIGHTLY": "1"} if task.kind == "nightly" else {}
-        with (place / runner.LOG).open("wb") as file:
-            status = runner.run_process(command, ROOT, environment, file)
-        log = _end_of(place / runner.LOG)
+        status, log, seconds = _process(task, command, environment)
         message = _pytest_message(report, status, log)
-        tier = "nightly" if task.kind == "nightly" else "full"
-        repeat = f"make regress TIER={tier} FILTER={task.name}"
-        seconds = time.monotonic() - started
-        output = log.strip().splitlines()[-1] if log.strip() else ""
-        return Outcome(
-            task,
-            _status(not message),
-            message,
-            seconds,
-            output=output,
-            log=log if message else "",
-            repeat=repeat,
-        )
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
+    in_full = task.kind == "python" and task.name.startswith(SUITES)
+    repeat = f"make regress TIER={'full' if in_full else 'nightly'} FILTER={task.name}"
+    last = log.strip().splitlines()[-1] if log.strip() else ""
+    kept = log if message else ""
+    return Outcome(
+        task, _status(not message), message, seconds, output=last, log=kept, repeat=repeat
+    )
 
 
 def _pytest_message(report: Path, status: int | str, log: str) -> str:

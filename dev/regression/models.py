@@ -95,12 +95,16 @@ def needed(tasks: Iterable[Task], coverage: bool) -> list[build.Configuration]:
     """Return the models that tasks run on, each once; large ones first."""
     names = sorted({task.model for task in tasks if task.model})
     found = [configuration_of(name, coverage) for name in names]
-    if any(task.name.startswith("tests/") for task in tasks):
-        # pytest's own tests of the simulator look for these where a build puts them.
-        found += [build.Configuration(array_dim=16), machine.MachineConfiguration()]
     return list(
         dict.fromkeys(sorted(found, key=lambda each: isinstance(each, units.UnitConfiguration)))
     )
+
+
+def looked_for(tasks: Iterable[Task]) -> list[build.Configuration]:
+    """Return the models that files of pytest look for where a build puts them."""
+    if any(task.kind in ("python", "nightly") for task in tasks):
+        return [build.Configuration(array_dim=16), machine.MachineConfiguration()]
+    return []
 
 
 def _prune() -> None:
