@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -102,6 +102,15 @@ def test_failures_before_an_interruption_get_waves_as_well(
     assert {o.task for o in asked[0]} >= {o.task for o in early}
 
 
+@pytest.fixture
+def hears_ctrl_c() -> Iterator[None]:
+    """Let Ctrl-C interrupt this process, also where whoever began it has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_ends_a_batch_that_would_start_more() -> None:
     """Tests of a shared process run again by themselves, but not after an interruption."""
     started: list[int] = []
