@@ -23,6 +23,7 @@ from dev.regression.task import Batch, Outcome
 from tests.dev.regression_support import execute, go, tasks_of
 
 COUNT, TASK_S, INTERRUPTIONS = 400, 0.008, 24
+PATIENCE_S = 5.0
 SIGNALS = (signal.SIGINT, signal.SIGKILL)
 
 
@@ -41,6 +42,15 @@ def part(folder: Path, progress: int) -> None:
     file = folder / "results.sqlite"
     with session.lock(file):
         go(Results(file), tasks_of(COUNT), folder, work)
+
+
+def _wait(process: int) -> None:
+    """Wait for the end of a part; kill one that does not hear Ctrl-C, as people do."""
+    end = time.monotonic() + PATIENCE_S
+    while os.waitpid(process, os.WNOHANG) == (0, 0):
+        if time.monotonic() > end:
+            os.kill(process, signal.SIGKILL)
+        time.sleep(0.01)
 
 
 def interrupt(folder: Path, number: signal.Signals, rng: random.Random) -> None:
@@ -64,7 +74,7 @@ def interrupt(folder: Path, number: signal.Signals, rng: random.Random) -> None:
     if os.waitpid(process, os.WNOHANG)[0]:
         raise RuntimeError("too few tasks for so many interruptions")
     os.kill(process, number)
-    os.waitpid(process, 0)
+    _wait(process)
     os.close(read)
     os.close(write)
 
