@@ -34,7 +34,7 @@ def run(batches: Sequence[Batch], workers: int, execute: Execute, take: Take) ->
             while waiting:
                 done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                 for future in done:
-                    take(_result(future))
+                    take(future.result())
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             # A batch that loses its simulator would start the next one: its tests alone.
@@ -42,7 +42,3 @@ def run(batches: Sequence[Batch], workers: int, execute: Execute, take: Take) ->
                 runner.kill_all()
                 time.sleep(0.02)
             raise
-
-
-def _result(future: Future[list[Outcome]]) -> list[Outcome]:
-    return future.result()
