@@ -17,7 +17,7 @@ from pathlib import Path
 from npu.paths import ROOT
 
 COLUMNS = 110
-MADE = ("build", ".venv")
+MADE = ("build", ".regress", ".venv")
 """Folders that commands make: what is in them is not in the tree."""
 NOT_OURS = {
     "npu_plan.h": "a header that is written beside an image",
