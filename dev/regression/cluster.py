@@ -17,13 +17,15 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import metadata
+from queue import SimpleQueue
 
 import dask
 from distributed import Client, Future, LocalCluster, Scheduler, get_worker
 from distributed.security import Security
 
-from dev.regression import local, models, tree
+from dev.regression import interruption, local, models, tree
 from dev.regression.errors import ClusterError
 from dev.regression.execute import execute
 from dev.regression.task import Batch, Outcome
@@ -166,21 +168,35 @@ class Cluster:
         finished: set[str] = set()
         # Results are fetched from workers, any of which may fall silent at that moment.
         pool = ThreadPoolExecutor(16, thread_name_prefix="fetch")
+        interruptions: SimpleQueue[None] = SimpleQueue()
         try:
-            while waiting or self._given or self._coming:
-                self._look(waiting)
-                self._give(waiting)
-                self._fetch(pool, waiting)
-                come = [future for future in self._coming if future.done()]
-                outcomes = [each for future in come for each in self._fetched(future, waiting)]
-                fresh = {each.task.key: each for each in outcomes if each.task.key not in finished}
-                finished.update(fresh)
-                if fresh:
-                    take(list(fresh.values()))
-                else:
-                    time.sleep(0.002)
+            with interruption.heard(partial(interruptions.put, None)):
+                while waiting or self._given or self._coming:
+                    if not interruptions.empty():
+                        raise KeyboardInterrupt
+                    outcomes = self._step(pool, waiting)
+                    fresh = {one.task.key: one for one in outcomes if one.task.key not in finished}
+                    finished.update(fresh)
+                    if fresh:
+                        take(list(fresh.values()))
+                    else:
+                        time.sleep(0.002)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+    def close(self) -> None:
+        """Take back what has been given out, and leave the cluster."""
+        with contextlib.suppress(Exception):
+            self.client.cancel(list(self._given))
+            self.client.close(timeout=5)
+
+    def _step(self, pool: ThreadPoolExecutor, waiting: list[Batch]) -> list[Outcome]:
+        """Look at the workers, give out what they can take, and return what has come."""
+        self._look(waiting)
+        self._give(waiting)
+        self._fetch(pool, waiting)
+        come = [future for future in self._coming if future.done()]
+        return [each for future in come for each in self._fetched(future, waiting)]
 
     def _fetch(self, pool: ThreadPoolExecutor, waiting: list[Batch]) -> None:
         """Fetch the outcomes of batches that have ended."""
@@ -436,8 +452,6 @@ def runner(
             try:
                 cluster.run(batches, take)
             finally:
-                with contextlib.suppress(Exception):
-                    cluster.client.cancel(list(cluster._given))
-                    cluster.client.close(timeout=5)
+                cluster.close()
 
     return run

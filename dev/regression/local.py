@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from queue import SimpleQueue
 
+from dev.regression import interruption
 from dev.regression.task import Batch, Outcome
 from tb.run import runner
 
@@ -25,16 +28,18 @@ def run(batches: Sequence[Batch], workers: int, execute: Execute, take: Take) ->
 
     The first exception, or an interruption, ends the simulators that run, and is raised.
     """
-    with ThreadPoolExecutor(max_workers=workers) as pool:
-        given: list[Future[list[Outcome]]] = []
+    ended: SimpleQueue[Future[list[Outcome]] | None] = SimpleQueue()
+    interrupted = partial(ended.put, None)
+    with ThreadPoolExecutor(max_workers=workers) as pool, interruption.heard(interrupted):
+        given = [pool.submit(execute, batch) for batch in batches]
         try:
-            for batch in batches:
-                given.append(pool.submit(execute, batch))
-            waiting = set(given)
-            while waiting:
-                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in done:
-                    take(future.result())
+            for future in given:
+                future.add_done_callback(ended.put)
+            for _ in given:
+                done = ended.get()
+                if done is None:
+                    raise KeyboardInterrupt
+                take(done.result())
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             # A batch that loses its simulator would start the next one: its tests alone.

@@ -23,13 +23,14 @@ from dev.regression.task import Batch, Outcome
 from tests.dev.regression_support import execute, go, tasks_of
 
 COUNT, TASK_S, INTERRUPTIONS = 400, 0.008, 24
-PATIENCE_S = 5.0
+PATIENCE_S = 20.0
 SIGNALS = (signal.SIGINT, signal.SIGKILL)
 
 
 def part(folder: Path, progress: int) -> None:
     """Run what is left, as a process of its own that nobody listens to."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.write(progress, b".")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(nowhere, stream)
@@ -45,11 +46,17 @@ def part(folder: Path, progress: int) -> None:
 
 
 def _wait(process: int) -> None:
-    """Wait for the end of a part; kill one that does not hear Ctrl-C, as people do."""
+    """Wait for the end of a part.
+
+    Raises:
+        RuntimeError: it does not end.
+    """
     end = time.monotonic() + PATIENCE_S
     while os.waitpid(process, os.WNOHANG) == (0, 0):
         if time.monotonic() > end:
             os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
+            raise RuntimeError("a part does not end when it is told to")
         time.sleep(0.01)
 
 
@@ -57,7 +64,7 @@ def interrupt(folder: Path, number: signal.Signals, rng: random.Random) -> None:
     """Begin a part, and send it a signal at a random moment.
 
     Raises:
-        RuntimeError: it makes no progress, or has ended by itself.
+        RuntimeError: it makes no progress, has ended by itself, or does not end.
     """
     read, write = os.pipe()
     process = os.fork()
@@ -66,7 +73,7 @@ def interrupt(folder: Path, number: signal.Signals, rng: random.Random) -> None:
             part(folder, write)
         finally:
             os._exit(0)
-    for _ in range(rng.choice((0, 1, 5, 10))):
+    for _ in range(1 + rng.choice((0, 1, 5, 10))):
         if not select.select([read], [], [], 30.0)[0]:
             raise RuntimeError("no progress")
         os.read(read, 1)

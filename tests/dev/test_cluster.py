@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -16,7 +18,7 @@ from dev.regression import cluster
 from dev.regression.errors import ClusterError
 from dev.regression.reports import verdicts
 from dev.regression.results import Results
-from dev.regression.task import Batch, Task
+from dev.regression.task import Batch, Outcome, Task
 from tests.dev.cluster_support import Processes, free_port
 from tests.dev.cluster_work import no_room, nothing, outcome_of, some_time
 
@@ -99,6 +101,30 @@ def test_a_restarted_scheduler_costs_nothing(processes: Processes, tmp_path: Pat
     expected = [outcome_of(task) for batch in given for task in batch.tasks]
     assert verdicts(store.outcomes(number)) == verdicts(expected)
     assert any("given out again" in note for note in notes), notes
+
+
+def test_ctrl_c_leaves_nothing_behind(processes: Processes) -> None:
+    """What has come is written down, and the cluster is free for others at once."""
+    written: list[Outcome] = []
+
+    def take(outcomes: list[Outcome]) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        written.extend(outcomes)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    client = cluster.connect(processes.address)
+    here = cluster.Cluster(client, processes.address, print, some_time, real=False)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            here.run(batches(200), take)
+        assert 1 <= len(written) <= 3
+        here.close()
+        other = cluster.connect(processes.address)
+        time.sleep(0.5)  # more than a batch takes that runs at that moment
+        assert not any(other.processing().values())
+        other.close(timeout=5)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_hundred_empty_jobs_a_second(processes: Processes, tmp_path: Path) -> None:

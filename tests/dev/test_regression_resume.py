@@ -133,6 +133,25 @@ def test_ctrl_c_ends_a_batch_that_would_start_more() -> None:
     assert 2 <= len(started) <= 40, "a batch began after the interruption"
 
 
+@pytest.mark.usefixtures("hears_ctrl_c")
+def test_ctrl_c_waits_for_what_is_half_done() -> None:
+    """Results that are being written down are written down; then nothing more begins."""
+    written: list[Outcome] = []
+    handler = signal.getsignal(signal.SIGINT)
+
+    def take(outcomes: list[Outcome]) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1000):  # time enough to be interrupted
+            pass
+        written.extend(outcomes)
+
+    batches = [Batch((task,)) for task in tasks_of(10)]
+    with pytest.raises(KeyboardInterrupt):
+        local.run(batches, 2, execute, take)
+    assert len(written) == 1
+    assert signal.getsignal(signal.SIGINT) is handler, "the next Ctrl-C would not be heard"
+
+
 # What the command goes on with
 
 

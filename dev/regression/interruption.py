@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C as an event: it is acted on where nothing is half done.
+
+Raised wherever the main thread happens to be, it can leave a lock of `threading` taken for good:
+its condition variables are Python code. Threads that need that lock then never end.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+@contextmanager
+def heard(note: Callable[[], None]) -> Iterator[None]:
+    """While the body runs, call `note` for the first Ctrl-C; another one raises as usual.
+
+    Args:
+        note: takes no lock, for it may run between any two instructions of the main thread.
+
+    A process that ignores Ctrl-C goes on ignoring it.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before in (signal.SIG_IGN, None):
+        yield
+        return
+
+    def first(_number: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, before)
+        note()
+
+    signal.signal(signal.SIGINT, first)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
