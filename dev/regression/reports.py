@@ -56,7 +56,7 @@ def verdicts(outcomes: Sequence[Outcome]) -> list[dict[str, object]]:
             "status": outcome.status,
             "message": outcome.message,
             "cycles": outcome.cycles,
-            "rows": dict(outcome.rows),
+            "rows": {row.name: row[1:] for row in outcome.rows},
         }
         for outcome in sorted(outcomes, key=lambda outcome: outcome.task.key)
     ]
@@ -87,7 +87,13 @@ def summary(
         "notes": list(notes),
         "results": verdicts(outcomes),
         "rows": [
-            {"row": row.name, "tests": dict(row.tests), "seeds": sorted(row.seeds)} for row in found
+            {
+                "row": row.name,
+                "tests": dict(row.tests),
+                "seeds": sorted(row.seeds),
+                "programs": row.programs,
+            }
+            for row in found
         ],
     }
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dev.coverage.points import Points, Table
-from dev.regression.task import Outcome, Task
+from dev.regression.task import Executed, Outcome, Task
 from npu.paths import ROOT
 
 FILE = Path(os.environ.get("RESULTS") or ROOT / ".regress" / "results.sqlite")
@@ -171,7 +171,8 @@ class Results:
     def add(self, run: int, outcomes: Sequence[Outcome]) -> None:
         """Write down how tasks ended. A task that has a result keeps it."""
         rows = [
-            (run, o.task.key, o.status, o.message, o.seconds, o.cycles, json.dumps(dict(o.rows)),
+            (run, o.task.key, o.status, o.message, o.seconds, o.cycles,
+             json.dumps({row.name: row[1:] for row in o.rows}),
              o.output, o.log, o.repeat, o.waves, o.worker, o.attempt, _now())
             for o in outcomes
         ]  # fmt: skip
@@ -246,7 +247,7 @@ class Results:
             Outcome(
                 tasks[row[0]],
                 **dict(zip(_RESULT.split(","), row[1:], strict=True))
-                | {"rows": tuple(json.loads(row[5]).items())},
+                | {"rows": tuple(Executed(name, *n) for name, n in json.loads(row[5]).items())},
             )
             for row in found
         ]

@@ -27,11 +27,13 @@ class CoverageRow:
         name: opcode, then flag, mode value or prefix operand.
         tests: how often each test executed it, in all its runs.
         seeds: seeds with which some test executed it.
+        programs: in how many programs, of all tests and seeds.
     """
 
     name: str
     tests: Counter[str] = field(default_factory=Counter)
     seeds: set[int] = field(default_factory=set)
+    programs: int = 0
 
 
 def merge(outcomes: Sequence[Outcome]) -> list[CoverageRow]:
@@ -39,10 +41,12 @@ def merge(outcomes: Sequence[Outcome]) -> list[CoverageRow]:
     required = [*isa_coverage.required(), *command_coverage.required(), *cop_coverage.required()]
     rows = {name: CoverageRow(name) for name in required}
     for outcome in outcomes:
-        for name, count in outcome.rows if outcome.passed else ():
-            if name in rows:
-                rows[name].tests[outcome.task.name] += count
-                rows[name].seeds.add(outcome.task.seed)
+        for executed in outcome.rows if outcome.passed else ():
+            row = rows.get(executed.name)
+            if row is not None:
+                row.tests[outcome.task.name] += executed.times
+                row.seeds.add(outcome.task.seed)
+                row.programs += executed.programs
     return list(rows.values())
 
 
@@ -56,7 +60,7 @@ def render(rows: Sequence[CoverageRow]) -> str:
     table = Table(title="What the tests executed", title_justify="left")
     table.add_column("opcode")
     table.add_column("flag, mode or operand")
-    for head in ("executed", "tests", "seeds"):
+    for head in ("executed", "tests", "seeds", "programs"):
         table.add_column(head, justify="right")
     table.add_column("most in")
     previous = ""
@@ -70,6 +74,7 @@ def render(rows: Sequence[CoverageRow]) -> str:
             f"{row.tests.total():,}",
             str(len(row.tests)),
             str(len(row.seeds)),
+            f"{row.programs:,}",
             row.tests.most_common(1)[0][0] if row.tests else "no test",
         )
         previous = opcode

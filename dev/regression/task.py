@@ -7,7 +7,7 @@ All of it is plain data, so that it can stand in a database and travel to anothe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Kind = Literal["rtl", "unit", "sweep", "python", "nightly"]
 Status = Literal["passed", "failed"]
@@ -78,6 +78,20 @@ class Batch:
         return first.key.replace("/", "-") + more
 
 
+class Executed(NamedTuple):
+    """A row of the coverage table that a test has executed.
+
+    Attributes:
+        name: of the row.
+        times: how often.
+        programs: in how many programs, random ones in most tests.
+    """
+
+    name: str
+    times: int
+    programs: int
+
+
 @dataclass(frozen=True)
 class Outcome:
     """How a task ended.
@@ -88,7 +102,7 @@ class Outcome:
         message: the reason of a failure.
         seconds: wall-clock time, its own.
         cycles: simulated cycles of the clock, 0 if unknown.
-        rows: how often it executed which rows of the coverage table.
+        rows: what it executed of the coverage table.
         output: what it printed.
         log: the end of the log of a failure.
         repeat: the command that repeats it.
@@ -105,7 +119,7 @@ class Outcome:
     message: str
     seconds: float
     cycles: int = 0
-    rows: tuple[tuple[str, int], ...] = ()
+    rows: tuple[Executed, ...] = ()
     output: str = ""
     log: str = ""
     repeat: str = ""

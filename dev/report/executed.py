@@ -27,15 +27,15 @@ class Use:
     Attributes:
         opcode, name: the two parts of the row; `name` is "" for the plain use.
         tests: how often each test has executed it, in runs that passed.
-        runs: results that passed and have executed it: a random program each, or several.
-        seeds: seeds of those.
+        programs: in how many programs, of those runs.
+        seeds: seeds of those runs.
         failed: tests with a result that executed it and failed.
     """
 
     opcode: str
     name: str
     tests: Counter[str] = field(default_factory=Counter)
-    runs: int = 0
+    programs: int = 0
     seeds: set[int] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)
 
@@ -114,11 +114,11 @@ class Executed:
 
     Attributes:
         areas: instruction set, command port, coprocessor.
-        programs: results that have executed anything.
+        any: whether a result has executed anything.
     """
 
     areas: tuple[Area, ...]
-    programs: int
+    any: bool
 
     @property
     def uses(self) -> tuple[Use, ...]:
@@ -143,22 +143,20 @@ def areas() -> dict[str, list[str]]:
 def executed(results: Sequence[Result], rows: dict[str, list[str]]) -> Executed:
     """Return what results have executed of the given rows, by interface."""
     uses = {row: _use(row) for names in rows.values() for row in names}
-    programs = 0
     for result in results:
-        programs += bool(result.rows)
-        for row, count in result.rows.items():
+        for row, (count, programs) in result.rows.items():
             use = uses.get(row)
             if use is None or not count:
                 continue
             if result.passed:
                 use.tests[result.name] += count
-                use.runs += 1
+                use.programs += programs
                 use.seeds.add(result.seed)
             elif result.failed:
                 use.failed.add(result.name)
     return Executed(
         tuple(Area(area, _opcodes(uses[row] for row in names)) for area, names in rows.items()),
-        programs,
+        any(result.rows for result in results),
     )
 
 

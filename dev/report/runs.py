@@ -26,7 +26,7 @@ class Result:
         message: why it failed.
         seconds: on the clock.
         cycles: simulated, 0 if unknown.
-        rows: rows of the coverage table, and how often it executed them.
+        rows: rows of the coverage table: how often it executed them, and in how many programs.
         output: what it printed.
         log: the end of the log of a failure.
         repeat: the command that repeats it.
@@ -46,7 +46,7 @@ class Result:
     message: str = ""
     seconds: float = 0.0
     cycles: int = 0
-    rows: Mapping[str, int] = field(default_factory=dict)
+    rows: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     output: str = ""
     log: str = ""
     repeat: str = ""

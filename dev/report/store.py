@@ -113,8 +113,10 @@ def _run(database: sqlite3.Connection, number: int) -> Run:
 
 def _result(row: sqlite3.Row, problems: list[str]) -> Result:
     key = _text(row["key"])
-    counts = _object(row["rows"])
-    if counts is None or any(not isinstance(count, int) for count in counts.values()):
+    try:
+        found = json.loads(row["rows"])
+        counts = {name: (int(times), int(programs)) for name, (times, programs) in found.items()}
+    except (AttributeError, TypeError, ValueError):
         problems.append(f"{key}: its rows are no counts by name")
         counts = {}
     return Result(

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -263,12 +262,12 @@ class Bench:
 
     def add_hits(self, rows: Iterable[str]) -> None:
         """Count rows of the table of `make regress` that no program has executed but the test."""
-        self.hits.counts.update(rows)
+        self.hits.add_rows(rows)
         self._save_hits()
 
     def _save_hits(self) -> None:
-        text = json.dumps(self.hits.counts, indent=1, sort_keys=True)
-        isa_coverage.rows_file(self.run_dir, running_test()).write_text(text, encoding="utf-8")
+        file = isa_coverage.rows_file(self.run_dir, running_test())
+        file.write_text(self.hits.as_json(), encoding="utf-8")
 
 
 def running_test() -> str:

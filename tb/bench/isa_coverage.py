@@ -8,8 +8,9 @@ in the stream with each group that it may have.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,7 +44,10 @@ BITS_OF_FORMAT = {("GEMM", "fmt")}
 
 
 def rows_file(folder: Path, test: str) -> Path:
-    """Return the file in a run's folder that says how often a test has executed which rows."""
+    """Return the file in a run's folder that says which rows a test has executed.
+
+    JSON: for each row, how often, and in how many programs.
+    """
     return folder / f"{test}.rows.json"
 
 
@@ -138,14 +142,33 @@ def required() -> list[str]:
 
 @dataclass
 class Hits:
-    """How often each row was executed."""
+    """What was executed.
+
+    Attributes:
+        counts: how often each row.
+        programs: in how many programs each row; what a host gives to a port at once counts as one.
+    """
 
     counts: Counter[str] = field(default_factory=Counter)
+    programs: Counter[str] = field(default_factory=Counter)
 
     def add(self, program: Sequence[Instruction], events: Records) -> None:
         """Count what the event log of one run shows as dispatched."""
+        rows: Counter[str] = Counter()
         for index in events["instr"][events["kind"] == DISPATCH].tolist():
             word = program[index]
             before = program[index - 1] if index else None
             prefix = before if before is not None and before.opcode == Opcode.PFX else None
-            self.counts.update(rows_of(word, prefix))
+            rows.update(rows_of(word, prefix))
+        self.add_rows(rows)
+
+    def add_rows(self, rows: Iterable[str]) -> None:
+        """Count the rows of one program, each as often as it is there."""
+        counts = Counter(rows)
+        self.counts.update(counts)
+        self.programs.update(counts.keys())
+
+    def as_json(self) -> str:
+        """Return the text of `rows_file`."""
+        both = {row: (times, self.programs[row]) for row, times in sorted(self.counts.items())}
+        return json.dumps(both)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dev.regression import local, reports, session
 from dev.regression.results import Results
-from dev.regression.task import Batch, Outcome, Task
+from dev.regression.task import Batch, Executed, Outcome, Task
 
 WORKERS = 2
 
@@ -32,7 +32,7 @@ def outcome_of(task: Task, worker: str = "local", attempt: int = 1) -> Outcome:
         f"number {number}" if failed else "",
         0.01,
         number,
-        () if failed else (("DMA_LOAD base=1", number % 100 + 1), ("NOP", 1)),
+        () if failed else (Executed("DMA_LOAD base=1", number % 100 + 1, 2), Executed("NOP", 1, 1)),
         log="the end" if failed else "",
         repeat=f"make TESTCASE={task.name}",
         worker=worker,

@@ -58,7 +58,7 @@ class Simulator:
                     hostile=job.hostile,
                 )  # fmt: skip
                 rows = isa_coverage.rows_file(job.folder, test.name)
-                rows.write_text('{"NOP": 2}', encoding="utf-8")
+                rows.write_text('{"NOP": [2, 1]}', encoding="utf-8")
                 message = said[test.name]
                 results.append(runner.TestResult(one, not message, message, "", 0.5, 100))
         return results
@@ -102,7 +102,7 @@ def test_all_pass_in_one_process(ended: Ended) -> None:
     for task in TASKS:
         outcome = outcomes[task.name]
         assert (outcome.task, outcome.status, outcome.cycles) == (task, "passed", 100)
-        assert outcome.rows == (("NOP", 2),)
+        assert outcome.rows == (("NOP", 2, 1),)
         assert outcome.repeat == f"make SIM=verilator TESTCASE={task.name} {WORDS}"
         assert outcome.log == ""
 

@@ -13,18 +13,19 @@ import pytest
 
 from dev.regression import batches, local, reports
 from dev.regression.results import Results
-from dev.regression.task import Outcome, Task
+from dev.regression.task import Executed, Outcome, Task
 from tests.dev.regression_support import execute, go, tasks_of
 
 DMA, GEMM = Task("rtl", "test_dma_random", "fast-a16"), Task("rtl", "test_gemm_random", "fast-a8")
 SOC = Task("python", "tests/soc/test_hosts.py", full=True)
-PASSED = Outcome(DMA, "passed", "", 1.5, 1000, (("DMA_LOAD base=1", 3), ("no such row", 1)))
+ROWS = Executed("DMA_LOAD base=1", 3, 2), Executed("no such row", 1, 1)
+PASSED = Outcome(DMA, "passed", "", 1.5, 1000, ROWS)
 FAILED = Outcome(
     GEMM,
     "failed",
     "MismatchError: \x1b[31mbyte 7\x1b[0m < 8 & more\nin tensor \x00",
     2.0,
-    rows=(("DMA_LOAD base=2", 1),),
+    rows=(Executed("DMA_LOAD base=2", 1, 1),),
     repeat='make TESTCASE=test_gemm_random SEED=1 TITLE="a<b"',
     log=".regress/logs/1/x.txt",
     waves="build/waves/x.gtkw",
@@ -71,7 +72,7 @@ def test_json(written: Path) -> None:
     found = json.loads((written / reports.JSON).read_text(encoding="utf-8"))
     rows = {row["row"]: row for row in found.pop("rows")}
     executed = rows.pop("DMA_LOAD base=1")
-    assert (executed["tests"], executed["seeds"]) == ({DMA.name: 3}, [1])
+    assert [executed[key] for key in ("tests", "seeds", "programs")] == [{DMA.name: 3}, [1], 2]
     assert not any(row["tests"] for row in rows.values())
     results = found.pop("results")
     assert {key: found[key] for key in found if key != "efficiency"} == {
@@ -95,7 +96,10 @@ def test_only_a_pass_executes_rows(written: Path) -> None:
     """What a test executed that failed proves nothing."""
     table = (written / reports.TABLE).read_text(encoding="utf-8")
     (line,) = [line for line in table.splitlines() if "test_dma_random" in line]
-    assert [cell.strip() for cell in line.split("│")[2:7]] == ["base=1", "3", "1", "1", DMA.name]
+    assert [cell.strip() for cell in line.split("│")[2:8]] == [
+        *("base=1", "3", "1", "1", "2"),
+        DMA.name,
+    ]
     assert "test_gemm_random" not in table
 
 

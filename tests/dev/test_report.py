@@ -95,9 +95,10 @@ def test_a_use_names_its_tests_with_their_verdicts(tmp_path: Path) -> None:
     outcomes.append(outcome_of(names[2], "it broke", (ROW,)))
     text = Reader(render.render(collect(one_run(tmp_path, outcomes)))).text
     assert (
-        "2 passed, 1 failed failed: test_gemm_random passed: test_dma_random 2, test_vec_random 2"
+        "2 passed, 1 failed failed: test_gemm_random passed: test_dma_random 4, test_vec_random 4"
         in text
     )
+    assert "executed 8 6 1" in text
 
 
 def test_every_test_is_there_with_verdict_seeds_seconds_cycles(page: Page, read: Reader) -> None:
