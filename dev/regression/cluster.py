@@ -25,13 +25,13 @@ import dask
 from distributed import Client, Future, LocalCluster, Scheduler, get_worker
 from distributed.security import Security
 
-from dev.regression import interruption, local, models, tree
+from dev.regression import local, models, tree
 from dev.regression.errors import ClusterError
 from dev.regression.execute import execute
 from dev.regression.task import Batch, Outcome
 from npu.cli import last_resort
 from npu.paths import ROOT
-from tb.run import build, verilator
+from tb.run import build, interruption, verilator
 
 ATTEMPTS = 10
 """How often a batch is given out before its loss is an error."""

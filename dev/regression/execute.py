@@ -23,7 +23,7 @@ from dev.regression.task import Batch, Executed, Outcome, Status, Task
 from dev.regression.tiers import SUITES
 from npu.paths import BUILD, ROOT
 from tb.bench import isa_coverage
-from tb.run import runner, together
+from tb.run import processes, runner, together
 
 RUNS = BUILD / "runs" / "regress"
 LOG_BYTES = 1 << 16
@@ -169,7 +169,7 @@ def _process(
     started = time.monotonic()
     RUNS.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=RUNS, prefix=task.kind, suffix=".txt") as file:
-        status = runner.run_process(command, ROOT, environment, file.file)
+        status = processes.wait(processes.start(command, ROOT, environment, file.file))
         return status, _end_of(Path(file.name)), time.monotonic() - started
 
 

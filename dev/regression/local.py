@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from queue import SimpleQueue
 
-from dev.regression import interruption
 from dev.regression.task import Batch, Outcome
-from tb.run import runner
+from tb.run import parallel
 
 Execute = Callable[[Batch], list[Outcome]]
 Take = Callable[[list[Outcome]], None]
@@ -28,22 +24,4 @@ def run(batches: Sequence[Batch], workers: int, execute: Execute, take: Take) ->
 
     The first exception, or an interruption, ends the simulators that run, and is raised.
     """
-    ended: SimpleQueue[Future[list[Outcome]] | None] = SimpleQueue()
-    interrupted = partial(ended.put, None)
-    with ThreadPoolExecutor(max_workers=workers) as pool, interruption.heard(interrupted):
-        given = [pool.submit(execute, batch) for batch in batches]
-        try:
-            for future in given:
-                future.add_done_callback(ended.put)
-            for _ in given:
-                done = ended.get()
-                if done is None:
-                    raise KeyboardInterrupt
-                take(done.result())
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            # A batch that loses its simulator would start the next one: its tests alone.
-            while not all(future.done() for future in given):
-                runner.kill_all()
-                time.sleep(0.02)
-            raise
+    parallel.as_they_end([partial(execute, batch) for batch in batches], workers, take)

@@ -18,7 +18,7 @@ import numpy as np
 from npu.driver.bus import Access
 from tb.bench import accesses, logs
 from tb.benchmarks.measure import START_MEMORY, START_WRITES
-from tb.run import build, runner
+from tb.run import build, processes, runner
 
 HOST = Path(__file__).with_name("host.cpp")
 MAKEFILE = Path(__file__).with_name("host.mk")
@@ -85,7 +85,7 @@ def run(host: Path, job: runner.Job, place: Path) -> PlainRun:
         cwd=place,
         capture_output=True,
         text=True,
-        timeout=runner.TIME_LIMIT_S,
+        timeout=processes.TIME_LIMIT_S,
         check=False,
     )
     if done.returncode != 0:

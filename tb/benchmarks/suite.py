@@ -29,7 +29,7 @@ from tb.benchmarks.catalogue import CASES, LONG_RUN, NIGHTLY, compiled
 from tb.benchmarks.format_benchmarks import CLAIMS
 from tb.benchmarks.measure import RunFigures, program_of
 from tb.benchmarks.soc_benchmarks import SOC_CASES, SocBenchmark
-from tb.run import build, runner, timeline
+from tb.run import build, parallel, runner, timeline
 from tb.run.machine import MachineConfiguration
 from tb.run.registry import BenchTest
 
@@ -173,7 +173,7 @@ def _measure(
             *(partial(soc, case) for case in reversed(SOC_CASES.values())),
             *(partial(chip, case) for case in cases),
         ]
-        done = {row.entry["name"]: row for row in runner.side_by_side(tasks, workers)}
+        done = {row.entry["name"]: row for row in parallel.in_order(tasks, workers)}
         speed = _speed(configuration, done[LONG_RUN], progress)
         return [*(done[name] for name in CASES), *speed, *(done[name] for name in SOC_CASES)]
 
@@ -323,7 +323,7 @@ def run_nightly(configuration: build.Configuration, workers: int) -> int:
         with step(f"running {case.name}", console=console):
             return _row(case, _figures(runner.run(_job(case, configuration))))
 
-    rows = runner.side_by_side([partial(measured, case) for case in NIGHTLY.values()], workers)
+    rows = parallel.in_order([partial(measured, case) for case in NIGHTLY.values()], workers)
     entries = [row.entry for row in rows]
     NIGHTLY_JSON.write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
     console.print(render(rows))

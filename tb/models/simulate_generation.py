@@ -17,7 +17,7 @@ from npu.driver.generate import Plan
 from npu.paths import BUILD
 from tb.bench.knobs import Knobs
 from tb.models import generation_job as inside
-from tb.run import build, runner
+from tb.run import build, processes, runner
 from tb.run.registry import MEMORY_MIB, BenchTest
 
 NOT_YET = 0xFFFF_FFFF
@@ -144,7 +144,7 @@ def simulate(
                 break
             time.sleep(POLL_S)
     finally:
-        runner.kill(process)
+        processes.kill(process)
     outcome = runner.outcome(job, process.returncode, time.monotonic() - started)
     if not outcome.passed:
         raise SimulationError(f"{outcome.message} (log: {folder / runner.LOG})")

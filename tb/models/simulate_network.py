@@ -23,7 +23,7 @@ from tb.bench import logs
 from tb.bench.knobs import Knobs
 from tb.models import network_job as inside
 from tb.models.simulate_generation import SimulationError
-from tb.run import build, runner
+from tb.run import build, processes, runner
 from tb.run.registry import MEMORY_MIB, BenchTest
 
 POLL_S = 0.1
@@ -141,7 +141,7 @@ def _run(job: runner.Job, folder: Path, on_segment: Callable[[int], None] | None
             shown = ended
             time.sleep(POLL_S)
     finally:
-        runner.kill(process)
+        processes.kill(process)
     outcome = runner.outcome(job, process.returncode, time.monotonic() - started)
     if not outcome.passed:
         raise SimulationError(f"{outcome.message} (log: {folder / runner.LOG})")

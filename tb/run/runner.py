@@ -7,22 +7,18 @@ bench, the simulator's output (`log.txt`), the result (`results.xml`) and what t
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import partial
 from pathlib import Path
-from typing import IO, TypeVar
 
 import cocotb_tools.config
 import find_libpython
@@ -31,16 +27,13 @@ from npu.cli import build_folder
 from npu.paths import BUILD, ROOT
 from tb.bench import accesses, failure
 from tb.bench.dut import CLOCK_NS
+from tb.run import parallel, processes
 from tb.run.build import Configuration
 from tb.run.registry import BenchTest
-
-T = TypeVar("T")
 
 SRAM_BYTES = 256 << 10
 LOG = "log.txt"
 """Name of the simulator's output in the run's folder."""
-TIME_LIMIT_S = 1800
-"""Wall-clock limit of one run; every wait inside has a limit in cycles as well."""
 
 
 class Fill(IntEnum):
@@ -274,10 +267,6 @@ def command(job: Job, binary: Path, folder: Path, power_up: PowerUp | None = Non
     ]
 
 
-_LIVE: set[subprocess.Popen[bytes]] = set()
-"""Simulators that run now: they do not hear Ctrl-C themselves."""
-
-
 def launch(job: Job, power_up: PowerUp | None = None) -> subprocess.Popen[bytes]:
     """Start the simulator in a prepared folder, in a process group of its own."""
     arguments = command(job, job.binary or job.configuration.binary, job.folder, power_up)
@@ -287,52 +276,7 @@ def launch(job: Job, power_up: PowerUp | None = None) -> subprocess.Popen[bytes]
             first, last = job.window
             arguments += [f"+wave_from={first * CLOCK_NS}", f"+wave_to={last * CLOCK_NS}"]
     with (job.folder / LOG).open("wb") as file:
-        process = subprocess.Popen(
-            arguments,
-            cwd=job.folder,
-            env=_environment(job),
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    _LIVE.add(process)
-    return process
-
-
-def run_process(
-    arguments: Sequence[str], folder: Path, environment: Mapping[str, str], output: IO[bytes]
-) -> int | str:
-    """Run a program that may start simulators; return its exit status, or why there is none."""
-    process = subprocess.Popen(
-        arguments,
-        cwd=folder,
-        env=environment,
-        stdout=output,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    _LIVE.add(process)
-    try:
-        return process.wait(TIME_LIMIT_S)
-    except subprocess.TimeoutExpired:
-        return f"no end within {TIME_LIMIT_S} s"
-    finally:
-        kill(process)
-
-
-def kill_all() -> None:
-    """End all simulators of this process."""
-    for process in tuple(_LIVE):
-        kill(process)
-
-
-def kill(process: subprocess.Popen[bytes]) -> None:
-    """End a simulator that has not ended, and whatever it has started."""
-    if process.poll() is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    _LIVE.discard(process)
+        return processes.start(arguments, job.folder, _environment(job), file)
 
 
 def outcome(job: Job, status: int | str, seconds: float) -> TestResult:
@@ -399,13 +343,7 @@ def _simulate(job: Job, power_up: PowerUp) -> TestResult:
 def simulate(job: Job, power_up: PowerUp) -> int | str:
     """Run one simulation in an empty folder and return its exit status, or why there is none."""
     prepare(job)
-    process = launch(job, power_up)
-    try:
-        return process.wait(TIME_LIMIT_S)
-    except subprocess.TimeoutExpired:
-        return f"no end within {TIME_LIMIT_S} s"
-    finally:
-        kill(process)
+    return processes.wait(launch(job, power_up))
 
 
 def run_all(
@@ -419,18 +357,4 @@ def run_all(
             on_result(result)
         return result
 
-    return side_by_side([partial(one, job) for job in jobs], workers)
-
-
-def side_by_side(tasks: Sequence[Callable[[], T]], workers: int) -> list[T]:
-    """Do what runs simulators, at most `workers` at a time; return the results in order.
-
-    The first exception ends the others, and is raised.
-    """
-    with ThreadPoolExecutor(max_workers=max(1, workers)) as pool:
-        try:
-            return list(pool.map(lambda task: task(), tasks))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            kill_all()
-            raise
+    return parallel.in_order([partial(one, job) for job in jobs], workers)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from npu.paths import ROOT
+from tb.run import parallel
 from tb.run.build import Configuration
 from tb.run.runner import (
     LOG,
@@ -17,7 +18,6 @@ from tb.run.runner import (
     cycles_of,
     printed,
     reason_of,
-    side_by_side,
     simulate,
     simulator_error,
 )
@@ -78,5 +78,5 @@ def run_all(
             raise RuntimeError(f"{left} tests have not run: the simulator ended, see {log}")
         return results
 
-    found = side_by_side([partial(one, group) for group in groups.values()], workers)
+    found = parallel.in_order([partial(one, group) for group in groups.values()], workers)
     return [result for results in found for result in results]

@@ -16,7 +16,7 @@ from npu.cli import files
 from npu.firmware.plan import IMAGE, ROOM
 from npu.paths import BUILD
 from tb.bench.memory import Memory
-from tb.run import runner
+from tb.run import processes, runner
 from tb.run.machine import MachineConfiguration
 from tb.run.registry import MEMORY_MIB, BenchTest
 from tb.soc import machine_job as inside
@@ -148,7 +148,7 @@ def run_program(
                 break
             time.sleep(POLL_S)
     finally:
-        runner.kill(process)
+        processes.kill(process)
     outcome = runner.outcome(job, process.returncode, time.monotonic() - started)
     if not outcome.passed:
         raise MachineError(f"{outcome.message} (log: {folder / runner.LOG})")

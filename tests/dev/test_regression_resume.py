@@ -19,7 +19,7 @@ from dev.regression.results import Results
 from dev.regression.task import Batch, Outcome
 from npu.cli import command_line
 from npu.paths import ROOT
-from tb.run import build, runner
+from tb.run import build, processes
 from tests.dev.regression_interrupted import COUNT, INTERRUPTIONS
 from tests.dev.regression_support import execute, found_out, go, tasks_of
 
@@ -119,7 +119,7 @@ def test_ctrl_c_ends_a_batch_that_would_start_more() -> None:
         for _ in range(20):
             started.append(1)
             with Path(os.devnull).open("wb") as nowhere:
-                runner.run_process(["sleep", "30"], Path("/"), os.environ, nowhere)
+                processes.wait(processes.start(["sleep", "30"], Path("/"), os.environ, nowhere))
         return execute(batch)
 
     batches = [Batch((task,)) for task in tasks_of(200)]

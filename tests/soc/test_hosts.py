@@ -12,7 +12,7 @@ import pytest
 from npu.firmware import compile as firmware
 from npu.firmware.plan import IMAGE
 from npu.paths import BUILD
-from tb.run import runner
+from tb.run import processes, runner
 from tb.run.build import Configuration
 from tb.run.registry import BenchTest
 from tb.soc import program_run, soc_commands
@@ -64,12 +64,7 @@ def _simulated(job: runner.Job, requests: dict[str, object], answer: str) -> dic
     runner.prepare(job)
     for name, content in requests.items():
         (job.folder / name).write_text(json.dumps(content), encoding="utf-8")
-    process = runner.launch(job)
-    try:
-        status = process.wait(300)
-    finally:
-        runner.kill(process)
-    outcome = runner.outcome(job, status, 0.0)
+    outcome = runner.outcome(job, processes.wait(runner.launch(job)), 0.0)
     assert outcome.passed, outcome.message
     result: dict[str, object] = json.loads((job.folder / answer).read_text(encoding="utf-8"))
     runner.discard_images(job)

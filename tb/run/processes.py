@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes that simulate: the end of one ends whatever it has started."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+TIME_LIMIT_S = 1800
+"""Wall-clock limit of one run; every wait inside has a limit in cycles as well."""
+
+_LIVE: set[subprocess.Popen[bytes]] = set()
+"""Those that run now: they do not hear Ctrl-C themselves."""
+
+
+def start(
+    arguments: Sequence[str], folder: Path, environment: Mapping[str, str], output: IO[bytes]
+) -> subprocess.Popen[bytes]:
+    """Start a program that simulates, or that starts simulators, in a folder."""
+    process = subprocess.Popen(
+        arguments,
+        cwd=folder,
+        env=environment,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    _LIVE.add(process)
+    return process
+
+
+def wait(process: subprocess.Popen[bytes]) -> int | str:
+    """Wait for the end of a process; return its exit status, or why there is none."""
+    try:
+        return process.wait(TIME_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        return f"no end within {TIME_LIMIT_S} s"
+    finally:
+        kill(process)
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """End a process that has not ended, and whatever it has started."""
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    _LIVE.discard(process)
+
+
+def kill_all() -> None:
+    """End all that this program has started."""
+    for process in tuple(_LIVE):
+        kill(process)
