@@ -85,16 +85,15 @@ def check_system():
         fail("\nsetup: ".join(missing))
 
 
-def fingerprint(extras):
-    # type: (list[str]) -> str
-    """Return what the contents of the environment follow from."""
+def fingerprint():
+    # type: () -> str
+    """Return what the contents of the environment follow from, whatever groups are in it."""
     digest = hashlib.sha256()
     for name in ("pyproject.toml", "constraints.txt"):
         with open(os.path.join(ROOT, name), "rb") as file:
             digest.update(file.read())
     digest.update(sys.version.encode())
     digest.update(VENV.encode())
-    digest.update(",".join(extras).encode())
     return digest.hexdigest()
 
 
@@ -108,15 +107,22 @@ def works(python):
     return subprocess.call(command, stderr=subprocess.DEVNULL) == 0
 
 
+def says(file, text):
+    # type: (str, str) -> bool
+    """Whether a file is there and holds just this text."""
+    if not os.path.exists(file):
+        return False
+    with open(file) as found:
+        return found.read() == text
+
+
 def install(extras):
     # type: (list[str]) -> None
     """Make the environment hold this project's pinned packages and those of `extras`."""
-    stamp = os.path.join(VENV, ".stamp-" + "-".join(["base", *extras]))
-    wanted = fingerprint(extras)
-    if os.path.exists(stamp):
-        with open(stamp) as file:
-            if file.read() == wanted:
-                return
+    stamps = [os.path.join(VENV, ".stamp-" + group) for group in ["base", *extras]]
+    wanted = fingerprint()
+    if all(says(stamp, wanted) for stamp in stamps):
+        return
     python = os.path.join(VENV, "bin", "python")
     if not works(python):
         print("setup: creating .venv", flush=True)
@@ -131,12 +137,15 @@ def install(extras):
         "-qq",
         "--disable-pip-version-check",
         "--no-input",
+        # Python compiles what is imported, a small part of what is installed.
+        "--no-compile",
     ]
     command += ["--constraint", os.path.join(ROOT, "constraints.txt"), "--editable", target]
     if subprocess.call(command) != 0:
         fail("pip could not install the packages (see above); is there a network?")
-    with open(stamp, "w") as file:
-        file.write(wanted)
+    for stamp in stamps:
+        with open(stamp, "w") as file:
+            file.write(wanted)
 
 
 def run():

@@ -57,6 +57,27 @@ def test_names_of_folders(
     assert not (tmp_path / "a b").exists()
 
 
+def test_what_is_installed_is_not_installed_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Groups are looked at one by one; other pins or another Python make all of them stale."""
+    asked: list[str] = []
+
+    def pip(command: list[str]) -> int:
+        asked.append(command[-1].removeprefix(str(ROOT)))
+        return 0
+
+    monkeypatch.setattr(bootstrap, "VENV", str(tmp_path))
+    monkeypatch.setattr(bootstrap, "works", lambda _: True)
+    monkeypatch.setattr(subprocess, "call", pip)
+    for groups in (["lint", "report"], [], ["lint"], ["report"], ["bench", "lint"], ["bench"]):
+        bootstrap.install(groups)
+    assert asked == ["[lint,report]", "[bench,lint]"]
+    monkeypatch.setattr(bootstrap, "fingerprint", lambda: "others")
+    bootstrap.install([])
+    assert asked[2:] == [""]
+
+
 @pytest.mark.parametrize(
     ("error", "line", "status"),
     [
