@@ -26,25 +26,8 @@ Fails = Callable[[Scene], Awaitable[str | None]]
 
 
 def temper(random: np.random.Generator) -> Knobs:
-    """Return latency and back-pressure on every channel."""
-    if random.random() < 0.3:
-        return Knobs()
-
-    def percent(most: int) -> int:
-        return int(random.integers(most)) if random.random() < 0.5 else 0
-
-    return Knobs(
-        read_latency=int(random.integers(1, 100)),
-        write_latency=int(random.integers(1, 100)),
-        read_spread=int(random.choice((0, 7, 60))),
-        write_spread=int(random.choice((0, 7, 60))),
-        read_gap=percent(60),
-        write_gap=percent(60),
-        ar_stall=percent(80),
-        aw_stall=percent(80),
-        w_stall=percent(60),
-        interleave=int(random.integers(2)),
-    )
+    """Return the usual memory, or a hostile one."""
+    return Knobs() if random.random() < 0.3 else Knobs.hostile(random)
 
 
 def _range(random: np.random.Generator, reach: int) -> tuple[int, int]:
