@@ -8,6 +8,7 @@ its condition variables are Python code. Threads that need that lock then never 
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -20,10 +21,11 @@ def heard(note: Callable[[], None]) -> Iterator[None]:
     Args:
         note: takes no lock, for it may run between any two instructions of the main thread.
 
-    A process that ignores Ctrl-C goes on ignoring it.
+    A process that ignores Ctrl-C goes on ignoring it, and only the main thread hears it.
     """
     before = signal.getsignal(signal.SIGINT)
-    if before in (signal.SIG_IGN, None):
+    elsewhere = threading.current_thread() is not threading.main_thread()
+    if elsewhere or before in (signal.SIG_IGN, None):
         yield
         return
 

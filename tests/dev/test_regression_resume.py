@@ -152,6 +152,16 @@ def test_ctrl_c_waits_for_what_is_half_done() -> None:
     assert signal.getsignal(signal.SIGINT) is handler, "the next Ctrl-C would not be heard"
 
 
+def test_batches_run_in_any_thread() -> None:
+    """Ctrl-C is for the main thread; another one does without."""
+    written: list[Outcome] = []
+    batches = [Batch((task,)) for task in tasks_of(10)]
+    thread = threading.Thread(target=local.run, args=(batches, 2, execute, written.extend))
+    thread.start()
+    thread.join()
+    assert len(written) == 10
+
+
 # What the command goes on with
 
 
