@@ -30,11 +30,12 @@ class Processes:
         workers: their processes.
     """
 
-    def __init__(self, folder: Path, workers: int = 3) -> None:
-        """Start them; their logs go to `folder`."""
+    def __init__(self, folder: Path, workers: int = 3, protocol: str = "tcp") -> None:
+        """Start them; their logs go to `folder`. The protocol tls needs its settings."""
         self._folder = folder
         self._port = free_port()
-        self.address = f"tcp://127.0.0.1:{self._port}"
+        self._protocol = protocol
+        self.address = f"{protocol}://127.0.0.1:{self._port}"
         self.workers: list[subprocess.Popen[bytes]] = []
         self.scheduler = self._scheduler()
         for _ in range(workers):
@@ -53,12 +54,19 @@ class Processes:
 
     def _scheduler(self) -> subprocess.Popen[bytes]:
         words = ("--host", "127.0.0.1", "--port", str(self._port), "--no-dashboard")
-        return self._start("scheduler", "scheduler", *words)
+        return self._start("scheduler", "scheduler", "--protocol", self._protocol, *words)
 
     def add_worker(self) -> None:
         """Start one more worker, of one thread, without a nanny that would start it again."""
         words = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1"]
-        words += ["--local-directory", str(self._folder), "--death-timeout", "60"]
+        words += [
+            "--protocol",
+            self._protocol,
+            "--local-directory",
+            str(self._folder),
+            "--death-timeout",
+            "60",
+        ]
         self.workers.append(self._start("worker", "worker", self.address, *words))
 
     def kill_worker(self) -> None:

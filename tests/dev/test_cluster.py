@@ -14,6 +14,9 @@ import pytest
 
 pytest.importorskip("distributed", reason="python3 dev/bootstrap.py cluster")
 
+import dask
+from distributed.security import Security
+
 from dev.regression import cluster
 from dev.regression.errors import ClusterError
 from dev.regression.reports import verdicts
@@ -138,6 +141,42 @@ def test_a_hundred_empty_jobs_a_second(processes: Processes, tmp_path: Path) -> 
     print(f"{pace:.0f} empty jobs a second over the cluster")
     assert len(store.outcomes(number)) == len(given)
     assert pace >= 100
+
+
+@pytest.fixture
+def certified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The settings of the user's page, with a certificate of this test."""
+    made = Security.temporary()
+    tls = "DASK_DISTRIBUTED__COMM__TLS__"
+    for name, text in (("ca", made.tls_ca_file), ("key", made.tls_client_key)):
+        file = tmp_path / f"{name}.pem"
+        file.write_text(str(text), encoding="utf-8")
+    monkeypatch.setenv("DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION", "true")
+    monkeypatch.setenv(f"{tls}CA_FILE", str(tmp_path / "ca.pem"))
+    for who in ("SCHEDULER", "WORKER", "CLIENT"):
+        monkeypatch.setenv(f"{tls}{who}__CERT", str(tmp_path / "ca.pem"))
+        monkeypatch.setenv(f"{tls}{who}__KEY", str(tmp_path / "key.pem"))
+    dask.config.refresh()
+    yield
+    monkeypatch.undo()
+    dask.config.refresh()
+
+
+@pytest.mark.usefixtures("certified")
+def test_an_encrypted_cluster(tmp_path: Path) -> None:
+    """With the settings of `distributed` it runs; who has no certificate gets no answer."""
+    processes = Processes(tmp_path, protocol="tls")
+    try:
+        given = batches(20)
+        store = Results(tmp_path / "results.sqlite")
+        number, _ = run(processes, given, nothing, store)
+        assert len(store.outcomes(number)) == len(given)
+        plain = processes.address.replace("tls", "tcp")
+        stranger = {"distributed.comm.require-encryption": False}
+        with dask.config.set(stranger), pytest.raises(ClusterError, match="no scheduler answers"):
+            cluster.connect(plain, 2.0)
+    finally:
+        processes.close()
 
 
 def test_nobody_answers() -> None:
