@@ -62,6 +62,7 @@ async def unit_cop_stream(dut: Dut) -> None:
         except (AssertionError, DeviceError) as error:
             raise AssertionError(f"{error}\nstream {first:#x}, {size} bytes: {scene}") from error
         await session.clear()
+    dut.knob_stream_bytes.value = 0  # the next test of this process knows of no stream
     counts = session.bench.hits.counts
     denied = sum(count for row, count in counts.items() if row.endswith("DENIED"))
     assert denied > lists // 4, f"only {denied} instructions were denied"

@@ -12,9 +12,10 @@ import pytest
 from dev.regression import execute, known
 from dev.regression.task import Batch, Outcome, Task
 from tb.bench import isa_coverage
-from tb.run import build, registry, runner, together
+from tb.run import build, registry, runner, together, units
 
 QUICK = ("test_dma_boundaries", "test_dma_random", "test_registers_lock")
+OF_A_BLOCK = ("unit_cop_stream", "unit_cop_clear_while_busy", "unit_cop_store_errors")
 TINY = '''
 import cocotb
 
@@ -65,6 +66,15 @@ def chip() -> build.Configuration:
     return found
 
 
+@pytest.fixture(scope="module")
+def block() -> build.Configuration:
+    """The coprocessor in its bench, built."""
+    build.generate()
+    found = units.UnitConfiguration(block="cop")
+    build.build(found)
+    return found
+
+
 def found_out(result: runner.TestResult) -> tuple[object, ...]:
     """Return what a test has found out, without what depends on the machine."""
     rows = isa_coverage.rows_file(result.job.folder, result.job.test.name)
@@ -72,13 +82,17 @@ def found_out(result: runner.TestResult) -> tuple[object, ...]:
     return result.job.test.name, result.passed, result.message, result.cycles, counts
 
 
-def test_one_process_says_what_three_say(chip: build.Configuration, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("model", "names"), [("chip", QUICK), ("block", OF_A_BLOCK)])
+def test_one_process_says_what_three_say(
+    model: str, names: tuple[str, ...], request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
     """Verdicts, cycles and rows."""
-    first, *others = (known.tests()[name] for name in QUICK)
-    job = runner.Job(first, chip, seed=3, companions=tuple(others), place=tmp_path / "together")
+    built = request.getfixturevalue(model)
+    first, *others = (known.tests()[name] for name in names)
+    job = runner.Job(first, built, seed=3, companions=tuple(others), place=tmp_path / "together")
     shared = together.run(job)
     alone = [
-        runner.run(runner.Job(test, chip, seed=3, place=tmp_path / test.name))
+        runner.run(runner.Job(test, built, seed=3, place=tmp_path / test.name))
         for test in (first, *others)
     ]
     expected = {result.job.test.name: found_out(result) for result in alone}
