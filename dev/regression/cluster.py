@@ -11,27 +11,26 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import os
-import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from importlib import metadata
 from queue import SimpleQueue
 
 import dask
 from distributed import Client, Future, LocalCluster, Scheduler, get_worker
 from distributed.security import Security
 
-from dev.regression import local, models, tree
+from dev.regression import local, models
 from dev.regression.errors import ClusterError
 from dev.regression.execute import execute
+from dev.regression.fitness import Fitness, fitness
 from dev.regression.task import Batch, Outcome
 from npu.cli import last_resort
 from npu.paths import ROOT
-from tb.run import build, interruption, verilator
+from tb.run import build, interruption
 
 ATTEMPTS = 10
 """How often a batch is given out before its loss is an error."""
@@ -42,51 +41,6 @@ AHEAD = 6
 RECONNECT_S = 60.0
 LOOK_S = 0.5
 """Between two looks at the workers."""
-PACKAGES = ("cocotb", "numpy", "verilator", "distributed")
-
-
-@dataclass(frozen=True)
-class Fitness:
-    """What must be equal on all machines, and what each must have.
-
-    Attributes:
-        python: version.
-        packages: versions of those that decide a result.
-        sources: digest of the tree.
-        missing: what this machine lacks to build and simulate, "" for nothing.
-    """
-
-    python: str
-    packages: tuple[str, ...]
-    sources: str
-    missing: str = ""
-
-    def differs(self, here: Fitness) -> str:
-        """Return what is other than here, and what to do, "" for nothing."""
-        if self.missing:
-            return self.missing
-        if self.python != here.python:
-            return f"Python {self.python}, here {here.python}: use one environment for all"
-        for theirs, ours in zip(self.packages, here.packages, strict=True):
-            if theirs != ours:
-                return f"{theirs}, here {ours}: install the same packages (make setup)"
-        if self.sources != here.sources:
-            return (
-                f"sources {self.sources}, here {here.sources}: give it the same commit and changes"
-            )
-        return ""
-
-
-def fitness() -> Fitness:
-    """Return what this machine has."""
-    build.generate()
-    missing = ""
-    try:
-        verilator.find()
-    except verilator.VerilatorError as error:
-        missing = str(error)
-    packages = tuple(f"{name} {metadata.version(name)}" for name in PACKAGES)
-    return Fitness(".".join(map(str, sys.version_info[:3])), packages, tree.read().digest, missing)
 
 
 def build_here(name: str, coverage: bool) -> bytes:

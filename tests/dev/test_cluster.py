@@ -19,6 +19,7 @@ from distributed.security import Security
 
 from dev.regression import cluster
 from dev.regression.errors import ClusterError
+from dev.regression.fitness import Fitness
 from dev.regression.reports import verdicts
 from dev.regression.results import Results
 from dev.regression.task import Batch, Outcome, Task
@@ -188,13 +189,13 @@ def test_nobody_answers() -> None:
 
 def test_what_must_be_equal_is_told() -> None:
     """Another Python, other packages, other sources, no Verilator: which, and what to do."""
-    here = cluster.Fitness("3.11.7", ("cocotb 2.1.0",), "aa")
+    here = Fitness("3.11.7", ("cocotb 2.1.0",), "aa")
     assert here.differs(here) == ""
     cases = {
-        "Python 3.12.1, here 3.11.7": cluster.Fitness("3.12.1", ("cocotb 2.1.0",), "aa"),
-        "cocotb 2.0.0, here cocotb 2.1.0": cluster.Fitness("3.11.7", ("cocotb 2.0.0",), "aa"),
-        "sources bb, here aa": cluster.Fitness("3.11.7", ("cocotb 2.1.0",), "bb"),
-        "no verilator": cluster.Fitness("3.11.7", ("cocotb 2.1.0",), "aa", "no verilator"),
+        "Python 3.12.1, here 3.11.7": Fitness("3.12.1", ("cocotb 2.1.0",), "aa"),
+        "cocotb 2.0.0, here cocotb 2.1.0": Fitness("3.11.7", ("cocotb 2.0.0",), "aa"),
+        "sources bb, here aa": Fitness("3.11.7", ("cocotb 2.1.0",), "bb"),
+        "no verilator": Fitness("3.11.7", ("cocotb 2.1.0",), "aa", "no verilator"),
     }
     for text, theirs in cases.items():
         assert text in theirs.differs(here)
