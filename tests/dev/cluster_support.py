@@ -12,6 +12,8 @@ import sys
 import time
 from pathlib import Path
 
+from distributed import Client
+
 from npu.paths import ROOT
 
 
@@ -41,12 +43,12 @@ class Processes:
         for _ in range(workers):
             self.add_worker()
 
-    def _start(self, name: str, *words: str) -> subprocess.Popen[bytes]:
+    def _start(self, name: str, *words: str, tree: Path = ROOT) -> subprocess.Popen[bytes]:
         with (self._folder / f"{name}.log").open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", "distributed.cli.dask_" + words[0], *words[1:]],
-                cwd=ROOT,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                cwd=tree,
+                env={**os.environ, "PYTHONPATH": str(tree)},
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -56,8 +58,8 @@ class Processes:
         words = ("--host", "127.0.0.1", "--port", str(self._port), "--no-dashboard")
         return self._start("scheduler", "scheduler", "--protocol", self._protocol, *words)
 
-    def add_worker(self) -> None:
-        """Start one more worker, of one thread, without a nanny that would start it again."""
+    def add_worker(self, tree: Path = ROOT) -> None:
+        """Start one more worker of a tree: one thread, no nanny that would start it again."""
         words = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1"]
         words += [
             "--protocol",
@@ -67,7 +69,12 @@ class Processes:
             "--death-timeout",
             "60",
         ]
-        self.workers.append(self._start("worker", "worker", self.address, *words))
+        self.workers.append(self._start("worker", "worker", self.address, *words, tree=tree))
+
+    def await_workers(self, count: int) -> None:
+        """Wait until so many have come."""
+        with Client(self.address, set_as_default=False) as client:
+            client.wait_for_workers(count, timeout=60)
 
     def kill_worker(self) -> None:
         """Kill the oldest worker."""

@@ -19,7 +19,6 @@ from distributed.security import Security
 
 from dev.regression import cluster
 from dev.regression.errors import ClusterError
-from dev.regression.fitness import Fitness
 from dev.regression.reports import verdicts
 from dev.regression.results import Results
 from dev.regression.task import Batch, Outcome, Task
@@ -185,20 +184,6 @@ def test_nobody_answers() -> None:
     address = f"tcp://127.0.0.1:{free_port()}"
     with pytest.raises(ClusterError, match=r"no scheduler answers.*dask scheduler"):
         cluster.connect(address, 0.5)
-
-
-def test_what_must_be_equal_is_told() -> None:
-    """Another Python, other packages, other sources, no Verilator: which, and what to do."""
-    here = Fitness("3.11.7", ("cocotb 2.1.0",), "aa")
-    assert here.differs(here) == ""
-    cases = {
-        "Python 3.12.1, here 3.11.7": Fitness("3.12.1", ("cocotb 2.1.0",), "aa"),
-        "cocotb 2.0.0, here cocotb 2.1.0": Fitness("3.11.7", ("cocotb 2.0.0",), "aa"),
-        "sources bb, here aa": Fitness("3.11.7", ("cocotb 2.1.0",), "bb"),
-        "no verilator": Fitness("3.11.7", ("cocotb 2.1.0",), "aa", "no verilator"),
-    }
-    for text, theirs in cases.items():
-        assert text in theirs.differs(here)
 
 
 def test_a_batch_that_is_always_lost_ends_the_run(processes: Processes, tmp_path: Path) -> None:
