@@ -78,8 +78,9 @@ class History:
 
     @property
     def minutes(self) -> tuple[float | None, ...]:
-        """Of each run, oldest first."""
-        return tuple(run.seconds / 60 or None for run in reversed(self.runs))
+        """Of the runs that were asked for what the latest was, oldest first."""
+        alike = [run for run in self.runs if run.asked == self.runs[0].asked]
+        return tuple(run.seconds / 60 or None for run in reversed(alike))
 
 
 def history(runs: Sequence[Run], older: int = 0) -> History:

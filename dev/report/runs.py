@@ -145,6 +145,11 @@ class Run:
         ]
 
     @property
+    def asked(self) -> tuple[str, Mapping[str, Any]]:
+        """What was asked for: runs that agree in it take the same time on the same machine."""
+        return self.tier, self.options
+
+    @property
     def complete(self) -> bool:
         """Whether all rows of the coverage table must be executed."""
         return self.options.get("complete") is True

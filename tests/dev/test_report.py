@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from dev.report import render
 from dev.report.collect import Page, Places, collect
 from dev.report.executed import areas
-from dev.report.history import flaky, trends
+from dev.report.history import flaky, history, trends
 from dev.report.runs import Ended, Run
 from tests.dev.report_reader import Reader, one_run, outcome_of
 from tests.dev.report_support import (
@@ -256,6 +257,17 @@ def test_a_trend_compares_the_same_seeds_only() -> None:
     assert trend.change == pytest.approx(330 / 301 - 1)
     assert not trends(runs, "seconds")
     assert not trends(runs[:1], "cycles")
+
+
+def test_minutes_are_those_of_runs_of_the_same_kind() -> None:
+    """A smoke tier beside full ones, or coverage, would make a line that says nothing."""
+    runs = [
+        replace(_run(1, []), seconds=2400.0),
+        replace(_run(2, []), seconds=480.0, tier="smoke"),
+        replace(_run(3, []), seconds=5000.0, options={"cov": True}),
+        replace(_run(4, []), seconds=2460.0),
+    ]
+    assert history(runs).minutes == (40.0, 41.0)
 
 
 def test_flaky_is_what_differs_with_the_same_sources() -> None:
