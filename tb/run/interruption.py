@@ -22,6 +22,9 @@ def heard(note: Callable[[], None]) -> Iterator[None]:
         note: takes no lock, for it may run between any two instructions of the main thread.
 
     A process that ignores Ctrl-C goes on ignoring it, and only the main thread hears it.
+
+    Raises:
+        KeyboardInterrupt: it came too late for the body to act on it.
     """
     before = signal.getsignal(signal.SIGINT)
     elsewhere = threading.current_thread() is not threading.main_thread()
@@ -29,7 +32,11 @@ def heard(note: Callable[[], None]) -> Iterator[None]:
         yield
         return
 
+    asked = False
+
     def first(_number: int, _frame: FrameType | None) -> None:
+        nonlocal asked
+        asked = True
         signal.signal(signal.SIGINT, before)
         note()
 
@@ -38,3 +45,5 @@ def heard(note: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+    if asked:
+        raise KeyboardInterrupt

@@ -133,8 +133,9 @@ def test_ctrl_c_ends_a_batch_that_would_start_more() -> None:
     assert 2 <= len(started) <= 40, "a batch began after the interruption"
 
 
+@pytest.mark.parametrize("count", [10, 1])
 @pytest.mark.usefixtures("hears_ctrl_c")
-def test_ctrl_c_waits_for_what_is_half_done() -> None:
+def test_ctrl_c_waits_for_what_is_half_done(count: int) -> None:
     """Results that are being written down are written down; then nothing more begins."""
     written: list[Outcome] = []
     handler = signal.getsignal(signal.SIGINT)
@@ -145,7 +146,7 @@ def test_ctrl_c_waits_for_what_is_half_done() -> None:
             pass
         written.extend(outcomes)
 
-    batches = [Batch((task,)) for task in tasks_of(10)]
+    batches = [Batch((task,)) for task in tasks_of(count)]
     with pytest.raises(KeyboardInterrupt):
         local.run(batches, 2, execute, take)
     assert len(written) == 1
