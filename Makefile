@@ -36,7 +36,8 @@ VENV := .venv/bin/python
 CLI = $(VENV) -m npu.cli $(if $(DEBUG),--debug)
 RUN_OPTIONS = --sim "$(SIM)" --array-dim "$(ARRAY_DIM)" --seed "$(SEED)" -j "$(JOBS)"
 
-REGRESS_GROUPS = emulator graphs $(if $(SCHEDULER),cluster)
+# What the tests of the tier need; a test that finds it missing has failed.
+REGRESS_GROUPS = emulator graphs cluster $(if $(filter nightly,$(TIER)),report)
 REGRESS_OPTIONS = $(if $(SEEDS),--seeds "$(SEEDS)") --filter "$(FILTER)" --shard "$(SHARD)" \
   --changed "$(CHANGED)" --scheduler "$(SCHEDULER)" --hostile "$(or $(HOSTILE),0)" \
   $(if $(LIST),--list) $(if $(COV),--cov) $(if $(RESUME),--resume)
