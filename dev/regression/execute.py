@@ -7,6 +7,7 @@ run again by themselves: what counts is how a test ends alone, or that it passes
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import shutil
@@ -193,10 +194,17 @@ def _pytest(task: Task) -> Outcome:
 
 
 def _pytest_message(report: Path, status: int | str, log: str) -> str:
-    """Return what pytest found wrong, "" for nothing."""
+    """Return what pytest found wrong, "" for nothing.
+
+    A file of which nothing ran has failed, whatever the status: it proves nothing.
+    """
+    cases = list(ElementTree.parse(report).getroot().iter("testcase")) if report.exists() else []
+    skipped = [found for case in cases for found in case.findall("skipped")]
+    if status in (0, 5) and len(skipped) == len(cases):
+        reasons = {_reason(found) for found in skipped}
+        return f"nothing of it ran: {', '.join(sorted(reasons)) or 'no tests'}"
     if status == 0:
         return ""
-    cases = ElementTree.parse(report).getroot().iter("testcase") if report.exists() else ()
     wrong = [
         f"{case.get('name')}: {found.get('message', '').splitlines()[0]}"
         for case in cases
@@ -204,3 +212,11 @@ def _pytest_message(report: Path, status: int | str, log: str) -> str:
         if found.get("message")
     ]
     return "\n".join(wrong[:10]) or f"pytest ended with {status}: {log.strip()[-400:]}"
+
+
+def _reason(skipped: ElementTree.Element) -> str:
+    """Return why something was skipped; of a whole module, pytest says it in the text."""
+    text = skipped.get("message") or ""
+    if text == "collection skipped":
+        text = ast.literal_eval(skipped.text or "")[2]
+    return text.removeprefix("Skipped: ")

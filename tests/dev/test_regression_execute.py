@@ -153,3 +153,33 @@ def test_an_error_after_all_tests_is_not_forgotten(ended: Ended) -> None:
     assert statuses(outcomes) == ["failed", "passed", "passed"]
     assert "FIFO not empty at the end" in outcomes[NAMES[0]].message
     assert outcomes[NAMES[0]].repeat.endswith("TOGETHER=1")
+
+
+SKIPPED = (
+    "import pytest\n@pytest.mark.skip(reason='no browser: install one')\ndef test_it(): pass\n"
+)
+MODULE = "import pytest\npytest.importorskip('tessera_missing', reason='needs group \"x\"')\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def test_it(): pass", ""),
+        (SKIPPED + "def test_other(): pass", ""),
+        ("def test_it(): assert 1 > 2, 'no'", "test_it: AssertionError: no"),
+        (SKIPPED, "nothing of it ran: no browser: install one"),
+        (MODULE, 'nothing of it ran: needs group "x"'),
+        ("", "nothing of it ran: no tests"),
+    ],
+    ids=["passes", "in part", "fails", "skipped", "module", "empty"],
+)
+def test_a_file_of_which_nothing_ran_has_failed(
+    text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tool that is missing must not look like a pass."""
+    monkeypatch.setattr(execute, "RUNS", tmp_path)
+    file = tmp_path / "test_file.py"
+    file.write_text(text, encoding="utf-8")
+    (outcome,) = execute.execute(Batch((Task("python", str(file), "", 1, True),)))
+    assert outcome.message.splitlines()[:1] == ([message] if message else [])
+    assert (outcome.status == "passed") == (not message)
