@@ -116,6 +116,7 @@ module cop_monitor
   flight_t flights[Depth];
   int unsigned count;
   logic waits_for_ready;  // the result has been there in the cycle before
+  logic ar_waits, aw_waits;  // a request has been there in the cycle before
   int unsigned reads_owed, writes_owed;
   bit owners[$];  // of the write bursts whose data is not complete: 1 for the coprocessor
   logic ours_ar, ours_r, ours_aw, ours_w, ours_b;
@@ -215,6 +216,8 @@ module cop_monitor
       owners.delete();
       newest = '0;
       waits_for_ready = 1'b0;
+      ar_waits = 1'b0;
+      aw_waits = 1'b0;
       instrs_o <= '0;
       cycles_o <= '0;
       reads_o  <= '0;
@@ -225,7 +228,9 @@ module cop_monitor
       if (issues) check_issue();
       if (gives && !refused) check_register();
       if (commit_i.valid) check_commit(newest);
-      if (ours_ar || ours_aw) check_bus();
+      if ((ours_ar && !ar_waits) || (ours_aw && !aw_waits)) check_bus();
+      ar_waits = arvalid_i && !arready_i;
+      aw_waits = awvalid_i && !awready_i;
       if (chip_i.result_valid && !waits_for_ready) check_result();
       waits_for_ready = chip_i.result_valid && !answers;
       if (answers) begin

@@ -234,6 +234,31 @@ async def test_cop_faults_timeout(dut: Dut) -> None:
 
 
 @cocotb.test
+async def test_cop_faults_silence(dut: Dut) -> None:
+    """Behind a time-out the next instruction waits for what is owed: TIMEOUT without an access."""
+    session = await CopSession.start(dut)
+    await _fill(session)
+    await session.set_timeout(PATIENCE)
+    accepts_all, accepts_nothing = BORDER + PAGE, (1 << 32) - 1
+    for op in USERS:
+        for last in (accepts_all, accepts_nothing):
+            await session.set_knobs(Knobs(read_silent=1, write_silent=1, silent_last=last))
+            for turn in range(3):
+                start = FAR + 5 * turn
+                other = 9 if COP_INSTRUCTIONS[op].rs2 == "count" else FAR + 0x200
+                before = await session.read(CopReg.BEATS)
+                await session.run(Offer(encode(op, 1, 2, 3), (start, other, 9)))
+                _check_fault(session, op, FaultCode.TIMEOUT, start, 0)
+                beats = await session.read(CopReg.BEATS) - before
+                assert turn == 0 or beats == 0, f"{op.name}: {beats} beats"
+                await session.clear()
+            await session.set_knobs(Knobs())
+            await session.settle()
+            await session.run(RELU, Offer(encode(CopOp.VREDUCE, 1, 2, 3), (FAR, 9, 0)))
+            assert session.model.fault is None
+
+
+@cocotb.test
 async def test_cop_faults_length(dut: Dut) -> None:
     """One element over LIMIT is refused before any access, also where the size wraps."""
     session = await CopSession.start(dut)
