@@ -125,9 +125,12 @@ def _outcome(task: Task, result: runner.TestResult) -> Outcome:
 
 
 def _with_points(outcomes: list[Outcome], job: runner.Job, batch: Batch) -> list[Outcome]:
-    """Return outcomes of one process; all of them have the points that it executed."""
+    """Return outcomes of one process; all of them have the points that it executed.
+
+    A test of power-up has none: what random registers execute before a reset proves nothing.
+    """
     file = job.folder / FILE
-    if not batch.coverage or not file.exists():
+    if not batch.coverage or job.test.power_ups or not file.exists():
         return outcomes
     try:
         points = parse(file)
