@@ -36,7 +36,7 @@ def tasks_of(tier: str, array_dim: int, seeds: Sequence[int], hostile: int = 0) 
         tier: one of `TIERS`.
         array_dim: the array that everything runs on.
         seeds: of random tests.
-        hostile: seed of a hostile memory for all tests on the chip that do not measure cycles,
+        hostile: seed of a hostile memory for all tests on the chip without the tag `timing`,
             0 for none; then nothing else runs.
 
     Raises:

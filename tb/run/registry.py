@@ -10,8 +10,8 @@ way. One for a chip without narrow formats of weights says so by a line `NARROW_
 whose tests run from several power-up states says by a line `POWER_UPS = <number>` from how many
 random ones, beside all zeros and all ones. What its tests are about stands in a line `TAGS =
 ("<tag>", ...)`, see `TAGS` here, and `TIMED = ("<test>", ...)` names those of them that measure
-cycles as well; one whose tests want the simulator for themselves has a line
-`ALONE = 1`.
+cycles as well, or try how long the chip waits; one whose tests want the simulator for themselves
+has a line `ALONE = 1`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ TAGS = (
     "timing",
 )
 """What a test may be about. `long`: tens of seconds in its long form; `timing`: it measures cycles,
-so that a memory of another kind changes its result."""
+or how long the chip waits, so that a memory of another kind changes its result."""
 
 
 class UnknownTestError(ValueError):

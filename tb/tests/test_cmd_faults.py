@@ -21,7 +21,12 @@ from tb.command.faulty_descriptors import PRODUCT, Fault, configuration_faults
 from tb.command.random_descriptors import SOURCE, TARGET
 
 TAGS = ("cmd", "faults")
-TIMED = ("test_cmd_faults_stutter",)
+TIMED = (
+    "test_cmd_faults_patience",
+    "test_cmd_faults_silence",
+    "test_cmd_faults_silence_anywhere",
+    "test_cmd_faults_stutter",
+)
 
 SCRATCH_BYTES = (64, 128, 256)
 PATIENCE = 100

@@ -27,6 +27,7 @@ from tb.bench.recovery import (
 from tb.bench.scoreboard import compare_errors
 
 TAGS = ("seq", "faults")
+TIMED = ("test_control_abort_in_silence",)
 
 PATIENCE = 150
 """MEM_TIMEOUT of the tests with a silent memory, in cycles."""

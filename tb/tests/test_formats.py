@@ -41,6 +41,7 @@ from tb.stimulus.gemm_cases import GROUP_ROWS, GemmMode, GemmSize, build, groups
 from tb.stimulus.random_case import Generator, instruction
 
 TAGS = ("gemm", "stream", "formats", "long")
+TIMED = ("test_format_stopped",)
 
 BLOCK_EXPONENTS = np.array([*range(10), 255], np.uint8)
 """Side bytes of MX formats: each shift, the first that leaves nothing, and the largest."""

@@ -34,6 +34,7 @@ from tb.stimulus.random_case import Generator, instruction
 from tb.stimulus.sram_space import NoRoomError, Space
 
 TAGS = ("gemm", "random")
+TIMED = ("test_gemm_argmax_time",)
 
 B_FORMS = (
     (GemmB.ROW_MAJOR, False),

@@ -23,6 +23,7 @@ from tb.stimulus.simple_cases import DMA_BASES, StoreWindow, dma_load, dma_store
 from tb.stimulus.transfer_cases import HEAD_DIMENSIONS, Heads, kv_append, kv_read
 
 TAGS = ("ld", "st")
+TIMED = ("test_kv_speed",)
 
 HOSTILE = (
     Knobs(read_latency=1, write_latency=1),

@@ -17,7 +17,7 @@ from tb.bench.knobs import Knobs
 from tb.bench.recovery import command, next_program_runs, wait_idle
 
 TAGS = ("seq", "faults")
-TIMED = ("test_loop_abort",)
+TIMED = ("test_loop_abort", "test_loop_stream_is_there")
 
 CAPACITY = 1 << 20
 

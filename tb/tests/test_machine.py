@@ -20,6 +20,7 @@ from tb.bench.knobs import Knobs
 from tb.bench.logs import DISPATCH
 
 TAGS = ("seq", "registers")
+TIMED = ("test_machine_dispatch_speed",)
 
 TOP = 1 << 32
 UNWRITTEN = 0xEEEE_EEEE

@@ -16,6 +16,11 @@ from tb.bench.environment import INPUT, OUTPUT, PROGRAM, BackEnd, Bench
 from tb.bench.knobs import Knobs
 
 TAGS = ("ld", "st")
+TIMED = (
+    "test_memory_back_end_python",
+    "test_memory_back_end_systemverilog",
+    "test_memory_back_ends_agree",
+)
 ALONE = 1
 
 # One engine at a time, so that the cycles do not depend on the turns of the SRAM's arbiter.

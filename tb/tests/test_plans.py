@@ -41,6 +41,7 @@ from weights.quantize import quantize_checkpoint
 from weights.shipped import CHECKPOINTS as CHECKPOINT_FOLDER
 
 TAGS = ("plans", "long")
+TIMED = ("test_plans_batch_without_gaps",)
 
 PLACEMENTS = 10
 MOST_BETWEEN = 60

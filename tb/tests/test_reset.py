@@ -16,6 +16,7 @@ from tb.bench.recovery import Command, command, next_program_runs, start_and_wai
 from tb.command.reset_values import assert_reset_values
 
 TAGS = ("seq", "faults")
+TIMED = ("test_reset_soft_in_silence",)
 
 PATIENCE = 150
 """MEM_TIMEOUT of the tests with a silent memory, in cycles."""

@@ -17,6 +17,7 @@ from tb.stimulus.simple_cases import layernorm, rmsnorm, rope
 from tb.stimulus.sram_space import BANKS, OneBank
 
 TAGS = ("nrm", "random")
+TIMED = ("test_rope_time",)
 
 LONGEST = 4100
 """A head dimension of many words that is no multiple of one."""

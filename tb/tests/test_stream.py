@@ -16,6 +16,11 @@ from tb.bench.environment import Bench
 from tb.bench.knobs import Knobs
 
 TAGS = ("stream",)
+TIMED = (
+    "test_stream_learns_the_latency",
+    "test_stream_notices_a_slower_memory",
+    "test_stream_steps_back_for_a_load",
+)
 
 BUS_BURSTS, BURST = 16, 32
 """Read bursts that the bus takes at once, and words of one."""

@@ -27,7 +27,7 @@ from tb.bench.recovery import (
 )
 from tb.bench.scoreboard import compare_errors
 
-TAGS = ("ld", "st", "faults")
+TAGS = ("ld", "st", "faults", "timing")
 
 PATIENCE = 100
 """MEM_TIMEOUT of most tests, in cycles."""
