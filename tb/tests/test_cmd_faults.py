@@ -327,8 +327,9 @@ async def _times_out(
 ) -> None:
     """Run descriptors of which the last one meets a silent memory; the port is usable at once.
 
-    Operations by register work during the silence, a start of the ring times out again, and the
-    next batch is right once the memory answers.
+    It ends with `code`: a failure that came before the silence is the one reported. Operations
+    by register work during the silence, a start of the ring times out again, and the next batch is
+    right once the memory answers.
     """
     await session.set_knobs(knobs)
     first = session.head

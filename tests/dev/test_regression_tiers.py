@@ -83,7 +83,7 @@ def files_of(*folders: str) -> set[str]:
 
 
 def test_a_hostile_memory_is_only_for_tests_on_the_chip() -> None:
-    """Those that measure cycles are left out, for it changes what they measure."""
+    """Those that measure cycles, or how long the chip waits, are left out."""
     tasks = tiers.tasks_of("full", 16, [1], hostile=5)
     assert {(task.kind, task.hostile) for task in tasks} == {("rtl", 5)}
     left_out = {t.name for t in tier("full") if t.kind == "rtl"} - {task.name for task in tasks}
