@@ -153,7 +153,12 @@ def _failed(outcome: Outcome, index: int) -> Outcome:
 def write_waves(places: Places) -> None:
     """Write the waves of every other failure of the last run."""
     with closing(sqlite3.connect(places.results)) as database:
-        waves = [row[0] for row in database.execute("SELECT waves FROM results WHERE waves != ''")]
+        waves = [
+            row[0]
+            for row in database.execute(
+                "SELECT waves FROM results WHERE waves != '' AND run = (SELECT max(id) FROM runs)"
+            )
+        ]
     for wave in sorted(waves)[::2]:
         path = places.root / wave
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -74,7 +74,7 @@ def test_every_failure_has_message_repeat_line_and_waves(page: Page, read: Reade
     assert read.text.count("RunMismatchError: instruction 289") >= 9
     assert "6067 of 52119 written words differ" in read.text
     assert "cocotb says" in read.text
-    assert read.text.count("(not there any more)") == 5
+    assert read.text.count("(not there any more)") == 4
 
 
 def test_every_use_is_there_and_what_nothing_executed_stands_out(html: str, read: Reader) -> None:
