@@ -4,7 +4,7 @@
 Runs on the system's own Python, before anything is installed: standard library only, and syntax
 that old Pythons can read, so that they can say that they are too old. The Makefile calls it.
 
-    python3 dev/bootstrap.py [extra ...]     extras: lint, bench, synth, oracles, train
+    python3 dev/bootstrap.py [group ...]     optional groups of pyproject.toml, such as graphs
 """
 
 import ctypes.util
@@ -116,9 +116,22 @@ def says(file, text):
         return found.read() == text
 
 
+def check_groups(extras):
+    # type: (list[str]) -> None
+    """Leave with one line about names that pyproject.toml does not have."""
+    import tomllib  # Python 3.11 has it: not to be asked for before the version is known.
+
+    with open(os.path.join(ROOT, "pyproject.toml"), "rb") as file:
+        groups = sorted(tomllib.load(file)["project"]["optional-dependencies"])
+    unknown = [extra for extra in extras if extra not in groups]
+    if unknown:
+        fail("given group %s, allowed are %s" % (", ".join(unknown), ", ".join(groups)))
+
+
 def install(extras):
     # type: (list[str]) -> None
     """Make the environment hold this project's pinned packages and those of `extras`."""
+    check_groups(extras)
     stamps = [os.path.join(VENV, ".stamp-" + group) for group in ["base", *extras]]
     wanted = fingerprint()
     if all(says(stamp, wanted) for stamp in stamps):

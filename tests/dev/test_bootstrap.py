@@ -78,6 +78,20 @@ def test_what_is_installed_is_not_installed_again(
     assert asked[2:] == [""]
 
 
+def test_a_group_that_there_is_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The line names those that there are; pip, which would only warn, is not asked."""
+    asked: list[list[str]] = []
+    monkeypatch.setattr(subprocess, "call", asked.append)
+    monkeypatch.setattr(sys, "argv", ["bootstrap.py", "lint", "graph"])
+    with pytest.raises(SystemExit) as caught:
+        bootstrap.main()
+    printed = capsys.readouterr().err
+    assert printed.startswith("setup: given group graph, allowed are bench, cluster, emulator, ")
+    assert (caught.value.code, printed.count("\n"), asked) == (2, 1, [])
+
+
 @pytest.mark.parametrize(
     ("error", "line", "status"),
     [
