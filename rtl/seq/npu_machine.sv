@@ -66,7 +66,7 @@ module npu_machine
         SetKvvoff: regs_q.kv_voff <= value;
         SetKvcap: regs_q.kv_cap <= value;
         [SetBase0 : SetBase7]: regs_q.bases[change_i.number[2:0]] <= value;
-        default: ;
+        default: ;  // The stream's address is the fetch's: npu_dispatch seeks.
       endcase
     end else if (change_i.argmax) begin
       regs_q.token  <= change_i.token;
