@@ -29,10 +29,10 @@ class AddCommand(Protocol):
 
 
 def names_in(text: str) -> list[str]:
-    """Return the names of a comma list. Raises UsageError if there are only commas."""
-    names = [name for name in (part.strip() for part in text.split(",")) if name]
+    """Return the names between commas or blanks. Raises UsageError if there is only these."""
+    names = text.replace(",", " ").split()
     if text and not names:
-        raise UsageError(f"given {text!r}, allowed names separated by commas")
+        raise UsageError(f"given {text!r}, allowed names separated by commas or blanks")
     return names
 
 

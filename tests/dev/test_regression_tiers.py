@@ -137,6 +137,7 @@ def test_a_tag_that_there_is_not(tmp_path: Path) -> None:
         ("test_dma, sweep ,!test_dma_random,!exp_float32", lambda t: (
             module_of(t) == "test_dma" and t.name != "test_dma_random"
         ) or (t.kind == "sweep" and t.name != "exp_float32")),
+        ("rtl unit", lambda t: t.kind in ("rtl", "unit")),
         ("", lambda t: True),
     ],
 )  # fmt: skip
@@ -168,7 +169,8 @@ def tags_of(task: Task) -> tuple[str, ...]:
         ("GEMM", "FILTER: given 'GEMM', no test, module, file, block, model, tag or engine"),
         ("nonsense[", "of this tier; tags: ld, st, gemm,"),
         ("tests/soc/test_none.py", "of this tier"),
-        ("a\nb", r"FILTER: given 'a\nb', no test"),
+        ("a\x1bb", r"FILTER: given 'a\x1bb', no test"),
+        ("gemm vex", "FILTER: given 'vex', no test"),
         ("gemm,!gemm", "FILTER: given 'gemm,!gemm', which leaves no test"),
         ("!*", "FILTER: given '!*', which leaves no test"),
     ],
