@@ -69,9 +69,8 @@ async def unit_cop_lane_stalls(dut: Dut) -> None:
         played = await elements.play(unit, items, World.draw(unit.random), cycles=10)
         kept = played.given != 0
         lost = np.flatnonzero(~kept & (flags == ANSWERS))
-        # One element in a hundred clears, and drops up to LATENCY.
-        assert lost.size < a.size // 4, f"{lost.size} results are missing"
         for index in lost:
-            # A result is given at most a few elements later, or dropped by a clear before that.
-            assert (flags[index : index + 9] == CLEARS).any(), f"element {index} has no result"
+            # A clear drops what the lane holds, at most LATENCY elements.
+            behind = flags[index + 1 : index + 1 + LATENCY]
+            assert (behind == CLEARS).any(), f"element {index} has no result"
         elements.check("stalls", items[kept], oracle(op, a, b)[kept], played.values[kept])
