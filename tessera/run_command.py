@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -125,9 +127,8 @@ def _run_network(folder: Path, arguments: argparse.Namespace) -> int:
     require_network(folder)
     plan = read_plan(folder)
     inputs = check_inputs(plan.graph, _inputs(plan.graph, arguments.input))
-    target = arguments.output or folder / RUN / OUTPUTS
     if arguments.output is not None:
-        files.check_output(target)
+        files.check_output(arguments.output)
     console = watched()
     if arguments.on == "golden":
         with step(f"running {folder} on golden", console=console):
@@ -136,15 +137,29 @@ def _run_network(folder: Path, arguments: argparse.Namespace) -> int:
         report = report_of(plan, products=run.products)
     else:
         outputs, report = _on_rtl(plan, folder, inputs, arguments.latency, console)
-    (folder / RUN).mkdir(exist_ok=True)
-    _save_outputs(target, outputs)
-    written = [target]
+    written: list[Path] = []
+
+    @contextmanager
+    def kept(name: str) -> Iterator[Path]:
+        """Give a place for a file in the folder of the run."""
+        with files.fresh(folder / RUN / name) as place:
+            yield place
+        written.append(folder / RUN / name)
+
+    if arguments.output is None:
+        with kept(OUTPUTS) as place:
+            _save_outputs(place, outputs)
+    else:
+        _save_outputs(arguments.output, outputs)
+        written.append(arguments.output)
     if plan.decoder is None:  # what a program with loops costs depends on where they end
         record = report.to_json() | {"on": arguments.on, "latency": arguments.latency}
-        files.write(folder / RUN / REPORT, json.dumps(record, indent=1) + "\n")
-        written.append(folder / RUN / REPORT)
-    if report.cycles is not None and _picture(report, arguments.latency, folder / RUN / ROOFLINE):
-        written.append(folder / RUN / ROOFLINE)
+        with kept(REPORT) as place:
+            files.write(place, json.dumps(record, indent=1) + "\n")
+        points = _points(report)
+        if points:
+            with kept(ROOFLINE) as place:
+                _picture(report, arguments.latency, points, place)
     _show(report, outputs, written, printed(WIDTH))
     return 0
 
@@ -194,33 +209,39 @@ def _inputs(graph: Graph, given: Sequence[str]) -> dict[str, Array]:
 
 
 def _save_outputs(path: Path, outputs: Mapping[str, Array]) -> None:
-    arrays: dict[str, Any] = dict(outputs)
+    """Write an .npz. That of numpy takes names as arguments, and has some of its own."""
     try:
-        with path.open("wb") as file:
-            np.savez(file, **arrays)
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, data in outputs.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                    np.lib.format.write_array(file, data, allow_pickle=False)
     except OSError as error:
         raise files.FileError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def _picture(report: Report, latency: int, path: Path) -> bool:
-    """Draw the roofline of a run, if there is something to draw with; say whether it was."""
+def _points(report: Report) -> list[Any]:
+    """Return the points of a roofline, none if there is nothing to draw, or to draw with."""
+    if report.limits.array_dim != EDGE:
+        return []
     try:
         from tb.run import pictures
     except ImportError:
-        return False
+        return []
     longest = sorted((one.cycles or 0 for one in report.operations), reverse=True)[:NAMED]
-    points = [
+    return [
         pictures.Point(
             one.name if one.cycles in longest else "", one.cost.macs, one.cost.bus_bytes, one.cycles
         )
         for one in report.operations
         if one.cycles and one.cost.macs
     ]
-    if not points or report.limits.array_dim != EDGE:
-        return False
+
+
+def _picture(report: Report, latency: int, points: Sequence[Any], path: Path) -> None:
+    from tb.run import pictures
+
     conditions = f"{report.network}, memory latency {latency}, array {EDGE}x{EDGE}"
     pictures.roofline(points, conditions, path, title="Roofline")
-    return True
 
 
 def _show(

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -47,6 +49,29 @@ def check_output(path: Path) -> None:
         raise FileError(f"{path}: cannot be written: {os.strerror(errno.ENOENT)}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise FileError(f"{path}: cannot be written: no right to, or a read-only file system")
+
+
+@contextmanager
+def fresh(path: Path) -> Iterator[Path]:
+    """Give a new file to write, which takes a place at the end.
+
+    What lies there before is replaced, a link by the file and not what it leads to. Raises
+    FileError if the folder cannot be made, is a link, or no file can be written there.
+    """
+    folder = path.parent
+    new = path.with_name(f".{os.getpid()}.{path.name}")
+    try:
+        if folder.is_symlink():
+            raise FileError(f"{folder}: cannot be written: given a link, allowed a folder")
+        folder.mkdir(exist_ok=True)
+        os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666))
+        try:
+            yield new
+            new.replace(path)
+        finally:
+            new.unlink(missing_ok=True)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def write(path: Path, content: bytes | str) -> None:

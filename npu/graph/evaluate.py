@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -14,15 +12,6 @@ from npu.graph.operations import Call, kind_of
 from npu.graph.operations.borders import dequantised, quantised
 from npu.graph.verify import named
 
-HostEvaluator: TypeAlias = Callable[[Operation, Sequence[Array | None]], Sequence[Array]]
-
-# Each importer puts its own here when it is imported; the name is its evaluator attribute.
-HOST_EVALUATORS: dict[str, HostEvaluator] = {}
-_MODULES = {
-    "onnx": "npu.graph.importers.onnx_host",
-    "stablehlo": "npu.graph.importers.stablehlo",
-    "tflite": "npu.graph.importers.tflite_file",
-}
 _AS_THEY_ARE = frozenset({"quantise", "dequantise", "requantise", "host", "portmatmul"})
 
 
@@ -101,7 +90,9 @@ def run(graph: Graph, operation: Operation, values: Sequence[Array | None]) -> l
         if operation.integers:
             raise GraphError("it is fused, only what comes before that has a float meaning")
         if operation.kind == "host":
-            found = list(_evaluator(operation)(operation, values))
+            from npu.graph import host_process  # as little as possible where there are none
+
+            found = host_process.evaluate(graph, operation, values)
         else:
             entry = kind_of(operation)
             if operation.kind not in _AS_THEY_ARE:
@@ -141,17 +132,3 @@ def _typed(value: Array, kind: TensorType) -> Array:
         return np.ascontiguousarray(value.astype(kind.element.dtype, copy=False)).reshape(
             kind.shape
         )
-
-
-def _evaluator(operation: Operation) -> HostEvaluator:
-    name = operation["evaluator"]
-    if name not in HOST_EVALUATORS:
-        if name not in _MODULES:
-            raise GraphError(f"evaluator {name!r}, allowed {', '.join(_MODULES)}")
-        try:
-            importlib.import_module(_MODULES[name])
-        except ImportError as error:
-            raise GraphError(f"{error}: pip install -e .[graphs]") from None
-    if name not in HOST_EVALUATORS:
-        raise GraphError(f"evaluator {name!r} has not registered itself")
-    return HOST_EVALUATORS[name]

@@ -9,6 +9,7 @@ stands in `npu.graph.operations`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -21,6 +22,10 @@ Array: TypeAlias = npt.NDArray[Any]
 Attribute: TypeAlias = (
     bool | int | float | str | bytes | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
 )
+
+RANK = 16
+LARGEST = 1 << 28
+"""Limits of a tensor: what is larger is a damaged file."""
 
 
 class Element(StrEnum):
@@ -83,7 +88,7 @@ class TensorType:
     @property
     def size(self) -> int:
         """The number of elements."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from npu.graph.form import (
+    LARGEST,
+    RANK,
     Array,
     Element,
     Graph,
@@ -37,6 +39,11 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 
+_EDGE = 1 << 63
+_DIGITS = 20
+_SHOWN = 40
+"""Letters of a token in an error."""
+
 
 class _Line:
     """The tokens of one statement, read from left to right."""
@@ -60,6 +67,11 @@ class _Line:
     def token(self) -> tuple[str, str]:
         return self._tokens[self._next] if self._next < len(self._tokens) else ("end", "the end")
 
+    @property
+    def said(self) -> str:
+        """The token, for an error."""
+        return repr(self.token[1][:_SHOWN])
+
     def accept(self, text: str) -> bool:
         """Step over a word or sign if it comes next."""
         found = self.token[0] in ("word", "sign") and self.token[1] == text
@@ -68,12 +80,12 @@ class _Line:
 
     def expect(self, text: str) -> None:
         if not self.accept(text):
-            raise self.error(f"{self.token[1]!r}, allowed {text!r}")
+            raise self.error(f"{self.said}, allowed {text!r}")
 
     def take(self, group: str) -> str:
         kind, text = self.token
         if kind != group:
-            raise self.error(f"{text!r}, allowed a {group}")
+            raise self.error(f"{self.said}, allowed a {group}")
         self._next += 1
         return text
 
@@ -84,7 +96,7 @@ class _Line:
         try:
             return str(json.loads(text))
         except ValueError:
-            raise self.error(f"{text} is no string") from None
+            raise self.error(f"{text[:_SHOWN]} is no string") from None
 
     def name(self) -> str:
         """Read a tensor's name, "" for `_`."""
@@ -94,11 +106,18 @@ class _Line:
         return self._json(text) if text.startswith('"') else text
 
     def integer(self) -> int:
-        text = self.take("number")
-        try:
-            return int(text)
-        except ValueError:
-            raise self.error(f"{text!r}, allowed an integer") from None
+        found = self._number(self.take("number"))
+        if isinstance(found, float):
+            raise self.error(f"{found!r}, allowed an integer")
+        return found
+
+    def _number(self, text: str) -> int | float:
+        if not text.lstrip("-").isdigit():
+            return math.nan if text.endswith("nan") else float(text)
+        # No number of a graph has more bits; no float or array would hold it.
+        if len(text) > _DIGITS or not -_EDGE <= int(text) < 2 * _EDGE:
+            raise self.error(f"{text[:_DIGITS]}..., allowed integers of 64 bits")
+        return int(text)
 
     def list(self, item: Any) -> list[Any]:  # noqa: ANN401
         """Read `[item, ...]`."""
@@ -117,12 +136,17 @@ class _Line:
         if kind == "string":
             return self.string()
         if kind == "number":
-            self._next += 1
-            return int(text) if text.lstrip("-").isdigit() else _float(text)
+            return self._number(self.take("number"))
         if kind == "word" and text in ("true", "false"):
             self._next += 1
             return text == "true"
-        return tuple(self.list(self.value))
+        return tuple(self.list(self.plain))
+
+    def plain(self) -> Any:  # noqa: ANN401
+        """Read a value that is no list: lists hold no lists."""
+        if self.token[1] == "[":
+            raise self.error("a list in a list, allowed numbers and strings")
+        return self.value()
 
     def data(self) -> bytes:
         text = self.take("bytes")
@@ -136,11 +160,18 @@ class _Line:
         try:
             element = Element(word)
         except ValueError:
-            raise self.error(f"element type {word!r}, allowed {', '.join(Element)}") from None
+            raise self.error(
+                f"element type {word[:_SHOWN]!r}, allowed {', '.join(Element)}"
+            ) from None
         shape = tuple(self.list(self.integer))
+        count = math.prod(max(size, 1) for size in shape)
+        if len(shape) > RANK or count > LARGEST or min(shape, default=0) < 0:
+            raise self.error(
+                f"shape {str(list(shape))[:80]}, allowed up to {RANK} axes and {LARGEST:,} elements"
+            )
         quantisation = None
         if self.accept("scale"):
-            scales = tuple(float(one) for one in self.list(self.value))
+            scales = tuple(map(float, self.list(lambda: self._number(self.take("number")))))
             self.expect("zero")
             zero = self.integer()
             quantisation = Quantisation(
@@ -161,7 +192,7 @@ class _Line:
             if len(data) != kind.size * dtype.itemsize:
                 raise self.error(f"{len(data)} bytes, allowed {kind.size * dtype.itemsize}")
             return np.frombuffer(data, dtype.newbyteorder("<")).astype(dtype).reshape(kind.shape)
-        values = self.list(self.value)
+        values = self.list(self.plain)
         if len(values) != kind.size:
             raise self.error(f"{len(values)} numbers, allowed {kind.size}")
         try:
@@ -171,11 +202,7 @@ class _Line:
 
     def done(self) -> None:
         if self.token[0] != "end":
-            raise self.error(f"{self.token[1]!r} behind the end of the statement")
-
-
-def _float(text: str) -> float:
-    return math.nan if text.endswith("nan") else float(text)
+            raise self.error(f"{self.said} behind the end of the statement")
 
 
 def _braces(line: _Line, value: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -221,7 +248,7 @@ def _operation(line: _Line) -> tuple[Operation, list[Tensor]]:
 def _place(line: _Line) -> Place:
     word = line.take("word")
     if word not in list(Target):
-        raise line.error(f"place {word!r}, allowed {', '.join(Target)}")
+        raise line.error(f"place {word[:_SHOWN]!r}, allowed {', '.join(Target)}")
     return Place(Target(word), line.string())
 
 

@@ -13,13 +13,14 @@ _INTEGERS = frozenset({Element.I8, Element.U8, Element.I16, Element.I32})
 _REAL_GROUPS = frozenset({"linear", "rows", "windows", "composites"})
 
 
-def verify(graph: Graph, *, file: str = "", placed: bool = False) -> None:
+def verify(graph: Graph, *, file: str = "", placed: bool = False, planned: bool = False) -> None:
     """Check a graph.
 
     Args:
         graph: to check.
         file: named in errors.
         placed: whether each operation must have a place.
+        planned: whether it is the graph of a plan, which has the weights of programs elsewhere.
 
     Raises:
         GraphError: naming file, operation and tensor, what was given and what is allowed.
@@ -27,7 +28,7 @@ def verify(graph: Graph, *, file: str = "", placed: bool = False) -> None:
     try:
         _check_tensors(graph)
         _check_ends(graph)
-        _check_order(graph)
+        _check_order(graph, planned)
         for operation in graph.operations:
             check_operation(graph, operation)
             if placed and operation.place is None:
@@ -85,7 +86,7 @@ def _check_type(tensor: Tensor) -> None:
         )
 
 
-def _check_order(graph: Graph) -> None:
+def _check_order(graph: Graph, planned: bool) -> None:
     """Check single assignment, and that each operation stands behind what it reads."""
     makers = graph.producers()
     assigned = set(graph.inputs) | {name for name, one in graph.tensors.items() if one.constant}
@@ -102,6 +103,8 @@ def _check_order(graph: Graph) -> None:
             if name in assigned:
                 continue
             maker = makers.get(name)
+            if maker is None and planned and operation.on_chip:
+                continue
             if maker is None:
                 raise GraphError(f"{where}: nothing assigns tensor {name!r}")
             raise GraphError(
@@ -120,8 +123,10 @@ def _check_ends(graph: Graph) -> None:
         for name in names:
             if name not in graph.tensors:
                 raise GraphError(f"{what} {name!r} of the graph does not exist")
-    if len(set(graph.inputs)) != len(graph.inputs):
-        raise GraphError(f"inputs {', '.join(graph.inputs)}, allowed each once")
+        if len(set(names)) != len(names):
+            raise GraphError(f"{what}s {', '.join(names)}, allowed each once")
+    if not graph.outputs:
+        raise GraphError("no outputs, allowed one or more")
     for name in graph.inputs:
         if graph[name].constant:
             raise GraphError(f"input {name!r} of the graph is constant")

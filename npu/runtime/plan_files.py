@@ -3,20 +3,23 @@
 
 `image.bin` is a packed file of stream, constants, programs and the text form of the plan's graph,
 `plan.json` (`plan.schema.json`) all else. No part holds an absolute address. Reading recomputes
-what can be recomputed, and refuses what differs.
+what can be recomputed, and refuses what differs: a plan is made by one person and run by another.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
+import stat
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from npu.graph.form import Graph, GraphError
 from npu.graph.text import parse, write
-from npu.graph.verify import check_operation
+from npu.graph.verify import verify
 from npu.image import Pack, PackError, pack, unpack
 from npu.isa.operands import WORD, Limits
 from npu.runtime.decoder import Decoder, check_taken, decoder_plan
@@ -39,6 +42,8 @@ CONSTANTS, GRAPH = "constants", "graph"
 """Sections of the image beside the programs."""
 INFO = ("origin", "chip", "decoder")
 """What the image says of itself, the same as the plan."""
+MOST = {PLAN: 1 << 26, IMAGE: 1 << 32}
+"""Bytes of the files: a plan that describes, and an image for addresses of 32 bits."""
 
 
 class PlanFileError(ValueError):
@@ -95,8 +100,12 @@ def holds_plan(folder: Path) -> bool:
 
 def read_plan(folder: Path) -> Plan:
     """Read a plan. Raises PlanFileError unless every file is as it was written."""
-    files = {name: _bytes_of(folder / name) for name in (PLAN, IMAGE)}
-    return plan_from(files, str(folder))
+    plan = _bytes_of(folder / PLAN, MOST[PLAN])
+    try:
+        most = _image_bytes(_record(plan, str(folder)))
+    except EntryError as error:
+        raise PlanFileError(f"{folder}/{PLAN}: {error}") from None
+    return plan_from({PLAN: plan, IMAGE: _bytes_of(folder / IMAGE, most)}, str(folder))
 
 
 def plan_from(files: dict[str, bytes], place: str = "plan") -> Plan:
@@ -109,12 +118,7 @@ def plan_from(files: dict[str, bytes], place: str = "plan") -> Plan:
     Raises:
         PlanFileError: they are not as they were written.
     """
-    try:
-        record = json.loads(files[PLAN])
-    except (ValueError, RecursionError):
-        raise PlanFileError(
-            f"{place}/{PLAN}: given text that is no JSON, allowed what npu compile wrote"
-        ) from None
+    record = _record(files[PLAN], place)
     try:
         return _read(record, files[IMAGE], f"{place}/{IMAGE}")
     except EntryError as error:
@@ -126,11 +130,41 @@ def plan_from(files: dict[str, bytes], place: str = "plan") -> Plan:
         raise PlanFileError(str(error)) from None
 
 
-def _bytes_of(path: Path) -> bytes:
+def _record(data: bytes, place: str) -> object:
+    """Return what plan.json says."""
+    wrong = "text that is no JSON"
     try:
-        return path.read_bytes()
+        return json.loads(data, object_pairs_hook=_once)
+    except EntryError as error:
+        wrong = f"entry {error.path!r} twice in one object"
+    except (ValueError, RecursionError):
+        pass
+    raise PlanFileError(f"{place}/{PLAN}: given {wrong}, allowed what npu compile wrote")
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise EntryError(next(one for one in names if names.count(one) > 1), "two", "one")
+    return found
+
+
+def _bytes_of(path: Path, most: int) -> bytes:
+    """Return the content of a file of up to so many bytes; what is none is not even opened."""
+    try:
+        # Whoever waits for the other end of a pipe waits for ever; a link leads somewhere else.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+        with os.fdopen(os.open(path, flags), "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise PlanFileError(f"{path}: given what is no file, allowed a file")
+            if found.st_size > most:
+                raise PlanFileError(f"{path}: given {found.st_size} bytes, allowed {most}")
+            return file.read(most + 1)
     except OSError as error:
-        raise PlanFileError(f"{path}: {error.strerror or error}") from None
+        reason = "a link, allowed a file" if error.errno == errno.ELOOP else error.strerror
+        raise PlanFileError(f"{path}: {reason or error}") from None
 
 
 def _info(plan: Plan) -> dict[str, Any]:
@@ -179,18 +213,25 @@ def _read(record: object, image: bytes, place: str) -> Plan:
     return plan
 
 
-def _check_seal(record: object, image: bytes) -> None:
-    """A plan of this format, and the image that belongs to it: that is told before all else."""
+def _image_bytes(record: object) -> int:
+    """Return how many bytes a plan of this format says that its image has."""
     schema = plan_schema()
     head = {name: schema["properties"][name] for name in ("format", "image")}
     check(record, {"type": "object", "required": [*head], "properties": head}, schema, "")
     assert isinstance(record, dict)
-    stored = record["image"]
-    if stored["bytes"] != len(image):
-        raise EntryError("image.bytes", stored["bytes"], f"{len(image)}, those of {IMAGE}")
+    size: int = record["image"]["bytes"]
+    return size
+
+
+def _check_seal(record: object, image: bytes) -> None:
+    """A plan of this format, and the image that belongs to it: that is told before all else."""
+    stored = _image_bytes(record)
+    if stored != len(image):
+        raise EntryError("image.bytes", stored, f"{len(image)}, those of {IMAGE}")
+    assert isinstance(record, dict)
     found = hashlib.sha256(image).hexdigest()
-    if stored["sha256"] != found:
-        raise EntryError("image.sha256", stored["sha256"], f"{found}, that of {IMAGE}")
+    if record["image"]["sha256"] != found:
+        raise EntryError("image.sha256", record["image"]["sha256"], f"{found}, that of {IMAGE}")
 
 
 def _check_written(plan: Plan, image: bytes) -> None:
@@ -224,11 +265,16 @@ def _decoder(record: dict[str, Any], content: Pack, limits: Limits) -> Plan:
 
 
 def _graph(content: Pack) -> Graph:
-    """Return the graph; the operations that the host evaluates are checked here."""
+    """Return the graph, checked as when it was compiled, and what its host steps carry."""
     graph = parse(content.sections[GRAPH].decode("utf-8", "replace"))
-    for one in graph.operations:
-        if not one.on_chip:
-            check_operation(graph, one)
+    verify(graph, placed=True, planned=True)
+    carried = [one for one in graph.operations if one.kind == "host"]
+    if carried:
+        # Most plans do without another process, and load faster without what starts one.
+        from npu.graph import host_process
+
+        for one in carried:
+            host_process.check(graph, one)
     return graph
 
 

@@ -9,7 +9,6 @@ write; what is taken all the same must have a name in `HARMLESS`.
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
 import re
 from collections import Counter
@@ -39,6 +38,7 @@ from npu.runtime.plan_record import record_of, section_of
 from npu.runtime.prepare import Prepared, prepare
 from npu.runtime.replay import DrivenChip
 from npu.runtime.schema import EntryError, check_same
+from tests.python.campaign_reports import into_report
 from tests.python.command_support import RecordingBus
 from tests.python.plan_damage import (
     Files,
@@ -422,13 +422,4 @@ def campaign(name: str, plan: Plan, steps: Steps, seed: int) -> dict[str, Any]:
 
 def report(name: str, record: Mapping[str, Any]) -> None:
     """Put the record of a plan into the report, beside those of others that come at once."""
-    REPORTS.mkdir(parents=True, exist_ok=True)
-    with REPORT.open("a+", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        text = file.read()
-        plans: dict[str, Any] = json.loads(text)["plans"] if text else {}
-        whole = {"harmless": dict(HARMLESS), "plans": {**plans, name: record}}
-        file.seek(0)
-        file.truncate()
-        file.write(json.dumps(whole, indent=1) + "\n")
+    into_report(REPORT, {"harmless": dict(HARMLESS)}, "plans", {name: record})

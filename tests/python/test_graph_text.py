@@ -25,11 +25,11 @@ from npu.graph.text import equal, parse, write
 
 NUMBERS = some.one_of(
     some.booleans(),
-    some.integers(-(2**70), 2**70),
+    some.integers(-(2**63), 2**64 - 1),
     some.floats(allow_nan=False),
     some.text(),
     some.binary(max_size=9),
-    some.lists(some.integers(), max_size=3).map(tuple),
+    some.lists(some.integers(-(2**63), 2**63 - 1), max_size=3).map(tuple),
     some.lists(some.floats(allow_nan=False), max_size=3).map(tuple),
     some.lists(some.text(), max_size=3).map(tuple),
 )

@@ -9,6 +9,8 @@ from dataclasses import replace
 from npu.graph.build import Builder
 from npu.graph.evaluate import run
 from npu.graph.form import (
+    LARGEST,
+    RANK,
     Attribute,
     Element,
     Graph,
@@ -22,9 +24,6 @@ from npu.graph.operations import TABLE, infer
 
 # Weights keep their integers and scales; what nobody knows is the host's.
 _KEPT = frozenset({"quantise", "dequantise", "requantise", "host"})
-RANK = 16
-LARGEST = 1 << 28
-"""Limits of a tensor: what is larger is a damaged file."""
 UNIT = Quantisation((1.0,))
 
 

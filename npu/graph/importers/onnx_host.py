@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper, shape_inference
 from onnx.reference import ReferenceEvaluator
 
-from npu.graph.evaluate import HOST_EVALUATORS
-from npu.graph.form import Array, Element, GraphError, Operation, TensorType
+from npu.graph.form import Array, Element, Graph, GraphError, Operation, TensorType
+from npu.graph.host_evaluators import EVALUATORS, Run
+from npu.graph.importers.onnx_load import needs, nodes_of, tensors_of
 from npu.graph.importers.onnx_node import element_of
 
 
@@ -23,14 +24,62 @@ def payload(
     outputs: Sequence[str],
 ) -> bytes:
     """Return a model with one node: what it reads is its inputs, `outputs` are what it gives."""
+    data: bytes = _model(node, imports, types, outputs).SerializeToString()
+    return data
+
+
+def _model(
+    node: onnx.NodeProto,
+    imports: Sequence[onnx.OperatorSetIdProto],
+    types: Mapping[str, TensorType],
+    outputs: Sequence[str],
+) -> onnx.ModelProto:
     graph = helper.make_graph(
         [node],
         "node",
         [_described(name, kind) for name, kind in types.items()],
         [onnx.ValueInfoProto(name=name) for name in outputs],
     )
-    data: bytes = helper.make_model(graph, opset_imports=imports).SerializeToString()
-    return data
+    return helper.make_model(graph, opset_imports=imports)
+
+
+def model_of(graph: Graph, operation: Operation) -> onnx.ModelProto:
+    """Return the model that evaluates an operation, made anew from operator and attributes.
+
+    Of a payload nothing else is taken: it must be the one that is made of its node and of the
+    types that the graph has.
+
+    Raises:
+        GraphError: it is another one; or its node is another operator, or one that onnx does not
+            have, here or in a graph inside it; or refers to data elsewhere.
+    """
+    found = onnx.ModelProto()
+    try:
+        found.ParseFromString(operation["payload"])
+    except Exception as error:  # DecodeError of protobuf, which has no types
+        raise GraphError(f"a payload that is no ONNX model: {error}") from None
+    if [one.op_type for one in found.graph.node] != [operation["operator"]]:
+        given = ", ".join(one.op_type for one in found.graph.node[:4]) or "none"
+        raise GraphError(f"a payload with nodes {given}, allowed one {operation['operator']}")
+    (node,) = found.graph.node
+    for one in nodes_of(node):
+        domain = "" if one.domain == "ai.onnx" else one.domain
+        if not onnx.defs.has(one.op_type, domain=domain):
+            raise GraphError(f"operator {one.domain}.{one.op_type}, allowed those of onnx")
+    for tensor in tensors_of([node]):
+        if tensor.data_location != onnx.TensorProto.DEFAULT or tensor.external_data:
+            raise GraphError(f"tensor {tensor.name!r} with data elsewhere, allowed inside")
+    read = needs(node)
+    if len(read) != len(operation.inputs):
+        raise GraphError(f"{len(operation.inputs)} inputs, {operation['operator']} has {len(read)}")
+    types = {name: graph.type(at) for name, at in zip(read, operation.inputs, strict=True)}
+    outputs = [one.name for one in found.graph.output]
+    if len(outputs) != len(operation.outputs) or not {*outputs} <= {*node.output}:
+        raise GraphError(f"results {outputs}, allowed {len(operation.outputs)} of the node")
+    made = _model(node, found.opset_import, types, outputs)
+    if made != found:
+        raise GraphError("another payload than is made of its node and the types of its tensors")
+    return made
 
 
 def _described(name: str, kind: TensorType) -> onnx.ValueInfoProto:
@@ -44,7 +93,7 @@ def _session(data: bytes) -> ReferenceEvaluator:
 
 
 def run_payload(data: bytes, values: Sequence[Array | None]) -> list[Array]:
-    """Execute a payload.
+    """Execute a payload of this process's own making.
 
     Args:
         data: as `payload` makes it.
@@ -56,8 +105,14 @@ def run_payload(data: bytes, values: Sequence[Array | None]) -> list[Array]:
     Raises:
         GraphError: the reference evaluator does not know the node or refuses the values.
     """
+    return _run(lambda: _session(data), values)
+
+
+def _run(
+    session_of: Callable[[], ReferenceEvaluator], values: Sequence[Array | None]
+) -> list[Array]:
     try:
-        session = _session(data)
+        session = session_of()
         with np.errstate(all="ignore"):
             found = session.run(None, dict(zip(session.input_names, values, strict=True)))
     except Exception as error:  # the evaluator raises whatever numpy and its operators raise
@@ -71,11 +126,13 @@ def run_payload(data: bytes, values: Sequence[Array | None]) -> list[Array]:
     return [np.asarray(value) for value in found]
 
 
-def _evaluate(operation: Operation, values: Sequence[Array | None]) -> list[Array]:
-    return run_payload(operation["payload"], values)
+def _prepared(graph: Graph, operation: Operation) -> Run:
+    model = model_of(graph, operation)
+    session = cache(lambda: ReferenceEvaluator(model))
+    return lambda values: _run(session, values)
 
 
-HOST_EVALUATORS["onnx"] = _evaluate
+EVALUATORS["onnx"] = _prepared
 
 
 def infer_outputs(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,8 @@ def load(source: Any) -> tuple[onnx.ModelProto, str]:  # noqa: ANN401
             raise GraphError(f"{file}: {error.strerror or error}") from None
     try:
         _check_version(model)
-        for tensor in _tensors(model):
+        inside = [node for function in model.functions for node in function.node]
+        for tensor in tensors_of([*model.graph.node, *inside], model.graph):
             _inside(tensor, folder)
         if model.functions:
             model = inliner.inline_local_functions(model)
@@ -78,25 +79,36 @@ def _check_version(model: onnx.ModelProto) -> None:
         raise GraphError(f"operator set version {version}, allowed {FIRST}..{LAST}")
 
 
-def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    """Yield all constants, those of nodes and of graphs inside nodes included."""
-    graphs = [model.graph]
-    nodes = [node for function in model.functions for node in function.node]
-    while graphs or nodes:
-        if graphs:
-            graph = graphs.pop()
-            yield from graph.initializer
-            for sparse in graph.sparse_initializer:
-                yield from (sparse.values, sparse.indices)
-            nodes.extend(graph.node)
-            continue
-        for attribute in nodes.pop().attribute:
-            graphs.extend(attribute.graphs)
-            yield from attribute.tensors
-            if attribute.HasField("g"):
-                graphs.append(attribute.g)
-            if attribute.HasField("t"):
-                yield attribute.t
+def nodes_of(*nodes: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
+    """Yield nodes and those of graphs inside them."""
+    for node in nodes:
+        yield node
+        for graph in _graphs(node):
+            yield from nodes_of(*graph.node)
+
+
+def _graphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    for attribute in node.attribute:
+        yield from attribute.graphs
+        if attribute.HasField("g"):
+            yield attribute.g
+
+
+def tensors_of(
+    nodes: Iterable[onnx.NodeProto], graph: onnx.GraphProto | None = None
+) -> Iterator[onnx.TensorProto]:
+    """Yield all constants of nodes, of graphs inside them, and of the graph around them."""
+    around = [] if graph is None else [graph]
+    for node in nodes_of(*nodes):
+        around += _graphs(node)
+        for attribute in node.attribute:
+            sparse = [*attribute.sparse_tensors, attribute.sparse_tensor]
+            yield from (attribute.t, *attribute.tensors)
+            yield from (part for one in sparse for part in (one.values, one.indices))
+    for one in around:
+        yield from one.initializer
+        for each in one.sparse_initializer:
+            yield from (each.values, each.indices)
 
 
 def _inside(tensor: onnx.TensorProto, folder: Path | None) -> None:

@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from npu.graph.form import Array, Attribute, Element, GraphError, TensorType
-from npu.graph.importers.assemble import LARGEST, RANK, Assembler
+from npu.graph.form import LARGEST, RANK, Array, Attribute, Element, GraphError, TensorType
+from npu.graph.importers.assemble import Assembler
 from npu.graph.importers.stablehlo_module import argument_name, functions
 
-_ELEMENTS = {
+ELEMENTS = {
     "f32": Element.F32,
     "f16": Element.F16,
     "f64": Element.F64,
@@ -147,10 +147,10 @@ class Reader:
         """Return the type of a tensor of MLIR. Raises GraphError if a graph cannot hold it."""
         text = str(given)
         found = re.fullmatch(r"tensor<((?:[0-9?]+x)*)([a-z0-9]+)(?:, .*)?>", text)
-        if found is None or found[2] not in _ELEMENTS:
+        if found is None or found[2] not in ELEMENTS:
             raise GraphError(
                 f"{self.build.file}: {where}: type {text}, allowed tensors of "
-                f"{', '.join(_ELEMENTS)} (other floats: convert them to f32 in the network)"
+                f"{', '.join(ELEMENTS)} (other floats: convert them to f32 in the network)"
             )
         if "?" in found[1]:
             raise GraphError(
@@ -163,7 +163,7 @@ class Reader:
                 f"{self.build.file}: {where}: type {text[:200]}, allowed up to {RANK} axes and "
                 f"{LARGEST:,} elements"
             )
-        return TensorType(shape, _ELEMENTS[found[2]])
+        return TensorType(shape, ELEMENTS[found[2]])
 
     def call(self, function: Any, inputs: Sequence[str]) -> tuple[str, ...]:  # noqa: ANN401
         """Inline a function; return the names of its results."""

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from npu.graph.form import Array, Element, GraphError, Quantisation
-from npu.graph.importers.assemble import LARGEST, RANK
+from npu.graph.form import LARGEST, RANK, Array, Element, GraphError, Quantisation
 from npu.graph.importers.tflite_flatbuffer import Buffer, Table
 from npu.graph.importers.tflite_names import CUSTOM, PLACEHOLDER, operator_name
 

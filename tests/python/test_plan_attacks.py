@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sample of what `make regress` tries in full, in tests/suites/test_plan_attacks.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+pytest.importorskip("jax")
+
+from npu.cli.files import FileError, fresh
+from npu.graph import host_process
+from npu.graph.evaluate import evaluate
+from npu.graph.form import Attribute, Element, Graph, GraphError, Operation, Tensor, TensorType
+from npu.runtime.plan_files import plan_from
+from tests.python.plan_attacks import BASES, base, campaign, kinds
+
+SAMPLE = 200
+
+
+def test_plans_of_strangers_do_no_harm(tmp_path: Path) -> None:
+    """Refused in one line, or what the plan says: within seconds, memory and its folder."""
+    found = campaign(tmp_path, range(SAMPLE))
+    assert found["tried"] == SAMPLE
+    assert {*kinds()} <= {*found["kinds"]}
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_what_a_step_carries_is_what_the_importer_makes(name: str) -> None:
+    """The plans that are attacked are taken as they are, and their steps evaluated."""
+    graph = plan_from(base(name)).graph
+    (one,) = [one for one in graph.operations if one.kind == "host"]
+    value = np.random.default_rng(1).standard_normal((8, 64)).astype(np.float32)
+    given = [value, np.array(1)][: len(one.inputs)]
+    (found,) = host_process.evaluate(graph, one, given)
+    wanted = np.cumsum(value, 1) if name == "onnx" else np.sort(value, -1)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_an_evaluator_that_nobody_knows_is_named() -> None:
+    """Nothing is imported that a graph names."""
+    attributes: dict[str, Attribute] = {
+        "evaluator": "os",
+        "operator": "system",
+        "payload": b"",
+        "reason": "",
+    }
+    kind = TensorType((1,), Element.F32)
+    tensors = {name: Tensor(name, kind) for name in "xy"}
+    operation = Operation("o", "host", ("x",), ("y",), attributes)
+    graph = Graph("g", ("x",), ("y",), tensors, (operation,))
+    with pytest.raises(GraphError, match="evaluator 'os', allowed onnx, stablehlo"):
+        evaluate(graph, {"x": np.zeros(1, np.float32)})
+
+
+def test_a_process_that_has_died_is_started_again() -> None:
+    """The next operation is evaluated as if nothing had been."""
+    graph = plan_from(base("onnx")).graph
+    (one,) = [one for one in graph.operations if one.kind == "host"]
+    given = [np.ones((8, 64), np.float32), np.array(1)]
+    before = host_process.evaluate(graph, one, given)
+    assert host_process.CHILD.process is not None
+    host_process.CHILD.process.kill()
+    host_process.CHILD.process.wait()
+    after = host_process.evaluate(graph, one, given)
+    np.testing.assert_array_equal(before, after)
+
+
+def test_a_file_takes_the_place_of_a_link_and_not_of_its_end(tmp_path: Path) -> None:
+    """And in a folder that is a link nothing is written."""
+    mine, run = tmp_path / "mine", tmp_path / "run"
+    mine.write_text("mine")
+    run.mkdir()
+    (run / "out").symlink_to(mine)
+    with fresh(run / "out") as place:
+        place.write_text("new")
+    assert ((run / "out").read_text(), mine.read_text()) == ("new", "mine")
+    assert not (run / "out").is_symlink()
+    (tmp_path / "link").symlink_to(run)
+    with (
+        pytest.raises(FileError, match="given a link, allowed a folder"),
+        fresh(tmp_path / "link" / "out"),
+    ):
+        pass
+    assert [one.name for one in run.iterdir()] == ["out"]
