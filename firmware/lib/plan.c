@@ -52,6 +52,25 @@ static struct size other_size(const struct npu_plan *plan) {
   return (struct size){.name = NULL};
 }
 
+/* Return whether the entries of a segment are such that nothing outside of tables is read for it. */
+static int can_start(const struct npu_plan *plan, const struct npu_bases *bases,
+                     uint32_t segment) {
+  if (segment >= plan->segments_count || plan->segments[segment].words == 0) {
+    return 0;
+  }
+  const struct npu_plan_segment *one = &plan->segments[segment];
+  for (uint32_t i = 0; i < one->bases_count; i++) {
+    const struct npu_plan_base *base = &one->bases[i];
+    int in_arena = base->area == NPU_PLAN_AREA_ARENA;
+    if (base->register_ >= BASES || (!in_arena && base->area != NPU_PLAN_AREA_CONSTANTS) ||
+        (in_arena && base->offset > plan->arena.bytes)) {
+      return 0;
+    }
+  }
+  uint32_t addresses = bases->stream | bases->constants | bases->programs | bases->arena;
+  return addresses % ALIGNMENT == 0;
+}
+
 /* Programs lie one behind the other, each at a multiple of 64. */
 static uint32_t program_of(const struct npu_plan *plan, const struct npu_bases *bases,
                            uint32_t segment) {
@@ -122,6 +141,10 @@ struct npu_result npu_replay(const struct npu_plan *plan, const struct npu_bases
       result.outcome = NPU_NEEDS_HOST;
       result.done = i;
     }
+    if (action == NPU_PLAN_ACTION_LAUNCH && !can_start(plan, bases, plan->steps[i].of)) {
+      result.outcome = NPU_BAD_PLAN;
+      result.done = i;
+    }
   }
   /* What a host packs and unpacks lies in the arena already. */
   for (uint32_t i = 0; i < plan->steps_count && result.outcome == NPU_RAN; i++) {
@@ -157,11 +180,16 @@ struct npu_result npu_generate(const struct npu_job *job,
                                void (*on_token)(const struct npu_job *job, uint32_t token)) {
   struct npu_result result = {.outcome = NPU_RAN};
   const struct npu_plan_tensor *place = npu_tensor(job->plan, "tokens");
-  volatile uint32_t *tokens = (volatile uint32_t *)(job->bases->arena + place->offset);
   if (other_size(job->plan).name != NULL) {
     result.outcome = NPU_OTHER_CHIP;
     return result;
   }
+  if (job->plan->decoder == NULL || place == NULL || job->count == 0 ||
+      job->count > place->bytes / sizeof(uint32_t) || !can_start(job->plan, job->bases, 0)) {
+    result.outcome = NPU_BAD_PLAN;
+    return result;
+  }
+  volatile uint32_t *tokens = (volatile uint32_t *)(job->bases->arena + place->offset);
   for (uint32_t i = 0; i < job->count; i++) {
     tokens[i] = NPU_NO_TOKEN;
   }
@@ -201,6 +229,10 @@ int npu_explain(const struct npu_plan *plan, const struct npu_result *result) {
             size.planned, size.found);
       break;
     }
+    case NPU_BAD_PLAN:
+      print("plan: steps[%u]: given a segment, base, address or tensor that no plan has\n",
+            result->done);
+      break;
     case NPU_NEEDS_HOST:
       print("plan: steps[%u]: given an operation of a host or of the command port, allowed programs "
             "of the chip\n",

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans and what starts them. `npu compile --plan` writes one as C (npu_plan.h, with a
-   `static const struct npu_plan npu_plan` and where its parts lie) beside the image. */
+   `static const struct npu_plan npu_plan` and where its parts lie) beside the image.
+
+   Checked here before anything starts: the sizes of the chip, that each step names a segment, each
+   base a register and a place in its area, that addresses are aligned, and that the tokens of a job
+   fit their tensor. Trusted, as the code that the header is compiled into is: that the image is the
+   plan's, what the programs in it do, and that the parts lie in memory and beside one another. The
+   host has checked these when it read the plan (npu/runtime); what programs may touch is for the
+   regions of the chip to say. */
 #ifndef PLAN_H
 #define PLAN_H
 
@@ -14,6 +21,7 @@
 enum npu_outcome {
   NPU_RAN,
   NPU_OTHER_CHIP, /* a size of the chip is not the plan's; nothing was started */
+  NPU_BAD_PLAN, /* an entry that no plan has; nothing was started */
   NPU_NEEDS_HOST, /* a step is for a host, or for the command port; nothing was started */
   NPU_FAILED, /* the chip reports an error */
   NPU_LOST_TOKEN /* the chip reports success, and a token is missing */

@@ -77,18 +77,18 @@ def _weights(seed: int, *shape: int) -> Any:  # noqa: ANN401
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32) / 8
 
 
-def _with_onnx() -> Plan:
+def _with_onnx(label: str = "m2", output: str = "y") -> Plan:
     """Return a product, a sum over rows that only onnx knows, and another product."""
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["h"], "m1"),
         helper.make_node("CumSum", ["h", "ax"], ["c"], "cum"),
-        helper.make_node("MatMul", ["c", "v"], ["y"], "m2"),
+        helper.make_node("MatMul", ["c", "v"], [output], label),
     ]
     constants = {"w": _weights(1, WIDTH, INNER), "v": _weights(2, INNER, 16)}
     stored = [numpy_helper.from_array(data, name) for name, data in constants.items()]
     stored.append(numpy_helper.from_array(np.array(1), "ax"))
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [ROWS, WIDTH])
-    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [ROWS, 16])
+    y = helper.make_tensor_value_info(output, TensorProto.FLOAT, [ROWS, 16])
     graph = helper.make_graph(nodes, "attacked", [x], [y], stored)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
     return build_plan(model, calibrate="random:4").plan
@@ -497,6 +497,20 @@ FOLDERS: Mapping[str, tuple[Place, bool]] = {
 }
 
 
+NAMES = ("[/red]", "[link=x]y", "a\x1b[2Jb", "a\rb\nc", "file", "../../x", "\u202ex", "x" * 3000)
+"""Of an operation and the output that it gives."""
+
+
+def _name_attacks() -> Iterator[Attack]:
+    """Yield plans that are right, with names that are none for a screen or a file."""
+    for name in NAMES:
+
+        def lay(folder: Path, _: Files, __: Path, name: str = name) -> None:
+            _put(folder, files_of(_with_onnx(name, name)))
+
+        yield Attack("names", "onnx", lay, taken=True)
+
+
 def _folder_attacks(draw: random.Random) -> Iterator[Attack]:
     """Yield an attack of each kind on the folder."""
     for kind, (lay, taken) in FOLDERS.items():
@@ -505,7 +519,7 @@ def _folder_attacks(draw: random.Random) -> Iterator[Attack]:
 
 def named(draw: random.Random) -> list[Attack]:
     """Return an attack of each kind that has a name."""
-    return [*_payload_attacks(draw), *_folder_attacks(draw)]
+    return [*_payload_attacks(draw), *_folder_attacks(draw), *_name_attacks()]
 
 
 @cache

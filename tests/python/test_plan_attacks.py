@@ -8,13 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("onnx")
-pytest.importorskip("jax")
+from tests.needs import needs
+
+needs("graphs")
 
 from npu.cli.files import FileError, fresh
 from npu.graph import host_process
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Attribute, Element, Graph, GraphError, Operation, Tensor, TensorType
+from npu.paths import DOCS
 from npu.runtime.plan_files import plan_from
 from tests.python.plan_attacks import BASES, base, campaign, kinds
 
@@ -86,3 +88,9 @@ def test_a_file_takes_the_place_of_a_link_and_not_of_its_end(tmp_path: Path) -> 
     ):
         pass
     assert [one.name for one in run.iterdir()] == ["out"]
+
+
+def test_the_page_says_what_a_step_may_take() -> None:
+    """In seconds and in megabytes."""
+    page = (DOCS / "plans.md").read_text(encoding="utf-8")
+    assert f"{host_process.SECONDS} s of processor time and {host_process.MEGABYTES} MB" in page

@@ -85,3 +85,18 @@ def test_another_chip(name: str, given: int, has: int, tmp_path: Path) -> None:
     )
     said = f"chip.{name}: given a plan for {given}, allowed {has}, that of the chip\n".encode()
     assert (ran.output, ran.code) == (PROMPT.encode() + b"\n" + said, 1)
+
+
+def test_more_tokens_than_there_is_room_for(tmp_path: Path) -> None:
+    """A job for another plan is refused before anything is started."""
+    plan = soc_commands.plan_of(str(CHECKPOINTS / "gpt2-tiny"), PROMPT, 2)
+    header = plan.header.replace(".count = 2u", ".count = 2000u", 1)
+    assert header != plan.header
+    other = type(plan)(plan.image, header, plan.end, plan.results)
+    program = soc_commands.compiled("generate", other, place=f"test-{tmp_path.name}")
+    elf = Elf.load(program.path, IMAGE)
+    ran = program_run.run_program(
+        support.machine(), elf, name=f"test-room-{tmp_path.name}", image=program.image
+    )
+    assert ran.code == 1
+    assert b"plan: steps[0]: given a segment, base, address or tensor that no plan has" in ran.output

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.needs import needs
+
+needs("graphs")
+
 from tests.python.plan_attacks import campaign, report
 
 PART = 1250
