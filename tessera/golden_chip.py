@@ -20,12 +20,15 @@ from npu.runtime.prepare import prepare
 from npu.runtime.replay import DrivenChip, NetworkRun, Replay
 
 
-def run_on_golden(network: CompiledNetwork | Plan, inputs: Mapping[str, Array]) -> NetworkRun:
+def run_on_golden(
+    network: CompiledNetwork | Plan, inputs: Mapping[str, Array], *, inner: bool = False
+) -> NetworkRun:
     """Run a network once.
 
     Args:
         network: compiled, or its plan.
         inputs: of its graph by name, in shape and type of the graph.
+        inner: keep what segments leave for others and what the host makes, too.
 
     Raises:
         GraphError: an operation of the host cannot be evaluated.
@@ -40,6 +43,6 @@ def run_on_golden(network: CompiledNetwork | Plan, inputs: Mapping[str, Array]) 
     async def run() -> NetworkRun:
         driven = DrivenChip(await Chip.connect(bus))
         await driven.load(prepared)
-        return await Replay(prepared, driven).run(inputs)
+        return await Replay(prepared, driven).run(inputs, inner=inner)
 
     return asyncio.run(run())

@@ -14,7 +14,7 @@ from npu.graph.form import Array
 from npu.runtime.account import beats
 from npu.runtime.network_account import disagreements, report_of
 from npu.runtime.plan import Plan
-from npu.runtime.replay import NetworkRun
+from npu.runtime.replay import By, NetworkRun
 from tb.bench.knobs import Knobs
 from tb.models.simulate_network import simulate
 from tb.run import build
@@ -44,17 +44,20 @@ def run_on_rtl(
     plan: Plan,
     inputs: Mapping[str, Array],
     *,
+    by: By = "registers",
     latency: int = 40,
     on_segment: Callable[[int], None] | None = None,
 ) -> RtlRun:
     """Run a network once in the simulator, which is built if need be.
 
-    Each segment, and each product on the command port, takes what the instruction model has before
-    it, and all that it leaves must be the model's.
+    The host makes what it makes beside the instruction model. All that the RTL leaves must be the
+    model's: what crosses between host and chip, and what segments that are started by registers
+    leave for others.
 
     Args:
         plan: of the network.
         inputs: of its graph by name, in shape and type of the graph.
+        by: how segments start; by the descriptor ring they have no counters.
         latency: of the memory, in cycles.
         on_segment: told how many segments have ended.
 
@@ -63,7 +66,7 @@ def run_on_rtl(
         ChipMismatchError: naming tensor, place and both values, or the counter that differs.
         SimulationError: the simulation failed.
     """
-    golden = run_on_golden(plan, inputs)
+    golden = run_on_golden(plan, inputs, inner=True)
     if not plan.segments and not plan.products:
         return RtlRun(golden, {}, 0.0)
     configuration = build.Configuration(array_dim=plan.limits.array_dim)
@@ -74,13 +77,13 @@ def run_on_rtl(
     if plan.decoder is not None:
         # Each token takes all of the stream.
         ideal = plan.decoder.context * beats(len(plan.stream))
-    values = {**inputs, **golden.tensors}
     found = simulate(
         configuration,
         plan,
-        values,
+        {**inputs, **golden.tensors},
         ideal=ideal,
         name=f"network-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}",
+        by=by,
         knobs=knobs,
         on_segment=on_segment,
     )
@@ -90,17 +93,18 @@ def run_on_rtl(
     wrong = disagreements(report, found.products)
     if wrong:
         raise ChipMismatchError("; ".join(wrong))
-    tensors = {**golden.tensors, **found.tensors}
-    outputs = {name: tensors.get(name, value) for name, value in golden.outputs.items()}
-    run = NetworkRun(outputs, tensors, found.counters, found.products)
+    outputs = {name: found.tensors.get(name, value) for name, value in golden.outputs.items()}
+    run = NetworkRun(outputs, found.tensors, found.counters, found.products)
     return RtlRun(run, found.cycles, found.seconds)
 
 
 def _compare(name: str, found: Array, expected: Array) -> None:
-    if np.array_equal(found, expected):
+    both_nan = (found != found) & (expected != expected)
+    differ = (found != expected) & ~both_nan
+    if not differ.any():
         return
-    at = tuple(int(axis[0]) for axis in np.nonzero(found != expected))
-    count = int(np.count_nonzero(found != expected))
+    at = tuple(int(axis[0]) for axis in np.nonzero(differ))
+    count = int(np.count_nonzero(differ))
     raise ChipMismatchError(
         f"tensor {name!r}: {count} of {found.size} elements differ, first {list(at)}: "
         f"RTL {found[at]}, golden {expected[at]}"

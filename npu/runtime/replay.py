@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, get_args, runtime_checkable
+from typing import Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
 from npu.driver.bus import Access, Bus, access
 from npu.driver.chip import Chip, Finish
@@ -15,7 +15,7 @@ from npu.driver.command.status import meaning
 from npu.driver.counters import ChipCounters
 from npu.driver.errors import BusError, CommandFailed, DeviceError, ProgramFailed, RequestError
 from npu.graph.evaluate import run as run_on_host
-from npu.graph.form import Array, Operation
+from npu.graph.form import Array, Graph, Operation
 from npu.graph.inputs import check_inputs
 from npu.regs import CMD_BASE, CMD_FIELDS, CmdReg, RingStatus, StartState
 from npu.runtime.decoder import PROMPT, check_ids
@@ -26,6 +26,10 @@ from npu.runtime.tensor_rows import from_rows, tensor_bytes, to_rows
 
 By = Literal["registers", "ring"]
 """How segments start: one by one by registers, or in batches by the descriptor ring."""
+
+
+Host: TypeAlias = Callable[[Graph, Operation, Sequence[Array | None]], Sequence[Array]]
+"""What an operation of a graph makes of its inputs."""
 
 
 class ReplayError(DeviceError):
@@ -48,7 +52,8 @@ class NetworkRun:
 
     Attributes:
         outputs: of the graph, by name.
-        tensors: all that crossed between host and chip, by name, outputs included.
+        tensors: all that crossed between host and chip, by name in the order of the steps, outputs
+            included; if asked for also what segments leave for others and what the host makes.
         counters: of each segment that was started by registers, in order; as of the end of each.
         products: what the command port has done, by the name of the operation; what it takes and
             gives crosses as well.
@@ -205,20 +210,26 @@ class Replay:
     Attributes:
         prepared: the plan at its addresses.
         chip: where it runs.
+        host: evaluates an operation of the host.
     """
 
-    def __init__(self, prepared: Prepared, chip: ReplayChip) -> None:
+    def __init__(self, prepared: Prepared, chip: ReplayChip, host: Host = run_on_host) -> None:
         """Take a chip that `DrivenChip.load` has made ready."""
         self.prepared = prepared
         self.chip = chip
+        self.host = host
         self.plan = prepared.plan
 
-    async def run(self, inputs: Mapping[str, Array], by: By = "registers") -> NetworkRun:
+    async def run(
+        self, inputs: Mapping[str, Array], by: By = "registers", *, inner: bool = False
+    ) -> NetworkRun:
         """Run the plan once.
 
         Args:
             inputs: the graph's inputs by name, in shape and type of the graph.
             by: how segments start.
+            inner: keep what segments that are started by registers leave for others, and what the
+                host makes, too.
 
         Raises:
             GraphError: an input is wrong, or an operation of the host cannot be evaluated.
@@ -249,6 +260,8 @@ class Replay:
                     crossed[str(step.of)] = values[str(step.of)] = self._unpack(str(step.of))
                 case Action.LAUNCH if by == "registers":
                     counters.append(await self._launch(number, step.segment))
+                    if inner:
+                        crossed |= {name: self._unpack(name) for name in step.writes}
                 case Action.LAUNCH:
                     batch = self.prepared.batch_of(step.segment)
                     if ring is not None and batch.launches[0] not in begun:
@@ -260,46 +273,11 @@ class Replay:
                     values[step.writes[0]] = products[name].values
                     crossed |= {each: values[each] for each in (*step.reads, *step.writes)}
                 case _:
-                    values |= self._on_host(step, values)
+                    made = self._on_host(step, values)
+                    values |= made
+                    crossed |= made if inner else {}
         outputs = {name: values[name] for name in graph.outputs}
         return NetworkRun(outputs, crossed, tuple(counters), products)
-
-    async def segment(
-        self, number: int, values: Mapping[str, Array]
-    ) -> tuple[dict[str, Array], ChipCounters]:
-        """Run a segment alone.
-
-        Args:
-            number: of the segment.
-            values: the tensors that it takes, by name, and maybe others.
-
-        Returns:
-            The tensors that it has left, by name, and the counters at its end.
-
-        Raises:
-            ProgramFailed: it ended with an error.
-        """
-        one = self.plan.segments[number]
-        for name in one.reads:
-            self._pack(name, values)
-        finish = await self.chip.execute(self.prepared.starts[number])
-        return {name: self._unpack(name) for name in one.writes}, finish.counters
-
-    async def product(self, number: int, values: Mapping[str, Array], by: By) -> Product:
-        """Run a product on the command port alone.
-
-        Args:
-            number: of its step.
-            values: the tensors that it takes, by name, and maybe others.
-            by: how it is submitted.
-
-        Raises:
-            ReplayError: the command port reports an error.
-        """
-        assert isinstance(self.chip, RingChip)
-        name = str(self.plan.steps[number].of)
-        given = {**self.plan.host_constants, **values}
-        return await self._on_port(self.chip, number, name, given, by)
 
     def _pack(self, name: str, values: Mapping[str, Array]) -> None:
         rows = to_rows(values[name], self.plan.graph.type(name))
@@ -339,5 +317,5 @@ class Replay:
     def _on_host(self, step: Step, values: Mapping[str, Array]) -> dict[str, Array]:
         one = self.plan.operation(str(step.of))
         given = [values[name] if name else None for name in one.inputs]
-        found = run_on_host(self.plan.graph, one, given)
+        found = self.host(self.plan.graph, one, given)
         return dict(zip(one.outputs, found, strict=True))

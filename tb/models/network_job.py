@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens inside the simulator: segments and products of a plan, each on what is given.
+"""What happens inside the simulator: a plan runs from its first step to its last.
 
-The plan of a decoder runs as a whole.
+What the host makes is given: its evaluators do not work below the test runner of the simulator.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import cocotb
 import numpy as np
 
-from npu.graph.form import Array
+from npu.driver.chip import Finish
+from npu.graph.form import Array, Graph, Operation
+from npu.regs import StartState
 from npu.runtime.plan_files import read_plan
 from npu.runtime.prepare import prepare
 from npu.runtime.replay import DrivenChip, Replay
@@ -28,43 +30,53 @@ REQUEST, RESULT = "request.json", "result.json"
 FOLDER = "plan"
 """Of the plan, in the run's folder."""
 GIVEN, FOUND, PROGRESS = "given.npz", "found.npz", "progress.txt"
-"""Tensors that segments and products take, what they leave, and how many segments have ended."""
+"""What the plan takes and the host makes, what the chip leaves, how many programs have ended."""
+
+
+@dataclass(frozen=True)
+class _Told(DrivenChip):
+    """A chip that says in a file how many programs have ended."""
+
+    file: Path
+
+    async def execute(self, state: StartState) -> Finish:
+        finish = await super().execute(state)
+        assert isinstance(self.chip, RtlChip)
+        self.file.write_text(str(len(self.chip.finishes)), encoding="utf-8")
+        return finish
 
 
 @cocotb.test
-async def run_segments(dut: Dut) -> None:
+async def run_plan(dut: Dut) -> None:
     """Run the request of the run's folder."""
     run_dir = Path(str(cocotb.plusargs["run_dir"]))
     request: dict[str, Any] = json.loads((run_dir / REQUEST).read_text(encoding="utf-8"))
     plan = read_plan(run_dir / FOLDER)
-    names = request["names"]
     with np.load(run_dir / GIVEN) as stored:
-        values: dict[str, Array] = {names[key]: stored[key] for key in stored.files}
+        given: dict[str, Array] = {
+            name: stored[f"t{number}"] for number, name in enumerate(request["names"])
+        }
+
+    def host(_: Graph, one: Operation, __: object) -> list[Array]:
+        return [given[name] for name in one.outputs]
+
     Knobs(**request["knobs"]).apply(dut)
     await reset(dut)
     memory = Memory.map(run_dir / "memory.bin")
     chip = await RtlChip.connect(RtlBus(dut, memory, request["limit"]))
-    prepared, driven = prepare(plan), DrivenChip(chip)
+    prepared, driven = prepare(plan), _Told(chip, run_dir / PROGRESS)
     await driven.load(prepared)
-    replay = Replay(prepared, driven)
-    found: dict[str, Array] = {}
-    counters = []
-    if plan.decoder is not None:
-        run = await replay.run({name: values[name] for name in plan.graph.inputs})
-        found |= run.outputs
-        counters = [asdict(one) for one in run.counters]
-    for number in range(len(plan.segments) if plan.decoder is None else 0):
-        left, counted = await replay.segment(number, values)
-        found |= left
-        counters.append(asdict(counted))
-        (run_dir / PROGRESS).write_text(str(number + 1), encoding="utf-8")
-    products = {}
-    for number, step in plan.products.items():
-        product = await replay.product(number, values, "registers")
-        found[step.writes[0]] = product.values
-        products[str(step.of)] = {"operations": product.operations, "macs": product.macs}
-    left_by_key: dict[str, Any] = {key: found[name] for key, name in names.items() if name in found}
-    np.savez(run_dir / FOUND, **left_by_key)
-    seconds = sum(finish.waited.seconds for finish in chip.finishes)
-    result = {"counters": counters, "products": products, "seconds": seconds}
+    inputs = {name: given[name] for name in plan.graph.inputs}
+    run = await Replay(prepared, driven, host).run(inputs, request["by"], inner=True)
+    numbered: dict[str, Any] = {f"t{i}": value for i, value in enumerate(run.tensors.values())}
+    np.savez(run_dir / FOUND, **numbered)
+    result = {
+        "names": list(run.tensors),
+        "counters": [asdict(one) for one in run.counters],
+        "products": {
+            name: {"operations": one.operations, "macs": one.macs}
+            for name, one in run.products.items()
+        },
+        "seconds": sum(finish.waited.seconds for finish in chip.finishes),
+    }
     (run_dir / RESULT).write_text(json.dumps(result), encoding="utf-8")

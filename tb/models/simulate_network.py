@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the segments and products of a plan in the simulator."""
+"""Runs a plan in the simulator."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,10 @@ from npu.driver.command.product import Product
 from npu.driver.counters import ChipCounters
 from npu.graph.form import Array
 from npu.paths import BUILD
-from npu.runtime.plan import Plan, PlannedSegment, Step
+from npu.runtime.plan import Action, Plan, PlannedSegment
 from npu.runtime.plan_files import files_of
 from npu.runtime.prepare import prepare
+from npu.runtime.replay import By
 from tb.bench import logs
 from tb.bench.knobs import Knobs
 from tb.models import network_job as inside
@@ -36,8 +37,9 @@ class SimulatedNetwork:
     """What the chip did.
 
     Attributes:
-        tensors: that segments and products have left, by name.
-        counters: of each segment, in order.
+        tensors: all that crossed between host and chip, and what segments that were started by
+            registers have left for others, by name in the order of the steps.
+        counters: of each segment that was started by registers, in order.
         products: what the command port has done, by the name of the operation.
         cycles: of each operation with instructions, from the end of the one before to its own;
             none of a decoder.
@@ -58,42 +60,41 @@ def simulate(
     *,
     ideal: int,
     name: str,
+    by: By = "registers",
     knobs: Knobs | None = None,
     on_segment: Callable[[int], None] | None = None,
 ) -> SimulatedNetwork:
-    """Run every segment and product of a plan on the RTL, each on what is given for it.
-
-    The plan of a decoder runs as a whole.
+    """Run a plan on the RTL.
 
     Args:
         configuration: a built model of the plan's limits.
         plan: what runs.
-        values: the inputs and every tensor that crosses between host and chip, by name.
+        values: its inputs, and what its host makes, by name.
         ideal: least cycles of the longest segment.
         name: of the run's folder in build/runs.
+        by: how segments start.
         knobs: the memory's behaviour.
-        on_segment: told how many segments have ended.
+        on_segment: told how many segments have ended that were started by registers.
 
     Raises:
         SimulationError: the simulation failed; the message says where its log is.
     """
     end = prepare(plan).end
     size = max(MEMORY_MIB << 20, -(-end // (1 << 20)) * (1 << 20))
-    test = BenchTest(inside.__name__, inside.run_segments.name, "runs a network", size)
+    test = BenchTest(inside.__name__, inside.run_plan.name, "runs a network", size)
     folder = BUILD / "runs" / configuration.folder.name / name
     job = runner.Job(test, configuration, place=folder)
     runner.prepare(job)
     (folder / inside.FOLDER).mkdir(exist_ok=True)
     for file, data in files_of(plan).items():
         (folder / inside.FOLDER / file).write_bytes(data)
-    crossed = [(*one.reads, *one.writes) for one in plan.segments]
-    crossed += [(*one.reads, *one.writes) for one in plan.products.values()]
-    crossing = sorted({name for names_of_one in crossed for name in names_of_one})
-    names = {f"t{i}": tensor for i, tensor in enumerate(crossing)}
-    given: dict[str, Any] = {key: values[tensor] for key, tensor in names.items()}
+    made = [name for step in plan.steps if step.action is Action.HOST for name in step.writes]
+    names = [*plan.graph.inputs, *made]
+    given: dict[str, Any] = {f"t{i}": values[name] for i, name in enumerate(names)}
     np.savez(folder / inside.GIVEN, **given)
     request = {
         "names": names,
+        "by": by,
         "limit": START + PER_IDEAL * ideal,
         "knobs": asdict(knobs or Knobs()),
     }
@@ -103,25 +104,18 @@ def simulate(
     _run(job, folder, on_segment)
     result = json.loads((folder / inside.RESULT).read_text(encoding="utf-8"))
     with np.load(folder / inside.FOUND) as stored:
-        tensors = {names[key]: stored[key] for key in stored.files}
-    counters = tuple(_counters(one) for one in result["counters"])
+        tensors = {one: stored[f"t{i}"] for i, one in enumerate(result["names"])}
     products = {
         str(step.of): Product(tensors[step.writes[0]], **result["products"][str(step.of)])
         for step in plan.products.values()
     }
+    counters = tuple(_counters(one) for one in result["counters"])
     cycles = {}
     if plan.decoder is None:
-        cycles = operation_cycles(plan.segments, np.fromfile(folder / "events.bin", logs.EVENT))
+        launched = [plan.segments[number] for number in plan.launches]
+        cycles = operation_cycles(launched, np.fromfile(folder / "events.bin", logs.EVENT))
     runner.discard_images(job)
     return SimulatedNetwork(tensors, counters, products, cycles, result["seconds"])
-
-
-def _crossing(plan: Plan) -> set[str]:
-    """Return the tensors that go to the chip or come from it; a decoder keeps most for itself."""
-    if plan.decoder is not None:
-        return {*plan.graph.inputs, *plan.graph.outputs}
-    parts: list[PlannedSegment | Step] = [*plan.segments, *plan.products.values()]
-    return {name for one in parts for name in (*one.reads, *one.writes)}
 
 
 def _counters(record: dict[str, Any]) -> ChipCounters:
@@ -154,7 +148,7 @@ def _ended(folder: Path) -> int:
         return 0
 
 
-def operation_cycles(segments: tuple[PlannedSegment, ...], events: logs.Records) -> dict[str, int]:
+def operation_cycles(segments: Sequence[PlannedSegment], events: logs.Records) -> dict[str, int]:
     """Return the cycles of each operation, from the end of the one before to its own.
 
     The first of a segment begins when the segment's first word is dispatched.

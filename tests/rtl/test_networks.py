@@ -21,11 +21,13 @@ from npu.planner.decoder_plan import plan_of_decoder
 from npu.planner.network_plan import plan_of
 from npu.planner.operator_plan import build_operator
 from npu.runtime.network_account import report_of
-from npu.runtime.replay import NetworkRun
+from npu.runtime.replay import By, NetworkRun
 from tb.run import build
 from tb.stimulus.random_graphs import random_graph
 from tessera import rtl_chip
 from tessera.golden_chip import run_on_golden
+from tessera.session import Session
+from tests.python.segmented_networks import KINDS, equals_golden, kinds_of, segmented
 from tests.python.user_networks import built, one_input
 from weights.quantize import quantize_checkpoint
 from weights.shipped import CHECKPOINTS
@@ -72,8 +74,8 @@ def test_a_wrong_bit_of_the_rtl_is_told(monkeypatch: pytest.MonkeyPatch) -> None
     """The tensor, the place and both values are named; so is a counter that the report denies."""
     plan = built().plan
 
-    def flipped(*_: object) -> NetworkRun:
-        found = run_on_golden(plan, one_input())
+    def flipped(*_: object, inner: bool) -> NetworkRun:
+        found = run_on_golden(plan, one_input(), inner=inner)
         (name,) = plan.segments[1].writes
         wrong = found.tensors[name].copy()
         wrong[0, 3] ^= 1
@@ -98,6 +100,29 @@ def test_products_on_the_command_port_run_on_the_rtl_as_well() -> None:
         np.testing.assert_array_equal(found.outputs[name], value)
     assert found.products.keys() == {str(step.of) for step in plan.products.values()}
     assert sum(one.operations for one in found.products.values()) > 0
+
+
+SEGMENTED = (4, 17)
+
+
+def test_the_sample_of_segmented_networks_has_every_kind() -> None:
+    """Of how segments feed one another without the host between."""
+    assert set.union(*(kinds_of(segmented(seed)[0].plan) for seed in SEGMENTED)) == set(KINDS)
+
+
+@pytest.mark.parametrize("by", ["registers", "ring"])
+@pytest.mark.parametrize("seed", SEGMENTED)
+def test_segments_feed_one_another_on_the_rtl(seed: int, by: By) -> None:
+    """Without the host between, around splits and host; `make regress` runs many more."""
+    equals_golden(seed, by)
+
+
+def test_a_session_runs_segments_that_feed_one_another_on_the_rtl() -> None:
+    """What a user of Python calls."""
+    built, inputs = segmented(SEGMENTED[1])
+    found = Session(built.plan, "rtl").run(inputs)
+    for name, value in golden_run(built.passes["fuse"], inputs).items():
+        np.testing.assert_array_equal(found[name], value)
 
 
 def test_a_network_of_products_alone_runs_on_the_rtl() -> None:
