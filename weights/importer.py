@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -61,18 +61,32 @@ def load_checkpoint(source: str | Path, *, revision: str | None = None) -> Check
         CheckpointError: not found, of an unknown architecture, or a tensor is missing, misshapen
             or not finite. The message names the file or tensor, what was given, what is allowed.
     """
+    folder, name = _folder(source, revision, HUB_FILES), str(source)
+    architecture, shape = parse_config(_read_json(folder / CONFIG, name), name)
+    tensors = _read_tensors(folder, name, architecture)
+    return Checkpoint(shape, _canonical(architecture, shape, tensors, name), name, folder)
+
+
+def load_shape(source: str | Path, *, revision: str | None = None) -> CheckpointShape:
+    """Read the dimensions of a checkpoint, of all its files config.json alone.
+
+    Arguments and errors as of `load_checkpoint`.
+    """
+    folder, name = _folder(source, revision, (CONFIG,)), str(source)
+    return parse_config(_read_json(folder / CONFIG, name), name)[1]
+
+
+def _folder(source: str | Path, revision: str | None, files: Sequence[str]) -> Path:
+    """Return the folder of a checkpoint, with these of its files if it comes from the hub."""
     folder = Path(source)
     if folder.is_file():
         raise CheckpointError(
             f"load_checkpoint: given {str(source)!r}, which is a file; allowed is the folder with "
             f"{CONFIG} and {WEIGHTS} in it, or a hub id"
         )
-    if not folder.is_dir():
-        folder = shipped().get(str(source)) or _fetch(str(source), revision)
-    name = str(source)
-    architecture, shape = parse_config(_read_json(folder / CONFIG, name), name)
-    tensors = _read_tensors(folder, name, architecture)
-    return Checkpoint(shape, _canonical(architecture, shape, tensors, name), name, folder)
+    if folder.is_dir():
+        return folder
+    return shipped().get(str(source)) or _fetch(str(source), revision, files)
 
 
 def parse_config(config: dict[str, Any], source: str) -> tuple[Architecture, CheckpointShape]:
@@ -127,7 +141,7 @@ def _drop_tied_head(
         )
 
 
-def _fetch(source: str, revision: str | None) -> Path:
+def _fetch(source: str, revision: str | None, files: Sequence[str]) -> Path:
     """Return the folder of a hub snapshot, from the network or else from the local cache."""
     allowed = (
         "allowed is a folder with config.json and model.safetensors, the name of a shipped model "
@@ -148,7 +162,7 @@ def _fetch(source: str, revision: str | None) -> Path:
             f"installed; {allowed} with huggingface_hub installed"
         ) from error
     try:
-        found = snapshot_download(source, revision=revision, allow_patterns=list(HUB_FILES))
+        found = snapshot_download(source, revision=revision, allow_patterns=list(files))
     except LocalEntryNotFoundError as error:
         raise CheckpointError(
             f"load_checkpoint: given {source!r}, which is neither a folder nor in the local cache "

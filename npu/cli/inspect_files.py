@@ -15,10 +15,10 @@ from rich.table import Table
 from npu.asm import assemble, disassemble
 from npu.cli import compiled_files, files, program_files
 from npu.cli.files import FileError
-from npu.cli.load_model import cache_text
+from npu.cli.load_model import cache_text, planned
 from npu.cli.progress import step
 from npu.compiler import CompiledModel, CompileError, Pack, compile_model, unpack
-from npu.compiler.model import plan_model
+from npu.compiler.errors import MemoryFullError
 from npu.image import MAGIC
 from npu.isa.instruction import Instruction
 from npu.isa.operands import Limits
@@ -45,6 +45,7 @@ def show(what: str, limits: Limits, weights: WeightRecipe, listing: bool, consol
     Raises:
         FileError, PackError, AsmError, CheckpointError, ScalesError: it is none of these, or a
             damaged one.
+        MemoryFullError: a checkpoint that no memory of the chip holds.
     """
     path = Path(what)
     if holds_plan(path):
@@ -109,6 +110,13 @@ def _sections(pack: Pack) -> Table:
 
 def _show_checkpoint(name: str, limits: Limits, weights: WeightRecipe, console: Console) -> None:
     with step(f"reading {name}"):
+        try:
+            cache = planned(name, limits, "auto", weights).cache
+            fits = f"fits the chip; K/V cache {cache_text(cache)}"
+        except MemoryFullError:
+            raise  # nobody waits for tensors that have no place
+        except CompileError as error:
+            fits = f"does not fit the chip: {error}"
         checkpoint = load_checkpoint(name)
     _say(console, f"{name}: a checkpoint")
     table = Table(show_header=False, box=None, pad_edge=False)
@@ -118,12 +126,7 @@ def _show_checkpoint(name: str, limits: Limits, weights: WeightRecipe, console: 
         table.add_row(*row)
     console.print(table)
     console.print(_tensors(checkpoint))
-    try:
-        cache = plan_model(checkpoint.shape, limits, "auto").cache
-    except CompileError as error:
-        _say(console, f"does not fit the chip: {error}")
-    else:
-        _say(console, f"fits the chip; K/V cache {cache_text(cache)}")
+    _say(console, fits)
     folder = checkpoint.folder
     beside = folder is not None and (folder / SCALES_FILE).is_file()
     if not beside and not cache_path(checkpoint).is_file():

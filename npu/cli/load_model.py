@@ -16,14 +16,14 @@ from npu.compiler import (
     Shape,
     compile_model,
 )
-from npu.compiler.model import Place, plan_model
+from npu.compiler.model_plan import ModelPlan, Place, plan_model, stream_bytes
 from npu.driver.generate import PromptError, check_count
 from npu.isa.operands import Limits
 from npu.planner.placement import check_prompt
 from weights.calibrate import ScalesError
 from weights.checkpoint import CheckpointError
 from weights.formats.recipe import INT8_WEIGHTS, WeightRecipe
-from weights.importer import load_checkpoint
+from weights.importer import load_checkpoint, load_shape
 from weights.limits import ModelError
 from weights.model import QuantizedModel
 from weights.quantize import quantize_loaded
@@ -100,6 +100,17 @@ def check_text(tokenizer: Tokenizer, shape: Shape, prompt: str, count: int) -> N
     check_count(count, len(ids), shape.context)
 
 
+def planned(name: str, limits: Limits, place: Place, weights: WeightRecipe) -> ModelPlan:
+    """Plan a checkpoint by its config.json alone.
+
+    Raises:
+        CheckpointError: it is none, as config.json has it.
+        CompileError: it does not fit the chip; MemoryFullError: not its memory.
+    """
+    shape = load_shape(name)
+    return plan_model(shape, limits, place, stream_bytes(shape, limits.edge, weights))
+
+
 def load(
     name: str,
     limits: Limits,
@@ -123,11 +134,11 @@ def load(
             them; what is known without the activations, before they are measured.
     """
     with step(f"reading {name}", console=console):
+        planned(name, limits, place, weights)
         checkpoint = load_checkpoint(name)
         vocab = checkpoint.shape.vocab
         tokenizer = load_tokenizer(checkpoint.folder, vocab)
         ends = end_tokens(checkpoint.folder, tokenizer, vocab)
-    plan_model(checkpoint.shape, limits, place)
     if text is not None:
         check_text(tokenizer, checkpoint.shape, *text)
     with step("measuring activations and quantising", console=console):

@@ -9,7 +9,6 @@ from npu.isa.operands import up
 
 GRANULE = 256
 """The cache and its strides are multiples of this many bytes."""
-MEMORY_BYTES = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +36,16 @@ class CacheLayout:
 def cache_layout(shape: Shape, edge: int, sram_bytes: int | None) -> CacheLayout:
     """Return the layout of the cache at the end of the SRAM, or in memory for None.
 
-    Raises CompileError if it does not fit at all.
+    Raises CompileError if the SRAM has no room for it.
     """
     head = up(up(shape.context, edge) * up(shape.head_dim, edge), GRANULE)
     v_offset = shape.kv_heads * head
     layer = 2 * v_offset
     size = shape.layers * layer
-    room = MEMORY_BYTES if sram_bytes is None else sram_bytes
-    if size > room:
-        where = "memory" if sram_bytes is None else "SRAM"
+    if sram_bytes is not None and size > sram_bytes:
         raise CompileError(
             f"the K/V cache of {shape.context} positions, {shape.layers} layers, {shape.kv_heads} "
-            f"heads of {shape.head_dim} needs {size} bytes of {where}, there are {room}"
+            f"heads of {shape.head_dim} needs {size} bytes of SRAM, there are {sram_bytes}"
         )
     base = 0 if sram_bytes is None else (sram_bytes - size) // GRANULE * GRANULE
     return CacheLayout(sram_bytes is None, base, layer, head, v_offset, shape.context, size)

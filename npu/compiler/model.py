@@ -281,8 +281,8 @@ def compile_model(
     """
     chip = limits or Limits()
     check_model(model)
-    plan = plan_model(model.shape, chip, cache)
     image = build_image(model, chip.edge)
+    plan = plan_model(model.shape, chip, cache, len(image.stream))
     _check_formats(image.shares, chip)
     sections = build_sections(model)
     return CompiledModel(

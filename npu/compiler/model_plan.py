@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """All that is decided about a model on a chip before a word is emitted: cache, passes, layouts."""
 
-from dataclasses import dataclass
+from bisect import bisect_right
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from npu.compiler.cache_layout import MEMORY_BYTES, CacheLayout, cache_layout
-from npu.compiler.errors import CompileError
+from npu.compiler.cache_layout import CacheLayout, cache_layout
+from npu.compiler.errors import CompileError, MemoryFullError
 from npu.compiler.pass_plan import ENOUGH, PassPlan, plan_chunk, plan_step
 from npu.compiler.shape import (
     Shape,
@@ -15,11 +16,18 @@ from npu.compiler.shape import (
     qkv_pitch,
     residual_pitch,
 )
+from npu.isa.generated import LINE, WeightFormat, WeightGroup
 from npu.isa.operands import Limits, up
+from npu.isa.weight_formats import GROUPED, StreamLayout
+from weights.formats.recipe import INT8_WEIGHTS, Kind, WeightRecipe
 
 Place = Literal["auto", "sram", "memory"]
 IDS = 4
 """Ids in a word of memory, where a list begins."""
+MEMORY_BYTES = 1 << 32
+"""That the chip can address."""
+BESIDE = 1 << 20
+"""Bytes that are kept for programs, and for what parts lose that begin on pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,24 +107,31 @@ class ModelPlan:
             )
 
 
-def plan_model(shape: Shape, limits: Limits, place: Place) -> ModelPlan:
+def plan_model(shape: Shape, limits: Limits, place: Place, stream: int | None = None) -> ModelPlan:
     """Plan a model, with the cache where `place` wants it, see `compile_model`.
 
-    Raises CompileError if anything does not fit the chip.
+    `stream` is the bytes of its stream, None for those of int8 weights.
+
+    Raises CompileError if anything does not fit the chip, MemoryFullError if all of it does not fit
+    the memory.
     """
     check_limits(limits)
     check_shape(shape, limits)
     if place not in ("auto", "sram", "memory"):
         raise CompileError(f"cache: given {place!r}, allowed 'auto', 'sram', 'memory'")
-    _check_image(shape, limits.edge)
+    if stream is None:
+        stream = stream_bytes(shape, limits.edge)
     if place != "memory":
         try:
             cache = cache_layout(shape, limits.edge, limits.sram_bytes)
             steps = _steps(shape, limits, cache.base, ENOUGH if place == "auto" else 1)
-            return ModelPlan(shape, limits, cache, *steps)
         except CompileError:
             if place == "sram":
                 raise
+        else:
+            _check_memory(shape, limits.edge, stream, in_memory=False)
+            return ModelPlan(shape, limits, cache, *steps)
+    _check_memory(shape, limits.edge, stream, in_memory=True)
     steps = _steps(shape, limits, limits.sram_bytes, 1)
     return ModelPlan(shape, limits, cache_layout(shape, limits.edge, None), *steps)
 
@@ -139,27 +154,65 @@ def _steps(shape: Shape, limits: Limits, room: int, rows: int) -> tuple[PassPlan
     return plan_step(shape, limits, room, logits=False), with_logits
 
 
-def image_bytes(shape: Shape, edge: int) -> int:
-    """Return the bytes of stream and tables."""
+def stream_bytes(shape: Shape, edge: int, weights: WeightRecipe = INT8_WEIGHTS) -> int:
+    """Return the bytes of the stream of a model whose weights have these formats."""
 
-    def linear(inner: int, columns: int) -> int:
-        return up(columns, edge) * (8 + up(inner, edge))
+    def linear(kind: Kind, inner: int, columns: int) -> int:
+        encoding = weights[kind]
+        fmt = WeightFormat.named(encoding.format or "int8")
+        group = WeightGroup.named(str(encoding.group)) if fmt in GROUPED else WeightGroup.G32
+        lines = StreamLayout.of(fmt, group, edge).lines(inner)
+        return up(columns, edge) // edge * (8 * edge + LINE * lines)
 
     norm = 64 + 4 * up(shape.hidden)
-    layer = 2 * norm + 256 + linear(shape.hidden, qkv_pitch(shape))
-    layer += linear(ctx_pitch(shape), shape.hidden) + linear(shape.ffn, shape.hidden)
-    layer += (2 if shape.gated else 1) * linear(shape.hidden, shape.ffn)
-    size = shape.layers * layer + norm + linear(shape.hidden, shape.vocab)
-    size += shape.vocab * residual_pitch(shape)
-    size += shape.context * residual_pitch(shape) * shape.positions
-    return size + shape.context * up(2 * shape.head_dim) * shape.rope
+    layer = 2 * norm + 256 + linear("qkv", shape.hidden, qkv_pitch(shape))
+    layer += linear("o", ctx_pitch(shape), shape.hidden)
+    layer += linear("down", shape.ffn, shape.hidden) + linear("up", shape.hidden, shape.ffn)
+    layer += linear("gate", shape.hidden, shape.ffn) * shape.gated
+    return shape.layers * layer + norm + linear("head", shape.hidden, shape.vocab)
 
 
-def _check_image(shape: Shape, edge: int) -> None:
-    """Raise CompileError if stream and tables exceed the address space."""
-    size = image_bytes(shape, edge)
-    if size > MEMORY_BYTES:
-        raise CompileError(
-            f"the image of {shape.layers} layers, hidden {shape.hidden}, ffn {shape.ffn}, "
-            f"vocabulary {shape.vocab} needs {size} bytes of memory, there are {MEMORY_BYTES}"
-        )
+def memory_parts(shape: Shape, edge: int, stream: int, cache: int) -> dict[str, int]:
+    """Return the bytes of memory that a model takes, by what they are for.
+
+    Args:
+        shape: of the decoder.
+        edge: of a tile.
+        stream: its bytes.
+        cache: its bytes in memory.
+    """
+    pitch, context = residual_pitch(shape), shape.context
+    positions = context * (pitch * shape.positions + up(2 * shape.head_dim) * shape.rope)
+    return {
+        "stream": stream,
+        "token table": shape.vocab * pitch,
+        "positions": positions,
+        "K/V cache": cache,
+        "ids, tokens, logits and programs": 8 * context + 2 * shape.vocab + BESIDE,
+    }
+
+
+def _check_memory(shape: Shape, edge: int, stream: int, *, in_memory: bool) -> None:
+    """Raise MemoryFullError, with what would help, if a model exceeds the address space."""
+
+    def parts(context: int) -> dict[str, int]:
+        one = replace(shape, context=context)
+        cache = cache_layout(one, edge, None).bytes if in_memory else 0
+        return memory_parts(one, edge, stream, cache)
+
+    found = parts(shape.context)
+    size = sum(found.values())
+    if size <= MEMORY_BYTES:
+        return
+    fits = bisect_right(range(1, shape.context), MEMORY_BYTES, key=lambda n: sum(parts(n).values()))
+    help_ = (
+        f"a context of up to {fits:,} would fit (max_position_embeddings in config.json)"
+        if fits
+        else "no context is short enough, narrower --weights or a smaller model may fit"
+    )
+    listed = ", ".join(f"{name} {number:,}" for name, number in found.items())
+    raise MemoryFullError(
+        f"memory: given a model of {shape.layers} layers, hidden {shape.hidden}, ffn {shape.ffn}, "
+        f"vocabulary {shape.vocab:,}, context {shape.context:,} that takes {size:,} bytes "
+        f"({listed}), allowed {MEMORY_BYTES:,}; {help_}"
+    )
