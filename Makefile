@@ -14,6 +14,7 @@ ARRAY_DIM ?= 16
 MODEL ?= weights/checkpoints/gpt2-tiny
 PROMPT ?= The parser accepts
 WEIGHTS ?= int8
+ACCEPT_LOSS ?=
 PROGRAM ?= generate
 INPUT ?=
 TOKENS ?= 48
@@ -35,6 +36,8 @@ PYTHON ?= python3
 VENV := .venv/bin/python
 CLI = $(VENV) -m npu.cli $(if $(DEBUG),--debug)
 RUN_OPTIONS = --sim "$(SIM)" --array-dim "$(ARRAY_DIM)" --seed "$(SEED)" -j "$(JOBS)"
+
+ACCEPT = $(if $(ACCEPT_LOSS),--accept-loss)
 
 # What the tests of the tier need; a test that finds it missing has failed.
 REGRESS_GROUPS = emulator graphs cluster $(if $(filter nightly,$(TIER)),report)
@@ -72,16 +75,17 @@ test: setup ## run all tests: those on the RTL (TIER=smoke), then those of pytes
 	@$(CLI) regress smoke $(RUN_OPTIONS)
 	@$(CLI) test $(RUN_OPTIONS)
 
-generate: setup ## let a model write: MODEL= (folder or hub id) PROMPT= [WEIGHTS= TOKENS= TEMPERATURE= TOP_K= SEED=]
+generate: setup ## let a model write: MODEL= (folder or hub id) PROMPT= [WEIGHTS= ACCEPT_LOSS= TOKENS= TEMPERATURE= TOP_K= SEED=]
 	@$(CLI) generate "$$MODEL" --prompt "$$PROMPT" --weights "$(WEIGHTS)" --tokens "$(TOKENS)" \
-	  --temperature "$(TEMPERATURE)" --top-k "$(TOP_K)" --seed "$(SEED)" --array-dim "$(ARRAY_DIM)"
+	  --temperature "$(TEMPERATURE)" --top-k "$(TOP_K)" --seed "$(SEED)" --array-dim "$(ARRAY_DIM)" $(ACCEPT)
 
 profile: ## where the cycles of a decode step go: MODEL= PROMPT= [WEIGHTS=]; build/reports/profile
 	@$(PYTHON) dev/bootstrap.py bench graphs
-	@$(CLI) profile "$$MODEL" --prompt "$$PROMPT" --weights "$(WEIGHTS)"
+	@$(CLI) profile "$$MODEL" --prompt "$$PROMPT" --weights "$(WEIGHTS)" $(ACCEPT)
 
 soc: setup ## run a program on a RISC-V core beside the chip: PROGRAM= (name or ELF file) [MODEL= PROMPT= INPUT=]
-	@$(CLI) soc "$(PROGRAM)" --model "$$MODEL" --prompt "$$PROMPT" --tokens "$(TOKENS)" --input "$$INPUT"
+	@$(CLI) soc "$(PROGRAM)" --model "$$MODEL" --prompt "$$PROMPT" --tokens "$(TOKENS)" --input "$$INPUT" \
+	  $(ACCEPT)
 
 bench: ## run the benchmarks: table, bench.json, roofline, timelines in build/reports
 	@$(PYTHON) dev/bootstrap.py bench graphs

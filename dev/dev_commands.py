@@ -9,9 +9,13 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict
+from pathlib import Path
 
-from dev import faults, lint, proofs, rtl_sizes, synth
-from npu.cli.arguments import AddCommand, UsageError, names_in, positive
+from dev import faults, lint, proofs, quality_folder, rtl_sizes, synth
+from npu.cli.arguments import AddCommand, UsageError, add_weights, names_in, positive
+from npu.cli.consoles import printed
+from npu.cli.files import FileError
+from npu.cli.load_model import BAD_MODEL
 from npu.paths import ROOT
 from tb.cop_datapath import model, sweep
 from tb.run import build, registry, sources
@@ -19,6 +23,8 @@ from tb.run.requests import add_common, check_simulator
 from tb.run.verilator import VerilatorError
 
 BAD_INPUT = (
+    *BAD_MODEL,
+    FileError,
     UsageError,
     VerilatorError,
     build.BuildError,
@@ -124,6 +130,12 @@ def _cop_sweep(arguments: argparse.Namespace) -> int:
 
 def _quality(arguments: argparse.Namespace) -> int:
     """Compare the integer networks with float32 on held-out text; build/reports/quality.json."""
+    if names_model(arguments.models):
+        tokens = arguments.tokens or quality_folder.TOKENS
+        quality_folder.show(arguments.models, arguments.text, tokens, arguments.weights, printed())
+        return 0
+    if arguments.text is not None or arguments.weights.narrow:
+        raise UsageError("--text, --weights: given for shipped models, allowed for a folder")
     command = [sys.executable, "-m", "dev.quality"]
     command += [f"--{name}" for name in ("debug", "publish") if vars(arguments)[name]]
     command += ["--tokens", str(arguments.tokens)] if arguments.tokens else []
@@ -131,6 +143,11 @@ def _quality(arguments: argparse.Namespace) -> int:
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     command += names_in(arguments.models)
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+
+
+def names_model(text: str) -> bool:
+    """Say whether a text names a folder or a hub id, and no list of shipped models."""
+    return "/" in text or (text != "" and Path(text).is_dir())
 
 
 def _lint(_: argparse.Namespace) -> int:
@@ -171,8 +188,29 @@ def add_commands(command: AddCommand) -> None:
     swept.add_argument("--seed", type=positive, default=1, help="of where the sample begins")
     swept.add_argument("-j", "--jobs", type=positive, default=0, help="threads; default all")
     measured = command("quality", _quality)
-    measured.add_argument("models", nargs="?", default="", help="names, comma list; default all")
-    measured.add_argument("--tokens", type=positive, help="tokens, at least; default all")
+    measured.description = (
+        "Compare integer networks with float32. Of a folder or hub id: bits per byte of both and "
+        "the share of equal top-1 tokens, on held-out text or a text of yours; a loss that an "
+        "import refuses is an error. Of the shipped models, by name (which needs PyTorch): against "
+        "transformers, with bars, on all of the text; build/reports/quality.json."
+    )
+    measured.add_argument(
+        "models",
+        nargs="?",
+        default="",
+        metavar="FOLDER|MODELS",
+        help="a folder or hub id with a slash; or names of shipped models, comma list; default all",
+    )
+    measured.add_argument(
+        "--tokens",
+        type=positive,
+        metavar="N",
+        help=f"tokens, at least; default of a folder {quality_folder.TOKENS}, of others all",
+    )
+    measured.add_argument(
+        "--text", type=Path, metavar="FILE", help="for a folder: UTF-8, instead of held-out text"
+    )
+    add_weights(measured)
     measured.add_argument("--publish", action="store_true", help="write the figures of README")
     command("lint", _lint)
     command("format", _format, builds=False)

@@ -16,7 +16,7 @@ import hashlib
 import inspect
 import sysconfig
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -107,12 +107,10 @@ def topics(source: bytes) -> Iterator[str]:
                     yield inspect.cleandoc(value.value)
 
 
-def _sources(root: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield (path relative to root, bytes) of the standard library's modules, sorted by path."""
-    for path in sorted(root.rglob("*.py"), key=lambda item: item.relative_to(root).as_posix()):
-        relative = path.relative_to(root)
-        if not EXCLUDED_FOLDERS.intersection(relative.parts):
-            yield relative.as_posix(), path.read_bytes()
+def _sources(root: Path) -> list[str]:
+    """Return the paths, relative to root, of the standard library's modules, sorted."""
+    paths = (path.relative_to(root) for path in root.rglob("*.py"))
+    return sorted(one.as_posix() for one in paths if not EXCLUDED_FOLDERS.intersection(one.parts))
 
 
 def read_corpus(root: Path | None = None) -> Corpus:
@@ -131,23 +129,28 @@ def read_corpus(root: Path | None = None) -> Corpus:
 
 @cache
 def _running_pythons() -> Corpus:
-    return _read(Path(sysconfig.get_paths()["stdlib"]))
+    return _read(_library())
+
+
+def _library() -> Path:
+    return Path(sysconfig.get_paths()["stdlib"])
+
+
+@cache
+def read_end() -> npt.NDArray[np.uint8]:
+    """Return the text of the last tenth of the files that `development` is read from.
+
+    A process reads it once, in a tenth of the time that the corpus takes.
+    """
+    root = _library()
+    names = [name for name in _sources(root) if part_of(name) != "held_out"]
+    return _joined(text for _, text in _read_files(root, names[-(len(names) // 10) :]))
 
 
 def _read(where: Path) -> Corpus:
     """Return the documentation under a folder."""
-    found: list[tuple[Part, bytes]] = []
-    seen: set[str] = set()
-    for relative, source in sorted(_sources(where), key=lambda it: part_of(it[0]) == "held_out"):
-        try:
-            texts = list(topics(source) if relative == TOPICS_FILE else docstrings(source))
-        except SyntaxError:
-            continue
-        fresh = [text for text in dict.fromkeys(texts) if text not in seen]
-        if fresh:
-            seen.update(fresh)
-            text = b"".join(text.encode("utf-8", "replace") + SEPARATOR for text in fresh)
-            found.append((part_of(relative), text))
+    names = sorted(_sources(where), key=lambda name: part_of(name) == "held_out")
+    found = list(_read_files(where, names))
     files = Counter(part for part, _ in found)
     if not all(files[part] for part in PARTS):
         raise FileNotFoundError(
@@ -156,7 +159,7 @@ def _read(where: Path) -> Corpus:
         )
 
     def tokens(*parts: Part) -> npt.NDArray[np.uint8]:
-        return np.frombuffer(b"".join(text for part, text in found if part in parts), np.uint8)
+        return _joined(text for part, text in found if part in parts)
 
     return Corpus(
         train=tokens("train"),
@@ -165,6 +168,26 @@ def _read(where: Path) -> Corpus:
         development=tokens("train", "validation"),
         files={part: files[part] for part in PARTS},
     )
+
+
+def _read_files(root: Path, names: Iterable[str]) -> Iterator[tuple[Part, bytes]]:
+    """Yield part and text of each file that has any; a text that occurs twice is read once."""
+    seen: set[str] = set()
+    for relative in names:
+        source = (root / relative).read_bytes()
+        try:
+            texts = list(topics(source) if relative == TOPICS_FILE else docstrings(source))
+        except SyntaxError:
+            continue
+        fresh = [text for text in dict.fromkeys(texts) if text not in seen]
+        if fresh:
+            seen.update(fresh)
+            text = b"".join(text.encode("utf-8", "replace") + SEPARATOR for text in fresh)
+            yield part_of(relative), text
+
+
+def _joined(texts: Iterable[bytes]) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(b"".join(texts), np.uint8)
 
 
 def windows(

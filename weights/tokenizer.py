@@ -54,6 +54,9 @@ class Tokenizer(Protocol):
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of ids; bytes that are no UTF-8 become U+FFFD."""
 
+    def size(self, ids: Sequence[int]) -> int:
+        """Return the bytes of text that ids stand for."""
+
 
 def _said(error: Exception) -> str:
     """Return in one line what a library said."""
@@ -75,6 +78,10 @@ class ByteTokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of bytes."""
         return bytes(ids).decode("utf-8", "replace")
+
+    def size(self, ids: Sequence[int]) -> int:
+        """Return their number."""
+        return len(ids)
 
 
 class FolderTokenizer:
@@ -120,6 +127,10 @@ class FolderTokenizer:
                 list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False
             )
         )
+
+    def size(self, ids: Sequence[int]) -> int:
+        """Return the bytes of text that ids stand for, without an unfinished character behind."""
+        return len(self.decode(ids).rstrip("\ufffd").encode())
 
 
 def load_tokenizer(folder: Path | None, vocab: int) -> Tokenizer:

@@ -10,6 +10,7 @@ from typing import Protocol
 from npu.compiler.model import Place
 from npu.isa.operands import ARRAY_DIMS
 from weights.formats.recipe import INT8_WEIGHTS, RecipeError, WeightRecipe, parse_recipe
+from weights.loss import REFUSED
 
 PLACES: tuple[Place, ...] = ("auto", "sram", "memory")
 MODEL = "a Hugging Face folder, the name of a shipped model such as gpt2-tiny, or a hub id"
@@ -84,6 +85,15 @@ def add_weights(parser: argparse.ArgumentParser) -> None:
         metavar="FORMATS",
         help="formats of the weights: a word for the blocks (int4g32), or one for each kind "
         "(qkv=mxfp6e2,o=int4g32,...,head=int4); docs/formats.md has them all (int8)",
+    )
+
+
+def add_accept_loss(parser: argparse.ArgumentParser) -> None:
+    """Add --accept-loss."""
+    parser.add_argument(
+        "--accept-loss",
+        action="store_true",
+        help=f"go on with a model whose integers lose more than {REFUSED:.0%} of bits per byte",
     )
 
 

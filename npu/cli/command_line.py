@@ -17,7 +17,8 @@ from npu.cli import last_resort
 
 DEBUG = "--debug"
 HOMES = {
-    "npu.cli.file_commands": ("compile", "inspect", "asm", "disasm"),
+    "npu.cli.file_commands": ("inspect", "asm", "disasm"),
+    "tessera.compile_command": ("compile",),
     "npu.cli.network_commands": ("explain",),
     "tb.models.model_commands": ("generate", "profile"),
     "tb.run.run_commands": ("waves", "test", "build"),

@@ -17,6 +17,7 @@ from npu.compiler import CompiledModel, CompiledProgram, Piece, pieces
 from npu.compiler.ideal import BYTES_PER_CYCLE
 from npu.compiler.stream_account import traffic, weight_bits, weight_counts
 from npu.planner.decoder_plan import plan_of_decoder
+from weights.loss import Loss
 
 PROGRAM_SUFFIX = ".npu"
 PLAN_SUFFIX = ".plan"
@@ -122,9 +123,10 @@ def program_row(name: str, program: CompiledProgram, room: int) -> tuple[str, st
     return name, f"{words}, SRAM {program.sram_bytes:,} of {room:,} bytes"
 
 
-def written_table(written: Written) -> Table:
-    """Return what `npu compile` has made."""
+def written_table(written: Written, loss: Loss) -> Table:
+    """Return what `npu compile` has made, and what the integers lose over float32."""
     result = model_table(written.model)
+    result.add_row("integers", str(loss))
     for name, program, _ in written.programs:
         result.add_row(*program_row(name, program, written.model.room))
     result.add_section()

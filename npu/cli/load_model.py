@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from rich.console import Console
 
@@ -21,10 +23,11 @@ from npu.driver.generate import PromptError, check_count
 from npu.isa.operands import Limits
 from npu.planner.placement import check_prompt
 from weights.calibrate import ScalesError
-from weights.checkpoint import CheckpointError
+from weights.checkpoint import Checkpoint, CheckpointError
 from weights.formats.recipe import INT8_WEIGHTS, WeightRecipe
 from weights.importer import load_checkpoint, load_shape
 from weights.limits import ModelError
+from weights.loss import Loss, LossError, TextRow, check_loss, import_rows
 from weights.model import QuantizedModel
 from weights.quantize import quantize_loaded
 from weights.tokenizer import Tokenizer, TokenizerError, end_tokens, load_tokenizer
@@ -32,6 +35,7 @@ from weights.tokenizer import Tokenizer, TokenizerError, end_tokens, load_tokeni
 BAD_MODEL = (
     CheckpointError,
     CompileError,
+    LossError,
     ModelError,
     PackError,
     PromptError,
@@ -39,6 +43,9 @@ BAD_MODEL = (
     TokenizerError,
 )
 """What a model or a prompt that a user names can cause."""
+
+Measure: TypeAlias = Callable[[Checkpoint, QuantizedModel, Sequence[TextRow]], Loss]
+"""Runs both networks on rows of text: `golden.loss.measure_loss`."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,7 @@ class Loaded:
         model: in integers.
         compiled: for the chip at hand.
         tokenizer: text to ids and back.
+        loss: of the integers over float32.
         ends: ids that end a text; the chip stops at the first of them, it has one such register.
         weights: formats of the weights.
     """
@@ -58,6 +66,7 @@ class Loaded:
     model: QuantizedModel
     compiled: CompiledModel
     tokenizer: Tokenizer
+    loss: Loss
     ends: tuple[int, ...]
     weights: WeightRecipe = INT8_WEIGHTS
 
@@ -118,6 +127,9 @@ def load(
     console: Console,
     text: tuple[str, int] | None = None,
     weights: WeightRecipe = INT8_WEIGHTS,
+    *,
+    measure: Measure,
+    accept_loss: bool = False,
 ) -> Loaded:
     """Read, quantise and compile a model.
 
@@ -128,10 +140,13 @@ def load(
         console: where the progress is shown.
         text: a prompt and a number of tokens that the model shall go on with.
         weights: formats of the weights.
+        measure: of what the integers lose; the console gets its warnings.
+        accept_loss: take a model that loses too much.
 
     Raises:
         CheckpointError, ScalesError, TokenizerError, PromptError, CompileError: as the parts raise
             them; what is known without the activations, before they are measured.
+        LossError: the integers lose too much.
     """
     with step(f"reading {name}", console=console):
         planned(name, limits, place, weights)
@@ -143,6 +158,12 @@ def load(
         check_text(tokenizer, checkpoint.shape, *text)
     with step("measuring activations and quantising", console=console):
         model = quantize_loaded(checkpoint, weights)
+    with step("measuring what the integers lose", console=console):
+        loss = measure(checkpoint, model, import_rows(checkpoint, tokenizer))
+    if not accept_loss:
+        check_loss(name, loss)
+    for warning in loss.warnings:
+        console.print(f"warning: {name}: {warning}", markup=False, highlight=False, soft_wrap=True)
     with step("compiling the model for the chip", console=console):
         compiled = compile_model(model, limits, cache=place)
-    return Loaded(name, model, compiled, tokenizer, tuple(ends), weights)
+    return Loaded(name, model, compiled, tokenizer, loss, tuple(ends), weights)

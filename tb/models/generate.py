@@ -209,6 +209,7 @@ def table(loaded: Loaded, report: Report) -> Table:
     result.add_row("model", shape_text(shape))
     result.add_row("", text_room(shape))
     result.add_row("weights", str(loaded.weights))
+    result.add_row("integers", str(loaded.loss))
     result.add_row("stream", f"{len(loaded.compiled.stream):,} bytes")
     result.add_row("K/V cache", cache_text(loaded.compiled.cache))
     result.add_row("tokens", f"{report.prompt} of the prompt, {done} generated")
@@ -233,6 +234,7 @@ def record(loaded: Loaded, request: Request, report: Report) -> dict[str, object
     return {
         "model": loaded.name,
         "weights": str(loaded.weights),
+        "loss": {**asdict(loaded.loss), "share": loaded.loss.share},
         "request": asdict(request),
         "ids": report.simulated.ids,
         "text": report.text,

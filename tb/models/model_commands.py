@@ -11,9 +11,18 @@ from typing import Any
 
 from rich.console import Console
 
-from npu.cli.arguments import MODEL, AddCommand, add_array_dim, add_cache, add_weights, whole_from
+from golden.loss import measure_loss
+from npu.cli.arguments import (
+    MODEL,
+    AddCommand,
+    add_accept_loss,
+    add_array_dim,
+    add_cache,
+    add_weights,
+    whole_from,
+)
 from npu.cli.consoles import watched
-from npu.cli.load_model import BAD_MODEL, load
+from npu.cli.load_model import BAD_MODEL, Loaded, load
 from npu.cli.progress import step
 from npu.driver.sampling import SamplingError
 from npu.isa.operands import Limits
@@ -80,6 +89,7 @@ def _add_generate(parser: argparse.ArgumentParser) -> None:
         "--seed", type=whole_from(0), default=1, metavar="N", help="of sampling (1)"
     )
     add_weights(parser)
+    add_accept_loss(parser)
     add_cache(parser)
     _add_latency(parser)
     add_array_dim(parser)
@@ -99,8 +109,7 @@ def _generate(arguments: argparse.Namespace) -> int:
     )
     generate.check_sampling(request)
     limits = Limits(array_dim=arguments.array_dim)
-    text = request.prompt, request.tokens
-    loaded = load(arguments.model, limits, request.cache, console, text, arguments.weights)
+    loaded = _loaded(arguments, limits, console)
     generate.check_request(loaded, request)
     configuration = _built(arguments.array_dim)
     report = generate.run(loaded, request, configuration, console)
@@ -118,6 +127,7 @@ def _add_profile(parser: argparse.ArgumentParser) -> None:
     )
     _add_prompt(parser, 4, whole_from(2), ", 2 or more")
     add_weights(parser)
+    add_accept_loss(parser)
     add_cache(parser)
     _add_latency(parser)
 
@@ -126,8 +136,7 @@ def _profile(arguments: argparse.Namespace) -> int:
     """Show where the cycles of a decode step go."""
     console = watched()
     profile.require_pictures()
-    text = arguments.prompt, arguments.tokens
-    loaded = load(arguments.model, Limits(), arguments.cache, console, text, arguments.weights)
+    loaded = _loaded(arguments, Limits(), console)
     profile.check_request(loaded, arguments.prompt, arguments.tokens)
     configuration = _built(Limits().array_dim)
     latency = arguments.latency
@@ -138,11 +147,25 @@ def _profile(arguments: argparse.Namespace) -> int:
     console.print(profile.engines_table(last))
     with step("drawing", console=console):
         written = profile.write(loaded, found, latency)
+    console.print(f"integers: {loaded.loss}", highlight=False)
     console.print(f"RTL = golden: {found.mismatch or 'yes, every token'}", highlight=False)
     for path in written:
         console.print(f"written: {path.relative_to(ROOT)}", highlight=False)
     _save(profile.FOLDER / "profile.json", profile.record(loaded, found), console)
     return 1 if found.mismatch else 0
+
+
+def _loaded(arguments: argparse.Namespace, limits: Limits, console: Console) -> Loaded:
+    return load(
+        arguments.model,
+        limits,
+        arguments.cache,
+        console,
+        (arguments.prompt, arguments.tokens),
+        arguments.weights,
+        measure=measure_loss,
+        accept_loss=arguments.accept_loss,
+    )
 
 
 def _built(array_dim: int) -> build.Configuration:

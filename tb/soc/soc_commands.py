@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from golden.loss import measure_loss
 from npu.cli import files
-from npu.cli.arguments import MODEL, AddCommand, UsageError, whole_from
+from npu.cli.arguments import MODEL, AddCommand, UsageError, add_accept_loss, whole_from
 from npu.cli.consoles import watched
 from npu.cli.files import FileError
 from npu.cli.load_model import BAD_MODEL, load
@@ -101,6 +102,7 @@ def _add_soc(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"that it writes at most ({TOKENS})",
     )
+    add_accept_loss(parser)
     parser.add_argument(
         "--input", default="", metavar="TEXT", help="what the program reads from the UART"
     )
@@ -165,7 +167,7 @@ class Program:
     end: int = 0
 
 
-def plan_of(model: str, prompt: str, tokens: int) -> FirmwarePlan:
+def plan_of(model: str, prompt: str, tokens: int, *, accept_loss: bool = False) -> FirmwarePlan:
     """Compile a model and a prompt for a program. Raises what the parts raise.
 
     A folder that `npu compile` has made of a network is taken as it is, with random inputs.
@@ -174,7 +176,16 @@ def plan_of(model: str, prompt: str, tokens: int) -> FirmwarePlan:
     if holds_plan(Path(model)):
         plan = read_plan(Path(model))
         return network_of(plan, {name: x[0] for name, x in random_samples(plan.graph, 1).items()})
-    loaded = load(model, Limits(), "auto", console, (prompt, tokens))
+    loaded = load(
+        model,
+        Limits(),
+        "auto",
+        console,
+        (prompt, tokens),
+        measure=measure_loss,
+        accept_loss=accept_loss,
+    )
+    console.print(f"integers: {loaded.loss}", highlight=False)
     return firmware_plan(loaded.compiled, loaded.tokenizer, prompt, tokens, loaded.end)
 
 
@@ -225,7 +236,12 @@ def _program(arguments: argparse.Namespace) -> Program:
         plan = None
         if firmware.needs_plan(name):
             _check_model(name, arguments.model)
-            plan = plan_of(arguments.model, arguments.prompt, arguments.tokens)
+            plan = plan_of(
+                arguments.model,
+                arguments.prompt,
+                arguments.tokens,
+                accept_loss=arguments.accept_loss,
+            )
         with step("compiling the program", console=watched()):
             return compiled(name, plan, firmware.Target(arguments.compiler))
     if "/" not in name and "." not in name and not Path(name).exists():

@@ -301,7 +301,7 @@ def test_commands_on_files_import_no_bench(arguments: list[str]) -> None:
         "import sys; from npu.cli.command_line import main\n"
         f"try: main({arguments})\n"
         "except SystemExit: pass\n"
-        "wrong = {'tb', 'dev', 'cocotb', 'golden'} & set(sys.modules)\n"
+        "wrong = {'tb', 'dev', 'cocotb'} & set(sys.modules)\n"
         "sys.exit(f'imported: {wrong}' if wrong else 0)"
     )
     run = subprocess.run(

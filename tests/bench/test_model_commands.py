@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import platform
 import re
 import shutil
 import sys
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from golden.loss import measure_loss
 from golden.session import Session
 from golden.session import generate as generate_ids
 from npu.asm import assemble
@@ -29,6 +31,7 @@ from tb.bench import logs
 from tb.models import generate, profile
 from tb.models.simulate_generation import Simulated
 from tb.run.timeline import ENGINES, EngineWait, Slice, Timeline
+from weights.figures import read_text
 from weights.formats.recipe import parse_recipe
 from weights.importer import load_checkpoint
 from weights.quantize import quantize_checkpoint
@@ -269,7 +272,8 @@ def test_engines_work_and_wait(gpt2: CompiledModel) -> None:
 
 
 def _loaded(end: int | None = None) -> Loaded:
-    loaded = load(_folder("gpt2"), Limits(), "auto", Console(stderr=True, quiet=True))
+    quiet = Console(stderr=True, quiet=True)
+    loaded = load(_folder("gpt2"), Limits(), "auto", quiet, measure=measure_loss)
     return replace(loaded, ends=() if end is None else (end,))
 
 
@@ -331,7 +335,8 @@ def test_text_of_a_page(name: str) -> None:
     assert found is not None
     folder, recipe, prompt, block = found.groups("int8")
     quiet, weights = Console(quiet=True), parse_recipe(recipe)
-    loaded = load(str(ROOT / folder), Limits(), "auto", quiet, weights=weights)
+    where = str(ROOT / folder)
+    loaded = load(where, Limits(), "auto", quiet, weights=weights, measure=measure_loss)
     ids = loaded.tokenizer.encode(prompt)
     cells = re.search(r"tokens +(\d+) of the prompt, (\d+) generated", block)
     assert cells is not None
@@ -341,6 +346,8 @@ def test_text_of_a_page(name: str) -> None:
     text = prompt + loaded.tokenizer.decode(written)
     assert block.startswith("".join(f"    {line}\n" for line in text.splitlines()))
     assert f"weights       {recipe}\n" in block
+    if platform.python_version() == read_text().python:  # the text is that of its documentation
+        assert f"integers      {loaded.loss}\n" in block
     assert f"stream        {len(loaded.compiled.stream):,} bytes\n" in block
     limit = generate.ideal_cycles(loaded, len(ids), count)
     assert f"limit         {limit:,} cycles for bus and array: " in block

@@ -50,6 +50,14 @@ def test_tokenizer_of_the_folder(tmp_path: Path) -> None:
     assert tokenizer.end == 0
 
 
+def test_tokens_stand_for_bytes(tmp_path: Path) -> None:
+    """Also where a character is of several, and half of one is none."""
+    assert load_tokenizer(None, 256).size("é!".encode()[:-2]) == 1
+    tokenizer = load_tokenizer(_blank_folder(tmp_path), 5)
+    assert tokenizer.size(tokenizer.encode("the bus is")) == len("the bus is")
+    assert tokenizer.size([0]) == 0
+
+
 def test_folder_without_tokenizer(tmp_path: Path) -> None:
     """Without a tokenizer only bytes make sense."""
     assert isinstance(load_tokenizer(tmp_path, 256), ByteTokenizer)

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a decoder loses as integers: the texts that it is measured on, the figures, the bars.
+
+An import measures on the last tenth of the text that calibration reads, of which calibration sees
+one window in ninety: what is kept beside a checkpoint was measured on the text of another Python.
+`golden.loss` measures: golden knows the integer network.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from weights.calibrate import PIECE
+from weights.checkpoint import Checkpoint
+from weights.corpus import read_end, windows
+from weights.tokenizer import BYTES, Tokenizer, TokenizerError
+
+WARNED, REFUSED = 0.02, 0.15
+"""Relative increases of the bits per byte that an import warns of, and that it refuses."""
+MOST, LEAST = 2048, 512
+"""Tokens that an import measures on; the fewer, the larger the model."""
+MULTIPLICATIONS = 1 << 37
+"""Of both networks for MOST tokens; a larger model gets fewer of them."""
+ROW = 256
+"""Tokens of a row, at most."""
+BYTES_PER_TOKEN = 8
+"""Of text that a row of tokens is made from; what is left over of them is not used."""
+
+
+class LossError(ValueError):
+    """Integers lose too much of a model, or nothing can be measured."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextRow:
+    """Tokens of a text.
+
+    Attributes:
+        ids: (T,) from position 0 on, T at least 2.
+        bytes: of the text that all but the first stand for.
+    """
+
+    ids: npt.NDArray[np.int64]
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """The float32 and the integer network on the same text.
+
+    Attributes:
+        tokens, bytes: that were predicted.
+        float_bits, integer_bits: bits per byte.
+        guessed_bits: of who takes all tokens for equally likely.
+        agreement: share of positions with the same most likely token.
+    """
+
+    tokens: int
+    bytes: int
+    float_bits: float
+    integer_bits: float
+    guessed_bits: float
+    agreement: float
+
+    @property
+    def share(self) -> float:
+        """The relative increase of the bits per byte."""
+        return self.integer_bits / self.float_bits - 1.0
+
+    def __str__(self) -> str:
+        """Return loss and bits in one short line."""
+        bits = f"{self.float_bits:.4f} to {self.integer_bits:.4f}"
+        return f"{self.share:+.2%} bits per byte over float32, {bits}"
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a user of the model should know, in sentences."""
+        found = []
+        if not self.share <= WARNED:
+            found.append(f"as integers it loses much: {self}, usual is up to {WARNED:+.0%}")
+        if not self.float_bits < self.guessed_bits:
+            found.append(
+                f"float32 itself is no better than guessing: {self.float_bits:.4f} bits per byte, "
+                f"guessing takes {self.guessed_bits:.4f}: not trained, or with the tokenizer of "
+                "another model?"
+            )
+        return found
+
+
+def check_loss(name: str, loss: Loss) -> None:
+    """Raise LossError if a model loses too much."""
+    if not loss.share <= REFUSED:
+        raise LossError(
+            f"{name}: given a model that loses too much as integers: {loss}, allowed up to "
+            f"{REFUSED:+.0%}, on {loss.tokens:,} tokens; wider --weights lose less, an "
+            "import takes it as it is with --accept-loss (of make: ACCEPT_LOSS=1)"
+        )
+
+
+def import_rows(checkpoint: Checkpoint, tokenizer: Tokenizer) -> list[TextRow]:
+    """Return text for the measurement of an import, evenly spread.
+
+    Raises:
+        LossError, TokenizerError: as `rows_of`.
+    """
+    weights = sum(tensor.size for tensor in checkpoint.tensors.values())
+    tokens = max(LEAST, min(MOST, MULTIPLICATIONS // weights))
+    length = min(checkpoint.shape.context, ROW)
+    return rows_of(checkpoint, tokenizer, read_end(), length, max(1, tokens // length))
+
+
+def rows_of(
+    checkpoint: Checkpoint,
+    tokenizer: Tokenizer,
+    text: npt.NDArray[np.uint8],
+    length: int,
+    count: int | None = None,
+) -> list[TextRow]:
+    """Return rows of up to `length` tokens of a text (n,) of bytes.
+
+    Args:
+        checkpoint: whose vocabulary it is.
+        tokenizer: of it.
+        text: UTF-8.
+        length: most tokens of a row.
+        count: rows, evenly spread, None for as many as there are.
+
+    Raises:
+        LossError: there is no row of two tokens.
+        TokenizerError: the tokenizer has tokens that the checkpoint has not.
+    """
+    piece = length if checkpoint.shape.vocab == BYTES else max(PIECE, BYTES_PER_TOKEN * length)
+    pieces = windows(text, min(piece, text.size), count) if text.size else ()
+    texts = (bytes(one.astype(np.uint8)).decode("utf-8", "ignore") for one in pieces)
+    rows = list(_rows(checkpoint, tokenizer, texts, length))
+    if not rows:
+        raise LossError(
+            f"{checkpoint.source}: given no text of 2 tokens to measure on, with a context of "
+            f"{checkpoint.shape.context}, allowed 2 and more"
+        )
+    return rows
+
+
+def _rows(
+    checkpoint: Checkpoint, tokenizer: Tokenizer, texts: Iterable[str], length: int
+) -> Iterator[TextRow]:
+    vocab = checkpoint.shape.vocab
+    for text in texts:
+        ids = tokenizer.encode(text)[:length] if text.strip() else []
+        size = tokenizer.size(ids) - tokenizer.size(ids[:1])
+        if size < 1:
+            continue
+        if max(ids) >= vocab:
+            raise TokenizerError(
+                f"{checkpoint.source}: the tokenizer gives token id {max(ids)}, allowed 0 to "
+                f"{vocab - 1}, the vocabulary of the checkpoint"
+            )
+        yield TextRow(np.array(ids, np.int64), size)
+
+
+def guessed_bits(vocab: int, tokens: int, size: int) -> float:
+    """Return the bits per byte of who takes all tokens for equally likely."""
+    return math.log2(vocab) * tokens / size
