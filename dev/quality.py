@@ -30,7 +30,6 @@ import numpy as np
 import numpy.typing as npt
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from dev import quality_pages as pages
 from dev.quality_formats import (
@@ -49,6 +48,7 @@ from golden.decoder import forward_rows
 from npu.cli.last_resort import Refusal, guarded
 from npu.cli.progress import step
 from npu.paths import REPORTS, ROOT
+from npu.tables import FitTable
 from weights.calibrate import calibration_tokens
 from weights.checkpoint import CheckpointError
 from weights.corpus import read_corpus, windows
@@ -282,11 +282,12 @@ def measure(names: Sequence[str], tokens: int | None, scratch: Path) -> list[Qua
     return found
 
 
-def render(found: Sequence[Quality]) -> Table:
+def render(found: Sequence[Quality]) -> FitTable:
     """Return the figures as a table."""
-    table = Table(title="integer network against float32 on held-out text")
-    for name in ("model", "tokens", "float32", "integer", "bits per byte", "top-1", "bars"):
-        table.add_column(name, justify="left" if name == "model" else "right")
+    table = FitTable(title="integer network against float32 on held-out text")
+    table.name("model")
+    for head in ("tokens", "float32", "integer", "bits per byte", "top-1", "bars"):
+        table.figure(head)
     for one in found:
         bars = f"{one.max_loss:+.1%}" + (f", {one.min_agreement:.0%}" if one.min_agreement else "")
         table.add_row(

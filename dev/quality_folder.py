@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from rich.console import Console
-from rich.table import Table
 
 from golden.loss import measure_loss
 from npu.cli import files
 from npu.cli.load_model import shape_text
 from npu.cli.progress import step
+from npu.tables import FitTable, pairs
 from weights.calibrate import LONGEST
 from weights.corpus import read_corpus
 from weights.formats.recipe import WeightRecipe
@@ -62,8 +62,8 @@ def _bytes(path: Path) -> npt.NDArray[np.uint8]:
     return np.frombuffer(files.read_bytes(path), np.uint8)
 
 
-def _table(shape: str, weights: str, loss: Loss) -> Table:
-    table = Table(show_header=False, box=None, pad_edge=False)
+def _table(shape: str, weights: str, loss: Loss) -> FitTable:
+    table = pairs()
     table.add_row("model", shape)
     table.add_row("weights", weights)
     table.add_row("text", f"{loss.tokens:,} tokens, {loss.bytes:,} bytes")

@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from rich.table import Table
 
 from dev import formats_page
 from golden.decoder import forward_rows
@@ -27,6 +26,7 @@ from npu.cli.compiled_files import bus_cycles
 from npu.compiler import compile_model
 from npu.compiler.stream_account import weight_bits
 from npu.paths import ROOT
+from npu.tables import FitTable
 from weights.figures import FORMATS_FILE, FormatFigures, read_format_figures
 from weights.finetuned_card import write_finetuned_page
 from weights.formats.recipe import parse_recipe
@@ -174,11 +174,13 @@ def measure_formats(
     return found
 
 
-def render_formats(found: list[FormatQuality]) -> Table:
+def render_formats(found: list[FormatQuality]) -> FitTable:
     """Return the figures as a table."""
-    table = Table(title="narrow weights against int8 on held-out text")
-    for name in ("model", "weights", "tokens", "int8", "narrow", "bits per byte", "bar"):
-        table.add_column(name, justify="left" if name in ("model", "weights") else "right")
+    table = FitTable(title="narrow weights against int8 on held-out text")
+    for head in ("model", "weights"):
+        table.name(head)
+    for head in ("tokens", "int8", "narrow", "bits per byte", "bar"):
+        table.figure(head)
     for one in found:
         figures = one.figures
         bar = "" if one.max_loss is None else f"{one.max_loss:+.1%}"

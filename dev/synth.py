@@ -23,10 +23,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
 from npu.paths import BUILD, ROOT
+from npu.tables import FitTable, as_text
 from tb.run import sources
 
 FOLDER = BUILD / "synth"
@@ -517,17 +515,14 @@ def save(results: Sequence[BlockFigures], path: Path = REPORT) -> None:
 
 def render(results: Sequence[Mapping[str, Any]]) -> str:
     """Return the table as text."""
-    table = Table(title="What the blocks use", title_justify="left")
-    table.add_column("block")
-    table.add_column("module and parameters")
+    table = FitTable(title="What the blocks use")
+    table.name("block")
+    table.text("module and parameters")
     for head in HEADS:
-        table.add_column(head, justify="right")
+        table.figure(head)
     for figures in results:
         table.add_row(*_row(figures))
-    console = Console(width=120, force_terminal=False, color_system=None)
-    with console.capture() as capture:
-        console.print(table)
-    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
+    return as_text(table, 120)
 
 
 def share_text(block: str, figures: Mapping[str, Mapping[str, int]]) -> str:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from npu.cli import files
 from npu.cli.arguments import AddCommand, UsageError, whole_from
@@ -21,6 +20,7 @@ from npu.compiler.errors import CompileError
 from npu.graph.form import GraphError
 from npu.graph.library import OPERATORS, Size
 from npu.runtime.report import WIDTH, report_table
+from npu.tables import FitTable
 from tb.models.simulate_generation import SimulationError
 from tb.run import run_commands
 from tessera.operators import OperatorRun, run_operator
@@ -106,10 +106,11 @@ def _sizes(given: Sequence[str]) -> dict[str, Size]:
     return found
 
 
-def _list() -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    for head in ("operator", "what it computes", "sizes"):
-        table.add_column(head, no_wrap=head == "operator")
+def _list() -> FitTable:
+    table = FitTable(box=box.SIMPLE_HEAD)
+    table.name("operator")
+    for head in ("what it computes", "sizes"):
+        table.text(head)
     for one in OPERATORS.values():
         sizes = ", ".join(f"{name}={value}" for name, value in one.sizes.items())
         table.add_row(one.name, one.summary, sizes)
@@ -119,16 +120,15 @@ def _list() -> Table:
 def _show(run: OperatorRun, console: Console) -> None:
     console.print(report_table(run.report))
     sizes = ", ".join(f"{name}={value}" for name, value in run.sizes.items())
-    table = Table(title=f"Stages of {run.operator.name} ({sizes})", box=box.SIMPLE_HEAD)
-    table.title_justify = table.caption_justify = "left"
+    table = FitTable(title=f"Stages of {run.operator.name} ({sizes})", box=box.SIMPLE_HEAD)
     table.caption = (
         "golden: whether the chip has made the same bits; error: largest distance from real "
         f"numbers over the largest that calibration has seen, allowed {run.operator.bound:.1%}."
     )
-    for head in ("stage", "shape"):
-        table.add_column(head)
+    table.name("stage")
+    table.text("shape")
     for head in ("least", "largest", "golden", "error"):
-        table.add_column(head, justify="right")
+        table.figure(head)
     for one in run.stages:
         table.add_row(
             one.name,

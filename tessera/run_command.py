@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
+from rich.markup import escape
 
 from npu.cli import files
 from npu.cli.arguments import AddCommand, UsageError, whole_from
@@ -28,6 +28,7 @@ from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import PlanFileError, read_plan
 from npu.runtime.report import WIDTH, Report, report_table
+from npu.tables import pairs
 from tb.bench.knobs import LATENCY_MAX
 from tb.models.simulate_generation import SimulationError
 from tb.run import run_commands
@@ -249,10 +250,10 @@ def _show(
 ) -> None:
     if report.operations:
         console.print(report_table(report))
-    table = Table(show_header=False, box=None, pad_edge=False)
+    table = pairs()
     for name, data in outputs.items():
         edges = f", {data.min():.6g} to {data.max():.6g}" if data.size else ""
-        table.add_row(f"output {name}", f"{data.dtype}{list(data.shape)}{edges}")
+        table.add_row(escape(f"output {name}"), escape(f"{data.dtype}{list(data.shape)}{edges}"))
     for path in written:
-        table.add_row("written", str(path))
+        table.add_row("written", escape(str(path)))
     console.print(table)

@@ -10,10 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from rich.console import Console
-from rich.table import Table
-
 from dev.regression.task import Outcome
+from npu.tables import FitTable, as_text
 from tb.bench import isa_coverage
 from tb.command import command_coverage
 from tb.cop import cop_coverage
@@ -57,12 +55,12 @@ def missing(rows: Sequence[CoverageRow]) -> list[str]:
 
 def render(rows: Sequence[CoverageRow]) -> str:
     """Return the table as text."""
-    table = Table(title="What the tests executed", title_justify="left")
-    table.add_column("opcode")
-    table.add_column("flag, mode or operand")
+    table = FitTable(title="What the tests executed")
+    table.name("opcode")
+    table.name("flag, mode or operand")
     for head in ("executed", "tests", "seeds", "programs"):
-        table.add_column(head, justify="right")
-    table.add_column("most in")
+        table.figure(head)
+    table.name("most in")
     previous = ""
     for row in rows:
         opcode, _, use = row.name.partition(" ")
@@ -78,7 +76,4 @@ def render(rows: Sequence[CoverageRow]) -> str:
             row.tests.most_common(1)[0][0] if row.tests else "no test",
         )
         previous = opcode
-    console = Console(width=120, force_terminal=False, color_system=None)
-    with console.capture() as capture:
-        console.print(table)
-    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
+    return as_text(table, 120)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.markup import escape
-from rich.table import Table
 
 from npu.cli import files
 from npu.cli.load_model import cache_text, shape_text, text_room
@@ -17,6 +16,7 @@ from npu.compiler import CompiledModel, CompiledProgram, Piece, pieces
 from npu.compiler.ideal import BYTES_PER_CYCLE
 from npu.compiler.stream_account import traffic, weight_bits, weight_counts
 from npu.planner.decoder_plan import plan_of_decoder
+from npu.tables import FitTable, pairs
 from weights.loss import Loss
 
 PROGRAM_SUFFIX = ".npu"
@@ -107,11 +107,9 @@ def _rows(model: CompiledModel) -> Iterator[tuple[str, str]]:
     yield "K/V cache", cache_text(model.cache)
 
 
-def model_table(model: CompiledModel) -> Table:
+def model_table(model: CompiledModel) -> FitTable:
     """Return what a compiled model needs."""
-    result = Table(show_header=False, box=None, pad_edge=False)
-    result.add_column(no_wrap=True)
-    result.add_column()
+    result = pairs()
     for row in _rows(model):
         result.add_row(*row)
     return result
@@ -123,7 +121,7 @@ def program_row(name: str, program: CompiledProgram, room: int) -> tuple[str, st
     return name, f"{words}, SRAM {program.sram_bytes:,} of {room:,} bytes"
 
 
-def written_table(written: Written, loss: Loss) -> Table:
+def written_table(written: Written, loss: Loss) -> FitTable:
     """Return what `npu compile` has made, and what the integers lose over float32."""
     result = model_table(written.model)
     result.add_row("integers", str(loss))
@@ -146,7 +144,7 @@ def bus_cycles(model: CompiledModel) -> int:
     return -(-max(needed.read + padding, needed.write) // BYTES_PER_CYCLE)
 
 
-def weights_table(model: CompiledModel) -> Table:
+def weights_table(model: CompiledModel) -> FitTable:
     """Return format and bits of the weights by kind of tensor, and what a token costs."""
     program = model.decode()
     found: dict[str, dict[str, int]] = {}
@@ -159,11 +157,11 @@ def weights_table(model: CompiledModel) -> Table:
             sums = found.setdefault(name, {"bytes": 0, "weights": 0})
             sums["bytes"] += piece.bytes
             sums["weights"] += cells[piece.share]
-    result = Table(title="Weights", title_justify="left")
+    result = FitTable(title="Weights")
     for head in ("tensor", "format"):
-        result.add_column(head)
+        result.text(head)
     for head in ("weights", "bytes", "bits a weight"):
-        result.add_column(head, justify="right")
+        result.figure(head)
     for name, sums in found.items():
         bits = 8 * sums["bytes"] / sums["weights"]
         result.add_row(*name.split(), f"{sums['weights']:,}", f"{sums['bytes']:,}", f"{bits:.2f}")
@@ -171,17 +169,16 @@ def weights_table(model: CompiledModel) -> Table:
     result.add_section()
     sizes = f"{every['weights']:,}", f"{every['bytes']:,}", f"{weight_bits(program):.2f}"
     result.add_row("all", "", *sizes)
-    cycles = f"{bus_cycles(model):,} cycles of the bus a token, at position 0"
-    result.caption, result.caption_justify = cycles, "left"
+    result.caption = f"{bus_cycles(model):,} cycles of the bus a token, at position 0"
     return result
 
 
-def parts_table(model: CompiledModel) -> Table:
+def parts_table(model: CompiledModel) -> FitTable:
     """Return the stream's bytes by part of the model."""
-    result = Table(title="Stream", title_justify="left")
-    result.add_column("part")
+    result = FitTable(title="Stream")
+    result.name("part")
     for head in ("bytes", "necessary", "ratio"):
-        result.add_column(head, justify="right")
+        result.figure(head)
     for name, (size, necessary) in by_part(pieces(model.decode())).items():
         result.add_row(escape(name), f"{size:,}", f"{necessary:,}", f"{size / necessary:.4f}")
     return result

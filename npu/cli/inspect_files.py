@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from npu.asm import assemble, disassemble
 from npu.cli import compiled_files, files, program_files
@@ -23,6 +22,7 @@ from npu.image import MAGIC
 from npu.isa.instruction import Instruction
 from npu.isa.operands import Limits
 from npu.runtime.plan_files import holds_plan
+from npu.tables import FitTable, pairs
 from weights.calibrate import SCALES_FILE, cache_path
 from weights.checkpoint import Checkpoint
 from weights.formats.recipe import WeightRecipe
@@ -98,9 +98,10 @@ def _show_packed(pack: Pack, data: bytes, name: str, console: Console) -> None:
     console.print(compiled_files.weights_table(model))
 
 
-def _sections(pack: Pack) -> Table:
-    table = Table("part", "bytes")
-    table.columns[1].justify = "right"
+def _sections(pack: Pack) -> FitTable:
+    table = FitTable()
+    table.name("part")
+    table.figure("bytes")
     for share in pack.shares:
         table.add_row(escape(f"share {share.name}"), f"{share.bytes:,}")
     for name, section in pack.sections.items():
@@ -119,9 +120,7 @@ def _show_checkpoint(name: str, limits: Limits, weights: WeightRecipe, console: 
             fits = f"does not fit the chip: {error}"
         checkpoint = load_checkpoint(name)
     _say(console, f"{name}: a checkpoint")
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(no_wrap=True)
-    table.add_column()
+    table = pairs()
     for row in _dimensions(checkpoint):
         table.add_row(*row)
     console.print(table)
@@ -160,14 +159,14 @@ def _merged(name: str) -> str:
     return f"h.*.{match[2]}" if match else name
 
 
-def _tensors(checkpoint: Checkpoint) -> Table:
+def _tensors(checkpoint: Checkpoint) -> FitTable:
     groups: dict[str, list[str]] = {}
     for name in checkpoint.tensors:
         groups.setdefault(_merged(name), []).append(name)
-    table = Table(title="Tensors", title_justify="left")
-    table.add_column("name", no_wrap=True)
+    table = FitTable(title="Tensors")
+    table.name("name")
     for head in ("count", "shape", "parameters", "largest"):
-        table.add_column(head, justify="right", no_wrap=True)
+        table.figure(head)
     for name, members in groups.items():
         tensors = [checkpoint.tensors[member] for member in members]
         largest = max(float(np.abs(tensor).max()) for tensor in tensors)
@@ -177,14 +176,14 @@ def _tensors(checkpoint: Checkpoint) -> Table:
     return table
 
 
-def _scales(scales: dict[str, float]) -> Table:
+def _scales(scales: dict[str, float]) -> FitTable:
     groups: dict[str, list[float]] = {}
     for name, scale in scales.items():
         groups.setdefault(_merged(name), []).append(scale)
-    table = Table(title="Real value of one unit", title_justify="left")
-    table.add_column("tensor", no_wrap=True)
+    table = FitTable(title="Real value of one unit")
+    table.name("tensor")
     for head in ("least", "largest"):
-        table.add_column(head, justify="right")
+        table.figure(head)
     for name, values in groups.items():
         table.add_row(name, f"{min(values):.3g}", f"{max(values):.3g}")
     return table

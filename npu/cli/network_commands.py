@@ -9,7 +9,6 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from npu.asm import disassemble
 from npu.cli import files
@@ -23,6 +22,7 @@ from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import PlanFileError, read_plan
 from npu.runtime.report import WIDTH, OperationLine, report_table
+from npu.tables import FitTable, pairs
 
 BAD_INPUT = (PlanFileError, files.FileError, UsageError)
 """What a user can cause; each says in one line what was given and what is allowed."""
@@ -67,10 +67,10 @@ def _explain(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _decoder(plan: Plan, decoder: Decoder) -> Table:
+def _decoder(plan: Plan, decoder: Decoder) -> FitTable:
     """Return what the plan of a decoder holds."""
-    table = Table(title=f"Decoder {escape(plan.graph.name)}", show_header=False, box=None)
-    table.title_justify = "left"
+    table = pairs()
+    table.title = f"Decoder {escape(plan.graph.name)}"
     table.add_row("prompt", f"{decoder.rows} tokens, then up to {decoder.most} more")
     table.add_row("tokens", f"{decoder.vocab:,} ids, {decoder.context:,} positions")
     for name, segment in zip(decoder.programs, plan.segments, strict=True):
@@ -123,8 +123,8 @@ def _quoted(name: str) -> str:
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _facts(line: OperationLine) -> Table:
-    table = Table(show_header=False, box=None, pad_edge=False)
+def _facts(line: OperationLine) -> FitTable:
+    table = pairs()
     where = f"segment {line.segment} of the chip" if line.segment >= 0 else "the host"
     where = "the command port" if line.on_port else where
     table.add_row("runs on", f"{where}: {escape(line.reason)}")

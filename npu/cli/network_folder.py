@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from npu.cli.arguments import UsageError
 from npu.cli.files import FileError
@@ -30,6 +29,7 @@ from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import IMAGE, PLAN, files_of, holds_plan
 from npu.runtime.report import report_table
+from npu.tables import FitTable, pairs
 from weights.formats.recipe import INT8_WEIGHTS
 
 SUFFIXES = (".onnx", ".mlir", ".mlirbc", ".tflite")
@@ -163,9 +163,9 @@ def compile_network(arguments: argparse.Namespace, console: Console, output: Con
     return 0
 
 
-def _written(built: Built, folder: Path) -> Table:
+def _written(built: Built, folder: Path) -> FitTable:
     plan = built.plan
-    table = Table(show_header=False, box=None, pad_edge=False)
+    table = pairs()
     table.add_row("calibration", plan.origin.calibration)
     sizes = f"stream {len(plan.stream):,}, constants {len(plan.constants):,}, arena {plan.arena:,}"
     table.add_row("bytes", sizes)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.markup import escape
-from rich.table import Table
 
 from npu.asm import assemble, disassemble
 from npu.cli import files
@@ -18,6 +17,7 @@ from npu.isa.generated import WORD, Opcode
 from npu.isa.instruction import Instruction, decode_image
 from npu.isa.legality import check
 from npu.isa.operands import Limits, Prefix, share_bytes, sram_operands
+from npu.tables import FitTable, pairs
 
 WORDS_SUFFIX = ".bin"
 
@@ -96,11 +96,9 @@ def contents(words: Sequence[Instruction], limits: Limits) -> Contents:
     return Contents(len(words), dict(counts.most_common()), prefixes, top, shares, illegal)
 
 
-def table(found: Contents) -> Table:
+def table(found: Contents) -> FitTable:
     """Return the contents of a program as a table."""
-    result = Table(show_header=False, box=None, pad_edge=False)
-    result.add_column(no_wrap=True)
-    result.add_column()
+    result = pairs()
     instructions = sum(found.counts.values())
     prefixes = f"{instructions:,} instructions and {found.prefixes:,} prefixes"
     result.add_row("words", f"{found.words:,}: {prefixes}")

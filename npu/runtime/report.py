@@ -12,17 +12,18 @@ from itertools import groupby
 from typing import Any
 
 from rich import box
-from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from npu.driver.counters import ChipCounters
 from npu.graph.form import Target
 from npu.isa.operands import Limits
 from npu.runtime.account import Bound, Cost, total
+from npu.tables import FitTable, as_text, cut
 
 WIDTH = 120
 """Columns of the table."""
+SHORT = 40
+"""Columns of a name in a sentence."""
 HEADS = ("MACs", "padding", "bytes", "least", "cycles")
 
 
@@ -132,10 +133,7 @@ class Report:
 
     def __str__(self) -> str:
         """Return the table as text."""
-        console = Console(width=WIDTH, force_terminal=False, color_system=None)
-        with console.capture() as capture:
-            console.print(report_table(self))
-        return "\n".join(line.rstrip() for line in capture.get().splitlines())
+        return as_text(report_table(self), WIDTH).rstrip("\n")
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON has it."""
@@ -155,19 +153,19 @@ class Report:
         }
 
 
-def report_table(report: Report) -> Table:
+def report_table(report: Report) -> FitTable:
     """Return the table of a report: what the host does in one go stands in one line."""
     measured = report.cycles is not None
     heads = HEADS if measured else HEADS[:-1]
-    title = f"Network {escape(report.network)}"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    table.caption_justify = "left"
+    title = f"Network {escape(cut(report.network, SHORT))}"
+    table = FitTable(title=title, box=box.SIMPLE_HEAD)
     table.caption = _caption(report, measured)
-    for head in ("operation", "from", "on"):
-        table.add_column(head, no_wrap=True)
+    table.name("operation")
+    table.name("from")
+    table.text("on")
     for head in heads:
-        table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("bound")
+        table.figure(head)
+    table.text("bound")
     for number, lines in groupby(report.operations, key=lambda one: one.segment):
         if number < 0:
             for group in _together(list(lines)):
@@ -193,7 +191,8 @@ def _caption(report: Report, measured: bool) -> str:
     ]
     for reason, found in _reasons(report).items():
         more = f" and {len(found) - 2} more" if len(found) > 2 else ""
-        lines.append(escape(f"Host: {', '.join(found[:2])}{more}: {reason}."))
+        names = ", ".join(cut(name, SHORT) for name in found[:2])
+        lines.append(escape(f"Host: {names}{more}: {reason}."))
     return "\n".join(lines)
 
 
@@ -242,7 +241,7 @@ def _short(one: OperationLine) -> str:
     return escape(" + ".join(parts) if len(parts) == 2 else text)
 
 
-def _end(table: Table, one: SegmentLine, lines: list[OperationLine], measured: bool) -> None:
+def _end(table: FitTable, one: SegmentLine, lines: list[OperationLine], measured: bool) -> None:
     if one.cycles is not None:
         rest = one.cycles - sum(line.cycles or 0 for line in lines)
         table.add_row("start and end", "", "", *_figures(one.end, 0, rest, measured), "")

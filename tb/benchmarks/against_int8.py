@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich.table import Table
+from npu.tables import FitTable
 
 HEAD = ("name", "cycles", "of int8", "bytes read", "of int8", "cycles / bytes", "bar", "")
 
@@ -96,13 +96,12 @@ def verdicts(claims: Iterable[Claim], entries: Sequence[Mapping[str, Any]]) -> l
     return found
 
 
-def render(found: Iterable[Verdict]) -> Table:
+def render(found: Iterable[Verdict]) -> FitTable:
     """Return the table of a terminal."""
-    table = Table(
-        title="Narrow weights against int8: cycles fall as bytes do", title_justify="left"
-    )
-    for index, head in enumerate(HEAD):
-        table.add_column(head, justify="right" if index else "left", no_wrap=True)
+    table = FitTable(title="Narrow weights against int8: cycles fall as bytes do")
+    table.name(HEAD[0])
+    for head in HEAD[1:]:
+        table.figure(head)
     for one in found:
         table.add_row(*one.cells(), "met" if one.met else "[bold red]MISSED[/]")
     return table

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from npu.cli.progress import step
 from npu.compiler import Piece, overhead, pieces
 from npu.paths import BUILD, REPORTS, ROOT
+from npu.tables import FitTable
 from tb.bench import logs
 from tb.benchmarks import against_int8, bars, cpp_host, soc_benchmarks
 from tb.benchmarks.benchmark import Benchmark
@@ -184,14 +184,13 @@ def _kind(name: str) -> str:
     return "command port" if first in ("cmd", "desc", "ucode") else first
 
 
-def render(rows: Sequence[TableRow]) -> Table:
+def render(rows: Sequence[TableRow]) -> FitTable:
     """Return the table of all benchmarks."""
-    table = Table(title=f"Benchmarks: {CONDITIONS}", title_justify="left")
-    table.add_column("name", no_wrap=True)
-    for head in ("cycles", "ideal", "bound", "ratio", "bar", ""):
-        table.add_column(head, justify="right", no_wrap=True)
-    for head in ("kcycles/s", "callbacks per 1,000 cycles"):
-        table.add_column(head, justify="right")
+    table = FitTable(title=f"Benchmarks: {CONDITIONS}")
+    table.name("name")
+    for head in ("cycles", "ideal", "bound", "ratio", "bar", "", "kcycles/s"):
+        table.figure(head)
+    table.figure("callbacks per\n1,000 cycles")
     words = {None: "", True: "met", False: "[bold red]MISSED[/]"}
     kind = ""
     for row in rows:
@@ -213,12 +212,12 @@ def render(rows: Sequence[TableRow]) -> Table:
     return table
 
 
-def _render_stream(parts: Sequence[Piece]) -> Table:
-    table = Table(title="Stream of a GPT-2 block, hidden 64: every byte", title_justify="left")
+def _render_stream(parts: Sequence[Piece]) -> FitTable:
+    table = FitTable(title="Stream of a GPT-2 block, hidden 64: every byte")
     for head in ("share", "part"):
-        table.add_column(head)
+        table.name(head)
     for head in ("bytes", "necessary"):
-        table.add_column(head, justify="right")
+        table.figure(head)
     for part in parts:
         table.add_row(part.share, part.what, f"{part.bytes:,}", f"{part.necessary:,}")
     table.add_section()

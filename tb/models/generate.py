@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from golden.session import Session
 from npu.cli.load_model import Loaded, cache_text, shape_text, text_room
@@ -21,6 +20,7 @@ from npu.compiler.model import Place
 from npu.driver.generate import Plan
 from npu.driver.sampling import Sampler
 from npu.planner.placement import Placement
+from npu.tables import FitTable, pairs
 from tb.bench.knobs import Knobs
 from tb.models.simulate_generation import Simulated, simulate
 from tb.run import build
@@ -196,15 +196,13 @@ def check(
     return ""
 
 
-def table(loaded: Loaded, report: Report) -> Table:
+def table(loaded: Loaded, report: Report) -> FitTable:
     """Return the figures of a run."""
     simulated = report.simulated
     done = len(simulated.ids)
     kilocycles = report.cycles / max(simulated.seconds, 1e-9) / 1000
     per_token = report.cycles / done
-    result = Table(show_header=False, box=None, pad_edge=False)
-    result.add_column(no_wrap=True)
-    result.add_column()
+    result = pairs()
     shape = loaded.compiled.shape
     result.add_row("model", shape_text(shape))
     result.add_row("", text_room(shape))

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
 from npu.driver.counters import ChipCounters
+from npu.tables import FitTable, as_text
 from tb.bench.environment import running_test
 from tb.bench.scoreboard import Compared, Count
 
@@ -104,11 +102,12 @@ def render(title: str, lines: Sequence[Line], macs_per_cycle: int) -> str:
     MAC use is useful 8-bit multiplications per cycle against `macs_per_cycle`; the bus share is the
     cycles that the unavoidable bytes take at one beat per cycle, against the cycles that it took.
     """
-    table = Table(title=title, title_justify="left")
+    table = FitTable(title=title)
+    table.name()
     compared = ("written", "untouched", "tensors")
     bus = ("bus read", "bus written", "MAC use", "bus share")
-    for head in ("", "programs", "words", *compared, "cycles", *bus, "kcycles/s"):
-        table.add_column(head, justify="left" if not head else "right", no_wrap=True)
+    for head in ("programs", "words", *compared, "cycles", *bus, "kcycles/s"):
+        table.figure(head)
     for line in lines:
         needed = max(line.read_needed, line.write_needed) / BEAT
         table.add_row(
@@ -123,10 +122,7 @@ def render(title: str, lines: Sequence[Line], macs_per_cycle: int) -> str:
             f"{100 * needed / line.cycles:.1f} %",
             f"{line.cycles / max(line.seconds, 1e-9) / 1000:.0f}",
         )
-    console = Console(width=200, force_terminal=False, color_system=None)
-    with console.capture() as capture:
-        console.print(table)
-    return "\n".join(row.rstrip() for row in capture.get().splitlines()) + "\n"
+    return as_text(table, 200)
 
 
 def save(run_dir: Path, text: str) -> None:

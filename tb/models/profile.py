@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from npu.cli.compiled_files import part_of
 from npu.cli.load_model import Loaded
@@ -28,6 +27,7 @@ from npu.isa.generated import Opcode
 from npu.isa.operands import share_bytes
 from npu.paths import REPORTS
 from npu.planner.placement import Placement
+from npu.tables import FitTable
 from tb.bench import logs
 from tb.bench.knobs import Knobs
 from tb.models import generate
@@ -229,13 +229,13 @@ def part_works(
     return {"embedding": Work(read_bytes=embedding), **layers, "head": head}
 
 
-def passes_table(passes: Sequence[ProfiledPass]) -> Table:
+def passes_table(passes: Sequence[ProfiledPass]) -> FitTable:
     """Return the cycles of every program against its limit."""
-    table = Table(title="Programs", title_justify="left")
-    table.add_column("program", no_wrap=True)
+    table = FitTable(title="Programs")
+    table.name("program")
     for head in ("cycles", "limit", "reached"):
-        table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("limited by")
+        table.figure(head)
+    table.text("limited by")
     for one in passes:
         least = one.work.ideal_cycles
         bound = "array" if one.work.bound == "mac" else "bus"
@@ -244,16 +244,16 @@ def passes_table(passes: Sequence[ProfiledPass]) -> Table:
     return table
 
 
-def parts_table(loaded: Loaded, one: ProfiledPass) -> Table:
+def parts_table(loaded: Loaded, one: ProfiledPass) -> FitTable:
     """Return the cycles of every part of the model in one program."""
     compiled = loaded.compiled
     shape, in_memory, layouts = compiled.shape, compiled.cache.in_memory, compiled.layouts
     works = part_works(shape, one.rows, one.past, in_memory=in_memory, layouts=layouts)
-    table = Table(title=f"Parts, {one.title()}", title_justify="left", caption_justify="left")
+    table = FitTable(title=f"Parts, {one.title()}")
     table.caption = "from the end of the part before; the stream is read ahead"
-    table.add_column("part", no_wrap=True)
+    table.name("part")
     for head in ("cycles", "share", "limit of the bus", "reached"):
-        table.add_column(head, justify="right")
+        table.figure(head)
     for name, cycles in one.parts.items():
         row = [name, f"{cycles:,}", f"{cycles / one.line.cycles:.1%}"]
         least = works[name].bus_cycles if name in works else 0
@@ -279,13 +279,13 @@ def engine_rows(line: Timeline) -> Iterator[tuple[str, int, dict[str, int]]]:
     yield "sequencer", 0, held
 
 
-def engines_table(one: ProfiledPass) -> Table:
+def engines_table(one: ProfiledPass) -> FitTable:
     """Return what every engine did and what it waited for in one program."""
-    table = Table(title=f"Engines, {one.title()}", title_justify="left")
-    table.add_column("engine", no_wrap=True)
+    table = FitTable(title=f"Engines, {one.title()}")
+    table.name("engine")
     for head in ("works", "waits", "without work"):
-        table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("waits for")
+        table.figure(head)
+    table.text("waits for")
     whole = one.line.cycles
     for engine, works, waits in engine_rows(one.line):
         waited = sum(waits.values())
