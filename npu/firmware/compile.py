@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from npu import optional
 from npu.paths import BUILD, ROOT
 from weights.firmware.export import write_headers
 
@@ -33,10 +33,9 @@ JOB = "npu_job"
 """What that of a decoder defines."""
 WEIGHTS = '_weights.h"'
 """Ends the name of a header with a model's weights."""
-GCC = "riscv64-unknown-elf-gcc"
 PACKAGES = {
     "zig": "the Python package ziglang (make setup)",
-    "gcc": "the Debian packages gcc-riscv64-unknown-elf and picolibc-riscv64-unknown-elf",
+    "gcc": f"the Debian packages {' and '.join(optional.RISCV)}",
 }
 """What to install for each compiler."""
 
@@ -50,16 +49,9 @@ def compilers() -> list[Name]:
     found: list[Name] = []
     if importlib.util.find_spec("ziglang") is not None:
         found.append("zig")
-    if shutil.which(GCC) is not None and _has_picolibc():
+    if optional.missing(*optional.RISCV) is None:
         found.append("gcc")
     return found
-
-
-def _has_picolibc() -> bool:
-    run = subprocess.run(
-        [GCC, "-print-file-name=picolibc.specs"], capture_output=True, text=True, check=False
-    )
-    return run.returncode == 0 and Path(run.stdout.strip()).is_absolute()
 
 
 def examples() -> list[str]:
@@ -141,8 +133,8 @@ class Target:
         hard = self.floats == "hard"
         if self.chosen() == "gcc":
             march, abi = ("rv32imf", "ilp32f") if hard else ("rv32im", "ilp32")
-            first = [GCC, f"-march={march}", f"-mabi={abi}", "--specs=picolibc.specs"]
-            return [*first, "-nostartfiles"]
+            first = [optional.RISCV_GCC, f"-march={march}", f"-mabi={abi}"]
+            return [*first, "--specs=picolibc.specs", "-nostartfiles"]
         first = [sys.executable, "-m", "ziglang", "cc", "-target", "riscv32-freestanding-none"]
         # The checks that it adds to C have no one to tell.
         cpu = "generic_rv32+m+f" if hard else "generic_rv32+m"

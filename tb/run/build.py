@@ -17,12 +17,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import ClassVar, Literal
 
 import cocotb_tools.config
 
+from npu import optional
 from npu.cli import build_folder, progress
 from npu.paths import BUILD, GENERATED, HDL, ROOT, RTL
 from tb.run import digest, simulator_library, sources, verilator
@@ -130,11 +130,13 @@ class Configuration:
 
 
 def generate() -> None:
-    """Make the generated SystemVerilog and Python files.
+    """Make the generated SystemVerilog and Python files, before anything is built.
 
     Raises:
         BuildError: a generator fails.
+        RoomError: there is no folder to build in.
     """
+    build_folder.require()
     for module in ("npu.isa.generate", "npu.regs.generate"):
         _run([sys.executable, "-m", module], f"python -m {module}", {})
 
@@ -164,20 +166,9 @@ def _reason(output: str) -> str:
     return f"\n{output.strip()[-6000:]}"
 
 
-@cache
 def fst_missing() -> str | None:
-    """Return what the system lacks for recording waveforms, None if nothing."""
-    for header, package in (("zlib.h", "zlib1g-dev"), ("lz4.h", "liblz4-dev")):
-        probe = subprocess.run(
-            ["g++", "-E", "-x", "c++", "-"],
-            input=f"#include <{header}>\n",
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if probe.returncode != 0:
-            return f"waveforms need the header {header}: install the Debian package {package}"
-    return None
+    """Return what the system lacks for recording waveforms and what brings it, None if nothing."""
+    return optional.missing(*optional.WAVES)
 
 
 def traces(configuration: Configuration) -> bool:
@@ -267,8 +258,6 @@ def _make_variables(configuration: Configuration, tool: verilator.Verilator) -> 
     # -O2 takes twice the compiler's time for a model that is no faster.
     variables = [*tool.make_variables, "OPT_FAST=-O1", "OPT_SLOW=-O0", "OPT_GLOBAL=-O1"]
     variables.append(f"VM_TRACE={int(traces(configuration))}")
-    if shutil.which("ccache"):
-        variables.append("OBJCACHE=ccache")
     return variables
 
 
@@ -276,7 +265,9 @@ def _make(folder: Path, arguments: list[str], what: str, tool: verilator.Verilat
     # Debian's make sets these for its children; ours starts afresh.
     clean = {"MAKEFLAGS": "", "MAKELEVEL": "", "MFLAGS": ""}
     environment = {**tool.environment, **clean, **_CACHE_OF_ALL_CLONES}
-    return _run(["make", "-C", str(folder), *arguments], what, environment)
+    # No part of what makes a model another one: it may come and go.
+    cached = ["OBJCACHE=ccache"] if optional.has("ccache") else []
+    return _run(["make", "-C", str(folder), *cached, *arguments], what, environment)
 
 
 def _compiled(folder: Path, begun: float) -> str:

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 
 from npu.cli.arguments import AddCommand, UsageError, names_in, positive, whole_from
 from npu.isa.operands import ARRAY_DIMS
-from npu.paths import ROOT
+from npu.paths import REPORTS, ROOT
 from tb.run import build, failure_waves, machine, registry, runner, together, units, waves
 from tb.run.requests import (
     add_common,
@@ -33,6 +35,8 @@ BAD_INPUT = (
     waves.WaveError,
 )
 """What a user can cause, or a tool; the text is what to print."""
+SKIPPED = REPORTS / "skipped.json"
+"""What the last run of all tests of pytest has skipped: files, and tests as pytest names them."""
 
 
 def run_tests(arguments: argparse.Namespace) -> int:
@@ -84,20 +88,22 @@ def _waves(arguments: argparse.Namespace) -> int:
     names = names_in(arguments.tests)
     if not names:
         raise UsageError("make waves needs TESTCASE=name")
-    missing = build.fst_missing()
-    if missing is not None:
-        raise build.BuildError(missing)
     chosen = registry.select(names, [*registry.discover(), *units.tests_of()])
     block_tests = [test for test in units.tests_of() if test in chosen]
+    for test in block_tests:
+        units.select([units.block_of(test)], arguments.array_dim)
     rest = [name for name in names if name not in {test.name for test in block_tests}]
+    chips = chips_of(
+        chosen_tests(rest, arguments.array_dim) if rest else [], arguments.array_dim, "debug"
+    )
+    missing = build.fst_missing()
+    if missing is not None:
+        raise build.BuildError(f"waves: {missing}")
     jobs = [
         _recorded(test, _built_block(test, arguments.array_dim), arguments) for test in block_tests
     ]
-    if rest:
-        tests = chosen_tests(rest, arguments.array_dim)
-        chips = chips_of(tests, arguments.array_dim, "debug")
-        build_all(chips)
-        jobs += [_recorded(test, chip, arguments) for chip, each in chips.items() for test in each]
+    build_all(chips)
+    jobs += [_recorded(test, chip, arguments) for chip, each in chips.items() for test in each]
     waves.WAVES.mkdir(parents=True, exist_ok=True)
     results = runner.run_all(jobs, arguments.jobs, print_result)
     for job in jobs:
@@ -110,19 +116,41 @@ def _waves(arguments: argparse.Namespace) -> int:
 def _test(arguments: argparse.Namespace) -> int:
     """Build what they look for, then run the tests of pytest."""
     check_simulator(arguments.sim)
+    paths = _skipped(arguments.paths) if arguments.skipped else list(arguments.paths)
+    for path in paths:
+        file = path.partition("::")[0]
+        if not path.startswith("-") and not (ROOT / file).exists():
+            raise UsageError(f"test: given {file!r}, allowed files and folders of tests")
+    if arguments.skipped and not paths:
+        print("nothing was skipped")
+        return 0
     build.generate()
     for edge in ARRAY_DIMS:
         build.build(build.Configuration(array_dim=edge))
     build.build(machine.MachineConfiguration())
     command = [sys.executable, "-m", "pytest", "-n", str(arguments.jobs), "-q"]
+    if arguments.skipped or not paths:
+        command.append(f"--write-skipped={SKIPPED}")
     environment = {
         **os.environ,
         "SEED": str(arguments.seed),
         "ARRAY_DIM": str(arguments.array_dim),
     }
-    return subprocess.run(
-        [*command, *arguments.paths], cwd=ROOT, env=environment, check=False
-    ).returncode
+    return subprocess.run([*command, *paths], cwd=ROOT, env=environment, check=False).returncode
+
+
+def _skipped(paths: Sequence[str]) -> list[str]:
+    """Return what the last run of all tests has skipped, files or single tests.
+
+    Raises:
+        UsageError: there was no such run, or other tests are named as well.
+    """
+    if paths:
+        raise UsageError(f"test --skipped: given {paths[0]!r} as well, allowed nothing else")
+    if not SKIPPED.exists():
+        raise UsageError("test --skipped: given no run of all tests, allowed after make test")
+    found: list[str] = json.loads(SKIPPED.read_text(encoding="utf-8"))
+    return found
 
 
 def _build(arguments: argparse.Namespace) -> int:
@@ -157,6 +185,9 @@ def add_commands(command: AddCommand) -> None:
     wave.add_argument("--full", action="store_true", help="the long form of tests that have one")
     test = command("test", _test)
     add_common(test)
+    test.add_argument(
+        "--skipped", action="store_true", help="only what the last run of all tests has skipped"
+    )
     test.add_argument("paths", nargs="*", help="pytest's own paths and options")
     built_only = command("build", _build)
     add_common(built_only)

@@ -15,8 +15,11 @@ import pytest
 
 from npu.graph.form import GraphError
 from npu.graph.importers import read
+from tests.needs import needs
 
-onnx = pytest.importorskip("onnx")
+needs("graphs")
+
+import onnx
 
 helper = onnx.helper
 FLOAT = onnx.TensorProto.FLOAT

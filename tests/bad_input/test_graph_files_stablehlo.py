@@ -13,11 +13,14 @@ import pytest
 
 from npu.graph.form import GraphError
 from npu.graph.verify import verify
+from tests.needs import needs
 
-jax = pytest.importorskip("jax")
-import jax.numpy as jnp  # noqa: E402
+needs("graphs")
 
-from npu.graph.importers import stablehlo  # noqa: E402
+import jax
+import jax.numpy as jnp
+
+from npu.graph.importers import stablehlo
 
 Wrong = Any
 """A value of the wrong type."""

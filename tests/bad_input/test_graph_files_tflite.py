@@ -14,11 +14,11 @@ import pytest
 from npu.graph.form import GraphError
 from npu.graph.importers import tflite_file
 from npu.graph.verify import verify
+from tests.needs import needs
 from tests.python.tflite_cases import floats, ints, quantised_model
 from tests.python.tflite_writer import Writer
 
-pytest.importorskip("flatbuffers")
-pytest.importorskip("tflite")
+needs("graphs")
 
 Wrong = Any
 """A value of the wrong type."""

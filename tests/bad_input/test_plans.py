@@ -13,7 +13,9 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-pytest.importorskip("onnx")
+from tests.needs import needs
+
+needs("graphs")
 
 from golden.command.model import ModelBus
 from golden.graph import run

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 import pywellen
 
+from npu import optional
 from tb.bench import failure
 from tb.bench.failure import UNKNOWN, Failure
 from tb.run import build, failure_waves, registry, runner, waves
+from tests.needs import needs
 
 
 def _record(folder: Path, window: tuple[int, int] | None = None) -> Path:
     """Record a short test, or a window of it, with the debug build."""
-    missing = build.fst_missing()
-    if missing is not None:
-        pytest.skip(missing)
+    needs(*optional.WAVES)
     configuration = build.Configuration(kind="debug")
     build.build(configuration)
     (test,) = registry.select(["test_program_end_only"], registry.discover())

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("distributed", reason="python3 dev/bootstrap.py cluster")
+from tests.needs import needs
+
+needs("cluster")
 
 import dask
 from distributed.security import Security

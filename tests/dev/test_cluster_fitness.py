@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("distributed", reason="python3 dev/bootstrap.py cluster")
+from tests.needs import needs
+
+needs("cluster")
 
 from dev.regression import cluster, tree
 from dev.regression.errors import ClusterError

@@ -10,15 +10,14 @@ from pathlib import Path
 import pytest
 
 from dev import diagrams
-from tb.run import build
+from npu import optional
+from tests.needs import needs
 
 
 @pytest.fixture(scope="module")
 def waveform(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Record the test that the diagrams are taken from."""
-    missing = build.fst_missing()
-    if missing is not None:
-        pytest.skip(missing)
+    needs(*optional.WAVES)
     return diagrams.record_test(tmp_path_factory.mktemp("diagrams"), diagrams.load()[0])
 
 

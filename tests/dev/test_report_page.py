@@ -19,20 +19,16 @@ from dev.report import render
 from dev.report.collect import Places, collect
 from tests.dev.report_reader import one_run, outcome_of
 from tests.dev.report_support import made
+from tests.needs import needs
 
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="needs python3 dev/bootstrap.py report"
-)
-axe = pytest.importorskip(
-    "axe_playwright_python.sync_playwright", reason="needs python3 dev/bootstrap.py report"
-)
+needs("report", "chromium")
+
+import axe_playwright_python.sync_playwright as axe
+import playwright.sync_api as playwright
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="chromium is missing: install the Debian package chromium"
-)
 Scheme = Literal["light", "dark"]
 SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 WIDTHS = (1280, 768, 360)
@@ -94,7 +90,9 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Places:
 def browser() -> Iterator[Browser]:
     """Return a browser."""
     with playwright.sync_playwright() as tool:
-        started = tool.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        started = tool.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
         yield started
         started.close()
 

@@ -29,14 +29,15 @@ from npu.graph.form import (
     TensorType,
 )
 from npu.graph.verify import verify
+from tests.needs import needs
 
-pytest.importorskip("flatbuffers")
-onnx = pytest.importorskip("onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
-pytest.importorskip("ai_edge_litert.interpreter")
+needs("oracles")
 
-from tests.oracles.test_graph_litert import litert  # noqa: E402
-from tests.python.tflite_writer import Writer  # noqa: E402
+import onnx
+import onnxruntime
+
+from tests.oracles.test_graph_litert import litert
+from tests.python.tflite_writer import Writer
 
 X, Y, Z = (0.03, 3), (0.07, -5), (0.05, -20)
 """Scales and zero points of inputs and results."""

@@ -12,12 +12,13 @@ from npu.graph.evaluate import evaluate
 from npu.graph.form import Array
 from npu.graph.importers import tflite_file
 from npu.graph.verify import verify
+from tests.needs import needs
 from tests.python.tflite_cases import CASES, UNITS, floats, model, quantised_model, samples
 from tests.python.tflite_writer import Writer
 
-pytest.importorskip("flatbuffers")
-pytest.importorskip("tflite")
-interpreter = pytest.importorskip("ai_edge_litert.interpreter")
+needs("oracles")
+
+from ai_edge_litert import interpreter
 
 
 def litert(data: bytes, inputs: Sequence[Array], *, delegates: bool = False) -> list[Array]:

@@ -10,15 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-onnx = pytest.importorskip("onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
+from tests.needs import needs
 
-from golden.graph import run  # noqa: E402
-from npu.compiler.network import compile_network  # noqa: E402
-from npu.graph.form import Array  # noqa: E402
-from npu.graph.importers import read  # noqa: E402
-from npu.graph.passes import prepare  # noqa: E402
-from tests.python.network_runs import run_compiled  # noqa: E402
+needs("oracles")
+
+import onnx
+import onnxruntime
+
+from golden.graph import run
+from npu.compiler.network import compile_network
+from npu.graph.form import Array
+from npu.graph.importers import read
+from npu.graph.passes import prepare
+from tests.python.network_runs import run_compiled
 
 CASES, COMPILED = 60, 3
 """Random models of an operator, and how many of them the instruction model executes."""

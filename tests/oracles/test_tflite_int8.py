@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-pytest.importorskip("flatbuffers")
-pytest.importorskip("tflite")
-pytest.importorskip("ai_edge_litert.interpreter")
+from tests.needs import needs
+
+needs("oracles")
 
 from golden.graph import run
 from npu.compiler.network import compile_network

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("tflite")
-pytest.importorskip("flatbuffers")
+from tests.needs import needs
+
+needs("graphs")
 
 from golden.graph import run
 from npu.graph.evaluate import run as run_on_host

@@ -16,6 +16,7 @@ from npu.graph.form import Element, Graph, GraphError
 from npu.graph.passes import PASSES, prepare
 from npu.graph.passes.factors import factor, factors, signed_factor
 from npu.graph.text import equal
+from tests.needs import needs
 from tests.python.small_networks import (
     NETWORKS,
     PLAIN,
@@ -420,7 +421,7 @@ NODE_CASES = (
 @pytest.mark.parametrize("name", NODE_CASES)
 def test_cases_of_the_onnx_suite_stay_within_two_percent(name: str) -> None:
     """Cases of the onnx suite stay within two percent."""
-    pytest.importorskip("onnx")
+    needs("graphs")
     from tests.python.graph_node_cases import INTEGER, run_case
 
     found = run_case(name, run)

@@ -17,8 +17,11 @@ from npu.graph.form import Element, Graph, GraphError
 from npu.graph.importers import read
 from npu.graph.passes.canonicalise import canonicalise
 from npu.graph.verify import verify
+from tests.needs import needs
 
-onnx = pytest.importorskip("onnx")
+needs("graphs")
+
+import onnx
 
 helper = onnx.helper
 FLOAT = onnx.TensorProto.FLOAT

@@ -14,10 +14,12 @@ from npu.graph.form import Array, Element, Graph, Quantisation
 from npu.graph.importers import read
 from npu.graph.passes.canonicalise import canonicalise
 from npu.graph.passes.order import alike
+from tests.needs import needs
 
-onnx = pytest.importorskip("onnx")
+needs("graphs")
 
-from onnx.reference import ReferenceEvaluator  # noqa: E402
+import onnx
+from onnx.reference import ReferenceEvaluator
 
 helper = onnx.helper
 SEEDS = range(4)

@@ -15,11 +15,14 @@ from npu.graph.form import Array, Element, Graph, Operation, Quantisation, Tenso
 from npu.graph.passes.canonicalise import canonicalise
 from npu.graph.passes.patterns import replace_patterns
 from npu.graph.verify import verify
+from tests.needs import needs
 
-jax = pytest.importorskip("jax")
-import jax.numpy as jnp  # noqa: E402
+needs("graphs")
 
-from npu.graph.importers import stablehlo  # noqa: E402
+import jax
+import jax.numpy as jnp
+
+from npu.graph.importers import stablehlo
 
 Function = Callable[..., Any]
 MOVES = {"reshape", "transpose", "identity", "expand"}

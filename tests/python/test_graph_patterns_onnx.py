@@ -16,10 +16,13 @@ import pytest
 from npu.graph.evaluate import evaluate
 from npu.graph.passes.canonicalise import canonicalise
 from npu.graph.verify import verify
+from tests.needs import needs
 
-onnx = pytest.importorskip("onnx")
+needs("graphs")
 
-from npu.graph.importers import onnx_file  # noqa: E402
+import onnx
+
+from npu.graph.importers import onnx_file
 
 MOVES = {"reshape", "transpose", "identity"}
 # What is left of each, moves aside.

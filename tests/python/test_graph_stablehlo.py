@@ -13,12 +13,15 @@ import pytest
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Array, Element, Graph, GraphError
 from npu.graph.verify import verify
+from tests.needs import needs
 
-jax = pytest.importorskip("jax")
-import jax.numpy as jnp  # noqa: E402
+needs("graphs")
 
-import tessera.jax as composites  # noqa: E402
-from npu.graph.importers import stablehlo  # noqa: E402
+import jax
+import jax.numpy as jnp
+
+import tessera.jax as composites
+from npu.graph.importers import stablehlo
 
 Function = Callable[..., Any]
 

@@ -15,11 +15,11 @@ from npu.graph.importers.tflite_linear import edges
 from npu.graph.importers.tflite_names import NUMBERS
 from npu.graph.passes.canonicalise import canonicalise
 from npu.graph.verify import verify
+from tests.needs import needs
 from tests.python.tflite_cases import CASES, UNITS, floats, ints, model, quantised_model, samples
 from tests.python.tflite_writer import Writer
 
-pytest.importorskip("flatbuffers")
-pytest.importorskip("tflite")
+needs("graphs")
 
 
 def test_the_names_of_operators_are_those_of_the_schema() -> None:

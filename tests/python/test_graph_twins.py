@@ -16,15 +16,15 @@ from npu.graph.passes.canonicalise import canonicalise
 from npu.graph.passes.order import alike, anonymous
 from npu.graph.text import write
 from npu.graph.verify import verify
+from tests.needs import needs
 from tests.python import graph_networks as networks
 from tests.python import graph_networks_int8 as integers
 
-jax = pytest.importorskip("jax")
-onnx = pytest.importorskip("onnx")
-pytest.importorskip("flatbuffers")
-pytest.importorskip("tflite")
+needs("graphs")
 
-from npu.graph.importers import onnx_file, stablehlo, tflite_file  # noqa: E402
+import jax
+
+from npu.graph.importers import onnx_file, stablehlo, tflite_file
 
 SEEDS = (1, 2)
 IMAGES = (1, networks.SIDE, networks.SIDE, 1)

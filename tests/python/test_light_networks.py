@@ -6,7 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-pytest.importorskip("onnx")
+from tests.needs import needs
+
+needs("graphs")
 
 from golden.graph import run
 from npu.compiler.network import compile_network

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from functools import cache
 
 import numpy as np
-import pytest
 
-pytest.importorskip("onnx")
+from tests.needs import needs
+
+needs("graphs")
 
 from golden.graph import run
 from npu.graph.form import Array, Graph

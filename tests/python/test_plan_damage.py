@@ -5,6 +5,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.needs import needs
+
+needs("graphs")
+
 from tests.python.damage_campaign import Steps, campaign
 from tests.python.damaged_plans import PLANS
 

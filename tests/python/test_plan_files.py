@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("onnx")
+from tests.needs import needs
+
+needs("graphs")
 
 from npu.isa.generated import Opcode, SetReg
 from npu.isa.instruction import Instruction, decode_image, encode_image
@@ -188,7 +190,8 @@ def test_a_damaged_folder_is_refused(
 
 def test_the_schema_is_the_one_of_other_tools() -> None:
     """The package jsonschema accepts what we write and refuses what our reader's schema refuses."""
-    jsonschema = pytest.importorskip("jsonschema")
+    import jsonschema
+
     from npu.runtime.schema import EntryError, check, plan_schema
 
     schema = plan_schema()

@@ -26,6 +26,7 @@ from npu.graph.operations.port import FORMATS, GROUPED
 from npu.graph.passes import prepare
 from npu.graph.verify import verify
 from tb.stimulus.port_operands import port_operands
+from tests.needs import needs
 
 PORT = Place(Target.PORT, "test")
 
@@ -86,7 +87,8 @@ def test_integer_formats_are_products_of_integers() -> None:
 def test_float_formats_stay_near_the_real_product() -> None:
     """FP16 and BF16 of numbers up to 128: half a unit of Q8.8 per factor and one per product."""
     random = np.random.default_rng(6)
-    ml_dtypes = pytest.importorskip("ml_dtypes")
+    import ml_dtypes
+
     kinds = {"fp16": np.float16, "bf16": ml_dtypes.bfloat16, "fp8": ml_dtypes.float8_e4m3fn}
     for name, kind in kinds.items():
         a, b = port_operands(random, name, (5, 24, 4))
@@ -166,8 +168,9 @@ def test_files_of_onnx_and_jax_carry_products_of_the_port(
     name: str, attributes: dict[str, Any]
 ) -> None:
     """The operator tessera.PortMatMul and tessera.jax.port_matmul, alike to the bit."""
-    onnx = pytest.importorskip("onnx")
-    pytest.importorskip("jax")
+    needs("graphs")
+    import onnx
+
     import tessera
     from tessera.jax import port_matmul
 

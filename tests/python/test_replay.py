@@ -13,7 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("onnx")
+from tests.needs import needs
+
+needs("graphs")
 
 from golden.command.model import ModelBus
 from golden.machine import ChipConfig

@@ -11,7 +11,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-pytest.importorskip("flatbuffers")
+from tests.needs import needs
+
+needs("graphs")
 
 from golden.command.model import ModelBus
 from golden.machine import ChipConfig
@@ -109,7 +111,7 @@ def test_dependencies_are_checked() -> None:
 
 def test_a_tensor_of_another_type_is_refused() -> None:
     """Shape, element, scale and zero point."""
-    pytest.importorskip("onnx")
+    needs("graphs")
     a = entries()[0]
     other = prepare(built().plan, bases_from(built().plan, PLACES[1]))
     message = "entries[1].takes.x: given int8[1, 8, 8, 4] of scale 0.05, zero 3, allowed float32[1"

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("onnx")
+from tests.needs import needs
+
+needs("graphs")
 
 import onnx
 
@@ -63,7 +65,9 @@ def test_a_file_a_model_and_a_folder_are_one_network(tmp_path: Path) -> None:
 
 def test_a_function_of_jax_is_a_network() -> None:
     """Samples go by position or by name; what the function closes over is a weight."""
-    jnp: Any = pytest.importorskip("jax.numpy")
+    needs("graphs")
+    import jax.numpy as jnp
+
     random = np.random.default_rng(3)
     weight = random.standard_normal((16, 8)).astype(np.float32)
 

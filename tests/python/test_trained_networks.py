@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("jax")
-pytest.importorskip("flatbuffers")
-pytest.importorskip("onnx")
-pytest.importorskip("tflite")
+from tests.needs import needs
+
+needs("graphs")
 
 import jax
 

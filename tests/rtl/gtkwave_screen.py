@@ -8,7 +8,6 @@ Where its rows are is measured in a picture of a waveform in which every row has
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -24,18 +23,10 @@ from vcd.gtkw import GTKWSave
 
 Picture = npt.NDArray[np.uint8]
 """(height, width, 3): red, green, blue."""
-TOOLS = {"gtkwave": "gtkwave", "Xvfb": "xvfb"}
-"""What must be there, and the Debian package of each."""
 SIZE = (1600, 1000)
 _PATIENCE_S = 60.0
 _FRAME = 4
 """Columns between names and waves, into which waves reach."""
-
-
-def missing() -> str | None:
-    """Return what the system lacks for pictures, None if nothing."""
-    lacks = [package for tool, package in TOOLS.items() if shutil.which(tool) is None]
-    return f"pictures need the Debian packages {' and '.join(lacks)}" if lacks else None
 
 
 @dataclass(frozen=True)

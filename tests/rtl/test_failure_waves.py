@@ -16,9 +16,11 @@ from pathlib import Path
 import pytest
 import pywellen
 
+from npu import optional
 from npu.paths import BUILD, RTL
 from tb.bench import failure
 from tb.run import build, failure_waves, registry, runner, units
+from tests.needs import needs
 
 RIGHT = "  assign wr_req_o.data  = word & mask;\n"
 WRONG = """  logic [15:0] written_q = '0;
@@ -41,9 +43,7 @@ endmodule
 
 def _wrong(label: str, file: str, right: str, wrong: str) -> Path:
     """Return a copy of the RTL in which something is otherwise."""
-    missing = build.fst_missing()
-    if missing is not None:
-        pytest.skip(missing)
+    needs(*optional.WAVES)
     rtl = BUILD / label / "rtl"
     shutil.rmtree(rtl, ignore_errors=True)
     shutil.copytree(RTL, rtl)

@@ -19,12 +19,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from npu import optional
 from npu.isa import OPCODES, Engine, Opcode
 from npu.paths import HDL, ROOT
 from tb.bench import logs
 from tb.bench.failure import Failure
 from tb.run import build, registry, runner, units, waves
 from tests.bench.process import npu
+from tests.needs import needs
 from tests.rtl import gtkwave_screen
 from tests.rtl.gtkwave_screen import Geometry, Picture, Row
 
@@ -47,9 +49,7 @@ Values = tuple[tuple[int, int], ...]
 @pytest.fixture(scope="module")
 def display() -> Iterator[str]:
     """Start a screen."""
-    missing = gtkwave_screen.missing() or build.fst_missing()
-    if missing is not None:
-        pytest.skip(missing)
+    needs("gtkwave", "xvfb", *optional.WAVES)
     with gtkwave_screen.screen() as name:
         yield name
 

@@ -9,10 +9,11 @@ import pytest
 from npu.firmware import compile as firmware
 from npu.isa.cop_generated import CopOp
 from npu.isa.coprocessor import encode
+from tests.needs import needs
 from tests.soc import support
 from tests.soc.test_machine import COMPILERS, compiler
 
-pytest.importorskip("unicorn", reason="the optional package unicorn is not installed")
+needs("emulator")
 
 from tb.soc.emulator import Emulator, EmulatorError  # behind the check that it can be imported
 

@@ -17,12 +17,15 @@ from tb.run.build import Configuration
 from tb.run.registry import BenchTest
 from tb.soc import program_run, soc_commands
 from tb.soc.elf_file import Elf
+from tests.needs import needs
 from tests.soc import support
 
 
 @cache
 def _on_golden(name: str) -> bytes:
-    emulator = pytest.importorskip("tb.soc.emulator", reason="unicorn is not installed")
+    needs("emulator")
+    from tb.soc import emulator
+
     host = emulator.Emulator(firmware.compile_program(name))
     assert host.run() == 0
     return bytes(host.output)
@@ -45,7 +48,7 @@ def test_on_the_core_in_other_moods(mood: int) -> None:
 @pytest.mark.parametrize("floats", ["soft", "hard"])
 def test_on_the_rtl_as_coprocessor(floats: firmware.Floats) -> None:
     """An emulated core, with and without float registers, and the RTL behind the agent's port."""
-    pytest.importorskip("unicorn", reason="the optional package unicorn is not installed")
+    needs("emulator")
     from tb.soc import emulator_job as inside
 
     configuration = Configuration()

@@ -7,20 +7,22 @@ import re
 
 import pytest
 
+from npu import optional
 from npu.firmware import compile as firmware
 from tb.soc.program_run import MachineError, MachineKnobs
+from tests.needs import needs
 from tests.soc import support
 
 COMPILERS = tuple(firmware.PACKAGES)
+NEEDS = {"zig": (), "gcc": optional.RISCV}
 BYTES = bytes(range(256))
 
 
 def compiler(name: str) -> firmware.Name:
     """Return a compiler, or skip the test if it is not installed."""
-    for found in firmware.compilers():
-        if found == name:
-            return found
-    pytest.skip(f"not installed: {name}")
+    needs(*NEEDS[name])
+    (found,) = (one for one in firmware.compilers() if one == name)
+    return found
 
 
 @pytest.mark.parametrize("name", COMPILERS)

@@ -8,10 +8,11 @@ import pytest
 from golden.recipes import texts
 from npu.firmware import compile as firmware
 from tb.soc import program_run
+from tests.needs import needs
 from tests.python.firmware_support import expected_text, float_model, int8_model
 from tests.soc.test_machine import COMPILERS, compiler
 
-pytest.importorskip("unicorn", reason="the optional package unicorn is not installed")
+needs("emulator")
 
 from tb.soc.emulator import Emulator  # behind the check that it can be imported
 

@@ -11,9 +11,9 @@ import threading
 import time
 from pathlib import Path
 
-import pytest
+from tests.needs import needs
 
-pytest.importorskip("distributed", reason="python3 dev/bootstrap.py cluster")
+needs("cluster")
 
 from dev.regression import batches, cluster, local, models, selection, tiers
 from dev.regression.execute import execute

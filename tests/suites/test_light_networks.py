@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("onnx")
+from tests.needs import needs
+
+needs("graphs")
 
 from npu.compiler.network import compile_network
 from tb.models.light_networks import LIGHT, light_network

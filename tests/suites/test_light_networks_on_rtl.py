@@ -11,7 +11,9 @@ import os
 import numpy as np
 import pytest
 
-pytest.importorskip("onnx")
+from tests.needs import needs
+
+needs("graphs")
 
 from golden.graph import run
 from npu.compiler.network import compile_network

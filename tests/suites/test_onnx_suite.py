@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("onnx")
+from tests.needs import needs
+
+needs("graphs")
 
 from onnx.backend.base import Backend, BackendRep
 from onnx.backend.test import BackendTest

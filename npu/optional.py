@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a machine may lack: optional packages of Debian, and optional groups of pip.
+
+All look-ups of them are here. Whatever uses one asks here; a test that needs one is skipped with
+the words from here, and a skip with any other words is a failure (`tests/conftest.py`). With
+TESSERA_BARE=1 in the environment Debian's are not found, although they may be there: this is how
+continuous integration begins.
+
+    python3 -m npu.optional     the optional packages of Debian
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import MappingProxyType
+
+from npu.paths import ROOT
+
+BARE = "TESSERA_BARE"
+RISCV_GCC = "riscv64-unknown-elf-gcc"
+
+
+def _program(name: str) -> Callable[[], bool]:
+    return lambda: shutil.which(name) is not None
+
+
+def _header(name: str) -> Callable[[], bool]:
+    text = f"#include <{name}>\n"
+    return lambda: _says(["g++", "-E", "-x", "c++", "-"], text) is not None
+
+
+def _has_picolibc() -> bool:
+    said = _says([RISCV_GCC, "-print-file-name=picolibc.specs"])
+    return said is not None and Path(said).is_absolute()
+
+
+def _says(command: list[str], text: str = "") -> str | None:
+    """Return what a program prints, None if it is not there or ends with an error."""
+    try:
+        run = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return None if run.returncode else run.stdout.strip()
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package of Debian.
+
+    Attributes:
+        brings: what is missing without it.
+        found: whether that is there, by looking for it.
+    """
+
+    brings: str
+    found: Callable[[], bool]
+
+
+PACKAGES: Mapping[str, Package] = MappingProxyType(
+    {
+        "ccache": Package("ccache", _program("ccache")),
+        "chromium": Package("Chromium", _program("chromium")),
+        "gcc-riscv64-unknown-elf": Package("gcc for RISC-V", _program(RISCV_GCC)),
+        "gtkwave": Package("GTKWave", _program("gtkwave")),
+        "liblz4-dev": Package("lz4.h", _header("lz4.h")),
+        "picolibc-riscv64-unknown-elf": Package("picolibc", _has_picolibc),
+        "xvfb": Package("Xvfb", _program("Xvfb")),
+        "zlib1g-dev": Package("zlib.h", _header("zlib.h")),
+    }
+)
+"""By the names that apt takes."""
+WAVES = ("zlib1g-dev", "liblz4-dev")
+"""What recording waveforms needs."""
+RISCV = ("gcc-riscv64-unknown-elf", "picolibc-riscv64-unknown-elf")
+"""The second of two compilers for firmware."""
+
+
+@cache
+def groups() -> Mapping[str, tuple[str, ...]]:
+    """Return the groups of pyproject.toml, and the packages of each as NAME==VERSION."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    found = {name: tuple(pins) for name, pins in project["optional-dependencies"].items()}
+    for name, pins in found.items():
+        inner = [pin.partition("[")[2].rstrip("]") for pin in pins]
+        more = [pin for group in inner if group for pin in found[group]]
+        found[name] = (*(pin for pin in pins if "==" in pin), *more)
+    return MappingProxyType(found)
+
+
+def has(name: str) -> bool:
+    """Whether a package of Debian, or all packages of a group of pip, are there."""
+    if name in PACKAGES:
+        return not os.environ.get(BARE) and _found(name)
+    return all(_installed(*pin.split("==")) for pin in groups()[name])
+
+
+@cache
+def _found(name: str) -> bool:
+    return PACKAGES[name].found()
+
+
+def _installed(package: str, wanted: str) -> bool:
+    try:
+        return version(package).partition("+")[0] == wanted
+    except PackageNotFoundError:
+        return False
+
+
+def missing(*names: str) -> str | None:
+    """Return which packages or groups are not there and what brings them, None if all are.
+
+    Groups are named before packages: one command brings one kind.
+    """
+    lacks = [name for name in names if not has(name)]
+    return _words([name for name in lacks if name not in PACKAGES] or lacks) if lacks else None
+
+
+def _words(lacks: list[str]) -> str:
+    if lacks[0] in PACKAGES:
+        brings = " and ".join(PACKAGES[name].brings for name in lacks)
+        return f"no {brings}, apt install {' '.join(lacks)}"
+    return f"no group {' and '.join(lacks)}, python3 dev/bootstrap.py {' '.join(lacks)}"
+
+
+def objection(reason: str) -> str | None:
+    """Return why nothing may be skipped for a reason, None if it may.
+
+    It must be what `missing` says, and of packages that Debian has not installed: otherwise the
+    look-up is wrong. A bare machine only seems to be without them.
+    """
+    names = reason.rpartition(", ")[2].split()[2:]
+    known = names and all(name in PACKAGES for name in names)
+    if not known and not (names and all(name in groups() for name in names)):
+        return "a reason that is not in npu/optional.py"
+    if _words(names) != reason:
+        return "a reason that is not in npu/optional.py"
+    if not known or os.environ.get(BARE):
+        return None
+    status = {name: _says(["dpkg-query", "-W", "-f=${db:Status-Abbrev}", name]) for name in names}
+    there = [name for name, said in status.items() if said == "ii"]
+    return f"but {' and '.join(there)} is installed" if there else None
+
+
+if __name__ == "__main__":
+    print(" ".join(PACKAGES))
