@@ -18,7 +18,6 @@ from rich.console import Console
 
 from golden.loss import measure_loss
 from golden.session import Session
-from golden.session import generate as generate_ids
 from npu.asm import assemble
 from npu.cli import command_line, compiled_files, program_files
 from npu.cli.load_model import Loaded, load
@@ -31,8 +30,6 @@ from tb.bench import logs
 from tb.models import generate, profile
 from tb.models.simulate_generation import Simulated
 from tb.run.timeline import ENGINES, EngineWait, Slice, Timeline
-from weights.figures import read_text
-from weights.formats.recipe import parse_recipe
 from weights.importer import load_checkpoint
 from weights.quantize import quantize_checkpoint
 from weights.tokenizer import ByteTokenizer, TextStream
@@ -323,37 +320,6 @@ def test_planned_shape(family: str) -> None:
     """What is checked before quantising is what the compiler checks after it."""
     shape = quantize_checkpoint(_folder(family)).shape
     assert load_checkpoint(_folder(family)).shape.plain() == shape
-
-
-@pytest.mark.parametrize("name", ["README.md", "docs/formats.md"])
-def test_text_of_a_page(name: str) -> None:
-    """The text, the tokens and the limit on a page are those of the shipped checkpoint."""
-    page = (ROOT / name).read_text(encoding="utf-8")
-    found = re.search(
-        r'make generate MODEL=(\S+) (?:WEIGHTS=(\S+) )?PROMPT="(.*)"\n\n((?:    .*\n)+)', page
-    )
-    assert found is not None
-    folder, recipe, prompt, block = found.groups("int8")
-    quiet, weights = Console(quiet=True), parse_recipe(recipe)
-    where = str(ROOT / folder)
-    loaded = load(where, Limits(), "auto", quiet, weights=weights, measure=measure_loss)
-    ids = loaded.tokenizer.encode(prompt)
-    cells = re.search(r"tokens +(\d+) of the prompt, (\d+) generated", block)
-    assert cells is not None
-    count = int(cells[2])
-    assert int(cells[1]) == len(ids)
-    written = generate_ids(loaded.model, ids, count)
-    text = prompt + loaded.tokenizer.decode(written)
-    assert block.startswith("".join(f"    {line}\n" for line in text.splitlines()))
-    assert f"weights       {recipe}\n" in block
-    if platform.python_version() == read_text().python:  # the text is that of its documentation
-        assert f"integers      {loaded.loss}\n" in block
-    assert f"stream        {len(loaded.compiled.stream):,} bytes\n" in block
-    limit = generate.ideal_cycles(loaded, len(ids), count)
-    assert f"limit         {limit:,} cycles for bus and array: " in block
-    cycles = re.search(r"cycles +([\d,]+), ", block)
-    assert cycles is not None
-    assert f"{limit / int(cycles[1].replace(',', '')):.1%} of it reached" in block
 
 
 # the display
