@@ -11,7 +11,8 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from dev import faults, lint, proofs, quality_folder, rtl_sizes, synth
+from dev import faults, lint, proofs, quality_folder, quality_pages, rtl_sizes, synth
+from npu.cli import build_folder
 from npu.cli.arguments import AddCommand, UsageError, add_weights, names_in, positive
 from npu.cli.consoles import printed
 from npu.cli.files import FileError
@@ -131,17 +132,22 @@ def _cop_sweep(arguments: argparse.Namespace) -> int:
 def _quality(arguments: argparse.Namespace) -> int:
     """Compare the integer networks with float32 on held-out text; build/reports/quality.json."""
     if names_model(arguments.models):
+        if arguments.publish:
+            raise UsageError("--publish: given for a folder, allowed for shipped models")
         tokens = arguments.tokens or quality_folder.TOKENS
         quality_folder.show(arguments.models, arguments.text, tokens, arguments.weights, printed())
         return 0
     if arguments.text is not None or arguments.weights.narrow:
         raise UsageError("--text, --weights: given for shipped models, allowed for a folder")
+    names = names_in(arguments.models)
+    quality_pages.check_request(names, arguments.tokens, arguments.publish)
+    build_folder.require()
     command = [sys.executable, "-m", "dev.quality"]
     command += [f"--{name}" for name in ("debug", "publish") if vars(arguments)[name]]
     command += ["--tokens", str(arguments.tokens)] if arguments.tokens else []
     # Products this small are slower when they are spread over threads.
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    command += names_in(arguments.models)
+    command += names
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 
 
@@ -213,5 +219,5 @@ def add_commands(command: AddCommand) -> None:
     add_weights(measured)
     measured.add_argument("--publish", action="store_true", help="write the figures of README")
     command("lint", _lint)
-    command("format", _format, builds=False)
+    command("format", _format)
     command("gen", _gen)

@@ -45,6 +45,7 @@ from dev.quality_formats import (
     total_bits,
 )
 from golden.decoder import forward_rows
+from npu.cli.arguments import UsageError
 from npu.cli.last_resort import Refusal, guarded
 from npu.cli.progress import step
 from npu.paths import REPORTS, ROOT
@@ -230,18 +231,10 @@ def held_out_rows(context: int, tokens: int | None = None) -> Rows:
 
 
 def subjects(names: Sequence[str], scratch: Path) -> Iterator[Subject]:
-    """Yield the models of the given names, all if there are none; `scratch` holds made ones.
-
-    Raises:
-        QualityError: there is no checkpoint of a name.
-    """
-    shipped = sorted(path.name for path in CHECKPOINTS.iterdir() if path.is_dir())
-    unknown = sorted(set(names) - set(shipped))
-    if unknown:
-        raise QualityError(f"given {unknown[0]!r}, allowed {', '.join(shipped)}")
-    for name in names or shipped:
+    """Yield the models of the given names; `scratch` holds made ones."""
+    for name in names:
         yield Subject(name, CHECKPOINTS / name)
-    if OUTLIERS_OF in (names or shipped):
+    if OUTLIERS_OF in names:
         checkpoint = load_checkpoint(CHECKPOINTS / OUTLIERS_OF)
         text = calibration_tokens(checkpoint)[:OUTLIER_WINDOWS]
         name = f"{OUTLIERS_OF}, outlier channels"
@@ -266,7 +259,7 @@ def _counted(name: str, total: int) -> Iterator[Callable[[int], object]]:
 
 
 def measure(names: Sequence[str], tokens: int | None, scratch: Path) -> list[Quality]:
-    """Measure the models of the given names, all if there are none, and show the progress."""
+    """Measure the models of the given names, and show the progress."""
     found = []
     for subject in subjects(names, scratch):
         model = quantize_checkpoint(str(subject.folder))
@@ -341,14 +334,11 @@ def _run(given: argparse.Namespace) -> int:
     """Measure, save, print, publish; return the exit status."""
     whole = given.tokens is None and not given.models
     try:
-        if given.tokens is not None and given.tokens < 1:
-            raise QualityError(f"tokens: given {given.tokens}, allowed 1 and more")
-        if given.publish and not whole:
-            raise QualityError("--publish: given a part, allowed all models on all of the text")
+        names = pages.check_request(given.models, given.tokens, given.publish)
         with tempfile.TemporaryDirectory() as scratch:
-            found = measure(given.models, given.tokens, Path(scratch))
+            found = measure(names, given.tokens, Path(scratch))
         formats = formats_measured() if whole else []
-    except (QualityError, CheckpointError) as error:
+    except (UsageError, QualityError, CheckpointError) as error:
         raise Refusal(str(error)) from error
     save(found, formats)
     status = conclude(found, formats)

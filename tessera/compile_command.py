@@ -35,7 +35,7 @@ BAD_INPUT = (*BAD_MODEL, files.FileError, GraphError, PlanError, UsageError)
 
 def add_commands(command: AddCommand) -> None:
     """Add the command to the parser of `npu`."""
-    _add_compile(command("compile", _compile, builds=False))
+    _add_compile(command("compile", _compile))
 
 
 def _add_compile(parser: argparse.ArgumentParser) -> None:

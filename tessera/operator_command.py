@@ -41,7 +41,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,9}")
 
 def add_commands(command: AddCommand) -> None:
     """Add the command to the parser of `npu`."""
-    parser = command("operator", _operator, builds=False)
+    parser = command("operator", _operator)
     parser.description = (
         "Run an operator of transformers by name, on the instruction model or on the RTL: every "
         "stage is compared with golden and with real numbers. Without a name: list them."

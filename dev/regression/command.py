@@ -17,6 +17,7 @@ from dev.regression.task import Batch, Task
 from dev.report import render
 from dev.report.collect import Places, collect
 from dev.report.source import shown
+from npu.cli import build_folder
 from npu.cli.arguments import AddCommand, UsageError, names_in, whole_from
 from tb.run import build, registry, units
 from tb.run.requests import add_common, check_simulator
@@ -44,19 +45,21 @@ SEED_MOST, SEEDS_MOST = 1 << 62, 1000
 def _regress(arguments: argparse.Namespace) -> int:
     """Run a tier of tests, on this machine or a cluster, and write its reports."""
     check_simulator(arguments.sim)
+    tasks = _chosen(arguments)
     if arguments.list:
-        return _list(_chosen(arguments))
+        return _list(tasks)
     if arguments.digest or arguments.build:
-        return _models(arguments)
+        return _models(tasks, arguments)
     with session.lock(results.FILE):
         store = results.Results(results.FILE)
         try:
             if arguments.merge:
+                build_folder.require()
                 return merge.run(arguments.merge, store)
+            begin = _resumed(store) if arguments.resume else _planned(arguments, tasks, store)
             runner = _runner(arguments)
-            plan = _resumed(store) if arguments.resume else _planned(arguments, store)
             build.generate()
-            status = session.run(plan, store, arguments.jobs, runner)
+            status = session.run(begin(), store, arguments.jobs, runner)
             print(f"page: {shown(render.write(collect(Places.default())))}")
             return status
         finally:
@@ -86,20 +89,34 @@ def _list(tasks: Sequence[Task]) -> int:
     return 0
 
 
-def _models(arguments: argparse.Namespace) -> int:
+def _models(tasks: Sequence[Task], arguments: argparse.Namespace) -> int:
     """Build the simulators of what is asked for, unless only their digest is; print the digest."""
     build.generate()
-    needed = models.needed(_chosen(arguments), arguments.cov)
+    needed = models.needed(tasks, arguments.cov)
     for configuration in needed if arguments.build else ():
         models.provide(configuration)
     print(models.digest_of_all(needed))
     return 0
 
 
-def _planned(arguments: argparse.Namespace, store: results.Results) -> session.Plan:
-    """Write down a new run and return what it is to do."""
-    tasks = _chosen(arguments)
+def _planned(
+    arguments: argparse.Namespace, tasks: list[Task], store: results.Results
+) -> Callable[[], session.Plan]:
+    """Return what writes down a new run and returns what it is to do.
+
+    Raises:
+        UsageError: as `_changed_first`.
+    """
     first = _changed_first(arguments.changed, store)
+    return partial(_begun, arguments, tasks, first, store)
+
+
+def _begun(
+    arguments: argparse.Namespace,
+    tasks: list[Task],
+    first: Sequence[str],
+    store: results.Results,
+) -> session.Plan:
     for run in store.runs():
         if run.state == "running":  # whoever ran it is gone, or would hold the lock
             store.end(run.number, "interrupted", 0.0)
@@ -121,8 +138,8 @@ def _planned(arguments: argparse.Namespace, store: results.Results) -> session.P
     return session.Plan(number, tasks, arguments.cov, first, bool(options["complete"]))
 
 
-def _resumed(store: results.Results) -> session.Plan:
-    """Return what is left of the last run.
+def _resumed(store: results.Results) -> Callable[[], session.Plan]:
+    """Return what writes down that the last run goes on, and returns what is left of it.
 
     Raises:
         UsageError: there is none that was interrupted, or the sources have changed since.
@@ -135,6 +152,10 @@ def _resumed(store: results.Results) -> session.Plan:
             f"RESUME=1: the sources have changed since run {run.number} was interrupted; "
             "its results stay, run make regress anew"
         )
+    return partial(_again, run, store)
+
+
+def _again(run: results.Run, store: results.Results) -> session.Plan:
     store.again(run.number)
     tasks = store.tasks(run.number)
     options = run.options

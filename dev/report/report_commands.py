@@ -8,6 +8,7 @@ import argparse
 from dev.report import render
 from dev.report.collect import Places, collect
 from dev.report.source import shown
+from npu.cli import build_folder
 from npu.cli.arguments import AddCommand, UsageError, positive
 
 BAD_INPUT = (UsageError,)
@@ -19,6 +20,7 @@ def _report(arguments: argparse.Namespace) -> int:
     page = collect(Places.default(), arguments.run)
     if arguments.run is not None and page.store.value is None:
         raise UsageError(f"--run {arguments.run}: {page.store.says}")
+    build_folder.require()
     path = render.write(page)
     for complaint in page.complaints:
         print(f"missing: {complaint}" if complaint.startswith("There is no ") else complaint)

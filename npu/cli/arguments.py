@@ -24,9 +24,12 @@ class AddCommand(Protocol):
     """Adds a command to the parser of `npu`."""
 
     def __call__(
-        self, name: str, function: Callable[[argparse.Namespace], int], *, builds: bool = True
+        self, name: str, function: Callable[[argparse.Namespace], int]
     ) -> argparse.ArgumentParser:
-        """Return the new command's parser; `builds`: it needs the folder build/."""
+        """Return the new command's parser.
+
+        The function looks at all that it is given before it looks for what the machine may lack.
+        """
 
 
 def names_in(text: str) -> list[str]:

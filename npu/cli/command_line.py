@@ -78,11 +78,11 @@ def run(arguments: Sequence[str]) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(
-        name: str, function: Callable[[argparse.Namespace], int], *, builds: bool = True
+        name: str, function: Callable[[argparse.Namespace], int]
     ) -> argparse.ArgumentParser:
         text = (function.__doc__ or "").split("\n")[0]
         added = commands.add_parser(name, help=text, description=text)
-        added.set_defaults(function=function, builds=builds)
+        added.set_defaults(function=function)
         return added
 
     refused: list[type[Exception]] = [build_folder.RoomError]
@@ -91,8 +91,6 @@ def run(arguments: Sequence[str]) -> int:
         refused += home.BAD_INPUT
     given = parser.parse_args(arguments)
     try:
-        if given.builds and not vars(given).get("list"):
-            build_folder.require()
         status: int = given.function(given)
     except tuple(refused) as error:
         raise last_resort.Refusal(str(error)) from error

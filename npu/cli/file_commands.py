@@ -20,9 +20,9 @@ BAD_INPUT = (*BAD_MODEL, AsmError, files.FileError)
 
 def add_commands(command: AddCommand) -> None:
     """Add the commands to the parser of `npu`."""
-    _add_inspect(command("inspect", _inspect, builds=False))
-    _add_asm(command("asm", _asm, builds=False))
-    _add_disasm(command("disasm", _disasm, builds=False))
+    _add_inspect(command("inspect", _inspect))
+    _add_asm(command("asm", _asm))
+    _add_disasm(command("disasm", _disasm))
 
 
 def _symbol(text: str) -> tuple[str, int]:

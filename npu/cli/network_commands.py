@@ -33,7 +33,7 @@ _LINE = 400
 
 def add_commands(command: AddCommand) -> None:
     """Add the commands to the parser of `npu`."""
-    parser = command("explain", _explain, builds=False)
+    parser = command("explain", _explain)
     parser.description = (
         "Say what npu compile has made of a network: where each operation runs and why, and what "
         "it costs. With --pass the text of a pass; with --op an operation through all passes, its "

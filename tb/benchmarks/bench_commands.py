@@ -54,7 +54,7 @@ def add_commands(command: AddCommand) -> None:
     cores = len(os.sched_getaffinity(0))
     bench.add_argument("-j", "--jobs", type=positive, default=cores, help="runs side by side")
     bench.add_argument("--nightly", action="store_true", help="those that take minutes instead")
-    documented = command("bench-docs", _bench_docs, builds=False)
+    documented = command("bench-docs", _bench_docs)
     documented.add_argument(
         "--raise", dest="raised", default="", help="benchmarks whose bar may rise, comma list"
     )

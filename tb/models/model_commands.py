@@ -135,9 +135,9 @@ def _add_profile(parser: argparse.ArgumentParser) -> None:
 def _profile(arguments: argparse.Namespace) -> int:
     """Show where the cycles of a decode step go."""
     console = watched()
-    profile.require_pictures()
     loaded = _loaded(arguments, Limits(), console)
     profile.check_request(loaded, arguments.prompt, arguments.tokens)
+    profile.require_pictures()
     configuration = _built(Limits().array_dim)
     latency = arguments.latency
     found = profile.run(loaded, arguments.prompt, arguments.tokens, latency, configuration, console)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from golden.loss import measure_loss
-from npu.cli import files
+from npu.cli import build_folder, files
 from npu.cli.arguments import MODEL, AddCommand, UsageError, add_accept_loss, whole_from
 from npu.cli.consoles import watched
 from npu.cli.files import FileError
@@ -140,7 +140,7 @@ def _add_firmware(parser: argparse.ArgumentParser) -> None:
 
 def _firmware(arguments: argparse.Namespace) -> int:
     """Compile a program for the RISC-V core beside the chip."""
-    if arguments.name in firmware.examples() and firmware.needs_plan(arguments.name):
+    if firmware.needs_plan(arguments.name):
         needs = "MODEL --prompt TEXT" if firmware.needs_prompt(arguments.name) else "FOLDER"
         raise UsageError(
             f"program: given {arguments.name!r}, which needs a model: allowed is npu soc "
@@ -148,6 +148,7 @@ def _firmware(arguments: argparse.Namespace) -> int:
         )
     floats: firmware.Floats = "hard" if arguments.hard_float else "soft"
     target = firmware.Target(arguments.compiler, floats)
+    build_folder.require()
     print(firmware.compile_program(arguments.name, target).relative_to(ROOT))
     return 0
 
@@ -207,6 +208,7 @@ def compiled(
         target: how to compile.
         place: folder in build/firmware for what belongs to this plan, by default the name.
     """
+    build_folder.require()
     if plan is None:
         return Program(firmware.compile_program(name, target))
     folder = BUILD / "firmware" / (place or name)

@@ -12,20 +12,16 @@ import pytest
 
 from npu.cli import command_line
 from npu.paths import ROOT
-from tb.run import build
+from tests.bad_input.nothing import nothing_there
 
 TEST = "test_program_end_only"
+TINY, NOWHERE = "weights/checkpoints/gpt2-tiny", "weights/checkpoints/none"
 
 
 @pytest.fixture(autouse=True)
 def no_build(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every attempt to build an error: a wrong command must not get that far."""
-
-    def fail(*arguments: object) -> None:
-        raise AssertionError(f"built {arguments}")
-
-    monkeypatch.setattr(build, "build", fail)
-    monkeypatch.setattr(build, "generate", fail)
+    nothing_there(monkeypatch)
 
 
 def refused(run: Callable[[], int], capsys: pytest.CaptureFixture[str]) -> str:
@@ -41,100 +37,136 @@ def refused(run: Callable[[], int], capsys: pytest.CaptureFixture[str]) -> str:
     return printed.err.strip()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (["run", "nonsense"], "npu: no test is called 'nonsense'"),
-        (["run", "test_gemm_randon"], "npu: no test is called 'test_gemm_randon'; near: test_gemm"),
-        (["run", "test_gemm_*"], "npu: no test is called 'test_gemm_*'; near: test_gemm"),
-        (["run", "*"], "npu: no test is called '*'"),
-        (["run", "TEST_GEMM"], "npu: no test is called 'TEST_GEMM'"),
-        (["run", f"{TEST},nonsense"], "npu: no test is called 'nonsense'"),
-        (["run", ",".join(["nonsense"] * 60)], "npu: no test is called 'nonsense'"),
-        (["run", f"{TEST} nonsense"], "npu: no test is called 'nonsense'"),
-        (["run", ","], "npu: given ',', allowed names separated by commas or blanks"),
-        (["run", TEST, "test_gemm"], "npu: unrecognized arguments: test_gemm"),
-        (
-            ["run", TEST, "--seed", "0"],
-            "npu run: argument --seed: given '0', allowed whole",
-        ),
-        (
-            ["run", TEST, "--seed", "-1"],
-            "npu run: argument --seed: given '-1', allowed whole",
-        ),
-        (
-            ["run", TEST, "--seed", "x"],
-            "npu run: argument --seed: given 'x', allowed whole",
-        ),
-        (
-            ["run", TEST, "--seed", "1.5"],
-            "npu run: argument --seed: given '1.5', allowed whole",
-        ),
-        (
-            ["run", TEST, "--seed", "0x10"],
-            "npu run: argument --seed: given '0x10', allowed whole",
-        ),
-        (
-            ["run", TEST, "--seed", "\u0663"],
-            "npu run: argument --seed: given '\u0663', allowed whole",
-        ),
-        (
-            ["run", TEST, "--seed", ""],
-            "npu run: argument --seed: given '', allowed whole",
-        ),
-        (["run", TEST, "--seed"], "npu run: argument --seed: expected one argument"),
-        (
-            ["run", TEST, "--seeds", "0"],
-            "npu run: argument --seeds: given '0', allowed whole",
-        ),
-        (
-            ["run", TEST, "--seeds", "all"],
-            "npu run: argument --seeds: given 'all', allowed whole",
-        ),
-        (
-            ["run", TEST, "-j", "0"],
-            "npu run: argument -j/--jobs: given '0', allowed whole",
-        ),
-        (
-            ["run", TEST, "--array-dim", "5"],
-            "npu run: argument --array-dim: given '5', allowed 4, 8",
-        ),
-        (
-            ["run", TEST, "--array-dim", "64"],
-            "npu run: argument --array-dim: given '64', allowed 4, 8",
-        ),
-        (
-            ["run", TEST, "--array-dim", ""],
-            "npu run: argument --array-dim: given '', allowed 4, 8",
-        ),
-        (["run", TEST, "--sim", "icarus"], "npu: SIM=icarus: only SIM=verilator is supported"),
-        (["run", TEST, "--sim", ""], "npu: SIM=: only SIM=verilator is supported"),
-        (["run", TEST, "--nonsense"], "npu: unrecognized arguments: --nonsense"),
-        (["waves"], "npu: make waves needs TESTCASE=name"),
-        (["waves", "nonsense"], "npu: no test is called 'nonsense'"),
-        (["waves", ","], "npu: given ',', allowed names separated by commas or blanks"),
-        (["waves", TEST, "--sim", "vcs"], "npu: SIM=vcs: only SIM=verilator is supported"),
-        (
-            ["regress", "--seeds", "0"],
-            "npu regress: argument --seeds: given '0', allowed whole",
-        ),
-        (["regress", "--sim", "vcs"], "npu: SIM=vcs: only SIM=verilator is supported"),
-        (["test", "--array-dim", "7"], "npu test: argument --array-dim: given '7', allowed 4, 8"),
-        (["test", "--sim", "vcs"], "npu: SIM=vcs: only SIM=verilator is supported"),
-        (["faults", "nonsense"], "npu: no fault is called nonsense; see faults/"),
-        (["faults", "01-rounding-truncates,nonsense"], "npu: no fault is called nonsense; see fau"),
-        (["faults", "--sim", "vcs"], "npu: SIM=vcs: only SIM=verilator is supported"),
-        (["build", "slow"], "npu build: argument kind: invalid choice: 'slow' (choose from"),
-        (
-            ["build", "--array-dim", "6"],
-            "npu build: argument --array-dim: given '6', allowed 4, 8",
-        ),
-        (["nonsense"], "npu: argument COMMAND: invalid choice: 'nonsense' (choose from"),
-        ([], "npu: the following arguments are required: COMMAND"),
-    ],
-)
+REFUSED: list[tuple[list[str], str]] = [
+    (["run", "nonsense"], "npu: no test is called 'nonsense'"),
+    (["run", "test_gemm_randon"], "npu: no test is called 'test_gemm_randon'; near: test_gemm"),
+    (["run", "test_gemm_*"], "npu: no test is called 'test_gemm_*'; near: test_gemm"),
+    (["run", "*"], "npu: no test is called '*'"),
+    (["run", "TEST_GEMM"], "npu: no test is called 'TEST_GEMM'"),
+    (["run", f"{TEST},nonsense"], "npu: no test is called 'nonsense'"),
+    (["run", ",".join(["nonsense"] * 60)], "npu: no test is called 'nonsense'"),
+    (["run", f"{TEST} nonsense"], "npu: no test is called 'nonsense'"),
+    (["run", ","], "npu: given ',', allowed names separated by commas or blanks"),
+    (["run", TEST, "test_gemm"], "npu: unrecognized arguments: test_gemm"),
+    (
+        ["run", TEST, "--seed", "0"],
+        "npu run: argument --seed: given '0', allowed whole",
+    ),
+    (
+        ["run", TEST, "--seed", "-1"],
+        "npu run: argument --seed: given '-1', allowed whole",
+    ),
+    (
+        ["run", TEST, "--seed", "x"],
+        "npu run: argument --seed: given 'x', allowed whole",
+    ),
+    (
+        ["run", TEST, "--seed", "1.5"],
+        "npu run: argument --seed: given '1.5', allowed whole",
+    ),
+    (
+        ["run", TEST, "--seed", "0x10"],
+        "npu run: argument --seed: given '0x10', allowed whole",
+    ),
+    (
+        ["run", TEST, "--seed", "\u0663"],
+        "npu run: argument --seed: given '\u0663', allowed whole",
+    ),
+    (
+        ["run", TEST, "--seed", ""],
+        "npu run: argument --seed: given '', allowed whole",
+    ),
+    (["run", TEST, "--seed"], "npu run: argument --seed: expected one argument"),
+    (
+        ["run", TEST, "--seeds", "0"],
+        "npu run: argument --seeds: given '0', allowed whole",
+    ),
+    (
+        ["run", TEST, "--seeds", "all"],
+        "npu run: argument --seeds: given 'all', allowed whole",
+    ),
+    (
+        ["run", TEST, "-j", "0"],
+        "npu run: argument -j/--jobs: given '0', allowed whole",
+    ),
+    (
+        ["run", TEST, "--array-dim", "5"],
+        "npu run: argument --array-dim: given '5', allowed 4, 8",
+    ),
+    (
+        ["run", TEST, "--array-dim", "64"],
+        "npu run: argument --array-dim: given '64', allowed 4, 8",
+    ),
+    (
+        ["run", TEST, "--array-dim", ""],
+        "npu run: argument --array-dim: given '', allowed 4, 8",
+    ),
+    (["run", TEST, "--sim", "icarus"], "npu: SIM=icarus: only SIM=verilator is supported"),
+    (["run", TEST, "--sim", ""], "npu: SIM=: only SIM=verilator is supported"),
+    (["run", TEST, "--nonsense"], "npu: unrecognized arguments: --nonsense"),
+    (["waves"], "npu: make waves needs TESTCASE=name"),
+    (["waves", "nonsense"], "npu: no test is called 'nonsense'"),
+    (["waves", ","], "npu: given ',', allowed names separated by commas or blanks"),
+    (["waves", TEST, "--sim", "vcs"], "npu: SIM=vcs: only SIM=verilator is supported"),
+    (
+        ["regress", "--seeds", "0"],
+        "npu regress: argument --seeds: given '0', allowed whole",
+    ),
+    (["regress", "--sim", "vcs"], "npu: SIM=vcs: only SIM=verilator is supported"),
+    (["test", "--array-dim", "7"], "npu test: argument --array-dim: given '7', allowed 4, 8"),
+    (["test", "--sim", "vcs"], "npu: SIM=vcs: only SIM=verilator is supported"),
+    (["faults", "nonsense"], "npu: no fault is called nonsense; see faults/"),
+    (["faults", "01-rounding-truncates,nonsense"], "npu: no fault is called nonsense; see fau"),
+    (["faults", "--sim", "vcs"], "npu: SIM=vcs: only SIM=verilator is supported"),
+    (["build", "slow"], "npu build: argument kind: invalid choice: 'slow' (choose from"),
+    (
+        ["build", "--array-dim", "6"],
+        "npu build: argument --array-dim: given '6', allowed 4, 8",
+    ),
+    (["test", "tests/nowhere"], "npu: test: given 'tests/nowhere', allowed files and folders"),
+    (["test", "--skipped", "tests"], "npu: test --skipped: given 'tests' as well, allowed"),
+    (["unit", "nonsense"], "npu: no block is called 'nonsense'"),
+    (["unit", "vec", "--tests", "nonsense"], "npu: no test is called 'nonsense'"),
+    (["soc", "nonsense"], "npu: program: given 'nonsense', allowed an ELF file or "),
+    (["firmware", "nonsense", "--compiler", "gcc"], "npu: program: given 'nonsense', allowed"),
+    (["generate", NOWHERE, "--prompt", "x"], f"npu: load_checkpoint: given '{NOWHERE}', "),
+    (["profile", NOWHERE, "--prompt", "x"], f"npu: load_checkpoint: given '{NOWHERE}', "),
+    (["profile", TINY, "--prompt", ""], "npu: prompt: given an empty text, allowed at least"),
+    (["compile", "none.onnx", "-o", "out"], "npu: none.onnx: No such file or directory"),
+    (["run", "none/", "--on", "rtl"], "npu: none: "),
+    (["explain", "none/"], "npu: none: given a name without plan.json, allowed"),
+    (["inspect", "none/"], "npu: load_checkpoint: given 'none/', which is no folder"),
+    (["operator", "nonsense", "--on", "rtl"], "npu: operator 'nonsense': there is none, "),
+    (["asm", "none.npu"], "npu: none.npu: cannot be read: "),
+    (["disasm", "none.bin"], "npu: none.bin: cannot be read: "),
+    (["bench", "-j", "0"], "npu bench: argument -j/--jobs: given '0', allowed whole"),
+    (["bench-docs", "--raise", ","], "npu: given ',', allowed names separated by commas"),
+    (["report", "--run", "0"], "npu report: argument --run: given '0', allowed whole"),
+    (["cop-sweep", "nonsense"], "npu: given 'nonsense', allowed "),
+    (["synth", "nonsense"], "npu: given 'nonsense', allowed "),
+    (["quality", "nonsense"], "npu: given 'nonsense', allowed gpt2-tiny, "),
+    (["quality", "--publish", "--tokens", "9"], "npu: --publish: given a part, allowed all"),
+    (["lint", "more"], "npu: unrecognized arguments: more"),
+    (["format", "more"], "npu: unrecognized arguments: more"),
+    (["gen", "more"], "npu: unrecognized arguments: more"),
+    (
+        ["regress", "--filter", "nonsense", "--scheduler", "tcp://127.0.0.1:1"],
+        "npu: FILTER: given 'nonsense', no test",
+    ),
+    (["nonsense"], "npu: argument COMMAND: invalid choice: 'nonsense' (choose from"),
+    ([], "npu: the following arguments are required: COMMAND"),
+]
+
+
+def test_every_command_is_here() -> None:
+    """None may look at the machine before it looks at its arguments."""
+    every = {name for names in command_line.HOMES.values() for name in names}
+    assert every <= {arguments[0] for arguments, _ in REFUSED if arguments}
+
+
+@pytest.mark.parametrize(("arguments", "line"), REFUSED)
 def test_command(capsys: pytest.CaptureFixture[str], arguments: list[str], line: str) -> None:
-    """Every option of every command that can be wrong."""
+    """Every command, and every option that can be wrong; the machine has nothing."""
     assert refused(lambda: command_line.main(arguments), capsys).startswith(line)
 
 

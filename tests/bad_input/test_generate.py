@@ -10,10 +10,10 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from npu.cli import command_line, load_model, progress
+from npu.cli import command_line, load_model
 from npu.paths import ROOT
 from tb.models import generate
-from tb.run import build
+from tests.bad_input.nothing import nothing_there
 from weights import quantize
 from weights.calibrate import ActivationScales, ScalesError, calibrate, calibration_tokens
 from weights.checkpoint import Checkpoint
@@ -30,9 +30,7 @@ def nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: object, **_: object) -> None:
         raise AssertionError(f"went on with {arguments}")
 
-    monkeypatch.setattr(build, "build", fail)
-    monkeypatch.setattr(build, "generate", fail)
-    monkeypatch.setattr(progress, "PATIENCE_S", 3600.0)  # lines about slow steps are no refusals
+    nothing_there(monkeypatch)
     monkeypatch.setattr(generate, "run", fail)
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from npu.cli import command_line, progress
+from npu.cli import command_line
 from npu.paths import ROOT
 from tb.models import profile
-from tb.run import build
+from tests.bad_input.nothing import nothing_there
 from weights.checkpoint import CheckpointShape
 from weights.synthetic import random_checkpoint, shape_of, write_checkpoint
 
@@ -23,13 +23,7 @@ PROMPT = ["--prompt", "The parser"]
 @pytest.fixture(autouse=True)
 def no_build(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every attempt to build an error: a bad input must not get that far."""
-
-    def fail(*arguments: object) -> None:
-        raise AssertionError(f"built {arguments}")
-
-    monkeypatch.setattr(build, "build", fail)
-    monkeypatch.setattr(build, "generate", fail)
-    monkeypatch.setattr(progress, "PATIENCE_S", 3600.0)  # lines about slow steps are no refusals
+    nothing_there(monkeypatch)
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:

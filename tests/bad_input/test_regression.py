@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,8 @@ from dev.regression.results import Results
 from npu.cli import command_line
 from npu.paths import ROOT
 from tb.run import build, registry
+from tests.bad_input.nothing import nothing_there
+from tests.needs import needs
 
 TEST = "test_program_end_only"
 DISCOVER = cache(registry.discover)
@@ -27,12 +28,11 @@ DISCOVER = cache(registry.discover)
 def nothing_real(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Make every attempt to build or run an error, and write no results of the project."""
 
-    def fail(*arguments: object) -> None:
-        raise AssertionError(f"got as far as {arguments}")
+    def fail(*arguments: object, **_: object) -> None:
+        raise AssertionError(f"went on with {arguments}")
 
+    nothing_there(monkeypatch)
     monkeypatch.setattr(registry, "discover", DISCOVER)
-    monkeypatch.setattr(build, "build", fail)
-    monkeypatch.setattr(build, "generate", fail)
     monkeypatch.setattr(session, "run", fail)
     monkeypatch.setattr(results, "FILE", tmp_path / "results.sqlite")
 
@@ -130,7 +130,6 @@ def test_results_that_cannot_be_written(tmp_path: Path, file: str, line: str) ->
     assert run.stderr.count("\n") == 1, run.stderr
 
 
-@pytest.mark.skipif(find_spec("distributed") is None, reason="python3 dev/bootstrap.py cluster")
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nonsense://x", "tls://127.0.0.1:1"])
 def test_no_scheduler(
     tmp_path: Path,
@@ -139,9 +138,10 @@ def test_no_scheduler(
     address: str,
 ) -> None:
     """One line with the address, after little patience; no run has begun."""
+    needs("cluster")
+    monkeypatch.undo()
     from dev.regression import cluster
 
-    monkeypatch.undo()
     monkeypatch.setattr(results, "FILE", tmp_path / "results.sqlite")
     monkeypatch.setattr(build, "generate", lambda: None)
     monkeypatch.setattr(cluster.connect, "__defaults__", (0.5,))

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu.cli import command_line, progress
+from npu.cli import build_folder, command_line
 from npu.cli.files import FileError
 from npu.firmware import compile as firmware
 from npu.firmware import plan
-from tb.run import build
 from tb.soc.elf_file import Elf
+from tests.bad_input.nothing import nothing_there
 
 ENTRY, PARTS_AT, FIRST_ADDRESS, FIRST_SIZE = 24, 28, 12, 20
 """Offsets of fields in the ELF header and in a program header."""
@@ -27,13 +27,7 @@ ROOM = 1 << 20
 @pytest.fixture(autouse=True)
 def nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every attempt to build or to simulate an error."""
-
-    def fail(*arguments: object, **_: object) -> None:
-        raise AssertionError(f"went on with {arguments}")
-
-    monkeypatch.setattr(build, "build", fail)
-    monkeypatch.setattr(build, "generate", fail)
-    monkeypatch.setattr(progress, "PATIENCE_S", 3600.0)
+    nothing_there(monkeypatch)
 
 
 @cache
@@ -183,6 +177,7 @@ def test_plan_that_does_not_fit(
 
 def test_no_compiler(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A missing compiler is named with its package."""
+    monkeypatch.setattr(build_folder, "require", lambda: None)
     monkeypatch.setattr(firmware, "compilers", list)
     assert refused(["firmware", "hello", "--compiler", "gcc"], capsys) == (
         "npu: no compiler gcc: install the Debian packages gcc-riscv64-unknown-elf and "

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from npu.cli import command_line, progress
+from npu.cli import command_line
 from npu.paths import ROOT
 from tb.models import profile
-from tb.run import build
+from tests.bad_input.nothing import nothing_there
 from weights import covariance
 from weights.calibrate import SCALES_FILE, calibrate, save_scales
 from weights.importer import WEIGHTS, load_checkpoint
@@ -33,14 +33,8 @@ SHAPE = shape_of(
 @pytest.fixture(autouse=True)
 def no_build(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every attempt to build an error: a bad input must not get that far."""
-
-    def fail(*arguments: object) -> None:
-        raise AssertionError(f"built {arguments}")
-
-    monkeypatch.setattr(build, "build", fail)
-    monkeypatch.setattr(build, "generate", fail)
+    nothing_there(monkeypatch)
     monkeypatch.setattr(profile, "require_pictures", lambda: None)
-    monkeypatch.setattr(progress, "PATIENCE_S", 3600.0)
 
 
 @pytest.fixture

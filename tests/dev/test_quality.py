@@ -17,6 +17,7 @@ import pytest
 from dev import quality
 from dev import quality_pages as pages
 from dev.quality import Quality, QualityError, Rows, Subject
+from npu.cli.arguments import UsageError
 from weights.corpus import read_corpus
 from weights.figures import read_figures, read_text, write_figures
 
@@ -99,7 +100,8 @@ def test_held_out_rows() -> None:
 
 def test_subjects(tmp_path: Path) -> None:
     """Every checkpoint, one by name, the outlier variant behind; unknown names are refused."""
-    names = [subject.name for subject in quality.subjects((), tmp_path / "all")]
+    every = pages.check_request((), None, publish=True)
+    names = [subject.name for subject in quality.subjects(every, tmp_path / "all")]
     shipped = sorted(path.name for path in quality.CHECKPOINTS.iterdir())
     variant = "gpt2-tiny, outlier channels"
     assert names == [*shipped, variant]
@@ -109,8 +111,8 @@ def test_subjects(tmp_path: Path) -> None:
         (variant, 0.005, 0.88),
     ]
     assert (chosen[1].folder / "model.safetensors").is_file()
-    with pytest.raises(QualityError, match=r"given 'gpt3', allowed .*gpt2-tiny"):
-        list(quality.subjects(("gpt3",), tmp_path))
+    with pytest.raises(UsageError, match=r"given 'gpt3', allowed .*gpt2-tiny"):
+        pages.check_request(("gpt3",), None, publish=False)
 
 
 def test_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -73,9 +73,7 @@ def regress_parser() -> argparse.ArgumentParser:
     """Return the parser of `npu regress`."""
     parser = argparse.ArgumentParser()
 
-    def add(
-        name: str, function: Callable[[argparse.Namespace], int], *, builds: bool = True
-    ) -> argparse.ArgumentParser:
+    def add(name: str, function: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
         return parser
 
     command.add_commands(add)

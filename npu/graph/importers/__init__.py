@@ -46,6 +46,8 @@ def read(
         GraphError: there is no such file, or it is none that can be read; a package is missing.
     """
     kind = kind_of(source)
+    if isinstance(source, str | Path) and named(source) == str(source):
+        _require_file(Path(source))
     try:
         module = importlib.import_module(f"npu.graph.importers.{_MODULES[kind]}")
     except ImportError as error:
@@ -57,6 +59,14 @@ def read(
         return graph
     graph = module.read(source, shapes=shapes) if shapes else module.read(source)
     return bind(graph, constants) if constants else graph
+
+
+def _require_file(path: Path) -> None:
+    """Raise GraphError unless a file can be read, which needs no package to be said."""
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise GraphError(f"{path}: {error.strerror}") from None
 
 
 def named(source: Any) -> str:  # noqa: ANN401
