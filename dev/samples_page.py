@@ -9,6 +9,7 @@ simulates is left out.
 from __future__ import annotations
 
 import argparse
+import platform
 import re
 import shlex
 import subprocess
@@ -16,6 +17,7 @@ import sys
 
 from dev import marked_page
 from npu.paths import DOCS, ROOT
+from weights.figures import read_text
 
 README = ROOT / "README.md"
 PAGES = (README, DOCS / "formats.md")
@@ -24,6 +26,8 @@ _MODULE = "dev.samples_page"
 _SAMPLE = re.compile(r"^    make generate (.*)\n\n((?:    .*\n)+)", re.M)
 _OPTIONS = {"PROMPT": "--prompt", "WEIGHTS": "--weights"}
 _SPEED = "simulation  "
+_LOSS = re.compile(r"^    integers +.*\n", re.M)
+"""What the integers lose on a text that each Python brings another one of."""
 
 
 class SampleError(RuntimeError):
@@ -59,9 +63,18 @@ def block_table() -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in (head, ["---"] * len(head), *lines))
 
 
+def _sample(shown: re.Match[str]) -> str:
+    """Return a sample as it is now; on another Python than pages are of, with its own loss."""
+    found = generated(shown[1])
+    loss = _LOSS.search(shown[2])
+    if loss is not None and platform.python_version() != read_text().python:
+        found = _LOSS.sub(loss[0], found)
+    return f"    make generate {shown[1]}\n\n{found}"
+
+
 def filled(page: str, name: str) -> str:
     """Return a page with what its commands print."""
-    page = _SAMPLE.sub(lambda at: f"    make generate {at[1]}\n\n{generated(at[1])}", page)
+    page = _SAMPLE.sub(_sample, page)
     if name == README.name:
         page = marked_page.fill(page, README, {"block": block_table})
     return page

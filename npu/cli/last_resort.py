@@ -14,6 +14,7 @@ import os
 import sys
 import tempfile
 import traceback
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,6 +27,16 @@ REPORT = "traceback.txt"
 
 class Refusal(Exception):  # noqa: N818 (not an error of the program)
     """What a user can cause; the text says in one line what was given and what is allowed."""
+
+
+def harmless(text: str) -> str:
+    """Return a text in which nothing moves a cursor, turns a line around or is half a letter."""
+    if text.isprintable():
+        return text
+    return "".join(
+        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(one)[0] == "C" and one != "\n" else one
+        for one in text
+    )
 
 
 def guarded(program: str, command: Callable[[], int], *, debug: bool) -> int:
@@ -50,7 +61,7 @@ def guarded(program: str, command: Callable[[], int], *, debug: bool) -> int:
         with contextlib.suppress(OSError):  # the reader of the errors may be gone as well
             if debug:
                 traceback.print_exception(error)
-            print(f"{program}: {line}", file=sys.stderr, flush=True)
+            print(f"{program}: {harmless(line)}", file=sys.stderr, flush=True)
         _settle_output()
         return status
 

@@ -80,7 +80,8 @@ def _decoder(plan: Plan, decoder: Decoder) -> FitTable:
     for name, size in decoder.tables:
         table.add_row(f"table {name}", f"{size:,} bytes")
     for tensor in plan.tensors:
-        table.add_row(f"arena {tensor.name}", f"{tensor.bytes:,} bytes from {tensor.offset:,} on")
+        place = f"{tensor.bytes:,} bytes from {tensor.offset:,} on"
+        table.add_row(escape(f"arena {tensor.name}"), place)
     return table
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 
 from npu.cli.arguments import UsageError
 from npu.cli.files import FileError
@@ -169,7 +170,7 @@ def _written(built: Built, folder: Path) -> FitTable:
     table.add_row("calibration", plan.origin.calibration)
     sizes = f"stream {len(plan.stream):,}, constants {len(plan.constants):,}, arena {plan.arena:,}"
     table.add_row("bytes", sizes)
-    table.add_row("written", str(folder))
+    table.add_row("written", escape(str(folder)))
     return table
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import io
 import json
-import platform
 import re
 import shutil
 import sys
