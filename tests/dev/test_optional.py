@@ -57,6 +57,19 @@ def test_tests_are_skipped_in_one_place() -> None:
     assert {name for name in found if name.startswith("tests/")} == {"tests/needs.py"}
 
 
+def test_make_test_installs_what_its_tests_need() -> None:
+    """All groups that some test asks for, but for PyTorch, which make oracles installs."""
+    asked = {
+        name
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        for call in re.findall(r"^ *needs\((.*)\)$", path.read_text(encoding="utf-8"), re.M)
+        for name in re.findall(r'"(\w+)"', call)
+    }
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (installed,) = re.findall(r"^TEST_GROUPS = (.*)$", makefile, re.M)
+    assert installed.split() == sorted((asked & {*optional.groups()}) - {"oracles"})
+
+
 @pytest.fixture
 def everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every look-up of a package find it."""
