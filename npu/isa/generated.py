@@ -190,13 +190,6 @@ class Element(Mode):
     INT16 = 1, "i16"
 
 
-class RopeOrder(Mode):
-    """Values of pairs of ROPE."""
-
-    HALVES = 0, "halves"
-    PAIRS = 1, "pairs"
-
-
 class EmbedIndex(Mode):
     """Values of index of EMBED."""
 
@@ -361,7 +354,7 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
         engine=Engine.NRM,
         fields={"dst": FieldInfo("sram", "C"), "src0": FieldInfo("sram", "A, int8"), "src1": FieldInfo("sram", "cos/sin rows, N/2 pairs of int16 Q1.14"), "m": FieldInfo("dyn", "rows"), "n": FieldInfo("dim", "head dimension, even"), "k": FieldInfo("dim", "heads per row")},
         flags={},
-        imm={"pairs": BitField("pairs", 0, 1, RopeOrder)},
+        imm={"pairs": BitField("pairs", 0, 1)},
         imm_alt={},
         prefix=("cp", "ap", "bp"),
         spare=0xFFFE000000000000000000000000FF00,
