@@ -123,7 +123,8 @@ def markdown(windows: tuple[Window, ...]) -> str:
                 where = f"0x{r.offset:02X} | {r.name}" if single else " | "
                 name = "" if single else f.name
                 text = r.text if single else f.text
-                lines.append(f"| {where} | {bits} | {name} | {f.access} | {reset} | {text} |")
+                access = f"{f.access} unless {f.kept}" if f.kept else f.access
+                lines.append(f"| {where} | {bits} | {name} | {access} | {reset} | {text} |")
         lines.append("")
         for name, members in w.enumerations.items():
             lines += [f"| {name} | value | meaning |", "|---|---|---|"]

@@ -25,6 +25,7 @@ class Member:
 class Field:
     """Some bits of a register; `access` in words, `text` its description.
 
+    `kept` says while what writes are ignored: "busy", or the field whose bit it is; "" for never.
     `encode` is the name of the enumeration of its values, in SystemRDL's spelling, and `members`
     its members; "" and none for a number.
     """
@@ -37,6 +38,7 @@ class Field:
     text: str
     encode: str
     members: tuple[Member, ...]
+    kept: str = ""
 
 
 @dataclass(frozen=True)
@@ -105,11 +107,19 @@ def _access(node: FieldNode) -> str:
         return "read, write 1 to clear"
     if node.get_property("woset"):
         return "read, write 1 to set"
-    if node.get_property("singlepulse"):
+    if node.get_property("singlepulse") and not node.is_sw_readable:
         return "write 1, reads 0"
     if node.is_sw_readable and node.is_sw_writable:
         return "read, write"
     return "read" if node.is_sw_readable else "write"
+
+
+def _kept(node: FieldNode) -> str:
+    """Return what keeps a field from being written; a signal of the hardware is that it is busy."""
+    lock = node.get_property("swwel")
+    if isinstance(lock, FieldNode):
+        return f"{lock.parent.inst_name}.{lock.inst_name}"
+    return "busy" if lock else ""
 
 
 def _field(node: FieldNode) -> Field:
@@ -124,6 +134,7 @@ def _field(node: FieldNode) -> Field:
         text=node.get_property("desc") or "",
         encode=encode.type_name or "" if encode is not None else "",
         members=tuple(Member(m.name, m.value, m.rdl_desc or "") for m in encode or ()),
+        kept=_kept(node),
     )
 
 
