@@ -4,6 +4,7 @@
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 SOURCE = Path(__file__).with_name("coprocessor.toml")
 RS1 = ("", "value", "float", "source", "destination")
@@ -82,13 +83,12 @@ class CopIsa:
     numbers: dict[str, int] = field(default_factory=dict)
 
 
-def load(path: Path = SOURCE) -> CopIsa:
-    """Return the checked contents of `path`.
+def parse(data: dict[str, Any]) -> CopIsa:
+    """Return what coprocessor.toml says.
 
     Raises:
-        ValueError: the file contradicts itself; the message names instruction and value.
+        ValueError: it contradicts itself; the message names instruction and value.
     """
-    data = tomllib.loads(path.read_text(encoding="utf-8"))
     instructions = tuple(CopSource(**item) for item in data["instruction"])
     codes: dict[tuple[str, int, int | None], str] = {}
     for item in instructions:
@@ -111,3 +111,8 @@ def load(path: Path = SOURCE) -> CopIsa:
     if len(numbers) != len(instructions):
         raise ValueError("an instruction is there twice")
     return CopIsa(data["opcode"], instructions, numbers)
+
+
+def load(path: Path = SOURCE) -> CopIsa:
+    """Return the contents of `path`; errors as `parse`."""
+    return parse(tomllib.loads(path.read_text(encoding="utf-8")))

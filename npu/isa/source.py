@@ -230,9 +230,8 @@ def _opcode(
     return op
 
 
-def load(path: Path = SOURCE) -> IsaSource:
-    """Return the contents of isa.toml. Raises ValueError if it contradicts itself."""
-    data = tomllib.loads(path.read_text(encoding="utf-8"))
+def parse(data: dict[str, Any]) -> IsaSource:
+    """Return what isa.toml says. Raises ValueError if it contradicts itself."""
     errors = tuple(Named(e["name"], e["number"], e["text"]) for e in data["error"])
     flags = {flag["name"]: flag["bit"] for flag in data["flag"]}
     prefixes = tuple(PrefixSource(p["name"], p["field"], p["text"]) for p in data["prefix"])
@@ -267,3 +266,8 @@ def load(path: Path = SOURCE) -> IsaSource:
         prefixes=prefixes,
         opcodes=opcodes,
     )
+
+
+def load(path: Path = SOURCE) -> IsaSource:
+    """Return the contents of isa.toml; errors as `parse`."""
+    return parse(tomllib.loads(path.read_text(encoding="utf-8")))
