@@ -54,8 +54,8 @@ def requantize16(v: IntArray, mult: IntArray | int, shift: IntArray | int) -> np
 def factor(c: float) -> tuple[int, int]:
     """Return the normalised (mult, shift) nearest to the positive real factor c.
 
-    shift = 14 - floor(log2 c), mult = round(c * 2^shift), halved if it reaches 2^15; so
-    2^14 <= mult < 2^15 and |mult / 2^shift - c| / c <= FACTOR_MAX_RELATIVE_ERROR.
+    shift = 14 - floor(log2 c), mult = round(c * 2^shift), a tie to the even one, halved if it
+    reaches 2^15; so 2^14 <= mult < 2^15 and |mult / 2^shift - c| / c <= FACTOR_MAX_RELATIVE_ERROR.
 
     Raises:
         ValueError: if c is not positive and finite, or its shift leaves 0..63.

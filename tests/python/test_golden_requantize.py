@@ -64,6 +64,34 @@ def test_factor_is_normalised_and_near() -> None:
     assert FACTOR_MAX_RELATIVE_ERROR / 2 < worst <= FACTOR_MAX_RELATIVE_ERROR
 
 
+def _nearest(c: float) -> tuple[int, int]:
+    """Return the nearest of all pairs of a normalised multiplier and a shift, exactly.
+
+    Of two that are as near the one with the even multiplier.
+    """
+    exact = Fraction(c)
+    pairs = [
+        (mult, shift)
+        for shift in range(64)
+        for mult in (math.floor(exact * 2**shift), math.floor(exact * 2**shift) + 1)
+        if MULT_MIN <= mult <= MULT_MAX
+    ]
+    return min(pairs, key=lambda pair: (abs(Fraction(pair[0], 2 ** pair[1]) - exact), pair[0] & 1))
+
+
+def test_factor_is_the_nearest() -> None:
+    """Against all pairs in fractions: anywhere, beside powers of two, on ties and beside them."""
+    rng = seeded(23)
+    values = np.exp2(rng.uniform(-48.9, 14.9, 600)).tolist()
+    powers = [2.0**exponent for exponent in range(-48, 15)]
+    mults = [MULT_MIN, MULT_MIN + 1, MULT_MAX - 1, MULT_MAX, *rng.integers(1 << 14, 1 << 15, 40)]
+    shifts = [1, 63, *rng.integers(1, 64, len(mults) - 2)]
+    ties = [math.ldexp(mult + 0.5, -int(s)) for mult, s in zip(mults, shifts, strict=True)]
+    for c in [2.0**-49, float(MULT_MAX), *values, *powers, *ties]:
+        for beside in (math.nextafter(c, 0), c, math.nextafter(c, math.inf)):
+            assert factor(beside) == _nearest(beside), beside.hex()
+
+
 @pytest.mark.parametrize("c", [0.0, -1.0, math.inf, math.nan, 2.0**20, 2.0**-60])
 def test_factor_refuses(c: float) -> None:
     """What has no multiplier and shift is refused."""
