@@ -15,13 +15,21 @@ from tb.bench.bursts import OpenBursts, ReadBursts, WriteBursts
 from tb.bench.dut import Dut
 from tb.bench.environment import full
 from tb.bench.knobs import Knobs
-from tb.command.command_session import DESCRIPTOR, HOSTILE, RECORDS, START, CommandSession
+from tb.command.command_session import (
+    DESCRIPTOR,
+    HOSTILE,
+    RECORDS,
+    RING,
+    START,
+    CommandSession,
+)
 from tb.command.descriptor_words import ENTRIES, DescriptorWords, Extension, TileWords
 from tb.command.faulty_descriptors import PRODUCT, Fault, configuration_faults
 from tb.command.random_descriptors import SOURCE, TARGET
 
 TAGS = ("cmd", "faults")
 TIMED = (
+    "test_cmd_faults_between_halves",
     "test_cmd_faults_patience",
     "test_cmd_faults_silence",
     "test_cmd_faults_silence_anywhere",
@@ -450,6 +458,47 @@ async def test_cmd_faults_stutter(dut: Dut) -> None:
     for _ in range(3):
         assert await session.run(*_good(session, 2), writing, *_good(session, 2))
     stuttering.cancel()
+    await session.compare()
+
+
+@cocotb.test
+async def test_cmd_faults_between_halves(dut: Dut) -> None:
+    """A run that ends behind the first half of an entry leaves nothing of it to the next run.
+
+    The second half lies in a page that no region permits, or is not answered until a time-out or a
+    soft reset has ended the run.
+    """
+    session = await CommandSession.start(dut)
+    rtl = session.bus.rtl
+    split = 3  # the entry that lies in two pages
+    second = RING + 0x1000
+    for offset in (4, 8, 12):
+        await session.move_base(second - 16 * (split + 1) + offset)
+        for end in (RingStatus.FETCH, RingStatus.TIMEOUT, None):
+            session.put(*_good(session, split + 2))
+            await session.write(CmdReg.DESC_TIMEOUT, PATIENCE if end else 0)
+            if end == RingStatus.FETCH:
+                await _regions(session, [(0, second // 4096 - 1, 3)])
+            else:
+                await session.set_knobs(_quiet(second, 16, write=False))
+            if end:
+                await session.begin()
+                assert not await session.finish(), f"{end.name}: no error"
+                assert await session.read(CmdReg.DESC_STATUS) & 0xFF == end
+                await session.compare()
+            else:  # the model is not stopped: it starts when the chip does so again
+                await session.write(CmdReg.DESC_HEAD, session.head)
+                await session.write(CmdReg.CMD_PARAM, DESCRIPTOR)
+                await rtl.write32(CMD_BASE + CmdReg.CTRL_STATUS, START)
+                await session.settle(3 * PATIENCE)
+                await rtl.write32(SEQ_BASE + SeqReg.CTRL, SEQ_FIELDS["CTRL_SOFT_RESET"].mask)
+            assert await rtl.read32(CMD_BASE + CmdReg.DESC_TAIL) == split
+            await _regions(session, [(0, 0xFFFFF, 3)])
+            await session.set_knobs(Knobs())
+            await session.begin()
+            assert await session.finish(), f"the entry behind {end}"
+            await session.compare()
+            assert await session.run(*_good(session, ENTRIES - split - 2)), "to index 0"
     await session.compare()
 
 
