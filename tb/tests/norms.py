@@ -33,7 +33,7 @@ async def run_spreads(bench: Bench, opcode: str) -> None:
 
 
 async def run_longest(bench: Bench, opcode: str) -> None:
-    """Run a row of the greatest length, full-range values."""
+    """Run a row of the greatest length, full-range values, also with the greatest variance."""
     longest = bench.config.norm_max
     text = f"""
         DMA_LOAD dst=0x0 M=1 N={2 * longest} b=0
@@ -45,5 +45,7 @@ async def run_longest(bench: Bench, opcode: str) -> None:
     channels = np.zeros(longest, CHANNEL)
     channels["gain"] = bench.random.integers(0, 1 << 15, longest)
     channels["shift"] = bench.random.integers(12, 24, longest)
-    bench.memory.stage(INPUT + 0x1_0000, (77).to_bytes(64, "little") + channels.tobytes())
-    await bench.execute(assemble(text).instructions)
+    for epsilon in (77, (1 << 64) - 1):
+        parameters = epsilon.to_bytes(64, "little") + channels.tobytes()
+        bench.memory.stage(INPUT + 0x1_0000, parameters)
+        await bench.execute(assemble(text).instructions)

@@ -223,6 +223,22 @@ def test_every_fault_can_be_planted(tmp_path: Path) -> None:
         assert f"// {number}: {fault.name}\n" in used
 
 
+LONG = 200
+"""Lines of an RTL file from which on a fault in it must be planted."""
+
+
+def test_every_long_file_has_a_fault() -> None:
+    """What is long enough to hide a mistake has one that a test must notice."""
+    patches = "".join(fault.path.read_text(encoding="utf-8") for fault in faults.discover())
+    without = [
+        str(path.relative_to(ROOT))
+        for path in sorted(RTL.rglob("*.sv"))
+        if len(path.read_text(encoding="utf-8").splitlines()) > LONG
+        and f"+++ b/{path.relative_to(ROOT)}\n" not in patches
+    ]
+    assert without == []
+
+
 def _write(folder: Path, text: str) -> None:
     (folder / "01-wrong.patch").write_text(text, encoding="utf-8")
 
