@@ -20,7 +20,7 @@ from npu.planner.build_plan import SCHEDULE
 from npu.runtime.decoder import Decoder
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
-from npu.runtime.plan_files import PlanFileError, read_plan
+from npu.runtime.plan_files import IMAGE, MOST, PlanFileError, bytes_in, read_plan
 from npu.runtime.report import WIDTH, OperationLine, report_table
 from npu.tables import FitTable, pairs
 
@@ -87,7 +87,14 @@ def _decoder(plan: Plan, decoder: Decoder) -> FitTable:
 
 def _text(folder: Path, name: str) -> str:
     number = 1 + (*NAMES, SCHEDULE).index(name)
-    return files.read_text(folder / PASSES / f"{number}-{name}.txt")
+    place = folder / PASSES
+    if place.is_symlink():
+        raise files.FileError(f"{place}: given a link, allowed a folder")
+    file = place / f"{number}-{name}.txt"
+    text = files.text_of(bytes_in(file, MOST[IMAGE]))
+    if text is None:
+        raise files.FileError(f"{file}: given what is no text, allowed what npu compile wrote")
+    return text
 
 
 def _operation(plan: Plan, folder: Path, name: str, only: str | None, console: Console) -> None:

@@ -90,6 +90,11 @@ class TensorType:
         """The number of elements."""
         return math.prod(self.shape)
 
+    @property
+    def bytes(self) -> int:
+        """The bytes of all elements, with the host."""
+        return self.size * self.element.dtype.itemsize
+
 
 @dataclass(frozen=True, eq=False)
 class Tensor:

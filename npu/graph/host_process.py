@@ -59,8 +59,7 @@ class Allowance:
     @classmethod
     def of(cls, graph: Graph, operation: Operation) -> Allowance:
         """Return what follows from the shapes of an operation of a graph."""
-        types = [graph.type(name) for name in (*operation.used, *operation.outputs)]
-        size = sum(one.size * one.element.dtype.itemsize for one in types)
+        size = sum(graph.type(name).bytes for name in (*operation.used, *operation.outputs))
         return cls(SECONDS + size // BYTES_A_SECOND, (MEGABYTES << 20) + COPIES * size)
 
 

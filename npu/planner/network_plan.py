@@ -11,6 +11,7 @@ from npu.isa.operands import Limits, up
 from npu.runtime.accesses import sram_bytes, taken, transfers
 from npu.runtime.arena import extents, touches, use_of
 from npu.runtime.plan import Area, Base, Origin, Plan, PlannedSegment, PlannedTensor
+from npu.runtime.plan_checks import check_host
 from npu.runtime.schedule import steps_of
 from npu.runtime.tensor_rows import tensor_bytes
 
@@ -20,7 +21,7 @@ BASES = {ARENA_BASE: Base(Area.ARENA), CONSTANTS_BASE: Base(Area.CONSTANTS)}
 
 
 def plan_of(network: CompiledNetwork, origin: Origin | None = None) -> Plan:
-    """Return the plan of a compiled network."""
+    """Return the plan of a compiled network. Raises GraphError if its host does too much."""
     numbers = iter(range(len(network.segments)))
     order = [next(numbers) if isinstance(one, Segment) else one.name for one in network.steps]
     segments = tuple(_segment(one, network.limits) for one in network.segments)
@@ -41,6 +42,7 @@ def plan_of(network: CompiledNetwork, origin: Origin | None = None) -> Plan:
         tensors,
         origin or Origin(),
     )
+    check_host(plan)
     return _exact(plan, order)
 
 

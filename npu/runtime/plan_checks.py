@@ -7,9 +7,12 @@ anything can be computed, and what no entry says.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Container, Mapping
 
+from npu.graph.form import Graph, GraphError, Operation
+from npu.graph.macs import macs_of
 from npu.image import Share
 from npu.isa.generated import Opcode, SetReg
 from npu.isa.legality import check as illegal
@@ -32,6 +35,10 @@ SETTABLE = (SetReg.STREAM, SetReg.POS, SetReg.WINDOW)
 """Registers that a program may set: no address of memory depends on them."""
 
 BORDERS = (Action.PACK, Action.UNPACK)
+HOST_BYTES, HOST_TIMES = 32 << 20, 64
+"""What the host may make in any plan, and how many times as much as it is given."""
+HOST_MACS, MACS_A_BYTE = 1 << 28, 1 << 12
+"""What it may multiply or compare in any plan, and for each byte that it is given."""
 
 
 def check_plan(plan: Plan) -> None:
@@ -54,6 +61,34 @@ def check_plan(plan: Plan) -> None:
     right = steps_of(plan.graph, plan.segments, order)
     check_same(step_records(plan.steps), step_records(right), "steps")
     _check_order(plan)
+
+
+def check_host(plan: Plan) -> None:
+    """Check that what the host makes and does is in proportion to what it is given.
+
+    Raises:
+        GraphError: a small plan would take much memory or time.
+    """
+    graph = plan.graph
+    here = [one for one in graph.operations if not one.on_chip]
+    constants = [name for name, one in graph.tensors.items() if one.constant]
+    given = len(plan.stream) + len(plan.constants)
+    given += sum(graph.type(name).bytes for name in (*graph.inputs, *constants))
+    size = sum(graph.type(name).bytes for one in here for name in one.outputs)
+    work = sum(_work(graph, one) for one in here)
+    for what, found, most in (
+        ("bytes", size, HOST_BYTES + HOST_TIMES * given),
+        ("multiplications or comparisons", work, HOST_MACS + MACS_A_BYTE * given),
+    ):
+        if found > most:
+            raise GraphError(
+                f"{found:,} {what} of the host, allowed {most:,} for {given:,} bytes given"
+            )
+
+
+def _work(graph: Graph, one: Operation) -> int:
+    window = math.prod(one["window"]) if one.kind.endswith("pool") else 0
+    return macs_of(graph, one) + window * graph.type(one.outputs[0]).size
 
 
 def _check_steps(plan: Plan) -> None:

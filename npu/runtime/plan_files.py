@@ -33,7 +33,7 @@ from npu.runtime.plan import (
     PlannedTensor,
     Step,
 )
-from npu.runtime.plan_checks import check_plan
+from npu.runtime.plan_checks import check_host, check_plan
 from npu.runtime.plan_record import record_of, section_of
 from npu.runtime.schema import EntryError, check, check_same, plan_schema, words
 
@@ -100,12 +100,12 @@ def holds_plan(folder: Path) -> bool:
 
 def read_plan(folder: Path) -> Plan:
     """Read a plan. Raises PlanFileError unless every file is as it was written."""
-    plan = _bytes_of(folder / PLAN, MOST[PLAN])
+    plan = bytes_in(folder / PLAN, MOST[PLAN])
     try:
         most = _image_bytes(_record(plan, str(folder)))
     except EntryError as error:
         raise PlanFileError(f"{folder}/{PLAN}: {error}") from None
-    return plan_from({PLAN: plan, IMAGE: _bytes_of(folder / IMAGE, most)}, str(folder))
+    return plan_from({PLAN: plan, IMAGE: bytes_in(folder / IMAGE, most)}, str(folder))
 
 
 def plan_from(files: dict[str, bytes], place: str = "plan") -> Plan:
@@ -150,8 +150,16 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-def _bytes_of(path: Path, most: int) -> bytes:
-    """Return the content of a file of up to so many bytes; what is none is not even opened."""
+def bytes_in(path: Path, most: int) -> bytes:
+    """Return the content of a file of a stranger's folder.
+
+    Args:
+        path: of the file; a link, a pipe or a device is none.
+        most: bytes that it may have.
+
+    Raises:
+        PlanFileError: it is none, or longer.
+    """
     try:
         # Whoever waits for the other end of a pipe waits for ever; a link leads somewhere else.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -163,7 +171,7 @@ def _bytes_of(path: Path, most: int) -> bytes:
                 raise PlanFileError(f"{path}: given {found.st_size} bytes, allowed {most}")
             return file.read(most + 1)
     except OSError as error:
-        reason = "a link, allowed a file" if error.errno == errno.ELOOP else error.strerror
+        reason = "given a link, allowed a file" if error.errno == errno.ELOOP else error.strerror
         raise PlanFileError(f"{path}: {reason or error}") from None
 
 
@@ -205,6 +213,7 @@ def _read(record: object, image: bytes, place: str) -> Plan:
             raise EntryError(f"segments[{number}].words", one["words"], f"{size / WORD:g}")
     if record["decoder"] is None:
         plan = _plan(record, content, limits)
+        check_host(plan)
         check_plan(plan)
     else:
         plan = _decoder(record, content, limits)

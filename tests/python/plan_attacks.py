@@ -29,9 +29,10 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from npu.graph.form import Element, TensorType
+from npu.graph.form import Attribute, Element, Operation, Target, Tensor, TensorType
+from npu.graph.form import Place as Placed
 from npu.graph.importers.onnx_host import payload
-from npu.graph.text import parse
+from npu.graph.text import parse, write
 from npu.image import unpack
 from npu.paths import REPORTS, ROOT
 from npu.planner.build_plan import build_plan
@@ -501,14 +502,41 @@ NAMES = ("[/red]", "[link=x]y", "a\x1b[2Jb", "a\rb\nc", "file", "../../x", "\u20
 """Of an operation and the output that it gives."""
 
 
-def _name_attacks() -> Iterator[Attack]:
-    """Yield plans that are right, with names that are none for a screen or a file."""
+def _other_attacks() -> Iterator[Attack]:
+    """Yield plans with names that are none for a screen or a file, and those that ask for much."""
     for name in NAMES:
 
         def lay(folder: Path, _: Files, __: Path, name: str = name) -> None:
             _put(folder, files_of(_with_onnx(name, name)))
 
         yield Attack("names", "onnx", lay, taken=True)
+    yield Attack("much memory", "onnx", _much((1, 1 << 14)))
+    yield Attack("much work", "onnx", _much((1500, 1500)))
+
+
+def _much(shape: tuple[int, int]) -> Place:
+    """Let the host make a matrix, and its product with itself, in steps at the end."""
+
+    def lay(folder: Path, files: Files, _: Path) -> None:
+        graph = parse(_text(files))
+        place = Placed(Target.HOST, "")
+        counted: dict[str, Attribute] = {"shape": shape, "axis": 1, "element": "float32"}
+        product: dict[str, Attribute] = {"transpose_a": True, "transpose_b": False}
+        made = (
+            Operation("q", "iota", (), ("q",), counted, "", place),
+            Operation("p", "matmul", ("q", "q"), ("p",), product, "", place),
+        )
+        tensors = [Tensor("q", TensorType(shape)), Tensor("p", TensorType((shape[1], shape[1])))]
+        text = write(graph.with_operations((*graph.operations, *made), tensors))
+        record = json.loads(files[PLAN])
+        for one in made:
+            reads, writes = sorted({*one.inputs}), [*one.outputs]
+            record["steps"].append(
+                {"action": "host", "of": one.name, "reads": reads, "writes": writes}
+            )
+        _put(folder, resealed({**files, PLAN: json.dumps(record).encode()}, GRAPH, text.encode()))
+
+    return lay
 
 
 def _folder_attacks(draw: random.Random) -> Iterator[Attack]:
@@ -519,7 +547,7 @@ def _folder_attacks(draw: random.Random) -> Iterator[Attack]:
 
 def named(draw: random.Random) -> list[Attack]:
     """Return an attack of each kind that has a name."""
-    return [*_payload_attacks(draw), *_folder_attacks(draw), *_name_attacks()]
+    return [*_payload_attacks(draw), *_folder_attacks(draw), *_other_attacks()]
 
 
 @cache

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,9 @@ from tests.needs import needs
 
 needs("graphs")
 
+from npu.cli.command_line import run
 from npu.cli.files import FileError, fresh
+from npu.cli.last_resort import Refusal
 from npu.graph import host_process
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Attribute, Element, Graph, GraphError, Operation, Tensor, TensorType
@@ -94,3 +97,23 @@ def test_the_page_says_what_a_step_may_take() -> None:
     """In seconds and in megabytes."""
     page = (DOCS / "plans.md").read_text(encoding="utf-8")
     assert f"{host_process.SECONDS} s of processor time and {host_process.MEGABYTES} MB" in page
+
+
+@pytest.mark.parametrize("harm", ["a link", "a pipe", "a link of a folder"])
+def test_explain_reads_files_of_the_folder_alone(harm: str, tmp_path: Path) -> None:
+    """The text of a pass is a file of whoever made the plan as well."""
+    folder, outside = tmp_path / "plan", tmp_path / "outside"
+    passes = folder / "passes"
+    outside.mkdir()
+    (outside / "1-import.txt").write_text("mine")
+    folder.mkdir()
+    for name, data in base("onnx").items():
+        (folder / name).write_bytes(data)
+    if harm == "a link of a folder":
+        passes.symlink_to(outside)
+    else:
+        passes.mkdir()
+        file = passes / "1-import.txt"
+        os.mkfifo(file) if harm == "a pipe" else file.symlink_to(outside / "1-import.txt")
+    with pytest.raises(Refusal, match=r"given (a link|what is no file), allowed a f"):
+        run(["explain", str(folder), "--pass", "import"])
