@@ -124,9 +124,7 @@ class _Child:
             raise GraphError(answer["error"])
         return [one for one in found if one is not None]
 
-    def _talk(
-        self, request: bytes, allowed: Allowance
-    ) -> tuple[dict[str, str], list[Array | None]]:
+    def _talk(self, request: bytes, allowed: Allowance) -> Answer:
         process = self._running()
         assert process.stdin is not None and process.stdout is not None
         given = Connection(os.dup(process.stdin.fileno()), readable=False)
@@ -136,11 +134,14 @@ class _Child:
                 given.send_bytes(request)
                 if not taken.poll(START_SECONDS + 10 * allowed.seconds):
                     raise TimeoutError
-                return _unpacked(taken.recv_bytes())
-            except (OSError, EOFError, ValueError):
+                return _unpacked(taken.recv_bytes(allowed.bytes // 4))
+            except BaseException as error:
+                # Whoever asks next must not get the answer to this.
                 process.kill()
                 ended = -process.wait()
                 self.process = None
+                if not isinstance(error, OSError | EOFError | ValueError):
+                    raise
         if ended == signal.SIGPROF:
             raise GraphError(
                 f"more than {allowed.seconds} s of processor time, allowed for tensors of its "

@@ -63,12 +63,14 @@ class Attack:
         name: of a base in `BASES`.
         lay: how it becomes a folder.
         taken: whether a plan may be taken: it is another one that says what it does.
+        late: whether it is seen only when it runs; others are refused while they are read.
     """
 
     kind: str
     name: str
     lay: Place
     taken: bool = False
+    late: bool = False
 
 
 # -------------------------------------------------------------------------------------------------
@@ -239,6 +241,8 @@ def _onnx_payloads(draw: random.Random) -> Iterator[tuple[str, bytes, str]]:
     yield "another framework", _carried("jax"), ""
 
 
+LATE = ("onnx: loop without end", "onnx: many elements", "jax: loop without end")
+"""What is right, but for what it does when it runs."""
 _TENSOR = f"tensor<{ROWS}x{INNER}xf32>"
 
 
@@ -344,7 +348,8 @@ def _payload_attacks(draw: random.Random) -> Iterator[Attack]:
         for kind, data, operator in payloads(draw):
             evaluator = {"onnx": "stablehlo", "jax": "onnx"}[name]
             told = evaluator if kind == "another framework" else ""
-            yield Attack(f"{name}: {kind}", name, _carrying(data, operator, told))
+            lay, full = _carrying(data, operator, told), f"{name}: {kind}"
+            yield Attack(full, name, lay, late=full in LATE)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -613,6 +618,8 @@ class Victim:
         assert found["outcome"] in ("taken", "refused"), what
         assert found["outcome"] == "refused" or one.taken, what
         message = found["message"]
+        early = message.startswith(str(self.place / "plan"))
+        assert found["outcome"] == "taken" or early or one.taken or one.late, what
         assert "\n" not in message and "\x1b" not in message + found["said"], what
         assert len(message) < 2000, what
         assert not found["opened"], what

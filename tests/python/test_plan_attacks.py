@@ -74,6 +74,24 @@ def test_a_process_that_has_died_is_started_again() -> None:
     np.testing.assert_array_equal(before, after)
 
 
+def test_an_interrupted_question_leaves_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next one is answered by another process."""
+    graph = plan_from(base("onnx")).graph
+    (one,) = [one for one in graph.operations if one.kind == "host"]
+    first, second = (np.full((8, 64), value, np.float32) for value in (1, 2))
+    host_process.evaluate(graph, one, [first, np.array(1)])
+
+    def interrupted(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("multiprocessing.connection.Connection.poll", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            host_process.evaluate(graph, one, [first, np.array(1)])
+    (found,) = host_process.evaluate(graph, one, [second, np.array(1)])
+    np.testing.assert_array_equal(found, np.cumsum(second, 1))
+
+
 def test_a_file_takes_the_place_of_a_link_and_not_of_its_end(tmp_path: Path) -> None:
     """And in a folder that is a link nothing is written."""
     mine, run = tmp_path / "mine", tmp_path / "run"
