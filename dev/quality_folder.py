@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from rich.console import Console
 
-from golden.loss import measure_loss
+from golden.decoder import forward_rows
 from npu.cli import files
 from npu.cli.load_model import shape_text
 from npu.cli.progress import step
@@ -18,7 +18,7 @@ from weights.calibrate import LONGEST
 from weights.corpus import read_corpus
 from weights.formats.recipe import WeightRecipe
 from weights.importer import load_checkpoint
-from weights.loss import Loss, check_loss, rows_of
+from weights.loss import Loss, check_loss, measure_loss, rows_of
 from weights.quantize import quantize_loaded
 from weights.tokenizer import load_tokenizer
 
@@ -51,7 +51,7 @@ def show(
         model = quantize_loaded(checkpoint, weights)
     done = [0]
     with step("measuring what the integers lose", lambda: f"{sum(done)} of {len(rows)} rows"):
-        loss = measure_loss(checkpoint, model, rows, done.append)
+        loss = measure_loss(checkpoint, model, rows, forward_rows, done.append)
     console.print(_table(shape_text(model.shape), str(weights), loss))
     for warning in loss.warnings:
         console.print(f"warning: {name}: {warning}", markup=False, highlight=False, soft_wrap=True)

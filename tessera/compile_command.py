@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from golden.loss import measure_loss
+from golden.decoder import forward_rows
 from npu.cli import compiled_files, files, network_folder
 from npu.cli.arguments import (
     MODEL,
@@ -99,7 +99,7 @@ def _compile(arguments: argparse.Namespace) -> int:
         watched(),
         text,
         arguments.weights,
-        measure=measure_loss,
+        integers=forward_rows,
         accept_loss=arguments.accept_loss,
     )
     if prompt is not None:

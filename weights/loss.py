@@ -3,14 +3,16 @@
 
 An import measures on the last tenth of the text that calibration reads, of which calibration sees
 one window in ninety: what is kept beside a checkpoint was measured on the text of another Python.
-`golden.loss` measures: golden knows the integer network.
+Who measures brings the integer network, which golden has.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,14 +20,20 @@ import numpy.typing as npt
 from weights.calibrate import PIECE
 from weights.checkpoint import Checkpoint
 from weights.corpus import read_end, windows
+from weights.model import QuantizedModel
+from weights.reference import bits_per_byte, forward
 from weights.tokenizer import BYTES, Tokenizer, TokenizerError
 
+Integers: TypeAlias = Callable[[QuantizedModel, npt.NDArray[np.int64]], npt.NDArray[Any]]
+"""Logits (R, T, V) of the integer network for ids (R, T): `golden.decoder.forward_rows`."""
 WARNED, REFUSED = 0.02, 0.15
 """Relative increases of the bits per byte that an import warns of, and that it refuses."""
 MOST, LEAST = 2048, 512
 """Tokens that an import measures on; the fewer, the larger the model."""
 MULTIPLICATIONS = 1 << 37
 """Of both networks for MOST tokens; a larger model gets fewer of them."""
+AT_ONCE = 512
+"""Tokens that both networks work on at once."""
 ROW = 256
 """Tokens of a row, at most."""
 BYTES_PER_TOKEN = 8
@@ -90,6 +98,49 @@ class Loss:
                 "another model?"
             )
         return found
+
+
+def measure_loss(
+    checkpoint: Checkpoint,
+    model: QuantizedModel,
+    rows: Sequence[TextRow],
+    integers: Integers,
+    advance: Callable[[int], object] = lambda _: None,
+) -> Loss:
+    """Run the float32 and the integer network on the same rows.
+
+    Args:
+        checkpoint: the float model.
+        model: made of it.
+        rows: of text, at least one.
+        integers: the integer network.
+        advance: called with the number of rows that were done.
+    """
+    unit = model.scales["logits"]
+    bits = np.zeros(2)
+    equal = 0
+    for ids in _batches(rows):
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite bits are no loss to accept
+            networks = forward(checkpoint, ids), integers(model, ids) * unit
+            bits += [bits_per_byte(logits, ids) * ids[:, 1:].size for logits in networks]
+        equal += int((networks[0].argmax(axis=-1) == networks[1].argmax(axis=-1)).sum())
+        advance(len(ids))
+    tokens, size = sum(row.ids.size - 1 for row in rows), sum(row.bytes for row in rows)
+    return Loss(
+        tokens,
+        size,
+        float(bits[0]) / size,
+        float(bits[1]) / size,
+        guessed_bits(model.shape.vocab, tokens, size),
+        equal / sum(row.ids.size for row in rows),
+    )
+
+
+def _batches(rows: Sequence[TextRow]) -> Iterator[npt.NDArray[np.int64]]:
+    """Yield ids (R, T) of rows that stand behind one another and are of one length."""
+    for length, same in groupby(rows, lambda row: row.ids.size):
+        ids = np.stack([row.ids for row in same])
+        yield from np.array_split(ids, -(-ids.size // max(AT_ONCE, length)))
 
 
 def check_loss(name: str, loss: Loss) -> None:

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from rich.console import Console
 
@@ -23,11 +21,11 @@ from npu.driver.generate import PromptError, check_count
 from npu.isa.operands import Limits
 from npu.planner.placement import check_prompt
 from weights.calibrate import ScalesError
-from weights.checkpoint import Checkpoint, CheckpointError
+from weights.checkpoint import CheckpointError
 from weights.formats.recipe import INT8_WEIGHTS, WeightRecipe
 from weights.importer import load_checkpoint, load_shape
 from weights.limits import ModelError
-from weights.loss import Loss, LossError, TextRow, check_loss, import_rows
+from weights.loss import Integers, Loss, LossError, check_loss, import_rows, measure_loss
 from weights.model import QuantizedModel
 from weights.quantize import quantize_loaded
 from weights.tokenizer import Tokenizer, TokenizerError, end_tokens, load_tokenizer
@@ -43,9 +41,6 @@ BAD_MODEL = (
     TokenizerError,
 )
 """What a model or a prompt that a user names can cause."""
-
-Measure: TypeAlias = Callable[[Checkpoint, QuantizedModel, Sequence[TextRow]], Loss]
-"""Runs both networks on rows of text: `golden.loss.measure_loss`."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +123,7 @@ def load(
     text: tuple[str, int] | None = None,
     weights: WeightRecipe = INT8_WEIGHTS,
     *,
-    measure: Measure,
+    integers: Integers,
     accept_loss: bool = False,
 ) -> Loaded:
     """Read, quantise and compile a model.
@@ -140,7 +135,7 @@ def load(
         console: where the progress is shown.
         text: a prompt and a number of tokens that the model shall go on with.
         weights: formats of the weights.
-        measure: of what the integers lose; the console gets its warnings.
+        integers: the integer network, to measure what it loses; the console gets warnings.
         accept_loss: take a model that loses too much.
 
     Raises:
@@ -159,7 +154,7 @@ def load(
     with step("measuring activations and quantising", console=console):
         model = quantize_loaded(checkpoint, weights)
     with step("measuring what the integers lose", console=console):
-        loss = measure(checkpoint, model, import_rows(checkpoint, tokenizer))
+        loss = measure_loss(checkpoint, model, import_rows(checkpoint, tokenizer), integers)
     if not accept_loss:
         check_loss(name, loss)
     for warning in loss.warnings:

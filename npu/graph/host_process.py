@@ -36,7 +36,7 @@ Answer: TypeAlias = tuple[dict[str, str], list[Array | None]]
 """What went wrong, if anything did, and arrays."""
 SECONDS, MEGABYTES = 2, 256
 """What any operation may take: of processor time, and of memory beyond the framework's own."""
-BYTES_A_SECOND = 1 << 18
+BYTES_A_SECOND = 1 << 16
 """Tensors of so many bytes give another second."""
 COPIES = 16
 """How often the memory of its tensors an operation may take."""

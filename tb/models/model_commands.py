@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-from golden.loss import measure_loss
+from golden.decoder import forward_rows
 from npu.cli.arguments import (
     MODEL,
     AddCommand,
@@ -163,7 +163,7 @@ def _loaded(arguments: argparse.Namespace, limits: Limits, console: Console) -> 
         console,
         (arguments.prompt, arguments.tokens),
         arguments.weights,
-        measure=measure_loss,
+        integers=forward_rows,
         accept_loss=arguments.accept_loss,
     )
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from golden.loss import measure_loss
+from golden.decoder import forward_rows
 from npu.cli import build_folder, files
 from npu.cli.arguments import MODEL, AddCommand, UsageError, add_accept_loss, whole_from
 from npu.cli.consoles import watched
@@ -183,7 +183,7 @@ def plan_of(model: str, prompt: str, tokens: int, *, accept_loss: bool = False) 
         "auto",
         console,
         (prompt, tokens),
-        measure=measure_loss,
+        integers=forward_rows,
         accept_loss=accept_loss,
     )
     console.print(f"integers: {loaded.loss}", highlight=False)

@@ -137,7 +137,7 @@ def _quantised() -> str:
                 "%s = stablehlo.add %x, %y : tensor<f32> stablehlo.return %s : tensor<f32> }) "
                 "{replica_groups = dense<0> : tensor<1x1xi64>} : (tensor<2xf32>) -> tensor<2xf32>"
             ),
-            "stablehlo.all_reduce all_reduce: allowed operations of StableHLO without effects",
+            "all_reduce all_reduce: stablehlo.all_reduce, allowed operations of StableHLO without",
         ),
     ],
 )

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from golden.loss import measure_loss
+from golden.decoder import forward_rows
 from golden.session import Session
 from npu.asm import assemble
 from npu.cli import command_line, compiled_files, program_files
@@ -269,7 +269,7 @@ def test_engines_work_and_wait(gpt2: CompiledModel) -> None:
 
 def _loaded(end: int | None = None) -> Loaded:
     quiet = Console(stderr=True, quiet=True)
-    loaded = load(_folder("gpt2"), Limits(), "auto", quiet, measure=measure_loss)
+    loaded = load(_folder("gpt2"), Limits(), "auto", quiet, integers=forward_rows)
     return replace(loaded, ends=() if end is None else (end,))
 
 

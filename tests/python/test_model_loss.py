@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from golden.loss import measure_loss
+from golden.decoder import forward_rows
 from npu.cli import command_line
 from npu.paths import ROOT
 from tb.run import build
 from tests.python.lossy_checkpoints import GOOD, HOPELESS, POOR, lossy
 from weights.corpus import read_corpus, read_end
 from weights.importer import load_checkpoint
-from weights.loss import Loss, LossError, import_rows, rows_of
+from weights.loss import Loss, LossError, import_rows, measure_loss, rows_of
 from weights.model import QuantizedModel
 from weights.quantize import quantize_loaded
 from weights.synthetic import random_checkpoint, shape_of, write_checkpoint
@@ -54,7 +54,7 @@ def measured(folder: Path, text: bytes | None = None) -> tuple[Loss, QuantizedMo
         rows = import_rows(checkpoint, ByteTokenizer())
     else:
         rows = rows_of(checkpoint, ByteTokenizer(), np.frombuffer(text, np.uint8), 8)
-    return measure_loss(checkpoint, model, rows), model
+    return measure_loss(checkpoint, model, rows, forward_rows), model
 
 
 def test_a_model_that_knows_nothing_is_no_better_than_guessing(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from golden.loss import measure_loss
+from golden.decoder import forward_rows
 from npu.cli.load_model import load
 from npu.isa.operands import Limits
 from npu.paths import ROOT
@@ -26,7 +26,7 @@ def test_profile_on_rtl(tmp_path: Path) -> None:
     configuration = Configuration(array_dim=16)
     assert configuration.binary.exists(), f"{configuration.binary} is not built: run make test"
     console = Console(quiet=True)
-    loaded = load(CHECKPOINT, Limits(), "memory", console, measure=measure_loss)
+    loaded = load(CHECKPOINT, Limits(), "memory", console, integers=forward_rows)
     found = profile.run(loaded, "The parser", 3, 40, configuration, console, place="test_profile")
     assert found.mismatch == ""
     assert [one.title() for one in found.passes] == [
