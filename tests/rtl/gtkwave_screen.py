@@ -25,6 +25,8 @@ Picture = npt.NDArray[np.uint8]
 """(height, width, 3): red, green, blue."""
 SIZE = (1600, 1000)
 _PATIENCE_S = 60.0
+_GRID = 8
+"""Columns of a line of the grid, and more."""
 _FRAME = 4
 """Columns between names and waves, into which waves reach."""
 
@@ -156,6 +158,8 @@ def _waves(picture: Picture) -> tuple[slice, slice] | None:
     lines = np.flatnonzero(black.sum(axis=1) > SIZE[0] // 4)
     if not columns.size or not lines.size:
         return None
+    # Fonts may draw the brackets of names in plain black, one below the other: narrow columns.
+    columns = max(np.split(columns, np.flatnonzero(np.diff(columns) > _GRID) + 1), key=len)
     return slice(lines[0], lines[-1] + 1), slice(columns[0], columns[-1] + 1)
 
 
