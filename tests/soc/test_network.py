@@ -92,28 +92,25 @@ def test_an_error_of_the_chip_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "other"),
+    ("name", "entry", "other"),
     [
-        (r"\.of = 0u", ".of = 77u"),
-        (r"\.register_ = \d+u", ".register_ = 8u"),
-        (r"\.area = \w+", ".area = (enum npu_plan_area)2"),
-        (r"\.words = \d+u", ".words = 0u"),
-        (r"\.programs = 0x[0-9a-f]+u", ".programs = 0x00100010u"),
+        ("segment", r"\.of = 0u", ".of = 77u"),
+        ("register", r"\.register_ = \d+u", ".register_ = 8u"),
+        ("area", r"\.area = \w+", ".area = (enum npu_plan_area)2"),
+        ("words", r"\.words = \d+u", ".words = 0u"),
+        ("address", r"\.programs = 0x[0-9a-f]+u", ".programs = 0x00100010u"),
     ],
 )
-def test_an_entry_that_no_plan_has_is_refused(entry: str, other: str, tmp_path: Path) -> None:
+def test_an_entry_that_no_plan_has_is_refused(name: str, entry: str, other: str) -> None:
     """The host verifies plans; the core looks at what would lead itself astray."""
     plan, inputs, _ = _drawn(0)
     laid = firmware_network(plan, inputs)
     header, count = re.subn(entry, other, laid.header, count=1)
     assert count == 1
-    program = soc_commands.compiled(
-        "network", replace(laid, header=header), place=f"test-entry-{tmp_path.name}"
-    )
+    place = f"test-entry-{name}"
+    program = soc_commands.compiled("network", replace(laid, header=header), place=place)
     elf = Elf.load(program.path, IMAGE)
-    ran = program_run.run_program(
-        support.machine(), elf, name=f"test-entry-{tmp_path.name}", image=program.image
-    )
+    ran = program_run.run_program(support.machine(), elf, name=place, image=program.image)
     said = rb"plan: steps\[\d+\]: given a segment, base, address or tensor that no plan has\n"
     assert ran.code == 1
     assert re.fullmatch(said, ran.output)
