@@ -216,9 +216,11 @@ def _onnx_payloads(draw: random.Random) -> Iterator[tuple[str, bytes, str]]:
     stolen.attribute.append(helper.make_attribute("value", _external(path)))
     yield "data elsewhere", _loop(stolen, result="stolen"), "Loop"
     yield "data elsewhere", _model(stolen), "Constant"
-    odd = helper.make_node("Identity", ["h"], ["c"], domain=draw.choice(["me", "ai.onnx.contrib"]))
-    yield "another domain", _model(odd, imports=[helper.make_opsetid(odd.domain, 1)]), "Identity"
-    cum = helper.make_node("CumSum", ["h", "ax"], ["c"], "cum")
+    given = ["h", "ax"]
+    odd = helper.make_node("CumSum", given, ["c"], domain=draw.choice(["me", "ai.onnx.contrib"]))
+    yield "another domain", _model(odd, imports=[helper.make_opsetid(odd.domain, 1)]), ""
+    yield "a power instead", _model(helper.make_node("Pow", given, ["c"], "cum")), ""
+    cum = helper.make_node("CumSum", given, ["c"], "cum")
     own = helper.make_function(
         "", "CumSum", ["h", "ax"], ["c"], [helper.make_node("Neg", ["h"], ["c"])],
         [helper.make_opsetid("", 21)],
