@@ -89,9 +89,9 @@ soc: setup ## run a program on a RISC-V core beside the chip: PROGRAM= (name or 
 	@$(CLI) soc "$(PROGRAM)" --model "$$MODEL" --prompt "$$PROMPT" --tokens "$(TOKENS)" --input "$$INPUT" \
 	  $(ACCEPT)
 
-bench: ## run the benchmarks: table, bench.json, roofline, timelines in build/reports
+bench: ## run the benchmarks: table, bench.json, roofline, timelines in build/reports (TIER=smoke: without the long ones)
 	@$(PYTHON) dev/bootstrap.py bench graphs
-	@$(CLI) bench -j $(JOBS)
+	@$(CLI) bench "$(TIER)" -j $(JOBS)
 
 bench-docs: ## put the last bench run into docs/performance.md and lower the bars (RAISE=names)
 	@$(PYTHON) dev/bootstrap.py bench graphs
@@ -102,9 +102,9 @@ oracles: ## run the checks against PyTorch and transformers (installs PyTorch)
 	@OMP_NUM_THREADS=1 $(VENV) -m pytest -n "$(JOBS)" --dist worksteal -o addopts=--import-mode=importlib -q \
 	  tests/oracles
 
-quality: ## bits per byte and top-1 of the integer networks against float32 (installs PyTorch)
+quality: ## bits per byte and top-1 of the integer networks against float32 (installs PyTorch; TIER=smoke: less)
 	@$(PYTHON) dev/bootstrap.py oracles
-	@$(CLI) quality
+	@$(CLI) quality --tier "$(TIER)"
 
 regress: ## run a tier of tests in full: TIER= (smoke, full, nightly) [FILTER= SEEDS= COV= CHANGED= SCHEDULER= ...]
 	@$(PYTHON) dev/bootstrap.py $(TEST_GROUPS)
@@ -115,7 +115,7 @@ report: setup ## write build/reports/index.html, one page with all results that 
 
 nightly: ## what takes minutes: ResNet-50 on the RTL, against golden and against its bar
 	@$(PYTHON) dev/bootstrap.py graphs
-	@$(CLI) bench --nightly -j $(JOBS)
+	@$(CLI) bench nightly -j $(JOBS)
 	@NIGHTLY=1 $(VENV) -m pytest -o addopts=--import-mode=importlib -q tests/suites
 
 faults: setup ## plant all faults of faults/ in one model; each must turn its test red

@@ -140,9 +140,9 @@ def _quality(arguments: argparse.Namespace) -> int:
     if arguments.text is not None or arguments.weights.narrow:
         raise UsageError("--text, --weights: given for shipped models, allowed for a folder")
     names = names_in(arguments.models)
-    quality_pages.check_request(names, arguments.tokens, arguments.publish)
+    quality_pages.check_request(names, arguments.tokens, arguments.publish, arguments.tier)
     build_folder.require()
-    command = [sys.executable, "-m", "dev.quality"]
+    command = [sys.executable, "-m", "dev.quality", "--tier", arguments.tier]
     command += [f"--{name}" for name in ("debug", "publish") if vars(arguments)[name]]
     command += ["--tokens", str(arguments.tokens)] if arguments.tokens else []
     # Products this small are slower when they are spread over threads.
@@ -217,6 +217,8 @@ def add_commands(command: AddCommand) -> None:
         "--text", type=Path, metavar="FILE", help="for a folder: UTF-8, instead of held-out text"
     )
     add_weights(measured)
+    tiers = "smoke: of narrow formats only those with a bar; full (full)"
+    measured.add_argument("--tier", default="full", help=tiers)
     measured.add_argument("--publish", action="store_true", help="write the figures of README")
     command("lint", _lint)
     command("format", _format)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The integer network against the float32 one of transformers, on the held-out text.
 
-    python -m dev.quality [--tokens N] [--publish] [MODEL ...]
+    python -m dev.quality [--tier smoke] [--tokens N] [--publish] [MODEL ...]
 
 Every checkpoint of weights/checkpoints is run on all windows of the held-out text, or on some, both
 as transformers runs it (float32) and as the integer network `golden.decoder`: bits per byte of
 both, and how often the most likely next byte is the same. GPT-2 is measured a second time with
-outlier channels, and narrow weight formats are measured against int8 (dev.quality_formats). The
-figures go to build/reports/quality.json; a missed bar is an error, and so is a difference from the
+outlier channels, and narrow weight formats are measured against int8 (dev.quality_formats), in the
+smoke tier only those that have a bar. The figures go to build/reports/quality.json; a missed bar is an error, and so is a difference from the
 published figures (dev.quality_pages). Needs the group `oracles`.
 """
 
@@ -322,9 +322,9 @@ def conclude(found: Sequence[Quality], formats: Sequence[FormatQuality] = ()) ->
     return 1 if any(one.misses for one in found) or any(o.misses for o in formats) else 0
 
 
-def formats_measured() -> list[FormatQuality]:
+def formats_measured(*, full: bool) -> list[FormatQuality]:
     """Measure the narrow formats, and show the progress."""
-    subjects_of_formats = list(format_subjects())
+    subjects_of_formats = list(format_subjects(full=full))
     rows = held_out_rows(CONTEXT, TOKENS)
     with _counted("narrow formats", len(rows) * len(subjects_of_formats)) as advance:
         return measure_formats(subjects_of_formats, rows, advance)
@@ -333,11 +333,12 @@ def formats_measured() -> list[FormatQuality]:
 def _run(given: argparse.Namespace) -> int:
     """Measure, save, print, publish; return the exit status."""
     whole = given.tokens is None and not given.models
+    full = given.tier == "full"
     try:
-        names = pages.check_request(given.models, given.tokens, given.publish)
+        names = pages.check_request(given.models, given.tokens, given.publish, given.tier)
         with tempfile.TemporaryDirectory() as scratch:
             found = measure(names, given.tokens, Path(scratch))
-        formats = formats_measured() if whole else []
+        formats = formats_measured(full=full) if whole else []
     except (UsageError, QualityError, CheckpointError) as error:
         raise Refusal(str(error)) from error
     save(found, formats)
@@ -349,7 +350,7 @@ def _run(given: argparse.Namespace) -> int:
     elif whole:
         stale = pages.stale(figures)
         if pages.text_here().sha256 == read_text().sha256:
-            stale += stale_formats(formats)
+            stale += stale_formats(formats, full=full)
         print("\n".join(stale) or "README and model cards publish these figures")
         status |= bool(stale)
     return status
@@ -359,6 +360,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status."""
     parser = argparse.ArgumentParser(prog="dev.quality", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--tokens", type=int, help="predicted tokens, at least; default all")
+    parser.add_argument("--tier", default="full", help=", ".join(pages.TIERS))
     parser.add_argument("--publish", action="store_true", help="write README, cards, quality.json")
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
     parser.add_argument("models", nargs="*", help="names in weights/checkpoints; default all")

@@ -103,16 +103,18 @@ def finetuned() -> dict[str, Finetune]:
     return {name: one for name, one in FINETUNES.items() if (FINETUNED / name).is_dir()}
 
 
-def format_subjects() -> Iterator[FormatSubject]:
-    """Yield everything that is measured."""
+def format_subjects(*, full: bool) -> Iterator[FormatSubject]:
+    """Yield what is measured: all, or what has a bar and int8."""
     for model in MODELS:
         folder = CHECKPOINTS / model
         for recipe, bar in RECIPES.items():
-            yield FormatSubject(model, recipe, folder, folder, bar)
+            if full or bar is not None or recipe == INT8:
+                yield FormatSubject(model, recipe, folder, folder, bar)
     for name, finetune in finetuned().items():
         start = CHECKPOINTS / finetune.start
         bar = FINETUNED_BARS.get(name)
-        yield FormatSubject(name, finetune.weights, FINETUNED / name, start, bar)
+        if full or bar is not None:
+            yield FormatSubject(name, finetune.weights, FINETUNED / name, start, bar)
 
 
 def by_parts(
@@ -209,13 +211,19 @@ def report(found: list[FormatQuality]) -> list[dict[str, object]]:
     ]
 
 
-def stale_formats(found: list[FormatQuality], path: Path = FORMATS_FILE) -> list[str]:
-    """Return how the published figures differ from measured ones, a line for each."""
+def stale_formats(
+    found: list[FormatQuality], path: Path = FORMATS_FILE, *, full: bool = True
+) -> list[str]:
+    """Return how the published figures differ from measured ones, a line for each.
+
+    Those of the smoke tier (not `full`) are compared as far as they go.
+    """
     published = {(one.model, one.recipe): one for one in read_format_figures(path)}
     measured = {(one.figures.model, one.figures.recipe): one.figures for one in found}
+    alone = measured.keys() ^ published.keys() if full else measured.keys() - published.keys()
     lines = [
         f"quality: {model}, {recipe}: {'published' if key in published else 'measured'} only"
-        for key in sorted(published.keys() ^ measured.keys())
+        for key in sorted(alone)
         for model, recipe in [key]
     ]
     for key in sorted(published.keys() & measured.keys()):

@@ -13,32 +13,38 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from npu.cli.arguments import UsageError
+from npu.cli.arguments import UsageError, check_tier
 from npu.paths import ROOT
 from weights.card import CARD, read_record, write_page
 from weights.corpus import read_corpus
 from weights.figures import FILE, QualityFigures, Text, read_figures, read_text, write_figures
 
 README = ROOT / "README.md"
+TIERS = ("smoke", "full")
+"""Of narrow formats those with a bar, or all."""
 CHECKPOINTS = ROOT / "weights" / "checkpoints"
 BEGIN, END = "<!-- quality: begin, written by npu quality --publish -->", "<!-- quality: end -->"
 TOLERANCE = {"float_bits": 2e-4, "integer_bits": 2e-4, "agreement": 1e-3}
 """Float32 sums differ a little between processors, and so do close decisions; the rest is equal."""
 
 
-def check_request(names: Sequence[str], tokens: int | None, publish: bool) -> list[str]:
+def check_request(
+    names: Sequence[str], tokens: int | None, publish: bool, tier: str = "full"
+) -> list[str]:
     """Return the models to measure, all shipped ones if none is named.
 
     Raises:
-        UsageError: there is no checkpoint of a name, or figures of a part are to be published.
+        UsageError: there is no checkpoint of a name or no such tier, or figures of a part are to be
+            published.
     """
+    check_tier(tier, TIERS)
     shipped = sorted(path.name for path in CHECKPOINTS.iterdir() if path.is_dir())
     unknown = sorted(set(names) - set(shipped))
     if unknown:
         raise UsageError(f"given {unknown[0]!r}, allowed {', '.join(shipped)}")
     if tokens is not None and tokens < 1:
         raise UsageError(f"tokens: given {tokens}, allowed 1 and more")
-    if publish and (names or tokens is not None):
+    if publish and (names or tokens is not None or tier != "full"):
         raise UsageError("--publish: given a part, allowed all models on all of the text")
     return list(names) or shipped
 

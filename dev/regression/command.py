@@ -18,7 +18,7 @@ from dev.report import render
 from dev.report.collect import Places, collect
 from dev.report.source import shown
 from npu.cli import build_folder
-from npu.cli.arguments import AddCommand, UsageError, names_in, whole_from
+from npu.cli.arguments import TIERS, AddCommand, UsageError, names_in, whole_from
 from tb.run import build, registry, units
 from tb.run.requests import add_common, check_simulator
 from tb.run.verilator import VerilatorError
@@ -34,7 +34,6 @@ BAD_INPUT = (
     results.ResultsError,
     selection.SelectionError,
     session.BusyError,
-    tiers.TierError,
     units.UnknownBlockError,
 )
 """What a user can cause, or a tool; the text is what to print."""
@@ -221,7 +220,7 @@ def add_commands(command: AddCommand) -> None:
     """Add the command to the parser of `npu`."""
     regression = command("regress", _regress)
     add_common(regression)
-    regression.add_argument("tier", nargs="?", default="full", help=", ".join(tiers.TIERS))
+    regression.add_argument("tier", nargs="?", default="full", help=", ".join(TIERS))
     regression.add_argument(
         "--seeds", type=whole_from(1, SEEDS_MOST), help="seeds per test; default by tier"
     )

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dev.regression.task import Kind, Task
+from npu.cli.arguments import check_tier
 from npu.paths import ROOT
 from tb.cop_datapath import model
 from tb.run import requests, units
 
-TIERS = ("smoke", "full", "nightly")
 SEEDS = {"smoke": 1, "full": 1, "nightly": 3}
 """Seeds of a tier unless the user says how many."""
 LONG_UNITS = ("cop", "cop_lane", "cop_facc", "cop_root", "cop_divide", "cop_func")
@@ -25,26 +25,20 @@ SUITES = ("tests/soc", "tests/suites")
 WITHOUT_SIMULATOR = ("tests/python", "tests/bad_input", "tests/bench", "tests/dev", "tests/rtl")
 
 
-class TierError(ValueError):
-    """A tier that there is not."""
-
-
 def tasks_of(tier: str, array_dim: int, seeds: Sequence[int], hostile: int = 0) -> list[Task]:
     """Return the tasks of a tier.
 
     Args:
-        tier: one of `TIERS`.
+        tier: one of `npu.cli.arguments.TIERS`.
         array_dim: the array that everything runs on.
         seeds: of random tests.
         hostile: seed of a hostile memory for all tests on the chip without the tag `timing`,
             0 for none; then nothing else runs.
 
     Raises:
-        TierError: there is no such tier.
+        UsageError: there is no such tier.
     """
-    if tier not in TIERS:
-        raise TierError(f"TIER={tier}: given {tier!r}, allowed {', '.join(TIERS)}")
-    full = tier != "smoke"
+    full = check_tier(tier) != "smoke"
     tasks = list(_on_chip(array_dim, seeds, full, hostile))
     if not full or hostile:
         return tasks

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from npu.compiler.model import Place
@@ -13,6 +13,8 @@ from weights.formats.recipe import INT8_WEIGHTS, RecipeError, WeightRecipe, pars
 from weights.loss import REFUSED
 
 PLACES: tuple[Place, ...] = ("auto", "sram", "memory")
+TIERS = ("smoke", "full", "nightly")
+"""How much of tests, benchmarks and measurements runs."""
 MODEL = "a Hugging Face folder, the name of a shipped model such as gpt2-tiny, or a hub id"
 
 
@@ -30,6 +32,13 @@ class AddCommand(Protocol):
 
         The function looks at all that it is given before it looks for what the machine may lack.
         """
+
+
+def check_tier(tier: str, allowed: Sequence[str] = TIERS) -> str:
+    """Return a tier. Raises UsageError if there is no such one."""
+    if tier not in allowed:
+        raise UsageError(f"TIER={tier}: given {tier!r}, allowed {', '.join(allowed)}")
+    return tier
 
 
 def names_in(text: str) -> list[str]:

@@ -81,6 +81,12 @@ class Verdict:
         ]
 
 
+def among(claims: Iterable[Claim], entries: Iterable[Mapping[str, Any]]) -> list[Claim]:
+    """Return the claims of which both benchmarks are in the records of bench.json."""
+    there = {entry["name"] for entry in entries}
+    return [claim for claim in claims if {claim.name, claim.reference} <= there]
+
+
 def verdicts(claims: Iterable[Claim], entries: Sequence[Mapping[str, Any]]) -> list[Verdict]:
     """Return the figures of claims, from the records of bench.json.
 

@@ -7,7 +7,7 @@ import argparse
 import os
 import sys
 
-from npu.cli.arguments import AddCommand, UsageError, names_in, positive
+from npu.cli.arguments import TIERS, AddCommand, UsageError, check_tier, names_in, positive
 from npu.firmware.compile import FirmwareError
 from tb.benchmarks import bars, cpp_host, publish, soc_benchmarks, suite
 from tb.run import build
@@ -20,17 +20,18 @@ BAD_INPUT = (UsageError, VerilatorError, build.BuildError, bars.RaiseError, publ
 
 
 def _bench(arguments: argparse.Namespace) -> int:
-    """Run the benchmarks: table, bench.json, roofline and timelines in build/reports."""
+    """Run a tier of benchmarks: table, bench.json, roofline and timelines in build/reports."""
+    tier = check_tier(arguments.tier)
     configuration = build.Configuration()
     build.generate()
     build.build(configuration)
     machine = MachineConfiguration()
-    if not arguments.nightly:
+    if tier != "nightly":
         build.build(machine)
     try:
-        if arguments.nightly:
+        if tier == "nightly":
             return suite.run_nightly(configuration, arguments.jobs)
-        return suite.run(configuration, machine, arguments.jobs)
+        return suite.run(configuration, machine, arguments.jobs, full=tier == "full")
     except (
         suite.BenchError,
         soc_benchmarks.SocBenchError,
@@ -53,7 +54,7 @@ def add_commands(command: AddCommand) -> None:
     bench = command("bench", _bench)
     cores = len(os.sched_getaffinity(0))
     bench.add_argument("-j", "--jobs", type=positive, default=cores, help="runs side by side")
-    bench.add_argument("--nightly", action="store_true", help="those that take minutes instead")
+    bench.add_argument("tier", nargs="?", default="full", help=", ".join(TIERS))
     documented = command("bench-docs", _bench_docs)
     documented.add_argument(
         "--raise", dest="raised", default="", help="benchmarks whose bar may rise, comma list"

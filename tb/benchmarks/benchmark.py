@@ -18,6 +18,10 @@ from tb.cop.cop_session import CopSession
 from tb.run.registry import MEMORY_MIB
 
 
+LONG_CYCLES = 2_000_000
+"""A benchmark with more ideal cycles than these is a long one."""
+
+
 class Interval(Enum):
     """What is timed; both ends count from the cycle of the one event to that of the other."""
 
@@ -74,6 +78,11 @@ class Benchmark:
         """Return the figure of bench.json for a run of `cycles`."""
         ideal_cycles = self.work.ideal_cycles
         return ideal_cycles / cycles if self.share else cycles / ideal_cycles
+
+    @property
+    def long(self) -> bool:
+        """Whether the smoke tier leaves it out."""
+        return self.work.ideal_cycles > LONG_CYCLES
 
     @property
     def counted_macs(self) -> int:

@@ -10,7 +10,9 @@ from typing import Any
 
 from npu.paths import DOCS, REPORTS, ROOT
 from tb.benchmarks import against_int8, bars
+from tb.benchmarks.catalogue import CASES
 from tb.benchmarks.format_benchmarks import CLAIMS
+from tb.benchmarks.soc_benchmarks import SOC_CASES
 from tb.benchmarks.suite import JSON, ROOFLINE, STREAM
 
 PAGE, IMAGES = DOCS / "performance.md", DOCS / "images"
@@ -77,13 +79,16 @@ def run(raised: Collection[str] = ()) -> None:
         raised: benchmarks that may take more cycles from now on.
 
     Raises:
-        PublishError: there was no bench run.
+        PublishError: there was no bench run of the full tier.
         bars.RaiseError: `raised` names no benchmark of the last run.
     """
     missing = [path for path in (JSON, STREAM, *PICTURES) if not path.is_file()]
     if missing:
         raise PublishError(f"{missing[0].relative_to(ROOT)} is missing: run make bench first")
     entries = json.loads(JSON.read_text(encoding="utf-8"))
+    left_out = {**CASES, **SOC_CASES}.keys() - {entry["name"] for entry in entries}
+    if left_out:
+        raise PublishError(f"{min(left_out)} was not measured: run make bench, TIER=full")
     stream = json.loads(STREAM.read_text(encoding="utf-8"))
     landed = bars.ratchet(bars.landed(), entries, raised)
     bars.write(landed)

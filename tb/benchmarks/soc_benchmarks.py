@@ -56,12 +56,14 @@ class SocBenchmark:
         parameters: its shape, for bench.json.
         bound: what `ideal_cycles` are of.
         measure: runs it.
+        long: whether the smoke tier leaves it out.
     """
 
     name: str
     parameters: dict[str, Any]
     bound: str
     measure: Callable[[MachineConfiguration], SocFigures]
+    long: bool = False
 
 
 def _run(
@@ -142,6 +144,7 @@ SOC_CASES = {
                 {"position": texts.POSITION, "latency": 40},
                 "C without coprocessor",
                 partial(_bytelm, kind),
+                long=kind == "fp32",
             )
             for kind in ("int8", "fp32")
         ),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from tb.benchmarks.benchmark import Benchmark, Interval
 from tb.benchmarks.catalogue import CASES
 from tb.benchmarks.format_benchmarks import CLAIMS
 from tb.benchmarks.measure import RunFigures, interval, program_of
+from tb.benchmarks.soc_benchmarks import SOC_CASES
 from tb.run import build, runner, timeline
 from tb.run.registry import BenchTest
 
@@ -60,6 +62,29 @@ TRACE = _records(
 def test_every_benchmark_has_landed() -> None:
     """Each has a landed figure, and no other name has one."""
     assert list(bars.landed()) == list(CASES)
+
+
+def test_smoke_tier() -> None:
+    """It has most of the benchmarks, one of each kind, and a small part of their cycles."""
+    landed = bars.landed()
+    smoke = {name for name, case in CASES.items() if not case.long}
+    assert len(smoke) > 0.9 * len(CASES)
+    assert sum(landed[name] for name in smoke) < 0.2 * sum(landed.values())
+    kinds = {name.partition("_")[0] for name in CASES}
+    assert kinds - {name.partition("_")[0] for name in smoke} == {"small"}
+    assert [name for name, case in SOC_CASES.items() if case.long] == ["soc_bytelm_fp32"]
+
+
+def test_a_part_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures of the smoke tier do not become the page's."""
+    entries = [{"name": name} for name, case in CASES.items() if not case.long]
+    report = tmp_path / "bench.json"
+    report.write_text(json.dumps(entries), encoding="utf-8")
+    monkeypatch.setattr(publish, "JSON", report)
+    monkeypatch.setattr(publish, "STREAM", report)
+    monkeypatch.setattr(publish, "PICTURES", ())
+    with pytest.raises(publish.PublishError, match="^fmt_small_.* was not measured: run make bench"):
+        publish.run()
 
 
 def test_page_shows_the_landed_figures() -> None:

@@ -122,6 +122,8 @@ def test_command(capsys: pytest.CaptureFixture[str]) -> None:
         (["--tokens", "0"], "quality: tokens: given 0, allowed 1 and more"),
         (["--publish", "gpt2-tiny"], "quality: --publish: given a part, allowed all models on all"),
         (["--publish", "--tokens", "9"], "quality: --publish: given a part, allowed all models"),
+        (["--publish", "--tier", "smoke"], "quality: --publish: given a part, allowed all models"),
+        (["--tier", "nightly"], "quality: TIER=nightly: given 'nightly', allowed smoke, full"),
     ):
         assert quality.main(arguments) == 2
         assert capsys.readouterr().err.strip().startswith(message)

@@ -23,9 +23,15 @@ FIGURES = FormatFigures("tiny", "int4g32", 1000, 2.0, 2.1, 4.5, 9000)
 
 
 def test_subjects() -> None:
-    """Every recipe on both models, every fine-tuned checkpoint in its own; int8 comes first."""
-    subjects = list(formats.format_subjects())
+    """Every recipe on both models, every fine-tuned checkpoint in its own; int8 comes first.
+
+    The smoke tier has what has a bar, and what that is held against.
+    """
+    subjects = list(formats.format_subjects(full=True))
     assert len(subjects) == 2 * len(formats.RECIPES) + len(formats.finetuned())
+    smoke = list(formats.format_subjects(full=False))
+    assert smoke == [one for one in subjects if one.recipe == "int8" or one.max_loss is not None]
+    assert 2 < len(smoke) < len(subjects) / 2
     for one in subjects:
         assert parse_recipe(one.recipe).narrow == (one.recipe != "int8")
         assert (one.folder / "model.safetensors").is_file()
@@ -70,7 +76,7 @@ def test_bars() -> None:
 def test_published() -> None:
     """What is published is measured and within its bars; a difference is named."""
     published = read_format_figures()
-    bars = {(one.model, one.recipe): one.max_loss for one in formats.format_subjects()}
+    bars = {(one.model, one.recipe): one.max_loss for one in formats.format_subjects(full=True)}
     found = [FormatQuality(one, bars[one.model, one.recipe]) for one in published]
     assert [one.misses for one in found] == [[]] * len(found)
     assert formats.stale_formats(found) == []
@@ -82,6 +88,11 @@ def test_published() -> None:
     for change in ({"tokens": 3}, {"weight_bits": 1.0}, {"bus_cycles": 7}, {"bits": 1.0}):
         other = FormatQuality(replace(published[0], **change), None)
         assert len(formats.stale_formats([other, *found[1:]])) == 1
+        assert len(formats.stale_formats([other], full=False)) == 1
+    assert formats.stale_formats(found[:1], full=False) == []
+    unknown = FormatQuality(replace(published[0], recipe="int3"), None)
+    (line,) = formats.stale_formats([unknown], full=False)
+    assert line.endswith("int3: measured only")
 
 
 @pytest.mark.parametrize("name", formats.finetuned())

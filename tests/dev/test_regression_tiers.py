@@ -14,7 +14,7 @@ import pytest
 
 from dev.regression import batches, known, selection, tiers
 from dev.regression.task import Task
-from npu.cli.arguments import names_in
+from npu.cli.arguments import TIERS, UsageError, names_in
 from npu.paths import ROOT
 from tb.cop_datapath import model
 from tb.run import registry, requests, units
@@ -92,13 +92,13 @@ def test_a_hostile_memory_is_only_for_tests_on_the_chip() -> None:
 
 def test_keys_are_unique() -> None:
     """A key is what results are found by."""
-    for name in tiers.TIERS:
+    for name in TIERS:
         assert max(Counter(task.key for task in tier(name)).values()) == 1
 
 
 def test_an_unknown_tier() -> None:
     """One line with those that there are."""
-    with pytest.raises(tiers.TierError) as raised:
+    with pytest.raises(UsageError) as raised:
         tiers.tasks_of("smok", 16, [1])
     assert str(raised.value) == "TIER=smok: given 'smok', allowed smoke, full, nightly"
 

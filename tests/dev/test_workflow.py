@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from dev.regression import command, tiers
+from dev.regression import command
+from npu.cli.arguments import TIERS
 from npu.cli.command_line import HOMES
 from npu.paths import ROOT
 
@@ -114,7 +115,7 @@ def test_shards_are_complete(job: str) -> None:
     """1/n to n/n, each once; every one of them runs its tier, and goes on if another fails."""
     given = shards()[job]
     assert given == [f"{number}/{len(given)}" for number in range(1, len(given) + 1)]
-    assert job in tiers.TIERS
+    assert job in TIERS
     assert jobs()[job]["strategy"]["fail-fast"] is False
     runs = [step.get("run", "") for step in jobs()[job]["steps"]]
     assert f"make regress TIER={job} SHARD=${{{{ matrix.shard }}}}" in runs
