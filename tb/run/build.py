@@ -24,7 +24,7 @@ import cocotb_tools.config
 
 from npu import optional
 from npu.cli import build_folder, progress
-from npu.paths import BUILD, GENERATED, HDL, ROOT, RTL
+from npu.paths import BUILD, DOCS, GENERATED, HDL, ROOT, RTL
 from tb.run import digest, simulator_library, sources, verilator
 
 Kind = Literal["fast", "debug"]
@@ -132,13 +132,37 @@ class Configuration:
 def generate() -> None:
     """Make the generated SystemVerilog and Python files, before anything is built.
 
+    Nothing is done if neither their sources nor they have changed since the last time.
+
     Raises:
         BuildError: a generator fails.
         RoomError: there is no folder to build in.
     """
     build_folder.require()
+    stamp = GENERATED / "digest.txt"
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == _digest_of_generated():
+        return
     for module in ("npu.isa.generate", "npu.regs.generate"):
         _run([sys.executable, "-m", module], f"python -m {module}", {})
+    stamp.write_text(_digest_of_generated(), encoding="utf-8")
+
+
+def _digest_of_generated() -> str:
+    """Return the digest of what is generated and of what it is generated from."""
+    homes = (
+        (ROOT / "npu" / "isa", ("*.py", "*.toml", "*.tmpl")),
+        (ROOT / "npu" / "regs", ("*.py", "*.toml", "*.rdl")),
+        (DOCS / "reference", ("*.md",)),
+        (ROOT / "firmware" / "include", ("*.h",)),
+        (GENERATED, ("*.sv", "*.h", "*_mnemonics.txt")),
+    )
+    files = [
+        path
+        for home, patterns in homes
+        for pattern in patterns
+        for path in sorted(home.rglob(pattern))
+    ]
+    return digest.of(map(str, files), (), [ROOT / "constraints.txt", *files])
 
 
 def _run(command: list[str], what: str, environment: dict[str, str]) -> str:

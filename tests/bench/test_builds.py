@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +64,47 @@ def test_nothing_is_made_again_when_nothing_changed(
     build.generate()
     build.build(configuration)
     assert {path: path.stat().st_mtime_ns for path in times} == times
+
+
+def test_sources_are_generated_again_after_a_change_only(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Of a generated file or of what it is generated from; a missing one is a change."""
+    build.generate()
+    home, asked = tmp_path / "gen", list[str]()
+    shutil.copytree(GENERATED, home)
+    monkeypatch.setattr(build, "GENERATED", home)
+    monkeypatch.setattr(build, "_run", lambda _, what, __: asked.append(what))
+
+    def generators() -> int:
+        asked.clear()
+        build.generate()
+        return len(asked)
+
+    assert [generators() for _ in range(3)] == [2, 0, 0], "another folder, then nothing new"
+    (home / "npu_mnemonics.txt").write_text("00 NOTHING\n", encoding="utf-8")
+    assert [generators() for _ in range(2)] == [2, 0]
+    (home / "regs" / "npu_chip_regs.sv").unlink()
+    assert [generators() for _ in range(2)] == [2, 0]
+    for name in (
+        "isa/isa.toml",
+        "isa/reference.md.tmpl",
+        "isa/emit_sv.py",
+        "regs/npu_cmd_regs.rdl",
+    ):
+        monkeypatch.setattr(build, "ROOT", _changed_copy(tmp_path, name))
+        assert generators() == 2, name
+
+
+def _changed_copy(tmp_path: Path, name: str) -> Path:
+    """Return a copy of all that is generated from, in which one file ends otherwise."""
+    root = tmp_path / name.replace("/", "-")
+    for folder in ("npu/isa", "npu/regs", "firmware/include"):
+        shutil.copytree(ROOT / folder, root / folder)
+    shutil.copy(ROOT / "constraints.txt", root)
+    with (root / "npu" / name).open("a", encoding="utf-8") as file:
+        file.write("\n")
+    return root
 
 
 def test_every_clone_makes_the_same_cpp() -> None:

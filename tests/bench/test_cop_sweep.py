@@ -33,7 +33,7 @@ EXACT = {
 }
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def _tables() -> None:
     build.generate()
 
