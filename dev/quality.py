@@ -7,8 +7,9 @@ Every checkpoint of weights/checkpoints is run on all windows of the held-out te
 as transformers runs it (float32) and as the integer network `golden.decoder`: bits per byte of
 both, and how often the most likely next byte is the same. GPT-2 is measured a second time with
 outlier channels, and narrow weight formats are measured against int8 (dev.quality_formats), in the
-smoke tier only those that have a bar. The figures go to build/reports/quality.json; a missed bar is an error, and so is a difference from the
-published figures (dev.quality_pages). Needs the group `oracles`.
+smoke tier only those that have a bar. The figures go to build/reports/quality.json; a missed bar is
+an error, and so is a difference from the published figures (dev.quality_pages). Needs the group
+`oracles`.
 """
 
 from __future__ import annotations

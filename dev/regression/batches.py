@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dev.regression import known as known_tests
 from dev.regression.task import Batch, Task
 
-BATCH_S = 12.0
+BATCH_S = 20.0
 """Seconds of tests that share a process, as far as is known."""
 MOST = 24
 """Tests that share a process."""

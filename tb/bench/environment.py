@@ -305,6 +305,11 @@ def full() -> bool:
     return "full" in cocotb.plusargs
 
 
+def turns(count: int) -> int:
+    """Return how often a random test does something: `count` times, half as often in short form."""
+    return count if full() else -(-count // 2)
+
+
 def _compare_registers(model: RunResult, finish: Finish) -> None:
     """Compare what the program left in registers."""
     last = LastState(model.out_count, model.token, model.pos)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from npu.isa import OPCODES, PREFIX_FIELDS, WORD, Engine, Instruction, Opcode
 from npu.isa.legality import check
 from npu.isa.operands import up
-from tb.bench.environment import INPUT, PROGRAM, Bench, Execution
+from tb.bench.environment import INPUT, PROGRAM, Bench, Execution, turns
 from tb.bench.memory import Memory
 from tb.stimulus.sram_space import NoRoomError, Place, Space
 
@@ -193,9 +193,12 @@ def build_program(
 async def run_cases(
     bench: Bench, generators: Sequence[Generator], count: int, group: int = 4, programs: int = 1
 ) -> list[Execution]:
-    """Run `programs` random programs of `count` cases each; each agrees in every byte."""
+    """Run random programs of `count` cases each; each agrees in every byte.
+
+    There are `programs` of them, half as many in the short form of a test.
+    """
     executions = []
-    for _ in range(programs):
+    for _ in range(turns(programs)):
         program, stream = build_program(bench, draw(bench.random, generators, count), group)
         execution = await bench.execute(program, stream, limit=2_000_000)
         if execution.finish.error is not None:

@@ -11,7 +11,7 @@ from golden.machine import ErrorReport, StartState
 from npu.isa import Engine, ErrorCode
 from tb.bench.bursts import split
 from tb.bench.dut import Dut
-from tb.bench.environment import DEFAULT_LIMIT, INPUT, OUTPUT, PROGRAM, STREAM, Bench
+from tb.bench.environment import DEFAULT_LIMIT, INPUT, OUTPUT, PROGRAM, STREAM, Bench, turns
 from tb.bench.knobs import Knobs
 from tb.bench.recovery import (
     STORE_AT,
@@ -171,7 +171,7 @@ async def test_bus_error_anywhere(dut: Dut) -> None:
         range(OUTPUT, OUTPUT + 32 * 64, 16),
         range(OUTPUT + 0x4000, OUTPUT + 0x4000 + 16 * 128, 16),
     )
-    for turn in range(25):
+    for turn in range(turns(25)):
         word = int(bench.random.choice(places[turn % len(places)]))
         latency = int(bench.random.integers(1, 120))
         await bench.set_knobs(

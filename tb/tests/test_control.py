@@ -12,7 +12,7 @@ from npu.isa import Engine, ErrorCode
 from npu.regs.generated import SEQ_FIELDS, ChipReg, SeqReg
 from tb.bench.bursts import OpenBursts
 from tb.bench.dut import Dut
-from tb.bench.environment import DEFAULT_LIMIT, INPUT, OUTPUT, Bench
+from tb.bench.environment import DEFAULT_LIMIT, INPUT, OUTPUT, Bench, turns
 from tb.bench.knobs import Knobs
 from tb.bench.memory_regions import RegionRegisters, set_region
 from tb.bench.recovery import (
@@ -95,7 +95,7 @@ async def test_control_abort(dut: Dut) -> None:
     owed, aborts = OpenBursts(dut), Aborts(bench)
     cycles = (await next_program_runs(bench)).finish.counters.cycles
     seen = set()
-    for turn in range(25):
+    for turn in range(turns(25)):
         await aborts.start_and_wait(int(bench.random.integers(1, cycles - 50)) if turn else 1)
         memory = bench.memory.snapshot()
         possible = await aborts.abort()
@@ -156,7 +156,7 @@ async def test_control_abort_in_silence(dut: Dut) -> None:
     owed, aborts = OpenBursts(dut), Aborts(bench)
     cycles = (await next_program_runs(bench)).finish.counters.cycles
     await bench.chip.write_chip(ChipReg.MEM_TIMEOUT, PATIENCE)
-    for _ in range(25):
+    for _ in range(turns(25)):
         await aborts.start_and_wait(int(bench.random.integers(1, cycles - 50)))
         which = int(bench.random.integers(1, 4))
         await bench.set_knobs(Knobs(read_silent=which & 1, write_silent=which >> 1))

@@ -163,7 +163,7 @@ async def test_format_neighbours(dut: Dut) -> None:
                     mode = replace(requant, q=GemmQ((turn + index) % 4))
                     n, k = (int(random.integers(1, last + 1)) for last in (2 * edge, 5 * edge))
                     makers.append((mode, GemmSize(int(random.integers(1, 4)), n, k)))
-            if full() or knobs != halting or index % 3 == int(random.integers(3)):
+            if full() or index % 3 == int(random.integers(3)):
                 await _run(bench, makers)
 
 

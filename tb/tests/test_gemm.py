@@ -17,7 +17,7 @@ from npu.asm import assemble
 from npu.isa import WORD, GemmA, GemmB, GemmOp, GemmOut, GemmQ, Instruction, Opcode, SetReg
 from npu.isa.operands import up
 from tb.bench.dut import Dut
-from tb.bench.environment import INPUT, OUTPUT, Bench, full
+from tb.bench.environment import INPUT, OUTPUT, Bench, full, turns
 from tb.stimulus import Case, build_program, join, run_cases
 from tb.stimulus.gemm_cases import (
     SOURCES,
@@ -165,8 +165,9 @@ async def test_gemm_tables(dut: Dut) -> None:
 async def _walk(bench: Bench, dimension: str) -> None:
     """Run one dimension from 1 past two tiles, the others drawn, for each form of B and type of A.
 
-    In the short form the types of A take turns over the forms of B. Of the two 16-bit types each
-    case draws one; the rest of the mode is drawn as well.
+    In the short form the types of A take turns over the forms of B, which share the values: each
+    has every third. Of the two 16-bit types each case draws one; the rest of the mode is drawn as
+    well.
     """
     random, edge = bench.random, bench.config.tile
     first = int(random.integers(len(A_TYPES)))
@@ -175,7 +176,8 @@ async def _walk(bench: Bench, dimension: str) -> None:
             most = dict.fromkeys("mnk", 2 * edge + 1)
             most["m"] = min(most["m"], bench.config.acc_rows >> (len(a_types) - 1))
             generators = []
-            for value in range(1, most[dimension] + 1):
+            values = range(1, most[dimension] + 1)
+            for value in values if full() else values[turn % 3 :: 3]:
                 sizes = {name: int(random.integers(1, last + 1)) for name, last in most.items()}
                 a_type = GemmA(int(random.choice(a_types)))
                 generators.append(
@@ -236,7 +238,7 @@ async def test_gemm_argmax_random(dut: Dut) -> None:
     edge = bench.config.tile
     makers = [partial(argmax, edge=edge), partial(gemm, rows=bench.config.acc_rows, edge=edge)]
     for _ in range(4 if full() else 2):
-        program, stream = join(bench, [_argmax_group(bench, makers) for _ in range(16)])
+        program, stream = join(bench, [_argmax_group(bench, makers) for _ in range(turns(16))])
         execution = await bench.execute(program, stream, limit=1_000_000)
         assert execution.finish.error is None, str(execution.finish.error)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from npu.isa import WORD, Engine, Instruction
 from tb.bench.dut import Dut
-from tb.bench.environment import Bench, Execution
+from tb.bench.environment import Bench, Execution, turns
 from tb.bench.knobs import Knobs
 from tb.bench.logs import DISPATCH, DONE, Records
 from tb.stimulus import Case, join
@@ -87,7 +87,7 @@ async def test_overlap_queues(dut: Dut) -> None:
     for engine in ENGINES:
         makers = [make for index in range(LONG) for make in of_class(engine, index, memory, edge)]
         groups = []
-        for _ in range(12):
+        for _ in range(turns(12)):
             space = Space(bench.random, bench.config.sram_bytes // WORD)
             order = bench.random.permutation(np.array(makers * 2, object))
             groups.append([make(bench.random, space) for make in order])

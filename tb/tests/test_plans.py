@@ -237,7 +237,7 @@ async def test_plans_decoder(dut: Dut) -> None:
         model = quantize_checkpoint(str(CHECKPOINT_FOLDER / f"{family}-tiny"))
         where: Place = "memory" if bench.random.integers(2) else "sram"
         compiled = compile_model(model, bench.limits, cache=where)
-        rows = int(bench.random.integers(110, 125))
+        rows = int(bench.random.integers(110 if full() else 120, 125))
         count = min(COUNT, compiled.shape.context - rows + 1)
         ids = [int(one) for one in bench.random.integers(0, compiled.shape.vocab, rows)]
         expected = session.generate(model, ids, compiled.shape.context - rows + 1)

@@ -10,7 +10,7 @@ from npu.regs.generated import ChipReg
 from npu.regs.source import load_all
 from tb.bench.bursts import OpenBursts
 from tb.bench.dut import Dut
-from tb.bench.environment import Bench, reset
+from tb.bench.environment import Bench, reset, turns
 from tb.bench.knobs import Knobs
 from tb.bench.recovery import Command, command, next_program_runs, start_and_wait, wait_idle
 from tb.command.reset_values import assert_reset_values
@@ -48,7 +48,7 @@ async def test_reset_soft(dut: Dut) -> None:
     bench = await Bench.start(dut)
     owed = OpenBursts(dut)
     cycles = await _duration(bench)
-    for turn in range(25):
+    for turn in range(turns(25)):
         await start_and_wait(bench, int(bench.random.integers(1, cycles - ACCESS)) if turn else 1)
         await command(bench, "SOFT_RESET")
         await wait_idle(bench)
@@ -65,7 +65,7 @@ async def test_reset_soft_while_draining(dut: Dut) -> None:
     slow = Knobs(read_latency=150, write_latency=150)
     first: Command
     for first in ("ABORT", "SOFT_RESET"):
-        for _ in range(13):
+        for _ in range(turns(13)):
             await bench.set_knobs(slow)
             await start_and_wait(bench, int(bench.random.integers(1, cycles - ACCESS)))
             await command(bench, first)
@@ -85,7 +85,7 @@ async def test_reset_soft_in_silence(dut: Dut) -> None:
     owed = OpenBursts(dut)
     cycles = await _duration(bench)
     await bench.chip.write_chip(ChipReg.MEM_TIMEOUT, PATIENCE)
-    for _ in range(25):
+    for _ in range(turns(25)):
         await start_and_wait(bench, int(bench.random.integers(1, cycles - ACCESS)))
         which = int(bench.random.integers(1, 4))
         await bench.set_knobs(Knobs(read_silent=which & 1, write_silent=which >> 1))
@@ -129,7 +129,7 @@ async def test_reset_hard(dut: Dut) -> None:
     bench = await Bench.start(dut)
     owed = OpenBursts(dut)
     cycles = await _duration(bench)
-    for _ in range(25):
+    for _ in range(turns(25)):
         await start_and_wait(bench, int(bench.random.integers(1, cycles)))
         silent = int(bench.random.random() < 0.3)
         await bench.set_knobs(Knobs(read_silent=silent, write_silent=silent))

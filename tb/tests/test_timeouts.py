@@ -14,7 +14,7 @@ from npu.isa import Engine, ErrorCode
 from npu.regs.generated import ChipReg
 from tb.bench.bursts import OpenBursts
 from tb.bench.dut import Dut
-from tb.bench.environment import Bench
+from tb.bench.environment import Bench, turns
 from tb.bench.knobs import Knobs
 from tb.bench.memory_waits import WAITS, MemoryWait, fall_silent
 from tb.bench.recovery import (
@@ -180,7 +180,7 @@ async def test_timeout_at_any_cycle(dut: Dut) -> None:
     await _be_patient(bench, PATIENCE)
     cycles = (await next_program_runs(bench)).finish.counters.cycles
     timeouts = 0
-    for turn in range(25):
+    for turn in range(turns(25)):
         await start_and_wait(bench, int(bench.random.integers(1, cycles)))
         which = int(bench.random.integers(1, 4))
         await bench.set_knobs(Knobs(read_silent=which & 1, write_silent=which >> 1))
@@ -200,4 +200,4 @@ async def test_timeout_at_any_cycle(dut: Dut) -> None:
         await bench.set_knobs(Knobs())
         await wait_idle(bench)
         await next_program_runs(bench)
-    assert timeouts >= 10, f"only {timeouts} of the programs met the silence"
+    assert timeouts >= turns(10), f"only {timeouts} of the programs met the silence"

@@ -83,7 +83,7 @@ def test_a_part_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(publish, "JSON", report)
     monkeypatch.setattr(publish, "STREAM", report)
     monkeypatch.setattr(publish, "PICTURES", ())
-    with pytest.raises(publish.PublishError, match="^fmt_small_.* was not measured: run make bench"):
+    with pytest.raises(publish.PublishError, match=r"^fmt_small_\w+ was not measured: run"):
         publish.run()
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A failed test is recorded again by itself, around the first mismatch, if it fails the same way.
 
-Here the simulator is a function; `tests/rtl/test_failure_waves.py` has a real one, of a wrong chip.
+Here the simulator is a function; `tests/suites/test_failure_waves.py` has a real one, of a wrong
+chip.
 """
 
 from __future__ import annotations

@@ -21,8 +21,9 @@ from dev.regression import known, session
 from dev.regression.results import Results
 from dev.regression.task import Batch, Outcome
 from tests.dev.regression_support import execute, go, tasks_of
+from tests.forms import FULL
 
-COUNT, TASK_S, INTERRUPTIONS = 400, 0.008, 24
+COUNT, TASK_S, INTERRUPTIONS = 400, 0.008, 24 if FULL else 8
 PATIENCE_S = 20.0
 SIGNALS = (signal.SIGINT, signal.SIGKILL)
 

@@ -143,6 +143,8 @@ def test_a_hundred_empty_jobs_a_second(processes: Processes, tmp_path: Path) -> 
         number, _ = run(processes, given, nothing, store)
         paces.append(len(given) / (time.monotonic() - begun))
         assert len(store.outcomes(number)) == len(given)
+        if paces[-1] >= 100:
+            break
     print(f"{max(paces):.0f} empty jobs a second over the cluster")
     assert max(paces) >= 100
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coverage of the RTL is read, kept and merged: made-up files, and blocks that are built for it."""
+"""Coverage of the RTL is read, kept and merged: made-up files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 
 from dev.coverage.points import CoverageError, Point, Points, Table, merge, parse
-from npu.paths import ROOT, RTL
-from tb.run import build, machine, runner, units
+from tb.run import build, machine, units
 
 HEAD = "# SystemC::Coverage-3\n"
-FIFO = "rtl/cells/npu_flush_fifo.sv"
 
 
 def _record(count: int, **changes: str) -> str:
@@ -146,30 +144,3 @@ def test_models_with_coverage_have_their_own_folders() -> None:
         "cov-vec",
         "soc-cov-a16",
     ]
-
-
-def _simulated(block: str) -> Points:
-    configuration = units.UnitConfiguration(block=block, coverage=True)
-    build.build(configuration)
-    runs = []
-    for test in units.tests_of(block):
-        result = runner.run(runner.Job(test, configuration))
-        assert result.passed, result.message
-        runs.append(parse(result.job.folder / "coverage.dat"))
-    return merge(runs)
-
-
-def test_a_branch_that_a_block_cannot_reach_is_missed() -> None:
-    """The queues of the multiplexer are never flushed, those of the bench of cells are."""
-    build.generate()
-    muxes, cells = _simulated("axi_mux"), _simulated("cells")
-    source = (ROOT / FIFO).read_text(encoding="utf-8").splitlines()
-    flush = 1 + source.index("    end else if (flush_i) begin")
-
-    def missed(points: Points) -> list[tuple[str, int, str]]:
-        everything = zip(points.table.points, points.hit.tolist(), strict=True)
-        return [(point.file, point.line, point.arm) for point, hit in everything if not hit]
-
-    assert missed(muxes) == [(FIFO, flush, "if")]
-    assert missed(merge([muxes, cells])) == []
-    assert {point.file.split("/")[0] for point in muxes.table.points} == {RTL.name}

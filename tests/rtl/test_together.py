@@ -13,6 +13,7 @@ from dev.regression import execute, known
 from dev.regression.task import Batch, Outcome, Task
 from tb.bench import isa_coverage
 from tb.run import build, registry, runner, together, units
+from tests.forms import sample
 
 QUICK = ("test_dma_boundaries", "test_dma_random", "test_registers_lock")
 OF_A_BLOCK = ("unit_cop_stream", "unit_cop_clear_while_busy", "unit_cop_store_errors")
@@ -82,7 +83,7 @@ def found_out(result: runner.TestResult) -> tuple[object, ...]:
     return result.job.test.name, result.passed, result.message, result.cycles, counts
 
 
-@pytest.mark.parametrize(("model", "names"), [("chip", QUICK), ("block", OF_A_BLOCK)])
+@pytest.mark.parametrize(("model", "names"), sample([("chip", QUICK), ("block", OF_A_BLOCK)], 1))
 def test_one_process_says_what_three_say(
     model: str, names: tuple[str, ...], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ from npu.paths import ROOT
 from tb.soc import program_run, soc_commands
 from tb.soc.elf_file import Elf
 from tb.soc.program_run import MachineKnobs
+from tests.forms import FULL, sample
 from tests.soc import support
 from weights.quantize import quantize_checkpoint
 
@@ -43,14 +44,15 @@ def _run(model: str, count: int, knobs: MachineKnobs, tmp_path: Path) -> program
     return ran
 
 
-@pytest.mark.parametrize("model", ["gpt2-tiny", "llama-tiny"])
+@pytest.mark.parametrize("model", sample(["gpt2-tiny", "llama-tiny"], 1))
 def test_text_is_goldens(model: str, tmp_path: Path) -> None:
-    """32 tokens are those of the integer network, the last one printed hardly later than made."""
-    ran = _run(model, 32, MachineKnobs(), tmp_path)
-    assert ran.output == _expected(model, 32) + b"\n"
+    """Tokens are those of the integer network, the last one printed hardly later than made."""
+    count = 32 if FULL else 16
+    ran = _run(model, count, MachineKnobs(), tmp_path)
+    assert ran.output == _expected(model, count) + b"\n"
     address, _ = ran.elf.symbol("generated")
     tokens, cycles = ran.memory.array(address + 4, (2,), "<u4")
-    assert tokens == 32
+    assert tokens == count
     last_printed = ran.times[-2] - ran.start_cycle
     assert cycles * 0.9 < last_printed <= OVER * cycles
 
