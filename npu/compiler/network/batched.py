@@ -13,7 +13,7 @@ from npu.compiler.errors import CompileError
 from npu.compiler.network.epilogues import finish_of, finish_product
 from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
 from npu.compiler.network.layout import View
-from npu.compiler.network.linear import halves
+from npu.compiler.network.linear import summands
 from npu.compiler.stream import product_share
 from npu.graph.form import Element, Operation
 from npu.isa.generated import Opcode
@@ -103,19 +103,19 @@ class BatchedKernel(Kernel):
     def shares(self) -> dict[str, tuple[int, bytes]]:
         """Channels, and the matrix of -zb."""
         edge, found = self.context.limits.edge, {}
-        for number, half in enumerate(self._halves):
-            found[f"zero{number}"] = (int(Opcode.GEMM), product_share(edge, half, None))
+        for number, part in enumerate(self._zero_parts):
+            found[f"zero{number}"] = (int(Opcode.GEMM), product_share(edge, part, None))
         if self.finish.channels is not None:
             data = product_share(edge, None, self.finish.channels, self.finish.table)
             found["channels"] = (int(Opcode.GEMM), data)
         return found
 
     @property
-    def _halves(self) -> list[npt.NDArray[np.int8]]:
+    def _zero_parts(self) -> list[npt.NDArray[np.int8]]:
         """The matrix of -zb, as a sum of int8 matrices."""
         if not self.zeros[1]:
             return []
-        return halves(np.full((self.inner, self.columns), -self.zeros[1], np.int64))
+        return summands(np.full((self.inner, self.columns), -self.zeros[1], np.int64))
 
     def begin(self, place: Place) -> None:
         """Fill the matrix of -za, an unsigned one where that is 128."""
@@ -135,7 +135,7 @@ class BatchedKernel(Kernel):
             partial = SramMatrix(place.scratch("sums"), dst.rows, dst.columns, "int32")
             if self.rest:
                 sums = SramMatrix(place.scratch("rest"), dst.rows, dst.columns, "int32")
-            for number in range(len(self._halves)):
+            for number in range(len(self._zero_parts)):
                 share = place.share(f"zero{number}")
                 epilogue = Epilogue(sums=sums, channels=False)
                 emit_product(place.builder, a, None, partial, share, epilogue)

@@ -26,7 +26,7 @@ from npu.compiler.network.channel_blocks import ChannelBlock, blocks_of
 from npu.compiler.network.epilogues import Finish, finish_of, finish_product
 from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
 from npu.compiler.network.layout import View
-from npu.compiler.network.linear import Wide, halves
+from npu.compiler.network.linear import Wide, summands
 from npu.compiler.stream import product_share
 from npu.graph.form import Operation
 from npu.isa.generated import Opcode
@@ -329,7 +329,7 @@ class ConvKernel(Kernel):
         weight = self.blocks[block].weight[first : first + count]
         lanes = np.zeros((*weight.shape[:2], self.lanes, weight.shape[3]), np.int64)
         lanes[:, :, : weight.shape[2]] = weight
-        return halves(lanes.reshape(-1, weight.shape[3]))
+        return summands(lanes.reshape(-1, weight.shape[3]))
 
     # Instructions -------------------------------------------------------------------------------
 

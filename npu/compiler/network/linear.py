@@ -19,18 +19,20 @@ from npu.isa.operands import up
 Wide = npt.NDArray[np.int64]
 
 
-def halves(weight: Wide) -> list[npt.NDArray[np.int8]]:
-    """Return int8 matrices whose sum is `weight`: one if it fits int8, else two."""
-    if weight.size == 0 or (weight.min() >= -128 and weight.max() <= 127):
-        return [weight.astype(np.int8)]
-    first = np.clip(weight, -128, 127)
-    return [first.astype(np.int8), (weight - first).astype(np.int8)]
+def summands(weight: Wide) -> list[npt.NDArray[np.int8]]:
+    """Return int8 matrices whose sum is `weight`, as few as it takes: three from 255 on."""
+    found, rest = list[npt.NDArray[np.int8]](), weight
+    while not found or rest.any():
+        part = np.clip(rest, -128, 127)
+        found.append(part.astype(np.int8))
+        rest = rest - part
+    return found
 
 
 class LinearKernel(Kernel):
     """y = finish(x @ weight), a chunk of rows at a time; the weights come from the stream.
 
-    Weights that leave int8 are two matrices, and the first leaves partial sums for the second. A
+    Weights that leave int8 are several matrices, each of which leaves partial sums for the next. A
     bias of int32 results is a matrix of partial sums as well.
     """
 
@@ -45,7 +47,7 @@ class LinearKernel(Kernel):
         correction: Wide,
         most: int,
     ) -> None:
-        self.weights = halves(weight)
+        self.weights = summands(weight)
         self.columns = weight.shape[1]
         self.finish = finish_of(operation, self.columns, correction)
         self.bias = None
