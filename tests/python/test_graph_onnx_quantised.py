@@ -213,3 +213,24 @@ def test_integers_of_two_scales_go_on_as_real_numbers() -> None:
     assert [one.kind for one in after.operations] == [
         *("dequantise", "dequantise", "matmul", "quantise", "dequantise", "table")
     ]
+
+
+@pytest.mark.parametrize("element", [np.int8, np.uint8, np.int16])
+def test_the_type_of_integers_without_a_zero_point(element: type) -> None:
+    """An attribute says it; left out it is uint8."""
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(element))
+    node = helper.make_node("QuantizeLinear", ["x", "s"], ["y"], output_dtype=kind)
+    source = model([node], {"x": (1, (4, 5))}, [("y", kind)], {"s": np.float32(0.02)})
+    x = np.random.default_rng(1).normal(0, 1, (4, 5)).astype(np.float32)
+    compared(source, {"x": x})
+    assert read(source).type("y").element.dtype == element
+
+
+def test_scales_of_another_precision_are_the_hosts() -> None:
+    """An attribute that changes the arithmetic is not left unread."""
+    node = helper.make_node("QuantizeLinear", ["x", "s", "z"], ["y"], precision=10)
+    weights = {"s": np.float32(0.02), "z": np.int8(0)}
+    source = model([node], {"x": (1, (4, 5))}, [("y", 3)], weights)
+    source.opset_import[0].version, source.ir_version = 23, 11
+    (one,) = [each for each in read(source).operations if each.kind == "host"]
+    assert one["reason"] == "a precision other than float32 is not mapped"

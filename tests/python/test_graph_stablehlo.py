@@ -19,6 +19,7 @@ needs("graphs")
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 import tessera.jax as composites
 from npu.graph.importers import stablehlo
@@ -231,7 +232,7 @@ def test_windows_over_lines_become_pools_of_height_one() -> None:
 
 
 def test_rows_are_taken_by_gather() -> None:
-    """Along either axis, with indices of any rank, negative ones counted from behind."""
+    """Along either axis, with indices of any rank; jax counts negative ones from behind."""
     table = normal(5, 10, 4)
     for axis, places in ((0, [1, -2, 3]), (1, [[0, 3], [-1, 2]])):
         indices = np.array(places, dtype=np.int32)
@@ -445,3 +446,29 @@ def test_numbers_of_64_bits_stay_so_on_the_host() -> None:
     count, root = evaluate(graph, dict(zip(graph.inputs, given, strict=True))).values()
     assert count.tolist() == [2, 40]
     np.testing.assert_allclose(root, [3.0, 1.0 + 1e-12], rtol=1e-15)
+
+
+ROWS = lax.GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,))
+BY_INDEX: dict[str, Function] = {
+    "gather": lambda x, i: lax.gather(x, i[:, None], ROWS, (1, 4), mode="promise_in_bounds"),
+    "gather, clipped": lambda x, i: lax.gather(x, i[:, None], ROWS, (1, 4), mode="clip"),
+    "dynamic slice": lambda x, i: lax.dynamic_slice(x, (i[0], i[1]), (2, 2)),
+    "dynamic update": lambda x, i: lax.dynamic_update_slice(x, jnp.ones((2, 2)), (i[0], i[1])),
+    "take": lambda x, i: jnp.take(x, i, axis=0),
+    "take, clipped": lambda x, i: jnp.take(x, i, axis=0, mode="clip"),
+    "index": lambda x, i: x[i],
+}
+
+
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize("name", BY_INDEX)
+def test_indices_that_are_outside(name: str, constant: bool) -> None:
+    """What jax makes of them: none counts from behind by itself, the nearest place is taken."""
+    x, function = np.arange(24, dtype=np.float32).reshape(6, 4), BY_INDEX[name]
+    edge = np.iinfo(np.int32)
+    for pair in ((0, 5), (-1, -7), (6, 100), (2, edge.min), (edge.max, 3)):
+        indices = np.array(pair, np.int32)
+        if constant:
+            same(lambda x, i=indices: function(x, jnp.asarray(i)), x)
+        else:
+            same(function, x, indices)

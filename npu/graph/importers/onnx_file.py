@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper
 
 from npu.graph.build import Builder
 from npu.graph.form import Array, Element, Graph, GraphError, Tensor, TensorType
@@ -204,10 +203,11 @@ class _Import:
         if mapping is None:
             self._host(node, list(node.output), self._why(node, standard))
             return
-        attributes = {one.name: helper.get_attribute_value(one) for one in node.attribute}
         mark = self.build.mark()
+        mapped = Node(self.build, node, self.version, self.read)
         try:
-            mapping(Node(self.build, node, self.version, attributes, self.read))
+            mapping(mapped)
+            mapped.refuse_unread()
         except UnmappedError as reason:
             self.build.back(mark)
             self._host(node, list(node.output), str(reason))

@@ -226,12 +226,20 @@ def _cast_like(node: Node) -> None:
     node.give(node.add("cast", [x], element=element.value))
 
 
+def _depth_first(node: Node) -> bool:
+    """Say whether the depth of a block comes before its place."""
+    mode = node.attributes.get("mode", b"DCR")
+    if mode not in {b"DCR", b"CRD"}:
+        raise UnmappedError(f"mode {mode!r} is not mapped")
+    return bool(mode == b"CRD")
+
+
 @mapped("DepthToSpace")
 def _depth_to_space(node: Node) -> None:
     x, block = node.input(0), int(node.attributes["blocksize"])
     batch, channels, height, width = node.shape(x)
     depth = channels // block**2
-    if node.attributes.get("mode", b"DCR") == b"CRD":
+    if _depth_first(node):
         split, order = (batch, depth, block, block, height, width), (0, 1, 4, 2, 5, 3)
     else:
         split, order = (batch, block, block, depth, height, width), (0, 3, 4, 1, 5, 2)
@@ -244,7 +252,6 @@ def _space_to_depth(node: Node) -> None:
     x, block = node.input(0), int(node.attributes["blocksize"])
     batch, channels, height, width = node.shape(x)
     split = (batch, channels, height // block, block, width // block, block)
-    depth_first = node.attributes.get("mode", b"DCR") == b"CRD"
-    order = (0, 1, 3, 5, 2, 4) if depth_first else (0, 3, 5, 1, 2, 4)
+    order = (0, 1, 3, 5, 2, 4) if _depth_first(node) else (0, 3, 5, 1, 2, 4)
     y = node.transpose(node.reshape(x, split, "blocks"), order, "order")
     node.give(node.reshape(y, (batch, channels * block**2, height // block, width // block)))

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
+from onnx.helper import get_attribute_value
 
 from npu.graph.build import SHARING, Builder
 from npu.graph.form import Array, Element, GraphError, TensorType
@@ -25,6 +26,43 @@ class UnmappedError(Exception):
     """
 
 
+class Attributes(dict[str, Any]):
+    """Attributes of a node as Python values; remembers which of them a mapping has asked for."""
+
+    def __init__(self, proto: onnx.NodeProto) -> None:
+        super().__init__({one.name: get_attribute_value(one) for one in proto.attribute})
+        self.asked: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401
+        """Return an attribute that is there."""
+        self.asked.add(name)
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:  # noqa: ANN401
+        """Return an attribute, or what it is if it is not there."""
+        self.asked.add(name)
+        return super().get(name, default)
+
+    def __contains__(self, name: object) -> bool:
+        """Say whether an attribute is there."""
+        self.asked.add(str(name))
+        return super().__contains__(name)
+
+
+# What says nothing that a mapping must know: the shape of weights once more, noise that only
+# training has, and what is of types of elements that graphs do not hold.
+_SAYS_NOTHING = {
+    "BatchNormalization": ("is_test", "momentum", "spatial"),
+    "Cast": ("round_mode", "saturate"),
+    "CastLike": ("round_mode", "saturate"),
+    "Conv": ("kernel_shape",),
+    "ConvInteger": ("kernel_shape",),
+    "Dropout": ("is_test", "ratio", "seed"),
+    "QLinearConv": ("kernel_shape",),
+    "QuantizeLinear": ("saturate",),
+}
+
+
 @dataclass
 class Node:
     """A node of the model and the graph that is being made.
@@ -33,19 +71,40 @@ class Node:
         build: the graph so far.
         proto: the node.
         version: of the standard operator set.
-        attributes: of the node, as Python values.
         read: names that a node reads or the graph returns.
+        attributes: of the node.
     """
 
     build: Builder
     proto: onnx.NodeProto
     version: int
-    attributes: dict[str, Any]
     read: Set[str]
+    attributes: Attributes = field(init=False)
 
     def __post_init__(self) -> None:
         """Remember which operations are the node's own."""
+        self.attributes = Attributes(self.proto)
+        self._asked: set[int] = set()
         self._first = len(self.build.operations)
+
+    def refuse_unread(self) -> None:
+        """Refuse what the node says and no mapping has asked for.
+
+        Raises:
+            UnmappedError: an attribute that is not as if it were left out, or an input.
+        """
+        schema = _schema(self.proto.op_type, self.version, self.proto.domain)
+        ignored = _SAYS_NOTHING.get(self.proto.op_type, ())
+        for name in sorted(self.attributes.keys() - self.attributes.asked - {*ignored}):
+            value = self.attributes[name]
+            known = schema.attributes.get(name) if schema else None
+            if known is None or not known.default_value.name:
+                raise UnmappedError(f"attribute {name} is not mapped")
+            if value != get_attribute_value(known.default_value):
+                raise UnmappedError(f"attribute {name} = {value} is not mapped")
+        for index, name in enumerate(self.proto.input):
+            if name and index not in self._asked:
+                raise UnmappedError(f"input {index}, {name!r}, is not mapped")
 
     @property
     def name(self) -> str:
@@ -55,10 +114,12 @@ class Node:
     @property
     def inputs(self) -> list[str]:
         """Names of the inputs, "" for one that is not given."""
+        self._asked.update(range(len(self.proto.input)))
         return list(self.proto.input)
 
     def input(self, index: int) -> str:
         """Return the name of an input, "" if it is not given."""
+        self._asked.add(index)
         return self.proto.input[index] if index < len(self.proto.input) else ""
 
     def wants(self, index: int) -> bool:
@@ -214,6 +275,13 @@ class Node:
                 source=self.proto.op_type,
                 result=tensor.type,
             )
+
+
+def _schema(operator: str, version: int, domain: str) -> onnx.defs.OpSchema | None:
+    try:
+        return onnx.defs.get_schema(operator, version, "" if domain == "ai.onnx" else domain)
+    except onnx.defs.SchemaError:
+        return None
 
 
 Mapping_: TypeAlias = Callable[[Node], None]

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import onnx
 
 from npu.graph.form import Array, Element, Quantisation, TensorType
 from npu.graph.importers.onnx_linear import conv_of, matmul_of
-from npu.graph.importers.onnx_node import OWN_DOMAIN, Node, UnmappedError, mapped
+from npu.graph.importers.onnx_node import OWN_DOMAIN, Node, UnmappedError, element_of, mapped
 from npu.graph.operations import infer
 
 _INTEGERS = (Element.I8, Element.U8, Element.I16, Element.I32)
@@ -128,6 +129,11 @@ def _quantize_linear(node: Node) -> None:
     if node.attributes.get("block_size", 0):
         raise UnmappedError("scales per block are not mapped")
     given = _parameters(node, 1, 2, node.attributes.get("axis", 1))
+    element = node.attributes.get("output_dtype", 0)
+    if element and given.element is None:
+        given = replace(given, element=element_of(element))
+    if node.attributes.get("precision", 0) not in {0, onnx.TensorProto.FLOAT}:
+        raise UnmappedError("a precision other than float32 is not mapped")
     node.give(quantise(node, node.input(0), given))
 
 
@@ -137,6 +143,8 @@ def _dequantize_linear(node: Node) -> None:
         raise UnmappedError("scales per block are not mapped")
     if node.type(node.input(1)).element != Element.F32:
         raise UnmappedError("a scale that is not float32 is not mapped")
+    if node.attributes.get("output_dtype", 0) not in {0, onnx.TensorProto.FLOAT}:
+        raise UnmappedError("results other than float32 are not mapped")
     given = _parameters(node, 1, 2, node.attributes.get("axis", 1))
     node.give(dequantise(node, node.input(0), given))
 

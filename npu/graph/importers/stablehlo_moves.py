@@ -164,7 +164,17 @@ def gather(step: Step) -> str | None:
     if numbers.offset != expected:
         return None
     rows = step.build.reshape(step.inputs[1], indices, step.source)
-    return step.emit("gather", [step.inputs[0], rows], axis=axis)
+    return step.emit("gather", [step.inputs[0], _inside(step, rows, axis)], axis=axis)
+
+
+def _inside(step: Step, rows: str, axis: int) -> str:
+    """Return indices as StableHLO takes them: none counts from behind, the nearest row is taken."""
+    last = step.shape(0)[axis] - 1
+    known = step.build.value(rows)
+    if known is not None and known.min(initial=0) >= 0 and known.max(initial=0) <= last:
+        return rows
+    bounds = {"low": 0.0, "high": float(last)}
+    return step.build.infer("clip", [rows], f"{step.wish}.inside", step.source, **bounds)
 
 
 def _block(step: Step, numbers: _Gather) -> str | None:
