@@ -38,6 +38,7 @@ class FileTensor:
     Attributes:
         name: in the file, maybe empty or not the only one.
         shape: with -1 for a free dimension.
+        usual: the same as the file has it for who binds nothing.
         element: its type; None where it is none that a graph can hold, `kind` says which.
         kind: name of the type.
         quantisation: what its integers stand for, None if nothing is said.
@@ -47,6 +48,7 @@ class FileTensor:
 
     name: str
     shape: tuple[int, ...]
+    usual: tuple[int, ...]
     element: Element | None
     kind: str
     quantisation: Quantisation | None
@@ -181,9 +183,8 @@ def _tensor(given: Table, buffers: list[Table], data: bytes, file: str) -> FileT
     if not trouble and element is not None:
         value = _value(given, buffers, data, shape, element, where)
     quantisation = _quantisation(given, shape, element, where)
-    return FileTensor(
-        name, free, element, element or _OTHERS.get(kind, str(kind)), quantisation, value, trouble
-    )  # fmt: skip
+    named = element or _OTHERS.get(kind, str(kind))
+    return FileTensor(name, free, shape, element, named, quantisation, value, trouble)
 
 
 def _value(
@@ -234,7 +235,8 @@ def _quantisation(
     kept = tuple(float(one) for one in scales)
     if scales.size == 1:
         return Quantisation(kept, zero)
-    axis = table.number(6, "i")
+    # Of one axis it is that one, whatever axis the weights have theirs along.
+    axis = table.number(6, "i") if len(shape) > 1 else 0
     if not 0 <= axis < len(shape) or shape[axis] != scales.size:
         raise GraphError(
             f"{where}: {scales.size} scales along axis {axis} of {list(shape)}, allowed one per "

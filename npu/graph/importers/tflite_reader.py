@@ -200,6 +200,10 @@ class Reader:
 
     def _shape(self, tensor: FileTensor, name: str) -> tuple[int, ...]:
         given = self._shapes.get(name)
+        batch, *rest = tensor.shape or (0,)
+        if given is None and batch < 0 and tensor.usual[0] == 1 and min(rest, default=0) >= 0:
+            self._bound = True
+            return tensor.usual  # as every file from Keras has it
         words = ",".join("N" if size < 0 else str(size) for size in tensor.shape)
         if given is None and min(tensor.shape, default=0) < 0:
             raise GraphError(

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 UNFUSED: Mapping[str, Any] = {"relu": False, "combine": "", "product_mult": 0, "product_shift": 0}
 """What a product has that nothing became part of."""
+CONSTANT_PLACES = {Element.I8: 22, Element.U8: 22, Element.I16: 15}
+"""Shift of a column that is constant, by the type of the result: the constant stands above it."""
 STEP = 64
 """The weight of a product that only changes the scale: leaves room for fractions of zero points."""
 
@@ -48,6 +50,8 @@ def requantised(product: Product, kind: TensorType) -> dict[str, Array]:
     """Return bias, mult and shift of a product whose result has a type.
 
     bias = bias / (sx * sw) - zx * sum(w) + round(zy * 2^s / M). An int32 result has its bias only.
+    Where the bias leaves int32 because the factor of a column is next to nothing, and no sum can
+    move the result, the column is that constant.
 
     Raises:
         GraphError: the sums or the bias leave int32.
@@ -62,28 +66,41 @@ def requantised(product: Product, kind: TensorType) -> dict[str, Array]:
     bias = np.rint(bias)
     if product.matrix is not None:
         bias = bias - x.zero * product.matrix.sum(axis=0)
-    check_sums(product, bias)
     if kind.element == Element.I32:
+        check_sums(product, bias)
         return {"bias": in_int32(bias, "a bias")} if bias.any() else {}
     mult, shift = factors(scales * product.gain / y.scale)
     exact = mult.astype(np.float64) / np.exp2(shift.astype(np.float64))
-    if y.zero:
-        bias = bias + np.rint(y.zero / exact)
-    return {"bias": in_int32(bias, "a bias"), "mult": mult, "shift": shift}
+    moved = bias + np.rint(y.zero / exact) if y.zero else bias
+    constant = np.abs(moved) > INT32_MAX
+    if constant.any():
+        ends, reach = np.iinfo(kind.element.dtype), largest_sums(product)
+        low, high = (np.rint((bias + sign * reach) * exact) + y.zero for sign in (-1, 1))
+        places = CONSTANT_PLACES[kind.element]
+        constant &= (low == high) & (reach < 1 << places - 1)
+        held = np.clip(low, ends.min, ends.max) * (1 << places)
+        bias, moved = np.where(constant, 0, bias), np.where(constant, held, moved)
+        mult = np.where(constant, 1, mult).astype(np.uint16)
+        shift = np.where(constant, places, shift).astype(np.uint8)
+    check_sums(product, bias)
+    return {"bias": in_int32(moved, "a bias"), "mult": mult, "shift": shift}
+
+
+def largest_sums(product: Product) -> Array:
+    """Return what the sums of columns reach at most, (N,) or a scalar."""
+    bounds = np.iinfo(product.x.element.dtype)
+    largest = max(-int(bounds.min), int(bounds.max))
+    if product.matrix is not None:
+        return np.asarray(np.abs(product.matrix).sum(axis=0, initial=0) * largest)
+    # Zero points are taken off by sums of their own, so each factor counts in full.
+    wide = largest + abs(quantisation_of(product.x).zero)
+    return np.asarray(product.depth * wide * (128 + abs(quantisation_of(product.w).zero)))
 
 
 def check_sums(product: Product, bias: Array) -> None:
     """Raise GraphError if the sums of a product can leave what accumulators hold."""
-    bounds = np.iinfo(product.x.element.dtype)
-    largest = max(-int(bounds.min), int(bounds.max))
-    if product.matrix is not None:
-        sums = np.abs(product.matrix).sum(axis=0, initial=0) * largest
-    else:
-        # Zero points are taken off by sums of their own, so each factor counts in full.
-        wide = largest + abs(quantisation_of(product.x).zero)
-        sums = np.asarray(product.depth * wide * (128 + abs(quantisation_of(product.w).zero)))
     most = INT32_MAX if product.x.element != Element.I16 else 1 << 42
-    total = float(np.max(sums + np.abs(bias), initial=0.0))
+    total = float(np.max(largest_sums(product) + np.abs(bias), initial=0.0))
     if total > most:
         raise GraphError(f"its sums reach {total:.6g}, the accumulators hold {most}")
 
