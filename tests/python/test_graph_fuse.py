@@ -369,13 +369,14 @@ def test_sums_and_gates_become_part_of_the_product_before_them() -> None:
 
 
 def test_bias_that_no_accumulator_holds_is_refused() -> None:
-    """Bias that no accumulator holds is refused."""
+    """Bias that no accumulator holds is refused, unless it alone decides the result."""
 
     def make(net: Net) -> str:
-        x = quantised_input(net, "x", (4, 16), 1e-6)
-        w = integer_weights(net, (16, 8), (1e-5,))
-        bias = net.build.constant(np.full(8, 1e3, np.float32))
-        return quantised(net, net.build.add("matmul", [x, w, bias], **PLAIN), 1.0)
+        x = quantised_input(net, "x", (4, 16), 1e-3)
+        w = integer_weights(net, (16, 8), (1e-3,))
+        bias = net.build.constant(np.full(8, 2.5e3, np.float32))
+        y = net.build.add("matmul", [x, w, bias], **PLAIN)
+        return quantised(net, y, 0.1, 0, Element.I16)
 
     with pytest.raises(GraphError, match=r"operation 'matmul.*allowed up to 2147483647|hold"):
         prepare(grown(make))

@@ -122,6 +122,23 @@ def test_a_change_of_scale_is_two_borders() -> None:
     assert found.tolist() == [0, 2, 4, -10]
 
 
+@pytest.mark.parametrize("source", ["int32", "int16", "int8"])
+@pytest.mark.parametrize("target", ["int16", "int8"])
+def test_integers_become_integers_of_another_scale(source: str, target: str) -> None:
+    """QUANTIZE scales and saturates, from the sums of a product too."""
+    writer, edge, most = Writer(), np.iinfo(source), np.iinfo(target)
+    x = writer.tensor("x", (6,), source, scale=0.5, zero=0 if source != "int8" else 3)
+    y = writer.tensor("y", (6,), target, scale=0.2, zero=0 if target != "int8" else -9)
+    writer.operator("QUANTIZE", (x,), (y,))
+    graph = tflite_file.read(writer.write((x,), (y,)))
+    values = np.array([edge.min, edge.min // 2, -3, 0, 5, edge.max], source)
+    reals = (values.astype(np.float64) - (3 if source == "int8" else 0)) * 0.5
+    moved = np.rint(reals / 0.2) + (-9 if target == "int8" else 0)
+    found = evaluate(graph, {"x": values})["y"]
+    assert np.abs(found - np.clip(moved, most.min, most.max)).max() <= 1
+    assert np.abs(run(prepare(graph), {"x": values})["y"] - found.astype(np.int64)).max() <= 1
+
+
 def test_free_dimensions_are_bound_by_name() -> None:
     """What the file says about other shapes no longer counts then."""
     writer = Writer()

@@ -143,7 +143,13 @@ def quantize(node: Node) -> str:
         raise node.error(
             f"output of {node.output().kind} without scale, allowed int8, int16, uint8"
         )
-    return node.real(0)
+    given = node.input(0)
+    if given.element != Element.I32:
+        return node.real(0)
+    if given.quantisation is None:
+        raise node.error("input of int32 without scale")
+    found = TensorType(node.shape(0), Element.F32)
+    return node.build.one("dequantise", [node.name(0)], f"{node.wish}.real", found, node.source)
 
 
 def dequantize(node: Node) -> str:

@@ -10,7 +10,8 @@ import numpy as np
 
 from npu.graph.form import Element, Operation
 from npu.graph.operations import TABLE
-from npu.graph.passes.facts import Facts, chip_type
+from npu.graph.passes.facts import Facts, chip_type, quantisation_of
+from npu.graph.passes.wide_sums import largest
 
 ROW_MOST = 8192
 FIELD_MOST = 0xEFFF
@@ -119,6 +120,33 @@ def _before_log(facts: Facts, one: Operation) -> bool:
 
 def _element(facts: Facts, name: str) -> Element:
     return facts.graph.type(name).element
+
+
+def _terms(facts: Facts, one: Operation) -> str:
+    """Refuse a given int16 result whose terms int16 in its steps does not hold exactly.
+
+    The chip would round, and saturate, each term before they meet.
+    """
+    found = [
+        facts.graph.type(reader.outputs[0])
+        for reader in facts.readers[one.outputs[0]]
+        if reader.kind == "quantise" and _element(facts, reader.outputs[0]) == Element.I16
+    ]
+    for kind in found:
+        result = quantisation_of(kind)
+        for name in one.used:
+            maker = facts.maker(name)
+            if maker is None or maker.kind != "dequantise":
+                continue  # its steps are the compiler's choice
+            known = facts.graph.type(maker.inputs[0])
+            steps = quantisation_of(known).scale / result.scale
+            whole = steps == round(steps) and one.kind != "mul"
+            if not whole or result.zero or largest(known) * steps > np.iinfo(np.int16).max + 1:
+                return (
+                    f"{one.outputs[0]!r} is given as int16, in whose steps the chip would round "
+                    f"{name!r} by itself"
+                )
+    return ""
 
 
 def _matmul(facts: Facts, one: Operation) -> str:
@@ -249,6 +277,9 @@ def _requantise(facts: Facts, one: Operation) -> str:
 
 
 _RULES: dict[str, Callable[[Facts, Operation], str]] = {
+    "add": _terms,
+    "sub": _terms,
+    "mul": _terms,
     "matmul": _matmul,
     "conv": _conv,
     "softmax": _softmax,

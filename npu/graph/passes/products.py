@@ -75,10 +75,13 @@ def requantised(product: Product, kind: TensorType) -> dict[str, Array]:
     constant = np.abs(moved) > INT32_MAX
     if constant.any():
         ends, reach = np.iinfo(kind.element.dtype), largest_sums(product)
-        low, high = (np.rint((bias + sign * reach) * exact) + y.zero for sign in (-1, 1))
+        low, high = (
+            np.clip(np.rint((bias + sign * reach) * exact) + y.zero, ends.min, ends.max)
+            for sign in (-1, 1)
+        )
         places = CONSTANT_PLACES[kind.element]
         constant &= (low == high) & (reach < 1 << places - 1)
-        held = np.clip(low, ends.min, ends.max) * (1 << places)
+        held = low * (1 << places)
         bias, moved = np.where(constant, 0, bias), np.where(constant, held, moved)
         mult = np.where(constant, 1, mult).astype(np.uint16)
         shift = np.where(constant, places, shift).astype(np.uint8)
