@@ -495,3 +495,25 @@ def test_what_is_read_elsewhere_too_stays_beside_the_pattern() -> None:
 
     kinds = [one.kind for one in replaced(function, X)]
     assert sorted(kinds) == ["layernorm", "mean"]
+
+
+@pytest.mark.parametrize("hiding", [-65504.0, -1e9, -3.4e38])
+def test_a_row_that_a_finite_mask_hides_sees_all(hiding: float) -> None:
+    """As in float32: scores count beside 65,504, and are lost beside a billion."""
+    mask = np.zeros((6, 6), np.float32)
+    mask[np.triu_indices(6, 1)] = hiding
+    mask[2] = hiding
+
+    def function(q: Any, k: Any, v: Any) -> Any:  # noqa: ANN401
+        return jax.nn.softmax(q @ k.swapaxes(-1, -2) / 4 + mask, -1) @ v
+
+    given = [normal(seed, 1, 2, 6, 16) for seed in (1, 2, 3)]
+    graph = canonicalise(stablehlo.from_jax(function, given))
+    assert [one.kind for one in graph.operations].count("attention") == 1
+    found = evaluate(graph, dict(zip(graph.inputs, given, strict=True)))[graph.outputs[0]]
+    expected = np.asarray(function(*given))
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
+    if hiding < -1e6:
+        mean = np.broadcast_to(given[2].mean(axis=2), expected[:, :, 2].shape)
+        np.testing.assert_allclose(expected[:, :, 2], mean, rtol=1e-3, atol=1e-3)
+    assert np.abs(found[:, :, 2]).max() > 0.05

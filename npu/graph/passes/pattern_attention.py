@@ -22,6 +22,8 @@ _MOVES = MOVES - {"cast", "pad", "concat", "slice"}
 _SCORES = (ELEMENTWISE | _MOVES) - {"compare", "and", "or", "not_", "mod", "pow"}
 # What jax, torch and onnx write for minus infinity.
 _HIDDEN = -1e4
+_ABSORBS = -float(1 << 26)
+"""Below it float32 has steps of 8 and more, in which most scores disappear."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,13 @@ class Scores:
         scale: factor.
         softcap: c in c * tanh(x / c), 0 for none.
         bias: what is added, of the shape of the products (..., rows, keys); -inf where hidden.
+        absorbed: of that shape, whether float32 loses the product beside what is added.
     """
 
     scale: float
     softcap: float
     bias: Array
+    absorbed: Array
 
 
 def attentions(view: View, root: Operation, names: Names) -> Edit | None:
@@ -111,12 +115,17 @@ def _attention(
     if rows_read is None:
         return None
     between = moves_between(view, root.inputs[side], softmax.outputs[0])
+    whole = Found(root, side, product, steps, softmax, tuple(between))
     for one in heads_of(view, (*steps, *between), rows_read, shape, found.bias):
         edit = _built(view, root, side, product, one, found, names)
-        if edit is not None and same(
-            view, edit, Found(root, side, product, steps, softmax, tuple(between))
-        ):
-            return edit
+        if edit is None:
+            continue
+        lost = edit
+        if found.absorbed.any():
+            lost = _built(view, root, side, product, one, found, names, absorb=True) or edit
+        # What float32 loses, the numbers that are compared here may still have.
+        if same(view, edit, whole) or (lost is not edit and same(view, lost, whole)):
+            return lost
     return None
 
 
@@ -138,7 +147,7 @@ def _asked(view: View, steps: tuple[Operation, ...], score: str, end: str) -> Sc
     """Ask the way from the scores to the softmax what it does."""
     shape = view.shape(score)
     if not steps:
-        return Scores(1.0, 0.0, np.zeros(shape))
+        return Scores(1.0, 0.0, np.zeros(shape), np.zeros(shape, bool))
     origin = places(view, end, score)
     if origin is None or origin.size != int(np.prod(shape)):
         return None
@@ -150,16 +159,20 @@ def _asked(view: View, steps: tuple[Operation, ...], score: str, end: str) -> Sc
         return flat.reshape(shape)
 
     zero = answer(0.0)
-    hidden = zero < _HIDDEN
+    # A row that finite numbers hide as a whole is seen whole: a softmax knows differences only.
+    top = zero.max(axis=-1, keepdims=True)
+    level = np.where((top < _HIDDEN) & np.isfinite(top), top, 0.0)
+    hidden = zero - level < _HIDDEN
     if hidden.all():
         return None
-    bias = np.where(hidden, -np.inf, zero)
+    bias = np.where(hidden, -np.inf, zero - level)
     rise = (answer(1e-3)[~hidden] - zero[~hidden]) / 1e-3
     scale = float(np.median(rise))
     high = float(answer(1e12)[~hidden][0] - zero[~hidden][0])
     softcap = 0.0 if abs(high) > 1e9 * abs(scale) else abs(high)
     scale = _nearest(scale, _numbers(view, steps))
-    return Scores(scale, softcap, bias) if scale > 0 else None
+    absorbed = np.broadcast_to(level < _ABSORBS, shape)
+    return Scores(scale, softcap, bias, absorbed) if scale > 0 else None
 
 
 def _numbers(view: View, steps: tuple[Operation, ...]) -> list[float]:
@@ -183,8 +196,13 @@ def _built(
     heads: Heads,
     found: Scores,
     names: Names,
+    *,
+    absorb: bool = False,
 ) -> Edit | None:
-    """Build the operation with the moves around it."""
+    """Build the operation with the moves around it; `absorb` takes the queries of such rows away.
+
+    Float32 does so where it adds a number beside which scores are nothing.
+    """
     edit = Edit(view, root, names)
     edit.source = " + ".join(dict.fromkeys((product.source, "softmax", root.source)))
     q = _rows(edit, product.inputs[0], bool(product["transpose_a"]))
@@ -195,6 +213,11 @@ def _built(
         bool(root["transpose_b" if side == 0 else "transpose_a"]) ^ (side == 1),
     )
     inputs = [heads.queries(edit, q)]
+    if absorb:
+        kept = 1 - heads.mask(found.absorbed.astype(np.float32))[..., :1]
+        size = edit.type(inputs[0]).shape
+        rows = edit.constant(np.broadcast_to(kept, size).astype(np.float32), f"{root.name}.rows")
+        inputs = [edit.emit("mul", [inputs[0], rows])]
     for name in (k, v):
         inputs.append(heads.keys(edit, name))
     causal, offset, window, mask = _mask(heads.mask(found.bias))
