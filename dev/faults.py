@@ -2,12 +2,12 @@
 """Plants the faults of `faults/` in the RTL and runs the tests that must notice them.
 
 A fault is a patch against the tree with two header lines: `Fault:` says what is wrong, `Test:`
-names the test that must turn red. All faults that can be chosen at run time are in one model
-(`dev.fault_merge`), which a plusarg tells the fault to have; the few others are built one by one.
-A test may be that of a block's bench: then the block alone is built, in seconds.
-Every test also runs on that model without a fault and must pass, so that its failure is the fault's
-doing. A fault that goes unnoticed, a patch that no longer applies and a model that no longer builds
-are failures.
+names the test that must turn red, with FULL=1 behind it if only its long form does. All faults that
+can be chosen at run time are in one model (`dev.fault_merge`), which a plusarg tells the fault to
+have; the few others are built one by one. A test may be that of a block's bench: then the block
+alone is built, in seconds. Every test also runs on that model without a fault and must pass, so
+that its failure is the fault's doing. A fault that goes unnoticed, a patch that no longer applies
+and a model that no longer builds are failures.
 """
 
 from __future__ import annotations
@@ -46,11 +46,13 @@ class Fault:
         path: the patch.
         summary: what is wrong with it in the tree.
         test: the test that must fail.
+        full: whether that is its long form.
     """
 
     path: Path
     summary: str
     test: registry.BenchTest
+    full: bool = False
 
     @property
     def name(self) -> str:
@@ -107,10 +109,11 @@ def discover(folder: Path = FAULTS) -> list[Fault]:
             header[key] = value.strip()
         if not header.get("Fault") or not header.get("Test"):
             raise FaultError(f"{path.name}: the first lines must be `Fault: ...` and `Test: ...`")
-        named = [test for test in tests if test.name == header["Test"]]
+        name = header["Test"].removesuffix(" FULL=1")
+        named = [test for test in tests if test.name == name]
         if not named:
-            raise FaultError(f"{path.name}: there is no test {header['Test']}")
-        found.append(Fault(path, header["Fault"], named[0]))
+            raise FaultError(f"{path.name}: there is no test {name}")
+        found.append(Fault(path, header["Fault"], named[0], name != header["Test"]))
     return found
 
 
@@ -228,14 +231,23 @@ class _Campaign:
         """Return the run that must notice the fault."""
         number = self.planted.numbers.get(fault, 0)
         place = RUNS / fault.name
-        return runner.Job(fault.test, model, self.seed, place=place, plusargs=(f"fault={number}",))
+        plusargs = (f"fault={number}",)
+        return runner.Job(
+            fault.test, model, self.seed, place=place, plusargs=plusargs, full=fault.full
+        )
 
     def run_without_fault(self) -> None:
         """Run every test without a fault; settle the faults of those that fail all the same."""
-        tests = list(dict.fromkeys(fault.test for fault in self.left()))
+        forms = list(dict.fromkeys((fault.test, fault.full) for fault in self.left()))
         jobs = [
-            runner.Job(test, self.sound_model(test), self.seed, place=RUNS / test.name)
-            for test in tests
+            runner.Job(
+                test,
+                self.sound_model(test),
+                self.seed,
+                place=RUNS / f"{test.name}{'-full' * full}",
+                full=full,
+            )
+            for test, full in forms
         ]
         progress = itertools.count(1)
 
@@ -246,13 +258,14 @@ class _Campaign:
             self.say(f"[{next(progress)}/{len(jobs)}] {word} {name} ({result.seconds:.1f} s)")
 
         failed = {
-            result.job.test: result.message
+            (result.job.test, result.job.full): result.message
             for result in runner.run_all(jobs, self.workers, show)
             if not result.passed
         }
         for fault in self.left():
-            if fault.test in failed:
-                self.miss(fault, f"{fault.test.name} fails without it: {failed[fault.test]}")
+            message = failed.get((fault.test, fault.full))
+            if message is not None:
+                self.miss(fault, f"{fault.test.name} fails without it: {message}")
 
     def run_merged(self) -> None:
         """Run the tests of the faults that are in the one model, side by side."""

@@ -273,6 +273,14 @@ def test_a_bad_header_is_named(tmp_path: Path, text: str, line: str) -> None:
     assert str(caught.value).endswith(line)
 
 
+def test_a_fault_may_need_the_long_form(tmp_path: Path) -> None:
+    """Its header says so; the form counts for the run without it, too."""
+    _write(tmp_path, "Fault: A fault.\nTest: test_dma_random FULL=1\n")
+    (fault,) = faults.discover(tmp_path)
+    assert (fault.test.name, fault.full) == ("test_dma_random", True)
+    assert [one.name for one in faults.discover() if one.full] == ["50-stream-wraps-at-64-mib"]
+
+
 def _patch_of(old: str, new: str) -> str:
     """Return the patch that replaces a text of a package of the RTL, which is there once."""
     (path,) = [path for path in RTL.rglob("npu_*_pkg.sv") if old in path.read_text("utf-8")]
