@@ -169,7 +169,7 @@ def _format(_: argparse.Namespace) -> int:
 
 def _gen(_: argparse.Namespace) -> int:
     """Make the generated files."""
-    build.generate()
+    build.generate(anew=True)
     return 0
 
 

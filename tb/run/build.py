@@ -129,10 +129,11 @@ class Configuration:
         return ["make", "SIM=verilator", f"TESTCASE={test}", f"SEED={seed}", *size]
 
 
-def generate() -> None:
+def generate(*, anew: bool = False) -> None:
     """Make the generated SystemVerilog and Python files, before anything is built.
 
-    Nothing is done if neither their sources nor they have changed since the last time.
+    Nothing is done if neither their sources nor they have changed since the last time, unless they
+    are wanted `anew`.
 
     Raises:
         BuildError: a generator fails.
@@ -140,7 +141,7 @@ def generate() -> None:
     """
     build_folder.require()
     stamp = GENERATED / "digest.txt"
-    if stamp.exists() and stamp.read_text(encoding="utf-8") == _digest_of_generated():
+    if not anew and stamp.exists() and stamp.read_text(encoding="utf-8") == _digest_of_generated():
         return
     for module in ("npu.isa.generate", "npu.regs.generate"):
         _run([sys.executable, "-m", module], f"python -m {module}", {})
@@ -162,7 +163,8 @@ def _digest_of_generated() -> str:
         for pattern in patterns
         for path in sorted(home.rglob(pattern))
     ]
-    return digest.of(map(str, files), (), [ROOT / "constraints.txt", *files])
+    names = (os.path.relpath(path, ROOT) for path in files)
+    return digest.of(names, (), [ROOT / "constraints.txt", *files])
 
 
 def _run(command: list[str], what: str, environment: dict[str, str]) -> str:

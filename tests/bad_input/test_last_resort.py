@@ -44,7 +44,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     """Make the command `gen` raise an error."""
 
-    def fail() -> NoReturn:
+    def fail(**_: object) -> NoReturn:
         raise error
 
     monkeypatch.setattr(build, "generate", fail)

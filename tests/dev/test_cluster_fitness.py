@@ -17,7 +17,8 @@ from dev.regression import cluster, tree
 from dev.regression.errors import ClusterError
 from dev.regression.fitness import Fitness
 from dev.regression.task import Batch, Outcome, Task
-from npu.paths import ROOT
+from npu.paths import GENERATED, ROOT
+from tb.run import build
 from tests.dev.cluster_support import Processes
 from tests.dev.cluster_work import some_time
 
@@ -48,6 +49,8 @@ def other_tree(tmp_path: Path) -> Path:
             shutil.copytree(ROOT / name, copy / name, ignore=ignored, dirs_exist_ok=True)
         else:
             shutil.copy(ROOT / name, copy / name)
+    build.generate()
+    shutil.copytree(GENERATED, copy / "build" / "gen")
     with next((copy / "rtl").rglob("*.sv")).open("a", encoding="utf-8") as source:
         source.write("// another line\n")
     return copy
