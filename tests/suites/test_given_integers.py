@@ -16,7 +16,7 @@ needs("graphs")
 from tests.python.campaign_reports import into_report
 from tests.python.given_integers import FORMS, differ
 
-EACH, MOST = 100, 0.01
+EACH, MOST = 100, 0.001
 """Cases of a form, and the share of elements that may be one step off."""
 REPORT = REPORTS / "given_integers.json"
 
