@@ -113,8 +113,9 @@ regress: ## run a tier of tests in full: TIER= (smoke, full, nightly) [FILTER= S
 report: setup ## write build/reports/index.html, one page with all results that there are
 	@$(CLI) report
 
-nightly: ## what takes minutes: ResNet-50 on the RTL, against golden and against its bar
-	@$(PYTHON) dev/bootstrap.py graphs
+nightly: ## what takes minutes: all benchmarks, ResNet-50 on the RTL against golden and its bar
+	@$(PYTHON) dev/bootstrap.py bench graphs
+	@$(CLI) bench full -j $(JOBS)
 	@$(CLI) bench nightly -j $(JOBS)
 	@NIGHTLY=1 $(VENV) -m pytest -o addopts=--import-mode=importlib -q tests/suites
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs benchmarks and reports: bench.json, a table, the roofline, timelines, stream.json.
 
-A benchmark has figures only if chip and model agreed in every byte of its run. The full tier has
-all but those of hours, the smoke tier those that take less than a minute.
+A benchmark has figures only if chip and model agreed in every byte of its run. The smoke tier
+leaves the long ones out, the nightly tier has those that are longer still.
 """
 
 from __future__ import annotations

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from golden.graph import run
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Array, Element, Graph, Quantisation
 from npu.graph.importers import read
+from npu.graph.passes import prepare
 from npu.graph.passes.canonicalise import canonicalise
 from npu.graph.passes.order import alike
 from tests.needs import needs
@@ -234,3 +236,23 @@ def test_scales_of_another_precision_are_the_hosts() -> None:
     source.opset_import[0].version, source.ir_version = 23, 11
     (one,) = [each for each in read(source).operations if each.kind == "host"]
     assert one["reason"] == "a precision other than float32 is not mapped"
+
+
+@pytest.mark.parametrize("several", ["a", "y"])
+def test_int16_terms_with_scales_along_an_axis_are_the_hosts(several: str) -> None:
+    """They are refused in words, whichever of them has several scales."""
+    one, many = np.float32(0.01), np.array([0.01, 0.02, 0.03], np.float32)
+    scales = {"sa": many if several == "a" else one, "sy": many if several == "y" else one}
+    nodes = [
+        helper.make_node("DequantizeLinear", ["a", "sa"], ["ar"], axis=1),
+        helper.make_node("DequantizeLinear", ["b", "sb"], ["br"]),
+        helper.make_node("Add", ["ar", "br"], ["r"]),
+        helper.make_node("QuantizeLinear", ["r", "sy"], ["y"], axis=1, output_dtype=5),
+    ]
+    shape = (4, 3)
+    source = model(nodes, {"a": (5, shape), "b": (5, shape)}, [("y", 5)], {**scales, "sb": one})
+    random = np.random.default_rng(2)
+    inputs = {name: random.integers(-9000, 9000, shape).astype(np.int16) for name in "ab"}
+    (expected,) = ReferenceEvaluator(source).run(None, inputs)
+    found = run(prepare(read(source)), inputs)["y"]
+    assert np.abs(found.astype(np.int64) - expected).max() <= 1

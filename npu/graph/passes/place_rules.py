@@ -139,6 +139,8 @@ def _terms(facts: Facts, one: Operation) -> str:
             if maker is None or maker.kind != "dequantise":
                 continue  # its steps are the compiler's choice
             known = facts.graph.type(maker.inputs[0])
+            if result.axis is not None or quantisation_of(known).axis is not None:
+                return f"{one.outputs[0]!r} or {name!r} has scales along an axis"
             steps = quantisation_of(known).scale / result.scale
             whole = steps == round(steps) and one.kind != "mul"
             if not whole or result.zero or largest(known) * steps > np.iinfo(np.int16).max + 1:
