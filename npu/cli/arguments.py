@@ -105,7 +105,7 @@ def add_accept_loss(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--accept-loss",
         action="store_true",
-        help=f"go on with a model whose integers lose more than {REFUSED:.0%} of bits per byte",
+        help=f"go on with a model whose integers lose more than {REFUSED:.0%}% of bits per byte",
     )
 
 
