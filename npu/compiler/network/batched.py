@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from npu.compiler.emit import Epilogue, SramMatrix, emit_elementwise, emit_product
 from npu.compiler.errors import CompileError
-from npu.compiler.network.epilogues import finish_of, finish_product
+from npu.compiler.network.epilogues import factor_buffer, finish_of, finish_product
 from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
 from npu.compiler.network.layout import View
 from npu.compiler.network.linear import summands
@@ -86,6 +86,7 @@ class BatchedKernel(Kernel):
         found = {}
         if any(self.zeros):
             found["sums"] = self.most * up(4 * self.columns)
+            found |= factor_buffer(self.operation, self.most, self.columns)
         if self.zeros[0]:
             found["zeros"] = self.most * up(self.inner)
         if self.rest:

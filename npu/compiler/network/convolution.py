@@ -23,7 +23,7 @@ from npu.compiler.emit import (
 )
 from npu.compiler.errors import CompileError
 from npu.compiler.network.channel_blocks import ChannelBlock, blocks_of
-from npu.compiler.network.epilogues import Finish, finish_of, finish_product
+from npu.compiler.network.epilogues import Finish, factor_buffer, finish_of, finish_product
 from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
 from npu.compiler.network.layout import View
 from npu.compiler.network.linear import Wide, summands
@@ -264,7 +264,9 @@ class ConvKernel(Kernel):
         pixels = max(one.pixels for one in self.chunks)
         found = {f"rows{slot}": pixels * self.row_bytes for slot in range(min(2, self.count))}
         if self._sums:
-            found["sums"] = pixels * max(up(4 * block.outputs) for block in self.blocks)
+            columns = max(block.outputs for block in self.blocks)
+            found["sums"] = pixels * up(4 * columns)
+            found |= factor_buffer(self.operation, pixels, columns)
         if self._plain_bias is not None:
             found["bias"] = found.get("sums", pixels * up(4 * self.blocks[0].outputs))
         return found
@@ -540,7 +542,7 @@ def conv_kernel(
     blocks = blocks_of(wide, operation["groups"])
     best: tuple[float, ConvKernel] | None = None
     for tiling in _tilings(window, context.limits.acc_rows // x.size):
-        if tiling.parts > 1 and operation["combine"] == "mul":
+        if tiling.parts > 1 and operation["combine"] == "mul" and best is not None:
             continue  # GEMM multiplies with no operand behind partial sums
         kernel = ConvKernel(context, operation, x, operand, writes, window, blocks, tiling)
         if kernel.sram_bytes > context.budget:

@@ -14,6 +14,7 @@ from npu.compiler.network.kernel import Place
 from npu.compiler.stream import Channels
 from npu.graph.form import Operation
 from npu.image import Share
+from npu.isa.operands import up
 
 INT32 = np.iinfo(np.int32)
 
@@ -90,8 +91,8 @@ def finish_product(
 ) -> None:
     """Emit the last product of a sum and what follows it.
 
-    GEMM cannot add partial sums and an operand in one: behind partial sums the operand is added by
-    an instruction of its own.
+    GEMM cannot add partial sums and take an operand in one: behind partial sums the operand is
+    added or multiplied by instructions of its own.
     """
     epilogue = replace(finish.epilogue, sums=sums, operand=operand)
     if sums is not None and operand is not None:
@@ -99,6 +100,22 @@ def finish_product(
     emit_product(place.builder, a, b, dst, share, epilogue, transpose=transpose)
     if epilogue.op == finish.epilogue.op or operand is None:
         return
-    if finish.epilogue.op == "mul":
-        raise CompileError("a factor behind partial sums; allowed is an addend")
-    emit_elementwise(place.builder, "add", dst, dst, operand)
+    if finish.epilogue.product is not None:
+        _multiply(place, dst, operand, *finish.epilogue.product)
+    else:
+        emit_elementwise(place.builder, "add", dst, dst, operand)
+
+
+def factor_buffer(operation: Operation, rows: int, columns: int) -> dict[str, int]:
+    """Return the buffer in which rows behind partial sums are multiplied, if they are."""
+    return {"factors": 2 * rows * up(2 * columns)} if operation["combine"] == "mul" else {}
+
+
+def _multiply(place: Place, dst: SramMatrix, operand: SramMatrix, mult: int, shift: int) -> None:
+    """Emit dst = sat8(rs(dst * operand * mult, shift)) as GEMM has it: int16 holds the product."""
+    wide = SramMatrix(place.scratch("factors"), dst.rows, dst.columns, "int16")
+    other = replace(wide, address=wide.address + wide.rows * wide.pitch)
+    for narrow, same in ((dst, wide), (operand, other)):
+        emit_elementwise(place.builder, "scale_shift", narrow, same, scale=1, sh=0)
+    emit_elementwise(place.builder, "mul", wide, wide, other, sh=0)
+    emit_elementwise(place.builder, "scale_shift", wide, dst, scale=mult, sh=shift)

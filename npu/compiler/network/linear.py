@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from npu.compiler.emit import Epilogue, SramMatrix, emit_product
 from npu.compiler.errors import CompileError
-from npu.compiler.network.epilogues import finish_of, finish_product
+from npu.compiler.network.epilogues import factor_buffer, finish_of, finish_product
 from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
 from npu.compiler.network.layout import View
 from npu.compiler.stream import product_share
@@ -79,13 +79,14 @@ class LinearKernel(Kernel):
 
     @property
     def buffers(self) -> dict[str, int]:
-        """Partial sums."""
+        """Partial sums, and what is multiplied behind them."""
         row = up(4 * self.columns)
         found = {}
         if self.bias is not None:
             found["bias"] = self.most * row
         if len(self.weights) > 1:
             found["sums"] = self.most * row
+            found |= factor_buffer(self.operation, self.most, self.columns)
         return found
 
     @property
