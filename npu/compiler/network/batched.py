@@ -20,6 +20,21 @@ from npu.isa.generated import Opcode
 from npu.isa.operands import up
 
 
+def outer_index(shape: tuple[int, ...], index: tuple[int, ...]) -> tuple[int, ...]:
+    """Return where matrices of a shape have the one at an index of the result's outer axes.
+
+    Axes of one are repeated, those that are not there as well.
+    """
+    axes = len(shape) - 2
+    own = index[len(index) - axes :] if axes > 0 else ()
+    return tuple(0 if n == 1 else i for i, n in zip(own, shape[: max(axes, 0)], strict=True))
+
+
+def matrix_at(view: View, index: tuple[int, ...]) -> View:
+    """Return the matrix at an index of the result's outer axes."""
+    return view.at(*outer_index(view.shape, index))
+
+
 class BatchedKernel(Kernel):
     """y = finish(a @ b) for each pair of matrices, some rows of a at a time.
 
@@ -55,17 +70,10 @@ class BatchedKernel(Kernel):
         reads = [a, b] if operand is None else [a, b, operand]
         super().__init__(context, operation, reads, writes, len(self.chunks))
 
-    def _matrix(self, view: View, index: tuple[int, ...]) -> View:
-        """Return the matrix at an index of the result's outer axes; axes of one are repeated."""
-        axes = len(view.shape) - 2
-        own = index[len(index) - axes :] if axes else ()
-        cut = view.shape[:axes]
-        return view.at(*(0 if n == 1 else i for i, n in zip(own, cut, strict=True)))
-
     def part(self, number: int, chunk: int) -> View:
         """Return rows of a or of an operand, or the whole of b."""
         index, first, count = self.chunks[chunk]
-        matrix = self._matrix(self.reads[number], index)
+        matrix = matrix_at(self.reads[number], index)
         if number == 1:
             return row_part(matrix, 0, matrix.shape[0])
         return row_part(matrix, first, count)
@@ -73,7 +81,7 @@ class BatchedKernel(Kernel):
     def target(self, chunk: int) -> View:
         """Return the rows of the result."""
         index, first, count = self.chunks[chunk]
-        return row_part(self._matrix(self.writes, index), first, count)
+        return row_part(matrix_at(self.writes, index), first, count)
 
     @property
     def most(self) -> int:

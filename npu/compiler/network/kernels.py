@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from npu.compiler.errors import CompileError
 from npu.compiler.network.aliasing import in_place
 from npu.compiler.network.attention import AttentionKernel
-from npu.compiler.network.batched import BatchedKernel
+from npu.compiler.network.batched import BatchedKernel, matrix_at, outer_index
 from npu.compiler.network.convolution import conv_kernel
 from npu.compiler.network.elementwise import (
     NormKernel,
@@ -59,13 +60,26 @@ def _matmul(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
     weight = context.graph.constant(one.inputs[1])
     writes, operand = context.view(one.outputs[0]), _operand(context, one)
     (a,) = _views(context, one, 0)
-    if weight is None or weight.ndim > 2:
+    if weight is None:
         (b,) = _views(context, one, 1)
         return [BatchedKernel(context, one, a, b, operand, writes)]
-    wide = weight.astype(np.int64)
-    wide = (wide.T if one["transpose_b"] else wide) - int(one["b_zero"])
-    correction = -int(one["a_zero"]) * wide.sum(0)
-    return [_linear(context, one, a, wide, operand, writes, correction)]
+    wide = weight.astype(np.int64) - int(one["b_zero"])
+    wide = wide.swapaxes(-1, -2) if one["transpose_b"] else wide
+    if wide.ndim == 2:
+        return [_linear(context, one, a, wide, operand, writes)]
+    made = []
+    for number, index in enumerate(np.ndindex(*writes.shape[:-2])):
+        made.append(
+            _linear(
+                context,
+                replace(one, name=f"{one.name}.{number}"),
+                matrix_at(a, index),
+                wide[outer_index(wide.shape, index)],
+                None if operand is None else matrix_at(operand, index),
+                matrix_at(writes, index),
+            )
+        )
+    return made
 
 
 def _linear(
@@ -75,8 +89,9 @@ def _linear(
     weight: np.ndarray,
     operand: View | None,
     writes: View,
-    correction: np.ndarray,
 ) -> Kernel:
+    zero = "a_zero" if one.kind == "matmul" else "x_zero"
+    correction = -int(one[zero]) * weight.sum(0)
     for most in ROWS:
         kernel = LinearKernel(context, one, a, weight, operand, writes, correction, most)
         if kernel.sram_bytes <= context.budget:
@@ -96,8 +111,7 @@ def _conv(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
     pixel = weight.shape[:2] == (1, 1) and one["groups"] == 1 and tuple(one["strides"]) == (1, 1)
     if pixel and not any(one["pads"]) and all(view.rows() for view in views):
         wide = weight[0, 0].astype(np.int64) - int(one["w_zero"])
-        correction = -int(one["x_zero"]) * wide.sum(0)
-        return [_linear(context, one, x, wide, operand, writes, correction)]
+        return [_linear(context, one, x, wide, operand, writes)]
     return [conv_kernel(context, one, x, operand, writes)]
 
 

@@ -20,7 +20,7 @@ def _matmul(writer: IntegerWriter, one: Operation) -> None:
     data = writer.data(b)
     constant = data is not None and data.ndim == 2
     x, w = writer.type(a), writer.type(b)
-    if not constant:
+    if data is None:
         a, b = (_as_bytes(writer, one, name, index) for index, name in enumerate((a, b)))
         x, w = writer.type(a), writer.type(b)
     matrix = None
