@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products with constants of any rank: a matrix per head, per expert, per example, on either side."""
+"""Products with constants of any rank, a matrix per head, expert or example, on either side."""
 
 from __future__ import annotations
 
