@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from npu.compiler.errors import CompileError
-from npu.compiler.network import compile_network
+from npu.compiler.network import NoRoomError, compile_network
 from npu.graph.form import Graph, GraphError
 from npu.graph.importers import named, read
 from npu.graph.inputs import Samples
@@ -65,6 +65,8 @@ def build_plan(
 ) -> Built:
     """Import, quantise, place and compile a network.
 
+    An operation that fits the chip in no way runs on the host, with the reason.
+
     Args:
         source: a graph, or what `npu.graph.importers.read` takes.
         calibrate: samples, one array per input whose first axis counts them, or "random:N"; None
@@ -85,22 +87,43 @@ def build_plan(
     if shapes and isinstance(source, Graph):
         raise GraphError("shapes: given for a graph, allowed for files")
     passes: dict[str, Graph] = {}
-    fused = prepare(
-        graph,
-        samples=calibrate,
-        host=host,
-        npu=npu,
-        port=port,
-        keep=lambda name, result: passes.update({name: result}),
-        file=file,
-    )
-    try:
-        network = compile_network(fused, limits, split=split)
-    except CompileError as error:
-        raise CompileError(f"{file}: {error}" if file else str(error)) from None
+    refused: dict[str, str] = {}
+    network = None
+    while network is None:
+        fused = prepare(
+            graph,
+            samples=calibrate,
+            host=host,
+            npu=npu,
+            port=port,
+            refused=refused,
+            keep=lambda name, result: passes.update({name: result}),
+            file=file,
+        )
+        try:
+            network = compile_network(fused, limits, split=split)
+        except NoRoomError as error:
+            name = _origin_of(error.operation, passes["canonical"])
+            if not name or name in refused:
+                raise _named(file, error) from None
+            refused[name] = str(error).removeprefix(f"{error.operation}: ")
+        except CompileError as error:
+            raise _named(file, error) from None
     compiler = f"tessera-npu {version('tessera-npu')}"
     origin = Origin(Path(file).name, _content(source), _calibration(calibrate), compiler)
     return Built(plan_of(network, origin), {name: passes[name] for name in PASSES})
+
+
+def _origin_of(name: str, graph: Graph) -> str:
+    """Return the operation of a graph of which one that passes have made is a part, or ""."""
+    names = {one.name for one in graph.operations}
+    while name and name not in names:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def _named(file: str, error: CompileError) -> CompileError:
+    return CompileError(f"{file}: {error}" if file else str(error))
 
 
 def _content(source: Any) -> str:  # noqa: ANN401

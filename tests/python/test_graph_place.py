@@ -30,7 +30,7 @@ from tests.python.small_networks import (
 )
 
 
-def placed(graph: Graph, **wishes: tuple[str, ...]) -> Graph:
+def placed(graph: Graph, **wishes: Any) -> Graph:  # noqa: ANN401
     """Return a network after the pass."""
     result = place(canonicalise(graph), **wishes)
     verify(result, placed=True)

@@ -7,7 +7,7 @@ neighbour overlap with them: one copy with overlapping rows makes them for a who
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -66,6 +66,20 @@ class Window:
         return not (top or left) and (
             (self.out[0] - 1) * self.strides[0] + self.span[0] <= self.height
             and (self.out[1] - 1) * self.strides[1] + self.span[1] <= self.width
+        )
+
+    @property
+    def turned(self) -> Window:
+        """The same windows with rows for columns."""
+        top, left, bottom, right = self.pads
+        return Window(
+            self.width,
+            self.height,
+            self.kernel[::-1],
+            self.strides[::-1],
+            (left, top, right, bottom),
+            self.dilations[::-1],
+            self.out[::-1],
         )
 
     def band(self, first: int, rows: int) -> tuple[int, int]:
@@ -397,15 +411,16 @@ class ConvKernel(Kernel):
             return
         offset = block * self.lanes * source.size
         count = min(self.lanes, source.columns - block * self.lanes)
-        for row in range(rows):
+        turns, each = (1, rows) if width == 1 else (rows, width)
+        for number in range(turns):
             pixels = View(
                 source.storage,
-                source.offset + row * width * step + offset,
-                (width, count),
+                source.offset + number * width * step + offset,
+                (each, count),
                 (step, source.size),
                 source.element,
             )
-            _bring(place, pixels, at + row * line, pixel)
+            _bring(place, pixels, at + number * line, line if width == 1 else pixel)
 
     def prepare(self, place: Place, chunk: int) -> None:
         """Copy the windows of a chunk's pixels."""
@@ -416,18 +431,18 @@ class ConvKernel(Kernel):
         row = one.taps[1] * kernel * pixel
         element = self._element
         unit = 2 if element == "int16" else 1
-        lines, columns = one.rows, one.columns
-        if columns == window.out[1] and window.strides[0] * line == (
-            columns * window.strides[1] * pixel
-        ):
+        lines, columns, pitch = one.rows, one.columns, window.strides[1] * pixel
+        if columns == window.out[1] and window.strides[0] * line == columns * pitch:
             lines, columns = 1, one.rows * one.columns
+        elif window.out[1] == 1:
+            lines, columns, pitch = 1, one.rows, window.strides[0] * line
         for y in range(lines):
             for tap in range(one.taps[1]):
                 top = (one.y - one.band_first + y) * window.strides[0]
                 top += (one.taps[0] + tap) * window.dilations[0]
                 source = origin + top * line + one.x * window.strides[1] * pixel
                 target = slot + y * one.columns * row + tap * kernel * pixel
-                self._copy(place, source, target, columns, row, element, unit)
+                self._copy(place, source, target, columns, pitch, row, element, unit)
 
     def _copy(
         self,
@@ -435,6 +450,7 @@ class ConvKernel(Kernel):
         source: int,
         target: int,
         columns: int,
+        pitch: int,
         row: int,
         element: Element,
         unit: int,
@@ -450,7 +466,7 @@ class ConvKernel(Kernel):
                 columns,
                 size // unit,
                 element,
-                window.strides[1] * pixel,
+                pitch,
             )
             dst = SramMatrix(
                 target + tap * pixel,
@@ -539,29 +555,40 @@ def conv_kernel(
         (writes.shape[1], writes.shape[2]),
     )
     wide = weight.astype(np.int64) - int(operation["w_zero"])
-    blocks = blocks_of(wide, operation["groups"])
+
+    def fitting(window: Window, filters: Wide) -> Iterator[ConvKernel]:
+        blocks = blocks_of(filters, operation["groups"])
+        for tiling in _tilings(window, context.limits.acc_rows // x.size):
+            kernel = ConvKernel(context, operation, x, operand, writes, window, blocks, tiling)
+            if kernel.sram_bytes <= context.budget:
+                yield kernel
+
     best: tuple[float, ConvKernel] | None = None
-    for tiling in _tilings(window, context.limits.acc_rows // x.size):
-        if tiling.parts > 1 and operation["combine"] == "mul" and best is not None:
-            continue  # GEMM multiplies with no operand behind partial sums
-        kernel = ConvKernel(context, operation, x, operand, writes, window, blocks, tiling)
-        if kernel.sram_bytes > context.budget:
-            continue
+    for kernel in fitting(window, wide):
+        if kernel.tiling.parts > 1 and operation["combine"] == "mul" and best is not None:
+            break  # GEMM multiplies with no operand behind partial sums
         cycles = _cycles(kernel)
         if best is None or cycles < best[0]:
             best = cycles, kernel
-    if best is None:
-        raise CompileError(
-            f"{operation.name}: no cut of a convolution of {x.shape} with {weight.shape} fits "
-            f"{context.budget} bytes of SRAM"
-        )
-    return best[1]
+    if best is not None:
+        return best[1]
+    if window.height == window.kernel[0] == window.out[0] == 1:
+        # A line is cut along its length, as an image of one column: the longest parts that fit.
+        turned = fitting(window.turned, wide.reshape(-1, 1, *wide.shape[2:]))
+        for kernel in turned:
+            return kernel
+    raise CompileError(
+        f"{operation.name}: no cut of a convolution of {x.shape} with {weight.shape} fits "
+        f"{context.budget} bytes of SRAM"
+    )
 
 
 def _tilings(window: Window, most: int) -> list[Tiling]:
     rows, columns = window.out
     pixels = sorted({min(most, rows * columns), *(most * n // 8 for n in range(1, 8))})
     bands = [rows, *(-(-rows // n) for n in (2, 3, 4, 6, 8, 12, 16, 28, 56, 112))]
+    if columns == 1:
+        bands += [-(-rows // n) for n in (224, 448, 1024, 2048, 4096)]  # of a line
     parts = [1, *([window.kernel[0]] if window.kernel[0] > 1 else [])]
     return [
         Tiling(count, band, part)

@@ -8,6 +8,7 @@ results of chunk i - 1 are stored.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -149,7 +150,7 @@ class Emission:
             assert matrix is not None
             return matrix
         turns = self.kernel.turns(number)
-        turn = max(i for i, first in enumerate(turns) if first <= chunk)
+        turn = bisect_right(turns, chunk) - 1
         return _dense(part, self._slot(number, turn))
 
     def result(self, chunk: int) -> SramMatrix:

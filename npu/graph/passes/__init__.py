@@ -19,6 +19,7 @@ def prepare(
     host: Sequence[str] = (),
     npu: Sequence[str] = (),
     port: Sequence[str] = (),
+    refused: Mapping[str, str] | None = None,
     keep: Callable[[str, Graph], None] | None = None,
     file: str = "",
 ) -> Graph:
@@ -31,6 +32,7 @@ def prepare(
         host: names of operations or kinds that the host is to execute.
         npu: names of operations or kinds that programs of the chip are to execute.
         port: names of operations or kinds that its command port is to execute.
+        refused: operations for which the chip has no room, each with the reason.
         keep: called with the name of each pass and its result.
         file: named in errors.
 
@@ -41,7 +43,8 @@ def prepare(
         GraphError: naming file, operation and tensor.
     """
     try:
-        return _prepare(graph, samples, {"host": host, "npu": npu, "port": port}, keep)
+        wishes = {"host": host, "npu": npu, "port": port}
+        return _prepare(graph, samples, wishes, refused or {}, keep)
     except GraphError as error:
         if file and not str(error).startswith(file):
             raise GraphError(f"{file}: {error}") from None
@@ -52,6 +55,7 @@ def _prepare(
     graph: Graph,
     samples: Samples | str | None,
     wishes: Mapping[str, Sequence[str]],
+    refused: Mapping[str, str],
     keep: Callable[[str, Graph], None] | None,
 ) -> Graph:
     # The passes stand on modules that take this package's name, so they are imported late.
@@ -70,7 +74,7 @@ def _prepare(
 
     passed(PASSES[0], graph)
     canonical = passed(PASSES[1], canonicalise(graph))
-    placed = passed(PASSES[2], place(canonical, **wishes))
+    placed = passed(PASSES[2], place(canonical, **wishes, refused=refused))
     ranges = None if samples is None else calibrate(placed, samples)
     quantised = passed(PASSES[3], quantise(placed, ranges))
     return passed(PASSES[4], fuse(quantised))

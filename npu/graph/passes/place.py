@@ -25,6 +25,7 @@ def place(
     host: Sequence[str] = (),
     npu: Sequence[str] = (),
     port: Sequence[str] = (),
+    refused: Mapping[str, str] | None = None,
 ) -> Graph:
     """Give each operation a place with its reason, and bring those of the chip to its forms.
 
@@ -34,6 +35,7 @@ def place(
             is to execute.
         npu: the same for programs of the chip.
         port: the same for the chip's command port.
+        refused: operations for which the chip has no room, each with the reason.
 
     Returns:
         The graph with places; operations of the chip are such as its instructions take them, for
@@ -44,8 +46,11 @@ def place(
     """
     graph = real_operations(graph)
     wishes = _wishes(graph, {"host": host, "npu": npu, "port": port})
-    facts = Facts(graph)
-    placed = [_placed(facts, one, wishes.get(one.name, "")) for one in graph.operations]
+    facts, full = Facts(graph), refused or {}
+    placed = [
+        _placed(one, wishes.get(one.name, ""), refusal(facts, one) or full.get(one.name, ""))
+        for one in graph.operations
+    ]
     found = graph.with_operations(placed)
     return lower(least_cut(found))
 
@@ -76,10 +81,9 @@ def _wishes(graph: Graph, lists: Mapping[str, Sequence[str]]) -> dict[str, str]:
     return found
 
 
-def _placed(facts: Facts, one: Operation, wish: str) -> Operation:
+def _placed(one: Operation, wish: str, why_not: str) -> Operation:
     if one.kind == PORT_KIND or wish == "port":
         return _on_port(one, wish)
-    why_not = refusal(facts, one)
     if one.kind in BORDERS and wish != "npu":
         return replace(one, place=Place(Target.HOST, BORDER))
     if wish == "npu" and why_not:
