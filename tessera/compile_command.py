@@ -25,11 +25,12 @@ from npu.firmware.plan import PlanError, firmware_plan
 from npu.graph.form import GraphError
 from npu.isa.operands import Limits
 from npu.runtime.report import WIDTH
+from tessera.witness import WitnessError, checked
 
 TOKENS = 48
 """Of a plan unless the command line says otherwise."""
 IMAGE_SUFFIX = ".img"
-BAD_INPUT = (*BAD_MODEL, files.FileError, GraphError, PlanError, UsageError)
+BAD_INPUT = (*BAD_MODEL, files.FileError, GraphError, PlanError, UsageError, WitnessError)
 """What a user can cause; each says in one line what was given and what is allowed."""
 
 
@@ -83,7 +84,7 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
 def _compile(arguments: argparse.Namespace) -> int:
     """Compile a model into a packed file and program texts, or a network into a folder."""
     if network_folder.is_network(arguments.model):
-        return network_folder.compile_network(arguments, watched(), printed(WIDTH))
+        return network_folder.compile_network(arguments, watched(), printed(WIDTH), checked)
     network_folder.refuse_network_options(arguments)
     files.check_output(arguments.output)
     limits = Limits(array_dim=arguments.array_dim)

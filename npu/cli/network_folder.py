@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -141,8 +141,20 @@ def read_arrays(path: Path) -> dict[str, Array]:
         ) from None
 
 
-def compile_network(arguments: argparse.Namespace, console: Console, output: Console) -> int:
-    """Compile a network into a folder, and say what is in it."""
+def compile_network(
+    arguments: argparse.Namespace,
+    console: Console,
+    output: Console,
+    witness: Callable[[Built], str],
+) -> int:
+    """Compile a network into a folder, and say what is in it.
+
+    Args:
+        arguments: of the command line.
+        console: for what is being done.
+        output: for what was made.
+        witness: checks what was built before anything is written, and says what it found.
+    """
     refuse_model_options(arguments)
     folder: Path = arguments.output
     check_folder(folder)
@@ -158,18 +170,21 @@ def compile_network(arguments: argparse.Namespace, console: Console, output: Con
             split=arguments.split,
             limits=Limits(array_dim=arguments.array_dim),
         )
+    with step("comparing it with golden", console=console):
+        compared = witness(built)
     write(built, folder, keep=arguments.keep)
     output.print(report_table(report_of(built.plan)))
-    output.print(_written(built, folder))
+    output.print(_written(built, folder, compared))
     return 0
 
 
-def _written(built: Built, folder: Path) -> FitTable:
+def _written(built: Built, folder: Path, compared: str) -> FitTable:
     plan = built.plan
     table = pairs()
     table.add_row("calibration", plan.origin.calibration)
     sizes = f"stream {len(plan.stream):,}, constants {len(plan.constants):,}, arena {plan.arena:,}"
     table.add_row("bytes", sizes)
+    table.add_row("compared", escape(compared))
     table.add_row("written", escape(str(folder)))
     return table
 
