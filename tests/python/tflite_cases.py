@@ -186,6 +186,62 @@ CASES: dict[str, Case] = {
     "depth to space": Case(
         "DEPTH_TO_SPACE", ((1, 2, 3, 8),), ((1, 4, 6, 2),), options={"block": 2}
     ),
+    "mirror pad": Case(
+        "MIRROR_PAD",
+        (X,),
+        ((1, 12, 10, 4),),
+        (ints(0, 0, 1, 3, 2, 1, 0, 0).reshape(4, 2),),
+        {"mode": 0},
+    ),
+    "mirror pad, edges twice": Case(
+        "MIRROR_PAD",
+        (X,),
+        ((1, 12, 10, 5),),
+        (ints(0, 0, 1, 3, 2, 1, 0, 1).reshape(4, 2),),
+        {"mode": 1},
+    ),
+    **{
+        f"resize {way}{', corners' * corners}{', centres' * centres} to {size}": Case(
+            f"RESIZE_{way.upper()}{'_NEIGHBOR' * (way == 'nearest')}",
+            (X,),
+            ((1, *size, 4),),
+            (ints(*size),),
+            {"corners": corners, "centres": centres},
+        )
+        for way in ("nearest", "bilinear")
+        for corners, centres in ((0, 0), (1, 0), (0, 1))
+        for size in ((16, 14), (5, 11), (1, 3))
+    },
+    "space to batch": Case(
+        "SPACE_TO_BATCH_ND",
+        ((2, 6, 5, 3),),
+        ((12, 4, 3, 3),),
+        (ints(2, 3), ints(1, 1, 2, 2).reshape(2, 2)),
+    ),
+    "batch to space": Case(
+        "BATCH_TO_SPACE_ND",
+        ((12, 4, 3, 3),),
+        ((2, 6, 6, 3),),
+        (ints(2, 3), ints(1, 1, 2, 1).reshape(2, 2)),
+    ),
+    "transposed conv": Case(
+        "TRANSPOSE_CONV",
+        ((1, 5, 4, 3),),
+        ((1, 10, 8, 6),),
+        (ints(1, 10, 8, 6), floats(1, 6, 3, 4, 3)),
+        {"padding": 0, "across": 2, "down": 2, "fused": 0},
+        constants_first=True,
+    ),
+    "transposed conv, valid": Case(
+        "TRANSPOSE_CONV",
+        ((2, 5, 4, 3),),
+        ((2, 15, 5, 6),),
+        (ints(2, 15, 5, 6), floats(1, 6, 3, 2, 3)),
+        {"padding": 1, "across": 1, "down": 3, "fused": 0},
+        constants_first=True,
+    ),
+    "l2": _same("L2_NORMALIZATION", options={"fused": 0}),
+    "fill": Case("FILL", ((),), ((2, 3),), (ints(2, 3),), constants_first=True),
     "add n": Case("ADD_N", ((2, 3), (2, 3), (2, 3)), ((2, 3),)),
 }
 

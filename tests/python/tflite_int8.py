@@ -125,8 +125,9 @@ def _two(operator: str) -> Callable[[Int8Model], None]:
         shape = m.size(2, 8), m.size(2, 8), m.size(3, 40)
         a, b = m.input(shape), m.input(shape)
         product = m.units[0][0] * m.units[1][0] * 80
-        unit = m.unit(product if operator == "MUL" else 0.05)
-        m.writer.operator(operator, (a, b), (m.output(shape, unit),), fused=0)
+        unit = m.unit(0.05 if operator in ("ADD", "SUB") else product)
+        fused = {} if operator == "SQUARED_DIFFERENCE" else {"fused": 0}
+        m.writer.operator(operator, (a, b), (m.output(shape, unit),), **fused)
 
     return make
 
@@ -170,6 +171,63 @@ def _one(operator: str, unit: Unit | float, scale: float = 0.03, **options: Any)
     return make
 
 
+def _prelu(m: Int8Model) -> None:
+    shape = _image(m)
+    x = m.input(shape)
+    alpha = m.random.integers(-128, 128, (1, 1, shape[3])).astype(np.int8)
+    held = m.writer.constant("alpha", alpha, scale=0.004, zero=int(m.random.integers(-128, 128)))
+    m.writer.operator("PRELU", (x, held), (m.output(shape, m.unit(0.03)),))
+
+
+def _turned(m: Int8Model) -> None:
+    shape, filters, step = _image(m), m.size(3, 12), m.size(1, 3)
+    result = (1, shape[1] * step, shape[2] * step, filters)
+    size = m.writer.constant("size", np.array(result, np.int32))
+    x = m.input(shape)
+    w, b, scales = m.weights((filters, 3, 3, shape[3]), 0, m.units[0])
+    natural = m.units[0][0] * float(scales.mean()) * 74 * 73 * np.sqrt(9 * shape[3]) / 40 / step
+    y = m.output(result, m.unit(natural))
+    steps = {"padding": 0, "across": step, "down": step, "fused": 0}
+    m.writer.operator("TRANSPOSE_CONV", (size, w, x, b), (y,), **steps)
+
+
+def _resize(operator: str) -> Callable[[Int8Model], None]:
+    def make(m: Int8Model) -> None:
+        shape, size = _image(m), (m.size(3, 20), m.size(3, 20))
+        x, held = m.input(shape), m.writer.constant("size", np.array(size, np.int32))
+        y = m.output((1, *size, shape[3]), m.units[0])
+        way = {"corners": 0, "centres": m.size(0, 1)}
+        m.writer.operator(operator, (x, held), (y,), **way)
+
+    return make
+
+
+def _mirror(m: Int8Model) -> None:
+    shape = _image(m)
+    x, edges = m.input(shape), np.array([[0, 0], [2, 1], [1, 3], [0, 0]], np.int32)
+    wide = (1, shape[1] + 3, shape[2] + 4, shape[3])
+    held, y = m.writer.constant("edges", edges), m.output(wide, m.units[0])
+    m.writer.operator("MIRROR_PAD", (x, held), (y,), mode=m.size(0, 1))
+
+
+def _to_batch(m: Int8Model) -> None:
+    shape = (1, 2 * m.size(2, 6), 2 * m.size(2, 6), m.size(3, 24))
+    x = m.input(shape)
+    block = m.writer.constant("block", np.array([2, 2], np.int32))
+    edges = m.writer.constant("edges", np.array([[1, 1], [0, 2]], np.int32))
+    y = m.output((4, shape[1] // 2 + 1, shape[2] // 2 + 1, shape[3]), m.units[0])
+    m.writer.operator("SPACE_TO_BATCH_ND", (x, block, edges), (y,))
+
+
+def _from_batch(m: Int8Model) -> None:
+    shape = (4, m.size(2, 6), m.size(2, 6), m.size(3, 24))
+    x = m.input(shape)
+    block = m.writer.constant("block", np.array([2, 2], np.int32))
+    edges = m.writer.constant("edges", np.array([[1, 0], [0, 2]], np.int32))
+    y = m.output((1, 2 * shape[1] - 1, 2 * shape[2] - 2, shape[3]), m.units[0])
+    m.writer.operator("BATCH_TO_SPACE_ND", (x, block, edges), (y,))
+
+
 OPERATORS: dict[str, Callable[[Int8Model], None]] = {
     "CONV_2D": _conv,
     "DEPTHWISE_CONV_2D": _depthwise,
@@ -192,6 +250,15 @@ OPERATORS: dict[str, Callable[[Int8Model], None]] = {
     "HARD_SWISH": _one("HARD_SWISH", 0.02),
     "ELU": _one("ELU", 0.02),
     "QUANTIZE": _one("QUANTIZE", 0.05),
+    "PRELU": _prelu,
+    "SQUARED_DIFFERENCE": _two("SQUARED_DIFFERENCE"),
+    "L2_NORMALIZATION": _one("L2_NORMALIZATION", (1 / 128, 0), fused=0),
+    "TRANSPOSE_CONV": _turned,
+    "RESIZE_BILINEAR": _resize("RESIZE_BILINEAR"),
+    "RESIZE_NEAREST_NEIGHBOR": _resize("RESIZE_NEAREST_NEIGHBOR"),
+    "MIRROR_PAD": _mirror,
+    "SPACE_TO_BATCH_ND": _to_batch,
+    "BATCH_TO_SPACE_ND": _from_batch,
 }
 """What makes the model of an operator."""
 

@@ -11,7 +11,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from npu.graph.form import Graph, GraphError
-from npu.graph.importers import tflite_elementwise, tflite_linear, tflite_moves, tflite_parts
+from npu.graph.importers import (
+    tflite_elementwise,
+    tflite_images,
+    tflite_linear,
+    tflite_moves,
+    tflite_parts,
+)
 from npu.graph.importers.tflite_model import parse
 from npu.graph.importers.tflite_reader import Handler, Reader
 
@@ -20,6 +26,7 @@ HANDLERS: dict[str, Handler] = {
     **tflite_elementwise.HANDLERS,
     **tflite_moves.HANDLERS,
     **tflite_parts.HANDLERS,
+    **tflite_images.HANDLERS,
 }
 _DAMAGE = (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 

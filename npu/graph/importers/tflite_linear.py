@@ -22,7 +22,13 @@ def edges(size: int, window: int, stride: int, padding: int) -> tuple[int, int]:
     return whole // 2, whole - whole // 2
 
 
-def weights(node: Node, index: int, order: tuple[int, ...], shape: tuple[int, ...] = ()) -> str:
+def weights(
+    node: Node,
+    index: int,
+    order: tuple[int, ...],
+    shape: tuple[int, ...] = (),
+    flip: tuple[int, ...] = (),
+) -> str:
     """Return weights as floats, axes in another order; integers are moved before that.
 
     Args:
@@ -30,15 +36,20 @@ def weights(node: Node, index: int, order: tuple[int, ...], shape: tuple[int, ..
         index: of the input.
         order: of the axes.
         shape: instead of an order, one of as many elements with the same last axis.
+        flip: axes of the file that are turned round.
     """
     build, name = node.build, node.name(index)
     value, tensor = build.value(name), node.input(index)
     if value is None or tensor.quantisation is None or tensor.element not in QUANTISED:
         real = node.real(index)
+        if flip:
+            if value is None:
+                raise node.error("weights are computed, allowed a constant")
+            real = build.constant(np.flip(value, flip).astype(np.float32), f"{name}.turned")
         real = build.transpose(real, order, node.source)
         return build.reshape(real, shape, node.source) if shape else real
     quantisation = _moved(tensor.quantisation, order, value, shape)
-    turned: Array = value.transpose(order)
+    turned: Array = np.flip(value, flip).transpose(order)
     turned = turned.reshape(shape) if shape else turned
     moved = build.constant(turned, f"{name}.moved", quantisation)
     return build.dequantise(moved, node.source)
@@ -53,7 +64,7 @@ def _moved(
     return replace(given, axis=len(shape) - 1 if shape and axis == value.ndim - 1 else axis)
 
 
-def bias(node: Node, index: int, scale_of: int) -> list[str]:
+def bias(node: Node, index: int, scale_of: int, image: int = 0) -> list[str]:
     """Return a list of the bias as floats, an empty one without bias.
 
     Integers that do not say what they stand for stand for units of input times weights.
@@ -66,7 +77,7 @@ def bias(node: Node, index: int, scale_of: int) -> list[str]:
     if tensor.element in (Element.I32, Element.I64):
         unit = tensor.quantisation
         if unit is None:
-            x, w = node.input(0).quantisation, node.input(scale_of).quantisation
+            x, w = node.input(image).quantisation, node.input(scale_of).quantisation
             if x is None or w is None:
                 raise node.error("bias of integers without scale")
             scales = tuple(x.scales[0] * one for one in w.scales)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from npu.graph.form import Graph, Operation, Place, Target, TensorType
 from npu.graph.passes.calibrate import Range
 from npu.graph.passes.cut import least_cut
-from npu.graph.passes.facts import LINEAR
+from npu.graph.passes.facts import LINEAR, Facts
 from npu.graph.passes.given import given_types
 from npu.graph.passes.image_writer import ImageWriter
 from npu.graph.passes.place_rules import UNIT
@@ -43,9 +43,10 @@ def _typed(
 ) -> tuple[Graph, Mapping[str, TensorType]]:
     """Return the types on the chip; what a quantised network leaves in float goes to the host.
 
-    A network of which no product would be left is one in float, and its error stays.
+    A network with products of which none would be left is one in float, and its error stays.
     """
     first: MissingScaleError | None = None
+    products = _multiplies(graph)
     while True:
         given = given_types(graph)
         try:
@@ -55,8 +56,16 @@ def _typed(
             if ranges is not None or not given:
                 raise
             graph = least_cut(_without(graph, error.tensor))
-        if not any(one.on_chip and one.kind in LINEAR for one in graph.operations):
+        if products and not _multiplies(graph):
             raise first
+
+
+def _multiplies(graph: Graph) -> bool:
+    """Say whether the chip has a product of its own, more than a factor for each channel."""
+    facts = Facts(graph)
+    return any(
+        one.on_chip and one.kind in LINEAR and not facts.scales(one) for one in graph.operations
+    )
 
 
 def _without(graph: Graph, tensor: str) -> Graph:

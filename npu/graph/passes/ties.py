@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from npu.graph.form import Element, Operation, Quantisation
-from npu.graph.passes.facts import LINEAR, PAIRS, Facts, is_diagonal, turns_rows
+from npu.graph.passes.facts import LINEAR, PAIRS, Facts, turns_rows
 from npu.graph.passes.place_rules import UNIT
 from npu.graph.passes.scale_groups import FINER, Ties, scale_of, whole
 
@@ -42,19 +42,13 @@ def _fix(ties: Ties) -> None:
                 ties.fix(x, Element.I16, SCORES)
         if one.kind in ("layernorm", "rmsnorm") and len(one.used) == 1:
             reader = facts.only_reader(y)
-            if reader is not None and reader.on_chip and _is_scaling(facts, reader, y):
+            if (
+                reader is not None
+                and reader.on_chip
+                and reader.inputs[0] == y
+                and facts.scales(reader)
+            ):
                 ties.fix(y, Element.I16, NORMALISED)
-
-
-def _is_scaling(facts: Facts, reader: Operation, y: str) -> bool:
-    return (
-        reader.kind in LINEAR
-        and reader.inputs[0] == y
-        and (
-            (reader.kind == "conv" and reader["groups"] == facts.graph.type(y).shape[-1])
-            or (reader.kind == "matmul" and is_diagonal(facts.value(reader.inputs[1])))
-        )
-    )
 
 
 def _widths(ties: Ties) -> None:
