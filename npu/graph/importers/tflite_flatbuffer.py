@@ -126,3 +126,24 @@ class Table:
             )
             for one in range(count)
         ]
+
+
+class Options(Table):
+    """The options of an operator, which remember what was asked of them."""
+
+    def __init__(self, table: Table) -> None:
+        """Read the same table."""
+        super().__init__(table.buffer, table.position, table.what)
+        self._asked: set[int] = set()
+
+    def _field(self, index: int, size: int) -> int:
+        self._asked.add(index)
+        return super()._field(index, size)
+
+    def unread(self) -> list[int]:
+        """Return the fields that nobody asked for and that are not 0."""
+        rest = set(range((self._length - 4) // 2)) - self._asked
+        places = {index: super(Options, self)._field(index, 1) for index in sorted(rest)}
+        return [
+            index for index, place in places.items() if place and self.buffer.number("B", place)
+        ]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from npu.graph.form import LARGEST, RANK, Array, Element, GraphError, Quantisation
-from npu.graph.importers.tflite_flatbuffer import Buffer, Table
+from npu.graph.importers.tflite_flatbuffer import Buffer, Options, Table
 from npu.graph.importers.tflite_names import CUSTOM, PLACEHOLDER, operator_name
 
 _ELEMENTS = {
@@ -63,7 +63,7 @@ class FileOperator:
     name: str
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    options: Table | None
+    options: Options | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,11 +124,12 @@ def _operator(given: Table, names: list[str], file: str) -> FileOperator:
         raise GraphError(
             f"{file}: {given.what}: operator code {index}, allowed 0..{len(names) - 1}"
         )
+    options = given.table(4, f"{given.what} ({names[index]}): options")
     return FileOperator(
         names[index],
         tuple(int(one) for one in given.vector(1, np.int32)),
         tuple(int(one) for one in given.vector(2, np.int32)),
-        given.table(4, f"{given.what} ({names[index]}): options"),
+        None if options is None else Options(options),
     )
 
 

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 
 from npu.graph.form import Array, Attribute, Element, GraphError, TensorType
 from npu.graph.importers.assemble import Assembler
-from npu.graph.importers.tflite_flatbuffer import Table
+from npu.graph.importers.tflite_flatbuffer import Options
 from npu.graph.importers.tflite_model import FileModel, FileOperator, FileTensor
 
 QUANTISED = frozenset({Element.I8, Element.U8, Element.I16})
@@ -24,6 +24,25 @@ _FUSED: dict[int, tuple[str, dict[str, Attribute]]] = {
 }
 
 
+_SAYS_NOTHING: dict[str, dict[int, str]] = {
+    "ADD": {1: "pot_scale_int16"},
+    "ARG_MAX": {0: "output_type"},
+    "BATCH_MATMUL": {2: "asymmetric_quantize_inputs"},
+    "CAST": {0: "in_data_type", 1: "out_data_type"},
+    "CONV_2D": {6: "quantized_bias_type"},
+    "DEPTHWISE_CONV_2D": {3: "depth_multiplier"},
+    "FULLY_CONNECTED": {3: "asymmetric_quantize_inputs", 4: "quantized_bias_type"},
+    "PACK": {0: "values_count"},
+    "SHAPE": {0: "out_type"},
+    "SPLIT": {0: "num_splits"},
+    "SPLIT_V": {0: "num_splits"},
+    "SUB": {1: "pot_scale_int16"},
+    "TRANSPOSE_CONV": {4: "quantized_bias_type"},
+    "UNPACK": {0: "num"},
+}
+"""Options that shapes and types of tensors repeat, or that choose between kernels."""
+
+
 @dataclass(frozen=True)
 class Node:
     """One operator on its way into the graph.
@@ -32,11 +51,13 @@ class Node:
         reader: that walks.
         operator: of the file.
         place: its number in the file.
+        asked: the inputs that its mapping has read.
     """
 
     reader: Reader
     operator: FileOperator
     place: int
+    asked: set[int] = field(default_factory=set)
 
     @property
     def build(self) -> Assembler:
@@ -69,6 +90,7 @@ class Node:
         """Return an input as the file describes it. Raises GraphError if it is not given."""
         if not self.given(index):
             raise self.error(f"input {index} is missing")
+        self.asked.add(index)
         return self.reader.model.tensors[self.operator.inputs[index]]
 
     def given(self, index: int) -> bool:
@@ -124,7 +146,7 @@ class Node:
         return options.real(field, default) if options is not None else default
 
     @property
-    def options(self) -> Table | None:
+    def options(self) -> Options | None:
         """All options."""
         return self.operator.options
 
@@ -147,6 +169,16 @@ class Node:
     def before(self, field: int) -> str:
         """Return a name for what stands in front of a fused activation, if there is one."""
         return f"{self.wish}.linear" if self.option(field, "b") else self.wish
+
+    def refuse_unread(self) -> None:
+        """Raise GraphError for an option or an input that the mapping has passed over."""
+        nothing = _SAYS_NOTHING.get(self.source, {})
+        for number in self.options.unread() if self.options is not None else ():
+            if number not in nothing:
+                raise self.error(f"field {number} of its options is not mapped")
+        for index in range(len(self.operator.inputs)):
+            if self.given(index) and index not in self.asked:
+                raise self.error(f"input {index} is not mapped")
 
     def error(self, text: str) -> GraphError:
         """Return an error that names the operator and its first output."""
@@ -251,6 +283,7 @@ class Reader:
                 )
             try:
                 made = self._handlers[operator.name](node)
+                node.refuse_unread()
             except GraphError as error:
                 text = str(error)
                 raise (error if text.startswith(self.build.file) else node.error(text)) from None
