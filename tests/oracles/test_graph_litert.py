@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,15 @@ from npu.graph.form import Array
 from npu.graph.importers import tflite_file
 from npu.graph.verify import verify
 from tests.needs import needs
-from tests.python.tflite_cases import CASES, UNITS, floats, model, quantised_model, samples
+from tests.python.tflite_cases import (
+    CASES,
+    UNITS,
+    floats,
+    lstm_model,
+    model,
+    quantised_model,
+    samples,
+)
 from tests.python.tflite_writer import Writer
 
 needs("oracles")
@@ -128,3 +137,15 @@ def test_borders_are_exact_but_for_ties() -> None:
     writer.operator("DEQUANTIZE", (q,), (y,))
     data, values = writer.write((x,), (y,)), [3 * floats(1, 64)]
     np.testing.assert_allclose(ours(data, values)[0], litert(data, values)[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "form", [{}, {"time_major": True}, {"clip": 0.7}, {"coupled": True}, {"quantised": True}]
+)
+def test_sequences_are_what_litert_computes_from_a_state_of_zero(form: dict[str, Any]) -> None:
+    """In float within 1e-5; hybrid kernels quantise their inputs as well, within 2 %."""
+    data, shape = lstm_model(**form)
+    x = [2 * floats(8, *shape)]
+    (found,), (want,) = ours(data, x), litert(data, x)
+    assert np.abs(want).max() > 0.3
+    assert np.abs(found - want).max() <= (0.02 if form.get("quantised") else 1e-5)

@@ -19,7 +19,16 @@ from npu.graph.passes.canonicalise import canonicalise
 from npu.graph.verify import verify
 from tests.needs import needs
 from tests.python.network_runs import run_graph
-from tests.python.tflite_cases import CASES, UNITS, floats, ints, model, quantised_model, samples
+from tests.python.tflite_cases import (
+    CASES,
+    UNITS,
+    floats,
+    ints,
+    lstm_model,
+    model,
+    quantised_model,
+    samples,
+)
 from tests.python.tflite_writer import Writer
 
 needs("graphs")
@@ -39,6 +48,7 @@ def test_every_mapped_operator_has_a_case() -> None:
     siblings = {"EQUAL", "NOT_EQUAL", "LESS_EQUAL", "GREATER", "REDUCE_MIN", "REDUCE_PROD"}
     siblings |= {"REDUCE_ANY", "REDUCE_ALL", "RELU_0_TO_1", "SIGN", "SELECT", "SELECT_V2"}
     siblings |= {"LOGICAL_AND", "LOGICAL_OR", "LOGICAL_NOT", "SHAPE", "RANK", "ZEROS_LIKE"}
+    siblings |= {"UNIDIRECTIONAL_SEQUENCE_LSTM"}
     siblings |= {"QUANTIZE", "DEQUANTIZE"}
     assert set(tflite_file.HANDLERS) - {one.operator for one in CASES.values()} <= siblings
 
@@ -250,3 +260,28 @@ def test_bytes_without_sign_keep_their_zero_point() -> None:
     wanted = 0.5 * (value.astype(float) - 128) @ (0.1 * (weights.astype(float) - 5)).T
     found = evaluate(graph, {"x": value})["y"]
     np.testing.assert_array_equal(found, np.clip(np.rint(wanted / 0.2) + 10, 0, 255))
+
+
+def test_a_sequence_is_computed_step_by_step() -> None:
+    """The four gates of a long short-term memory, from a state of zero."""
+    data, shape = lstm_model()
+    graph = tflite_file.read(data)
+    held = [one.data for one in graph.tensors.values() if one.data is not None]
+    matrices = [one for one in held if one.ndim == 2]
+    into = [one for one in matrices if one.shape == (5, 6)]
+    again = [one for one in matrices if one.shape == (6, 6)]
+    biases = [one for one in held if one.shape == (6,)]
+    assert (len(into), len(again), len(biases)) == (4, 4, 4)
+    x = floats(8, *shape)
+    hidden = cell = np.zeros((2, 6))
+    wanted = []
+    for step in range(shape[1]):
+        sums = [
+            x[:, step] @ w + hidden @ r + b for w, r, b in zip(into, again, biases, strict=True)
+        ]
+        i, f, o = (1 / (1 + np.exp(-sums[gate])) for gate in (0, 1, 3))
+        cell = f * cell + i * np.tanh(sums[2])
+        hidden = o * np.tanh(cell)
+        wanted.append(hidden)
+    (found,) = evaluate(graph, {"x": x}).values()
+    np.testing.assert_allclose(found, np.stack(wanted, 1), atol=1e-5)

@@ -307,3 +307,40 @@ def quantised_model(operator: str, dtype: str = "int8") -> tuple[bytes, tuple[in
         operator, (x, w, b), (y,), **({"fused": 1} if len(shape) == 2 else steps | more)
     )
     return writer.write((x,), (y,)), shape
+
+
+def lstm_model(
+    *, time_major: bool = False, clip: float = 0.0, coupled: bool = False, quantised: bool = False
+) -> tuple[bytes, tuple[int, ...]]:
+    """Return the file of an LSTM of 7 steps, 5 inputs and 6 cells, and the shape of its input.
+
+    Args:
+        time_major: steps before examples.
+        clip: bound of the cells, 0 for none.
+        coupled: without an input gate.
+        quantised: weights in int8, all else in float, which LiteRT calls hybrid.
+    """
+    random, writer = np.random.default_rng(3), Writer()
+    batch, steps, inputs, cells = 2, 7, 5, 6
+    shape = (steps, batch, inputs) if time_major else (batch, steps, inputs)
+    x = writer.tensor("x", shape)
+
+    def held(name: str, *size: int) -> int:
+        value = random.standard_normal(size).astype(np.float32)
+        if not quantised or len(size) < 2:
+            return writer.constant(name, value)
+        scale = float(np.abs(value).max()) / 127
+        return writer.constant(name, np.rint(value / scale).astype(np.int8), scale=scale)
+
+    gates = range(1 if coupled else 0, 4)
+    given = [x, *[-1] * 23]
+    for gate in gates:
+        given[1 + gate] = held(f"w{gate}", cells, inputs)
+        given[5 + gate] = held(f"r{gate}", cells, cells)
+        given[12 + gate] = held(f"b{gate}", cells)
+    given[18] = writer.tensor("h", (batch, cells), variable=True)
+    given[19] = writer.tensor("c", (batch, cells), variable=True)
+    y = writer.tensor("y", (*shape[:2], cells))
+    options = {"fused": 4, "clip": clip, "time_major": int(time_major)}
+    writer.operator("UNIDIRECTIONAL_SEQUENCE_LSTM", given, (y,), **options)
+    return writer.write((x,), (y,)), shape

@@ -84,6 +84,10 @@ OPTIONS: dict[str, tuple[str, dict[str, tuple[int, str]]]] = {
         {"padding": (0, "b"), "across": (1, "i"), "down": (2, "i"), "fused": (3, "b")},
     ),
     "L2_NORMALIZATION": ("L2NormOptions", _FUSED),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": (
+        "UnidirectionalSequenceLSTMOptions",
+        {"fused": (0, "b"), "clip": (1, "f"), "time_major": (3, "b")},
+    ),
     "ZEROS_LIKE": ("ZerosLikeOptions", {}),
     "RANK": ("RankOptions", {}),
     "FILL": ("FillOptions", {}),

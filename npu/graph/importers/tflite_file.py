@@ -17,6 +17,7 @@ from npu.graph.importers import (
     tflite_linear,
     tflite_moves,
     tflite_parts,
+    tflite_recurrent,
 )
 from npu.graph.importers.tflite_model import parse
 from npu.graph.importers.tflite_reader import Handler, Reader
@@ -27,6 +28,7 @@ HANDLERS: dict[str, Handler] = {
     **tflite_moves.HANDLERS,
     **tflite_parts.HANDLERS,
     **tflite_images.HANDLERS,
+    **tflite_recurrent.HANDLERS,
 }
 _DAMAGE = (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 

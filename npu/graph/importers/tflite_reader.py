@@ -38,6 +38,7 @@ _SAYS_NOTHING: dict[str, dict[int, str]] = {
     "SPLIT_V": {0: "num_splits"},
     "SUB": {1: "pot_scale_int16"},
     "TRANSPOSE_CONV": {4: "quantized_bias_type"},
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": {4: "asymmetric_quantize_inputs"},
     "UNPACK": {0: "num"},
 }
 """Options that shapes and types of tensors repeat, or that choose between kernels."""

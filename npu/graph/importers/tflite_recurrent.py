@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""UNIDIRECTIONAL_SEQUENCE_LSTM of TFLite, step by step; every run begins with a state of zero.
+
+That is what an interpreter computes whose variables were reset, and what a layer of Keras means.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from npu.graph.importers.tflite_linear import bias, weights
+from npu.graph.importers.tflite_moves import reshaped
+from npu.graph.importers.tflite_reader import Handler, Node
+
+_GATES = ("input", "forget", "cell", "output")
+_STATES = (18, 19)
+_ABSENT = {
+    **dict.fromkeys((9, 10, 11), "peepholes"),
+    **dict.fromkeys((16, 17), "a projection"),
+    **dict.fromkeys((20, 21, 22, 23), "normalised gates"),
+}
+TANH = 4
+
+
+def lstm(node: Node) -> str:
+    """Map UNIDIRECTIONAL_SEQUENCE_LSTM, also without an input gate, which is 1 less the other."""
+    for index, what in _ABSENT.items():
+        if node.given(index):
+            raise node.error(f"{what}, allowed none")
+    if node.option(0, "b") != TANH:
+        raise node.error(f"activation {node.option(0, 'b')}, allowed {TANH}, tanh")
+    node.option_real(2)  # bounds a projection
+    for index in _STATES:
+        if node.given(index) and node.input(index).data is not None:
+            raise node.error("a state with a value, allowed variables")
+    x, shape, clip = node.real(0), node.shape(0), node.option_real(1)
+    along = 0 if node.option(3, "b") else 1
+    if len(shape) != 3 or not shape[along]:
+        raise node.error(f"a sequence {list(shape)}, allowed rank 3 and a step or more")
+    gates = [gate for gate in range(4) if gate or node.given(1)]
+    parts = {
+        gate: node.emit(
+            "matmul",
+            [x, weights(node, 1 + gate, (1, 0)), *bias(node, 12 + gate, 1 + gate)],
+            f"{node.wish}.{_GATES[gate]}",
+            transpose_a=False,
+            transpose_b=False,
+        )
+        for gate in gates
+    }
+    again = {gate: weights(node, 5 + gate, (1, 0)) for gate in gates}
+    hidden = cell = ""
+    found = []
+    for step in range(shape[along]):
+        hidden, cell = _step(node, step, along, parts, again, hidden, cell, clip)
+        size = node.build.shape(hidden)
+        whole = (1, *size) if along == 0 else (size[0], 1, size[1])
+        found.append(reshaped(node, whole, hidden, f"{node.wish}.{step}.out"))
+    return node.emit("concat", found, axis=along)
+
+
+def _step(
+    node: Node,
+    step: int,
+    along: int,
+    parts: dict[int, str],
+    again: dict[int, str],
+    hidden: str,
+    cell: str,
+    clip: float,
+) -> tuple[str, str]:
+    """Return output and cell of a step, (B, H), from those of the step before; "" is zero."""
+    wish = f"{node.wish}.{step}"
+
+    def two(kind: str, a: str, b: str, name: str) -> str:
+        return node.emit(kind, [a, b], f"{wish}.{name}")
+
+    def table(function: str, x: str, name: str) -> str:
+        return node.emit("table", [x], f"{wish}.{name}", functions=(function,), parameters=())
+
+    values = {}
+    for gate, part in parts.items():
+        name = _GATES[gate]
+        total = _at(node, part, step, along, f"{wish}.{name}")
+        if hidden:
+            before = node.emit(
+                "matmul",
+                [hidden, again[gate]],
+                f"{wish}.{name}.before",
+                transpose_a=False,
+                transpose_b=False,
+            )
+            total = two("add", total, before, f"{name}.sum")
+        values[gate] = table("tanh" if gate == 2 else "sigmoid", total, f"{name}.gate")
+    if 0 not in values:
+        one = node.build.constant(np.array(1, np.float32), f"{wish}.one")
+        values[0] = two("sub", one, values[1], "input.gate")
+    new = two("mul", values[0], values[2], "new")
+    if cell:
+        new = two("add", two("mul", values[1], cell, "kept"), new, "cell")
+    if clip > 0:
+        new = node.emit("clip", [new], f"{wish}.clipped", low=-clip, high=clip)
+    return two("mul", values[3], table("tanh", new, "squashed"), "hidden"), new
+
+
+def _at(node: Node, name: str, step: int, along: int, wish: str) -> str:
+    """Return what a tensor (B, T, H) or (T, B, H) has at a step, (B, H)."""
+    shape = node.build.shape(name)
+    cut = node.emit(
+        "slice",
+        [name],
+        f"{wish}.cut",
+        starts=tuple(step if axis == along else 0 for axis in range(3)),
+        stops=tuple(step + 1 if axis == along else size for axis, size in enumerate(shape)),
+        steps=(1, 1, 1),
+    )
+    rest = (*shape[:along], *shape[along + 1 :])
+    return reshaped(node, rest, cut, f"{wish}.now")
+
+
+HANDLERS: dict[str, Handler] = {"UNIDIRECTIONAL_SEQUENCE_LSTM": lstm}
