@@ -23,14 +23,25 @@ from npu.cli.load_model import BAD_MODEL, load
 from npu.firmware.compile import PLAN
 from npu.firmware.plan import PlanError, firmware_plan
 from npu.graph.form import GraphError
+from npu.graph.inputs import Samples
 from npu.isa.operands import Limits
+from npu.planner.build_plan import Built
 from npu.runtime.report import WIDTH
+from tessera.accuracy import AccuracyError, held
 from tessera.witness import WitnessError, checked
 
 TOKENS = 48
 """Of a plan unless the command line says otherwise."""
 IMAGE_SUFFIX = ".img"
-BAD_INPUT = (*BAD_MODEL, files.FileError, GraphError, PlanError, UsageError, WitnessError)
+BAD_INPUT = (
+    *BAD_MODEL,
+    AccuracyError,
+    files.FileError,
+    GraphError,
+    PlanError,
+    UsageError,
+    WitnessError,
+)
 """What a user can cause; each says in one line what was given and what is allowed."""
 
 
@@ -84,7 +95,13 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
 def _compile(arguments: argparse.Namespace) -> int:
     """Compile a model into a packed file and program texts, or a network into a folder."""
     if network_folder.is_network(arguments.model):
-        return network_folder.compile_network(arguments, watched(), printed(WIDTH), checked)
+        most: float | None = arguments.max_error
+
+        def witness(built: Built, samples: Samples | str | None) -> dict[str, str]:
+            error = {} if most is None else {"error": held(built, samples, most)}
+            return {"compared": checked(built), **error}
+
+        return network_folder.compile_network(arguments, watched(), printed(WIDTH), witness)
     network_folder.refuse_network_options(arguments)
     files.check_output(arguments.output)
     limits = Limits(array_dim=arguments.array_dim)

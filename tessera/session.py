@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args, overload
 
 from npu.graph.form import Array, Graph, GraphError
 from npu.graph.inputs import Samples, check_inputs
+from npu.graph.passes.calibrate import METHODS
 from npu.isa.operands import Limits
 from npu.planner.build_plan import build_plan
 from npu.runtime.network_account import report_of
@@ -114,6 +115,7 @@ def load(
     split: Sequence[str] = (),
     on: On = "golden",
     limits: Limits | None = None,
+    calibration: str = METHODS[0],
 ) -> Session:
     """Load a network.
 
@@ -129,6 +131,7 @@ def load(
         split: names of operations of the chip behind which a segment ends.
         on: the chip.
         limits: of the chip, the standard one if None.
+        calibration: how scales are found in samples: percentile, entropy or max.
 
     Raises:
         GraphError: file, samples or another argument are wrong.
@@ -148,6 +151,7 @@ def load(
         port=port,
         split=split,
         limits=limits,
+        calibration=calibration,
     )
     return Session(built.plan, on)
 

@@ -18,6 +18,7 @@ from npu.graph.form import Graph, GraphError
 from npu.graph.importers import named, read
 from npu.graph.inputs import Samples
 from npu.graph.passes import PASSES, prepare
+from npu.graph.passes.calibrate import METHODS
 from npu.graph.text import outline, write
 from npu.isa.operands import Limits
 from npu.planner.network_plan import plan_of
@@ -62,6 +63,7 @@ def build_plan(
     port: Sequence[str] = (),
     split: Sequence[str] = (),
     limits: Limits | None = None,
+    calibration: str = METHODS[0],
 ) -> Built:
     """Import, quantise, place and compile a network.
 
@@ -77,6 +79,8 @@ def build_plan(
         port: names of operations, or kinds, that are to run on its command port.
         split: names of operations of the chip behind which a segment ends.
         limits: of the chip, the standard one if None.
+        calibration: how scales are found in samples, one of `METHODS` of
+            `npu.graph.passes.calibrate`.
 
     Raises:
         GraphError: the file or an argument is wrong; naming file, operation and tensor.
@@ -93,6 +97,7 @@ def build_plan(
         fused = prepare(
             graph,
             samples=calibrate,
+            calibration=calibration,
             host=host,
             npu=npu,
             port=port,
@@ -110,7 +115,9 @@ def build_plan(
         except CompileError as error:
             raise _named(file, error) from None
     compiler = f"tessera-npu {version('tessera-npu')}"
-    origin = Origin(Path(file).name, _content(source), _calibration(calibrate), compiler)
+    origin = Origin(
+        Path(file).name, _content(source), _calibration(calibrate, calibration), compiler
+    )
     return Built(plan_of(network, origin), {name: passes[name] for name in PASSES})
 
 
@@ -133,16 +140,17 @@ def _content(source: Any) -> str:  # noqa: ANN401
     return hashlib.sha256(source).hexdigest() if isinstance(source, bytes) else ""
 
 
-def _calibration(samples: Samples | str | None) -> str:
+def _calibration(samples: Samples | str | None, method: str) -> str:
     if samples is None:
         return "given"
+    way = "" if method == METHODS[0] else f", {method}"
     if isinstance(samples, str):
-        return samples
+        return samples + way
     whole = hashlib.sha256()
     for name in sorted(samples):
         whole.update(name.encode() + np.ascontiguousarray(samples[name]).tobytes())
     count = max((len(one) for one in samples.values() if np.ndim(one)), default=1)
-    return f"{count} samples, SHA-256 {whole.hexdigest()}"
+    return f"{count} samples, SHA-256 {whole.hexdigest()}{way}"
 
 
 def schedule(plan: Plan) -> str:

@@ -16,6 +16,7 @@ def prepare(
     graph: Graph,
     *,
     samples: Samples | str | None = None,
+    calibration: str = "percentile",
     host: Sequence[str] = (),
     npu: Sequence[str] = (),
     port: Sequence[str] = (),
@@ -29,6 +30,7 @@ def prepare(
         graph: of an importer.
         samples: for calibration, one array per input whose first axis counts samples, or
             "random:N"; None for a graph that is quantised already.
+        calibration: how scales are found in them, one of `calibrate.METHODS`.
         host: names of operations or kinds that the host is to execute.
         npu: names of operations or kinds that programs of the chip are to execute.
         port: names of operations or kinds that its command port is to execute.
@@ -44,7 +46,7 @@ def prepare(
     """
     try:
         wishes = {"host": host, "npu": npu, "port": port}
-        return _prepare(graph, samples, wishes, refused or {}, keep)
+        return _prepare(graph, (samples, calibration), wishes, refused or {}, keep)
     except GraphError as error:
         if file and not str(error).startswith(file):
             raise GraphError(f"{file}: {error}") from None
@@ -53,7 +55,7 @@ def prepare(
 
 def _prepare(
     graph: Graph,
-    samples: Samples | str | None,
+    known: tuple[Samples | str | None, str],
     wishes: Mapping[str, Sequence[str]],
     refused: Mapping[str, str],
     keep: Callable[[str, Graph], None] | None,
@@ -75,6 +77,7 @@ def _prepare(
     passed(PASSES[0], graph)
     canonical = passed(PASSES[1], canonicalise(graph))
     placed = passed(PASSES[2], place(canonical, **wishes, refused=refused))
-    ranges = None if samples is None else calibrate(placed, samples)
+    samples, method = known
+    ranges = None if samples is None else calibrate(placed, samples, method)
     quantised = passed(PASSES[3], quantise(placed, ranges))
     return passed(PASSES[4], fuse(quantised))

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the integers of a network lose over its real numbers, and at which operations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from golden.graph import run
+from npu.graph.evaluate import evaluate
+from npu.graph.form import Array, Graph, TensorType
+from npu.graph.inputs import Samples
+from npu.graph.operations.borders import dequantised
+from npu.graph.passes.samples import read_samples
+from npu.planner.build_plan import Built
+
+MOST, NAMED = 16, 3
+"""Samples that are measured, and operations that are named."""
+DRAWN = "random:4"
+_IMAGES = (".int8", ".uint8", ".int16")
+
+
+class AccuracyError(ValueError):
+    """The outputs of a network differ by more than the user allows."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """How far integers are from real numbers, as shares of the largest real value.
+
+    Attributes:
+        output: of the worst output.
+        operations: by the name in the file, what the results of operations of the chip are further
+            off than their inputs, the most first.
+    """
+
+    output: float
+    operations: tuple[tuple[str, float], ...]
+
+
+def loss_of(built: Built, samples: Samples | str | None) -> Loss:
+    """Measure a network on samples, those that calibrated it as a rule.
+
+    Args:
+        built: a network and its passes.
+        samples: as `read_samples` takes them; None for drawn ones.
+
+    Raises:
+        GraphError: an operation cannot be evaluated.
+    """
+    real, fused = built.passes["place"], built.passes["fuse"]
+    images = _images(real, fused)
+    largest: dict[str, float] = {}
+    apart: dict[str, float] = {}
+    for inputs in read_samples(real, DRAWN if samples is None else samples)[:MOST]:
+        wanted = evaluate(real, inputs, keep=list(images.values()))
+        found = run(fused, inputs, keep=list(images))
+        pairs = {name: (found[name], wanted[of]) for name, of in images.items()}
+        pairs |= {name: (found[name], wanted[name]) for name in fused.outputs}
+        for name, (made, value) in pairs.items():
+            numbers = _real(made, fused.type(name))
+            reach = np.abs(_real(value, real.type(images.get(name, name)))).max(initial=0.0)
+            off = np.abs(numbers - _real(value, real.type(images.get(name, name))))
+            largest[name] = max(largest.get(name, 0.0), float(reach))
+            apart[name] = max(apart.get(name, 0.0), float(off.max(initial=0.0)))
+    share = {name: off / largest[name] if largest[name] else off for name, off in apart.items()}
+    grown = []
+    for one in fused.operations:
+        if one.on_chip and one.outputs[0] in share:
+            before = max((share[name] for name in one.used if name in share), default=0.0)
+            grown.append((one.source or one.name, one.name, share[one.outputs[0]] - before))
+    grown.sort(key=lambda each: -each[2])
+    worst = tuple((f"{name} ({source})", by) for source, name, by in grown[:NAMED])
+    return Loss(max((share[name] for name in fused.outputs), default=0.0), worst)
+
+
+def _images(real: Graph, fused: Graph) -> Mapping[str, str]:
+    """Return the tensors of the chip that stand for real ones of the network, with those."""
+    found = {}
+    for one in fused.operations:
+        name = one.outputs[0]
+        if not one.on_chip or fused.type(name).quantisation is None:
+            continue
+        ends = [name, *(name.removesuffix(image) for image in _IMAGES)]
+        of = next((each for each in ends if each in real.tensors), "")
+        if of and real.type(of).shape == fused.type(name).shape:
+            found[name] = of
+    return found
+
+
+def _real(values: Array, kind: TensorType) -> Array:
+    """Return what the values of a tensor stand for."""
+    if kind.quantisation is None:
+        return np.asarray(values, np.float64)
+    return np.asarray(dequantised(values, kind), np.float64)
+
+
+def held(built: Built, samples: Samples | str | None, most: float) -> str:
+    """Return the loss of a network as a sentence.
+
+    Raises:
+        AccuracyError: an output is off by more than `most` of its largest value; the operations
+            that lose most are named.
+    """
+    loss = loss_of(built, samples)
+    text = f"outputs at most {loss.output:.2%} of the largest value off"
+    if loss.output <= most:
+        return text
+    names = ", ".join(f"{name} {by:.2%}" for name, by in loss.operations)
+    raise AccuracyError(
+        f"{text}, allowed {most:.2%} (--max-error); what loses most: {names or 'nothing on chip'}"
+    )
