@@ -31,25 +31,35 @@ SHARD ?=
 SCHEDULER ?=
 TOGETHER ?=
 SKIPPED ?=
-JOBS ?= $(shell nproc 2>/dev/null || echo 1)
+ifeq ($(origin JOBS),undefined)
+JOBS := $(shell nproc 2>/dev/null || echo 1)
+endif
 PYTHON ?= python3
-
 VENV := .venv/bin/python
-CLI = $(VENV) -m npu.cli $(if $(DEBUG),--debug)
-RUN_OPTIONS = --sim "$(SIM)" --array-dim "$(ARRAY_DIM)" --seed "$(SEED)" -j "$(JOBS)"
+
+# What a user gives is text, neither make's nor the shell's to read: each is taken as it stands and
+# reaches the commands through the environment, as "$$NAME".
+GIVEN := SIM TESTCASE BLOCK BLOCKS RAISE SEED SEEDS FULL DEBUG ARRAY_DIM MODEL PROMPT WEIGHTS \
+  ACCEPT_LOSS PROGRAM INPUT TOKENS TEMPERATURE TOP_K TIER FILTER LIST COV HOSTILE RESUME CHANGED \
+  SHARD SCHEDULER TOGETHER SKIPPED JOBS PYTHON VENV
+$(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
+export $(GIVEN)
+# What leads a Python away from its packages, or takes its assertions out.
+unexport PYTHONHOME PYTHONPATH PYTHONPLATLIBDIR PYTHONSAFEPATH PYTHONINSPECT PYTHONOPTIMIZE
+unexport PIP_PREFIX PIP_REQUIRE_VIRTUALENV PIP_ROOT PIP_TARGET PIP_USER
+# A make above this one must not lend its flags to the makefiles that Verilator writes.
+unexport MAKEFLAGS MAKELEVEL
+
+CLI = "$$VENV" -m npu.cli $(if $(DEBUG),--debug)
+RUN_OPTIONS = --sim "$$SIM" --array-dim "$$ARRAY_DIM" --seed "$$SEED" -j "$$JOBS"
 
 ACCEPT = $(if $(ACCEPT_LOSS),--accept-loss)
 
 # What tests need, but for whole frameworks (make oracles); about a minute to install, 750 MB.
 TEST_GROUPS = cluster emulator graphs report
-REGRESS_OPTIONS = $(if $(SEEDS),--seeds "$(SEEDS)") --filter "$(FILTER)" --shard "$(SHARD)" \
-  --changed "$(CHANGED)" --scheduler "$(SCHEDULER)" --hostile "$(or $(HOSTILE),0)" \
+REGRESS_OPTIONS = $(if $(SEEDS),--seeds "$$SEEDS") --filter "$$FILTER" --shard "$$SHARD" \
+  --changed "$$CHANGED" --scheduler "$$SCHEDULER" --hostile "$${HOSTILE:-0}" \
   $(if $(LIST),--list) $(if $(COV),--cov) $(if $(RESUME),--resume)
-
-# A make above this one must not lend its flags to the makefiles that Verilator writes.
-unexport MAKEFLAGS MAKELEVEL
-# Texts may hold quotes: they reach the commands through the environment.
-export MODEL PROMPT INPUT
 
 .DEFAULT_GOAL := $(if $(TESTCASE),run,help)
 .PHONY: help setup run unit test generate profile soc bench bench-docs synth oracles quality regress report nightly faults waves lint format gen list clean
@@ -57,84 +67,84 @@ export MODEL PROMPT INPUT
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
-	@echo "variables: TESTCASE= SEED=1 SEEDS=1 FULL= HOSTILE= ARRAY_DIM=16 (4, 8, 16, 32) JOBS=$(JOBS) DEBUG= PYTHON=python3"
+	@echo "variables: TESTCASE= SEED=1 SEEDS=1 FULL= HOSTILE= ARRAY_DIM=16 (4, 8, 16, 32) JOBS=$$JOBS DEBUG= PYTHON=python3"
 
 setup: ## check the system's tools and fill .venv (every other target does this by itself)
-	@command -v $(PYTHON) >/dev/null || \
+	@command -v "$$PYTHON" >/dev/null || \
 	  { echo "setup: python3 is missing: install the Debian package python3" >&2; exit 2; }
-	@$(PYTHON) dev/bootstrap.py
+	@"$$PYTHON" dev/bootstrap.py
 
 run: setup ## run the tests named by TESTCASE (exact names, comma list)
-	@$(CLI) run $(RUN_OPTIONS) --seeds "$(or $(SEEDS),1)" $(if $(FULL),--full) \
-	  --hostile "$(or $(HOSTILE),0)" $(if $(TOGETHER),--together) "$(TESTCASE)"
+	@$(CLI) run $(RUN_OPTIONS) --seeds "$${SEEDS:-1}" $(if $(FULL),--full) \
+	  --hostile "$${HOSTILE:-0}" $(if $(TOGETHER),--together) "$$TESTCASE"
 
 unit: setup ## run the benches of single blocks: BLOCK= (names, comma list; default all) [TESTCASE=]
-	@$(CLI) unit $(RUN_OPTIONS) --seeds "$(or $(SEEDS),1)" $(if $(FULL),--full) \
-	  $(if $(TOGETHER),--together) --tests "$(TESTCASE)" "$(BLOCK)"
+	@$(CLI) unit $(RUN_OPTIONS) --seeds "$${SEEDS:-1}" $(if $(FULL),--full) \
+	  $(if $(TOGETHER),--together) --tests "$$TESTCASE" "$$BLOCK"
 
 test: ## run all tests: those on the RTL (TIER=smoke), then those of pytest (SKIPPED=1: those skipped before)
-	@$(PYTHON) dev/bootstrap.py $(TEST_GROUPS)
+	@"$$PYTHON" dev/bootstrap.py $(TEST_GROUPS)
 	@$(if $(SKIPPED),,$(CLI) regress smoke $(RUN_OPTIONS))
 	@$(CLI) test $(RUN_OPTIONS) $(if $(SKIPPED),--skipped)
 
 generate: setup ## let a model write: MODEL= (folder or hub id) PROMPT= [WEIGHTS= ACCEPT_LOSS= TOKENS= TEMPERATURE= TOP_K= SEED=]
-	@$(CLI) generate "$$MODEL" --prompt "$$PROMPT" --weights "$(WEIGHTS)" --tokens "$(TOKENS)" \
-	  --temperature "$(TEMPERATURE)" --top-k "$(TOP_K)" --seed "$(SEED)" --array-dim "$(ARRAY_DIM)" $(ACCEPT)
+	@$(CLI) generate "$$MODEL" --prompt="$$PROMPT" --weights "$$WEIGHTS" --tokens "$$TOKENS" \
+	  --temperature "$$TEMPERATURE" --top-k "$$TOP_K" --seed "$$SEED" --array-dim "$$ARRAY_DIM" $(ACCEPT)
 
 profile: ## where the cycles of a decode step go: MODEL= PROMPT= [WEIGHTS=]; build/reports/profile
-	@$(PYTHON) dev/bootstrap.py bench graphs
-	@$(CLI) profile "$$MODEL" --prompt "$$PROMPT" --weights "$(WEIGHTS)" $(ACCEPT)
+	@"$$PYTHON" dev/bootstrap.py bench graphs
+	@$(CLI) profile "$$MODEL" --prompt="$$PROMPT" --weights "$$WEIGHTS" $(ACCEPT)
 
 soc: setup ## run a program on a RISC-V core beside the chip: PROGRAM= (name or ELF file) [MODEL= PROMPT= INPUT=]
-	@$(CLI) soc "$(PROGRAM)" --model "$$MODEL" --prompt "$$PROMPT" --tokens "$(TOKENS)" --input "$$INPUT" \
+	@$(CLI) soc "$$PROGRAM" --model "$$MODEL" --prompt="$$PROMPT" --tokens "$$TOKENS" --input="$$INPUT" \
 	  $(ACCEPT)
 
 bench: ## run the benchmarks: table, bench.json, roofline, timelines in build/reports (TIER=smoke: without the long ones)
-	@$(PYTHON) dev/bootstrap.py bench graphs
-	@$(CLI) bench "$(TIER)" -j $(JOBS)
+	@"$$PYTHON" dev/bootstrap.py bench graphs
+	@$(CLI) bench "$$TIER" -j "$$JOBS"
 
 bench-docs: ## put the last bench run into docs/performance.md and lower the bars (RAISE=names)
-	@$(PYTHON) dev/bootstrap.py bench graphs
-	@$(CLI) bench-docs --raise "$(RAISE)"
+	@"$$PYTHON" dev/bootstrap.py bench graphs
+	@$(CLI) bench-docs --raise "$$RAISE"
 
 oracles: ## run the checks against PyTorch and transformers (installs PyTorch)
-	@$(PYTHON) dev/bootstrap.py oracles
-	@OMP_NUM_THREADS=1 $(VENV) -m pytest -n "$(JOBS)" --dist worksteal -o addopts=--import-mode=importlib -q \
+	@"$$PYTHON" dev/bootstrap.py oracles
+	@OMP_NUM_THREADS=1 "$$VENV" -m pytest -n "$$JOBS" --dist worksteal -o addopts=--import-mode=importlib -q \
 	  tests/oracles
 
 quality: ## bits per byte and top-1 of the integer networks against float32 (installs PyTorch; TIER=smoke: less)
-	@$(PYTHON) dev/bootstrap.py oracles
-	@$(CLI) quality --tier "$(TIER)"
+	@"$$PYTHON" dev/bootstrap.py oracles
+	@$(CLI) quality --tier "$$TIER"
 
 regress: ## run a tier of tests in full: TIER= (smoke, full, nightly) [FILTER= SEEDS= COV= CHANGED= SCHEDULER= ...]
-	@$(PYTHON) dev/bootstrap.py $(TEST_GROUPS)
-	@$(CLI) regress "$(TIER)" $(RUN_OPTIONS) $(REGRESS_OPTIONS)
+	@"$$PYTHON" dev/bootstrap.py $(TEST_GROUPS)
+	@$(CLI) regress "$$TIER" $(RUN_OPTIONS) $(REGRESS_OPTIONS)
 
 report: setup ## write build/reports/index.html, one page with all results that there are
 	@$(CLI) report
 
 nightly: ## what takes minutes: all benchmarks, ResNet-50 on the RTL against golden and its bar
-	@$(PYTHON) dev/bootstrap.py bench graphs
-	@$(CLI) bench full -j $(JOBS)
-	@$(CLI) bench nightly -j $(JOBS)
-	@NIGHTLY=1 $(VENV) -m pytest -o addopts=--import-mode=importlib -q tests/suites
+	@"$$PYTHON" dev/bootstrap.py bench graphs
+	@$(CLI) bench full -j "$$JOBS"
+	@$(CLI) bench nightly -j "$$JOBS"
+	@NIGHTLY=1 "$$VENV" -m pytest -o addopts=--import-mode=importlib -q tests/suites
 
 faults: setup ## plant all faults of faults/ in one model; each must turn its test red
 	@$(CLI) faults $(RUN_OPTIONS)
 
 waves: setup ## record the waves of TESTCASE, of a block too: build/waves/NAME.fst and NAME.gtkw
-	@$(CLI) waves $(RUN_OPTIONS) $(if $(FULL),--full) "$(TESTCASE)"
+	@$(CLI) waves $(RUN_OPTIONS) $(if $(FULL),--full) "$$TESTCASE"
 
 synth: ## synthesise every block with yosys; LUT, FF, DSP, memory bits (BLOCKS= names, comma list)
-	@$(PYTHON) dev/bootstrap.py synth
-	@$(CLI) synth -j "$(JOBS)" "$(BLOCKS)"
+	@"$$PYTHON" dev/bootstrap.py synth
+	@$(CLI) synth -j "$$JOBS" "$$BLOCKS"
 
 lint: ## check style and types of SystemVerilog and Python, import rules, generated files
-	@$(PYTHON) dev/bootstrap.py lint
+	@"$$PYTHON" dev/bootstrap.py lint
 	@$(CLI) lint
 
 format: ## format SystemVerilog and Python in place
-	@$(PYTHON) dev/bootstrap.py lint
+	@"$$PYTHON" dev/bootstrap.py lint
 	@$(CLI) format
 
 gen: setup ## make the generated files
