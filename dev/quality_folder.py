@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import codecs
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +43,7 @@ def show(
         FileError, CheckpointError, ScalesError, TokenizerError: as the parts raise them.
         LossError: the integers lose more than an import takes, or there is nothing to measure.
     """
-    read = read_corpus().held_out if text is None else _bytes(text)
+    read = read_corpus().held_out if text is None else text_bytes(text)
     checkpoint = load_checkpoint(name)
     tokenizer = load_tokenizer(checkpoint.folder, checkpoint.shape.vocab)
     length = min(checkpoint.shape.context, LONGEST)
@@ -58,8 +59,9 @@ def show(
     check_loss(name, loss)
 
 
-def _bytes(path: Path) -> npt.NDArray[np.uint8]:
-    return np.frombuffer(files.read_bytes(path), np.uint8)
+def text_bytes(path: Path) -> npt.NDArray[np.uint8]:
+    """Return the bytes of a text. Raises FileError."""
+    return np.frombuffer(files.read_bytes(path).removeprefix(codecs.BOM_UTF8), np.uint8)
 
 
 def _table(shape: str, weights: str, loss: Loss) -> FitTable:

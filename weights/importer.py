@@ -180,7 +180,7 @@ def _read_json(path: Path, source: str) -> dict[str, Any]:
     if not path.is_file():
         raise CheckpointError(f"{source}: {path.name} is missing in {path.parent}")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{source}: {path.name} is not JSON: {error}") from error
     except OSError as error:

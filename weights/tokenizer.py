@@ -177,7 +177,7 @@ def _configured_ends(folder: Path | None, name: str) -> list[int]:
     if folder is None or not (folder / name).is_file():
         return []
     try:
-        content = json.loads((folder / name).read_text(encoding="utf-8"))
+        content = json.loads((folder / name).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise TokenizerError(f"{folder}: {name} cannot be read: {error}") from error
     given = content.get("eos_token_id") if isinstance(content, dict) else None

@@ -25,7 +25,7 @@ def read_bytes(path: Path) -> bytes:
 def text_of(data: bytes) -> str | None:
     """Return bytes as text, None if they are no text: not UTF-8, or with control characters."""
     try:
-        text = data.decode("utf-8")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return None
     odd = any(ord(char) < 32 and char not in "\t\n\r\f" for char in text)

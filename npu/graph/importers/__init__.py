@@ -7,6 +7,7 @@ it reads with is an optional package.
 
 from __future__ import annotations
 
+import codecs
 import importlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,7 +23,7 @@ _SUFFIXES = {
     ".tflite": "tflite",
 }
 _MODULES = {"onnx": "onnx_file", "stablehlo": "stablehlo", "tflite": "tflite_file"}
-_TEXT = (b"module", b"#", b"//", b"func", b"\xef\xbb\xbfmodule")
+_TEXT = (b"module", b"#", b"//", b"func")
 
 
 def read(
@@ -97,6 +98,6 @@ def kind_of(source: Any) -> str:  # noqa: ANN401
 def _by_content(head: bytes) -> str:
     if head[4:8] == b"TFL3":
         return "tflite"
-    if head.startswith(b"ML\xefR") or head.lstrip().startswith(_TEXT):
+    if head.startswith(b"ML\xefR") or head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(_TEXT):
         return "stablehlo"
     return "onnx"

@@ -111,7 +111,7 @@ def _from_text(text: str, file: str) -> Module:
     if "!quant." in text:
         raise GraphError(f"{file}: {_NO_QUANT}")
     with _Caught(file, "text of a StableHLO module"):
-        return _ir().Module.parse(text, context())
+        return _ir().Module.parse(text.removeprefix("\ufeff"), context())
 
 
 class _Caught:
