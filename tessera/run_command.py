@@ -18,7 +18,7 @@ from rich.markup import escape
 from npu.cli import files
 from npu.cli.arguments import AddCommand, UsageError, whole_from
 from npu.cli.consoles import printed, watched
-from npu.cli.network_folder import SUFFIXES, read_arrays, require_network
+from npu.cli.network_folder import SUFFIXES, read_arrays
 from npu.cli.progress import step
 from npu.driver.generate import PromptError
 from npu.graph.form import Array, Graph, GraphError
@@ -125,7 +125,6 @@ def _names_path(what: str) -> bool:
 
 
 def _run_network(folder: Path, arguments: argparse.Namespace) -> int:
-    require_network(folder)
     plan = read_plan(folder)
     inputs = check_inputs(plan.graph, _inputs(plan.graph, arguments.input))
     if arguments.output is not None:

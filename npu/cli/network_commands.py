@@ -14,7 +14,7 @@ from npu.asm import disassemble
 from npu.cli import files
 from npu.cli.arguments import AddCommand, UsageError
 from npu.cli.consoles import printed
-from npu.cli.network_folder import PASSES, require_network
+from npu.cli.network_folder import PASSES
 from npu.graph.passes import PASSES as NAMES
 from npu.planner.build_plan import SCHEDULE
 from npu.runtime.decoder import Decoder
@@ -50,7 +50,6 @@ def add_commands(command: AddCommand) -> None:
 def _explain(arguments: argparse.Namespace) -> int:
     """Say what became of a network, pass by pass and operation by operation."""
     folder: Path = arguments.folder
-    require_network(folder)
     plan = read_plan(folder)
     console = printed(WIDTH)
     if plan.decoder is not None:

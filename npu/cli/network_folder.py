@@ -29,7 +29,7 @@ from npu.isa.operands import Limits
 from npu.planner.build_plan import Built, build_plan
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
-from npu.runtime.plan_files import IMAGE, PLAN, files_of, holds_plan
+from npu.runtime.plan_files import IMAGE, PLAN, files_of
 from npu.runtime.report import report_table
 from npu.tables import FitTable, pairs
 from weights.formats.recipe import INT8_WEIGHTS
@@ -289,12 +289,3 @@ def _swap(new: Path, folder: Path) -> None:
         old.rename(folder)
         raise
     shutil.rmtree(old, ignore_errors=True)
-
-
-def require_network(folder: Path) -> None:
-    """Raise FileError unless a folder is one that `npu compile` has written."""
-    if not holds_plan(folder):
-        raise FileError(
-            f"{folder}: given a {'folder' if folder.is_dir() else 'name'} without {PLAN}, allowed "
-            "is a folder that npu compile has written"
-        )

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -11,6 +11,14 @@ import numpy as np
 from npu.graph.form import Array, Element, Graph, GraphError
 
 Samples: TypeAlias = Mapping[str, Array]
+UNNAMED = ""
+"""Where the samples of the only input may stand."""
+
+
+def shape_option(name: str, sizes: Sequence[int | str]) -> str:
+    """Return the option that binds the free dimensions (no number, or below 0) of an input to 1."""
+    bound = (str(size) if str(size).isdecimal() else "1" for size in sizes)
+    return f"--shape {name}={','.join(bound)}"
 
 
 def check_inputs(graph: Graph, inputs: Samples) -> dict[str, Array]:

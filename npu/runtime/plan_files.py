@@ -38,6 +38,8 @@ from npu.runtime.plan_record import record_of, section_of
 from npu.runtime.schema import EntryError, check, check_same, plan_schema, words
 
 PLAN, IMAGE = "plan.json", "image.bin"
+CHECKPOINT = "config.json"
+"""What a folder has that holds a checkpoint instead."""
 CONSTANTS, GRAPH = "constants", "graph"
 """Sections of the image beside the programs."""
 INFO = ("origin", "chip", "decoder")
@@ -100,6 +102,16 @@ def holds_plan(folder: Path) -> bool:
 
 def read_plan(folder: Path) -> Plan:
     """Read a plan. Raises PlanFileError unless every file is as it was written."""
+    if (folder / CHECKPOINT).is_file() and not holds_plan(folder):
+        raise PlanFileError(
+            f"{folder}: given the folder of a checkpoint, allowed is {folder}.plan, which npu "
+            f"compile {folder} -o {folder}.tsr --rows 16 makes"
+        )
+    if not holds_plan(folder):
+        raise PlanFileError(
+            f"{folder}: given a {'folder' if folder.is_dir() else 'name'} without {PLAN}, allowed "
+            "is a folder that npu compile has written"
+        )
     plan = bytes_in(folder / PLAN, MOST[PLAN])
     try:
         most = _image_bytes(_record(plan, str(folder)))

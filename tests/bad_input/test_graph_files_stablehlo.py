@@ -95,7 +95,7 @@ def _quantised() -> str:
                 "%a: tensor<?x3xf32>",
                 "tensor<?x3xf32>",
             ),
-            r"input .*: free dimensions in \?x3, allowed fixed ones: give --shape .*=N,3",
+            r"input .*: free dimensions in \?x3, allowed fixed ones: give --shape .*=1,3",
         ),
         (
             module(

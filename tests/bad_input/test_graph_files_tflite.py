@@ -143,7 +143,7 @@ FILES: dict[str, tuple[bytes, str]] = {
     "huge shape": (small(tensor(0, shape=(1 << 30, 4))), "allowed up to 16 axes and 268,435,456"),
     "free dimension": (
         small(tensor(0, signature=(-1, 4))),
-        "input 'x': free dimensions in .N,4., allowed fixed ones: give --shape x=N,4",
+        "input 'x': free dimensions in .N,4., allowed fixed ones: give --shape x=1,4",
     ),
     "strings": (small(tensor(0, type=5)), "input 'x': type string, allowed float32"),
     "unknown type": (small(tensor(1, type=99)), "tensor 'w': type 99, allowed float32"),

@@ -155,7 +155,7 @@ def _json(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda folder: (folder / PLAN).unlink(), "plan.json: No such file"),
+        (lambda folder: (folder / PLAN).unlink(), "given a folder without plan.json"),
         (lambda folder: (folder / IMAGE).unlink(), "image.bin: No such file"),
         (lambda folder: (folder / PLAN).write_text("{"), "given text that is no JSON"),
         (lambda folder: (folder / PLAN).write_text("[" * 100_000), "given text that is no JSON"),

@@ -10,6 +10,7 @@ from typing import Any
 
 from npu.graph.form import GraphError
 from npu.graph.importers.stablehlo_bytecode import checked, context, parsed
+from npu.graph.inputs import shape_option
 
 Module = Any
 """`jaxlib.mlir.ir.Module`, which has no types."""
@@ -164,7 +165,7 @@ def _bound(module: Module, file: str, shapes: Mapping[str, tuple[int, ...]]) -> 
         elif "?" in dimensions:
             raise GraphError(
                 f"{file}: input {name}: free dimensions in {'x'.join(dimensions)}, allowed fixed "
-                f"ones: give --shape {name}={','.join('N' if d == '?' else d for d in dimensions)}"
+                f"ones: give {shape_option(name, dimensions)}"
             )
         free |= "?" in dimensions
         types.append(text)

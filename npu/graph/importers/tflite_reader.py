@@ -13,6 +13,7 @@ from npu.graph.form import Array, Attribute, Element, GraphError, TensorType
 from npu.graph.importers.assemble import Assembler
 from npu.graph.importers.tflite_flatbuffer import Options
 from npu.graph.importers.tflite_model import FileModel, FileOperator, FileTensor
+from npu.graph.inputs import shape_option
 
 QUANTISED = frozenset({Element.I8, Element.U8, Element.I16})
 # As the schema numbers them; 0 is none.
@@ -241,7 +242,7 @@ class Reader:
         if given is None and min(tensor.shape, default=0) < 0:
             raise GraphError(
                 f"{self.build.file}: input {name!r}: free dimensions in [{words}], allowed fixed "
-                f"ones: give --shape {name}={words}"
+                f"ones: give {shape_option(name, tensor.shape)}"
             )
         if given is None:
             return tensor.shape

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from npu.graph.form import Array, Graph, GraphError
-from npu.graph.inputs import Samples, typed
+from npu.graph.inputs import UNNAMED, Samples, typed
 
 RANDOM_SEED = 20240229
 RANDOM_MOST = 4096
@@ -47,7 +47,8 @@ def read_samples(graph: Graph, samples: Samples | str) -> list[dict[str, Array]]
     Args:
         graph: that has the inputs.
         samples: per input an array whose first axis counts samples, or that is one sample, or a
-            number of batches one behind the other; or the text "random:N".
+            number of batches one behind the other; one array under "" for the only input; or the
+            text "random:N".
 
     Raises:
         GraphError: a name, shape, type or value is wrong; the message says what is allowed.
@@ -57,6 +58,13 @@ def read_samples(graph: Graph, samples: Samples | str) -> list[dict[str, Array]]
         if kind != "random" or not count.isdigit():
             raise GraphError(f"samples {samples!r}, allowed a file or random:N")
         samples = random_samples(graph, int(count))
+    elif list(samples) == [UNNAMED]:
+        if len(graph.inputs) != 1:
+            text = f"here are {wanted(graph)}" if graph.inputs else "here is none"
+            raise GraphError(
+                f"samples: given one array without a name (an .npy), allowed for one input; {text}"
+            )
+        samples = {graph.inputs[0]: samples[UNNAMED]}
     unknown = [name for name in samples if name not in graph.inputs]
     missing = [name for name in graph.inputs if name not in samples]
     if unknown or missing:
