@@ -99,7 +99,7 @@ soc: setup ## run a program on a RISC-V core beside the chip: PROGRAM= (name or 
 	@$(CLI) soc "$$PROGRAM" --model "$$MODEL" --prompt="$$PROMPT" --tokens "$$TOKENS" --input="$$INPUT" \
 	  $(ACCEPT)
 
-bench: ## run the benchmarks: table, bench.json, roofline, timelines in build/reports (TIER=smoke: without the long ones)
+bench: ## run the benchmarks: table, bench.json, roofline, timelines in build/reports (TIER=smoke: without the long ones; TIER=names: those)
 	@"$$PYTHON" dev/bootstrap.py bench graphs
 	@$(CLI) bench "$$TIER" -j "$$JOBS"
 

@@ -7,9 +7,10 @@ import argparse
 import os
 import sys
 
-from npu.cli.arguments import TIERS, AddCommand, UsageError, check_tier, names_in, positive
+from npu.cli.arguments import TIERS, AddCommand, UsageError, names_in, positive
 from npu.firmware.compile import FirmwareError
-from tb.benchmarks import bars, cpp_host, publish, soc_benchmarks, suite
+from tb.benchmarks import bars, cpp_host, publish, soc_benchmarks, some, suite
+from tb.benchmarks.soc_benchmarks import SocBenchmark
 from tb.run import build
 from tb.run.machine import MachineConfiguration
 from tb.run.verilator import VerilatorError
@@ -20,18 +21,19 @@ BAD_INPUT = (UsageError, VerilatorError, build.BuildError, bars.RaiseError, publ
 
 
 def _bench(arguments: argparse.Namespace) -> int:
-    """Run a tier of benchmarks: table, bench.json, roofline and timelines in build/reports."""
-    tier = check_tier(arguments.tier)
+    """Run a tier of benchmarks: table, bench.json, roofline, timelines; or some by name."""
+    chosen = some.choose(arguments.what)
     configuration = build.Configuration()
     build.generate()
     build.build(configuration)
     machine = MachineConfiguration()
-    if tier != "nightly":
+    if not chosen or any(isinstance(case, SocBenchmark) for case in chosen):
         build.build(machine)
     try:
-        if tier == "nightly":
-            return suite.run_nightly(configuration, arguments.jobs)
-        return suite.run(configuration, machine, arguments.jobs, full=tier == "full")
+        if chosen:
+            report = some.NIGHTLY_JSON if arguments.what == "nightly" else None
+            return some.run_some(chosen, configuration, machine, arguments.jobs, report)
+        return suite.run(configuration, machine, arguments.jobs, full=arguments.what == "full")
     except (
         suite.BenchError,
         soc_benchmarks.SocBenchError,
@@ -54,7 +56,8 @@ def add_commands(command: AddCommand) -> None:
     bench = command("bench", _bench)
     cores = len(os.sched_getaffinity(0))
     bench.add_argument("-j", "--jobs", type=positive, default=cores, help="runs side by side")
-    bench.add_argument("tier", nargs="?", default="full", help=", ".join(TIERS))
+    text = f"{', '.join(TIERS)} (full); or names of benchmarks, comma list, of which only the table"
+    bench.add_argument("what", nargs="?", default="full", metavar="TIER|NAMES", help=text)
     documented = command("bench-docs", _bench_docs)
     documented.add_argument(
         "--raise", dest="raised", default="", help="benchmarks whose bar may rise, comma list"

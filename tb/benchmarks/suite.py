@@ -2,7 +2,7 @@
 """Runs benchmarks and reports: bench.json, a table, the roofline, timelines, stream.json.
 
 A benchmark has figures only if chip and model agreed in every byte of its run. The smoke tier
-leaves the long ones out, the nightly tier has those that are longer still.
+leaves the long ones out; some of them, by name or the longest, are in tb/benchmarks/some.py.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ import numpy as np
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from npu.cli.progress import step
 from npu.compiler import Piece, overhead, pieces
 from npu.paths import BUILD, REPORTS, ROOT
 from npu.tables import FitTable
 from tb.bench import logs
 from tb.benchmarks import against_int8, bars, cpp_host, soc_benchmarks
 from tb.benchmarks.benchmark import Benchmark
-from tb.benchmarks.catalogue import CASES, LONG_RUN, NIGHTLY, compiled
+from tb.benchmarks.catalogue import CASES, LONG_RUN, compiled
 from tb.benchmarks.format_benchmarks import CLAIMS
 from tb.benchmarks.measure import RunFigures, program_of
 from tb.benchmarks.soc_benchmarks import SOC_CASES, SocBenchmark
@@ -36,7 +35,6 @@ from tb.run.registry import BenchTest
 
 RUNS = BUILD / "bench"
 JSON, STREAM, ROOFLINE = REPORTS / "bench.json", REPORTS / "stream.json", REPORTS / "roofline.png"
-NIGHTLY_JSON = REPORTS / "bench-nightly.json"
 DRAWN = ("block_s16", "block_s1", "tiny_decode_gpt2_p64")
 """Timelines that are also drawn as pictures."""
 PAIRS = 7
@@ -76,7 +74,8 @@ def bar_text(entry: dict[str, Any]) -> str:
     return str(BARS.get(entry["name"], ""))
 
 
-def _job(case: Benchmark, configuration: build.Configuration) -> runner.Job:
+def job_of(case: Benchmark, configuration: build.Configuration) -> runner.Job:
+    """Return the run of a benchmark."""
     test = BenchTest("tb.benchmarks.measure", case.name, case.name, case.memory_bytes)
     return runner.Job(test, configuration, place=RUNS / case.name)
 
@@ -89,7 +88,9 @@ def _figures(result: runner.TestResult) -> RunFigures:
     return RunFigures.load(result.job.folder)
 
 
-def _row(case: Benchmark, figures: RunFigures) -> TableRow:
+def chip_row(case: Benchmark, result: runner.TestResult) -> TableRow:
+    """Return the row of a benchmark of the chip. Raises BenchError."""
+    figures = _figures(result)
     if figures.macs != case.counted_macs:
         raise BenchError(
             f"{case.name}: the chip counted {figures.macs} multiplications, its shape has "
@@ -116,7 +117,7 @@ def _speed(
 ) -> list[TableRow]:
     """Return the rows about the bench itself: its speed, and how often it enters Python."""
     host = cpp_host.link(configuration)
-    job = _job(CASES[LONG_RUN], configuration)
+    job = job_of(CASES[LONG_RUN], configuration)
     task = progress.add_task("fast_vs_cpp: cocotb and plain C++ in turn", total=PAIRS)
     cocotb_speeds, plain_speeds = [], []
     for _ in range(PAIRS):
@@ -169,9 +170,9 @@ def _measure(
             progress.advance(task)
 
         def chip(case: Benchmark) -> TableRow:
-            result = runner.run(_job(case, configuration))
+            result = runner.run(job_of(case, configuration))
             say("done" if result.passed else "FAIL", case.name, result.seconds)
-            return _row(case, _figures(result))
+            return chip_row(case, result)
 
         def soc(case: SocBenchmark) -> TableRow:
             figures = case.measure(machine)
@@ -322,24 +323,3 @@ def run(
         missed.append("stream")
     console.print(f"missed: {', '.join(missed)}" if missed else "every bar is met")
     return 1 if missed else 0
-
-
-def run_nightly(configuration: build.Configuration, workers: int) -> int:
-    """Run the benchmarks that take minutes; return the exit status: 1 if a bar is missed.
-
-    Raises:
-        BenchError: a benchmark did not run, or chip and model differ.
-    """
-    console = Console(width=None if sys.stdout.isatty() else 140)
-    REPORTS.mkdir(parents=True, exist_ok=True)
-
-    def measured(case: Benchmark) -> TableRow:
-        with step(f"running {case.name}", console=console):
-            return _row(case, _figures(runner.run(_job(case, configuration))))
-
-    rows = parallel.in_order([partial(measured, case) for case in NIGHTLY.values()], workers)
-    entries = [row.entry for row in rows]
-    NIGHTLY_JSON.write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
-    console.print(render(rows))
-    console.print("written:", str(NIGHTLY_JSON.relative_to(ROOT)))
-    return 1 if any(verdict(entry) is False for entry in entries) else 0

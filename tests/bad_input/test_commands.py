@@ -140,6 +140,12 @@ REFUSED: list[tuple[list[str], str]] = [
     (["asm", "none.npu"], "npu: none.npu: cannot be read: "),
     (["disasm", "none.bin"], "npu: none.bin: cannot be read: "),
     (["bench", "-j", "0"], "npu bench: argument -j/--jobs: given '0', allowed whole"),
+    (
+        ["bench", "block_s61"],
+        "npu: bench: given 'block_s61', allowed smoke, full, nightly or names ",
+    ),
+    (["bench", "block_s16,x"], "npu: bench: given 'x', allowed smoke, full, nightly or names"),
+    (["bench", ""], "npu: bench: given '', allowed smoke, full, nightly or names"),
     (["bench-docs", "--raise", ","], "npu: given ',', allowed names separated by commas"),
     (["report", "--run", "0"], "npu report: argument --run: given '0', allowed whole"),
     (["cop-sweep", "nonsense"], "npu: given 'nonsense', allowed "),

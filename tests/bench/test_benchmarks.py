@@ -6,19 +6,21 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from npu.asm import assemble
+from npu.cli import command_line
 from npu.compiler.ideal import Work
 from npu.isa import Engine, Opcode
 from tb.bench import logs
-from tb.benchmarks import bars, publish
+from tb.benchmarks import bars, publish, some
 from tb.benchmarks.against_int8 import Claim, Verdict, verdicts
 from tb.benchmarks.bars import Bar
 from tb.benchmarks.benchmark import Benchmark, Interval
-from tb.benchmarks.catalogue import CASES
+from tb.benchmarks.catalogue import CASES, NIGHTLY
 from tb.benchmarks.format_benchmarks import CLAIMS
 from tb.benchmarks.measure import RunFigures, interval, program_of
 from tb.benchmarks.soc_benchmarks import SOC_CASES
@@ -73,6 +75,26 @@ def test_smoke_tier() -> None:
     kinds = {name.partition("_")[0] for name in CASES}
     assert kinds - {name.partition("_")[0] for name in smoke} == {"small"}
     assert [name for name, case in SOC_CASES.items() if case.long] == ["soc_bytelm_fp32"]
+
+
+def test_benchmarks_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each once, in the order given, of the chip, of the machine and nightly ones; then no more."""
+    asked: list[list[str]] = []
+    built: list[object] = []
+
+    def run_some(cases: list[Any], *_: object) -> int:
+        asked.append([case.name for case in cases])
+        return 0
+
+    monkeypatch.setattr(some, "run_some", run_some)
+    monkeypatch.setattr(build, "generate", lambda: None)
+    monkeypatch.setattr(build, "build", built.append)
+    for names, models in (("block_s16", 1), ("soc_generate,block_s16,soc_generate", 2)):
+        built.clear()
+        assert command_line.main(["bench", names]) == 0
+        assert len(built) == models
+    assert command_line.main(["bench", "nightly"]) == 0
+    assert asked == [["block_s16"], ["soc_generate", "block_s16"], [*NIGHTLY]]
 
 
 def test_a_part_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
