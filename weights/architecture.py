@@ -19,6 +19,8 @@ MAX_SIZE = 1 << 24
 """The largest dimension of a config; what a chip takes is less and is the compiler's business."""
 ROPE_THETA = 10000.0
 """The base of rotary embeddings where config.json gives none."""
+SCALINGS = ("linear", "dynamic")
+"""Kinds of rotary scaling that change nothing inside the context if their factor is 1."""
 NEUTRAL: dict[str, tuple[object, ...]] = {
     "add_cross_attention": (False,),
     "alibi": (False,),
@@ -125,10 +127,16 @@ class Config:
 
     def _theta(self, prefix: str, options: dict[str, Any]) -> float | None:
         """Return rope_theta of a map of rotary options, which may hold nothing that changes it."""
+        factor = options.get("factor")
+        by_one = type(factor) in (int, float) and factor == 1
+        kinds = ("default", *SCALINGS) if by_one else ("default",)
         for key in ("rope_type", "type"):
-            if options.get(key, "default") != "default":
-                raise self.refusal(prefix + key, "'default'", options[key])
-        known = {"rope_type", "type", "rope_theta", "partial_rotary_factor"}
+            if options.get(key, "default") not in kinds:
+                allowed = f"'default', or {' or '.join(map(repr, SCALINGS))} with factor 1"
+                raise self.refusal(prefix + key, allowed, options[key])
+        if factor is not None and not by_one:
+            raise self.refusal(f"{prefix}factor", "1", factor)
+        known = {"rope_type", "type", "rope_theta", "partial_rotary_factor", "factor"}
         for key in sorted(options.keys() - known):
             raise self.refusal(prefix + key, f"no options but {sorted(known)}", options[key])
         share = options.get("partial_rotary_factor", 1)

@@ -7,7 +7,7 @@ calibration, equalisation and the quantiser know no other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from weights.shape import Shape
 
 Float32 = npt.NDArray[np.float32]
 Tensors = dict[str, Float32]
+SHOWN, LONGEST = 3, 60
+"""Names that an error about missing ones shows, and letters of each."""
 
 
 class CheckpointError(ValueError):
@@ -138,17 +140,29 @@ def expected_tensors(shape: CheckpointShape) -> dict[str, tuple[int, ...]]:
     return tensors
 
 
+def _found(names: Sequence[str]) -> str:
+    """Return what an error about missing names adds: those that were found instead, shortened."""
+    if not names:
+        return ""
+    shown = ", ".join(
+        repr(name if len(name) <= LONGEST else f"{name[:LONGEST]}...") for name in names[:SHOWN]
+    )
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"; found are {shown}{more} of other names"
+
+
 def check_tensors(
     source: str, family: str, expected: Mapping[str, tuple[int, ...]], tensors: Tensors
 ) -> None:
     """Raise CheckpointError unless `tensors` is complete, of the right shapes, and finite."""
     missing = [name for name in expected if name not in tensors]
+    others = sorted(tensors.keys() - expected.keys())
     if missing:
         raise CheckpointError(
             f"{source}: tensor {missing[0]!r} is missing ({len(missing)} of {len(expected)} are), "
-            f"allowed shape {expected[missing[0]]}"
+            f"allowed shape {expected[missing[0]]}{_found(others)}"
         )
-    for name in sorted(tensors.keys() - expected.keys()):
+    for name in others:
         raise CheckpointError(
             f"{source}: tensor {name!r}: given shape {tensors[name].shape}, "
             f"but a {family} of this config has no tensor of this name"

@@ -45,6 +45,8 @@ HUB_FILES = (
 """What is fetched from the hub."""
 DTYPES = ("F64", "F32", "F16", "BF16")
 """Types of stored tensors, as safetensors calls them; all become float32."""
+WRAPPERS = ("module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
+"""Words that PyTorch's wrappers of modules (compiled, parallel, recomputed) put into names."""
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 
@@ -129,11 +131,12 @@ def _canonical(
 def _drop_tied_head(
     architecture: Architecture, tensors: Tensors, layout: list[Stored], source: str
 ) -> None:
-    """Drop a stored head that is the token table; another one is a contradiction."""
+    """Drop a stored head that is the token table, or stands for it; another one contradicts it."""
     table = next(one.name for one in layout if one.parts == ("embed",))
     head = tensors.pop(architecture.head, None)
-    if head is None or table not in tensors:
+    if head is None:
         return
+    tensors.setdefault(table, head)
     if head.shape != tensors[table].shape or head.tobytes() != tensors[table].tobytes():
         raise CheckpointError(
             f"{source}: tensor {architecture.head!r}: given another one than {table!r}, allowed an "
@@ -210,7 +213,8 @@ def _read_tensors(folder: Path, source: str, architecture: Architecture) -> Tens
         try:
             with safe_open(path, framework="np") as shard:
                 for name in shard.keys():  # noqa: SIM118 (a safetensors handle is no mapping)
-                    short = name.removeprefix(architecture.prefix)
+                    short = ".".join(word for word in name.split(".") if word not in WRAPPERS)
+                    short = short.removeprefix(architecture.prefix)
                     if architecture.buffers.fullmatch(short):
                         continue
                     dtype = shard.get_slice(name).get_dtype()

@@ -21,23 +21,26 @@ Observer = Callable[[str, Floats], None]
 """Called with the name and the values of an intermediate tensor, (..., channels) float32."""
 
 
-ACTIVATIONS = ("gelu", "gelu_new", "gelu_pytorch_tanh", "silu")
+GELU = ("gelu", "gelu_python")
+GELU_TANH = ("gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu_accurate")
+SILU = ("silu", "swish")
+ACTIVATIONS = (*GELU, *GELU_TANH, *SILU)
+"""Names that transformers has for three functions."""
 
 
 def activation(name: str, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Apply the activation called `name` in a config, elementwise, in the dtype of `x`.
 
-    "gelu" is x * Phi(x) with the exact error function; "gelu_new" and "gelu_pytorch_tanh" are its
-    tanh form (Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016). "silu" is x / (1 +
-    exp(-x)).
+    GELU is x * Phi(x) with the exact error function, GELU_TANH its tanh form (Hendrycks and Gimpel,
+    "Gaussian Error Linear Units", 2016). SILU is x / (1 + exp(-x)).
     """
     result: npt.NDArray[Any]
-    if name == "gelu":
+    if name in GELU:
         flat = [math.erf(v) for v in (x.astype(np.float64) / math.sqrt(2.0)).ravel()]
         result = 0.5 * x * (1.0 + np.array(flat, np.float64).reshape(x.shape))
-    elif name == "silu":
+    elif name in SILU:
         result = 0.5 * x * (1.0 + np.tanh(0.5 * x))  # the same, and no overflow
-    elif name in ACTIVATIONS:
+    elif name in GELU_TANH:
         inner = math.sqrt(2.0 / math.pi) * (x + 0.044715 * (x * x * x))
         result = 0.5 * x * (1.0 + np.tanh(inner))
     else:

@@ -224,7 +224,7 @@ LAYER_TYPES = {"sliding": ["sliding_attention"], "full": ["full_attention"]}
         ),
         (
             {"rope_parameters": ROPE | {"factor": 4.0}},
-            r"rope_parameters.factor: given 4.0, allowed no options but",
+            r"rope_parameters.factor: given 4.0, allowed 1",
         ),
         (
             {"rope_parameters": {"full_attention": ROPE}},

@@ -10,9 +10,8 @@ import re
 
 from weights.architecture import Architecture, Config, Stored
 from weights.checkpoint import CheckpointShape
+from weights.reference import GELU, GELU_TANH
 
-ACTIVATIONS = ("gelu", "gelu_new", "gelu_pytorch_tanh")
-"""The first is exact (erf), the others are the tanh form."""
 LINEARS = ("q", "k", "v", "o", "up", "down")
 
 
@@ -21,7 +20,7 @@ def parse(config: Config) -> CheckpointShape:
     config.fixed("scale_attn_weights", True)
     config.fixed("scale_attn_by_inverse_layer_idx", False)
     tied = config.flag("tie_word_embeddings", True)
-    activation = config.choice("activation_function", "gelu_new", ACTIVATIONS)
+    activation = config.choice("activation_function", "gelu_new", (*GELU, *GELU_TANH))
     epsilon = config.epsilon("layer_norm_epsilon", 1e-5)
     hidden, heads = config.size("n_embd", 768), config.size("n_head", 12)
     if hidden % heads:

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from weights.architecture import Architecture, Config, Stored
 from weights.checkpoint import CheckpointShape
+from weights.reference import SILU
 
 BUFFERS = re.compile(r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq")
 """The frequencies of the rotary embedding, which old checkpoints store."""
@@ -27,7 +28,7 @@ def parse_common(
     context: int,
 ) -> CheckpointShape:
     """Return the dimensions without biases and window, given transformers' defaults of a family."""
-    config.fixed("hidden_act", "silu")
+    config.fixed("hidden_act", *SILU)
     tied = config.flag("tie_word_embeddings", False)
     epsilon = config.epsilon("rms_norm_eps", 1e-6)
     theta = config.rope_theta()
