@@ -31,6 +31,8 @@ PLAN = "npu_plan.h"
 """Header with the plan of a model."""
 JOB = "npu_job"
 """What that of a decoder defines."""
+SOURCE = ".c"
+"""Ends the name of a source."""
 WEIGHTS = '_weights.h"'
 """Ends the name of a header with a model's weights."""
 PACKAGES = {
@@ -128,6 +130,10 @@ class Target:
             raise FirmwareError(f"no compiler for RISC-V: install {' or '.join(PACKAGES.values())}")
         return self.compiler or found[0]
 
+    def kind(self) -> str:
+        """Return what the name of an ELF file ends with."""
+        return self.chosen() if self.floats == "soft" else f"{self.chosen()}-hard"
+
     def command(self) -> list[str]:
         """Return compiler and options for this target."""
         hard = self.floats == "hard"
@@ -177,13 +183,16 @@ def compile_sources(
     *,
     include: Sequence[Path] = (),
     defines: Sequence[str] = (),
+    flags: Sequence[str] = (),
     output: Path | None = None,
 ) -> Path:
-    """Compile sources with start-up code and library; as `compile_program`."""
+    """Compile sources with start-up code and library; as `compile_program`.
+
+    `flags` are for the compiler, behind its other ones.
+    """
     target = target or Target()
     chosen = target.chosen()
-    kind = chosen if target.floats == "soft" else f"{chosen}-hard"
-    output = output or BUILD / "firmware" / f"{name}-{kind}.elf"
+    output = output or BUILD / "firmware" / f"{name}-{target.kind()}.elf"
     output.parent.mkdir(parents=True, exist_ok=True)
     library = [*sorted(LIBRARY.glob("*.S")), *sorted(LIBRARY.glob("*.c"))]
     command = [
@@ -193,6 +202,7 @@ def compile_sources(
         *("-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections"),
         *(f"-D{define}" for define in defines),
         *(f"-I{folder}" for folder in (FIRMWARE / "include", LIBRARY, *include)),
+        *flags,
         *map(str, library),
         *map(str, sources),
         *("-T", str(LIBRARY / "link.ld"), "-o", str(output)),

@@ -14,7 +14,7 @@ from npu.firmware import compile as firmware
 from npu.firmware.plan import IMAGE, ROOM
 from npu.paths import ROOT
 from tb.run.machine import MachineConfiguration
-from tb.soc import program_run, soc_commands
+from tb.soc import given_program, program_run
 from tb.soc.elf_file import Elf
 from tb.soc.program_run import Ran
 from weights.firmware.bytelm import load_bytelm, program_form
@@ -96,8 +96,8 @@ def _macc_loop(configuration: MachineConfiguration) -> SocFigures:
 
 def _generate(configuration: MachineConfiguration) -> SocFigures:
     """Start write to the last byte of text; ideal is what the chip counts itself."""
-    plan = soc_commands.plan_of(str(ROOT / MODEL), PROMPT, TOKENS)
-    program = soc_commands.compiled("generate", plan, place="bench-generate")
+    plan = given_program.plan_of(str(ROOT / MODEL), PROMPT, TOKENS)
+    program = given_program.compiled("generate", plan, place="bench-generate")
     ran = _run(configuration, program.path, "soc_generate", program.image, program.end)
     if not ran.output.endswith(b"\n") or _word(ran, "generated", 4) != TOKENS:
         raise SocBenchError(f"soc_generate: {ran.output!r}, expected {TOKENS} tokens and a newline")

@@ -15,6 +15,8 @@ from npu.cli.files import FileError
 
 FLOAT_ABI = 0x6
 """Bits of e_flags that name the register class of float arguments; 0 is soft."""
+SINGLE = 0x2
+ABIS = {SINGLE: "float registers (ilp32f)", 0x4: "double registers (ilp32d)", 0x6: "quad registers"}
 
 
 @dataclass(frozen=True)
@@ -26,27 +28,30 @@ class Elf:
         segments: address, bytes and size in memory of each part; what has no bytes is zero.
         entry: address of its first instruction.
         symbols: (address, size) of all functions and objects, by name.
-        hard_float: whether float arguments are in float registers.
+        floats: bits of FLOAT_ABI: the float registers that arguments are in, 0 for none.
     """
 
     path: Path
     segments: list[tuple[int, bytes, int]] = field(repr=False)
     entry: int
     symbols: dict[str, tuple[int, int]] = field(repr=False)
-    hard_float: bool
+    floats: int
 
     @classmethod
-    def load(cls, path: Path, room: int, what: str = "memory") -> Elf:
+    def load(
+        cls, path: Path, room: int, what: str = "memory", *, float_registers: bool = False
+    ) -> Elf:
         """Read a file.
 
         Args:
             path: of the file.
             room: bytes of memory from address 0 on that it may take.
             what: names that room in messages.
+            float_registers: whether the core has some.
 
         Raises:
-            FileError: it cannot be read, is for another machine, is not linked, starts somewhere
-                else, or is too large; one line with what was given and what is allowed.
+            FileError: it cannot be read, is cut off, is for another machine, is not linked, starts
+                somewhere else, or is too large; one line with what was given and what is allowed.
         """
         try:
             with path.open("rb") as file:
@@ -59,6 +64,11 @@ class Elf:
         except (ELFError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
             raise FileError(f"{path}: given no sound ELF file ({_said(error)})") from None
         found._check(room, what)
+        if found.floats and not (float_registers and found.floats == SINGLE):
+            raise FileError(
+                f"{path}: given a program for {ABIS[found.floats]}, allowed ilp32"
+                + (" and ilp32f" if float_registers else ": the core has no float registers")
+            )
         return found
 
     @classmethod
@@ -73,6 +83,12 @@ class Elf:
         if elf["e_type"] != "ET_EXEC":
             raise FileError(f"{path}: given an ELF file of type {elf['e_type']}, allowed ET_EXEC")
         parts = [part for part in elf.iter_segments("PT_LOAD") if part["p_memsz"]]
+        for part in parts:
+            if len(part.data()) < part["p_filesz"]:
+                raise FileError(
+                    f"{path}: given a part at {part['p_paddr']:#x} with {len(part.data())} of its "
+                    f"{part['p_filesz']} bytes, allowed a whole file: it is cut off"
+                )
         segments = [(part["p_paddr"], part.data(), part["p_memsz"]) for part in parts]
         table = elf.get_section_by_name(".symtab")
         symbols = {
@@ -83,8 +99,8 @@ class Elf:
             and symbol["st_info"]["type"] in ("STT_FUNC", "STT_OBJECT", "STT_NOTYPE")
             and symbol["st_shndx"] != "SHN_UNDEF"
         }
-        hard_float = bool(elf["e_flags"] & FLOAT_ABI)
-        return cls(path, segments, elf["e_entry"], symbols, hard_float)
+        floats = elf["e_flags"] & FLOAT_ABI
+        return cls(path, segments, elf["e_entry"], symbols, floats)
 
     def _check(self, room: int, what: str) -> None:
         if not self.segments:
@@ -124,12 +140,17 @@ class Elf:
 
     def place(self, address: int) -> str:
         """Return an address with the name of the symbol that it lies behind."""
+        name = self.name_of(address)
+        return f"{address:#010x} ({name})" if name else f"{address:#010x}"
+
+    def name_of(self, address: int) -> str:
+        """Return the symbol that an address lies behind, and how far: `main+0x8`; "" for none."""
         known = sorted((place, name) for name, (place, _) in self.symbols.items())
         index = bisect_right(known, (address, "\x7f")) - 1
         if index < 0 or address >= self.end:
-            return f"{address:#010x}"
+            return ""
         start, name = known[index]
-        return f"{address:#010x} ({name}+{address - start:#x})"
+        return f"{name}+{address - start:#x}"
 
 
 def _said(error: Exception) -> str:

@@ -21,6 +21,7 @@ from unicorn import riscv_const as reg
 
 from golden.coprocessor import RD, RS1, RS2, ArrayMemory, Coprocessor, Offer
 from tb.soc.elf_file import Elf
+from tb.soc.trap_names import TrapNames
 
 Core: TypeAlias = Any
 """unicorn's `Uc`, which has no types."""
@@ -121,7 +122,7 @@ class Emulator:
         Raises:
             FileError: the file cannot be used; says why.
         """
-        self.elf = Elf.load(program, RAM_BYTES)
+        self.elf = Elf.load(program, RAM_BYTES, float_registers=True)
         self.ram = np.frombuffer(mmap.mmap(-1, RAM_BYTES), np.uint8) if ram is None else ram
         for address, data, _ in self.elf.segments:
             self.ram[address : address + len(data)] = np.frombuffer(data, np.uint8)
@@ -186,6 +187,11 @@ class Emulator:
             tuple(read(reg.UC_RISCV_REG_F0 + i) & 0xFFFF_FFFF for i in range(32)),
         )
 
+    @property
+    def text(self) -> str:
+        """What the program has printed, with the names of places in lines about traps."""
+        return TrapNames(self.elf).added(bytes(self.output)).decode(errors="replace")
+
     # ---------------------------------------------------------------------------------------------
     # Memory by name
     # ---------------------------------------------------------------------------------------------
@@ -236,7 +242,7 @@ class Emulator:
         if not offer.accept:
             return False
         rd = word >> 7 & 31
-        floats = offer.floats if self.elf.hard_float else 0
+        floats = offer.floats if self.elf.floats else 0
         fields = ((RS1, word >> 15 & 31), (RS2, word >> 20 & 31), (RD, rd))
         operands = [
             self._register(core, number, of_float=bool(floats & bit and bit != RD))

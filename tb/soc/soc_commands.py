@@ -7,44 +7,38 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-from golden.decoder import forward_rows
 from npu.cli import build_folder, files
 from npu.cli.arguments import MODEL, AddCommand, UsageError, add_accept_loss, whole_from
 from npu.cli.consoles import watched
 from npu.cli.files import FileError
-from npu.cli.load_model import BAD_MODEL, load
-from npu.cli.progress import step
+from npu.cli.load_model import BAD_MODEL
 from npu.firmware import compile as firmware
-from npu.firmware.plan import (
-    IMAGE,
-    ROOM,
-    FirmwarePlan,
-    PlanError,
-    firmware_network,
-    firmware_plan,
-)
-from npu.graph.form import Array, GraphError
-from npu.graph.passes.samples import random_samples
-from npu.isa.operands import Limits
-from npu.paths import BUILD, ROOT
-from npu.runtime.plan import Plan
-from npu.runtime.plan_files import PlanFileError, holds_plan, read_plan
+from npu.firmware.plan import IMAGE, ROOM, PlanError
+from npu.graph.form import GraphError
+from npu.paths import ROOT
+from npu.runtime.plan_files import PlanFileError
 from tb.bench.knobs import LATENCY_MAX
 from tb.run import build
 from tb.run.machine import CoreMissingError, MachineConfiguration
 from tb.run.verilator import VerilatorError
 from tb.soc import program_run
 from tb.soc.elf_file import Elf
+from tb.soc.given_program import (
+    DECODER,
+    DEFAULTS,
+    NETWORK,
+    SOURCES,
+    check_options,
+    kind_of,
+    own,
+    program_of,
+)
+from tb.soc.trap_names import TrapNames
 
-MODEL_FOLDER = "weights/checkpoints/gpt2-tiny"
-PROMPT = "The parser accepts"
-TOKENS = 48
-"""What a model does unless the command line says otherwise."""
 BAD_INPUT = (
     *BAD_MODEL,
     PlanError,
@@ -73,8 +67,9 @@ def _add_soc(parser: argparse.ArgumentParser) -> None:
         "on a UART and ends the run with an exit code, which is that of this command. Python "
         "sleeps meanwhile."
     )
-    text = f"an ELF file, or one of firmware/examples: {', '.join(firmware.examples())}"
-    parser.add_argument("program", metavar="PROGRAM", help=text)
+    names = ", ".join(firmware.examples())
+    text = f"C sources, an ELF file, or one of firmware/examples: {names}"
+    parser.add_argument("program", nargs="+", metavar="PROGRAM", help=text)
     parser.add_argument(
         "--image",
         type=Path,
@@ -83,24 +78,21 @@ def _add_soc(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--model",
-        default=MODEL_FOLDER,
         metavar="MODEL",
-        help=f"for a program by name that runs one ({MODEL_FOLDER}): {MODEL}; for network the "
+        help=f"for a program by name that runs one ({DEFAULTS['model']}): {MODEL}; for network the "
         "folder that npu compile has made of a network whose operations all run in programs of "
         "the chip; its inputs are drawn",
     )
     parser.add_argument(
         "--prompt",
-        default=PROMPT,
         metavar="TEXT",
-        help=f"that a language model goes on with ({PROMPT})",
+        help=f"that a language model goes on with ({DEFAULTS['prompt']})",
     )
     parser.add_argument(
         "--tokens",
         type=whole_from(1),
-        default=TOKENS,
         metavar="N",
-        help=f"that it writes at most ({TOKENS})",
+        help=f"that it writes at most ({DEFAULTS['tokens']})",
     )
     add_accept_loss(parser)
     parser.add_argument(
@@ -121,17 +113,38 @@ def _add_soc(parser: argparse.ArgumentParser) -> None:
         help="of the memory at the chip's port, in cycles (40)",
     )
     _add_compiler(parser)
+    parser.set_defaults(**DEFAULTS)
 
 
 def _add_compiler(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--compiler", choices=tuple(firmware.PACKAGES), help="for a program by name"
+        "--compiler", choices=tuple(firmware.PACKAGES), help="for C sources or a program by name"
+    )
+    parser.add_argument(
+        *("-I", "--include"),
+        action="append",
+        type=Path,
+        default=[],
+        metavar="FOLDER",
+        help="of headers, for C sources, beside firmware/include and firmware/lib; may be repeated",
+    )
+    parser.add_argument(
+        "--flag",
+        action="append",
+        default=[],
+        metavar="FLAG",
+        help="for the compiler of C sources, behind its other ones: --flag=-O3; may be repeated",
     )
 
 
 def _add_firmware(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Compile a program of firmware/examples into build/firmware."
-    parser.add_argument("name", metavar="NAME", help=", ".join(firmware.examples()))
+    parser.description = (
+        "Compile C sources, or a program of firmware/examples, with start-up code, library and "
+        "linker script of firmware/lib, into build/firmware."
+    )
+    names = ", ".join(firmware.examples())
+    parser.add_argument("program", nargs="+", metavar="PROGRAM", help=f"C sources, or {names}")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the ELF file to write")
     parser.add_argument(
         "--hard-float", action="store_true", help="for rv32imf, which runs on the emulator"
     )
@@ -140,128 +153,36 @@ def _add_firmware(parser: argparse.ArgumentParser) -> None:
 
 def _firmware(arguments: argparse.Namespace) -> int:
     """Compile a program for the RISC-V core beside the chip."""
-    if firmware.needs_plan(arguments.name):
-        needs = "MODEL --prompt TEXT" if firmware.needs_prompt(arguments.name) else "FOLDER"
+    kind, name = kind_of(arguments.program, elf=False), arguments.program[0]
+    check_options(vars(arguments), kind)
+    if kind in (NETWORK, DECODER):
+        needs = "MODEL --prompt TEXT" if kind == DECODER else "FOLDER"
         raise UsageError(
-            f"program: given {arguments.name!r}, which needs a model: allowed is npu soc "
-            f"{arguments.name} --model {needs}"
+            f"program: given {name!r}, which needs a model: allowed is npu soc {name} "
+            f"--model {needs}"
         )
-    floats: firmware.Floats = "hard" if arguments.hard_float else "soft"
-    target = firmware.Target(arguments.compiler, floats)
+    output: Path | None = arguments.output
+    if output is not None:
+        files.check_output(output)
+        output = output.resolve()
+    target = firmware.Target(arguments.compiler, "hard" if arguments.hard_float else "soft")
     build_folder.require()
-    print(firmware.compile_program(arguments.name, target).relative_to(ROOT))
+    if kind == SOURCES:
+        path = own(arguments, target, output)
+    else:
+        path = firmware.compile_program(name, target, output=output)
+    print(path.relative_to(ROOT) if output is None else arguments.output)
     return 0
-
-
-@dataclass(frozen=True)
-class Program:
-    """What is to run.
-
-    Attributes:
-        path: the ELF file.
-        image: bytes of memory from IMAGE on; none if empty.
-        end: first address that nobody uses.
-    """
-
-    path: Path
-    image: bytes = b""
-    end: int = 0
-
-
-def plan_of(model: str, prompt: str, tokens: int, *, accept_loss: bool = False) -> FirmwarePlan:
-    """Compile a model and a prompt for a program. Raises what the parts raise.
-
-    A folder that `npu compile` has made of a network is taken as it is, with random inputs.
-    """
-    console = watched()
-    if holds_plan(Path(model)):
-        plan = read_plan(Path(model))
-        return network_of(plan, {name: x[0] for name, x in random_samples(plan.graph, 1).items()})
-    loaded = load(
-        model,
-        Limits(),
-        "auto",
-        console,
-        (prompt, tokens),
-        integers=forward_rows,
-        accept_loss=accept_loss,
-    )
-    console.print(f"integers: {loaded.loss}", highlight=False)
-    return firmware_plan(loaded.compiled, loaded.tokenizer, prompt, tokens, loaded.end)
-
-
-def network_of(plan: Plan, inputs: Mapping[str, Array]) -> FirmwarePlan:
-    """Lay out a network with inputs. Raises PlanError for a decoder, GraphError for inputs."""
-    if plan.decoder is not None:
-        raise PlanError("plan: given that of a decoder, allowed that of a network")
-    return firmware_network(plan, inputs)
-
-
-def compiled(
-    name: str, plan: FirmwarePlan | None, target: firmware.Target | None = None, place: str = ""
-) -> Program:
-    """Compile a program by name, with a plan if it needs one.
-
-    Args:
-        name: of the program.
-        plan: of the model that it runs.
-        target: how to compile.
-        place: folder in build/firmware for what belongs to this plan, by default the name.
-    """
-    build_folder.require()
-    if plan is None:
-        return Program(firmware.compile_program(name, target))
-    folder = BUILD / "firmware" / (place or name)
-    folder.mkdir(parents=True, exist_ok=True)
-    files.write(folder / firmware.PLAN, plan.header)
-    output = folder / f"{name}.elf"
-    path = firmware.compile_program(name, target, include=[folder], output=output)
-    return Program(path, plan.image, plan.end)
-
-
-def _check_model(name: str, model: str) -> None:
-    """Raise UsageError for a checkpoint where a network is needed, or the other way round."""
-    prompted, planned = firmware.needs_prompt(name), holds_plan(Path(model))
-    if prompted and planned:
-        raise UsageError(f"--model {model}: given the folder of a plan, allowed is {MODEL}")
-    if not prompted and not planned:
-        raise UsageError(
-            f"--model {model}: given no folder of a plan, allowed is one that npu compile has made "
-            f"of a network, for {name}"
-        )
-
-
-def _program(arguments: argparse.Namespace) -> Program:
-    """Return what the command line asks for, compiled if it is a name."""
-    name = arguments.program
-    if name in firmware.examples():
-        plan = None
-        if firmware.needs_plan(name):
-            _check_model(name, arguments.model)
-            plan = plan_of(
-                arguments.model,
-                arguments.prompt,
-                arguments.tokens,
-                accept_loss=arguments.accept_loss,
-            )
-        with step("compiling the program", console=watched()):
-            return compiled(name, plan, firmware.Target(arguments.compiler))
-    if "/" not in name and "." not in name and not Path(name).exists():
-        raise UsageError(
-            f"program: given {name!r}, allowed an ELF file or {', '.join(firmware.examples())}"
-        )
-    image = b"" if arguments.image is None else program_run.image_of(arguments.image)
-    return Program(Path(name), image, IMAGE + len(image))
 
 
 def _soc(arguments: argparse.Namespace) -> int:
     """Run a program on a RISC-V core with the chip beside it."""
     console = watched()
-    program = _program(arguments)
+    program = program_of(arguments)
     room = IMAGE if program.image else ROOM
     elf = Elf.load(program.path, room, "below the image" if program.image else "memory")
     configuration = built()
-    with _uart() as show:
+    with _uart(elf) as show:
         ran = program_run.run_program(
             configuration,
             elf,
@@ -290,13 +211,14 @@ def built() -> MachineConfiguration:
 
 
 @contextmanager
-def _uart() -> Iterator[Callable[[bytes], None]]:
-    """Give what shows bytes at once; when it is over, the line is ended."""
+def _uart(elf: Elf) -> Iterator[Callable[[bytes], None]]:
+    """Give what shows bytes at once, with names in lines about traps; at the end, a whole line."""
     last = b"\n"
+    names = TrapNames(elf)
 
     def show(data: bytes) -> None:
         nonlocal last
-        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.write(names.added(data))
         sys.stdout.buffer.flush()
         last = data[-1:]
 

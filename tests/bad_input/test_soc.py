@@ -19,7 +19,8 @@ from npu.firmware import plan
 from tb.soc.elf_file import Elf
 from tests.bad_input.nothing import nothing_there
 
-ENTRY, PARTS_AT, FIRST_ADDRESS, FIRST_SIZE = 24, 28, 12, 20
+ENTRY, PARTS_AT, SECTIONS_AT, FLAGS, SECTIONS = 24, 28, 32, 36, 48
+FIRST_ADDRESS, FIRST_BYTES, FIRST_SIZE = 12, 16, 20
 """Offsets of fields in the ELF header and in a program header."""
 ROOM = 1 << 20
 
@@ -66,6 +67,14 @@ def first_part(data: bytes, field: int, value: int) -> bytes:
     return put(data, struct.unpack_from("<I", data, PARTS_AT)[0] + field, "<I", value)
 
 
+def cut_off(data: bytes) -> bytes:
+    """Return a program without sections that ends in the middle of its first part."""
+    stripped = put(put(data, SECTIONS_AT, "<I", 0), SECTIONS, "<H", 0)
+    part = struct.unpack_from("<I", data, PARTS_AT)[0]
+    start, size = (struct.unpack_from("<I", data, part + field)[0] for field in (4, FIRST_BYTES))
+    return stripped[: start + size // 2]
+
+
 @pytest.mark.parametrize(
     ("change", "line"),
     [
@@ -94,6 +103,15 @@ def first_part(data: bytes, field: int, value: int) -> bytes:
             "given a part at 0x10000000 to 0x",
         ),
         (lambda data: first_part(data, FIRST_SIZE, 4), "given a part at 0x0 with "),
+        (cut_off, "given a part at 0x0 with "),
+        (
+            lambda data: put(data, FLAGS, "<I", 2),
+            "given a program for float registers (ilp32f), allowed ilp32: the core has",
+        ),
+        (
+            lambda data: put(data, FLAGS, "<I", 4),
+            "given a program for double registers (ilp32d)",
+        ),
     ],
 )
 def test_programs_that_cannot_run(
@@ -126,7 +144,7 @@ def test_files_and_arguments(
         ("soc", one, "--limit", "0"): "npu soc: argument --limit: given '0', allowed whole number",
         ("soc", one, "--latency", "0"): "npu soc: argument --latency: given '0', allowed whole nu",
         ("soc", "generate", "--tokens", "0"): "npu soc: argument --tokens: given '0', allowed wh",
-        ("firmware", "hallo"): "npu: program: given 'hallo', allowed bytelm_fp32, bytelm_int8, ",
+        ("firmware", "hallo"): "npu: program: given 'hallo', allowed C sources, or bytelm_fp32,",
         ("firmware", "generate"): "npu: program: given 'generate', which needs a model: allowed i",
         ("firmware", "network"): "npu: program: given 'network', which needs a model: allowed is n"
         "pu soc network --model FOLDER",
@@ -189,6 +207,64 @@ def test_no_compiler(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
         "npu: no compiler for RISC-V: install the Python package ziglang (make setup) or the "
         "Debian packages gcc-riscv64-unknown-elf and picolibc-riscv64-unknown-elf"
     )
+
+
+def test_a_part_that_is_cut_off(sound: bytes, tmp_path: Path) -> None:
+    """Says how much is there; the rest is not taken for zeros."""
+    path = tmp_path / "program.elf"
+    path.write_bytes(cut_off(sound))
+    with pytest.raises(FileError, match=r"at 0x0 with \d+ of its \d+ bytes, allowed a whole file"):
+        Elf.load(path, ROOM)
+
+
+def test_float_registers_need_a_core_with_some(sound: bytes, tmp_path: Path) -> None:
+    """The emulator has those of float32, no core has wider ones."""
+    path = tmp_path / "program.elf"
+    path.write_bytes(put(sound, FLAGS, "<I", 2))
+    assert Elf.load(path, ROOM, float_registers=True).floats == 2
+    path.write_bytes(put(sound, FLAGS, "<I", 4))
+    with pytest.raises(FileError, match=r"double registers \(ilp32d\), allowed ilp32 and ilp32f$"):
+        Elf.load(path, ROOM, float_registers=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["hello", "--image", "x"], "npu: --image: given for a program by name, allowed for C s"),
+        (["hello", "--model", "x"], "npu: --model: given for a program by name, allowed for a p"),
+        (["hello", "--prompt", "x"], "npu: --prompt: given for a program by name, allowed for a"),
+        (["hello", "--tokens", "9"], "npu: --tokens: given for "),
+        (["hello", "--accept-loss"], "npu: --accept-loss: given for "),
+        (["hello", "--flag=-O3"], "npu: --flag: given for a program by name, allowed for C sourc"),
+        (["hello", "-I", "x"], "npu: --include: given for "),
+        (["generate", "--image", "x"], "npu: --image: given for a program with a decoder, allowe"),
+        (["network", "--prompt", "x"], "npu: --prompt: given for a program with a network, allow"),
+        (["{elf}", "--model", "x"], "npu: --model: given for an ELF file, allowed for "),
+        (["{elf}", "--compiler", "gcc"], "npu: --compiler: given for an ELF file, allowed for "),
+        (["{elf}", "-I", "x"], "npu: --include: given for an ELF file, allowed for C sources"),
+        (["{c}", "--prompt", "x"], "npu: --prompt: given for C sources, allowed for a program"),
+        (["no.c"], "npu: no.c: cannot be read: No such file or directory"),
+        (["{c}", "hello"], "npu: program: given 2 names, allowed several of C sources only"),
+        (["net.onnx"], "npu: program: given a network; allowed is its plan: npu compile net.onnx "),
+        (["network", "--model", "a/b.tflite"], "npu: --model a/b.tflite: given a file; allowed is "
+         "its plan: npu compile a/b.tflite --calibrate random:8 -o a/b, then npu soc network"),
+    ],
+)  # fmt: skip
+def test_options_that_a_program_cannot_take(
+    sound: bytes,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    line: str,
+) -> None:
+    """Are refused and not passed over."""
+    elf, source = tmp_path / "a.elf", tmp_path / "a.c"
+    elf.write_bytes(sound)
+    source.write_text("int main(void) { return 0; }\n", encoding="utf-8")
+    given_words = [word.format(elf=elf, c=source) for word in arguments]
+    assert refused(["soc", *given_words], capsys).startswith(line)
+    if "--flag=-O3" in arguments or "net.onnx" in arguments:
+        assert refused(["firmware", *given_words], capsys).startswith(line)
 
 
 @given(data=st.data())

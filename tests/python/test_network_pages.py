@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages about networks, executed: what stands behind a block is what the block prints.
+"""Pages that are executed: what stands behind a block is what the block prints.
 
     python -m tests.python.test_network_pages
 
-writes what they print into them. A block of Python with a file name behind the language becomes
-that file; a block of sh runs `npu` here and `python` in a process of its own.
+writes what they print into them. A block with a file name behind the language becomes that file;
+one of sh runs `npu` here, which ends with 0 unless a comment says `# exit code N`, and `python` in
+a process of its own.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ PAGES = {
     "plans.md": ("graphs",),
     "delegates.md": ("graphs",),
     "operators.md": (),
+    "own-program.md": (),
 }
 """And the groups that each needs."""
 _LONG = re.compile(r"\d+\.\d{6,}")
@@ -41,19 +43,21 @@ _BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTAL
 
 def _printed(kind: str, text: str, names: dict[str, Any]) -> str:
     """Execute a block and return what it prints."""
-    output = io.StringIO()
+    output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")  # programs write bytes
     with contextlib.redirect_stdout(output):
         if kind == "python":
             exec(compile(text, "page", "exec"), names)
         else:
             for line in text.splitlines():
-                command, *arguments = shlex.split(line)
+                command, *arguments = shlex.split(line, comments=True)
                 assert command in ("npu", "python"), line
                 if command == "npu":
-                    assert command_line.main(arguments) == 0, line
+                    status = command_line.main(arguments)
+                    assert f"# exit code {status}" in line if status else "exit" not in line, line
                 else:
                     print(_process(arguments), end="")
-    return "".join(f"{line.rstrip()}\n" for line in output.getvalue().splitlines())
+    output.seek(0)
+    return "".join(f"{line.rstrip()}\n" for line in output)
 
 
 def _process(arguments: list[str]) -> str:

@@ -10,7 +10,7 @@ import pytest
 from golden import session
 from npu.firmware.plan import IMAGE
 from npu.paths import ROOT
-from tb.soc import program_run, soc_commands
+from tb.soc import given_program, program_run
 from tb.soc.elf_file import Elf
 from tb.soc.program_run import MachineKnobs
 from tests.forms import FULL, sample
@@ -29,8 +29,8 @@ def _expected(model: str, count: int) -> bytes:
 
 
 def _run(model: str, count: int, knobs: MachineKnobs, tmp_path: Path) -> program_run.Ran:
-    plan = soc_commands.plan_of(str(CHECKPOINTS / model), PROMPT, count)
-    program = soc_commands.compiled("generate", plan, place=f"test-{tmp_path.name}")
+    plan = given_program.plan_of(str(CHECKPOINTS / model), PROMPT, count)
+    program = given_program.compiled("generate", plan, place=f"test-{tmp_path.name}")
     elf = Elf.load(program.path, IMAGE)
     name = f"test-generate-{tmp_path.name}"
     ran = program_run.run_program(
@@ -76,11 +76,11 @@ def test_text_in_other_moods(mood: int, tmp_path: Path) -> None:
 )
 def test_another_chip(name: str, given: int, has: int, tmp_path: Path) -> None:
     """A plan for a chip of another size is refused before anything is started."""
-    plan = soc_commands.plan_of(str(CHECKPOINTS / "gpt2-tiny"), PROMPT, 2)
+    plan = given_program.plan_of(str(CHECKPOINTS / "gpt2-tiny"), PROMPT, 2)
     header = plan.header.replace(f".{name} = {has}u", f".{name} = {given}u", 1)
     assert header != plan.header
     other = type(plan)(plan.image, header, plan.end, plan.results)
-    program = soc_commands.compiled("generate", other, place=f"test-{tmp_path.name}")
+    program = given_program.compiled("generate", other, place=f"test-{tmp_path.name}")
     elf = Elf.load(program.path, IMAGE)
     ran = program_run.run_program(
         support.machine(), elf, name=f"test-other-{tmp_path.name}", image=program.image
@@ -91,11 +91,11 @@ def test_another_chip(name: str, given: int, has: int, tmp_path: Path) -> None:
 
 def test_more_tokens_than_there_is_room_for(tmp_path: Path) -> None:
     """A job for another plan is refused before anything is started."""
-    plan = soc_commands.plan_of(str(CHECKPOINTS / "gpt2-tiny"), PROMPT, 2)
+    plan = given_program.plan_of(str(CHECKPOINTS / "gpt2-tiny"), PROMPT, 2)
     header = plan.header.replace(".count = 2u", ".count = 2000u", 1)
     assert header != plan.header
     other = type(plan)(plan.image, header, plan.end, plan.results)
-    program = soc_commands.compiled("generate", other, place=f"test-{tmp_path.name}")
+    program = given_program.compiled("generate", other, place=f"test-{tmp_path.name}")
     elf = Elf.load(program.path, IMAGE)
     ran = program_run.run_program(
         support.machine(), elf, name=f"test-room-{tmp_path.name}", image=program.image

@@ -15,7 +15,7 @@ from npu.paths import BUILD
 from tb.run import processes, runner
 from tb.run.build import Configuration
 from tb.run.registry import BenchTest
-from tb.soc import program_run, soc_commands
+from tb.soc import given_program, program_run
 from tb.soc.elf_file import Elf
 from tests.needs import needs
 from tests.soc import support
@@ -76,8 +76,8 @@ def _simulated(job: runner.Job, requests: dict[str, object], answer: str) -> dic
 
 def test_three_doors(tmp_path: Path) -> None:
     """Instructions, descriptors and microcode in one program, side by side, none disturbed."""
-    plan = soc_commands.plan_of("weights/checkpoints/gpt2-tiny", "The parser accepts", 6)
-    program = soc_commands.compiled("three_doors", plan, place=f"test-{tmp_path.name}")
+    plan = given_program.plan_of("weights/checkpoints/gpt2-tiny", "The parser accepts", 6)
+    program = given_program.compiled("three_doors", plan, place=f"test-{tmp_path.name}")
     elf = Elf.load(program.path, IMAGE)
     ran = program_run.run_program(
         *(support.machine(), elf),

@@ -19,7 +19,7 @@ from npu.runtime.plan import Action, Plan
 from npu.runtime.plan_files import files_of, plan_from
 from npu.runtime.prepare import bases_from, prepare
 from npu.runtime.tensor_rows import from_rows
-from tb.soc import program_run, soc_commands
+from tb.soc import given_program, program_run
 from tb.soc.elf_file import Elf
 from tb.stimulus.random_graphs import random_graph
 from tests.soc import support
@@ -46,7 +46,7 @@ def _drawn(seed: int) -> tuple[Plan, dict[str, np.ndarray], dict[str, np.ndarray
 
 def _run(plan: Plan, inputs: dict[str, np.ndarray], name: str) -> program_run.Ran:
     laid = firmware_network(plan, inputs)
-    program = soc_commands.compiled("network", laid, place=name)
+    program = given_program.compiled("network", laid, place=name)
     elf = Elf.load(program.path, IMAGE)
     return program_run.run_program(
         support.machine(), elf, name=name, image=program.image, memory_end=program.end
@@ -78,7 +78,7 @@ def test_an_error_of_the_chip_is_said(tmp_path: Path) -> None:
     broken = replace(plan, segments=(replace(first, image=b"\xff" * 16 + first.image[16:]),))
     broken = replace(broken, steps=tuple(one for one in plan.steps if one.segment < 1))
     laid = firmware_network(broken, inputs)
-    program = soc_commands.compiled("network", laid, place=f"test-broken-{tmp_path.name}")
+    program = given_program.compiled("network", laid, place=f"test-broken-{tmp_path.name}")
     ran = program_run.run_program(
         support.machine(),
         Elf.load(program.path, IMAGE),
@@ -108,7 +108,7 @@ def test_an_entry_that_no_plan_has_is_refused(name: str, entry: str, other: str)
     header, count = re.subn(entry, other, laid.header, count=1)
     assert count == 1
     place = f"test-entry-{name}"
-    program = soc_commands.compiled("network", replace(laid, header=header), place=place)
+    program = given_program.compiled("network", replace(laid, header=header), place=place)
     elf = Elf.load(program.path, IMAGE)
     ran = program_run.run_program(support.machine(), elf, name=place, image=program.image)
     said = rb"plan: steps\[\d+\]: given a segment, base, address or tensor that no plan has\n"
