@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args, overload
 
 from npu.graph.form import Array, Graph, GraphError
 from npu.graph.inputs import Samples, check_inputs
+from npu.graph.passes import Io
 from npu.graph.passes.calibrate import METHODS
 from npu.isa.operands import Limits
 from npu.planner.build_plan import build_plan
@@ -113,6 +114,7 @@ def load(
     npu: Sequence[str] = (),
     port: Sequence[str] = (),
     split: Sequence[str] = (),
+    io: Io = "float",
     on: On = "golden",
     limits: Limits | None = None,
     calibration: str = METHODS[0],
@@ -129,6 +131,7 @@ def load(
         npu: names of operations, or kinds, that are to run in programs of the chip.
         port: names of operations, or kinds, that are to run on its command port.
         split: names of operations of the chip behind which a segment ends.
+        io: "int8" for inputs and outputs in the chip's integers, with their scales in the graph.
         on: the chip.
         limits: of the chip, the standard one if None.
         calibration: how scales are found in samples: percentile, entropy or max.
@@ -139,7 +142,8 @@ def load(
         CompileError: an operation fits the chip in no way.
     """
     if isinstance(source, str | Path) and "\n" not in str(source) and Path(source).is_dir():
-        if calibrate is not None or shapes or host or npu or port or split or limits is not None:
+        given = (calibrate is not None, shapes, host, npu, port, split, io != "float", limits)
+        if any(given):
             raise GraphError(f"{source}: given arguments of compilation, allowed only on=")
         return Session(read_plan(Path(source)), on)
     built = build_plan(
@@ -150,6 +154,7 @@ def load(
         npu=npu,
         port=port,
         split=split,
+        io=io,
         limits=limits,
         calibration=calibration,
     )
@@ -166,6 +171,7 @@ def from_jax(
     npu: Sequence[str] = (),
     port: Sequence[str] = (),
     split: Sequence[str] = (),
+    io: Io = "float",
     on: On = "golden",
     limits: Limits | None = None,
 ) -> Session:
@@ -181,6 +187,7 @@ def from_jax(
         npu: names of operations, or kinds, that are to run in programs of the chip.
         port: names of operations, or kinds, that are to run on its command port.
         split: names of operations of the chip behind which a segment ends.
+        io: "int8" for inputs and outputs in the chip's integers, with their scales in the graph.
         on: the chip.
         limits: of the chip, the standard one if None.
 
@@ -193,7 +200,7 @@ def from_jax(
     graph = lowered(function, example_args, constants=constants)
     samples = _by_name(graph, calibrate)
     built = build_plan(
-        graph, calibrate=samples, host=host, npu=npu, port=port, split=split, limits=limits
+        graph, calibrate=samples, host=host, npu=npu, port=port, split=split, io=io, limits=limits
     )
     return Session(built.plan, on)
 

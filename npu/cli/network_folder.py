@@ -14,6 +14,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 from rich.console import Console
@@ -24,7 +25,9 @@ from npu.cli.files import FileError
 from npu.cli.progress import step
 from npu.graph.form import Array
 from npu.graph.inputs import Samples
+from npu.graph.passes import Io
 from npu.graph.passes.calibrate import METHODS
+from npu.graph.text import type_text
 from npu.isa.operands import Limits
 from npu.planner.build_plan import Built, build_plan
 from npu.runtime.network_account import report_of
@@ -102,6 +105,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "another one begins; may be repeated",
     )
     group.add_argument(
+        "--io",
+        choices=get_args(Io),
+        help="what inputs and outputs are: real numbers, or int8, the integers of the chip with "
+        "their scales in the plan, int16 where a result has more bits (float)",
+    )
+    group.add_argument(
         "--keep",
         action="store_true",
         help="write the passes with all constants, so that they parse",
@@ -129,7 +138,8 @@ def _shape(text: str) -> tuple[str, tuple[int, ...]]:
 
 def refuse_network_options(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options of networks with a checkpoint."""
-    for name in ("calibrate", "max_error", "shape", "host", "npu", "port", "split", "keep"):
+    options = ("calibrate", "max_error", "shape", "host", "npu", "port", "split", "io", "keep")
+    for name in options:
         if getattr(arguments, name):
             option = name.replace("_", "-")
             raise UsageError(f"--{option}: given for a checkpoint, allowed for networks")
@@ -199,6 +209,7 @@ def compile_network(
             npu=arguments.npu,
             port=arguments.port,
             split=arguments.split,
+            io=arguments.io or "float",
             limits=Limits(array_dim=arguments.array_dim),
         )
     with step("comparing it with golden", console=console):
@@ -213,6 +224,11 @@ def _written(built: Built, folder: Path, compared: Mapping[str, str]) -> FitTabl
     plan = built.plan
     table = pairs()
     table.add_row("calibration", plan.origin.calibration)
+    for what, names in (("input", plan.graph.inputs), ("output", plan.graph.outputs)):
+        for name in names:
+            kind = plan.graph.type(name)
+            if kind.quantisation is not None:
+                table.add_row(f"{what} {escape(name)}", escape(type_text(kind)))
     sizes = f"stream {len(plan.stream):,}, constants {len(plan.constants):,}, arena {plan.arena:,}"
     table.add_row("bytes", sizes)
     for name, text in compared.items():

@@ -9,13 +9,14 @@ tokens. The header defines `npu_plan` and `npu_bases`, of the types in
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from npu.compiler import CompiledModel
 from npu.driver.generate import check_count
 from npu.firmware.plan_types import c_text, initialiser
+from npu.graph.evaluate import run as run_on_host
 from npu.graph.form import Array
 from npu.graph.inputs import check_inputs
 from npu.planner.decoder_plan import plan_of_decoder
@@ -126,30 +127,75 @@ static const struct npu_job npu_job = {{
 def firmware_network(plan: Plan, inputs: Mapping[str, Array]) -> FirmwarePlan:
     """Lay out a network, and inputs in its arena, for a program.
 
+    What a host does before the first launch is done here, with these inputs: quantising them,
+    packing their pixels. What it does behind the last one is left out: the program finds integers.
+
     Args:
-        plan: all of whose operations run in programs of the chip.
+        plan: whose operations between the first launch and the last run in programs of the chip.
         inputs: of the graph by name.
 
     Raises:
-        PlanError: the plan has steps for a host or the command port, or does not fit the memory.
-        GraphError: an input is wrong.
+        PlanError: the plan has other steps for a host or the command port, or does not fit the
+            memory.
+        GraphError: an input is wrong, or an operation of the host cannot be evaluated.
     """
-    for number, step in enumerate(plan.steps):
-        if step.action in (Action.HOST, Action.PORT):
-            raise PlanError(
-                f"steps[{number}]: given {step.action.value} {step.of!r}, allowed a network whose "
-                "operations all run in programs of the chip"
-            )
+    values = dict(check_inputs(plan.graph, inputs))
+    plan = _alone(plan, values)
     prepared = prepare(plan, bases_from(plan, IMAGE))
-    values = check_inputs(plan.graph, inputs)
     crossing = {str(step.of) for step in plan.steps if step.action is Action.PACK}
     pieces = list(prepared.memory)
-    for name, value in values.items():
-        if name in crossing:
-            pieces.append((prepared.address(name), to_rows(value, plan.graph.type(name))))
+    for name in crossing:
+        pieces.append((prepared.address(name), to_rows(values[name], plan.graph.type(name))))
     image = _image(pieces)
     last = max(IMAGE + len(image), prepared.end)
     return FirmwarePlan(image, _header(prepared), last, prepared.bases.arena)
+
+
+def _alone(plan: Plan, values: dict[str, Array]) -> Plan:
+    """Return a plan without the host's steps at its ends, after those before the first launch."""
+    launches = [index for index, one in enumerate(plan.steps) if one.action is Action.LAUNCH]
+    first, last = (launches[0], launches[-1]) if launches else (len(plan.steps), -1)
+    kept = []
+    for number, step in enumerate(plan.steps):
+        ours = step.action is Action.HOST
+        if step.action is Action.PORT or (ours and (not launches or first < number < last)):
+            raise PlanError(
+                f"steps[{number}]: given {step.action.value} {step.of!r}, allowed a network whose "
+                "operations between its inputs and its outputs all run in programs of the chip"
+            )
+        if ours and number < first:
+            one = plan.operation(str(step.of))
+            given = [_value(plan, name, values) for name in one.inputs]
+            values.update(zip(one.outputs, run_on_host(plan.graph, one, given), strict=True))
+        elif not ours:
+            kept.append(step)
+    _check_places(plan, first, last)
+    return replace(plan, steps=tuple(kept))
+
+
+def _check_places(plan: Plan, first: int, last: int) -> None:
+    """Raise PlanError unless tensors may lie in the arena from before the first launch on.
+
+    And up to behind the last launch: a core packs and unpacks nothing between the launches.
+    """
+    late = {one.of for one in plan.steps[first:] if one.action is Action.PACK}
+    early = {one.of for one in plan.steps[: max(last, 0)] if one.action is Action.UNPACK}
+    for one in plan.tensors:
+        for other in plan.tensors:
+            begin, end = other.offset, other.offset + other.bytes
+            shared = begin < one.offset + one.bytes and one.offset < end
+            disturbed = (one.name in late and other.first < one.first) or (
+                one.name in early and other.last > one.last
+            )
+            if disturbed and shared:
+                raise PlanError(
+                    f"tensor {one.name!r}: given a place in the arena that {other.name!r} takes as "
+                    "well, allowed one of its own from the first launch to the last"
+                )
+
+
+def _value(plan: Plan, name: str, values: Mapping[str, Array]) -> Array | None:
+    return values.get(name, plan.graph.constant(name)) if name else None
 
 
 def _image(pieces: Sequence[tuple[int, bytes]]) -> bytes:

@@ -17,7 +17,7 @@ from npu.compiler.network import NoRoomError, compile_network
 from npu.graph.form import Graph, GraphError
 from npu.graph.importers import named, read
 from npu.graph.inputs import Samples
-from npu.graph.passes import PASSES, prepare
+from npu.graph.passes import PASSES, Io, prepare
 from npu.graph.passes.calibrate import METHODS
 from npu.graph.text import outline, write
 from npu.isa.operands import Limits
@@ -62,6 +62,7 @@ def build_plan(
     npu: Sequence[str] = (),
     port: Sequence[str] = (),
     split: Sequence[str] = (),
+    io: Io = "float",
     limits: Limits | None = None,
     calibration: str = METHODS[0],
 ) -> Built:
@@ -78,6 +79,7 @@ def build_plan(
         npu: names of operations, or kinds, that are to run in programs of the chip.
         port: names of operations, or kinds, that are to run on its command port.
         split: names of operations of the chip behind which a segment ends.
+        io: "int8" for inputs and outputs in the chip's integers, with their scales in the graph.
         limits: of the chip, the standard one if None.
         calibration: how scales are found in samples, one of `METHODS` of
             `npu.graph.passes.calibrate`.
@@ -101,6 +103,7 @@ def build_plan(
             host=host,
             npu=npu,
             port=port,
+            io=io,
             refused=refused,
             keep=lambda name, result: passes.update({name: result}),
             file=file,

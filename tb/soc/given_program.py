@@ -213,6 +213,6 @@ def _compile_first(file: str) -> str:
     """Return what an error about a network's file tells to do: two commands."""
     folder = Path(file).with_suffix("")
     return (
-        f"allowed is its plan: npu compile {file} --calibrate random:8 -o {folder}, then npu soc "
-        f"network --model {folder}"
+        f"allowed is its plan: npu compile {file} --calibrate random:8 --io int8 -o {folder}, then "
+        f"npu soc network --model {folder}"
     )

@@ -80,8 +80,8 @@ def _add_soc(parser: argparse.ArgumentParser) -> None:
         "--model",
         metavar="MODEL",
         help=f"for a program by name that runs one ({DEFAULTS['model']}): {MODEL}; for network the "
-        "folder that npu compile has made of a network whose operations all run in programs of "
-        "the chip; its inputs are drawn",
+        "folder that npu compile has made of a network, none of whose operations needs a host "
+        "between programs of the chip; its inputs are drawn",
     )
     parser.add_argument(
         "--prompt",

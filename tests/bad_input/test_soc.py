@@ -247,7 +247,7 @@ def test_float_registers_need_a_core_with_some(sound: bytes, tmp_path: Path) -> 
         (["{c}", "hello"], "npu: program: given 2 names, allowed several of C sources only"),
         (["net.onnx"], "npu: program: given a network; allowed is its plan: npu compile net.onnx "),
         (["network", "--model", "a/b.tflite"], "npu: --model a/b.tflite: given a file; allowed is "
-         "its plan: npu compile a/b.tflite --calibrate random:8 -o a/b, then npu soc network"),
+         "its plan: npu compile a/b.tflite --calibrate random:8 --io int8 -o a/b, then npu soc"),
     ],
 )  # fmt: skip
 def test_options_that_a_program_cannot_take(

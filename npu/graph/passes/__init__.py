@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, get_args
 
 from npu.graph.form import Graph, GraphError
 from npu.graph.inputs import Samples
 
+Io = Literal["float", "int8"]
+"""What a network takes and gives: real numbers, or integers as the chip has them."""
 PASSES = ("import", "canonical", "place", "quantise", "fuse")
 """Their names, as those of the files that `--keep` writes."""
 
@@ -21,6 +24,7 @@ def prepare(
     npu: Sequence[str] = (),
     port: Sequence[str] = (),
     refused: Mapping[str, str] | None = None,
+    io: Io = "float",
     keep: Callable[[str, Graph], None] | None = None,
     file: str = "",
 ) -> Graph:
@@ -35,6 +39,8 @@ def prepare(
         npu: names of operations or kinds that programs of the chip are to execute.
         port: names of operations or kinds that its command port is to execute.
         refused: operations for which the chip has no room, each with the reason.
+        io: "int8" for inputs and outputs in integers, with their scales; int16 where a result has
+            more bits.
         keep: called with the name of each pass and its result.
         file: named in errors.
 
@@ -45,8 +51,10 @@ def prepare(
         GraphError: naming file, operation and tensor.
     """
     try:
+        if io not in get_args(Io):
+            raise GraphError(f"io: given {io!r}, allowed {', '.join(get_args(Io))}")
         wishes = {"host": host, "npu": npu, "port": port}
-        return _prepare(graph, (samples, calibration), wishes, refused or {}, keep)
+        return _prepare(graph, (samples, calibration), wishes, refused or {}, io, keep)
     except GraphError as error:
         if file and not str(error).startswith(file):
             raise GraphError(f"{file}: {error}") from None
@@ -58,12 +66,14 @@ def _prepare(
     known: tuple[Samples | str | None, str],
     wishes: Mapping[str, Sequence[str]],
     refused: Mapping[str, str],
+    io: Io,
     keep: Callable[[str, Graph], None] | None,
 ) -> Graph:
     # The passes stand on modules that take this package's name, so they are imported late.
     from npu.graph.passes.calibrate import calibrate
     from npu.graph.passes.canonicalise import canonicalise
     from npu.graph.passes.fuse import fuse
+    from npu.graph.passes.integer_borders import integer_borders
     from npu.graph.passes.place import place
     from npu.graph.passes.quantise import quantise
     from npu.graph.verify import verify
@@ -80,4 +90,5 @@ def _prepare(
     samples, method = known
     ranges = None if samples is None else calibrate(placed, samples, method)
     quantised = passed(PASSES[3], quantise(placed, ranges))
-    return passed(PASSES[4], fuse(quantised))
+    fused = fuse(quantised)
+    return passed(PASSES[4], fused if io == "float" else integer_borders(fused))
