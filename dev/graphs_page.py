@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from dev import marked_page
+from npu.graph.importers import NO_OPERATION
 from npu.graph.operations import TABLE
 from npu.graph.operations.base import Kind
 from npu.paths import DOCS
@@ -57,9 +58,16 @@ def host_rows() -> Iterator[str]:
             yield f"| `{kind.name}`: {kind.summary} | {_sources(kind)} |"
 
 
+def other_rows() -> Iterator[str]:
+    """Yield the lines of the table of operators that become no operation."""
+    yield from ("| file | a constant, what it consists of, or nothing is left of |", "|---|---|")
+    for origin, heading in ORIGINS.items():
+        yield f"| {heading} | {', '.join(NO_OPERATION[origin])} |"
+
+
 def filled(page: str) -> str:
     """Return the page with its tables as they are now. Raises ValueError without their markers."""
-    parts = {"chip": chip_rows, "host": host_rows}
+    parts = {"chip": chip_rows, "host": host_rows, "other": other_rows}
     made = {name: partial(_text, rows) for name, rows in parts.items()}
     return marked_page.fill(page, PAGE, made)
 

@@ -23,6 +23,12 @@ _SUFFIXES = {
     ".tflite": "tflite",
 }
 _MODULES = {"onnx": "onnx_file", "stablehlo": "stablehlo", "tflite": "tflite_file"}
+NO_OPERATION = {
+    "onnx": ("Shape", "Size"),
+    "stablehlo": ("constant", "composite", "custom_call"),
+    "tflite": ("SHAPE",),
+}
+"""Operators that become a constant, what they consist of, or nothing; docs/graphs.md has them."""
 _TEXT = (b"module", b"#", b"//", b"func")
 
 

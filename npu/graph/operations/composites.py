@@ -98,7 +98,10 @@ KINDS = (
         ),
         sources={
             "onnx": ("Attention", "pattern of MatMul, Softmax and MatMul"),
-            "stablehlo": ("pattern of dot_general, softmax and dot_general",),
+            "stablehlo": (
+                "composite tessera.attention",
+                "pattern of dot_general, softmax and dot_general",
+            ),
             "tflite": ("pattern of BATCH_MATMUL, SOFTMAX and BATCH_MATMUL",),
         },
     ),

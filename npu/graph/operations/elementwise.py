@@ -104,7 +104,7 @@ KINDS = (
         "The sum of two tensors.",
         "y = sat(a + b).",
         "ADD of the GEMM that makes one side, else VEC ADD.",
-        (("Add", "Sum"), ("add",), ("ADD",)),
+        (("Add", "Sum", "BatchNormalization"), ("add", "batch_norm_inference"), ("ADD", "ADD_N")),
     ),
     _arithmetic(
         "sub",
@@ -112,7 +112,7 @@ KINDS = (
         "The difference of two tensors.",
         "y = sat(a - b).",
         "VEC SUB.",
-        (("Sub",), ("subtract",), ("SUB",)),
+        (("Sub",), ("subtract",), ("SUB", "SQUARED_DIFFERENCE")),
     ),
     _arithmetic(
         "mul",
@@ -120,7 +120,11 @@ KINDS = (
         "The product of two tensors.",
         "y = sat(rs(a * b, shift)).",
         "MUL of the GEMM that makes one side, else VEC MUL.",
-        (("Mul",), ("multiply",), ("MUL",)),
+        (
+            ("Mul", "SwiGLU", "BatchNormalization"),
+            ("multiply", "batch_norm_inference"),
+            ("MUL", "PRELU"),
+        ),
     ),
     _arithmetic(
         "max",
@@ -149,7 +153,11 @@ KINDS = (
         integer="y = min(max(x, low_int), high_int).",
         lowering="Table of the GEMM before it, VEC TABLE, or VEC MAX and VEC MIN for int16.",
         constraints=("the element type is int8 or int16, the same before and after",),
-        sources={"onnx": ("Clip",), "stablehlo": ("clamp",), "tflite": ("RELU6", "RELU_N1_TO_1")},
+        sources={
+            "onnx": ("Clip",),
+            "stablehlo": ("clamp",),
+            "tflite": ("RELU6", "RELU_N1_TO_1", "RELU_0_TO_1"),
+        },
         fused={"low_int": "int", "high_int": "int"},
     ),
     Kind(
@@ -168,16 +176,18 @@ KINDS = (
                 *("Relu", "Sigmoid", "Tanh", "Erf", "Gelu", "Swish", "Elu", "Celu", "Selu"),
                 *("LeakyRelu", "HardSigmoid", "HardSwish", "ThresholdedRelu", "Softplus"),
                 *("Softsign", "Mish", "Exp", "Log", "Sqrt", "Reciprocal", "Neg", "Abs", "Floor"),
-                *("Ceil", "Round", "Sign", "Sin", "Cos", "PRelu", "Div", "Pow"),
+                *("Ceil", "Round", "Sign", "Sin", "Cos", "PRelu", "Div", "Pow", "SwiGLU"),
             ),
             "stablehlo": (
                 *("tanh", "logistic", "exponential", "log", "sqrt", "rsqrt", "negate", "abs"),
                 *("floor", "ceil", "round_nearest_even", "sign", "sine", "cosine", "chlo.erf"),
+                *("chlo.erfc", "chlo.square", "exponential_minus_one", "log_plus_one"),
+                *("composite tessera.gelu", "composite tessera.silu"),
             ),
             "tflite": (
-                *("RELU", "RELU6", "LOGISTIC", "TANH", "ELU", "LEAKY_RELU", "HARD_SWISH"),
+                *("RELU", "LOGISTIC", "TANH", "ELU", "LEAKY_RELU", "HARD_SWISH"),
                 *("GELU", "EXP", "LOG", "SQRT", "RSQRT", "NEG", "ABS", "SQUARE", "FLOOR", "CEIL"),
-                *("ROUND", "SIGN", "SIN", "COS"),
+                *("ROUND", "SIGN", "SIN", "COS", "PRELU", "SQUARED_DIFFERENCE", "LOG_SOFTMAX"),
             ),
         },
     ),

@@ -175,14 +175,18 @@ KINDS = (
         ("a", "b"),
         binary(_remainder),
         "The remainder of a division, with the sign of the dividend.",
-        (("Mod",), ("remainder",), ()),
+        ((), ("remainder",), ()),
     ),
     _host(
         "compare",
         ("a", "b"),
         _compare,
         "Whether a comparison EQ, NE, LT, LE, GT or GE holds.",
-        (("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"), ("compare",), ("EQUAL",)),
+        (
+            ("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"),
+            ("compare", "is_finite"),
+            ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"),
+        ),
         _compare_rule,
         {"direction": "str"},
     ),
@@ -191,7 +195,7 @@ KINDS = (
         ("condition", "a", "b"),
         lambda call: (np.where(call.value(0), call.value(1), call.value(2)),),
         "The element of a where the condition holds, else that of b.",
-        (("Where",), ("select",), ("SELECT_V2",)),
+        (("Where",), ("select",), ("SELECT", "SELECT_V2")),
         _select_rule,
     ),
     _host(
@@ -231,7 +235,7 @@ KINDS = (
         (
             ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"),
             ("reduce",),
-            ("SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD"),
+            ("SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL"),
         ),
         _reduce_rule,
         {"axes": "ints", "keep": "bool", "function": "str"},
@@ -259,7 +263,6 @@ KINDS = (
         sources={
             "onnx": ("any other",),
             "stablehlo": ("any other",),
-            "tflite": ("any other",),
         },
         host_only=True,
         outputs=-1,

@@ -208,7 +208,7 @@ KINDS = (
                 "QLinearMatMul",
                 "MatMulInteger",
             ),
-            "stablehlo": ("dot_general",),
+            "stablehlo": ("dot_general", "dot"),
             "tflite": ("FULLY_CONNECTED", "BATCH_MATMUL"),
         },
         fused={**_FUSED, "a_zero": "int", "b_zero": "int"},

@@ -174,9 +174,9 @@ KINDS = (
         "axes before the last.",
         constraints=(_ROWS, "the elements are int8"),
         sources={
-            "onnx": ("Transpose",),
+            "onnx": ("Transpose", "DepthToSpace", "SpaceToDepth"),
             "stablehlo": ("transpose",),
-            "tflite": ("TRANSPOSE",),
+            "tflite": ("TRANSPOSE", "DEPTH_TO_SPACE", "SPACE_TO_DEPTH"),
         },
     ),
     Kind(
@@ -198,7 +198,7 @@ KINDS = (
         sources={
             "onnx": ("Concat",),
             "stablehlo": ("concatenate",),
-            "tflite": ("CONCATENATION", "PACK"),
+            "tflite": ("CONCATENATION", "PACK", "TILE"),
         },
     ),
     Kind(
@@ -215,8 +215,8 @@ KINDS = (
         constraints=(_ROWS, "the steps are positive"),
         sources={
             "onnx": ("Slice", "Split"),
-            "stablehlo": ("slice", "reverse"),
-            "tflite": ("SLICE", "STRIDED_SLICE", "SPLIT", "UNPACK"),
+            "stablehlo": ("slice", "reverse", "dynamic_slice"),
+            "tflite": (*("SLICE", "STRIDED_SLICE", "SPLIT", "SPLIT_V", "UNPACK", "REVERSE_V2"),),
         },
     ),
     Kind(
@@ -245,7 +245,11 @@ KINDS = (
         integer="The same integers.",
         lowering="Slices, one for each run of neighbours.",
         constraints=("at most 64 indices, and they are constant",),
-        sources={"onnx": ("Gather",), "stablehlo": ("gather",), "tflite": ("GATHER",)},
+        sources={
+            "onnx": ("Gather",),
+            "stablehlo": ("gather",),
+            "tflite": ("GATHER", "EMBEDDING_LOOKUP"),
+        },
     ),
     Kind(
         name="cast",
@@ -258,7 +262,7 @@ KINDS = (
         integer="The same numbers, no saturation.",
         lowering="None: executed by the host unless it changes nothing.",
         constraints=("the element type is the same before and after",),
-        sources={"onnx": ("Cast",), "stablehlo": ("convert",), "tflite": ("CAST",)},
+        sources={"onnx": ("Cast", "CastLike"), "stablehlo": ("convert",), "tflite": ("CAST",)},
     ),
     Kind(
         name="identity",
@@ -289,9 +293,9 @@ KINDS = (
         lowering="COPY2D or DMA, once per copy.",
         constraints=(_ROWS,),
         sources={
-            "onnx": ("Expand",),
+            "onnx": ("Expand", "Tile"),
             "stablehlo": ("broadcast_in_dim",),
-            "tflite": ("BROADCAST_TO", "TILE"),
+            "tflite": ("BROADCAST_TO",),
         },
     ),
 )

@@ -127,8 +127,11 @@ KINDS = (
         ),
         sources={
             "onnx": ("Softmax",),
-            "stablehlo": ("pattern of exponential, reduce and divide",),
-            "tflite": ("SOFTMAX",),
+            "stablehlo": (
+                "composite tessera.softmax",
+                "pattern of exponential, reduce and divide",
+            ),
+            "tflite": ("SOFTMAX", "LOG_SOFTMAX"),
         },
     ),
     Kind(
@@ -147,7 +150,10 @@ KINDS = (
         constraints=(_LONG, "gain and beta are constant"),
         sources={
             "onnx": ("LayerNormalization",),
-            "stablehlo": ("pattern of reduce, subtract, rsqrt and multiply",),
+            "stablehlo": (
+                "composite tessera.layer_norm",
+                "pattern of reduce, subtract, rsqrt and multiply",
+            ),
             "tflite": ("pattern of MEAN, SQUARED_DIFFERENCE and RSQRT",),
         },
     ),
@@ -166,7 +172,10 @@ KINDS = (
         constraints=(_LONG, "gain is constant"),
         sources={
             "onnx": ("RMSNormalization",),
-            "stablehlo": ("pattern of reduce, rsqrt and multiply",),
+            "stablehlo": (
+                "composite tessera.rms_norm",
+                "pattern of reduce, rsqrt and multiply",
+            ),
             "tflite": ("pattern of MEAN and RSQRT",),
         },
     ),
@@ -183,7 +192,10 @@ KINDS = (
         constraints=("cos and sin are constant", "x and the result are int8 with one scale"),
         sources={
             "onnx": ("RotaryEmbedding",),
-            "stablehlo": ("pattern of slice, negate, concatenate and multiply",),
+            "stablehlo": (
+                "composite tessera.rope",
+                "pattern of slice, negate, concatenate and multiply",
+            ),
             "tflite": ("pattern of SLICE, NEG, CONCATENATION and MUL",),
         },
     ),

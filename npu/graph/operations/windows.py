@@ -155,9 +155,10 @@ KINDS = (
         meaning=_mean,
         summary="The mean over axes.",
         integer="acc = weight * sum over the axes; y = sat8(rs((acc + bias) * mult, shift)).",
-        lowering="GEMM with a row of equal weights as A, the factor contains the divisor.",
+        lowering="GEMM with a row of equal weights as A, the factor contains the divisor; over "
+        "others than the axes before the last, a transposition and a column of such weights as B.",
         constraints=(
-            "the axes are neighbours and do not contain the last one",
+            "an axis is left",
             "the input and the result are int8, each with one scale",
         ),
         sources={
