@@ -12,7 +12,7 @@ from golden.graph import run
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Array, Graph, TensorType
 from npu.graph.inputs import Samples
-from npu.graph.operations.borders import dequantised
+from npu.graph.operations.borders import dequantised, quantised
 from npu.graph.passes.samples import read_samples
 from npu.planner.build_plan import Built
 
@@ -56,7 +56,8 @@ def loss_of(built: Built, samples: Samples | str | None) -> Loss:
     apart: dict[str, float] = {}
     for inputs in read_samples(real, DRAWN if samples is None else samples)[:MOST]:
         wanted = evaluate(real, inputs, keep=list(images.values()))
-        found = run(fused, inputs, keep=list(images))
+        taken = {name: _taken(value, fused.type(name)) for name, value in inputs.items()}
+        found = run(fused, taken, keep=list(images))
         pairs = {name: (found[name], wanted[of]) for name, of in images.items()}
         pairs |= {name: (found[name], wanted[name]) for name in fused.outputs}
         for name, (made, value) in pairs.items():
@@ -88,6 +89,12 @@ def _images(real: Graph, fused: Graph) -> Mapping[str, str]:
         if of and real.type(of).shape == fused.type(name).shape:
             found[name] = of
     return found
+
+
+def _taken(value: Array, kind: TensorType) -> Array:
+    """Return an input as a network takes it, which may be integers for real numbers."""
+    real = kind.quantisation is not None and value.dtype.kind == "f"
+    return quantised(value, kind) if real else value
 
 
 def _real(values: Array, kind: TensorType) -> Array:

@@ -87,3 +87,13 @@ def test_the_loss_names_the_operation_that_loses_most() -> None:
     assert said == f"outputs at most {loss.output:.2%} of the largest value off"
     with pytest.raises(accuracy.AccuracyError, match=r"allowed 1\.00% .* what loses most: \w+"):
         accuracy.held(built, samples, 0.01)
+
+
+def test_the_loss_is_the_same_with_integers_at_the_borders() -> None:
+    """What the host made of the inputs and outputs, who runs the network makes."""
+    graph, samples = grown(tailed), heavy(8, 3)
+    losses = [
+        accuracy.loss_of(build_plan(graph, calibrate=samples, io=io), samples).output
+        for io in ("float", "int8")
+    ]
+    assert losses[0] == losses[1] > 0
