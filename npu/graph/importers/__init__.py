@@ -26,7 +26,7 @@ _MODULES = {"onnx": "onnx_file", "stablehlo": "stablehlo", "tflite": "tflite_fil
 NO_OPERATION = {
     "onnx": ("Shape", "Size"),
     "stablehlo": ("constant", "composite", "custom_call"),
-    "tflite": ("SHAPE",),
+    "tflite": ("SHAPE", "RANK", "ZEROS_LIKE"),
 }
 """Operators that become a constant, what they consist of, or nothing; docs/graphs.md has them."""
 _TEXT = (b"module", b"#", b"//", b"func")

@@ -161,7 +161,7 @@ KINDS = (
         ("a", "b"),
         binary(_divide),
         "The quotient of two tensors; of integers the part before the point.",
-        (("Div",), ("divide",), ("DIV",)),
+        (("Div",), ("divide",), ("DIV", "L2_NORMALIZATION")),
     ),
     _host(
         "pow",

@@ -209,7 +209,7 @@ KINDS = (
                 "MatMulInteger",
             ),
             "stablehlo": ("dot_general", "dot"),
-            "tflite": ("FULLY_CONNECTED", "BATCH_MATMUL"),
+            "tflite": ("FULLY_CONNECTED", "BATCH_MATMUL", "UNIDIRECTIONAL_SEQUENCE_LSTM"),
         },
         fused={**_FUSED, "a_zero": "int", "b_zero": "int"},
     ),
@@ -235,7 +235,7 @@ KINDS = (
         sources={
             "onnx": ("Conv", "QLinearConv", "ConvInteger"),
             "stablehlo": ("convolution",),
-            "tflite": ("CONV_2D", "DEPTHWISE_CONV_2D"),
+            "tflite": ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV"),
         },
         fused={**_FUSED, "pad_value": "int", "x_zero": "int", "w_zero": "int"},
     ),

@@ -22,6 +22,10 @@ from npu.graph.operations.base import (
 )
 
 
+TILED = ("DEPTH_TO_SPACE", "SPACE_TO_DEPTH", "SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND")
+RESIZED = ("MIRROR_PAD", "RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR")
+
+
 def _identity_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
     x = known(types, 0)
     return (Result(x.shape, plain(x)),)
@@ -176,7 +180,7 @@ KINDS = (
         sources={
             "onnx": ("Transpose", "DepthToSpace", "SpaceToDepth"),
             "stablehlo": ("transpose",),
-            "tflite": ("TRANSPOSE", "DEPTH_TO_SPACE", "SPACE_TO_DEPTH"),
+            "tflite": ("TRANSPOSE", *TILED),
         },
     ),
     Kind(
@@ -248,7 +252,7 @@ KINDS = (
         sources={
             "onnx": ("Gather",),
             "stablehlo": ("gather",),
-            "tflite": ("GATHER", "EMBEDDING_LOOKUP"),
+            "tflite": ("GATHER", "EMBEDDING_LOOKUP", *RESIZED),
         },
     ),
     Kind(
@@ -295,7 +299,7 @@ KINDS = (
         sources={
             "onnx": ("Expand", "Tile"),
             "stablehlo": ("broadcast_in_dim",),
-            "tflite": ("BROADCAST_TO",),
+            "tflite": ("BROADCAST_TO", "FILL"),
         },
     ),
 )
