@@ -11,7 +11,8 @@ from npu import optional
 from npu.cli import build_folder, progress
 from tb.run import build, verilator
 
-OPTIONAL = ("distributed", "jax", "matplotlib", "onnx", "playwright", "tflite", "torch", "unicorn")
+OPTIONAL = ("distributed", "jax", "matplotlib", "onnx", "playwright", "tflite", "unicorn")
+# Not torch: `make test` installs it for nobody, and where it is, transformers wants it.
 
 
 def nothing_there(monkeypatch: pytest.MonkeyPatch) -> None:
