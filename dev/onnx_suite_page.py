@@ -23,7 +23,7 @@ HEAD = """<!-- SPDX-License-Identifier: Apache-2.0 -->
 
 What `tessera.onnx_backend` does with the cases of `onnx.backend.test` on device NPU, each
 calibrated on its own inputs. The error is the largest difference over the largest magnitude of the
-output; integers say how many steps they are apart. Cases of the host run in the evaluator of ONNX,
+output; integers say how many steps they are apart. Cases of the host run in onnxruntime,
 with the reasons below.
 """
 _ROW = re.compile(r"^\| `(\w+)` \| (\d+\.\d+) % \|$")

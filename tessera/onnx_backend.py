@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The chip as a backend of ONNX: whatever drives an `onnx.backend.base.Backend` drives it.
 
-Device "CPU" runs everything on the host, in the reference evaluator of ONNX. Device "NPU" runs on
+Device "CPU" runs everything on the host, as operations of the host run. Device "NPU" runs on
 the chip (the instruction model, which has every bit) what the chip can do, and the rest on the
 host. A network in floats is calibrated on `calibrate`, or on the inputs of its first run, and runs
 on the host if its integers lose more than `tolerance` there: a backend promises what ONNX computes.
@@ -22,11 +22,11 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 from onnx.backend.base import Backend, BackendRep
-from onnx.reference import ReferenceEvaluator
 
 from npu.compiler.errors import CompileError
 from npu.graph.form import Array, GraphError
 from npu.graph.importers import read
+from npu.graph.importers.onnx_run import Runner, runner
 from npu.graph.inputs import Samples
 from npu.planner.build_plan import build_plan
 from npu.runtime.network_account import report_of
@@ -66,7 +66,7 @@ class TesseraRep(BackendRep):  # type: ignore[misc]
         self.tolerance = tolerance
         self.error: float | None = None
         self.reason = "" if device == CHIP else f"device {HOST}"
-        self._host: Any = None
+        self._host: Runner | None = None
         self._plan: Plan | None = None
         self._bound: tuple[tuple[str, bytes], ...] | None = None
 
@@ -97,8 +97,8 @@ class TesseraRep(BackendRep):  # type: ignore[misc]
 
     def _on_host(self, given: dict[str, Any]) -> tuple[Any, ...]:
         if self._host is None:
-            self._host = ReferenceEvaluator(self.model)
-        return tuple(self._host.run(None, given))
+            self._host = runner(self.model)
+        return tuple(self._host(given))
 
     def _by_name(self, inputs: Any) -> dict[str, Any]:  # noqa: ANN401
         every = [one.name for one in self.model.graph.input]

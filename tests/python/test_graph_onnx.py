@@ -119,8 +119,11 @@ def test_cases_of_the_suite_compute_what_it_expects(canonical: bool) -> None:
         outputs = [one.name for one in case.model.graph.output]
         for name, expected in zip(outputs, case.data_sets[0][1], strict=True):
             assert values[name].dtype == array(expected).dtype, case.name
+            real = values[name].astype(np.float64)
+            # The least float stands for a score that is hidden, in onnxruntime.
+            real = np.where(real < -1e38, -np.inf, real)
             np.testing.assert_allclose(
-                values[name].astype(np.float64),
+                real,
                 array(expected).astype(np.float64),
                 rtol=case.rtol,
                 atol=max(case.atol, 1e-6),

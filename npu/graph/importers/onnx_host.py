@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executes single ONNX nodes with the reference evaluator of onnx: what no mapping knows."""
+"""Executes single ONNX nodes: what no mapping knows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper, shape_inference
-from onnx.reference import ReferenceEvaluator
 
 from npu.graph.form import Array, Element, Graph, GraphError, Operation, TensorType
 from npu.graph.host_evaluators import EVALUATORS, Run
 from npu.graph.importers.onnx_load import needs, nodes_of, tensors_of
 from npu.graph.importers.onnx_node import element_of
+from npu.graph.importers.onnx_run import Runner, arrays, runner
 
 
 def payload(
@@ -88,8 +88,9 @@ def _described(name: str, kind: TensorType) -> onnx.ValueInfoProto:
 
 
 @lru_cache(maxsize=256)
-def _session(data: bytes) -> ReferenceEvaluator:
-    return ReferenceEvaluator(onnx.load_model_from_string(data))
+def _runner(data: bytes) -> tuple[Runner, list[str]]:
+    model = onnx.load_model_from_string(data)
+    return runner(model), [one.name for one in model.graph.input]
 
 
 def run_payload(data: bytes, values: Sequence[Array | None]) -> list[Array]:
@@ -103,33 +104,17 @@ def run_payload(data: bytes, values: Sequence[Array | None]) -> list[Array]:
         One array per output.
 
     Raises:
-        GraphError: the reference evaluator does not know the node or refuses the values.
+        GraphError: nobody here can execute it, or the values are refused.
     """
-    return _run(lambda: _session(data), values)
-
-
-def _run(
-    session_of: Callable[[], ReferenceEvaluator], values: Sequence[Array | None]
-) -> list[Array]:
-    try:
-        session = session_of()
-        with np.errstate(all="ignore"):
-            found = session.run(None, dict(zip(session.input_names, values, strict=True)))
-    except Exception as error:  # the evaluator raises whatever numpy and its operators raise
-        text = " ".join(str(error).split())[:300]
-        raise GraphError(
-            f"the reference evaluator of onnx: {type(error).__name__}: {text}"
-        ) from None
-    for value in found:
-        if not isinstance(value, np.ndarray | np.generic):
-            raise GraphError(f"a result is a {type(value).__name__}, allowed tensors")
-    return [np.asarray(value) for value in found]
+    run, names = _runner(data)
+    return arrays(run(dict(zip(names, values, strict=True))))
 
 
 def _prepared(graph: Graph, operation: Operation) -> Run:
     model = model_of(graph, operation)
-    session = cache(lambda: ReferenceEvaluator(model))
-    return lambda values: _run(session, values)
+    names = [one.name for one in model.graph.input]
+    run = cache(lambda: runner(model))
+    return lambda values: arrays(run()(dict(zip(names, values, strict=True))))
 
 
 EVALUATORS["onnx"] = _prepared
