@@ -112,3 +112,36 @@ def test_a_changed_attribute_changes_the_result(name: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
     (before, *_) = ReferenceEvaluator(one.model).run(None, inputs)
     assert before.shape != expected.shape or not np.allclose(before, expected, rtol=1e-4)
+
+
+def _alone(operator: str, version: int, results: int, *inputs: Any, **attributes: Any) -> Any:  # noqa: ANN401
+    """Return a model of one node; what stands behind its first input is constant."""
+    names = [f"x{index}" if value is not None else "" for index, value in enumerate(inputs)]
+    outputs = [f"y{index}" for index in range(results)]
+    node = helper.make_node(operator, names, outputs, **attributes)
+    weights = [
+        onnx.numpy_helper.from_array(value, name)
+        for name, value in zip(names[1:], inputs[1:], strict=True)
+        if value is not None
+    ]
+    described = [helper.make_tensor_value_info(one, 1, ()) for one in outputs]
+    graph = helper.make_graph(
+        [node], "one", [helper.make_tensor_value_info("x0", 1, inputs[0].shape)], described, weights
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)], ir_version=8)
+
+
+def test_what_the_shapes_say_too_is_no_reason_to_refuse() -> None:
+    """Operators of before version 7 broadcast, parts are counted, a ratio is for training."""
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    row = np.ones(4, np.float32)
+    for model, wanted in (
+        (_alone("Add", 6, 1, x, row, broadcast=1), x + row),
+        (_alone("Add", 6, 1, x, np.ones(3, np.float32), broadcast=1, axis=0), x + 1),
+        (_alone("Gemm", 6, 1, x, np.eye(4, dtype=np.float32), row, broadcast=1), x + row),
+        (_alone("Split", 21, 2, x, axis=1, num_outputs=2), x[:, :2]),
+        (_alone("Dropout", 13, 1, x, np.array(0.3, np.float32)), x),
+    ):
+        graph = read(model)
+        assert "host" not in {one.kind for one in graph.operations}, graph.operations
+        np.testing.assert_array_equal(evaluate(graph, {"x0": x})[graph.outputs[0]], wanted)

@@ -49,7 +49,7 @@ def _gemm(node: Node) -> None:
     if c and beta != 0.0:
         if beta != 1.0:
             c = node.table(c, "scale", parameters=[beta], part="beta")
-        y = node.add("add", [y, c], "bias")
+        y = node.add("add", [y, node.broadcast_from(y, c)], "bias")
     node.give(y)
 
 

@@ -21,6 +21,7 @@ def _identity(node: Node) -> None:
 def _dropout(node: Node) -> None:
     if node.wants(1):
         raise UnmappedError("the mask of a dropout is not mapped")
+    node.input(1)  # how much of it is left away in training
     training = node.build.value(node.input(2)) if node.input(2) else np.array(False)
     if training is None or bool(training.reshape(-1)[0]):
         raise UnmappedError("a dropout in training is not mapped")
@@ -107,6 +108,8 @@ def _split(node: Node) -> None:
     axis = node.axis(node.attributes.get("axis", 0), len(shape))
     sizes = node.listed("split", 1, 13)
     count = len(node.proto.output)
+    if node.attributes.get("num_outputs", count) != count:
+        raise GraphError(f"num_outputs {node.attributes['num_outputs']}, it has {count}")
     if sizes is None:
         step = -(-shape[axis] // count)
         sizes = tuple(max(0, min(step, shape[axis] - step * one)) for one in range(count))

@@ -169,7 +169,11 @@ class Node:
 
     def broadcast_from(self, a: str, b: str) -> str:
         """Return b so that it broadcasts to a: before version 7 `axis` says where it begins."""
-        if self.version >= 7 or "axis" not in self.attributes:
+        if self.version >= 7:
+            return b
+        # What it says is that shapes may differ, and their shapes say so too.
+        self.attributes.get("broadcast")
+        if "axis" not in self.attributes:
             return b
         axis = self.axis(self.attributes["axis"], len(self.shape(a)))
         missing = len(self.shape(a)) - axis - len(self.shape(b))
