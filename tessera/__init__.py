@@ -8,6 +8,7 @@ session = tessera.load("model.onnx", calibrate={"x": samples})
 print(session.report())
 """
 
+from tessera.dialects import operator
 from tessera.session import Session, from_jax, load
 
-__all__ = ["Session", "from_jax", "load"]
+__all__ = ["Session", "from_jax", "load", "operator"]

@@ -15,6 +15,9 @@ import onnx
 from npu.graph.build import Builder
 from npu.graph.form import Array, Element, Graph, GraphError, Tensor, TensorType
 from npu.graph.importers import (
+    dialect_microsoft,
+    dialect_microsoft_integers,
+    dialect_quantisers,
     onnx_attention,
     onnx_elementwise,
     onnx_linear,
@@ -23,12 +26,22 @@ from npu.graph.importers import (
     onnx_rows,
     onnx_windows,
 )
+from npu.graph.importers.onnx_dialects import DIALECTS, VERSION, Entry, expand, refusal
 from npu.graph.importers.onnx_host import infer_outputs, payload, run_payload
-from npu.graph.importers.onnx_load import array, load, needs, node_name, opset
+from npu.graph.importers.onnx_load import (
+    array,
+    load,
+    needs,
+    node_name,
+    opset,
+    standard,
+    version_of,
+)
 from npu.graph.importers.onnx_node import (
     FIRST_MAPPED,
     MAPPINGS,
     OWN_DOMAIN,
+    Mapping_,
     Node,
     UnmappedError,
     element_of,
@@ -44,6 +57,7 @@ GROUPS = (
     onnx_rows,
     onnx_windows,
 )
+LANGUAGES = (dialect_microsoft, dialect_microsoft_integers, dialect_quantisers)
 # What these make is different each time, or stays visible as a border.
 _NEVER_FOLDED = frozenset(
     {
@@ -194,38 +208,68 @@ class _Import:
         return TensorType(_bound(one.name, sizes, given), element)
 
     def _node(self, node: onnx.NodeProto) -> None:
-        if self.read.isdisjoint(node.output) or self._folded(node):
+        if self.read.isdisjoint(node.output):
             return
-        standard = node.domain in ("", "ai.onnx")
-        mapping = mapping_of(node.op_type, self.version) if standard else None
-        if node.domain == OWN_DOMAIN:
-            mapping = mapping_of(f"{OWN_DOMAIN}.{node.op_type}", FIRST_MAPPED)
+        domain = standard(node.domain)
+        version = version_of(node, self.version)
+        if version is not None:
+            self._standard(node, version)
+        elif domain == OWN_DOMAIN:
+            self._mapped(
+                node, mapping_of(f"{OWN_DOMAIN}.{node.op_type}", FIRST_MAPPED), self.version
+            )
+        elif (domain, node.op_type) in DIALECTS:
+            self._expanded(node, DIALECTS[domain, node.op_type])
+        elif domain and onnx.defs.has(node.op_type, domain=domain):
+            self._standard(node, self.version)
+        else:
+            raise GraphError(refusal(node, self.version))
+
+    def _expanded(self, node: onnx.NodeProto, entry: Entry) -> None:
+        """Put what a node of a dialect computes in its place."""
+
+        def add(made: onnx.NodeProto) -> None:
+            self.read.update(needs(made), {*made.output} - {*node.output})
+            self._standard(made, VERSION)
+
+        expand(node, entry, self.build, add)
+        for name in node.output:
+            if name in self.read and name not in self.build.tensors:
+                raise GraphError(f"result {name!r} is not known")
+
+    def _standard(self, node: onnx.NodeProto, version: int) -> None:
+        if self.read.isdisjoint(node.output) or self._folded(node, version):
+            return
+        mapping = None if standard(node.domain) else mapping_of(node.op_type, version)
+        self._mapped(node, mapping, version)
+
+    def _mapped(self, node: onnx.NodeProto, mapping: Mapping_ | None, version: int) -> None:
         if mapping is None:
-            self._host(node, list(node.output), self._why(node, standard))
+            self._host(node, list(node.output), self._why(node, version), version)
             return
         mark = self.build.mark()
-        mapped = Node(self.build, node, self.version, self.read)
+        mapped = Node(self.build, node, version, self.read)
         try:
             mapping(mapped)
             mapped.refuse_unread()
         except UnmappedError as reason:
             self.build.back(mark)
-            self._host(node, list(node.output), str(reason))
+            self._host(node, list(node.output), str(reason), version)
             return
         # A result that only the source's own evaluator knows: the operation is split.
         made = self.build.tensors
         left = [name for name in node.output if name in self.read and name not in made]
         if left:
-            self._host(node, left, f"side results of {node.op_type}")
+            self._host(node, left, f"side results of {node.op_type}", version)
 
-    def _why(self, node: onnx.NodeProto, standard: bool) -> str:
-        if not standard:
+    def _why(self, node: onnx.NodeProto, version: int) -> str:
+        if standard(node.domain):
             return f"operators of domain {node.domain!r} are not mapped"
         if node.op_type in MAPPINGS:
-            return f"{node.op_type} of operator set {self.version} is not mapped"
+            return f"{node.op_type} of operator set {version} is not mapped"
         return f"{node.op_type} has no counterpart in the table of operations"
 
-    def _folded(self, node: onnx.NodeProto) -> bool:
+    def _folded(self, node: onnx.NodeProto, version: int) -> bool:
         """Compute a node whose inputs are all known."""
         read = needs(node)
         values = [self.build.value(name) for name in read]
@@ -237,24 +281,26 @@ class _Import:
         if node.op_type == "ConstantOfShape" and int(np.prod(known[0], dtype=object)) > _LARGEST:
             raise GraphError(f"{list(known[0])} elements, allowed {_LARGEST}")
         outputs = [name for name in node.output if name in self.read]
+        types = {name: self.build.type(name) for name in read}
         try:
-            found = run_payload(self._payload(node, outputs), known)
+            found = run_payload(payload(node, self._imports(version), types, outputs), known)
             for name, value in zip(outputs, found, strict=True):
                 self._constant(name, value)
         except GraphError:
             return False
         return True
 
-    def _payload(self, node: onnx.NodeProto, outputs: list[str]) -> bytes:
-        types = {name: self.build.type(name) for name in needs(node)}
-        return payload(node, self.model.opset_import, types, outputs)
+    def _imports(self, version: int) -> list[onnx.OperatorSetIdProto]:
+        """Return the operator sets of the model, with another version of the standard's."""
+        others = [one for one in self.model.opset_import if standard(one.domain)]
+        return [onnx.helper.make_opsetid("", version), *others]
 
-    def _host(self, node: onnx.NodeProto, outputs: list[str], reason: str) -> None:
+    def _host(self, node: onnx.NodeProto, outputs: list[str], reason: str, version: int) -> None:
         read = needs(node)
         types = {name: self.build.type(name) for name in read}
         constants = {name: data for name in read if (data := self.build.value(name)) is not None}
         names = [name for name in outputs if name in self.read]
-        imports = self.model.opset_import
+        imports = self._imports(version)
         results = infer_outputs(node, imports, types, constants, names)
         self.build.add_many(
             "host",

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -223,8 +224,64 @@ def _refuse(node: onnx.NodeProto, known: set[str], made: dict[str, str]) -> None
     raise GraphError(f"{where}: nothing assigns it, allowed an input, a weight or a result")
 
 
+def standard(domain: str) -> str:
+    """Return "" for both names of the standard's domain, others as they are."""
+    return "" if domain == "ai.onnx" else domain
+
+
+@cache
+def _history() -> Mapping[str, list[onnx.defs.OpSchema]]:
+    """Return the schemas of the operators of the standard, oldest first."""
+    found: dict[str, list[onnx.defs.OpSchema]] = {}
+    for one in onnx.defs.get_all_schemas_with_history():
+        if standard(one.domain) == "":
+            found.setdefault(one.name, []).append(one)
+    return {name: sorted(all_, key=_since) for name, all_ in found.items()}
+
+
+def _since(schema: onnx.defs.OpSchema) -> int:
+    return int(schema.since_version)
+
+
+def version_of(node: onnx.NodeProto, version: int) -> int | None:
+    """Return the first operator set from a version on that has a node's operator and attributes.
+
+    Whoever writes files may use what a later set has, and runtimes take it. None if no set has it.
+    """
+    if standard(node.domain):
+        return None
+    said = {one.name for one in node.attribute}
+    history = _history().get(node.op_type, [])
+    for index, one in enumerate(history):
+        last = all(_since(after) > version for after in history[index + 1 :])
+        if last and not one.deprecated and said <= {*one.attributes}:
+            return max(version, _since(one))
+    return None
+
+
+_HIDDEN = "a.dialect"
+
+
 def _check(model: onnx.ModelProto) -> None:
-    """Let the checker of onnx look at a model; its own messages name the node."""
+    """Let the checker of onnx look at a model; its own messages name the node.
+
+    What is not of the version of the standard that the model names is the importer's affair.
+    """
+    version = opset(model)
+    strange = [one for one in nodes_of(*model.graph.node) if version_of(one, version) != version]
+    domains = [one.domain for one in strange]
+    model.opset_import.add(domain=_HIDDEN, version=1)
+    for one in strange:
+        one.domain = _HIDDEN
+    try:
+        _checked(model)
+    finally:
+        for one, domain in zip(strange, domains, strict=True):
+            one.domain = domain
+        model.opset_import.pop()
+
+
+def _checked(model: onnx.ModelProto) -> None:
     try:
         checker.check_model(model)
     except (checker.ValidationError, ValueError, RuntimeError, TypeError) as error:

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators of tools that train for integers: QONNX with Brevitas and FINN, and PULP."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from npu.graph.form import Array, GraphError
+from npu.graph.importers.onnx_dialects import Foreign, operator
+
+QONNX = ("qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general")
+CHANNELS_LAST = "qonnx.custom_op.channels_last"
+PULP = ("PACTOps", "")
+_TYPES = {8: ("int8", "uint8"), 16: ("int16", "uint16"), 32: ("int32", "uint32")}
+
+
+def _whole(data: Array, what: str) -> int:
+    found = data.reshape(-1)
+    if found.size != 1 or float(found[0]) != round(float(found[0])):
+        raise GraphError(f"{what} {found[:4].tolist()}, allowed one whole number")
+    return round(float(found[0]))
+
+
+def _axis(one: Foreign, x: str, scale: Array) -> tuple[Array, int | None]:
+    """Return scales as a row, and the axis of x that they count if there are several."""
+    shape = (1,) * (len(one.shape(x)) - scale.ndim) + scale.shape
+    counted = [axis for axis, size in enumerate(shape) if size != 1]
+    if len(counted) > 1 or len(shape) > len(one.shape(x)):
+        raise GraphError(f"scales of shape {list(scale.shape)}, allowed those of one axis")
+    row = scale.reshape(-1).astype(np.float32)
+    return (row, counted[0]) if counted else (row.reshape(()), None)
+
+
+def _rounding(one: Foreign, allowed: str, default: str) -> None:
+    mode = one.attributes.get("rounding_mode", default.encode()).decode()
+    if mode.upper() != allowed:
+        raise GraphError(f"rounding_mode {mode}, allowed {allowed}")
+
+
+def _quantised(one: Foreign, x: str, scale: Array, zero: int, low: int, high: int) -> None:
+    """Give x rounded to multiples of its scale from low - zero to high - zero."""
+    bits = next((size for size in _TYPES if high - low < 1 << size), None)
+    if bits is None or low < -(1 << 31) or not low <= zero <= high:
+        raise GraphError(
+            f"integers {low} to {high} with zero point {zero}, allowed of 2 to 32 bits"
+        )
+    dtype = np.dtype(_TYPES[bits][0 if low < 0 else 1])
+    row, axis = _axis(one, x, scale)
+    if (low, high) != (np.iinfo(dtype).min, np.iinfo(dtype).max):
+        edges = [((edge - zero) * scale).astype(np.float32) for edge in (low, high)]
+        x = one.add("Min", [one.add("Max", [x, one.constant(edges[0])]), one.constant(edges[1])])
+    zeros = np.full(row.shape, zero, dtype)
+    given = [one.constant(row), one.constant(zeros)]
+    q = one.add("QuantizeLinear", [x, *given], axis=axis)
+    one.give("DequantizeLinear", [q, *given], axis=axis)
+
+
+@operator("Quant", "IntQuant", domain=QONNX)
+def _quant(one: Foreign) -> None:
+    """(clip(round(x / scale + zero)) - zero) * scale, in so many bits."""
+    x, scale = one.input(0), one.value(one.input(1), "the scale")
+    zero = _whole(one.value(one.input(2), "the zero point"), "the zero point")
+    bits = _whole(one.value(one.input(3), "the number of bits"), "the number of bits")
+    signed = bool(one.attributes.get("signed", 1))
+    narrow = bool(one.attributes.get("narrow", 0))
+    _rounding(one, "ROUND", "ROUND")
+    if not 2 <= bits <= 32:
+        raise GraphError(f"{bits} bits, allowed 2 to 32")
+    low = -(1 << (bits - 1)) + narrow if signed else 0
+    high = (1 << (bits - 1)) - 1 if signed else (1 << bits) - 1 - narrow
+    _quantised(one, x, scale, zero, low, high)
+
+
+@operator("BipolarQuant", domain=QONNX)
+def _bipolar(one: Foreign) -> None:
+    """Give the scale with the sign of x, that of 0 being positive."""
+    x, scale = one.input(0), one.value(one.input(1), "the scale").astype(np.float32)
+    positive = one.add("GreaterOrEqual", [x, one.constant(np.zeros((), np.float32))])
+    one.give("Where", [positive, one.constant(scale), one.constant(-scale)])
+
+
+@operator("Trunc", domain=QONNX)
+def _trunc(one: Foreign) -> None:
+    """Leave the lower bits away: floor(round(x / scale + zero) / 2 ** n), as a real number."""
+    x = one.input(0)
+    scale = one.value(one.input(1), "the scale").astype(np.float32)
+    zero = one.value(one.input(2), "the zero point").astype(np.float32)
+    before, after = (
+        _whole(one.value(one.input(index), what), what)
+        for index, what in ((3, "the number of bits before"), (4, "the number of bits behind"))
+    )
+    _rounding(one, "FLOOR", "FLOOR")
+    moved = one.add("Add", [one.add("Div", [x, one.constant(scale)]), one.constant(zero)])
+    whole = one.add("Round", [moved])
+    size = one.constant(np.array(2.0 ** (before - after), np.float32))
+    kept = one.add("Floor", [one.add("Div", [whole, size])])
+    one.give("Mul", [one.add("Sub", [kept, one.constant(zero)]), one.constant(scale)])
+
+
+@operator("Conv", "MaxPool", "AveragePool", "BatchNormalization", domain=CHANNELS_LAST)
+def _channels_last(one: Foreign) -> None:
+    """Do with channels behind what the standard's operator does with channels in front."""
+    x = one.input(0)
+    rank = len(one.shape(x))
+    if rank < 3:
+        raise GraphError(f"a tensor of rank {rank}, allowed 3 and more")
+    said = {name: one.attributes[name] for name in list(one.attributes)}
+    first = one.add("Transpose", [x], perm=[0, rank - 1, *range(1, rank - 1)])
+    y = one.add(one.operator, [first, *one.rest(1)], **said)
+    one.give("Transpose", [y], perm=[0, *range(2, rank), 1])
+
+
+@operator("RequantShift", domain=PULP)
+def _requant_shift(one: Foreign) -> None:
+    """clip(floor((x * mul + add) / div + 1/2)): integers in tensors of floats."""
+    x = one.input(0)
+    mul, add = (one.value(one.input(at), what) for at, what in ((1, "mul"), (2, "add")))
+    div = _number(one, "div")
+    levels = int(_number(one, "n_levels" if "n_levels" in one.attributes else "n_levels_out"))
+    signed = bool(_number(one, "signed"))
+    if div <= 0 or levels < 2:
+        raise GraphError(f"div {div:g} and {levels} levels, allowed from 1 and from 2")
+    low = -(levels // 2) if signed else 0
+    # Numerators are whole: half of one more changes no result but turns ties upward.
+    row = _channels(one, x, (add.astype(np.float64) + 0.5) / div)
+    scaled = one.add("Mul", [x, one.constant(_channels(one, x, mul.astype(np.float64) / div))])
+    moved = one.add("Add", [scaled, one.constant(row)])
+    _quantised(one, moved, np.ones((), np.float32), 0, low, low + levels - 1)
+
+
+def _number(one: Foreign, name: str) -> float:
+    """Return an attribute that is a number, or a tensor of one."""
+    found = one.attributes[name]
+    data = one.array(found)
+    if data.size != 1:
+        raise GraphError(f"attribute {name} {data.reshape(-1)[:4].tolist()}, allowed one number")
+    return float(data.reshape(-1)[0])
+
+
+def _channels(one: Foreign, x: str, data: Array) -> Array:
+    """Bring numbers per channel, behind or in front, to the shape of x."""
+    shape = one.shape(x)
+    size = data.size
+    if size == 1:
+        return data.reshape(()).astype(np.float32)
+    if data.ndim > 1 or (len(shape) == 2 and shape[1] == size):
+        return data.astype(np.float32)
+    if len(shape) > 2 and shape[1] == size:
+        return data.reshape(size, *(1,) * (len(shape) - 2)).astype(np.float32)
+    if shape[-1] == size:
+        return data.astype(np.float32)
+    raise GraphError(f"{size} numbers for shape {list(shape)}, allowed one per channel")
