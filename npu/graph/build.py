@@ -187,9 +187,13 @@ class Builder:
         self.operations.append(replace(last, outputs=(name,)))
 
     def scale_input(self, name: str, quantisation: Quantisation) -> None:
-        """Say what integers of an input of the graph stand for, unless that is known or real."""
+        """Say what integers from outside stand for, unless that is known or real.
+
+        From outside are inputs of the graph, and what the host makes in its own evaluator.
+        """
         tensor = self.tensors[name]
-        if name in self.inputs and tensor.type.quantisation is None:
+        host = (out for one in self.operations if one.kind == "host" for out in one.outputs)
+        if tensor.type.quantisation is None and (name in self.inputs or name in host):
             kind = replace(tensor.type, quantisation=quantisation)
             self.tensors[name] = replace(tensor, type=kind)
 

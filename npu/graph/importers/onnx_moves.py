@@ -183,6 +183,11 @@ def _pad(node: Node) -> None:
         before[axis], after[axis] = pads[index], pads[index + len(axes)]
     if min((*before, *after), default=0) < 0:
         raise UnmappedError("negative pads are not mapped")
+    scaled = node.type(x).quantisation
+    if scaled is not None and scaled.axis is None:
+        value = scaled.scale * (value - scaled.zero)
+        node.give(node.in_reals("pad", [x], before=before, after=after, value=value))
+        return
     node.give(node.add("pad", [x], before=before, after=after, value=value))
 
 

@@ -202,7 +202,7 @@ class Node:
                 scales = {(one.element, one.quantisation) for one in types}
                 if len(scales) > 1 or kind not in SHARING:
                     raise UnmappedError(f"{kind} of integers with a scale is not mapped")
-                return self._in_reals(kind, inputs, part, **attributes)
+                return self.in_reals(kind, inputs, part, **attributes)
         return self.build.add(
             kind,
             inputs,
@@ -212,7 +212,13 @@ class Node:
             **attributes,
         )
 
-    def _in_reals(self, kind: str, inputs: Sequence[str], part: str, **attributes: Any) -> str:  # noqa: ANN401
+    def in_reals(
+        self,
+        kind: str,
+        inputs: Sequence[str],
+        part: str = "",
+        **attributes: Any,  # noqa: ANN401
+    ) -> str:
         """Add an operation between borders of one scale."""
         given = self.type(inputs[0])
         if given.quantisation is None or given.quantisation.axis is not None:
