@@ -127,7 +127,14 @@ class TesseraRep(BackendRep):  # type: ignore[misc]
         except (GraphError, CompileError) as error:
             self._plan, self._bound, self.reason = None, None, str(error)
             return None
-        return tuple(found.outputs[name] for name in self._plan.graph.outputs)
+        return tuple(
+            # Plans hold bfloat16 in float32.
+            np.asarray(found.outputs[name], onnx.helper.tensor_dtype_to_np_dtype(kind))
+            for name, kind in zip(self._plan.graph.outputs, self._kinds(), strict=True)
+        )
+
+    def _kinds(self) -> list[int]:
+        return [one.type.tensor_type.elem_type for one in self.model.graph.output]
 
     def _compile(self, given: dict[str, Any]) -> None:
         """Compile the model for the shapes of its inputs, and for the parameters among them.

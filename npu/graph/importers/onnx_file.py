@@ -162,6 +162,8 @@ class _Import:
 
     def _constant(self, name: str, data: Array) -> None:
         """Add a constant under the name that the file gives it."""
+        if data.dtype.name == "bfloat16":
+            data = data.astype(np.float32)
         try:
             element = Element.of(data.dtype)
         except (ValueError, TypeError):

@@ -344,7 +344,12 @@ def mapping_of(operator: str, version: int) -> Mapping_ | None:
 
 
 def element_of(data_type: int) -> Element:
-    """Return the element type of an ONNX type. Raises GraphError for one that no graph holds."""
+    """Return the element type of an ONNX type. Raises GraphError for one that no graph holds.
+
+    bfloat16, which numpy does not have, is held in float32: that has all of its numbers.
+    """
+    if data_type == onnx.TensorProto.BFLOAT16:
+        return Element.F32
     try:
         return Element.of(onnx.helper.tensor_dtype_to_np_dtype(data_type))
     except (ValueError, KeyError, TypeError):

@@ -14,6 +14,7 @@ import importlib.util
 from npu.graph.form import Graph
 from npu.graph.passes import fold, layout, linear, scalars, weights
 from npu.graph.passes.order import ordered
+from npu.graph.passes.reals import as_float32
 from npu.graph.passes.rewrite import Rule, settled
 from npu.graph.passes.signed_bytes import signed
 from npu.graph.verify import verify
@@ -49,7 +50,7 @@ def canonicalise(graph: Graph) -> Graph:
     Raises:
         GraphError: the graph is wrong, or an operation on constants cannot be computed.
     """
-    graph = settled(graph, STRUCTURE)
+    graph = settled(as_float32(graph), STRUCTURE)
     graph = settled(ordered(graph), STRUCTURE)
     graph = _patterns(graph)
     graph = settled(settled(graph, PRODUCTS), TABLES)
