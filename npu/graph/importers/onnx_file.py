@@ -26,7 +26,14 @@ from npu.graph.importers import (
     onnx_rows,
     onnx_windows,
 )
-from npu.graph.importers.onnx_dialects import DIALECTS, VERSION, Entry, expand, refusal
+from npu.graph.importers.onnx_dialects import (
+    DIALECTS,
+    VERSION,
+    Adding,
+    Entry,
+    expand,
+    refusal,
+)
 from npu.graph.importers.onnx_host import infer_outputs, payload, run_payload
 from npu.graph.importers.onnx_load import (
     array,
@@ -37,6 +44,7 @@ from npu.graph.importers.onnx_load import (
     standard,
     version_of,
 )
+from npu.graph.importers.onnx_loops import unrolled
 from npu.graph.importers.onnx_node import (
     FIRST_MAPPED,
     MAPPINGS,
@@ -114,6 +122,8 @@ class _Import:
         self.shapes = shapes
         self.constants = constants
         self.read: set[str] = set()
+        told = (*model.graph.value_info, *model.graph.output)
+        self.declared = {one.name: one.type for one in told}
 
     def graph(self) -> Graph:
         source = self.model.graph
@@ -229,21 +239,36 @@ class _Import:
 
     def _expanded(self, node: onnx.NodeProto, entry: Entry) -> None:
         """Put what a node of a dialect computes in its place."""
-
-        def add(made: onnx.NodeProto) -> None:
-            self.read.update(needs(made), {*made.output} - {*node.output})
-            self._standard(made, VERSION)
-
-        expand(node, entry, self.build, add)
+        expand(node, entry, self.build, self._instead_of(node, VERSION))
         for name in node.output:
             if name in self.read and name not in self.build.tensors:
                 raise GraphError(f"result {name!r} is not known")
 
+    def _instead_of(self, node: onnx.NodeProto, version: int) -> Adding:
+        """Return what adds nodes of the standard that a node stands for."""
+
+        def add(made: onnx.NodeProto) -> None:
+            self.read.update(needs(made), {*made.output} - {*node.output})
+            self._standard(made, version)
+
+        return add
+
     def _standard(self, node: onnx.NodeProto, version: int) -> None:
         if self.read.isdisjoint(node.output) or self._folded(node, version):
             return
+        if node.op_type == "Loop" and not standard(node.domain):
+            self._loop(node, version)
+            return
         mapping = None if standard(node.domain) else mapping_of(node.op_type, version)
         self._mapped(node, mapping, version)
+
+    def _loop(self, node: onnx.NodeProto, version: int) -> None:
+        mark = self.build.mark()
+        try:
+            unrolled(node, self.build, self._instead_of(node, version))
+        except (UnmappedError, GraphError) as reason:
+            self.build.back(mark)
+            self._host(node, list(node.output), str(reason), version)
 
     def _mapped(self, node: onnx.NodeProto, mapping: Mapping_ | None, version: int) -> None:
         if mapping is None:
@@ -303,7 +328,7 @@ class _Import:
         constants = {name: data for name in read if (data := self.build.value(name)) is not None}
         names = [name for name in outputs if name in self.read]
         imports = self._imports(version)
-        results = infer_outputs(node, imports, types, constants, names)
+        results = infer_outputs(node, imports, types, constants, names, self.declared)
         self.build.add_many(
             "host",
             read,

@@ -126,6 +126,7 @@ def infer_outputs(
     types: Mapping[str, TensorType],
     constants: Mapping[str, Array],
     outputs: Sequence[str],
+    declared: Mapping[str, onnx.TypeProto],
 ) -> list[TensorType]:
     """Return the types of a node's outputs by the shape inference of onnx.
 
@@ -135,6 +136,8 @@ def infer_outputs(
         types: of what it reads.
         constants: what of that is known.
         outputs: names.
+        declared: what the file says of results, taken where inference does not know a shape; when
+            it runs they are compared.
 
     Raises:
         GraphError: a shape is not static.
@@ -150,6 +153,10 @@ def infer_outputs(
     except (shape_inference.InferenceError, RuntimeError, ValueError) as error:
         raise GraphError(" ".join(str(error).split())) from None
     found = {one.name: one.type for one in model.graph.output}
+    for name, kind in found.items():
+        unknown = kind.HasField("tensor_type") and not _is_static(kind)
+        if unknown and name in declared and _is_static(declared[name]):
+            found[name] = declared[name]
     if not any(one.WhichOneof("value") for one in found.values()):
         return _tried(payload(node, imports, types, outputs), types, constants)
     return [_static(name, found[name]) for name in outputs]
@@ -172,14 +179,21 @@ def _tried(
     return [TensorType(shape, element) for shape, element in tries[0]]
 
 
+def _is_static(kind: onnx.TypeProto) -> bool:
+    tensor = kind.tensor_type
+    return (
+        kind.HasField("tensor_type")
+        and tensor.HasField("shape")
+        and all(one.HasField("dim_value") for one in tensor.shape.dim)
+    )
+
+
 def _static(name: str, kind: onnx.TypeProto) -> TensorType:
     if not kind.HasField("tensor_type"):
         what = kind.WhichOneof("value") or "nothing known"
         raise GraphError(f"result {name!r} is {what}, allowed tensors of static shape")
     tensor = kind.tensor_type
-    if not tensor.HasField("shape") or not all(
-        one.HasField("dim_value") for one in tensor.shape.dim
-    ):
+    if not _is_static(kind):
         raise GraphError(
             f"the shape of result {name!r} depends on values, allowed static shapes; "
             "inputs that decide it must be constant"
