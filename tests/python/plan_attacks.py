@@ -217,7 +217,7 @@ def _onnx_payloads(draw: random.Random) -> Iterator[tuple[str, bytes, str]]:
     yield "data elsewhere", _loop(stolen, result="stolen"), "Loop"
     yield "data elsewhere", _model(stolen), "Constant"
     given = ["h", "ax"]
-    odd = helper.make_node("CumSum", given, ["c"], domain=draw.choice(["me", "ai.onnx.contrib"]))
+    odd = helper.make_node("CumSum", given, ["c"], domain=draw.choice(["me", "com.microsoft"]))
     yield "another domain", _model(odd, imports=[helper.make_opsetid(odd.domain, 1)]), ""
     yield "a power instead", _model(helper.make_node("Pow", given, ["c"], "cum")), ""
     cum = helper.make_node("CumSum", given, ["c"], "cum")

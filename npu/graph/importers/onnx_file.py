@@ -35,6 +35,7 @@ from npu.graph.importers.onnx_dialects import (
     refusal,
 )
 from npu.graph.importers.onnx_host import infer_outputs, payload, run_payload
+from npu.graph.importers.onnx_inputs import input_type
 from npu.graph.importers.onnx_load import (
     array,
     load,
@@ -52,7 +53,6 @@ from npu.graph.importers.onnx_node import (
     Mapping_,
     Node,
     UnmappedError,
-    element_of,
     mapping_of,
 )
 
@@ -194,30 +194,7 @@ class _Import:
                 self._constant(one.name, np.asarray(self.constants[one.name]))
             elif one.name not in self.build.tensors:
                 self.build.inputs.append(one.name)
-                self.build.declare(Tensor(one.name, self._input_type(one)))
-
-    def _input_type(self, one: onnx.ValueInfoProto) -> TensorType:
-        where = f"input {one.name!r}"
-        if not one.type.HasField("tensor_type"):
-            what = one.type.WhichOneof("value") or "of no type"
-            raise GraphError(f"{where} is {what}, allowed tensors")
-        tensor = one.type.tensor_type
-        try:
-            element = element_of(tensor.elem_type)
-        except GraphError as error:
-            raise GraphError(f"{where}: {error}") from None
-        given = self.shapes.get(one.name)
-        if not tensor.HasField("shape"):
-            if given is None:
-                raise GraphError(f"{where} has no shape: --shape {one.name}=1,3,224,224")
-            return TensorType(tuple(given), element)
-        sizes = [
-            one.dim_value
-            if one.HasField("dim_value") and one.dim_value >= 0
-            else one.dim_param or "?"
-            for one in tensor.shape.dim
-        ]
-        return TensorType(_bound(one.name, sizes, given), element)
+                self.build.declare(Tensor(one.name, input_type(one, self.shapes)))
 
     def _node(self, node: onnx.NodeProto) -> None:
         if self.read.isdisjoint(node.output):
@@ -341,21 +318,3 @@ class _Import:
             payload=payload(node, imports, types, names),
             reason=reason,
         )
-
-
-def _bound(name: str, sizes: list[int | str], given: tuple[int, ...] | None) -> tuple[int, ...]:
-    """Return the shape of an input, its free dimensions bound."""
-    free = [one for one in sizes if isinstance(one, str)]
-    text = f"input {name!r} has shape [{', '.join(map(str, sizes))}]"
-    if given is None:
-        if free:
-            wish = ",".join("1" if isinstance(one, str) else str(one) for one in sizes)
-            raise GraphError(
-                f"{text} with free dimensions {', '.join(free)}: --shape {name}={wish}"
-            )
-        return tuple(int(one) for one in sizes)
-    if len(given) != len(sizes) or any(
-        isinstance(size, int) and size != one for size, one in zip(sizes, given, strict=True)
-    ):
-        raise GraphError(f"{text}, given {list(given)}")
-    return tuple(int(one) for one in given)
