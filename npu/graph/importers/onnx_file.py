@@ -305,7 +305,10 @@ class _Import:
         constants = {name: data for name in read if (data := self.build.value(name)) is not None}
         names = [name for name in outputs if name in self.read]
         imports = self._imports(version)
-        results = infer_outputs(node, imports, types, constants, names, self.declared)
+        # What graphs inside a node make has the shapes that the file says, if it says them.
+        inside = any(one.HasField("g") for one in node.attribute)
+        told = self.declared if inside else {}
+        results = infer_outputs(node, imports, types, constants, names, told)
         self.build.add_many(
             "host",
             read,
