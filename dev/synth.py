@@ -141,6 +141,7 @@ class BlockFigures:
 
 
 SMALL = {"ArrayDim": 4, "SramKiB": 32, "AccRows": 32, "FifoKiB": 4, "NormMax": 1024}
+# What is built small aside, a block has the parameters of an instance in the default chip.
 BLOCKS: tuple[SynthBlock, ...] = (
     SynthBlock("top-a4", "npu_top", SMALL),
     SynthBlock("gemm-a4", "npu_gemm", {"ArrayDim": 4}),
@@ -150,7 +151,7 @@ BLOCKS: tuple[SynthBlock, ...] = (
     SynthBlock("post-a16", "npu_gemm_post", {"Edge": 16}),
     SynthBlock("host", "npu_host"),
     SynthBlock("seq", "npu_seq"),
-    SynthBlock("mem-port", "npu_mem_port"),
+    SynthBlock("mem-port", "npu_mem_port", {"RdEngines": 0o706, "WrEngines": 1}),
     SynthBlock("axi-mux", "npu_axi_mux"),
     SynthBlock("cmd", "npu_cmd"),
     SynthBlock("stream", "npu_streamer"),

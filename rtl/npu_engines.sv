@@ -57,8 +57,6 @@ module npu_engines
 );
 
   // SRAM ports
-  localparam int unsigned NumRd = 9;
-  localparam int unsigned NumWr = 6;
   localparam int unsigned RdStore = 0;
   localparam int unsigned RdGemm = 1;  // four ports
   localparam int unsigned RdSmx = 5;
@@ -90,15 +88,13 @@ module npu_engines
   // ---------------------------------------------------------------------------------------------
   // SRAM
   // ---------------------------------------------------------------------------------------------
-  sram_rd_req_t rd_req  [NumRd];
-  sram_rd_rsp_t rd_rsp  [NumRd];
-  sram_wr_req_t wr_req  [NumWr];
-  logic         wr_ready[NumWr];
+  sram_rd_req_t rd_req  [NumSramRd];
+  sram_rd_rsp_t rd_rsp  [NumSramRd];
+  sram_wr_req_t wr_req  [NumSramWr];
+  logic         wr_ready[NumSramWr];
 
   npu_sram #(
-    .Words(SramWords),
-    .NumRd(NumRd),
-    .NumWr(NumWr)
+    .Words(SramWords)
   ) u_sram (
     .clk_i,
     .rst_ni,

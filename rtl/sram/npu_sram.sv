@@ -8,9 +8,9 @@ module npu_sram
   import npu_pkg::*;
   import npu_sram_pkg::*;
 #(
-  parameter int unsigned Words = 16384,  // words of 16 bytes: a power of two from 256 to 65536
-  parameter int unsigned NumRd = 8,      // read ports, at least 2
-  parameter int unsigned NumWr = 5       // write ports, at least 2
+  parameter int unsigned Words = 16384,      // words of 16 bytes: a power of two from 256 to 65536
+  parameter int unsigned NumRd = NumSramRd,  // read ports, at least 2
+  parameter int unsigned NumWr = NumSramWr   // write ports, at least 2
 ) (
   input  logic         clk_i,              // clock
   input  logic         rst_ni,             // reset, active low

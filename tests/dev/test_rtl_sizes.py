@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from dev import rtl_sizes
+from npu.paths import RTL
 
 TABLE = "| vector | npu_vec | 7,750 | 2,354 | 16 | 50,264 |\n| sram | npu_sram | 1 | 2 | 3 | 4 |\n"
 PAGE = "before\n\n<!-- size: vector -->\n| old |\n\nafter\n"
@@ -44,3 +46,14 @@ def test_a_page_with_other_figures_is_stale(tmp_path: Path) -> None:
     assert not rtl_sizes.stale(tmp_path, table)
     table.write_text(TABLE.replace("2,354", "2,355"), encoding="utf-8")
     assert [path.name for path in rtl_sizes.stale(tmp_path, table)] == ["vec.md"]
+
+
+def test_the_page_of_the_sram_has_the_ports_of_the_package() -> None:
+    """And the longest waits, which follow from them: every other port goes first once."""
+    package = (RTL / "sram" / "npu_sram_pkg.sv").read_text(encoding="utf-8")
+    reads, writes = (
+        int(re.findall(rf"NumSram{kind} = (\d+);", package)[0]) for kind in ("Rd", "Wr")
+    )
+    page = (rtl_sizes.FOLDER / "sram.md").read_text(encoding="utf-8")
+    assert f"read requests ({reads} ports) and write requests ({writes} ports)" in page
+    assert f"a read waits at most {reads - 1} cycles, a write at most {writes - 1} |" in page

@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyslang.ast import SymbolKind
+from pyslang.driver import Driver
 
 from dev import synth
 from npu.paths import GENERATED, RTL
@@ -184,3 +187,41 @@ def test_the_table_has_a_row_for_each_block() -> None:
     assert [row[1] for row in rows] == ["vector", "host"]
     assert "24,284" in rows[0]
     assert "7" in rows[1]
+
+
+def instances(tops: set[str], parameters: Mapping[str, int]) -> dict[str, list[dict[str, str]]]:
+    """Return the parameters of every instance of a module below tops, a top being one, by module.
+
+    Tops are those that nothing else has.
+    """
+    driver = Driver()
+    driver.addStandardArgs()
+    given = [*(f"--top={top}" for top in tops), *(f"-G{k}={v}" for k, v in parameters.items())]
+    words = ["slang", *given, *map(str, sources.rtl_sources())]
+    assert driver.parseCommandLine(" ".join(words))
+    assert driver.processOptions()
+    assert driver.parseAllSources()
+    found: dict[str, list[dict[str, str]]] = {}
+
+    def note(symbol: Any) -> bool:  # noqa: ANN401
+        if symbol.kind == SymbolKind.InstanceBody:
+            values = {
+                one.name: str(one.value) for one in symbol.parameters if hasattr(one, "value")
+            }
+            where = symbol.hierarchicalPath.split(".")[0]
+            found.setdefault(f"{where}/{symbol.definition.name}", []).append(values)
+        return True
+
+    driver.createCompilation().getRoot().visit(note)
+    return found
+
+
+def test_a_block_is_measured_as_the_chip_has_it() -> None:
+    """With the parameters of an instance in the default chip, unless a smaller array is wanted."""
+    blocks = [one for one in synth.BLOCKS if one.parameters.get("ArrayDim", 16) == 16]
+    plain = {block.top for block in blocks if not block.parameters}
+    found = instances({"npu_top", *plain}, {})
+    for block in blocks:
+        top = block.top
+        alone = found if top in plain else instances({top}, block.parameters)
+        assert alone[f"{top}/{top}"][0] in found[f"npu_top/{top}"], block

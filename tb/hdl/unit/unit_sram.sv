@@ -6,8 +6,8 @@
 module unit_sram;
   import npu_sram_pkg::*;
 
-  localparam int unsigned NumRd = 9;
-  localparam int unsigned NumWr = 6;
+  localparam int unsigned NumRd = NumSramRd;
+  localparam int unsigned NumWr = NumSramWr;
   localparam int unsigned Words = 1024;
 
   logic clk, rst_n, start;
@@ -31,9 +31,7 @@ module unit_sram;
   logic wr_ready[NumWr];
 
   npu_sram #(
-    .Words(Words),
-    .NumRd(NumRd),
-    .NumWr(NumWr)
+    .Words(Words)
   ) u_sram (
     .clk_i     (clk),
     .rst_ni    (rst_n),
