@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What commands print, as pages show it: `python -m dev.samples_page [--check]`.
 
-The table of `test_gpt2_block` in README.md, and below each `make generate` of README.md and
-docs/formats.md its text and figures. Each command is run as it stands there. How fast the machine
+The table of `test_gpt2_block` in README.md, below each `make generate` of README.md and
+docs/formats.md its text and figures, and below each `$ make soc`, `$ npu soc` and `$ npu firmware`
+of docs/computer.md what it prints. Each command is run as it stands there. How fast the machine
 simulates is left out.
 """
 
@@ -20,11 +21,14 @@ from npu.paths import DOCS, ROOT
 from weights.figures import read_text
 
 README = ROOT / "README.md"
-PAGES = (README, DOCS / "formats.md")
+PAGES = (README, DOCS / "formats.md", DOCS / "computer.md")
 BLOCK = "test_gpt2_block"
 _MODULE = "dev.samples_page"
 _SAMPLE = re.compile(r"^    make generate (.*)\n\n((?:    .*\n)+)", re.M)
-_OPTIONS = {"PROMPT": "--prompt", "WEIGHTS": "--weights"}
+_SESSION = re.compile(r"^    \$ (make|npu) ((?:soc|firmware) .*)\n((?:    (?!\$ ).*\n)*)", re.M)
+_OPTIONS = {"PROMPT": "--prompt", "WEIGHTS": "--weights", "TOKENS": "--tokens", "INPUT": "--input"}
+_ENDS = re.compile(r"^(?:(exit code .*);|(npu: .*))", re.M)
+"""What a session shows of standard error."""
 _SPEED = "simulation  "
 _LOSS = re.compile(r"^    integers +.*\n", re.M)
 """What the integers lose on a text that each Python brings another one of."""
@@ -34,11 +38,15 @@ class SampleError(RuntimeError):
     """A command of a page fails; the text is what it says."""
 
 
-def _printed(*words: str) -> tuple[str, str]:
-    """Return what a command of `npu` writes to standard output and to standard error."""
+def _printed(*words: str, refused: bool = False) -> tuple[str, str]:
+    """Return what a command of `npu` writes to standard output and to standard error.
+
+    Raises:
+        SampleError: it fails, and is none that may be `refused`.
+    """
     command = [sys.executable, "-m", "npu.cli", *words]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if run.returncode:
+    if run.returncode and not refused:
         raise SampleError(f"npu {shlex.join(words)}: {run.stdout}{run.stderr}")
     return run.stdout, run.stderr
 
@@ -51,6 +59,19 @@ def generated(words: str) -> str:
     table = said[said.index("model  ") : said.index("record: ")]
     lines = [*text.splitlines(), *table.splitlines()]
     return "".join(f"    {one.rstrip()}\n" for one in lines if not one.startswith(_SPEED))
+
+
+def session(program: str, words: str) -> str:
+    """Return what a command of a session prints, indented, by its line."""
+    command, *given = shlex.split(words)
+    if program == "make":
+        pairs = dict(word.split("=", 1) for word in given)
+        options = [f"{_OPTIONS[name]}={text}" for name, text in pairs.items() if name != "PROGRAM"]
+        given = [pairs["PROGRAM"], *options]
+    text, said = _printed(command, *given, refused=True)
+    lines = [line for line in text.splitlines() if not line.startswith("built ")]
+    lines += [one[0] or one[1] for one in _ENDS.findall(said)]
+    return "".join(f"    {line.rstrip()}\n" for line in lines)
 
 
 def block_table() -> str:
@@ -75,6 +96,7 @@ def _sample(shown: re.Match[str]) -> str:
 def filled(page: str, name: str) -> str:
     """Return a page with what its commands print."""
     page = _SAMPLE.sub(_sample, page)
+    page = _SESSION.sub(lambda one: f"    $ {one[1]} {one[2]}\n{session(one[1], one[2])}", page)
     if name == README.name:
         page = marked_page.fill(page, README, {"block": block_table})
     return page

@@ -23,6 +23,31 @@ def test_the_page_shows_what_its_commands_print(page: Path) -> None:
     assert samples_page.filled(text, page.name) == text, "run python -m dev.samples_page"
 
 
+def test_a_session_shows_what_its_command_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text, then exit code or refusal, without speed and progress; the next command is another."""
+    asked: list[tuple[str, ...]] = []
+    said = {
+        "soc": (
+            "built x in 3 s\nhi  \n",
+            "building ...\nexit code 0 after 5 cycles, 0; sim 2 s\n",
+        ),
+        "firmware": ("", "npu: no such thing\n"),
+    }
+
+    def printed(*words: str, refused: bool = False) -> tuple[str, str]:
+        asked.append(words)
+        assert refused
+        return said[words[0]]
+
+    monkeypatch.setattr(samples_page, "_printed", printed)
+    page = '    $ make soc PROGRAM=p INPUT="a b"\n    old\n    $ npu firmware q -o r\n\ntext\n'
+    assert samples_page.filled(page, "computer.md") == (
+        '    $ make soc PROGRAM=p INPUT="a b"\n    hi\n    exit code 0 after 5 cycles, 0\n'
+        "    $ npu firmware q -o r\n    npu: no such thing\n\ntext\n"
+    )
+    assert asked == [("soc", "p", "--input=a b"), ("firmware", "q", "-o", "r")]
+
+
 def test_a_stale_page_is_noticed_and_written_anew(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
