@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures in sentences of README and docs/ are those of what they count, names of tests exist."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+from importlib import import_module
+
+import pytest
+
+from dev import proofs, synth
+from npu.cli.command_line import HOMES
+from npu.firmware.compile import LIBRARY
+from npu.isa.cop_generated import CopOp
+from npu.paths import DOCS, ROOT
+from npu.regs.generated import CmdOp
+from tb.run import units
+from tb.run.registry import discover
+from tessera.operators import OPERATORS
+from tests.python.tflite_int8 import OPERATORS as INT8
+from weights.importer import load_checkpoint
+from weights.shipped import shipped
+
+PAGES = sorted({ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")})
+WORDS = dict(
+    enumerate(["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"])
+) | {16: "sixteen"}
+
+
+def parameters(name: str) -> int:
+    """Return how many numbers a shipped model consists of."""
+    return sum(tensor.size for tensor in load_checkpoint(shipped()[name]).tensors.values())
+
+
+def start_writes() -> int:
+    """Return the register writes of `npu_launch` in C, those of the bases in a loop."""
+    text = (LIBRARY / "plan.c").read_text(encoding="utf-8")
+    before = text[: text.index("NPU_SEQ_CTRL_START_MASK")]
+    function = before[before.rindex("\n}\n") :]
+    bases = int(re.findall(r"BASES = (\d+)", text)[0])
+    return function.count("chip_write(") - 1 + bases
+
+
+FIGURES: list[tuple[str, str, Callable[[], int]]] = [
+    ("README.md", r"1\.0\): (\w+) instructions", lambda: len(CopOp)),
+    ("docs/index.md", r"RISC-V coprocessor: (\w+) instructions", lambda: len(CopOp)),
+    ("docs/index.md", r"command port: (\w+) operations", lambda: len(CmdOp)),
+    ("docs/rtl/command-port.md", r"(\w+) commands on registers", lambda: len(CmdOp)),
+    ("docs/index.md", r"\[(\w+) operators of transformers", lambda: len(OPERATORS)),
+    ("docs/graphs.md", r"models of (\w+) operators\s+of TFLite", lambda: len(INT8)),
+    ("docs/synthesis.md", r"it plants (\w+) such faults", lambda: len(synth.PLANTED)),
+    ("docs/synthesis.md", r"(\w+) planted faults \(rounding", lambda: len(proofs.PLANTED)),
+    ("docs/computer.md", r"A GPT-2 of ([\d,]+) parameters", lambda: parameters("gpt2-tiny")),
+    ("docs/computer.md", r"started by (\w+) register writes", start_writes),
+    ("README.md", r"LLaMA of ([\d,]+) parameters", lambda: parameters("llama-tiny")),
+]
+
+
+@pytest.mark.parametrize(("page", "sentence", "count"), FIGURES)
+def test_a_figure_is_what_it_counts(page: str, sentence: str, count: Callable[[], int]) -> None:
+    """In digits or as a word."""
+    (found,) = re.findall(sentence, (ROOT / page).read_text(encoding="utf-8"))
+    number = count()
+    assert found.lower() in (f"{number:,}", WORDS.get(number))
+
+
+def test_tests_that_pages_name_exist() -> None:
+    """What stands behind TESTCASE= and BLOCK= can be run."""
+    tests = (*discover(), *units.tests_of())
+    known = {"TESTCASE": {name for one in tests for name in (one.name, one.group)}}
+    known["BLOCK"] = {*units.blocks()}
+    seen = 0
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for kind, given in re.findall(r"\b(TESTCASE|BLOCK)=([\w,]+)", text):
+            names = set(given.split(",")) - {"name", "test_mine"}
+            seen += len(names)
+            assert names <= known[kind], (page, names - known[kind])
+    assert seen > 20
+
+
+def parsers() -> dict[str, argparse.ArgumentParser]:
+    """Return the parser of every command of `npu`."""
+    found: dict[str, argparse.ArgumentParser] = {}
+
+    def add(name: str, function: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+        return found.setdefault(name, argparse.ArgumentParser())
+
+    for home in HOMES:
+        import_module(home).add_commands(add)
+    return found
+
+
+def test_options_that_pages_name_exist() -> None:
+    """What stands behind `npu COMMAND` is a command of that name, with these options."""
+    known, seen = parsers(), 0
+    call = re.compile(r"(^    |^    \$ |`|^)npu ([a-z-]+)([^`\n|#]*)", re.M)
+    for page in PAGES:
+        for lead, command, rest in call.findall(page.read_text(encoding="utf-8")):
+            if command not in known:
+                assert not lead, (page, command)  # a line of prose may begin with "npu says"
+                continue
+            options = set(re.findall(r"(?<=\s)--[a-z-]+", rest))
+            seen += len(options)
+            assert options <= set(known[command]._option_string_actions), (page, command, options)
+    assert seen > 40
