@@ -23,7 +23,11 @@ module npu_top
   parameter bit EnableCmd = 1'b1,  // with the command port
   parameter int unsigned CmdScratchBytes = 64,  // bytes of its scratchpad: 64, 128 or 256
   parameter bit EnableCop = 1'b1,  // with the coprocessor
-  parameter int unsigned CopNumRs = 3  // operands that its host delivers: 2 or 3
+  parameter int unsigned CopNumRs = 3,  // X_NUM_RS: operands that its host delivers, 2 or 3
+  parameter int unsigned CopIdWidth = 4,  // X_ID_WIDTH: bits of an identifier, 3 to 32
+  parameter int unsigned CopHartIdWidth = 1,  // X_HARTID_WIDTH: bits of a hart's number, 1 to 32
+  // X_ISSUE_REGISTER_SPLIT: operands come behind the issue, not with it
+  parameter bit CopIssueRegisterSplit = 1'b0
 ) (
   input  logic clk_i,   // clock
   input  logic rst_ni,  // reset, active low
@@ -52,29 +56,34 @@ module npu_top
   output logic [31:0] s_axil_rdata_o,    // four bytes, stable while rvalid
   output logic [ 1:0] s_axil_rresp_o,    // OKAY or SLVERR, stable while rvalid
 
-  // RISC-V host: CV-X-IF 1.0 for one hart, without compressed and memory interface; all inputs 0
-  // where there is none. Three values stand for rs1, rs2 and x[rd].
-  input logic x_issue_valid_i,  // an instruction; stays until ready, stable
-  output logic x_issue_ready_o,  // it is answered; does not depend on valid
-  input logic [31:0] x_issue_instr_i,  // instruction word, with valid
-  input x_id_t x_issue_id_i,  // its number, with valid
+  // RISC-V host: CV-X-IF 1.0 for one hart, without compressed interface; all inputs 0 where there is
+  // none. Two or three values stand for rs1, rs2 and x[rd].
+  input logic x_issue_valid_i,  // an instruction; another id or hartid is another one
+  output logic x_issue_ready_o,  // it is answered; without the split the values it needs are there
+  input logic [31:0] x_issue_instr_i,  // instruction word, with valid; stable
+  input logic [CopHartIdWidth-1:0] x_issue_hartid_i,  // whose it is, with valid
+  input logic [CopIdWidth-1:0] x_issue_id_i,  // its identifier, with valid
   output logic x_issue_accept_o,  // it is the coprocessor's, with ready
   output logic x_issue_writeback_o,  // its result goes to rd, with accept
-  output logic [2:0] x_issue_register_read_o,  // values it needs, with accept
+  output logic [CopNumRs-1:0] x_issue_register_read_o,  // values it needs, with accept
   // Which of rs1, rs2, rd are f registers on a host that has them, with accept
   output logic [2:0] x_issue_float_o,
-  input logic x_register_valid_i,  // values, with the issue or later
-  output logic x_register_ready_o,  // all that are needed are there
-  input x_id_t x_register_id_i,  // whose they are, with valid
-  input logic [2:0][31:0] x_register_rs_i,  // the values, stable once they are valid
-  input logic [2:0] x_register_rs_valid_i,  // which of them are valid, with valid
-  input logic x_commit_valid_i,  // pulse, with the issue or later
-  input x_id_t x_commit_id_i,  // the instruction meant, with valid
+  input logic x_register_valid_i,  // values: together with the issue; with the split a pulse behind
+  output logic x_register_ready_o,  // the same as that of the issue; 1 with the split
+  input logic [CopHartIdWidth-1:0] x_register_hartid_i,  // whose they are, with valid
+  input logic [CopIdWidth-1:0] x_register_id_i,  // likewise
+  input logic [CopNumRs-1:0][31:0] x_register_rs_i,  // the values, stable once they are valid
+  // Which of them are valid, with valid; they come in any order, with the split all at once
+  input logic [CopNumRs-1:0] x_register_rs_valid_i,
+  input logic x_commit_valid_i,  // pulse, from the first cycle of the issue on
+  input logic [CopHartIdWidth-1:0] x_commit_hartid_i,  // whose it is, with valid
+  input logic [CopIdWidth-1:0] x_commit_id_i,  // the instruction meant, of whomever, with valid
   // 1: it and all newer ones are killed; 0: it and all older ones are committed
   input logic x_commit_kill_i,
   output logic x_result_valid_o,  // a result, in order; stays until ready, stable
   input logic x_result_ready_i,  // takes it; may depend on valid
-  output x_id_t x_result_id_o,  // the instruction, with valid
+  output logic [CopHartIdWidth-1:0] x_result_hartid_o,  // whose it is, with valid
+  output logic [CopIdWidth-1:0] x_result_id_o,  // the instruction, with valid
   output logic [4:0] x_result_rd_o,  // its rd field, with valid
   output logic x_result_we_o,  // data goes to rd, with valid
   output logic [31:0] x_result_data_o,  // the value, with we
@@ -150,6 +159,7 @@ module npu_top
   window_rsp_t cop_rsp;
   logic cop_irq;
   x_req_t x_req;
+  x_commit_t x_commit;
   x_rsp_t x_rsp;
   x_result_t x_result;
   npu_axi_pkg::axi_req_t cop_axi_req;
@@ -258,35 +268,51 @@ module npu_top
   // Coprocessor
   // ---------------------------------------------------------------------------------------------
   assign x_req = '{
-          issue: '{valid: x_issue_valid_i, instr: x_issue_instr_i, id: x_issue_id_i},
+          issue: '{
+              valid: x_issue_valid_i,
+              instr: x_issue_instr_i,
+              hartid: x_hartid_t'(x_issue_hartid_i),
+              id: x_id_t'(x_issue_id_i)
+          },
           operands: '{
               valid: x_register_valid_i,
-              id: x_register_id_i,
-              rs: x_register_rs_i,
-              rs_valid: x_register_rs_valid_i
+              hartid: x_hartid_t'(x_register_hartid_i),
+              id: x_id_t'(x_register_id_i),
+              rs: x_sources_t'(96'(x_register_rs_i)),
+              rs_valid: 3'(x_register_rs_valid_i)
           },
-          commit: '{valid: x_commit_valid_i, id: x_commit_id_i, kill: x_commit_kill_i},
           result_ready: x_result_ready_i
+      };
+  assign x_commit = '{
+          valid: x_commit_valid_i,
+          hartid: x_hartid_t'(x_commit_hartid_i),
+          id: x_id_t'(x_commit_id_i),
+          kill: x_commit_kill_i
       };
   assign x_issue_ready_o = x_rsp.issue.ready;
   assign x_issue_accept_o = x_rsp.issue.accept;
   assign x_issue_writeback_o = x_rsp.issue.writeback;
-  assign x_issue_register_read_o = x_rsp.issue.register_read;
+  assign x_issue_register_read_o = CopNumRs'(x_rsp.issue.register_read);
   assign x_issue_float_o = x_rsp.issue.is_float;
   assign x_register_ready_o = x_rsp.operands_ready;
   assign x_result_valid_o = x_result.valid;
-  assign x_result_id_o = x_result.id;
+  assign x_result_hartid_o = CopHartIdWidth'(x_result.hartid);
+  assign x_result_id_o = CopIdWidth'(x_result.id);
   assign x_result_rd_o = x_result.rd;
   assign x_result_we_o = x_result.we;
   assign x_result_data_o = x_result.data;
 
   if (EnableCop) begin : gen_cop
     npu_cop #(
-      .NumRs(CopNumRs)
+      .NumRs(CopNumRs),
+      .IdWidth(CopIdWidth),
+      .HartIdWidth(CopHartIdWidth),
+      .Split(CopIssueRegisterSplit)
     ) u_cop (
       .clk_i,
       .rst_ni,
       .x_req_i     (x_req),
+      .x_commit_i  (x_commit),
       .x_rsp_o     (x_rsp),
       .x_result_o  (x_result),
       .req_i       (cop_req),

@@ -10,13 +10,17 @@ module npu_cop
   import npu_cop_isa_pkg::*;
   import npu_cop_float_pkg::*;
 #(
-  parameter int unsigned NumRs = 3  // operands that the host delivers: 2 or 3
+  parameter int unsigned NumRs = 3,  // X_NUM_RS: operands that the host delivers, 2 or 3
+  parameter int unsigned IdWidth = 4,  // X_ID_WIDTH: bits of an identifier, 3 to 32
+  parameter int unsigned HartIdWidth = 1,  // X_HARTID_WIDTH: bits of a hart's number, 1 to 32
+  parameter bit Split = 1'b0  // X_ISSUE_REGISTER_SPLIT: operands come behind the issue
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
   // Port of the host
   input x_req_t x_req_i,  // keeps the rules of CV-X-IF
+  input x_commit_t x_commit_i,  // likewise; may depend on the answer to the issue
   output x_rsp_t x_rsp_o,  // issue and operands are answered in the same cycle
   output x_result_t x_result_o,  // in the order of issue
 
@@ -38,6 +42,12 @@ module npu_cop
 
   if (!(NumRs inside {2, 3})) begin : gen_bad_num_rs
     $fatal(1, "npu_cop: NumRs = %0d, must be 2 or 3", NumRs);
+  end
+  if (!(IdWidth inside {[3 : 32]})) begin : gen_bad_id_width
+    $fatal(1, "npu_cop: IdWidth = %0d, must be 3 to 32", IdWidth);
+  end
+  if (!(HartIdWidth inside {[1 : 32]})) begin : gen_bad_hart_id_width
+    $fatal(1, "npu_cop: HartIdWidth = %0d, must be 1 to 32", HartIdWidth);
   end
 
   cop_op_t op;
@@ -82,11 +92,15 @@ module npu_cop
   end
 
   npu_cop_issue #(
-    .NumRs(NumRs)
+    .NumRs(NumRs),
+    .IdWidth(IdWidth),
+    .HartIdWidth(HartIdWidth),
+    .Split(Split)
   ) u_issue (
     .clk_i,
     .rst_ni,
     .x_req_i,
+    .x_commit_i,
     .x_rsp_o,
     .x_result_o,
     .refuse_i(fault && control.trap),

@@ -11,14 +11,18 @@ module npu_cop_issue
   import npu_cop_pkg::*;
   import npu_cop_isa_pkg::*;
 #(
-  parameter int unsigned NumRs = 3,  // operands that the host delivers: 2 or 3
-  parameter int unsigned Depth = 4   // instructions in the queue, at least 2
+  parameter int unsigned NumRs = 3,  // X_NUM_RS: operands that the host delivers, 2 or 3
+  parameter int unsigned IdWidth = 4,  // X_ID_WIDTH: bits of an identifier, 3 to 32
+  parameter int unsigned HartIdWidth = 1,  // X_HARTID_WIDTH: bits of a hart's number, 1 to 32
+  parameter bit Split = 1'b0,  // X_ISSUE_REGISTER_SPLIT: operands come behind the issue
+  parameter int unsigned Depth = 4  // instructions in the queue, at least 2
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
   // Port
   input x_req_t x_req_i,  // keeps the rules of CV-X-IF
+  input x_commit_t x_commit_i,  // likewise; may depend on the answer to the issue
   output x_rsp_t x_rsp_o,  // issue and operands are answered in the same cycle
   output x_result_t x_result_o,  // in the order of issue
 
@@ -34,14 +38,18 @@ module npu_cop_issue
   output logic taken_o  // pulse: the host takes a result
 );
 
+  typedef logic [IdWidth-1:0] id_t;
+  typedef logic [HartIdWidth-1:0] hartid_t;
+
   typedef struct packed {
-    x_id_t            id;
+    id_t              id;
+    hartid_t          hartid;
     logic             accepted;
     logic             on_memory;  // it is accepted and uses memory
     logic [31:0]      instr;
     cop_decoded_t     decoded;
     cop_unit_e        cop_unit;
-    logic [2:0]       wanted;     // operands that have not come
+    logic             waits;      // its operands have not come
     logic [2:0][31:0] rs;
   } entry_t;
 
@@ -49,14 +57,15 @@ module npu_cop_issue
   entry_t next[Depth + 1];  // with the instruction that is issued in this cycle, and its operands
   entry_t incoming;
   logic [Depth-1:0] there_q, committed_q;  // entries in use, and those that are committed
-  logic issue, pop;
+  logic [Depth-1:0] is_there;  // with the instruction that is issued, unless it is killed
+  logic issue, accept, enters, pop;
   cop_decoded_t decoded;
-  logic accept;
 
   // ---------------------------------------------------------------------------------------------
   // Issue
   // ---------------------------------------------------------------------------------------------
-  logic uses_memory;
+  logic uses_memory, complete;
+  logic [2:0] needed;
   x_issue_rsp_t answer;
 
   npu_cop_decode #(
@@ -75,74 +84,135 @@ module npu_cop_issue
     end
   end
 
+  // Operands that come with the issue are waited for, those alone that the instruction needs.
+  assign needed = accept ? decoded.register_read : '0;
+  assign complete = needed == '0 ||
+      (x_req_i.operands.valid && x_req_i.operands.id == x_req_i.issue.id &&
+       (needed & ~x_req_i.operands.rs_valid) == '0);
+
   assign answer = '{
-          ready: !there_q[Depth-1] && !uses_memory,
+          ready: !there_q[Depth-1] && !uses_memory && (Split || complete),
           accept: accept,
           writeback: accept && decoded.writeback,
-          register_read: accept ? decoded.register_read : '0,
+          register_read: needed,
           is_float: accept ? decoded.is_float : '0
       };
   assign issue = x_req_i.issue.valid && answer.ready;
-  assign incoming = '{
-          id: x_req_i.issue.id,
-          accepted: accept,
-          on_memory: accept && decoded.element_bytes != '0,
-          instr: x_req_i.issue.instr,
-          decoded: decoded,
-          cop_unit: unit_of(decoded.op),
-          wanted: accept ? decoded.register_read : '0,
-          rs: '0
-      };
+
+  always_comb begin
+    incoming = '{
+        id: id_t'(x_req_i.issue.id),
+        hartid: hartid_t'(x_req_i.issue.hartid),
+        accepted: accept,
+        on_memory: accept && decoded.element_bytes != '0,
+        instr: x_req_i.issue.instr,
+        decoded: decoded,
+        cop_unit: unit_of(decoded.op),
+        waits: Split && accept,  // also for none: CV-X-IF has no result before them
+        rs: '0
+    };
+    for (int unsigned r = 0; r < 3; r++) begin
+      if (!Split && needed[r]) incoming.rs[r] = x_req_i.operands.rs[r];
+    end
+  end
 
   // ---------------------------------------------------------------------------------------------
-  // Operands, for the newest instruction of their number; nobody waits for those of others
+  // The queue, with operands that come behind the issue, in any order
   // ---------------------------------------------------------------------------------------------
-  logic [Depth:0] is_there, named;
-  logic operands_ready;
-
-  assign is_there = issue ? {there_q, 1'b1} : {1'b0, there_q};
+  assign is_there = enters ? {there_q[Depth-2:0], 1'b1} : there_q;
 
   always_comb begin
     for (int unsigned i = 0; i <= Depth; i++) begin
       next[i] = (i < Depth && there_q[i%Depth]) ? entries_q[i%Depth] : incoming;
-      named[i] = x_req_i.operands.valid && is_there[i] && next[i].accepted &&
-                 next[i].id == x_req_i.operands.id;
-      for (int unsigned r = 0; r < 3; r++) begin
-        if (named[i] && next[i].wanted[r] && x_req_i.operands.rs_valid[r]) begin
-          next[i].rs[r]     = x_req_i.operands.rs[r];
-          next[i].wanted[r] = 1'b0;
+      if (Split && i < Depth && there_q[i%Depth] && entries_q[i%Depth].waits &&
+          x_req_i.operands.valid && entries_q[i%Depth].id == id_t'(x_req_i.operands.id)) begin
+        next[i].waits = 1'b0;
+        for (int unsigned r = 0; r < 3; r++) begin
+          if (entries_q[i%Depth].decoded.register_read[r]) begin
+            next[i].rs[r] = x_req_i.operands.rs[r];
+          end
         end
       end
     end
   end
 
-  // Those of an instruction that waits for its issue wait with it.
-  always_comb begin
-    operands_ready = !x_req_i.issue.valid || answer.ready ||
-                     x_req_i.operands.id != x_req_i.issue.id;
-    for (int unsigned i = 0; i <= Depth; i++) begin
-      if (named[i] && next[i].wanted != '0) operands_ready = 1'b0;
-    end
-  end
-
   // ---------------------------------------------------------------------------------------------
-  // Commit and kill
+  // Commit and kill, of the entries and of the instruction that is offered, which may wait
   // ---------------------------------------------------------------------------------------------
-  logic by_issue;
-  logic [Depth-1:0] hit, reach, committed, left;  // reach: up to the youngest that is named
+  // An identifier that is here stands for its place. Others are placed by their distance from the
+  // oldest one here: between those that are here; behind the newest; or, if the last one that was
+  // decided is older than all, between that one and the oldest, because the host decides in the order
+  // of issue. Behind the newest, what is nearer to those that were decided was decided long ago.
+  logic waits_q, promised_q, doomed_q;  // it waited, was committed, was killed in the cycle before
+  id_t waits_id_q, decided_id_q, oldest_id, newest_id, commit_id;
+  logic waits, named, aged, first, beyond, past, heard;
+  id_t age, decided_age, newest_age;  // distances from the oldest
+  logic [Depth:0] present, decided, match, older, reach, commits, kills;
 
-  assign by_issue = issue && x_req_i.issue.id == x_req_i.commit.id;
+  assign waits = waits_q && waits_id_q == incoming.id;
+  assign present = {x_req_i.issue.valid, there_q};
+  assign decided = {waits && (promised_q || doomed_q), committed_q};
+  assign commit_id = id_t'(x_commit_i.id);
+  assign oldest_id = there_q[0] ? entries_q[0].id :
+      x_req_i.issue.valid ? incoming.id : decided_id_q;
+  assign age = commit_id - oldest_id;
+  assign decided_age = decided_id_q - oldest_id;
+  assign newest_age = newest_id - oldest_id;
+
+  assign named = match != '0;
+  assign aged = decided_age > newest_age;
+  assign first = aged && age > decided_age;
+  assign beyond = !named && !first && age > newest_age;
+  assign past   = beyond && id_t'((aged ? decided_id_q : oldest_id) - commit_id) <
+      id_t'(commit_id - newest_id);
+  assign heard = x_commit_i.valid && !past && (match & decided) == '0;
 
   always_comb begin
+    newest_id = x_req_i.issue.valid ? incoming.id : decided_id_q;
     for (int unsigned i = 0; i < Depth; i++) begin
-      hit[i] = x_req_i.commit.valid && !committed_q[i] && is_there[i] &&
-               (there_q[i] ? entries_q[i].id == x_req_i.commit.id : by_issue);
+      if (there_q[i] && !x_req_i.issue.valid) newest_id = entries_q[i].id;
     end
-    for (int unsigned i = 0; i < Depth; i++) reach[i] = (hit >> i) != '0;
   end
 
-  assign left = (reach[0] && x_req_i.commit.kill) ? reach >> 1 : is_there[Depth-1:0];
-  assign committed = x_req_i.commit.kill ? committed_q : committed_q | reach;
+  always_comb begin
+    for (int unsigned i = 0; i <= Depth; i++) begin
+      automatic id_t id = i < Depth ? entries_q[i%Depth].id : incoming.id;
+      match[i] = present[i] && id == commit_id;
+      older[i] = present[i] && !first && id_t'(id - oldest_id) < age;
+    end
+    for (int unsigned i = 0; i <= Depth; i++) begin
+      reach[i] = ((named ? match : older) >> i) != '0;
+    end
+  end
+
+  assign commits = (heard && !x_commit_i.kill) ? present & reach : '0;
+  assign kills   = (heard && x_commit_i.kill) ? present & ~decided & (~reach | match) : '0;
+  assign enters  = issue && !kills[Depth] && !(waits && doomed_q);
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      waits_q      <= 1'b0;
+      waits_id_q   <= '0;
+      promised_q   <= 1'b0;
+      doomed_q     <= 1'b0;
+      decided_id_q <= '1;
+    end else begin
+      waits_q    <= x_req_i.issue.valid && !answer.ready;
+      waits_id_q <= incoming.id;
+      promised_q <= commits[Depth] || (waits && promised_q);
+      doomed_q   <= kills[Depth] || (waits && doomed_q);
+      if (heard) begin
+        decided_id_q <= (x_commit_i.kill && !beyond) ? newest_id : id_t'(x_commit_i.id);
+      end
+    end
+  end
+
+  logic [Depth-1:0] left, committed;
+
+  // Whoever is behind a killed one is killed, whoever is before a committed one is committed.
+  assign left = is_there & ~kills[Depth-1:0];
+  assign committed = (enters && (commits[Depth] || (waits && promised_q))) ? is_there :
+      committed_q | commits[Depth-1:0];
 
   // ---------------------------------------------------------------------------------------------
   // The oldest instruction. Its operands must have been there a cycle ago, its commit may be new.
@@ -151,7 +221,7 @@ module npu_cop_issue
   logic ready_to_go;
 
   assign ready_to_go = there_q[0] && committed[0];
-  assign op_o.valid = ready_to_go && entries_q[0].accepted && entries_q[0].wanted == '0;
+  assign op_o.valid = ready_to_go && entries_q[0].accepted && !entries_q[0].waits;
   assign op_o.instr = entries_q[0].instr;
   assign op_o.decoded = entries_q[0].decoded;
   assign op_o.cop_unit = entries_q[0].cop_unit;
@@ -179,7 +249,8 @@ module npu_cop_issue
       result_q <= '0;
     end else if (end_i.done) begin
       result_q.valid <= 1'b1;
-      result_q.id    <= entries_q[0].id;
+      result_q.id    <= x_id_t'(entries_q[0].id);
+      result_q.hartid <= x_hartid_t'(entries_q[0].hartid);
       result_q.rd    <= entries_q[0].instr[11:7];
       result_q.we    <= entries_q[0].decoded.writeback;
       result_q.data  <= entries_q[0].decoded.writeback ? end_i.data : '0;
@@ -188,7 +259,7 @@ module npu_cop_issue
     end
   end
 
-  assign x_rsp_o = '{issue: answer, operands_ready: operands_ready};
+  assign x_rsp_o = '{issue: answer, operands_ready: Split || answer.ready};
   assign x_result_o = result_q;
   assign taken_o = result_q.valid && x_req_i.result_ready;
 
@@ -200,6 +271,11 @@ module npu_cop_issue
   end
 
 `ifndef SYNTHESIS
+  IdsFit_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   ((x_req_i.issue.id | x_req_i.operands.id | x_commit_i.id) >> IdWidth) == '0 &&
+      ((x_req_i.issue.hartid | x_req_i.operands.hartid | x_commit_i.hartid) >> HartIdWidth) == '0)
+  else $error("npu_cop_issue: an identifier is wider than IdWidth or HartIdWidth");
   OnlyWhenAsked_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) end_i.done |-> op_o.valid && room_o)
   else $error("npu_cop_issue: an instruction ends that is not there, or without room");

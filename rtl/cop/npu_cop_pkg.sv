@@ -7,58 +7,62 @@ package npu_cop_pkg;
 
   import npu_cop_isa_pkg::*;
 
-  localparam int unsigned XIdWidth = 4;  // bits of an instruction's number at the port
+  typedef logic [31:0] x_id_t;  // identifier of an instruction, as wide as CV-X-IF allows
+  typedef logic [31:0] x_hartid_t;  // number of a hart, likewise
 
-  typedef logic [XIdWidth-1:0] x_id_t;
+  typedef logic [2:0][31:0] x_sources_t;  // rs1, rs2, x[rd]
 
   // ---------------------------------------------------------------------------------------------
   // Port
   // ---------------------------------------------------------------------------------------------
   // An instruction is offered
   typedef struct packed {
-    logic        valid;  // stays until ready, all stable
-    logic [31:0] instr;  // instruction word
-    x_id_t       id;     // number of the instruction
+    logic        valid;   // may be withdrawn; another id or hartid is another instruction
+    logic [31:0] instr;   // instruction word, stable
+    x_hartid_t   hartid;  // whose instruction it is
+    x_id_t       id;      // increments from one instruction to the next, with holes and wraps
   } x_issue_req_t;
 
   // What becomes of it
   typedef struct packed {
-    logic       ready;          // it is answered; does not depend on valid
+    logic       ready;          // it is answered; does not depend on valid, but on operands
     logic       accept;         // it is ours, with valid and ready; the rest only with accept
     logic       writeback;      // its result goes to a register
     logic [2:0] register_read;  // operands it needs: rs1, rs2, x[rd]
     logic [2:0] is_float;       // which of rs1, rs2, rd are f registers on a host that has them
   } x_issue_rsp_t;
 
-  // Operands, in the cycle of the issue or later
+  // Operands, from the first cycle of the issue on or, with the split, behind it
   typedef struct packed {
-    logic             valid;     // stays until ready, id and what is valid stable
-    x_id_t            id;        // the instruction they belong to
-    logic [2:0][31:0] rs;        // rs1, rs2, x[rd]
-    logic [2:0]       rs_valid;  // which of them are there
+    logic       valid;     // goes with that of the issue; a pulse with the split
+    x_hartid_t  hartid;    // whose they are
+    x_id_t      id;        // the instruction they belong to
+    x_sources_t rs;
+    logic [2:0] rs_valid;  // which of them are there; all that are needed with the split
   } x_register_t;
 
-  // The host has made up its mind, in the cycle of the issue or later
+  // The host has made up its mind, from the first cycle of the issue on
   typedef struct packed {
-    logic  valid;  // pulse
-    x_id_t id;     // the instruction, with valid
-    logic  kill;   // 1: it and all newer ones are killed; 0: it and all older ones are committed
+    logic valid;  // pulse
+    x_hartid_t hartid;  // whose instruction it is, with valid
+    x_id_t id;  // the instruction, with valid; need not be one of ours
+    logic kill;  // 1: it and all newer ones are killed; 0: it and all older ones are committed
   } x_commit_t;
 
   // The end of an instruction
   typedef struct packed {
-    logic        valid;  // stays until ready, all stable
-    x_id_t       id;     // the instruction
-    logic [4:0]  rd;     // its rd field
-    logic        we;     // data goes to register rd
-    logic [31:0] data;   // 0 without we
+    logic        valid;   // stays until ready, all stable
+    x_hartid_t   hartid;  // whose instruction it was
+    x_id_t       id;      // the instruction
+    logic [4:0]  rd;      // its rd field
+    logic        we;      // data goes to register rd
+    logic [31:0] data;    // 0 without we
   } x_result_t;
 
-  // What the host says
+  // What the host says. Commits are apart: they may depend on the answer to the issue.
   typedef struct packed {
     x_issue_req_t issue;
     x_register_t  operands;
-    x_commit_t    commit;
     logic         result_ready;  // takes the result; may depend on its valid
   } x_req_t;
 

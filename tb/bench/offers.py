@@ -23,13 +23,22 @@ RECORD: np.dtype[Any] = np.dtype(
     [
         *(("word", "<u4"), ("rs", "<u4", 3), ("gap", "<u2"), ("flags", "<u2")),
         *(("source_delay", "u1", 3), ("commit_delay", "u1"), ("step", "u1"), ("hold", "u1")),
-        *(("unused", "u1", 6), ("state", "u1"), ("registers", "u1"), ("id", "u1"), ("rd", "u1")),
+        *(
+            ("beside", "u1"),
+            ("withdraw", "u1"),
+            ("unused", "u1", 4),
+            ("state", "u1"),
+            ("registers", "u1"),
+            ("id", "u1"),
+            ("rd", "u1"),
+        ),
         *(("data", "<u4"), ("offered", "<u4"), ("issued", "<u4"), ("committed", "<u4")),
-        *(("resulted", "<u4"), ("answered", "<u4"), ("unused_answer", "<u4")),
+        *(("resulted", "<u4"), ("answered", "<u4"), ("named", "<u4")),
     ]
 )
 """An instruction as `offer_t` of tb_pkg knows it; from `state` on it is the answer."""
-_KILL, _LATE, _BATCH, _ALONE = 1, 2, 4, 8
+_FLAGS = ("kill", "early", "batch", "alone", "stays", "repeat", "swap")
+"""Fields of an `Offer` that are bits, in the order of `offer_flag_e`."""
 _ISSUED, _ACCEPTED, _WRITEBACK, _COMMITTED, _KILLED, _RESULTED, _WRITTEN = (
     1 << bit for bit in range(7)
 )
@@ -43,33 +52,46 @@ class Offer:
         word: 32 bits.
         rs: contents of its source registers.
         gap: cycles without an offer before it.
-        sources: cycles until each source is there: from the offer on with `late` False, when the
-            instruction waits for those it reads; from issue on, all at once, with `late` True.
-        late: registers come after issue.
-        commit: cycles from issue to its commit, 0 for the same cycle.
-        kill: the commit kills it, and all younger ones that are under way.
+        sources: cycles until each source is there: from the offer on, where registers come with the
+            issue; from the issue on where they come behind it, in one transaction.
+        commit: cycles from issue to its commit, 0 for the same cycle; from the offer if `early`.
+        early: the commit does not wait for the issue.
+        kill: the commit kills it, and all younger ones that are under way or offered.
         batch: no commit of its own if a younger one is there to be committed.
         alone: it is offered when nothing is under way.
         hold: cycles that its result waits for the host.
         step: its identifier minus that of the offer before, 1..15.
+        beside: its commit names an identifier so far behind its own, a kill one so far before it,
+            as if that were another coprocessor's, where there is room.
+        stays: when an older one is killed, or it by an early kill, the offer is not withdrawn: it
+            waits for its issue, and is killed.
+        repeat: it, or one that is `beside` before it, is committed a second time, if it is still
+            under way then.
+        withdraw: cycles after which the offer is withdrawn once if it still waits, 0 for never.
+        swap: withdrawn by the next identifier, without a cycle between.
     """
 
     word: int
     rs: tuple[int, int, int] = (0, 0, 0)
     gap: int = 0
     sources: tuple[int, int, int] = (0, 0, 0)
-    late: bool = False
     commit: int = 1
+    early: bool = False
     kill: bool = False
     batch: bool = False
     alone: bool = False
     hold: int = 0
     step: int = 1
+    beside: int = 0
+    stays: bool = False
+    repeat: bool = False
+    withdraw: int = 0
+    swap: bool = False
 
     @property
     def flags(self) -> int:
         """Bits of `offer_flag_e`."""
-        return _KILL * self.kill | _LATE * self.late | _BATCH * self.batch | _ALONE * self.alone
+        return sum(1 << bit for bit, name in enumerate(_FLAGS) if getattr(self, name))
 
 
 @dataclass(frozen=True)
@@ -82,9 +104,10 @@ class Answer:
         register_read, float_registers: bit masks, as it answered.
         killed: by its own kill or that of an older one.
         resulted: there was a result.
-        we, rd, data, id: of the result.
-        issued, committed, answered, resulted_at: cycles modulo 2^32: handshake of issue, commit or
-            kill, first cycle of its result, handshake of the result.
+        we, rd, data: of the result.
+        id, named: its identifier and the one that its commit or kill named, modulo 256.
+        offered, issued, committed, answered, resulted_at: cycles modulo 2^32: first one of the
+            offer, handshake of issue, commit or kill, first cycle of its result, handshake of it.
     """
 
     accepted: bool
@@ -97,6 +120,8 @@ class Answer:
     rd: int
     data: int
     id: int
+    named: int
+    offered: int
     issued: int
     committed: int
     answered: int
@@ -121,7 +146,11 @@ class Answer:
             bool(state & _RESULTED),
             bool(state & _WRITTEN),
             *(int(record[name]) for name in ("rd", "data", "id")),
-            *(int(record[name]) for name in ("issued", "committed", "answered", "resulted")),
+            int(record["named"]) & 0xFF,
+            *(
+                int(record[name])
+                for name in ("offered", "issued", "committed", "answered", "resulted")
+            ),
         )
 
     @property
@@ -151,7 +180,11 @@ class OfferPlayer:
             record["word"], record["rs"] = one.word, one.rs
             record["gap"], record["flags"], record["step"] = one.gap, one.flags, one.step
             record["source_delay"], record["commit_delay"] = one.sources, one.commit
-            record["hold"] = one.hold
+            record["hold"], record["beside"], record["withdraw"] = (
+                one.hold,
+                one.beside,
+                one.withdraw,
+            )
         self._list[: len(offers)] = records
         self._dut.cop_count.value = len(offers)
         self._turn = 1 - int(self._dut.cop_played.value)

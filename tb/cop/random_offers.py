@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from golden.coprocessor.decode import answer
 from npu.isa.coprocessor import (
     COP_INSTRUCTIONS,
     CopInfo,
@@ -45,39 +46,50 @@ class Manner:
 
     Attributes:
         gaps: with cycles before.
-        late: registers after issue.
-        split: sources that come one by one.
+        split: sources that come one by one, those that nobody reads perhaps never.
         commit: most cycles from issue to commit.
+        early: commits that do not wait for the issue.
         kills: killed ones.
         batches: committed with a younger one.
+        repeats: committed twice.
         holds: results that wait.
-        holes: identifiers that are left out.
+        holes: identifiers that are left out, and commits that name one of them.
         alone: wait until nothing is under way.
+        stays: offers that wait on when they are killed.
+        withdrawn: offers that are withdrawn once.
     """
 
     gaps: float = 0.0
-    late: float = 0.0
     split: float = 0.0
     commit: int = 1
+    early: float = 0.0
     kills: float = 0.0
     batches: float = 0.0
+    repeats: float = 0.0
     holds: float = 0.0
     holes: float = 0.0
     alone: float = 0.0
+    stays: float = 0.0
+    withdrawn: float = 0.0
 
 
 QUICK = Manner()
 MANNERS = (
     QUICK,
     Manner(commit=0),
-    Manner(late=1.0, commit=4),
+    Manner(split=1.0, commit=4),
     Manner(split=0.6, gaps=0.3),
     Manner(commit=30, batches=0.5, kills=0.1),
-    Manner(commit=3, kills=0.2),
+    Manner(commit=3, kills=0.2, stays=0.7),
     Manner(holds=0.5, gaps=0.2),
-    Manner(0.2, 0.3, 0.3, 12, 0.08, 0.2, 0.2, 0.2, 0.05),
+    Manner(commit=8, early=0.7, kills=0.1, stays=0.5, split=0.5),
+    Manner(commit=9, holes=0.8, kills=0.1, repeats=0.4, batches=0.3),
+    Manner(split=0.7, withdrawn=0.6, commit=3, early=0.3),
+    Manner(0.2, 0.3, 12, 0.2, 0.08, 0.2, 0.2, 0.2, 0.3, 0.05, 0.5, 0.1),
 )
 """Each thing for itself, then all of them."""
+NEVER = 255
+"""Cycles until a source is there that no instruction waits for."""
 
 
 @dataclass
@@ -127,23 +139,29 @@ class OfferMaker:
     def offer(self, word: int, *rs: int) -> Offer:
         """Return an instruction as the manner says."""
         manner, chance, below = self.manner, self.chance, self.below
-        sources = (0, 0, 0)
-        late = chance(manner.late)
-        if chance(max(manner.split, manner.late / 2)):
-            sources = (below(7), below(7), below(7))
+        sources = [0, 0, 0]
+        if chance(manner.split):
+            op = decode(word)
+            read = answer(op).register_read if op is not None else 0
+            sources = [NEVER if not read >> at & 1 and chance(0.5) else below(7) for at in range(3)]
         operands = [*rs, *values.integers(self.random, 3 - len(rs)).tolist()]
         return Offer(
             word,
             (operands[0], operands[1], operands[2]),
             gap=1 + below(20) if chance(manner.gaps) else 0,
-            sources=sources,
-            late=late,
+            sources=(sources[0], sources[1], sources[2]),
             commit=below(manner.commit + 1) if manner.commit > 1 else manner.commit,
+            early=chance(manner.early),
             kill=chance(manner.kills),
             batch=chance(manner.batches),
             alone=chance(manner.alone),
             hold=1 + below(12) if chance(manner.holds) else 0,
             step=1 + below(3) if chance(manner.holes) else 1,
+            beside=below(4) if chance(manner.holes) else 0,
+            stays=chance(manner.stays),
+            repeat=chance(manner.repeats),
+            withdraw=1 + below(4) if chance(manner.withdrawn) else 0,
+            swap=chance(0.5),
         )
 
     # ----------------------------------------------------------------------------------------------

@@ -47,15 +47,17 @@ package tb_pkg;
   // -----------------------------------------------------------------------------------------------
   // The coprocessor's port (CV-X-IF 1.0)
   // -----------------------------------------------------------------------------------------------
-  localparam int unsigned XIdBits = 4;
+  localparam int unsigned XIdBits = 32;  // of identifiers and harts, as wide as they may be
   localparam int unsigned XSources = 3;
 
   // What the host says there
   typedef struct packed {
     logic issue_valid;
     logic [31:0] issue_instr;
+    logic [XIdBits-1:0] issue_hartid;
     logic [XIdBits-1:0] issue_id;
     logic register_valid;
+    logic [XIdBits-1:0] register_hartid;
     logic [XIdBits-1:0] register_id;
     logic [XSources-1:0][31:0] register_rs;
     logic [XSources-1:0] register_rs_valid;
@@ -65,6 +67,7 @@ package tb_pkg;
   // Apart, for it may follow from the answer to an offer
   typedef struct packed {
     logic valid;
+    logic [XIdBits-1:0] hartid;
     logic [XIdBits-1:0] id;
     logic kill;
   } x_commit_t;
@@ -78,16 +81,65 @@ package tb_pkg;
     logic [XSources-1:0] issue_float;
     logic register_ready;
     logic result_valid;
+    logic [XIdBits-1:0] result_hartid;
     logic [XIdBits-1:0] result_id;
     logic [4:0] result_rd;
     logic result_we;
     logic [31:0] result_data;
   } x_chip_t;
 
+  // The rules of the port that can be seen at its signals (docs/reference/coprocessor-port.md)
+  typedef enum int unsigned {
+    IdUnique,
+    IdIncreases,
+    OneHart,
+    IssueStable,
+    AcceptsOwn,
+    RefusedWritesNothing,
+    RefusedReadsNothing,
+    RegisterWithIssue,
+    ReadyTogether,
+    OperandsAwaited,
+    OthersNotAwaited,
+    SourcesKept,
+    SourcesStable,
+    RegisterBehindIssue,
+    RegisterOnce,
+    RegisterComplete,
+    RegisterAlwaysReady,
+    CommitNotAhead,
+    CommitPulse,
+    CommitFinal,
+    KillFinal,
+    EveryIssueDecided,
+    ResultOfEach,
+    ResultOnce,
+    ResultOfAccepted,
+    ResultOfKilled,
+    WaitingIsKilled,
+    ResultAfterCommit,
+    ResultAfterRegister,
+    ResultComes,
+    ResultHeld,
+    ResultStable,
+    ResultWriteback,
+    ResultRegister,
+    ResultHart,
+    CopRules  // how many there are
+  } cop_rule_e;
+
+  // What the rules know of what is under way
+  typedef struct packed {
+    logic [7:0] count;  // accepted instructions
+    logic on_memory;  // a committed one of them uses memory
+    logic [XIdBits-1:0] oldest_id;  // of the oldest, with count
+    logic oldest_on_memory;  // likewise: it uses memory
+  } x_under_way_t;
+
   // An instruction that `cop_agent` offers, with what became of it: a record of offers.bin, whose
   // first byte is the lowest one here (tb/bench/offers.py)
   typedef struct packed {
-    logic [31:0] unused_answer;
+    logic [31:0] named;  // the identifier that its commit or kill named
     logic [31:0] answered_at;  // cycles, modulo 2^32: first one with its result_valid
     logic [31:0] resulted_at;  // handshake of result
     logic [31:0] committed_at;  // commit or kill
@@ -99,10 +151,12 @@ package tb_pkg;
     logic [3:0] float_registers;
     logic [3:0] register_read;
     logic [7:0] state;  // bits of offer_state_e
-    logic [47:0] unused;
+    logic [31:0] unused;
+    logic [7:0] withdraw;  // cycles after which an offer that waits is withdrawn once, 0: never
+    logic [7:0] beside;  // its commit names an identifier so far behind it, a kill one before it
     logic [7:0] hold;  // cycles that its result waits for ready
     logic [7:0] step;  // its identifier minus that of the offer before
-    logic [7:0] commit_delay;  // cycles from issue on, 0: in the same cycle
+    logic [7:0] commit_delay;  // cycles from issue on, 0: in the same one; from the offer if early
     logic [XSources-1:0][7:0] source_delay;  // cycles until it is there, from offer or issue on
     logic [15:0] flags;  // bits of offer_flag_e
     logic [15:0] gap;  // cycles without an offer before
@@ -111,10 +165,13 @@ package tb_pkg;
   } offer_t;
 
   typedef enum logic [3:0] {
-    OfferKill  = 4'd0,  // its commit kills it, and all that are younger
-    OfferLate  = 4'd1,  // registers after issue, in a transaction of their own
-    OfferBatch = 4'd2,  // no commit of its own if a younger one is there to be committed
-    OfferAlone = 4'd3   // only when nothing is under way
+    OfferKill   = 4'd0,  // its commit kills it, and all that are younger
+    OfferEarly  = 4'd1,  // its commit does not wait for its issue
+    OfferBatch  = 4'd2,  // no commit of its own if a younger one is there to be committed
+    OfferAlone  = 4'd3,  // only when nothing is under way
+    OfferStays  = 4'd4,  // it waits on when it is killed
+    OfferRepeat = 4'd5,  // it is committed a second time, or one so far `beside` before it
+    OfferSwap   = 4'd6   // it is withdrawn by another identifier, without a cycle between
   } offer_flag_e;
 
   typedef enum logic [2:0] {

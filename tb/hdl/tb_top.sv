@@ -11,6 +11,9 @@ module tb_top #(
   parameter int unsigned CmdScratchBytes = 64,
   parameter bit EnableCop = 1'b1,
   parameter int unsigned CopNumRs = 3,
+  parameter int unsigned CopIdWidth = 4,
+  parameter int unsigned CopHartIdWidth = 1,
+  parameter bit CopIssueRegisterSplit = 1'b0,
   parameter bit NarrowFormats = 1'b1
 );
   import tb_pkg::*;
@@ -258,9 +261,20 @@ module tb_top #(
   x_chip_t x_chip;
   logic x_issue_ready;  // of x_chip
 
-  assign x_chip.issue_ready = x_issue_ready;
+  logic [CopNumRs-1:0] register_read;
+  logic [CopHartIdWidth-1:0] result_hartid;
+  logic [CopIdWidth-1:0] result_id;
 
-  cop_agent u_cop_agent (
+  assign x_chip.issue_ready = x_issue_ready;
+  assign x_chip.issue_register_read = XSources'(register_read);
+  assign x_chip.result_hartid = XIdBits'(result_hartid);
+  assign x_chip.result_id = XIdBits'(result_id);
+
+  cop_agent #(
+    .IdWidth(CopIdWidth),
+    .HartIdWidth(CopHartIdWidth),
+    .Split(CopIssueRegisterSplit)
+  ) u_cop_agent (
     .clk_i        (clk),
     .rst_ni       (rst_n),
     .cycle_i      (cycle[31:0]),
@@ -284,6 +298,9 @@ module tb_top #(
     .CmdScratchBytes(CmdScratchBytes),
     .EnableCop(EnableCop),
     .CopNumRs(CopNumRs),
+    .CopIdWidth(CopIdWidth),
+    .CopHartIdWidth(CopHartIdWidth),
+    .CopIssueRegisterSplit(CopIssueRegisterSplit),
     .NarrowFormats(NarrowFormats)
   ) dut (
     .clk_i                  (clk),
@@ -309,22 +326,26 @@ module tb_top #(
     .x_issue_valid_i        (x_host.issue_valid),
     .x_issue_ready_o        (x_issue_ready),
     .x_issue_instr_i        (x_host.issue_instr),
-    .x_issue_id_i           (x_host.issue_id),
+    .x_issue_hartid_i       (x_host.issue_hartid[CopHartIdWidth-1:0]),
+    .x_issue_id_i           (x_host.issue_id[CopIdWidth-1:0]),
     .x_issue_accept_o       (x_chip.issue_accept),
     .x_issue_writeback_o    (x_chip.issue_writeback),
-    .x_issue_register_read_o(x_chip.issue_register_read),
+    .x_issue_register_read_o(register_read),
     .x_issue_float_o        (x_chip.issue_float),
     .x_register_valid_i     (x_host.register_valid),
     .x_register_ready_o     (x_chip.register_ready),
-    .x_register_id_i        (x_host.register_id),
-    .x_register_rs_i        (x_host.register_rs),
-    .x_register_rs_valid_i  (x_host.register_rs_valid),
+    .x_register_hartid_i    (x_host.register_hartid[CopHartIdWidth-1:0]),
+    .x_register_id_i        (x_host.register_id[CopIdWidth-1:0]),
+    .x_register_rs_i        (x_host.register_rs[CopNumRs-1:0]),
+    .x_register_rs_valid_i  (x_host.register_rs_valid[CopNumRs-1:0]),
     .x_commit_valid_i       (x_commit.valid),
-    .x_commit_id_i          (x_commit.id),
+    .x_commit_hartid_i      (x_commit.hartid[CopHartIdWidth-1:0]),
+    .x_commit_id_i          (x_commit.id[CopIdWidth-1:0]),
     .x_commit_kill_i        (x_commit.kill),
     .x_result_valid_o       (x_chip.result_valid),
     .x_result_ready_i       (x_host.result_ready),
-    .x_result_id_o          (x_chip.result_id),
+    .x_result_hartid_o      (result_hartid),
+    .x_result_id_o          (result_id),
     .x_result_rd_o          (x_chip.result_rd),
     .x_result_we_o          (x_chip.result_we),
     .x_result_data_o        (x_chip.result_data),
@@ -555,12 +576,16 @@ module tb_top #(
   logic [ 7:0] cop_open;
   logic [ 7:0] cop_owed;
 
-  cop_monitor u_cop_monitor (
+  cop_monitor #(
+    .IdWidth(CopIdWidth),
+    .Split  (CopIssueRegisterSplit)
+  ) u_cop_monitor (
     .clk_i    (clk),
     .rst_ni   (rst_n),
     .host_i   (x_host),
     .commit_i (x_commit),
     .chip_i   (x_chip),
+    .idle_i   (cop_play == cop_played),
     .silent_i (knob_read_silent || knob_write_silent),
     .arvalid_i(M_AXI_ARVALID),
     .arready_i(arready),

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import cocotb_tools.config
 
@@ -36,8 +36,26 @@ _CACHE_OF_ALL_CLONES = {"CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}
 SCRATCH_BYTES = {4: 0, 8: 256, 32: 128}
 """Scratchpad of the command port by size of the array, 0 for a chip without the port, elsewhere 64:
 the configurations that are built anyway cover all of them."""
-COP_SOURCES = {4: 0, 8: 2}
-"""Operands of the coprocessor's port by size of the array, 0 for a chip without it, elsewhere 3."""
+
+
+class CopPort(NamedTuple):
+    """Parameters of the coprocessor's port.
+
+    Attributes:
+        sources: operands that the host delivers, 0 for a chip without coprocessor.
+        id_width: bits of an identifier.
+        hartid_width: bits of a hart's number.
+        split: whether operands come behind the issue.
+    """
+
+    sources: int = 3
+    id_width: int = 4
+    hartid_width: int = 1
+    split: bool = False
+
+
+COP_PORTS = {4: CopPort(sources=0), 8: CopPort(2, 3, 32, True), 32: CopPort(3, 32, 5, True)}
+"""The coprocessor's port by size of the array, elsewhere as it is by default."""
 
 
 class BuildError(RuntimeError):
@@ -74,7 +92,12 @@ class Configuration:
     @property
     def cop_sources(self) -> int:
         """Operands of the coprocessor's port, 0 without a coprocessor."""
-        return COP_SOURCES.get(self.array_dim, 3)
+        return self.cop_port.sources
+
+    @property
+    def cop_port(self) -> CopPort:
+        """The coprocessor's port."""
+        return COP_PORTS.get(self.array_dim, CopPort())
 
     @property
     def parameters(self) -> list[str]:
@@ -85,6 +108,9 @@ class Configuration:
             f"-GCmdScratchBytes={self.scratch_bytes or 64}",
             f"-GEnableCop={int(self.cop_sources > 0)}",
             f"-GCopNumRs={self.cop_sources or 3}",
+            f"-GCopIdWidth={self.cop_port.id_width}",
+            f"-GCopHartIdWidth={self.cop_port.hartid_width}",
+            f"-GCopIssueRegisterSplit={int(self.cop_port.split)}",
             *([] if self.narrow_formats else ["-GNarrowFormats=0"]),
         ]
 

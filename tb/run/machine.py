@@ -47,6 +47,11 @@ class MachineConfiguration(build.Configuration):
         return "soc_top"
 
     @property
+    def parameters(self) -> list[str]:
+        """Those of the chip, but for the coprocessor's port, which is the core's."""
+        return [word for word in super().parameters if not word.startswith("-GCop")]
+
+    @property
     def folder(self) -> Path:
         """Where the model is built."""
         return BUILD / "sim" / (self.label or f"soc-{self.variant}-a{self.array_dim}")

@@ -19,7 +19,7 @@ ON_OTHER_SIZES = {
     8: ("test_cmd_registers", "test_cmd_tiles", "test_cop_cases", "test_cop_window"),
     32: ("test_cmd_registers", "test_cmd_tiles"),
 }
-"""Beside `ON_EACH_SIZE`, by size: `tb.run.build.SCRATCH_BYTES` and `COP_SOURCES`."""
+"""Beside `ON_EACH_SIZE`, by size: `tb.run.build.SCRATCH_BYTES` and `COP_PORTS`."""
 
 
 def check_simulator(name: str) -> None:

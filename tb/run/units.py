@@ -16,13 +16,18 @@ from typing import ClassVar
 
 from npu.paths import BUILD, GENERATED, HDL, ROOT
 from tb.run import registry, sources
-from tb.run.build import Configuration
+from tb.run.build import Configuration, CopPort
 
 UNIT_HDL = HDL / "unit"
 UNIT_TESTS = ROOT / "tb" / "unit"
 
 
 DIM = Configuration().array_dim
+VARIANTS = {
+    "cop_split": ("cop", CopPort(id_width=3, hartid_width=32, split=True)),
+    "cop_two": ("cop", CopPort(sources=2, id_width=32, hartid_width=5)),
+}
+"""Blocks in the bench of another one with another port: that one's name, and the port."""
 
 
 class UnknownBlockError(ValueError):
@@ -46,6 +51,16 @@ class UnitConfiguration(Configuration):
     takes: ClassVar[str] = "10 to 30 seconds"
 
     @property
+    def bench(self) -> str:
+        """The block whose bench it is in."""
+        return VARIANTS[self.block][0] if self.block in VARIANTS else self.block
+
+    @property
+    def cop_port(self) -> CopPort:
+        """The coprocessor's port."""
+        return VARIANTS[self.block][1] if self.block in VARIANTS else super().cop_port
+
+    @property
     def wrapper(self) -> Path:
         """The bench of the block."""
         return UNIT_HDL / f"{self.top}.sv"
@@ -57,13 +72,15 @@ class UnitConfiguration(Configuration):
 
     @property
     def parameters(self) -> list[str]:
-        """The size of the array where it matters; the wrapper sets the rest."""
-        return [f"-GArrayDim={self.array_dim}"] if self.has_array else []
+        """The array and the port where they matter; the wrapper sets the rest."""
+        text = self.wrapper.read_text(encoding="utf-8")
+        words = super().parameters
+        return [word for word in words if f" {word[2:].split('=')[0]} = " in text]
 
     @property
     def top(self) -> str:
         """The wrapper."""
-        return f"unit_{self.block}"
+        return f"unit_{self.bench}"
 
     @property
     def folder(self) -> Path:

@@ -21,6 +21,7 @@ from tb.bench.memory_regions import OPEN
 from tb.bench.offers import Answer, Offer
 from tb.bench.scoreboard import MismatchError
 from tb.cop.cop_session import CopSession
+from tb.cop.port_cases import plays_every_manner
 from tb.cop.random_offers import BORDER, describe
 from tb.cop.random_runs import run_random_lists
 from tb.cop.random_scenes import draw_scene
@@ -35,6 +36,12 @@ WORD = 16
 async def unit_cop_random(dut: Dut) -> None:
     """Random lists on a hostile memory, in every manner of offering, leave what golden says."""
     await run_random_lists(dut, *((500, 200) if full() else (25, 60)))
+
+
+@cocotb.test
+async def unit_cop_manners(dut: Dut) -> None:
+    """Late operands, early commits, commits by age, kills of what waits, with golden's results."""
+    await plays_every_manner(await CopSession.start(dut))
 
 
 @cocotb.test

@@ -10,8 +10,7 @@ module soc_top #(
   parameter int unsigned SramKiB = 256,
   parameter bit EnableCmd = 1'b1,
   parameter int unsigned CmdScratchBytes = 64,
-  parameter bit EnableCop = 1'b1,
-  parameter int unsigned CopNumRs = 3
+  parameter bit EnableCop = 1'b1
 );
   import tb_pkg::*;
   import soc_pkg::*;
@@ -252,50 +251,55 @@ module soc_top #(
   logic x_issue_valid, x_issue_ready, x_issue_accept, x_issue_writeback;
   logic [31:0] x_issue_instr;
   logic [3:0] x_issue_id, x_register_id, x_commit_id, x_result_id;
-  logic x_register_valid, x_register_ready;
+  logic x_register_valid;
   logic [2:0][31:0] x_register_rs;
-  logic [2:0] x_issue_register_read, x_register_rs_valid;
+  logic [2:0] x_register_rs_valid;
   logic x_commit_valid, x_commit_kill;
   logic x_result_valid, x_result_ready, x_result_we;
-  logic [ 4:0] x_result_rd;
+  logic [4:0] x_result_rd;
   logic [31:0] x_result_data;
-  logic [ 4:0] third;
+  logic [4:0] third;
+  logic third_owed;
+
+  assign third_owed =
+      (u_core.id_ex_pipe.instr_valid && u_core.id_ex_pipe.rf_we &&
+       u_core.id_ex_pipe.rf_waddr == third) ||
+      (u_core.ex_wb_pipe.instr_valid && u_core.ex_wb_pipe.rf_we &&
+       u_core.ex_wb_pipe.rf_waddr == third);
 
   soc_xif u_xif (
-    .clk_i                  (clk),
-    .rst_ni                 (rst_n),
-    .compressed_if          (xif),
-    .issue_if               (xif),
-    .commit_if              (xif),
-    .mem_if                 (xif),
-    .result_if              (xif),
-    .ex_ready_i             (u_core.ex_ready),
-    .wb_ready_i             (u_core.wb_ready),
-    .data_stall_o           (data_stall),
-    .wb_id_i                (4'(u_core.ex_wb_pipe.xif_meta.id)),
-    .third_o                (third),
-    .third_value_i          (u_core.register_file_wrapper_i.register_file_i.mem[third]),
-    .x_issue_valid_o        (x_issue_valid),
-    .x_issue_ready_i        (x_issue_ready),
-    .x_issue_instr_o        (x_issue_instr),
-    .x_issue_id_o           (x_issue_id),
-    .x_issue_accept_i       (x_issue_accept),
-    .x_issue_writeback_i    (x_issue_writeback),
-    .x_issue_register_read_i(x_issue_register_read),
-    .x_register_valid_o     (x_register_valid),
-    .x_register_ready_i     (x_register_ready),
-    .x_register_id_o        (x_register_id),
-    .x_register_rs_o        (x_register_rs),
-    .x_register_rs_valid_o  (x_register_rs_valid),
-    .x_commit_valid_o       (x_commit_valid),
-    .x_commit_id_o          (x_commit_id),
-    .x_commit_kill_o        (x_commit_kill),
-    .x_result_valid_i       (x_result_valid),
-    .x_result_ready_o       (x_result_ready),
-    .x_result_id_i          (x_result_id),
-    .x_result_rd_i          (x_result_rd),
-    .x_result_we_i          (x_result_we),
-    .x_result_data_i        (x_result_data)
+    .clk_i                (clk),
+    .rst_ni               (rst_n),
+    .compressed_if        (xif),
+    .issue_if             (xif),
+    .commit_if            (xif),
+    .mem_if               (xif),
+    .result_if            (xif),
+    .ex_ready_i           (u_core.ex_ready),
+    .wb_ready_i           (u_core.wb_ready),
+    .data_stall_o         (data_stall),
+    .third_o              (third),
+    .third_value_i        (u_core.register_file_wrapper_i.register_file_i.mem[third]),
+    .third_owed_i         (third_owed),
+    .x_issue_valid_o      (x_issue_valid),
+    .x_issue_ready_i      (x_issue_ready),
+    .x_issue_instr_o      (x_issue_instr),
+    .x_issue_id_o         (x_issue_id),
+    .x_issue_accept_i     (x_issue_accept),
+    .x_issue_writeback_i  (x_issue_writeback),
+    .x_register_valid_o   (x_register_valid),
+    .x_register_id_o      (x_register_id),
+    .x_register_rs_o      (x_register_rs),
+    .x_register_rs_valid_o(x_register_rs_valid),
+    .x_commit_valid_o     (x_commit_valid),
+    .x_commit_id_o        (x_commit_id),
+    .x_commit_kill_o      (x_commit_kill),
+    .x_result_valid_i     (x_result_valid),
+    .x_result_ready_o     (x_result_ready),
+    .x_result_id_i        (x_result_id),
+    .x_result_rd_i        (x_result_rd),
+    .x_result_we_i        (x_result_we),
+    .x_result_data_i      (x_result_data)
   );
 
   // -----------------------------------------------------------------------------------------------
@@ -316,8 +320,7 @@ module soc_top #(
     .SramKiB        (SramKiB),
     .EnableCmd      (EnableCmd),
     .CmdScratchBytes(CmdScratchBytes),
-    .EnableCop      (EnableCop),
-    .CopNumRs       (CopNumRs)
+    .EnableCop      (EnableCop)
   ) dut (
     .clk_i                  (clk),
     .rst_ni                 (rst_n),
@@ -325,21 +328,25 @@ module soc_top #(
     .x_issue_valid_i        (x_issue_valid),
     .x_issue_ready_o        (x_issue_ready),
     .x_issue_instr_i        (x_issue_instr),
+    .x_issue_hartid_i       (1'b0),
     .x_issue_id_i           (x_issue_id),
     .x_issue_accept_o       (x_issue_accept),
     .x_issue_writeback_o    (x_issue_writeback),
-    .x_issue_register_read_o(x_issue_register_read),
+    .x_issue_register_read_o(),
     .x_issue_float_o        (),
     .x_register_valid_i     (x_register_valid),
-    .x_register_ready_o     (x_register_ready),
+    .x_register_ready_o     (),
+    .x_register_hartid_i    (1'b0),
     .x_register_id_i        (x_register_id),
     .x_register_rs_i        (x_register_rs),
     .x_register_rs_valid_i  (x_register_rs_valid),
     .x_commit_valid_i       (x_commit_valid),
+    .x_commit_hartid_i      (1'b0),
     .x_commit_id_i          (x_commit_id),
     .x_commit_kill_i        (x_commit_kill),
     .x_result_valid_o       (x_result_valid),
     .x_result_ready_i       (x_result_ready),
+    .x_result_hartid_o      (),
     .x_result_id_o          (x_result_id),
     .x_result_rd_o          (x_result_rd),
     .x_result_we_o          (x_result_we),

@@ -3,8 +3,8 @@
 // From the core's X interface, a draft from before CV-X-IF 1.0, to that standard. What is not
 // obvious, each measured on the core:
 // - its third operand comes from bits 31:27 and misses what the instruction before wrote. The one
-//   that the standard means, x[rd], is taken from the register file when the instruction is in
-//   write-back (result_ready): everything older has retired by then. The other two are right at issue.
+//   that the standard means, x[rd], is taken from the register file as soon as no older instruction is
+//   on its way to write it; the issue waits for it. The other two are right at issue.
 // - an instruction that is accepted while the execute stage stalls loses its write-back, hence issue
 //   only when that is ready.
 // - it announces the end of refused instructions as well, CSR instructions among them, by a commit
@@ -24,22 +24,20 @@ module soc_xif (
   if_xif.coproc_mem mem_if,
   if_xif.coproc_result result_if,
   input logic ex_ready_i,  // the execute stage takes an instruction
-  input logic [3:0] wb_id_i,  // whose result the write-back stage waits for
   input logic wb_ready_i,  // the write-back stage is done in this cycle
   output logic data_stall_o,  // no access to memory may begin
   output logic [4:0] third_o,  // number of a register
   input logic [31:0] third_value_i,  // its value in the register file
+  input logic third_owed_i,  // an instruction in execute or write-back will write it
 
-  // CV-X-IF 1.0
+  // CV-X-IF 1.0, X_ISSUE_REGISTER_SPLIT = 0
   output logic              x_issue_valid_o,
   input  logic              x_issue_ready_i,
   output logic [31:0]       x_issue_instr_o,
   output logic [ 3:0]       x_issue_id_o,
   input  logic              x_issue_accept_i,
   input  logic              x_issue_writeback_i,
-  input  logic [ 2:0]       x_issue_register_read_i,
   output logic              x_register_valid_o,
-  input  logic              x_register_ready_i,
   output logic [ 3:0]       x_register_id_o,
   output logic [ 2:0][31:0] x_register_rs_o,
   output logic [ 2:0]       x_register_rs_valid_o,
@@ -54,85 +52,27 @@ module soc_xif (
   input  logic [31:0]       x_result_data_i
 );
 
-  // Operands of an accepted instruction that the coprocessor has not taken yet
-  typedef struct packed {
-    logic [3:0] id;
-    logic [4:0] rd;
-    logic third;  // x[rd] is one of them
-    logic [31:0] rs2;
-    logic [31:0] rs1;
-  } operands_t;
-
-  logic offer, accepted;
-  operands_t issued, offered;
-  operands_t [1:0] waiting_q;  // the older first
-  logic [1:0] valid_q;
-  logic in_write_back;  // the oldest of them
-  logic taken, killed;
+  logic accepted;
   logic [15:0] inside_q;  // accepted, not committed; by identifier
 
   // -----------------------------------------------------------------------------------------------
-  // Issue
+  // Issue, and operands with it
   // -----------------------------------------------------------------------------------------------
-  assign offer = issue_if.issue_valid && ex_ready_i;
-  assign x_issue_valid_o = offer;
+  assign x_issue_valid_o = issue_if.issue_valid && ex_ready_i;
   assign x_issue_instr_o = issue_if.issue_req.instr;
   assign x_issue_id_o = issue_if.issue_req.id;
   assign issue_if.issue_ready = x_issue_ready_i && ex_ready_i;
-  assign accepted = offer && x_issue_ready_i && x_issue_accept_i;
+  assign accepted = x_issue_valid_o && x_issue_ready_i && x_issue_accept_i;
+  assign third_o = issue_if.issue_req.instr[11:7];
+  assign x_register_valid_o = x_issue_valid_o;
+  assign x_register_id_o = x_issue_id_o;
+  assign x_register_rs_o = {third_value_i, issue_if.issue_req.rs[1], issue_if.issue_req.rs[0]};
+  assign x_register_rs_valid_o = {!third_owed_i, 2'b11};
 
   always_comb begin
     issue_if.issue_resp = '0;
     issue_if.issue_resp.accept = x_issue_accept_i;
     issue_if.issue_resp.writeback = x_issue_writeback_i;
-  end
-
-  // -----------------------------------------------------------------------------------------------
-  // Operands: with the issue if x[rd] is none of them and nobody waits, else later, all together
-  // -----------------------------------------------------------------------------------------------
-  assign issued = '{
-          id: issue_if.issue_req.id,
-          rd: issue_if.issue_req.instr[11:7],
-          third: x_issue_register_read_i[2],
-          rs2: issue_if.issue_req.rs[1],
-          rs1: issue_if.issue_req.rs[0]
-      };
-  assign offered = valid_q[0] ? waiting_q[0] : issued;
-  assign third_o = offered.rd;
-
-  assign in_write_back = result_if.result_ready && waiting_q[0].id == wb_id_i;
-  assign x_register_valid_o = valid_q[0] ? !waiting_q[0].third || in_write_back :
-      offer && x_issue_accept_i && !issued.third;
-  assign x_register_id_o = offered.id;
-  assign x_register_rs_o = {third_value_i, offered.rs2, offered.rs1};
-  assign x_register_rs_valid_o = {offered.third, 2'b11};
-  assign taken = x_register_valid_o && x_register_ready_i;
-  assign killed = x_commit_valid_o && x_commit_kill_o;
-
-  // Behind the operands that wait those of this cycle, without what is taken or killed
-  operands_t [2:0] line;
-  logic [2:0] present;
-
-  always_comb begin
-    line = {issued, waiting_q};
-    present = {accepted, valid_q};
-    if (taken) present[valid_q[0]?0 : 2] = 1'b0;
-    for (int i = 0; i < 2; i++) begin
-      if (killed && line[i].id == x_commit_id_o) present[i] = 1'b0;
-    end
-    if (!present[0]) {line[0], present[1:0]} = {line[1], 1'b0, present[1]};
-    if (!present[0]) {line[0], present[0], present[2]} = {line[2], present[2], 1'b0};
-    if (!present[1]) {line[1], present[1], present[2]} = {line[2], present[2], 1'b0};
-  end
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      waiting_q <= '0;
-      valid_q   <= '0;
-    end else begin
-      waiting_q <= line[1:0];
-      valid_q   <= present[1:0];
-    end
   end
 
   // -----------------------------------------------------------------------------------------------

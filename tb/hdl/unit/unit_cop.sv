@@ -4,7 +4,12 @@
 // behind the chip's own register port, its bus at the behavioural memory. Signals that Python sees are
 // called as those of tb_top, so that what drives and compares the coprocessor there does so here.
 
-module unit_cop;
+module unit_cop #(
+  parameter int unsigned CopNumRs = 3,
+  parameter int unsigned CopIdWidth = 4,
+  parameter int unsigned CopHartIdWidth = 1,
+  parameter bit CopIssueRegisterSplit = 1'b0
+);
   import tb_pkg::*;
 
   // -----------------------------------------------------------------------------------------------
@@ -157,7 +162,11 @@ module unit_cop;
 
   assign x_chip.issue_ready = x_issue_ready;
 
-  cop_agent u_cop_agent (
+  cop_agent #(
+    .IdWidth(CopIdWidth),
+    .HartIdWidth(CopHartIdWidth),
+    .Split(CopIssueRegisterSplit)
+  ) u_cop_agent (
     .clk_i        (clk),
     .rst_ni       (rst_n),
     .cycle_i      (cycle[31:0]),
@@ -232,14 +241,19 @@ module unit_cop;
 
   assign stream = '{base: knob_stream_first, length: knob_stream_bytes};
   assign x_req = '{
-          issue: '{valid: x_host.issue_valid, instr: x_host.issue_instr, id: x_host.issue_id},
+          issue: '{
+              valid: x_host.issue_valid,
+              instr: x_host.issue_instr,
+              hartid: x_host.issue_hartid,
+              id: x_host.issue_id
+          },
           operands: '{
               valid: x_host.register_valid,
+              hartid: x_host.register_hartid,
               id: x_host.register_id,
               rs: x_host.register_rs,
               rs_valid: x_host.register_rs_valid
           },
-          commit: x_commit,
           result_ready: x_host.result_ready
       };
   assign x_issue_ready = x_rsp.issue.ready;
@@ -249,15 +263,22 @@ module unit_cop;
   assign x_chip.issue_float = x_rsp.issue.is_float;
   assign x_chip.register_ready = x_rsp.operands_ready;
   assign x_chip.result_valid = x_result.valid;
+  assign x_chip.result_hartid = x_result.hartid;
   assign x_chip.result_id = x_result.id;
   assign x_chip.result_rd = x_result.rd;
   assign x_chip.result_we = x_result.we;
   assign x_chip.result_data = x_result.data;
 
-  npu_cop u_cop (
+  npu_cop #(
+    .NumRs(CopNumRs),
+    .IdWidth(CopIdWidth),
+    .HartIdWidth(CopHartIdWidth),
+    .Split(CopIssueRegisterSplit)
+  ) u_cop (
     .clk_i       (clk),
     .rst_ni      (rst_n),
     .x_req_i     (x_req),
+    .x_commit_i  (x_commit),
     .x_rsp_o     (x_rsp),
     .x_result_o  (x_result),
     .req_i       (window_req),
@@ -326,12 +347,16 @@ module unit_cop;
   logic [ 7:0] cop_open;
   logic [ 7:0] cop_owed;
 
-  cop_monitor u_cop_monitor (
+  cop_monitor #(
+    .IdWidth(CopIdWidth),
+    .Split  (CopIssueRegisterSplit)
+  ) u_cop_monitor (
     .clk_i    (clk),
     .rst_ni   (rst_n),
     .host_i   (x_host),
     .commit_i (x_commit),
     .chip_i   (x_chip),
+    .idle_i   (cop_play == cop_played),
     .silent_i (knob_read_silent || knob_write_silent),
     .arvalid_i(axi_req.rd.arvalid),
     .arready_i(axi_rsp.rd.arready),
