@@ -21,24 +21,65 @@ _INTEGER_TOP = """#include <stdint.h>
 
 _FLOAT_TOP = """#include "npu.h"
 
-/* A float operand is in an f register where the core has them, else in an x register. */
-#if defined(__riscv_flen) && __riscv_flen >= 32
+/*
+ * Where float operands are: in f registers with NPU_FLOATS_IN_F, for a core that hands them to the
+ * port (x_issue_float_o says which), in x registers with NPU_FLOATS_IN_X. Unless one of them is
+ * defined: in f registers where the compiler has them. npu_floats_agree() tells whether the core
+ * does the same.
+ */
+#if defined(NPU_FLOATS_IN_F) && defined(NPU_FLOATS_IN_X)
+#error "npu_fp.h: given NPU_FLOATS_IN_F and NPU_FLOATS_IN_X, allowed is one of them"
+#endif
+#if defined(NPU_FLOATS_IN_F) && !defined(__riscv_flen)
+#error "npu_fp.h: given NPU_FLOATS_IN_F, allowed with f registers only (-march=rv32imf)"
+#endif
+#if !defined(NPU_FLOATS_IN_F) && !defined(NPU_FLOATS_IN_X) && defined(__riscv_flen)
+#define NPU_FLOATS_IN_F
+#endif
+
+#ifdef NPU_FLOATS_IN_F
 #define NPU_FLOAT_REGISTER "f"
+typedef float npu_float_t;
+#define NPU_FLOAT_GIVEN(value) (value)
+#define NPU_FLOAT_TAKEN(value) (value)
 #else
 #define NPU_FLOAT_REGISTER "r"
+typedef uint32_t npu_float_t;
+#define NPU_FLOAT_GIVEN(value) (((union { float is; uint32_t bits; }){.is = (value)}).bits)
+#define NPU_FLOAT_TAKEN(value) (((union { uint32_t bits; float is; }){.bits = (value)}).is)
 #endif
+
+/* 1 if the core hands over the registers that are named above: FRELU of 10 goes to 11. */
+NPU_INLINE int npu_floats_agree(void) {
+#ifdef NPU_FLOATS_IN_F
+  register npu_float_t given __asm__("fa0") = 1.0f, taken __asm__("fa1") = 0.0f;
+  __asm__ volatile("li a0, 0; .insn r 0x2b, 1, 0, x11, x10, x0"
+                   : "+f"(taken) : "f"(given) : "a0", "a1");
+  return taken == 1.0f;
+#else
+  register npu_float_t given __asm__("a0") = 0x3f800000u, taken __asm__("a1") = 0;
+#ifdef __riscv_flen
+  __asm__ volatile("fmv.w.x fa0, x0; .insn r 0x2b, 1, 0, x11, x10, x0"
+                   : "+r"(taken) : "r"(given) : "fa0", "fa1");
+#else
+  __asm__ volatile(".insn r 0x2b, 1, 0, x11, x10, x0" : "+r"(taken) : "r"(given));
+#endif
+  return taken == 0x3f800000u;
+#endif
+}
 """
 
+FLOAT = "NPU_FLOAT_REGISTER"
 # (C type, name, constraint) of an operand, by what the register is.
 _RS1 = {
     "value": ("int32_t", "a", '"r"'),
-    "float": ("float", "a", "NPU_FLOAT_REGISTER"),
+    "float": ("float", "a", FLOAT),
     "source": ("const void *", "a", '"r"'),
     "destination": ("void *", "d", '"r"'),
 }
 _RS2 = {
     "value": ("int32_t", "b", '"r"'),
-    "float": ("float", "b", "NPU_FLOAT_REGISTER"),
+    "float": ("float", "b", FLOAT),
     "source": ("const void *", "b", '"r"'),
     "destination": ("void *", "d", '"r"'),
     "both": ("void *", "b", '"r"'),
@@ -80,19 +121,21 @@ def _function(item: CopSource, opcode: int) -> list[str]:
     rd = "x0" if result == "void" and not counted else "%0"
     word = f".insn r 0x{opcode:02x}, {item.funct3}, {item.funct7 or 0}, {rd}, "
     word += f"{places['rs1']}, {places['rs2']}"
-    wired = ", ".join(f"{constraint}({name})" for _, name, constraint in inputs)
+    wired = ", ".join(
+        f"{constraint}({f'NPU_FLOAT_GIVEN({name})' if constraint == FLOAT else name})"
+        for _, name, constraint in inputs
+    )
     memory = ' : "memory"' if item.element else ""
     lines = [f"/* {item.does} */", f"NPU_INLINE {result} NPU_{item.name}({names or 'void'}) {{"]
     if result == "void":
         return [*lines, f'  __asm__ volatile("{word}" : : {wired}{memory});', "}"]
-    constraint = "NPU_FLOAT_REGISTER" if item.rd == "float" else '"r"'
-    equals = '"=" ' if item.rd == "float" else '"=r"'
-    output = f"{equals}{constraint if item.rd == 'float' else ''}(rd)"
+    floating = item.rd == "float"
+    output = f'"=" {FLOAT}(rd)' if floating else '"=r"(rd)'
     return [
         *lines,
-        f"  {result} rd;",
+        f"  {'npu_float_t' if floating else result} rd;",
         f'  __asm__ volatile("{word}" : {output} : {wired}{memory});',
-        "  return rd;",
+        f"  return {'NPU_FLOAT_TAKEN(rd)' if floating else 'rd'};",
         "}",
     ]
 

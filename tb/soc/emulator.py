@@ -110,14 +110,17 @@ class Emulator:
         coprocessor: Callable[[npt.NDArray[np.uint8]], Port] = golden,
         text: bytes = b"",
         ram: npt.NDArray[np.uint8] | None = None,
+        floats_in_f: bool | None = None,
     ) -> None:
         """Load a program.
 
         Args:
-            program: an ELF file; its float ABI says where float operands are, in x or f registers.
+            program: an ELF file.
             coprocessor: makes one for the memory.
             text: what the program reads from the UART.
             ram: memory to use, (RAM_BYTES,) uint8 from a page on; by default its own.
+            floats_in_f: whether the core hands over f registers as float operands; by default as
+                the program's float ABI says.
 
         Raises:
             FileError: the file cannot be used; says why.
@@ -129,6 +132,7 @@ class Emulator:
         self.port = coprocessor(self.ram)
         self.output = bytearray()
         self.exit_code: int | None = None
+        self._floats_in_f = bool(self.elf.floats) if floats_in_f is None else floats_in_f
         self._text = list(text)
         self._executed = 0
         self._core = self._made()
@@ -242,7 +246,7 @@ class Emulator:
         if not offer.accept:
             return False
         rd = word >> 7 & 31
-        floats = offer.floats if self.elf.floats else 0
+        floats = offer.floats if self._floats_in_f else 0
         fields = ((RS1, word >> 15 & 31), (RS2, word >> 20 & 31), (RD, rd))
         operands = [
             self._register(core, number, of_float=bool(floats & bit and bit != RD))

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -31,6 +33,28 @@ def test_every_instruction_prints_the_same(name: str) -> None:
     expected = _printed("npu_test", firmware.Target(first))
     for floats in ("soft", "hard"):
         assert _printed("npu_test", firmware.Target(compiler(name), floats)) == expected
+
+
+@pytest.mark.parametrize("name", COMPILERS)
+@pytest.mark.parametrize("place", ["F", "X"])
+def test_float_registers_of_header_and_core(name: str, place: str, tmp_path: Path) -> None:
+    """A program with float registers hands floats over in f or x; another core is refused."""
+    target = firmware.Target(compiler(name), "hard")
+    output = tmp_path / "npu_test.elf"
+    define = f"NPU_FLOATS_IN_{place}"
+    path = firmware.compile_program("npu_test", target, defines=[define], output=output)
+    right, wrong = (Emulator(path, floats_in_f=same == (place == "F")) for same in (True, False))
+    assert right.run() == 0
+    assert bytes(right.output) == _printed("npu_test", firmware.Target(firmware.compilers()[0]))
+    assert wrong.run() == 2
+    assert wrong.output.startswith(b"npu_fp.h: the core hands over other registers")
+
+
+def test_float_registers_that_the_compiler_lacks(tmp_path: Path) -> None:
+    """The header names what was given and what is allowed."""
+    output = tmp_path / "npu_test.elf"
+    with pytest.raises(firmware.FirmwareError, match="given NPU_FLOATS_IN_F, allowed with f reg"):
+        firmware.compile_program("npu_test", defines=["NPU_FLOATS_IN_F"], output=output)
 
 
 def test_uart_and_traps() -> None:

@@ -189,6 +189,11 @@ static void faults(void) {
 }
 
 int main(void) {
+  if (!npu_floats_agree()) {
+    print("npu_fp.h: the core hands over other registers than those of the floats; define "
+          "NPU_FLOATS_IN_F or NPU_FLOATS_IN_X\n");
+    return 2;
+  }
   fill();
   integers();
   floats();

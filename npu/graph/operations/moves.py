@@ -21,7 +21,6 @@ from npu.graph.operations.base import (
     plain,
 )
 
-
 TILED = ("DEPTH_TO_SPACE", "SPACE_TO_DEPTH", "SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND")
 RESIZED = ("MIRROR_PAD", "RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR")
 
