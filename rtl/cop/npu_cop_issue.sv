@@ -59,6 +59,7 @@ module npu_cop_issue
   logic [Depth-1:0] there_q, committed_q;  // entries in use, and those that are committed
   logic [Depth-1:0] is_there;  // with the instruction that is issued, unless it is killed
   logic issue, accept, enters, pop;
+  x_result_t result_q;
   cop_decoded_t decoded;
 
   // ---------------------------------------------------------------------------------------------
@@ -140,12 +141,13 @@ module npu_cop_issue
   // Commit and kill, of the entries and of the instruction that is offered, which may wait
   // ---------------------------------------------------------------------------------------------
   // An identifier that is here stands for its place. Others are placed by their distance from the
-  // oldest one here: between those that are here; behind the newest; or, if the last one that was
-  // decided is older than all, between that one and the oldest, because the host decides in the order
-  // of issue. Behind the newest, what is nearer to those that were decided was decided long ago.
+  // oldest one in flight, whose result may wait: between those that are here; behind the newest; or,
+  // if the last one that was decided is older than all, between that one and the oldest, because the
+  // host decides in the order of issue. Behind the newest, what is nearer to those that were decided
+  // was decided long ago.
   logic waits_q, promised_q, doomed_q;  // it waited, was committed, was killed in the cycle before
   id_t waits_id_q, decided_id_q, oldest_id, newest_id, commit_id;
-  logic waits, named, aged, first, beyond, past, heard;
+  logic waits, ended, named, aged, first, beyond, past, heard;
   id_t age, decided_age, newest_age;  // distances from the oldest
   logic [Depth:0] present, decided, match, older, reach, commits, kills;
 
@@ -153,19 +155,20 @@ module npu_cop_issue
   assign present = {x_req_i.issue.valid, there_q};
   assign decided = {waits && (promised_q || doomed_q), committed_q};
   assign commit_id = id_t'(x_commit_i.id);
-  assign oldest_id = there_q[0] ? entries_q[0].id :
+  assign oldest_id = result_q.valid ? id_t'(result_q.id) : there_q[0] ? entries_q[0].id :
       x_req_i.issue.valid ? incoming.id : decided_id_q;
   assign age = commit_id - oldest_id;
   assign decided_age = decided_id_q - oldest_id;
   assign newest_age = newest_id - oldest_id;
 
+  assign ended = result_q.valid && id_t'(result_q.id) == commit_id;  // its result is not taken
   assign named = match != '0;
   assign aged = decided_age > newest_age;
   assign first = aged && age > decided_age;
   assign beyond = !named && !first && age > newest_age;
   assign past   = beyond && id_t'((aged ? decided_id_q : oldest_id) - commit_id) <
       id_t'(commit_id - newest_id);
-  assign heard = x_commit_i.valid && !past && (match & decided) == '0;
+  assign heard = x_commit_i.valid && !past && !ended && (match & decided) == '0;
 
   always_comb begin
     newest_id = x_req_i.issue.valid ? incoming.id : decided_id_q;
@@ -217,7 +220,6 @@ module npu_cop_issue
   // ---------------------------------------------------------------------------------------------
   // The oldest instruction. Its operands must have been there a cycle ago, its commit may be new.
   // ---------------------------------------------------------------------------------------------
-  x_result_t result_q;
   logic ready_to_go;
 
   assign ready_to_go = there_q[0] && committed[0];

@@ -145,8 +145,7 @@ class Answer:
             bool(state & _KILLED),
             bool(state & _RESULTED),
             bool(state & _WRITTEN),
-            *(int(record[name]) for name in ("rd", "data", "id")),
-            int(record["named"]) & 0xFF,
+            *(int(record[name]) for name in ("rd", "data", "id", "named")),
             *(
                 int(record[name])
                 for name in ("offered", "issued", "committed", "answered", "resulted")

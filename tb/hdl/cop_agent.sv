@@ -148,8 +148,8 @@ module cop_agent
     automatic int unsigned at = 0;
     while (at < count && flights[at].id != of) at++;
     if (at < count && flights[at].committed) return;  // a second time
-    if (at < count) flights[at].offer.named = commit_o.id;
-    else offer.named = commit_o.id;
+    if (at < count) flights[at].offer.named = 32'(commit_o.id[7:0]);
+    else offer.named = 32'(commit_o.id[7:0]);
     for (int unsigned i = 0; i < count; i++) begin
       if ((kill ? i >= at : i <= at) && !flights[i].committed) begin
         flights[i].offer.committed_at = cycle_i;
@@ -294,7 +294,8 @@ module cop_agent
       return;
     end
     for (int unsigned i = 0; i < count; i++) begin
-      if (flights[i].committed && flights[i].offer.flags[OfferRepeat] && !commit_o.valid) begin
+      if (flights[i].committed && flights[i].offer.state[OfferAccepted] &&
+          flights[i].offer.flags[OfferRepeat] && !commit_o.valid) begin
         automatic id_t far = id_t'(flights[i].offer.beside);
         if (id_t'(flights[i].id - far - id) <= far) far = '0;
         flights[i].offer.flags[OfferRepeat] = 1'b0;

@@ -139,7 +139,7 @@ package tb_pkg;
   // An instruction that `cop_agent` offers, with what became of it: a record of offers.bin, whose
   // first byte is the lowest one here (tb/bench/offers.py)
   typedef struct packed {
-    logic [31:0] named;  // the identifier that its commit or kill named
+    logic [31:0] named;  // the identifier that its commit or kill named, modulo 256 as id
     logic [31:0] answered_at;  // cycles, modulo 2^32: first one with its result_valid
     logic [31:0] resulted_at;  // handshake of result
     logic [31:0] committed_at;  // commit or kill
