@@ -56,6 +56,8 @@ async def commits_do_not_wait(session: CopSession) -> None:
             assert answer.committed < answer.issued, "it did not wait"
         assert answers[3].killed
         assert not answers[4].killed
+        last = await session.run(SLOW, early[0])  # no younger commit tells of it
+        assert last[1].committed < last[1].issued
 
 
 async def kills_reach_what_waits(session: CopSession) -> None:

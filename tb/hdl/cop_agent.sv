@@ -280,8 +280,10 @@ module cop_agent
         logic
         more = i + 1 < count ? !flights[i+1].offer.flags[OfferKill] :
             early && !offer.flags[OfferKill];
-        if (32'(flights[i].offer.commit_delay) > cycle_i + 32'd1 - flights[i].offer.issued_at)
-          return;
+        if (32'(flights[i].offer.commit_delay) > cycle_i + 32'd1 - flights[i].offer.issued_at) begin
+          early = 1'b0;
+          break;
+        end
         if (flights[i].offer.flags[OfferBatch] && !flights[i].offer.flags[OfferKill] && more)
           continue;
         decide(flights[i].id, named(flights[i].id, flights[i].offer),
