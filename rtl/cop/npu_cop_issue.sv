@@ -164,7 +164,7 @@ module npu_cop_issue
   assign ended = result_q.valid && id_t'(result_q.id) == commit_id;  // its result is not taken
   assign named = match != '0;
   assign aged = decided_age > newest_age;
-  assign first = aged && age > decided_age;
+  assign first = !named && aged && age > decided_age;
   assign beyond = !named && !first && age > newest_age;
   assign past   = beyond && id_t'((aged ? decided_id_q : oldest_id) - commit_id) <
       id_t'(commit_id - newest_id);
@@ -204,9 +204,8 @@ module npu_cop_issue
       waits_id_q <= incoming.id;
       promised_q <= commits[Depth] || (waits && promised_q);
       doomed_q   <= kills[Depth] || (waits && doomed_q);
-      if (heard) begin
-        decided_id_q <= (x_commit_i.kill && !beyond) ? newest_id : id_t'(x_commit_i.id);
-      end
+      if (heard && x_commit_i.kill && !beyond) decided_id_q <= newest_id;
+      else if (heard && !first) decided_id_q <= commit_id;
     end
   end
 
@@ -273,10 +272,13 @@ module npu_cop_issue
   end
 
 `ifndef SYNTHESIS
+  x_id_t wide;
+  assign wide =
+      (x_req_i.issue.id | x_req_i.operands.id | x_commit_i.id) >> (IdWidth - 1) >> 1 |
+      (x_req_i.issue.hartid | x_req_i.operands.hartid | x_commit_i.hartid) >>
+      (HartIdWidth - 1) >> 1;
   IdsFit_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   ((x_req_i.issue.id | x_req_i.operands.id | x_commit_i.id) >> IdWidth) == '0 &&
-      ((x_req_i.issue.hartid | x_req_i.operands.hartid | x_commit_i.hartid) >> HartIdWidth) == '0)
+  assert property (@(posedge clk_i) disable iff (!rst_ni) wide == '0)
   else $error("npu_cop_issue: an identifier is wider than IdWidth or HartIdWidth");
   OnlyWhenAsked_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) end_i.done |-> op_o.valid && room_o)

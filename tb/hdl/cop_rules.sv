@@ -192,14 +192,15 @@ module cop_rules
     automatic id_t  oldest = many != 0 ? flights[0].id : waits ? newest : decided;
     automatic id_t  last = waits ? newest : many != 0 ? flights[$].id : decided;
     automatic logic aged = id_t'(decided - oldest) > id_t'(last - oldest);  // older than all
-    automatic logic beyond = id_t'(id - oldest) > id_t'(last - oldest);
-    if (aged && id_t'(id - oldest) > id_t'(decided - oldest)) beyond = 1'b0;
-    else if (beyond && id_t'((aged ? decided : oldest) - id) < id_t'(id - last))
-      return;  // long ago
-    else foreach (flights[i]) if (id_t'(flights[i].id - oldest) < id_t'(id - oldest)) older = i + 1;
+    automatic logic first = aged && id_t'(id - oldest) > id_t'(decided - oldest);
+    automatic logic beyond = !first && id_t'(id - oldest) > id_t'(last - oldest);
+    if (beyond && id_t'((aged ? decided : oldest) - id) < id_t'(id - last)) return;  // long ago
+    foreach (flights[i])
+      if (!first && id_t'(flights[i].id - oldest) < id_t'(id - oldest)) older = i + 1;
     decide(older, commit_i.kill, waits && !promised && !doomed && (beyond ^ commit_i.kill));
     if (beyond && id_t'(id - last) > id_t'(newest - last)) ahead = id - newest;
-    decided = commit_i.kill && !beyond ? newest : id;
+    if (commit_i.kill && !beyond) decided = newest;
+    else if (!first) decided = id;
   endtask
 
   // -----------------------------------------------------------------------------------------------
