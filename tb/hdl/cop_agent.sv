@@ -299,7 +299,7 @@ module cop_agent
       if (flights[i].committed && flights[i].offer.state[OfferAccepted] &&
           flights[i].offer.flags[OfferRepeat] && !commit_o.valid) begin
         automatic id_t far = id_t'(flights[i].offer.beside);
-        if (id_t'(flights[i].id - far - id) <= far) far = '0;
+        if (IdWidth < 4 || id_t'(flights[i].id - far - id) <= far) far = '0;  // too small a circle
         flights[i].offer.flags[OfferRepeat] = 1'b0;
         decide(flights[i].id, flights[i].id - far, 1'b0);
         return;
