@@ -273,8 +273,10 @@ def test_users_add_their_own() -> None:
 
 
 def test_the_page_has_the_table() -> None:
-    """Every domain and every operator."""
+    """Every domain and every operator of this project; other tests add some of their own."""
     page = (DOCS / "graphs.md").read_text(encoding="utf-8")
     section = page[page.index("## Dialects of ONNX") : page.index("## The suite of ONNX")]
-    for domain, operator in DIALECTS:
+    for (domain, operator), entry in DIALECTS.items():
+        if not entry.__module__.startswith("npu."):
+            continue
         assert any(operator in row and domain in row for row in section.splitlines()), operator
