@@ -178,10 +178,12 @@ module npu_cop_issue
   end
 
   always_comb begin
+    for (int unsigned i = 0; i <= Depth; i++) match[i] = present[i] && next[i].id == commit_id;
+  end
+
+  always_comb begin
     for (int unsigned i = 0; i <= Depth; i++) begin
-      automatic id_t id = i < Depth ? entries_q[i%Depth].id : incoming.id;
-      match[i] = present[i] && id == commit_id;
-      older[i] = present[i] && !first && id_t'(id - oldest_id) < age;
+      older[i] = present[i] && !first && id_t'(next[i].id - oldest_id) < age;
     end
     for (int unsigned i = 0; i <= Depth; i++) begin
       reach[i] = ((named ? match : older) >> i) != '0;
