@@ -143,7 +143,7 @@ def load(
     """
     if isinstance(source, str | Path) and "\n" not in str(source) and Path(source).is_dir():
         given = (calibrate is not None, shapes, host, npu, port, split, io != "float", limits)
-        if any(given):
+        if any(given) or calibration != METHODS[0]:
             raise GraphError(f"{source}: given arguments of compilation, allowed only on=")
         return Session(read_plan(Path(source)), on)
     built = build_plan(
@@ -174,6 +174,7 @@ def from_jax(
     io: Io = "float",
     on: On = "golden",
     limits: Limits | None = None,
+    calibration: str = METHODS[0],
 ) -> Session:
     """Compile a function of jax.
 
@@ -190,6 +191,7 @@ def from_jax(
         io: "int8" for inputs and outputs in the chip's integers, with their scales in the graph.
         on: the chip.
         limits: of the chip, the standard one if None.
+        calibration: as `load`.
 
     Raises:
         GraphError: jax is missing or cannot lower the function, or as `load`.
@@ -200,7 +202,15 @@ def from_jax(
     graph = lowered(function, example_args, constants=constants)
     samples = _by_name(graph, calibrate)
     built = build_plan(
-        graph, calibrate=samples, host=host, npu=npu, port=port, split=split, io=io, limits=limits
+        graph,
+        calibrate=samples,
+        host=host,
+        npu=npu,
+        port=port,
+        split=split,
+        io=io,
+        limits=limits,
+        calibration=calibration,
     )
     return Session(built.plan, on)
 
