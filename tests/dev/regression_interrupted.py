@@ -24,6 +24,7 @@ from tests.dev.regression_support import execute, go, tasks_of
 from tests.forms import FULL
 
 COUNT, TASK_S, INTERRUPTIONS = 400, 0.008, 24 if FULL else 8
+MOMENTS = (0, 1, 5, 10)  # batches begun after the first one, each as often as the others
 PATIENCE_S = 20.0
 SIGNALS = (signal.SIGINT, signal.SIGKILL)
 
@@ -61,8 +62,8 @@ def _wait(process: int) -> None:
         time.sleep(0.01)
 
 
-def interrupt(folder: Path, number: signal.Signals, rng: random.Random) -> None:
-    """Begin a part, and send it a signal at a random moment.
+def interrupt(folder: Path, number: signal.Signals, begun: int, rng: random.Random) -> None:
+    """Begin a part, and send it a signal at a random moment after so many batches have begun.
 
     Raises:
         RuntimeError: it makes no progress, has ended by itself, or does not end.
@@ -74,7 +75,7 @@ def interrupt(folder: Path, number: signal.Signals, rng: random.Random) -> None:
             part(folder, write)
         finally:
             os._exit(0)
-    for _ in range(1 + rng.choice((0, 1, 5, 10))):
+    for _ in range(1 + begun):
         if not select.select([read], [], [], 30.0)[0]:
             raise RuntimeError("no progress")
         os.read(read, 1)
@@ -91,8 +92,10 @@ def main(folder: Path) -> int:
     """Interrupt a regression in `folder` again and again; print what was there each time."""
     known.tests()  # read before there are processes
     rng = random.Random(1)
-    for number in range(INTERRUPTIONS):
-        interrupt(folder, SIGNALS[number % len(SIGNALS)], rng)
+    moments = list(MOMENTS) * (INTERRUPTIONS // len(MOMENTS))
+    rng.shuffle(moments)
+    for number, begun in enumerate(moments):
+        interrupt(folder, SIGNALS[number % len(SIGNALS)], begun, rng)
         store = Results(folder / "results.sqlite")
         states = {run.state for run in store.runs()}
         if not states <= {"interrupted", "running"}:

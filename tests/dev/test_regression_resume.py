@@ -48,7 +48,7 @@ def test_interruptions_change_nothing(tmp_path: Path, capsys: pytest.CaptureFixt
     counts = [int(line) for line in parts.stdout.splitlines()]
     assert len(counts) == INTERRUPTIONS
     assert counts == sorted(counts)
-    assert len(set(counts)) > INTERRUPTIONS // 2, "they all came before anything had ended"
+    assert len(set(counts)) > INTERRUPTIONS // 4, "they all came before anything had ended"
     store = Results(folder / "results.sqlite")
     assert go(store, tasks, folder) == 1
     capsys.readouterr()
