@@ -38,16 +38,19 @@ MEMORY_WORDS = 8
 MEMORY_WRITES = 4
 """Arrays of fewer words, or with more write ports, are registers; those without any are logic."""
 DSP = "$__DSP"
+CLOCK_GATE = "npu_clock_gate"
+"""A module that is a cell of the technology: the only one that may hold a latch."""
 WARNINGS_WAIVED: dict[str, str] = {}
 """Parts of warnings of yosys that are not findings, with the reason."""
 
 SCRIPT = f"""
-read_slang --threads 1 --top {{top}} {{parameters}} {{files}}
+read_slang --threads 1 --blackboxed-module {CLOCK_GATE} --top {{top}} {{parameters}} {{files}}
 opt_clean
 check -assert -nolatches
 design -reset
 
-read_slang --threads 1 --keep-hierarchy --top {{top}} {{parameters}} {{files}}
+read_slang --threads 1 --keep-hierarchy --blackboxed-module {CLOCK_GATE} --top {{top}} \\
+  {{parameters}} {{files}}
 hierarchy -check -top {{top}}
 tee -q -o {{folder}}/read.json stat -json
 opt_expr
@@ -99,7 +102,7 @@ write_json -selected {{folder}}/memories.json
 ABC sees no flip-flops, because it would cut a module into one part for every enable."""
 
 _FLIP_FLOP = re.compile(r"\$_S?DFFE?_\w+_")
-_MAPPED = {"$lut", "CARRY4", DSP, "$mem_v2", "$scopeinfo"}
+_MAPPED = {"$lut", "CARRY4", DSP, "$mem_v2", "$scopeinfo", CLOCK_GATE}
 
 
 class SynthesisError(RuntimeError):
@@ -375,7 +378,9 @@ def synthesise(
         dsp=count[DSP],
         memory_bits=memory_bits(memories, instances(mapped["modules"], block.top)),
         seconds=round(time.monotonic() - begin, 1),
-        modules=sorted({name.lstrip("\\").split("$")[0] for name in read["modules"]}),
+        modules=sorted(
+            {name.lstrip("\\").split("$")[0] for name in read["modules"]} | {CLOCK_GATE} & {*count}
+        ),
     )
     result.write_text(json.dumps({"key": key, "figures": asdict(figures)}), encoding="utf-8")
     return figures, False

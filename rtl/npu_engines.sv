@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The engines around their SRAM. Each takes operations over valid/ready, works on SRAM through
-// ports of its own, and answers done; none knows of the others.
+// ports of its own, and answers done; none knows of the others. An engine without an operation has
+// no clock.
 
 module npu_engines
   import npu_pkg::*;
@@ -105,12 +106,31 @@ module npu_engines
   );
 
   // ---------------------------------------------------------------------------------------------
+  // Clocks
+  // ---------------------------------------------------------------------------------------------
+  logic [NumEngines-1:0] awake, clk;
+
+  always_comb begin
+    for (int unsigned e = 0; e < NumEngines; e++) awake[e] = op_valid_i[e] || status_o[e].busy;
+    if (argmax_clear_i) awake[EngGemm] = 1'b1;
+  end
+
+  for (genvar e = 0; e < int'(NumEngines); e++) begin : gen_clock
+    npu_block_clock u_clock (
+      .clk_i,
+      .rst_ni,
+      .awake_i(awake[e]),
+      .clk_o  (clk[e])
+    );
+  end
+
+  // ---------------------------------------------------------------------------------------------
   // Engines
   // ---------------------------------------------------------------------------------------------
   npu_dma_load #(
     .ArrayDim(ArrayDim)
   ) u_load (
-    .clk_i,
+    .clk_i        (clk[EngLd]),
     .rst_ni,
     .op_valid_i   (op_valid_i[EngLd]),
     .op_ready_o   (op_ready_o[EngLd]),
@@ -128,7 +148,7 @@ module npu_engines
   npu_dma_store #(
     .ArrayDim(ArrayDim)
   ) u_store (
-    .clk_i,
+    .clk_i          (clk[EngSt]),
     .rst_ni,
     .op_valid_i     (op_valid_i[EngSt]),
     .op_ready_o     (op_ready_o[EngSt]),
@@ -149,7 +169,7 @@ module npu_engines
     .AccRows(AccRows),
     .NarrowFormats(NarrowFormats)
   ) u_gemm (
-    .clk_i,
+    .clk_i     (clk[EngGemm]),
     .rst_ni,
     .op_valid_i(op_valid_i[EngGemm]),
     .op_ready_o(op_ready_o[EngGemm]),
@@ -167,7 +187,7 @@ module npu_engines
   );
 
   npu_softmax u_softmax (
-    .clk_i,
+    .clk_i     (clk[EngSmx]),
     .rst_ni,
     .op_valid_i(op_valid_i[EngSmx]),
     .op_ready_o(op_ready_o[EngSmx]),
@@ -182,7 +202,7 @@ module npu_engines
   npu_nrm #(
     .NormMax(NormMax)
   ) u_nrm (
-    .clk_i,
+    .clk_i     (clk[EngNrm]),
     .rst_ni,
     .op_valid_i(op_valid_i[EngNrm]),
     .op_ready_o(op_ready_o[EngNrm]),
@@ -197,7 +217,7 @@ module npu_engines
   );
 
   npu_vec u_vec (
-    .clk_i,
+    .clk_i     (clk[EngVec]),
     .rst_ni,
     .op_valid_i(op_valid_i[EngVec]),
     .op_ready_o(op_ready_o[EngVec]),
@@ -210,5 +230,30 @@ module npu_engines
     .share_i   (vec_line),
     .share_o   (vec_take)
   );
+
+`ifndef SYNTHESIS
+  // Who asks for something, or is told something
+  logic [NumEngines-1:0] speaks;
+
+  always_comb begin
+    speaks = line_ready_o;
+    for (int unsigned e = 0; e < NumEngines; e++) speaks[e] |= status_o[e].done;
+    for (int unsigned p = RdGemm; p < RdGemm + 4; p++) begin
+      speaks[EngGemm] |= rd_req[p].valid || rd_rsp[p].valid;
+    end
+    speaks[EngGemm] |= wr_req[WrGemm].valid || macs_o != '0;
+    speaks[EngSmx] |= rd_req[RdSmx].valid || rd_rsp[RdSmx].valid || wr_req[WrSmx].valid;
+    speaks[EngNrm] |= rd_req[RdNrm].valid || rd_rsp[RdNrm].valid || wr_req[WrNrm].valid;
+    speaks[EngVec] |= rd_req[RdVec].valid || rd_rsp[RdVec].valid || wr_req[WrVec].valid;
+    speaks[EngLd] |= rd_req[RdLoad].valid || rd_rsp[RdLoad].valid || wr_req[WrLoad].valid ||
+                     mem_rd_req_o.valid || mem_rd_rsp_i.valid;
+    speaks[EngSt] |= rd_req[RdStore].valid || rd_rsp[RdStore].valid || wr_req[WrStore].valid ||
+                     mem_wr_req_o.valid || mem_w_o.valid || mem_wr_rsp_i.done;
+  end
+
+  SilentAsleep_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) (speaks & ~awake) == '0)
+  else $error("npu_engines: engines %b say or hear something without a clock", speaks & ~awake);
+`endif
 
 endmodule

@@ -50,10 +50,25 @@ module npu_cmd
   logic [WordW-1:0] ring_raddr;
   logic [31:0] host_rdata, ring_rdata;
 
+  // ---------------------------------------------------------------------------------------------
+  // Clock of all below: it stands still where nothing is under way and nobody speaks
+  // ---------------------------------------------------------------------------------------------
+  logic clk, bus, awake;
+
+  assign bus   = npu_axi_pkg::axi_speaks(axi_req_o, axi_rsp_i);
+  assign awake = status.busy || req_i.valid || soft_reset_i || bus;
+
+  npu_block_clock u_clock (
+    .clk_i,
+    .rst_ni,
+    .awake_i(awake),
+    .clk_o  (clk)
+  );
+
   npu_cmd_window #(
     .ScratchBytes(ScratchBytes)
   ) u_window (
-    .clk_i,
+    .clk_i          (clk),
     .rst_ni,
     .req_i,
     .rsp_o,
@@ -81,7 +96,7 @@ module npu_cmd
   assign status.ring_busy = ring.busy;
 
   npu_cmd_control u_control (
-    .clk_i,
+    .clk_i        (clk),
     .rst_ni,
     .start_i      (start),
     .clear_i      (clear),
@@ -112,7 +127,7 @@ module npu_cmd
   npu_cmd_unit #(
     .ScratchBytes(ScratchBytes)
   ) u_unit (
-    .clk_i,
+    .clk_i        (clk),
     .rst_ni,
     .stop_i       (soft_reset_i),
     .valid_i      (op_start || ring_op_valid),
@@ -130,7 +145,7 @@ module npu_cmd
   npu_cmd_scratch #(
     .ScratchBytes(ScratchBytes)
   ) u_scratch (
-    .clk_i,
+    .clk_i        (clk),
     .rst_ni,
     .unit_write_i (unit_write),
     .window_addr_i(window_addr),
@@ -150,7 +165,7 @@ module npu_cmd
   npu_cmd_ring #(
     .ScratchBytes(ScratchBytes)
   ) u_ring (
-    .clk_i,
+    .clk_i          (clk),
     .rst_ni,
     .soft_reset_i,
     .start_i        (ring_start),

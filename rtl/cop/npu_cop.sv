@@ -59,10 +59,26 @@ module npu_cop
   logic room, fault;
   logic [3:0][31:0] vregs_q;
 
+  // ---------------------------------------------------------------------------------------------
+  // Clock of all below: it stands still where nothing is under way and nobody speaks
+  // ---------------------------------------------------------------------------------------------
+  logic clk, bus, awake;
+
+  assign bus = npu_axi_pkg::axi_speaks(axi_req_o, axi_rsp_i);
+  assign awake = events.busy || x_req_i.issue.valid || x_commit_i.valid || req_i.valid ||
+                 soft_reset_i || bus;
+
+  npu_block_clock u_clock (
+    .clk_i,
+    .rst_ni,
+    .awake_i(awake),
+    .clk_o  (clk)
+  );
+
   npu_cop_window #(
     .NumRs(NumRs)
   ) u_window (
-    .clk_i,
+    .clk_i(clk),
     .rst_ni,
     .req_i,
     .rsp_o,
@@ -81,7 +97,7 @@ module npu_cop
 
   assign free = !op.valid || ended.done;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk or negedge rst_ni) begin
     if (!rst_ni) begin
       clear_acc_q  <= 1'b0;
       clear_facc_q <= 1'b0;
@@ -97,7 +113,7 @@ module npu_cop
     .HartIdWidth(HartIdWidth),
     .Split(Split)
   ) u_issue (
-    .clk_i,
+    .clk_i   (clk),
     .rst_ni,
     .x_req_i,
     .x_commit_i,
@@ -119,7 +135,7 @@ module npu_cop
   cop_piece_t piece;
 
   npu_cop_int u_int (
-    .clk_i,
+    .clk_i(clk),
     .rst_ni,
     .op_i   (op),
     .room_i (room),
@@ -135,7 +151,7 @@ module npu_cop
   cop_group_t float_group;
 
   npu_cop_float u_float (
-    .clk_i,
+    .clk_i   (clk),
     .rst_ni,
     .op_i    (op),
     .room_i  (room),
@@ -164,7 +180,7 @@ module npu_cop
   cop_fault_t walk_fault;
 
   npu_cop_vector u_vector (
-    .clk_i,
+    .clk_i(clk),
     .rst_ni,
     .start_i (start),
     .drop_i  (drop),
@@ -181,7 +197,7 @@ module npu_cop
   );
 
   npu_cop_walk u_walk (
-    .clk_i,
+    .clk_i(clk),
     .rst_ni,
     .op_i   (op),
     .room_i (room),
@@ -221,7 +237,7 @@ module npu_cop
   // ---------------------------------------------------------------------------------------------
   // Vector registers
   // ---------------------------------------------------------------------------------------------
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk or negedge rst_ni) begin
     if (!rst_ni) vregs_q <= '0;
     else if (soft_reset_i) vregs_q <= '0;
     else if (well_done && op.decoded.op == CopLdvec) vregs_q[op.instr[8:7]] <= vector_result;

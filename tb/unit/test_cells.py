@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FIFOs alone, against queues: order, full and empty, both at once, flush, several readers."""
+"""FIFOs alone, against queues: order, full and empty, both at once, flush, several readers.
+
+And the clock of a block that sleeps, against a count of its edges.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ from tb.unit.world import UnitBench
 DEPTHS = (1, 2, 3, 4, 8, 5)
 """Of the FIFOs with one reader, as `unit_cells` has them; the last one has no flush."""
 SHARED_DEPTH, READERS = 4, 3
+REST = 4
+"""Cycles for which the clock of a block runs on when the block has gone to sleep."""
 WORDS = 3
 """Words of a row of `unit_cells`."""
 
@@ -125,3 +130,22 @@ async def unit_cells_multicast(dut: Dut) -> None:
     queue = Queue(SHARED_DEPTH, [deque() for _ in range(READERS)])
     for cycle, (word, seen) in enumerate(zip(rows[:, 0].tolist(), shown.tolist(), strict=True)):
         check("multicast", queue, word & ~2, seen, cycle)
+
+
+@cocotb.test
+async def unit_cells_block_clock(dut: Dut) -> None:
+    """The clock of a block has an edge in each cycle awake and in those of its rest, and no other.
+
+    The first cycles belong to the rest after reset.
+    """
+    unit = UnitBench.of(dut)
+    rows = driven(unit.random, 20_000)
+    shown = (await play(unit, rows))[:, len(DEPTHS) + READERS] & 0xFFFF
+    awake = rows[:, 0] & 1
+    runs = np.convolve(awake, np.ones(1 + REST, int))[: len(awake)] > 0
+    edges = np.diff(shown.astype(int)) % (1 << 16)
+    wrong = REST + np.flatnonzero((edges != runs[:-1])[REST:])
+    assert not wrong.size, (
+        f"cycle {wrong[0]}: {edges[wrong[0]]} edges, awake before {runs[wrong[0]]}"
+    )
+    assert 1_000 < runs.sum() < len(runs) - 1_000, "it has to run and to stand still"

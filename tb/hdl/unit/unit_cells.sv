@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Bench of the queues: FIFOs of several depths with and without flush, and one with three readers, all
-// with the same input. What an entry carries when it is not valid is of no interest.
+// with the same input. What an entry carries when it is not valid is of no interest. And of a block's
+// clock: its edges are counted.
 
 module unit_cells;
 
@@ -124,6 +125,23 @@ module unit_cells;
             default: '0
         };
   end
-  assign observed[11:NumFifos+NumReaders] = '0;
+
+  logic block_clk;
+  logic [15:0] edges_q;
+
+  npu_block_clock u_clock (
+    .clk_i  (clk),
+    .rst_ni (rst_n),
+    .awake_i(drive.valid),
+    .clk_o  (block_clk)
+  );
+
+  always_ff @(posedge block_clk or negedge rst_n) begin
+    if (!rst_n) edges_q <= '0;
+    else edges_q <= edges_q + 1'b1;
+  end
+
+  assign observed[NumFifos+NumReaders] = '{data: edges_q, default: '0};
+  assign observed[11:NumFifos+NumReaders+1] = '0;
 
 endmodule

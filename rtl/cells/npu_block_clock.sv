@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Clock of a block that has often nothing to do. It runs in every cycle in which the block is awake
+// or reset, and for some cycles after, in which registers that only follow others come to rest.
+
+module npu_block_clock #(
+  parameter int unsigned Rest = 4  // cycles after the last one awake, at least 2
+) (
+  input logic clk_i,  // clock
+  input logic rst_ni, // reset, active low
+
+  input  logic awake_i,  // a level: the block works, or something is said to it or by it
+  output logic clk_o     // clock of the block; stands still while it sleeps
+);
+
+  logic [Rest-1:0] rest_q;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) rest_q <= '1;
+    else rest_q <= {rest_q[Rest-2:0], awake_i};
+  end
+
+  npu_clock_gate u_gate (
+    .clk_i,
+    .enable_i(awake_i || rest_q != '0),
+    .clk_o
+  );
+
+endmodule
