@@ -13,8 +13,11 @@
 
 #define NPU_INLINE static inline __attribute__((always_inline))
 
-/* Stores before it are in memory when instructions behind it read memory. */
+/* Stores before it are in memory when instructions behind it read memory. A core that needs more
+   for it defines it first. */
+#ifndef NPU_FENCE
 #define NPU_FENCE() __asm__ volatile("fence" ::: "memory")
+#endif
 
 /* acc += rs1 * rs2, signed 32 bits each; acc wraps at 64 bits */
 NPU_INLINE void NPU_MACC(int32_t a, int32_t b) {

@@ -11,7 +11,7 @@
 #ifndef NPU_SOFT_H
 #define NPU_SOFT_H
 
-#include <stdint.h>
+#include "npu_exp.h"
 
 #ifdef NPU_SOFT_EXACT
 #include <math.h>
@@ -20,8 +20,6 @@ typedef double npu_sum_t;
 typedef float npu_sum_t;
 #endif
 
-#define NPU_INLINE static inline __attribute__((always_inline))
-#define NPU_SLOW static __attribute__((noinline, unused))
 #define NPU_FENCE() __asm__ volatile("" ::: "memory")
 
 static int64_t npu_soft_acc;
@@ -87,57 +85,11 @@ NPU_INLINE int32_t NPU_GELU(int32_t a) {
   return x >= 0 ? npu_soft_gelu[x] : x == -128 ? 0 : npu_soft_gelu[-x] + x;
 }
 
-/* High word of a product of two unsigned fractions of 64 bits. */
-NPU_INLINE uint64_t npu_soft_high(uint64_t a, uint64_t b) {
-  uint64_t a0 = (uint32_t)a, a1 = a >> 32, b0 = (uint32_t)b, b1 = b >> 32;
-  uint64_t middle = a1 * b0 + ((a0 * b0) >> 32);
-  uint64_t other = a0 * b1 + (uint32_t)middle;
-  return a1 * b1 + (middle >> 32) + (other >> 32);
-}
-
-/*
- * exp(x) in Q16.16: t = x log2(e) with 56 fraction bits; 2^t of the whole part by shifting, of the next two
- * groups of 4 bits by tables, of the rest by a series. Exact in the last bit for every x.
- */
-NPU_SLOW int32_t npu_soft_exp(int32_t x) {
-  static const uint64_t coarse[16] = { /* 2^(i/16) in Q1.63 */
-      0x8000000000000000, 0x85aac367cc487b15, 0x8b95c1e3ea8bd6e7, 0x91c3d373ab11c336,
-      0x9837f0518db8a96f, 0x9ef5326091a111ae, 0xa5fed6a9b15138ea, 0xad583eea42a14ac6,
-      0xb504f333f9de6484, 0xbd08a39f580c36bf, 0xc5672a115506dadd, 0xce248c151f8480e4,
-      0xd744fccad69d6af4, 0xe0ccdeec2a94e111, 0xeac0c6e7dd24392f, 0xf5257d152486cc2c};
-  static const uint64_t fine[16] = { /* 2^(i/256) in Q1.63 */
-      0x8000000000000000, 0x8058d7d2d5e5f6b1, 0x80b1ed4fd999ab6c, 0x810b40a1d81406d4,
-      0x8164d1f3bc030773, 0x81bea1708dde6056, 0x8218af4373fc25ec, 0x8272fb97b2a5894c,
-      0x82cd8698ac2ba1d7, 0x83285071e0fc4547, 0x8383594eefb6ee37, 0x83dea15b9541b132,
-      0x843a28c3acde4046, 0x8495efb3303efd30, 0x84f1f656379c1a29, 0x854e3cd8f9c8c95d};
-  static const uint64_t series[4] = {/* 1/5!, 1/4!, 1/3!, 1/2! in Q2.62 */
-      0x0088888888888889, 0x02aaaaaaaaaaaaab, 0x0aaaaaaaaaaaaaab, 0x2000000000000000};
-  if (x >= 681392) {
-    return INT32_MAX;
-  }
-  if (x < -772243) {
-    return 0;
-  }
-  int64_t t = x * 0x171547652b8ll + ((x * 0x2fe1777dll) >> 32);
-  int32_t whole = (int32_t)(t >> 56);
-  uint64_t rest = ((uint64_t)t & 0xffffffffffffull) << 8;
-  uint64_t u = npu_soft_high(rest, 0xb17217f7d1cf79acull);
-  uint64_t p = series[0];
-  for (int i = 1; i < 4; i++) {
-    p = npu_soft_high(u, p) + series[i];
-  }
-  p = npu_soft_high(u, p) + (1ull << 62);
-  p = npu_soft_high(u, p) + (1ull << 62);
-  p = npu_soft_high(coarse[(t >> 52) & 15], p);
-  p = npu_soft_high(fine[(t >> 48) & 15], p);
-  return (int32_t)(((p >> (43 - whole)) + 1) >> 1); /* p is Q4.60, the result has 16 fraction bits */
-}
-
 NPU_INLINE void NPU_VEXP(const void *a, void *d, uint32_t n) {
   const int32_t *x = a;
   int32_t *y = d;
   for (uint32_t i = 0; i < n; i++) {
-    y[i] = npu_soft_exp(x[i]);
+    y[i] = npu_exp_word(x[i]);
   }
 }
 

@@ -15,8 +15,11 @@ _INTEGER_TOP = """#include <stdint.h>
 
 #define NPU_INLINE static inline __attribute__((always_inline))
 
-/* Stores before it are in memory when instructions behind it read memory. */
+/* Stores before it are in memory when instructions behind it read memory. A core that needs more
+   for it defines it first. */
+#ifndef NPU_FENCE
 #define NPU_FENCE() __asm__ volatile("fence" ::: "memory")
+#endif
 """
 
 _FLOAT_TOP = """#include "npu.h"

@@ -27,6 +27,9 @@ from tests.python.firmware_support import (
 PROGRAMS = ("bytelm_fp32", "bytelm_int8", "mnist", "newton", "recipes", "vectors")
 WRAPPER = """\
 #include "npu_soft.h"
+void exact_fvexp(const uint32_t *x, uint32_t *y, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) y[i] = npu_exp_float(x[i]);
+}
 void vexp(const void *x, void *y, uint32_t n) { NPU_VEXP(x, y, n); }
 void fvexp(const void *x, void *y, uint32_t n) { NPU_FVEXP(x, y, n); }
 void fvgelu(const void *x, void *y, uint32_t n) { NPU_FVGELU(x, y, n); }
@@ -96,6 +99,17 @@ def test_soft_integers_are_exact(soft: ctypes.CDLL) -> None:
     assert np.array_equal(called(soft.vrsqrt, x).view(np.uint32), expected)
     x = np.arange(-300, 300, dtype=np.int32)
     assert np.array_equal(called(soft.gelu, x).view(np.uint32), arrays.gelu_int8(x.view(np.uint32)))
+
+
+def test_exact_exp_of_floats(soft: ctypes.CDLL) -> None:
+    """Bit by bit, at all exponents and at the ends: what a core with two sources has for FVEXP."""
+    draw = np.random.default_rng(1)
+    ends = np.array([0x2F800000, 0x42B17218, 0x42CFF1B5, 0x42AEAC50, 0x7F800000], dtype=np.int64)
+    sizes = [draw.integers(0x2F000000, 0x43000000, 40000), draw.integers(0, 2**31, 4000)]
+    sizes += [ends - 1, ends, ends + 1, np.array([0, 1])]
+    x = np.concatenate(sizes).astype(np.uint32)
+    x = np.concatenate([x, x | np.uint32(1 << 31)])
+    assert np.array_equal(called(soft.exact_fvexp, x), arrays.exp_float32(x))
 
 
 def test_soft_floats_are_near(soft: ctypes.CDLL) -> None:
