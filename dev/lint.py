@@ -14,9 +14,8 @@ from pathlib import Path
 from dev import lint_contracts, lint_docs, lint_modes, wiring
 from npu.isa.operands import ARRAY_DIMS
 from npu.paths import GENERATED, HDL, ROOT, RTL
-from tb.run import sources, verilator
+from tb.run import machine, sources, verilator
 from tb.run.build import Configuration
-from tb.run.machine import MachineConfiguration
 
 VERIBLE_FORMAT = (
     "--column_limit=100",
@@ -139,7 +138,8 @@ def checks() -> list[tuple[str, Callable[[], list[str]]]]:
     found.append(("verilator -Wall, no narrow formats", partial(_verilator, plain)))
     found.append(("slang, no narrow formats", partial(slang_findings, plain)))
     found.append(("bench of the chip", partial(_bench, Configuration())))
-    found.append(("machine of core and chip", partial(_bench, MachineConfiguration())))
+    for model in machine.models():
+        found.append((f"machine of {model.core} and chip", partial(_bench, model)))
     rules = f"--rules_config={ROOT / 'rtl' / 'verible.rules'}"
     formatter = [_script("verible-verilog-format"), "--verify", "--inplace", *VERIBLE_FORMAT]
     found += [

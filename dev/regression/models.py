@@ -103,7 +103,7 @@ def needed(tasks: Iterable[Task], coverage: bool) -> list[build.Configuration]:
 def looked_for(tasks: Iterable[Task]) -> list[build.Configuration]:
     """Return the models that files of pytest look for where a build puts them."""
     if any(task.kind in ("python", "nightly") for task in tasks):
-        return [build.Configuration(array_dim=16), machine.MachineConfiguration()]
+        return [build.Configuration(array_dim=16), *machine.models()]
     return []
 
 

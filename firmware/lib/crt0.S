@@ -13,6 +13,9 @@ _start:
   .option arch, +zicsr
   la t0, trap_vector
   csrw mtvec, t0
+#ifdef NPU_START
+  NPU_START /* what a core needs first */
+#endif
 #ifdef __riscv_flen
   li t0, 0x2000 /* mstatus.FS: float registers are on, and initial */
   csrs mstatus, t0

@@ -127,7 +127,8 @@ def _test(arguments: argparse.Namespace) -> int:
     build.generate()
     for edge in ARRAY_DIMS:
         build.build(build.Configuration(array_dim=edge))
-    build.build(machine.MachineConfiguration())
+    for model in machine.models():
+        build.build(model)
     command = [sys.executable, "-m", "pytest", "-n", str(arguments.jobs), "-q"]
     if arguments.skipped or not paths:
         command.append(f"--write-skipped={SKIPPED}")

@@ -10,7 +10,8 @@ from pathlib import Path
 from npu.firmware import compile as firmware
 from npu.firmware.plan import ROOM
 from npu.paths import ROOT
-from tb.run.machine import MachineConfiguration
+from tb.run import machine as machines
+from tb.run.machine import Core, MachineConfiguration
 from tb.soc import program_run
 from tb.soc.elf_file import Elf
 from tb.soc.program_run import MachineKnobs, Ran
@@ -24,9 +25,9 @@ HARSH = (
 """The machine's memory and buses in other moods."""
 
 
-def machine() -> MachineConfiguration:
-    """Return the model."""
-    configuration = MachineConfiguration()
+def machine(core: Core = "cv32e40x") -> MachineConfiguration:
+    """Return the model with a core."""
+    (configuration,) = (model for model in machines.models() if model.core == core)
     assert configuration.binary.exists(), f"{configuration.binary} is not built: run make test"
     return configuration
 
@@ -43,10 +44,16 @@ def test_program(name: str, compiler: firmware.Name | None = None, *defines: str
     )
 
 
-def run(path: Path, name: str, knobs: MachineKnobs | None = None, text: bytes = b"") -> Ran:
+def run(
+    path: Path,
+    name: str,
+    knobs: MachineKnobs | None = None,
+    text: bytes = b"",
+    core: Core = "cv32e40x",
+) -> Ran:
     """Run a program; Python must not have been entered."""
     elf = Elf.load(path, ROOM)
     knobs = knobs or MachineKnobs(limit=2_000_000)
-    ran = program_run.run_program(machine(), elf, name=f"test-{name}", knobs=knobs, text=text)
+    ran = program_run.run_program(machine(core), elf, name=f"test-{name}", knobs=knobs, text=text)
     assert ran.entries == 0
     return ran

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A computer around the chip: a RISC-V core (CV32E40X, a package of its own), `npu_top` as its
+// A computer around the chip: a RISC-V core (a package of its own: CV32E40X or CVA6), `npu_top` as its
 // coprocessor and as a device with registers, one memory for both, and UART, exit register and time.
 // The core boots from address 0. Python sets the knobs, releases the reset and sleeps until
 // `finished`; what the program prints is in the run's folder (soc_devices).
@@ -10,10 +10,13 @@ module soc_top #(
   parameter int unsigned SramKiB = 256,
   parameter bit EnableCmd = 1'b1,
   parameter int unsigned CmdScratchBytes = 64,
-  parameter bit EnableCop = 1'b1
+  parameter bit EnableCop = 1'b1,
+  parameter bit Cva6 = 1'b0  // the core: CVA6 in place of CV32E40X
 );
   import tb_pkg::*;
   import soc_pkg::*;
+
+  localparam int unsigned CopNumRs = Cva6 ? 2 : 3;
 
   // -----------------------------------------------------------------------------------------------
   // Clock, reset and time
@@ -65,7 +68,7 @@ module soc_top #(
   logic [31:0] exit_code;
   logic finished;  // by the program or by the limit
   logic sleeping;  // the core, in wfi
-  logic [31:0] pc;  // of the instruction that is decoded
+  logic [31:0] pc;  // about where it is
   logic [63:0] start_cycle;  // of the last register write that started a program of the chip
 
   always_ff @(posedge clk or negedge rst_n) begin
@@ -76,120 +79,93 @@ module soc_top #(
   // -----------------------------------------------------------------------------------------------
   // The core
   // -----------------------------------------------------------------------------------------------
-  logic instr_req, instr_gnt, instr_rvalid, instr_err;
-  logic [31:0] instr_addr, instr_rdata;
-  logic data_stall, data_req, data_gnt, data_rvalid, data_err, data_we;
-  logic [3:0] data_be;
-  logic [31:0] data_addr, data_wdata, data_rdata;
-
-  if_xif #(
-    .X_NUM_RS  (3),
-    .X_ID_WIDTH(4)
-  ) xif ();
-
-  cv32e40x_core #(
-    .X_EXT     (1'b1),
-    .X_NUM_RS  (3),
-    .X_ID_WIDTH(4)
-  ) u_core (
-    .clk_i              (clk),
-    .rst_ni             (rst_n),
-    .scan_cg_en_i       (1'b0),
-    .boot_addr_i        ('0),
-    .dm_exception_addr_i('0),
-    .dm_halt_addr_i     ('0),
-    .mhartid_i          ('0),
-    .mimpid_patch_i     ('0),
-    .mtvec_addr_i       ('0),
-    .instr_req_o        (instr_req),
-    .instr_gnt_i        (instr_gnt),
-    .instr_rvalid_i     (instr_rvalid),
-    .instr_addr_o       (instr_addr),
-    .instr_memtype_o    (),
-    .instr_prot_o       (),
-    .instr_dbg_o        (),
-    .instr_rdata_i      (instr_rdata),
-    .instr_err_i        (instr_err),
-    .data_req_o         (data_req),
-    .data_gnt_i         (data_gnt),
-    .data_rvalid_i      (data_rvalid),
-    .data_addr_o        (data_addr),
-    .data_be_o          (data_be),
-    .data_we_o          (data_we),
-    .data_wdata_o       (data_wdata),
-    .data_memtype_o     (),
-    .data_prot_o        (),
-    .data_dbg_o         (),
-    .data_atop_o        (),
-    .data_rdata_i       (data_rdata),
-    .data_err_i         (data_err),
-    .data_exokay_i      (1'b0),
-    .mcycle_o           (),
-    .xif_compressed_if  (xif),
-    .xif_issue_if       (xif),
-    .xif_commit_if      (xif),
-    .xif_mem_if         (xif),
-    .xif_mem_result_if  (xif),
-    .xif_result_if      (xif),
-    .irq_i              (32'(irq) << IrqExternal),
-    .wu_wfe_i           (1'b0),
-    .clic_irq_i         (1'b0),
-    .clic_irq_id_i      ('0),
-    .clic_irq_level_i   ('0),
-    .clic_irq_priv_i    ('0),
-    .clic_irq_shv_i     (1'b0),
-    .fencei_flush_req_o (),
-    .fencei_flush_ack_i (1'b1),
-    .debug_req_i        (1'b0),
-    .debug_havereset_o  (),
-    .debug_running_o    (),
-    .debug_halted_o     (),
-    .fetch_enable_i     (1'b1),
-    .core_sleep_o       (sleeping)
-  );
-
-  assign pc = u_core.if_id_pipe.pc;
-
-  soc_instr_bus u_instr_bus (
-    .clk_i        (clk),
-    .rst_ni       (rst_n),
-    .gap_percent_i(knob_core_gap),
-    .seed_i       (knob_seed),
-    .req_i        (instr_req),
-    .gnt_o        (instr_gnt),
-    .addr_i       (instr_addr),
-    .rvalid_o     (instr_rvalid),
-    .rdata_o      (instr_rdata),
-    .err_o        (instr_err)
-  );
-
   logic device_valid, chip_valid, chip_done;
   access_t device_access, chip_access;
   answer_t device_answer, chip_answer;
+  logic x_issue_valid, x_issue_ready, x_issue_accept, x_issue_writeback;
+  logic [31:0] x_issue_instr;
+  logic [3:0] x_issue_id, x_register_id, x_commit_id, x_result_id;
+  logic x_register_valid;
+  logic [CopNumRs-1:0][31:0] x_register_rs;
+  logic [CopNumRs-1:0] x_register_rs_valid;
+  logic x_commit_valid, x_commit_kill;
+  logic x_result_valid, x_result_ready, x_result_we;
+  logic [ 4:0] x_result_rd;
+  logic [31:0] x_result_data;
 
-  soc_data_bus u_data_bus (
-    .clk_i          (clk),
-    .rst_ni         (rst_n),
-    .gap_percent_i  (knob_core_gap),
-    .seed_i         (~knob_seed),
-    .stall_i        (data_stall),
-    .req_i          (data_req),
-    .gnt_o          (data_gnt),
-    .addr_i         (data_addr),
-    .we_i           (data_we),
-    .be_i           (data_be),
-    .wdata_i        (data_wdata),
-    .rvalid_o       (data_rvalid),
-    .rdata_o        (data_rdata),
-    .err_o          (data_err),
-    .device_valid_o (device_valid),
-    .device_access_o(device_access),
-    .device_answer_i(device_answer),
-    .chip_valid_o   (chip_valid),
-    .chip_access_o  (chip_access),
-    .chip_done_i    (chip_done),
-    .chip_answer_i  (chip_answer)
-  );
+  if (Cva6) begin : gen_cva6
+    soc_cva6 u_core (
+      .clk_i                (clk),
+      .rst_ni               (rst_n),
+      .gap_percent_i        (knob_core_gap),
+      .seed_i               (knob_seed),
+      .irq_i                (irq),
+      .sleeping_o           (sleeping),
+      .pc_o                 (pc),
+      .device_valid_o       (device_valid),
+      .device_access_o      (device_access),
+      .device_answer_i      (device_answer),
+      .chip_valid_o         (chip_valid),
+      .chip_access_o        (chip_access),
+      .chip_done_i          (chip_done),
+      .chip_answer_i        (chip_answer),
+      .x_issue_valid_o      (x_issue_valid),
+      .x_issue_ready_i      (x_issue_ready),
+      .x_issue_instr_o      (x_issue_instr),
+      .x_issue_id_o         (x_issue_id),
+      .x_issue_accept_i     (x_issue_accept),
+      .x_issue_writeback_i  (x_issue_writeback),
+      .x_register_valid_o   (x_register_valid),
+      .x_register_id_o      (x_register_id),
+      .x_register_rs_o      (x_register_rs),
+      .x_register_rs_valid_o(x_register_rs_valid),
+      .x_commit_valid_o     (x_commit_valid),
+      .x_commit_id_o        (x_commit_id),
+      .x_commit_kill_o      (x_commit_kill),
+      .x_result_valid_i     (x_result_valid),
+      .x_result_ready_o     (x_result_ready),
+      .x_result_id_i        (x_result_id),
+      .x_result_rd_i        (x_result_rd),
+      .x_result_we_i        (x_result_we),
+      .x_result_data_i      (x_result_data)
+    );
+  end else begin : gen_cv32e40x
+    soc_cv32e40x u_core (
+      .clk_i                (clk),
+      .rst_ni               (rst_n),
+      .gap_percent_i        (knob_core_gap),
+      .seed_i               (knob_seed),
+      .irq_i                (irq),
+      .sleeping_o           (sleeping),
+      .pc_o                 (pc),
+      .device_valid_o       (device_valid),
+      .device_access_o      (device_access),
+      .device_answer_i      (device_answer),
+      .chip_valid_o         (chip_valid),
+      .chip_access_o        (chip_access),
+      .chip_done_i          (chip_done),
+      .chip_answer_i        (chip_answer),
+      .x_issue_valid_o      (x_issue_valid),
+      .x_issue_ready_i      (x_issue_ready),
+      .x_issue_instr_o      (x_issue_instr),
+      .x_issue_id_o         (x_issue_id),
+      .x_issue_accept_i     (x_issue_accept),
+      .x_issue_writeback_i  (x_issue_writeback),
+      .x_register_valid_o   (x_register_valid),
+      .x_register_id_o      (x_register_id),
+      .x_register_rs_o      (x_register_rs),
+      .x_register_rs_valid_o(x_register_rs_valid),
+      .x_commit_valid_o     (x_commit_valid),
+      .x_commit_id_o        (x_commit_id),
+      .x_commit_kill_o      (x_commit_kill),
+      .x_result_valid_i     (x_result_valid),
+      .x_result_ready_o     (x_result_ready),
+      .x_result_id_i        (x_result_id),
+      .x_result_rd_i        (x_result_rd),
+      .x_result_we_i        (x_result_we),
+      .x_result_data_i      (x_result_data)
+    );
+  end
 
   soc_devices u_devices (
     .clk_i      (clk),
@@ -246,63 +222,6 @@ module soc_top #(
   end
 
   // -----------------------------------------------------------------------------------------------
-  // The coprocessor port
-  // -----------------------------------------------------------------------------------------------
-  logic x_issue_valid, x_issue_ready, x_issue_accept, x_issue_writeback;
-  logic [31:0] x_issue_instr;
-  logic [3:0] x_issue_id, x_register_id, x_commit_id, x_result_id;
-  logic x_register_valid;
-  logic [2:0][31:0] x_register_rs;
-  logic [2:0] x_register_rs_valid;
-  logic x_commit_valid, x_commit_kill;
-  logic x_result_valid, x_result_ready, x_result_we;
-  logic [4:0] x_result_rd;
-  logic [31:0] x_result_data;
-  logic [4:0] third;
-  logic third_owed;
-
-  assign third_owed =
-      (u_core.id_ex_pipe.instr_valid && u_core.id_ex_pipe.rf_we &&
-       u_core.id_ex_pipe.rf_waddr == third) ||
-      (u_core.ex_wb_pipe.instr_valid && u_core.ex_wb_pipe.rf_we &&
-       u_core.ex_wb_pipe.rf_waddr == third);
-
-  soc_xif u_xif (
-    .clk_i                (clk),
-    .rst_ni               (rst_n),
-    .compressed_if        (xif),
-    .issue_if             (xif),
-    .commit_if            (xif),
-    .mem_if               (xif),
-    .result_if            (xif),
-    .ex_ready_i           (u_core.ex_ready),
-    .wb_ready_i           (u_core.wb_ready),
-    .data_stall_o         (data_stall),
-    .third_o              (third),
-    .third_value_i        (u_core.register_file_wrapper_i.register_file_i.mem[third]),
-    .third_owed_i         (third_owed),
-    .x_issue_valid_o      (x_issue_valid),
-    .x_issue_ready_i      (x_issue_ready),
-    .x_issue_instr_o      (x_issue_instr),
-    .x_issue_id_o         (x_issue_id),
-    .x_issue_accept_i     (x_issue_accept),
-    .x_issue_writeback_i  (x_issue_writeback),
-    .x_register_valid_o   (x_register_valid),
-    .x_register_id_o      (x_register_id),
-    .x_register_rs_o      (x_register_rs),
-    .x_register_rs_valid_o(x_register_rs_valid),
-    .x_commit_valid_o     (x_commit_valid),
-    .x_commit_id_o        (x_commit_id),
-    .x_commit_kill_o      (x_commit_kill),
-    .x_result_valid_i     (x_result_valid),
-    .x_result_ready_o     (x_result_ready),
-    .x_result_id_i        (x_result_id),
-    .x_result_rd_i        (x_result_rd),
-    .x_result_we_i        (x_result_we),
-    .x_result_data_i      (x_result_data)
-  );
-
-  // -----------------------------------------------------------------------------------------------
   // The chip and its memory
   // -----------------------------------------------------------------------------------------------
   logic arvalid, arready, rvalid, rready, rlast, awvalid, awready, wvalid, wready, wlast;
@@ -320,7 +239,8 @@ module soc_top #(
     .SramKiB        (SramKiB),
     .EnableCmd      (EnableCmd),
     .CmdScratchBytes(CmdScratchBytes),
-    .EnableCop      (EnableCop)
+    .EnableCop      (EnableCop),
+    .CopNumRs       (CopNumRs)
   ) dut (
     .clk_i                  (clk),
     .rst_ni                 (rst_n),

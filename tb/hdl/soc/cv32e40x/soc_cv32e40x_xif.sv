@@ -13,7 +13,7 @@
 //   again: it would see old data, overtake the instruction, and have the result lost, which is taken
 //   only with wb_ready. Hence the data bus stalls meanwhile.
 
-module soc_xif (
+module soc_cv32e40x_xif (
   input logic clk_i,
   input logic rst_ni,
 
