@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A computer around the chip: a RISC-V core (a package of its own: CV32E40X or CVA6), `npu_top` as its
-// coprocessor and as a device with registers, one memory for both, and UART, exit register and time.
-// The core boots from address 0. Python sets the knobs, releases the reset and sleeps until
+// A computer around the chip: a RISC-V core (CV32E40X or CVA6, each a package of its own), `npu_top`
+// as its coprocessor and as a device with registers, one memory for both, and UART, exit register and
+// time. The core boots from address 0. Python sets the knobs, releases the reset and sleeps until
 // `finished`; what the program prints is in the run's folder (soc_devices).
 
 module soc_top #(
