@@ -22,6 +22,7 @@ from tests.python.tflite_cases import (
     model,
     quantised_model,
     samples,
+    svdf_model,
 )
 from tests.python.tflite_writer import Writer
 
@@ -149,3 +150,31 @@ def test_sequences_are_what_litert_computes_from_a_state_of_zero(form: dict[str,
     (found,), (want,) = ours(data, x), litert(data, x)
     assert np.abs(want).max() > 0.3
     assert np.abs(found - want).max() <= (0.02 if form.get("quantised") else 1e-5)
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+@pytest.mark.parametrize("fused", [0, 1, 3])
+@pytest.mark.parametrize("form", ["float", "hybrid"])
+def test_filters_are_what_litert_computes_from_a_state_of_zero(
+    form: str, fused: int, rank: int
+) -> None:
+    """In float within 1e-5; hybrid kernels quantise their inputs as well, within 2 %."""
+    data, shape = svdf_model(form, rank, fused)
+    x = [floats(8, *shape)]
+    (found,), (want,) = ours(data, x), litert(data, x)
+    assert np.abs(want).max() > 0.1
+    assert np.abs(found - want).max() <= (0.02 if form == "hybrid" else 1e-5) * np.abs(want).max()
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+@pytest.mark.parametrize("zero", [-128, 5])
+def test_filters_in_integers_differ_by_one_at_most(zero: int, rank: int) -> None:
+    """And that rarely; the type clamps, not RELU, which begins where its zero point is."""
+    data, shape = svdf_model("int8", rank, 1, zero)
+    random, apart = np.random.default_rng(9), []
+    for _ in range(60):
+        x = [random.integers(-128, 128, shape).astype(np.int8)]
+        (found,), (want,) = ours(data, x), litert(data, x)
+        apart.append(np.abs(found.astype(int) - want.astype(int)))
+        assert want.std() > 10
+    assert np.max(apart) <= 1 and np.mean(apart) < 0.01

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ from tests.python.tflite_cases import (
     model,
     quantised_model,
     samples,
+    svdf_model,
 )
 from tests.python.tflite_writer import Writer
 
@@ -48,7 +50,7 @@ def test_every_mapped_operator_has_a_case() -> None:
     siblings = {"EQUAL", "NOT_EQUAL", "LESS_EQUAL", "GREATER", "REDUCE_MIN", "REDUCE_PROD"}
     siblings |= {"REDUCE_ANY", "REDUCE_ALL", "RELU_0_TO_1", "SIGN", "SELECT", "SELECT_V2"}
     siblings |= {"LOGICAL_AND", "LOGICAL_OR", "LOGICAL_NOT", "SHAPE", "RANK", "ZEROS_LIKE"}
-    siblings |= {"UNIDIRECTIONAL_SEQUENCE_LSTM"}
+    siblings |= {"UNIDIRECTIONAL_SEQUENCE_LSTM", "SVDF"}
     siblings |= {"QUANTIZE", "DEQUANTIZE"}
     assert set(tflite_file.HANDLERS) - {one.operator for one in CASES.values()} <= siblings
 
@@ -285,3 +287,46 @@ def test_a_sequence_is_computed_step_by_step() -> None:
         wanted.append(hidden)
     (found,) = evaluate(graph, {"x": x}).values()
     np.testing.assert_allclose(found, np.stack(wanted, 1), atol=1e-5)
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+@pytest.mark.parametrize("form", ["float", "int8"])
+def test_filters_with_a_memory_of_zeros(form: str, rank: int) -> None:
+    """Only the last weight in time counts; integers are rounded where the memory holds them."""
+    data, shape = svdf_model(form, rank)
+    graph = tflite_file.read(data)
+    verify(graph)
+    held = [one for one in graph.tensors.values() if one.data is not None]
+    first = next(one for one in held if one.type.shape == (7, 5 * rank))
+    time = next(one for one in held if one.name.startswith("time.last"))
+    bias = next(one for one in held if one.type.shape == (5,))
+    reals = [
+        one.data * (one.type.quantisation.scale if one.type.quantisation else 1.0)
+        for one in (first, time, bias)
+        if one.data is not None
+    ]
+    x = floats(3, *shape)
+    if form == "float":
+        wanted = np.maximum(x @ reals[0] @ reals[1] + reals[2], 0)
+        np.testing.assert_allclose(evaluate(graph, {"x": x})["y"], wanted, atol=1e-5)
+        return
+    x = np.random.default_rng(3).integers(-128, 128, shape).astype(np.int8)
+    memory = np.rint((x.astype(np.float64) - 3) * 0.05 @ reals[0] / 4e-4)
+    sums = np.clip(memory, -32768, 32767) * 4e-4 @ reals[1] + reals[2]
+    wanted = np.clip(np.rint(sums / 0.004) - 128, -128, 127)
+    assert np.abs(evaluate(graph, {"x": x})["y"] - wanted).max() <= 1
+    prepare(graph)  # without samples
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rank": 0}, "rank 0 of 5 features and 5 rows of weights in time, allowed a rank"),
+        ({"fused": 5}, "fused activation 5, allowed 0..4"),
+        ({"value": True}, "a state with a value, allowed variables"),
+    ],
+)
+def test_filters_that_are_refused(change: dict[str, Any], message: str) -> None:
+    """Each by name."""
+    with pytest.raises(GraphError, match=rf"\(SVDF\) 'y': {message}"):
+        tflite_file.read(svdf_model("float", **{"rank": 2, **change})[0])

@@ -344,3 +344,52 @@ def lstm_model(
     options = {"fused": 4, "clip": clip, "time_major": int(time_major)}
     writer.operator("UNIDIRECTIONAL_SEQUENCE_LSTM", given, (y,), **options)
     return writer.write((x,), (y,)), shape
+
+
+def svdf_model(
+    form: str = "float",
+    rank: int = 1,
+    fused: int = 1,
+    zero: int = -128,
+    *,
+    value: bool = False,
+) -> tuple[bytes, tuple[int, ...]]:
+    """Return the file of an SVDF of 5 units with a memory of 4, and the shape of its input.
+
+    Args:
+        form: "float"; "hybrid", with weights in int8; or "int8".
+        rank: features of each unit.
+        fused: number of its activation.
+        zero: point of its result, if that is in int8.
+        value: whether its state is a constant.
+    """
+    random, writer = np.random.default_rng(4), Writer()
+    batch, inputs, units, memory = 3, 7, 5, 4
+    features, whole = units * max(rank, 1), form == "int8"
+
+    def held(name: str, size: tuple[int, ...], dtype: type[np.integer], scale: float) -> int:
+        edge = np.iinfo(dtype).max
+        value = random.integers(-edge, edge + 1, size).astype(dtype)
+        if form == "float" or (form == "hybrid" and dtype != np.int8):
+            return writer.constant(name, (value * scale).astype(np.float32))
+        return writer.constant(name, value, scale=scale)
+
+    x = writer.tensor("x", (batch, inputs), "int8" if whole else "float32", **_unit(whole, 0.05, 3))
+    first = held("features", (features, inputs), np.int8, 0.01)
+    time = held("time", (features, memory), np.int16 if whole else np.int8, 2e-5 if whole else 0.01)
+    wide = random.integers(-9000, 9000, units).astype(np.int32)
+    bias = wide if whole else (wide * 1e-4).astype(np.float32)
+    given = writer.constant("bias", bias, **({"scale": 4e-4 * 2e-5} if whole else {}))
+    kind = "int16" if whole else "float32"
+    size = (batch, memory * features)
+    zeros = np.zeros(size, kind) if value else None
+    unit = _unit(whole, 4e-4, 0)
+    state = writer.tensor("state", size, kind, data=zeros, variable=not value, **unit)
+    kind = "int8" if whole else "float32"
+    y = writer.tensor("y", (batch, units), kind, **_unit(whole, 0.004, zero))
+    writer.operator("SVDF", (x, first, time, given, state), (y,), rank=rank, fused=fused)
+    return writer.write((x,), (y,)), (batch, inputs)
+
+
+def _unit(whole: bool, scale: float, zero: int) -> dict[str, Any]:
+    return {"scale": scale, "zero": zero} if whole else {}

@@ -88,6 +88,7 @@ OPTIONS: dict[str, tuple[str, dict[str, tuple[int, str]]]] = {
         "UnidirectionalSequenceLSTMOptions",
         {"fused": (0, "b"), "clip": (1, "f"), "time_major": (3, "b")},
     ),
+    "SVDF": ("SVDFOptions", {"rank": (0, "i"), "fused": (1, "b")}),
     "ZEROS_LIKE": ("ZerosLikeOptions", {}),
     "RANK": ("RankOptions", {}),
     "FILL": ("FillOptions", {}),

@@ -38,6 +38,7 @@ _SAYS_NOTHING: dict[str, dict[int, str]] = {
     "SPLIT": {0: "num_splits"},
     "SPLIT_V": {0: "num_splits"},
     "SUB": {1: "pot_scale_int16"},
+    "SVDF": {2: "asymmetric_quantize_inputs"},
     "TRANSPOSE_CONV": {4: "quantized_bias_type"},
     "UNIDIRECTIONAL_SEQUENCE_LSTM": {4: "asymmetric_quantize_inputs"},
     "UNPACK": {0: "num"},

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UNIDIRECTIONAL_SEQUENCE_LSTM of TFLite, step by step; every run begins with a state of zero.
+"""Operators of TFLite with a state: UNIDIRECTIONAL_SEQUENCE_LSTM step by step, and SVDF.
 
-That is what an interpreter computes whose variables were reset, and what a layer of Keras means.
+Every run begins with a state of zero. That is what an interpreter computes whose variables were
+reset, and what a layer of Keras means.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from npu.graph.form import TensorType
 from npu.graph.importers.tflite_linear import bias, weights
 from npu.graph.importers.tflite_moves import reshaped
-from npu.graph.importers.tflite_reader import Handler, Node
+from npu.graph.importers.tflite_reader import QUANTISED, Handler, Node, stands
 
 _GATES = ("input", "forget", "cell", "output")
 _STATES = (18, 19)
@@ -19,7 +21,7 @@ _ABSENT = {
     **dict.fromkeys((16, 17), "a projection"),
     **dict.fromkeys((20, 21, 22, 23), "normalised gates"),
 }
-TANH = 4
+RELU, TANH = 1, 4
 
 
 def lstm(node: Node) -> str:
@@ -31,8 +33,7 @@ def lstm(node: Node) -> str:
         raise node.error(f"activation {node.option(0, 'b')}, allowed {TANH}, tanh")
     node.option_real(2)  # bounds a projection
     for index in _STATES:
-        if node.given(index) and node.input(index).data is not None:
-            raise node.error("a state with a value, allowed variables")
+        _begins_at_zero(node, index)
     x, shape, clip = node.real(0), node.shape(0), node.option_real(1)
     along = 0 if node.option(3, "b") else 1
     if len(shape) != 3 or not shape[along]:
@@ -57,6 +58,12 @@ def lstm(node: Node) -> str:
         whole = (1, *size) if along == 0 else (size[0], 1, size[1])
         found.append(reshaped(node, whole, hidden, f"{node.wish}.{step}.out"))
     return node.emit("concat", found, axis=along)
+
+
+def _begins_at_zero(node: Node, index: int) -> None:
+    """Refuse a state that the file gives a value."""
+    if node.given(index) and node.input(index).data is not None:
+        raise node.error("a state with a value, allowed variables")
 
 
 def _step(
@@ -118,4 +125,56 @@ def _at(node: Node, name: str, step: int, along: int, wish: str) -> str:
     return reshaped(node, rest, cut, f"{wish}.now")
 
 
-HANDLERS: dict[str, Handler] = {"UNIDIRECTIONAL_SEQUENCE_LSTM": lstm}
+def svdf(node: Node) -> str:
+    """Map SVDF: of a memory of zeros only what this run puts at its end counts.
+
+    So each filter is a feature of the input times its last weight in time, and a unit is the sum
+    of its filters. Integers are rounded where the memory holds them.
+    """
+    _begins_at_zero(node, 4)
+    x, features, times = node.shape(0), node.shape(1), node.shape(2)
+    rank = node.option(0)
+    if len(x) != 2 or len(features) != 2 or len(times) != 2 or not times[1]:
+        raise node.error(f"{list(x)}, {list(features)}, {list(times)}, allowed rank 2")
+    if rank < 1 or features[0] % rank or times[0] != features[0]:
+        raise node.error(
+            f"rank {rank} of {features[0]} features and {times[0]} rows of weights in time, "
+            "allowed a rank that divides as many of each"
+        )
+    flags = {"transpose_a": False, "transpose_b": False}
+    given = [node.real(0), weights(node, 1, (1, 0))]
+    held = node.emit("matmul", given, f"{node.wish}.features", **flags)
+    integers = stands(node.output())
+    if integers:
+        held = _remembered(node, held)
+    time = _last_of_time(node, rank)
+    made = node.emit("matmul", [held, time, *bias(node, 3, 2, 4)], node.before(1), **flags)
+    # Kernels of integers clamp to the type alone, whose zero point is where RELU begins.
+    relu = node.option(1, "b") == RELU
+    return made if integers and relu else node.fused(made, 1)
+
+
+def _remembered(node: Node, held: str) -> str:
+    """Return features in the integers of the memory, a variable that nothing else is read of."""
+    state = node.input(4)
+    if state.quantisation is None or state.element not in QUANTISED:
+        raise node.error("a memory without scale, allowed integers with one")
+    kind = TensorType(node.build.shape(held), state.element, state.quantisation)
+    rounded = node.build.quantise(held, f"{node.wish}.memory", kind, node.source)
+    return node.build.dequantise(rounded, node.source)
+
+
+def _last_of_time(node: Node, rank: int) -> str:
+    """Return the matrix (features, units) of the last weight in time of each feature."""
+    name, given = node.name(2), node.input(2).quantisation
+    value = node.build.value(name)
+    if value is None or (given is not None and given.axis is not None):
+        raise node.error("weights in time are computed or have several scales, allowed constants")
+    count = value.shape[0]
+    matrix = np.zeros((count, count // rank), value.dtype)
+    matrix[np.arange(count), np.arange(count) // rank] = value[:, -1]
+    made = node.build.constant(matrix, f"{name}.last", given)
+    return node.build.dequantise(made, node.source) if stands(node.input(2)) else made
+
+
+HANDLERS: dict[str, Handler] = {"UNIDIRECTIONAL_SEQUENCE_LSTM": lstm, "SVDF": svdf}

@@ -209,7 +209,7 @@ KINDS = (
                 "MatMulInteger",
             ),
             "stablehlo": ("dot_general", "dot"),
-            "tflite": ("FULLY_CONNECTED", "BATCH_MATMUL", "UNIDIRECTIONAL_SEQUENCE_LSTM"),
+            "tflite": ("FULLY_CONNECTED", "BATCH_MATMUL", "UNIDIRECTIONAL_SEQUENCE_LSTM", "SVDF"),
         },
         fused={**_FUSED, "a_zero": "int", "b_zero": "int"},
     ),
