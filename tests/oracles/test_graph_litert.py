@@ -68,10 +68,13 @@ def test_each_operator_means_what_litert_computes(name: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("operator", ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"])
-@pytest.mark.parametrize("dtype", ["int8", "int16"])
-def test_quantised_products_differ_by_one_at_most(operator: str, dtype: str) -> None:
-    """And that rarely: LiteRT rounds products twice, of int16 with factors of 16 bits."""
-    data, shape = quantised_model(operator, dtype)
+@pytest.mark.parametrize(("dtype", "few"), [("int8", False), ("int16", False), ("int8", True)])
+def test_quantised_products_differ_by_one_at_most(operator: str, dtype: str, few: bool) -> None:
+    """And that rarely: LiteRT rounds products twice, of int16 with factors of 16 bits.
+
+    Small weights, of four bits, make small sums, of which more lie in the middle.
+    """
+    data, shape = quantised_model(operator, dtype, few=few)
     edge = np.iinfo(np.dtype(dtype))
     random, differ, elements = np.random.default_rng(9), 0, 0
     for _ in range(40):
@@ -80,7 +83,8 @@ def test_quantised_products_differ_by_one_at_most(operator: str, dtype: str) -> 
         apart = np.abs(found.astype(int) - want.astype(int))
         assert apart.max() <= 1
         differ, elements = differ + int(np.count_nonzero(apart)), elements + apart.size
-    assert differ <= {"int8": 0.002, "int16": 0.1}[dtype] * elements
+    share = 0.005 if few else {"int8": 0.002, "int16": 0.1}[dtype]
+    assert differ <= share * elements
 
 
 MOVED = ("RESHAPE", "TRANSPOSE", "CONCATENATION", "MAX_POOL_2D", "SLICE", "PAD", "GATHER")

@@ -11,7 +11,7 @@ import pytest
 
 from golden.graph import run
 from npu.graph.evaluate import evaluate
-from npu.graph.form import Array, Element, Graph, Quantisation
+from npu.graph.form import Array, Element, Graph, GraphError, Quantisation
 from npu.graph.importers import read
 from npu.graph.passes import prepare
 from npu.graph.passes.canonicalise import canonicalise
@@ -256,3 +256,58 @@ def test_int16_terms_with_scales_along_an_axis_are_the_hosts(several: str) -> No
     (expected,) = ReferenceEvaluator(source).run(None, inputs)
     found = run(prepare(read(source)), inputs)["y"]
     assert np.abs(found.astype(np.int64) - expected).max() <= 1
+
+
+FEW = {"int4": (-8, 8), "uint4": (0, 16), "int2": (-2, 2), "uint2": (0, 4)}
+
+
+def _few(dtype: str, blocks: int = 0) -> tuple[Any, Array, dict[str, Array]]:
+    """Return the model of a product with weights of few bits, its weights and its input."""
+    random, (low, high) = np.random.default_rng(6), FEW[dtype]
+    whole = random.integers(low, high, (24, 10))
+    size = (24 // blocks, 10) if blocks else (10,)
+    scale = random.uniform(0.01, 0.02, size).astype(np.float32)
+    zero = random.integers(low, high, size)
+    kind = getattr(onnx.TensorProto, dtype.upper())
+    held = [
+        helper.make_tensor(name, kind, value.shape, value.reshape(-1).tolist())
+        for name, value in (("w", whole), ("z", zero))
+    ]
+    unit = {"s": scale, "sx": np.float32(0.05), "zx": np.int8(3)}
+    said = {"axis": 0, "block_size": blocks} if blocks else {"axis": 1}
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "sx", "zx"], ["xd"]),
+        helper.make_node("DequantizeLinear", ["w", "s", "z"], ["wd"], **said),
+        helper.make_node("MatMul", ["xd", "wd"], ["y"]),
+    ]
+    x = random.integers(-128, 128, (3, 24)).astype(np.int8)
+    source = model(nodes, {"x": (TYPES["int8"], (3, 24))}, [("y", 1)], unit)
+    source.graph.initializer.extend(held)
+    source.ir_version, source.opset_import[0].version = 13, 25
+    times = blocks or 1
+    units, zeros = (np.repeat(np.atleast_2d(one), times, 0) for one in (scale, zero))
+    weights: Array = (whole - zeros) * units
+    return source, weights, {"x": x}
+
+
+@pytest.mark.parametrize("blocks", [0, 8])
+@pytest.mark.parametrize("dtype", FEW)
+def test_weights_of_few_bits_are_the_same_numbers_in_bytes(dtype: str, blocks: int) -> None:
+    """With a scale and a zero point per column, or per block of a column."""
+    source, weights, inputs = _few(dtype, blocks)
+    graph = read(source)
+    wanted = (inputs["x"].astype(np.float64) - 3) * 0.05 @ weights
+    np.testing.assert_allclose(evaluate(graph, inputs)["y"], wanted, rtol=1e-4, atol=1e-4)
+    if not blocks:
+        held = {one.type.element for one in graph.tensors.values() if one.type.shape == (24, 10)}
+        assert Element.I8 in held
+
+
+def test_results_of_few_bits_are_refused() -> None:
+    """They would not be clipped to them in a byte."""
+    source, _, _ = _few("int4")
+    source.graph.initializer.append(helper.make_tensor("few", onnx.TensorProto.INT4, (), [0]))
+    source.graph.node.append(helper.make_node("QuantizeLinear", ["y", "sx", "few"], ["q"]))
+    source.graph.output[0].name = "q"
+    with pytest.raises(GraphError, match=r"'q' .*it makes int4 of 'few', allowed from 8 bits"):
+        read(source)

@@ -330,3 +330,19 @@ def test_filters_that_are_refused(change: dict[str, Any], message: str) -> None:
     """Each by name."""
     with pytest.raises(GraphError, match=rf"\(SVDF\) 'y': {message}"):
         tflite_file.read(svdf_model("float", **{"rank": 2, **change})[0])
+
+
+@pytest.mark.parametrize("operator", ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"])
+def test_weights_of_four_bits_are_the_same_numbers_in_bytes(operator: str) -> None:
+    """Two in a byte, the first in its lower half; on the chip without samples."""
+    graph = tflite_file.read(quantised_model(operator, few=True)[0])
+    random = np.random.default_rng(5)
+    shape = {"CONV_2D": (6, 3, 3, 4), "DEPTHWISE_CONV_2D": (1, 3, 3, 6)}.get(operator, (6, 32))
+    wanted = random.integers(-7, 8, shape, dtype=np.int8)
+    (found,) = [
+        one.data
+        for one in graph.tensors.values()
+        if one.data is not None and one.type.element == Element.I8
+    ]
+    assert sorted(found.reshape(-1)) == sorted(wanted.reshape(-1))
+    assert any(one.on_chip and one.kind in ("matmul", "conv") for one in prepare(graph).operations)

@@ -272,12 +272,15 @@ def samples(case: Case, seed: int) -> list[Array]:
 UNITS = {"x": (0.03, 3), "y": (0.07, -5)}
 
 
-def quantised_model(operator: str, dtype: str = "int8") -> tuple[bytes, tuple[int, ...]]:
+def quantised_model(
+    operator: str, dtype: str = "int8", *, few: bool = False
+) -> tuple[bytes, tuple[int, ...]]:
     """Return the file of a quantised product and the shape of its input.
 
     Args:
         operator: CONV_2D, DEPTHWISE_CONV_2D or FULLY_CONNECTED.
         dtype: of activations: int8, or int16 with zero points of 0 and an int64 bias.
+        few: whether weights are int4, two in a byte.
     """
     random, writer = np.random.default_rng(5), Writer()
     shapes = {
@@ -292,12 +295,13 @@ def quantised_model(operator: str, dtype: str = "int8") -> tuple[bytes, tuple[in
         x_scale, x_zero, y_scale, y_zero = x_scale / 256, 0, y_scale / 256, 0
     x = writer.tensor("x", shape, dtype, scale=x_scale, zero=x_zero)
     scales = (0.01 + 0.002 * np.arange(6)).astype(np.float32)
-    w = writer.constant(
-        "w",
-        random.integers(-127, 128, filters, dtype=np.int8),
-        scale=scales.tolist(),
-        axis=axis,
-    )
+    most = 8 if few else 128
+    whole = random.integers(1 - most, most, filters, dtype=np.int8)
+    form, data = "int8", whole.tobytes()
+    if few:
+        low, high = whole.reshape(-1, 2).T
+        form, data = "int4", ((low & 15) | (high << 4)).astype(np.int8).tobytes()
+    w = writer.tensor("w", filters, form, data=data, scale=scales.tolist(), axis=axis)
     bias = random.integers(-2000, 2000, 6).astype(np.int64 if wide else np.int32)
     b = writer.constant("b", bias, scale=(np.float32(x_scale) * scales).tolist())
     y = writer.tensor("y", result, dtype, scale=y_scale, zero=y_zero)

@@ -21,6 +21,7 @@ TYPES = {
     "bool": 6,
     "int16": 7,
     "int8": 9,
+    "int4": 17,
 }
 # Options by operator: the name of their table, and of its fields with numbers and forms.
 _FUSED = {"fused": (0, "b")}

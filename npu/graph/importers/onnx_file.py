@@ -73,7 +73,14 @@ _NEVER_FOLDED = frozenset(
         *("Multinomial", "Bernoulli", "Dropout", "QuantizeLinear", "DequantizeLinear"),
     }
 )
+# What they make has the type of an input.
+_TYPED = ("QuantizeLinear", "CastLike")
 _LARGEST = 1 << 31
+_FEW_BITS: Mapping[str, type[np.integer]] = {
+    **dict.fromkeys(("int4", "int2"), np.int8),
+    **dict.fromkeys(("uint4", "uint2"), np.uint8),
+}
+"""Types of constants that a graph holds in bytes."""
 # What Python and numpy raise for attributes of other types and numbers without sense.
 _MALFORMED = (
     *(ArithmeticError, AttributeError, IndexError, KeyError, MemoryError, TypeError, ValueError),
@@ -122,6 +129,7 @@ class _Import:
         self.shapes = shapes
         self.constants = constants
         self.read: set[str] = set()
+        self.few_bits: dict[str, str] = {}
         told = (*model.graph.value_info, *model.graph.output)
         self.declared = {one.name: one.type for one in told}
 
@@ -172,6 +180,9 @@ class _Import:
 
     def _constant(self, name: str, data: Array) -> None:
         """Add a constant under the name that the file gives it."""
+        if data.dtype.name in _FEW_BITS:
+            self.few_bits[name] = data.dtype.name
+            data = data.astype(_FEW_BITS[data.dtype.name])
         if data.dtype.name == "bfloat16":
             data = data.astype(np.float32)
         try:
@@ -199,6 +210,9 @@ class _Import:
     def _node(self, node: onnx.NodeProto) -> None:
         if self.read.isdisjoint(node.output):
             return
+        for name in node.input if node.op_type in _TYPED else ():
+            if name in self.few_bits:
+                raise GraphError(f"it makes {self.few_bits[name]} of {name!r}, allowed from 8 bits")
         domain = standard(node.domain)
         version = version_of(node, self.version)
         if version is not None:

@@ -139,14 +139,33 @@ def _quantize_linear(node: Node) -> None:
 
 @mapped("DequantizeLinear", since=10)
 def _dequantize_linear(node: Node) -> None:
-    if node.attributes.get("block_size", 0):
-        raise UnmappedError("scales per block are not mapped")
     if node.type(node.input(1)).element != Element.F32:
         raise UnmappedError("a scale that is not float32 is not mapped")
     if node.attributes.get("output_dtype", 0) not in {0, onnx.TensorProto.FLOAT}:
         raise UnmappedError("results other than float32 are not mapped")
+    if node.attributes.get("block_size", 0):
+        node.give(_of_blocks(node))
+        return
     given = _parameters(node, 1, 2, node.attributes.get("axis", 1))
     node.give(dequantise(node, node.input(0), given))
+
+
+def _of_blocks(node: Node) -> str:
+    """Return the real numbers of constant integers with a scale per block, which are constant."""
+    x = node.value(0, "the tensor")
+    axis = node.axis(node.attributes.get("axis", 1), x.ndim)
+    blocks = [node.value(1, "the scale").astype(np.float32)]
+    if node.input(2):
+        blocks.append(node.value(2, "the zero point").astype(np.float32))
+    size, count = node.attributes["block_size"], x.shape[axis]
+    fits = size > 0 and all(
+        one.shape == (*x.shape[:axis], -(-count // size), *x.shape[axis + 1 :]) for one in blocks
+    )
+    if not fits:
+        raise UnmappedError(f"blocks of {size} do not fit {list(x.shape)}")
+    scale, *zero = (np.repeat(one, size, axis).take(range(count), axis) for one in blocks)
+    real = (x.astype(np.float32) - sum(zero)) * scale
+    return node.constant(real.astype(np.float32), f"{node.input(0)}.real")
 
 
 @mapped("QLinearMatMul", since=10)

@@ -28,6 +28,7 @@ _ELEMENTS = {
     16: Element.U16,
 }
 _OTHERS = {5: "string", 8: "complex64", 11: "complex128", 13: "resource", 14: "variant", 17: "int4"}
+_INT4 = 17
 _VERSION = 3
 
 
@@ -161,7 +162,10 @@ def _tensor(given: Table, buffers: list[Table], data: bytes, file: str) -> FileT
     if signature and len(signature) != len(shape):
         raise GraphError(f"{where}: shape {list(shape)} with signature {list(signature)}")
     kind = given.number(1, "b")
-    element = _ELEMENTS.get(kind)
+    # Constants of four bits are the same numbers in bytes.
+    held = _held(given, buffers, data, where)
+    packed = kind == _INT4 and len(held) > 0
+    element = Element.I8 if packed else _ELEMENTS.get(kind)
     free = tuple(
         -1 if sign < 0 else size for size, sign in zip(shape, signature or shape, strict=True)
     )
@@ -182,30 +186,42 @@ def _tensor(given: Table, buffers: list[Table], data: bytes, file: str) -> FileT
         trouble = "sparse, allowed dense tensors"
     value = None
     if not trouble and element is not None:
-        value = _value(given, buffers, data, shape, element, where)
+        value = _value(held, shape, element, packed, where)
     quantisation = _quantisation(given, shape, element, where)
     named = element or _OTHERS.get(kind, str(kind))
     return FileTensor(name, free, shape, element, named, quantisation, value, trouble)
 
 
-def _value(
-    given: Table, buffers: list[Table], data: bytes, shape: tuple[int, ...], element: Element,
-    where: str,
-) -> Array | None:  # fmt: skip
-    """Return the value of a tensor, None if its buffer is empty."""
+def _held(given: Table, buffers: list[Table], data: bytes, where: str) -> Any:  # noqa: ANN401
+    """Return the bytes of a tensor's buffer, none if it is no constant."""
     index = given.number(2, "I")
     if index >= len(buffers):
         raise GraphError(f"{where}: buffer {index}, allowed 0..{len(buffers) - 1}")
-    held: Any = buffers[index].bytes(0)
     outside, size = buffers[index].number(1, "Q"), buffers[index].number(2, "Q")
-    if outside > 1:
-        buffers[index].buffer.within(outside, size, f"{where}: value outside of the tables")
-        held = memoryview(data)[outside : outside + size]
+    if outside <= 1:
+        return buffers[index].bytes(0)
+    buffers[index].buffer.within(outside, size, f"{where}: value outside of the tables")
+    return memoryview(data)[outside : outside + size]
+
+
+def _value(
+    held: Any,  # noqa: ANN401
+    shape: tuple[int, ...],
+    element: Element,
+    packed: bool,
+    where: str,
+) -> Array | None:
+    """Return the value of a tensor, None if its buffer is empty."""
     if not len(held):
         return None
-    wanted = math.prod(shape) * element.dtype.itemsize
+    count = math.prod(shape)
+    wanted = -(-count // 2) if packed else count * element.dtype.itemsize
     if min(shape, default=0) < 0 or len(held) != wanted:
         raise GraphError(f"{where}: value of {len(held)} bytes, allowed {wanted} for {list(shape)}")
+    if packed:
+        raw = np.frombuffer(held, np.uint8)
+        both = np.stack([raw << 4, raw & 0xF0], -1).reshape(-1)[:count]
+        return (both.view(np.int8) >> 4).reshape(shape)
     little = element.dtype.newbyteorder("<")
     return np.frombuffer(held, little).reshape(shape).astype(element.dtype)
 
