@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from golden.graph import run
 from npu.graph.evaluate import evaluate
-from npu.graph.form import Array, Element, Graph, GraphError
+from npu.graph.form import Array, Element, Graph, GraphError, Quantisation, TensorType
+from npu.graph.passes import prepare
 from npu.graph.passes.calibrate import calibrate
 from npu.graph.passes.canonicalise import canonicalise
 from npu.graph.passes.place import place
@@ -327,6 +330,23 @@ def test_what_a_quantised_network_leaves_in_float_goes_to_the_host() -> None:
     second = [one for one in result.operations if one.kind == "matmul"][1]
     assert second.place is not None
     assert "has no scale" in second.place.reason
+
+
+def test_real_numbers_that_are_rounded_too_keep_what_rounding_loses() -> None:
+    """One reader takes integers, another one the real numbers themselves."""
+    kind = TensorType((4, 16), Element.I8, Quantisation((1.0,)))
+
+    def make(net: Net) -> str:
+        x = net.build.input("x", TensorType((4, 16), Element.F32))
+        whole = net.build.add("dequantise", [net.build.add("quantise", [x], result=kind)])
+        rest = net.build.add("sub", [x, whole])
+        unsigned = replace(kind, element=Element.U8)
+        return net.build.add("dequantise", [net.build.add("quantise", [rest], result=unsigned)])
+
+    graph = grown(make)
+    x = np.arange(64, dtype=np.float32).reshape(4, 16) * 4
+    (found,) = run(prepare(graph), {"x": x}).values()
+    np.testing.assert_array_equal(found, np.maximum(x - 127, 0))
 
 
 def test_infinities_stay_on_the_host() -> None:

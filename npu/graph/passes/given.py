@@ -23,6 +23,8 @@ def given_types(graph: Graph) -> dict[str, TensorType]:
     for one in graph.operations:
         if one.kind != "quantise" or one.inputs[0] in found:
             continue
+        if any(reader.kind != "quantise" for reader in facts.readers[one.inputs[0]]):
+            continue  # who takes it as it is would see it clipped and rounded
         kind = graph.type(one.outputs[0])
         image = chip_type(kind)
         if image is None and kind.element == Element.I32 and _accumulator(facts, one.inputs[0]):
