@@ -74,6 +74,10 @@ class Builder:
         """Return the value of a tensor if it is constant; None for "" too."""
         return self.tensors[name].data if name else None
 
+    def producer(self, name: str) -> Operation | None:
+        """Return the operation that makes a tensor, None for inputs and constants."""
+        return next((one for one in reversed(self.operations) if name in one.outputs), None)
+
     def declare(self, tensor: Tensor) -> str:
         """Add a tensor under its own name, which must be free or reserved; return the name."""
         if tensor.name in self.tensors:

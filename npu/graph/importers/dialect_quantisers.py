@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of tools that train for integers: QONNX with Brevitas and FINN, and PULP."""
+"""Operators of tools that train for integers: QONNX with Brevitas and FINN."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from npu.graph.importers.onnx_dialects import Foreign, operator
 
 QONNX = ("qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general")
 CHANNELS_LAST = "qonnx.custom_op.channels_last"
-PULP = ("PACTOps", "")
 _TYPES = {8: ("int8", "uint8"), 16: ("int16", "uint16"), 32: ("int32", "uint32")}
 
 
@@ -108,45 +107,3 @@ def _channels_last(one: Foreign) -> None:
     first = one.add("Transpose", [x], perm=[0, rank - 1, *range(1, rank - 1)])
     y = one.add(one.operator, [first, *one.rest(1)], **said)
     one.give("Transpose", [y], perm=[0, *range(2, rank), 1])
-
-
-@operator("RequantShift", domain=PULP)
-def _requant_shift(one: Foreign) -> None:
-    """clip(floor((x * mul + add) / div + 1/2)): integers in tensors of floats."""
-    x = one.input(0)
-    mul, add = (one.value(one.input(at), what) for at, what in ((1, "mul"), (2, "add")))
-    div = _number(one, "div")
-    levels = int(_number(one, "n_levels" if "n_levels" in one.attributes else "n_levels_out"))
-    signed = bool(_number(one, "signed"))
-    if div <= 0 or levels < 2:
-        raise GraphError(f"div {div:g} and {levels} levels, allowed from 1 and from 2")
-    low = -(levels // 2) if signed else 0
-    # Numerators are whole: half of one more changes no result but turns ties upward.
-    row = _channels(one, x, (add.astype(np.float64) + 0.5) / div)
-    scaled = one.add("Mul", [x, one.constant(_channels(one, x, mul.astype(np.float64) / div))])
-    moved = one.add("Add", [scaled, one.constant(row)])
-    _quantised(one, moved, np.ones((), np.float32), 0, low, low + levels - 1)
-
-
-def _number(one: Foreign, name: str) -> float:
-    """Return an attribute that is a number, or a tensor of one."""
-    found = one.attributes[name]
-    data = one.array(found)
-    if data.size != 1:
-        raise GraphError(f"attribute {name} {data.reshape(-1)[:4].tolist()}, allowed one number")
-    return float(data.reshape(-1)[0])
-
-
-def _channels(one: Foreign, x: str, data: Array) -> Array:
-    """Bring numbers per channel, behind or in front, to the shape of x."""
-    shape = one.shape(x)
-    size = data.size
-    if size == 1:
-        return data.reshape(()).astype(np.float32)
-    if data.ndim > 1 or (len(shape) == 2 and shape[1] == size):
-        return data.astype(np.float32)
-    if len(shape) > 2 and shape[1] == size:
-        return data.reshape(size, *(1,) * (len(shape) - 2)).astype(np.float32)
-    if shape[-1] == size:
-        return data.astype(np.float32)
-    raise GraphError(f"{size} numbers for shape {list(shape)}, allowed one per channel")

@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from npu.graph.form import Array, GraphError
+from npu.graph.form import Array, GraphError, Operation, TensorType
 from npu.graph.importers.onnx_load import node_name, standard
 from npu.graph.importers.onnx_node import OWN_DOMAIN, Attributes, UnmappedError
 
@@ -80,10 +80,19 @@ class Foreign:
         shape: tuple[int, ...] = self._build.shape(name)
         return shape
 
+    def kind(self, name: str) -> TensorType:
+        """Return the type of a tensor."""
+        kind: TensorType = self._build.type(name)
+        return kind
+
+    def maker(self, name: str) -> Operation | None:
+        """Return the operation of the graph that makes a tensor, None for inputs and constants."""
+        made: Operation | None = self._build.producer(name)
+        return made
+
     def dtype(self, name: str) -> np.dtype[Any]:
         """Return the type of a tensor's elements."""
-        dtype: np.dtype[Any] = self._build.type(name).element.dtype
-        return dtype
+        return self.kind(name).element.dtype
 
     def constant(self, data: Any) -> str:  # noqa: ANN401
         """Add a constant; return its name."""

@@ -17,6 +17,7 @@ from npu.graph.form import Array, Element, Graph, GraphError, Tensor, TensorType
 from npu.graph.importers import (
     dialect_microsoft,
     dialect_microsoft_integers,
+    dialect_pulp,
     dialect_quantisers,
     onnx_attention,
     onnx_elementwise,
@@ -65,7 +66,7 @@ GROUPS = (
     onnx_rows,
     onnx_windows,
 )
-LANGUAGES = (dialect_microsoft, dialect_microsoft_integers, dialect_quantisers)
+LANGUAGES = (dialect_microsoft, dialect_microsoft_integers, dialect_pulp, dialect_quantisers)
 # What these make is different each time, or stays visible as a border.
 _NEVER_FOLDED = frozenset(
     {
@@ -130,6 +131,7 @@ class _Import:
         self.constants = constants
         self.read: set[str] = set()
         self.few_bits: dict[str, str] = {}
+        self.pulp = dialect_pulp.is_pulp(model)
         told = (*model.graph.value_info, *model.graph.output)
         self.declared = {one.name: one.type for one in told}
 
@@ -216,7 +218,8 @@ class _Import:
         domain = standard(node.domain)
         version = version_of(node, self.version)
         if version is not None:
-            self._standard(node, version)
+            if not self._exact(node):
+                self._standard(node, version)
         elif domain == OWN_DOMAIN:
             self._mapped(
                 node, mapping_of(f"{OWN_DOMAIN}.{node.op_type}", FIRST_MAPPED), self.version
@@ -227,6 +230,18 @@ class _Import:
             self._standard(node, self.version)
         else:
             raise GraphError(refusal(node, self.version))
+
+    def _exact(self, node: onnx.NodeProto) -> bool:
+        """Read a product as one of integers, if it is one in a network of PULP's tools."""
+        if not self.pulp or node.op_type not in dialect_pulp.PRODUCTS:
+            return False
+        mark = self.build.mark()
+        try:
+            expand(node, dialect_pulp.exact_product, self.build, self._instead_of(node, VERSION))
+        except GraphError:
+            self.build.back(mark)
+            return False
+        return True
 
     def _expanded(self, node: onnx.NodeProto, entry: Entry) -> None:
         """Put what a node of a dialect computes in its place."""
