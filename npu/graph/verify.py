@@ -8,7 +8,7 @@ import numpy as np
 from npu.graph.form import Element, Graph, GraphError, Operation, Tensor
 from npu.graph.operations import check_attributes, infer, kind_of
 
-_INTEGERS = frozenset({Element.I8, Element.U8, Element.I16, Element.I32})
+_INTEGERS = frozenset({Element.I8, Element.U8, Element.I16, Element.U16, Element.I32})
 # What these take and give stands for real numbers: beside one scale all integers need one.
 _REAL_GROUPS = frozenset({"linear", "rows", "windows", "composites"})
 

@@ -23,7 +23,12 @@ from onnxruntime.quantization import (
 
 from npu.graph.form import Array
 
-_KINDS = {"s8": QuantType.QInt8, "u8": QuantType.QUInt8}
+_KINDS = {
+    "s8": QuantType.QInt8,
+    "u8": QuantType.QUInt8,
+    "s6": QuantType.QInt16,
+    "u6": QuantType.QUInt16,
+}
 FORMATS = {"QOperator": QuantFormat.QOperator, "QDQ": QuantFormat.QDQ}
 
 
@@ -279,7 +284,8 @@ def quantised(name: str, form: str, per_channel: bool, kinds: str = "s8s8") -> A
         name: of `NETWORKS`.
         form: QOperator, QDQ or dynamic.
         per_channel: whether weights have a scale per channel.
-        kinds: of integers, those of tensors and those of weights: s8s8, u8s8 or u8u8.
+        kinds: of integers, those of tensors and those of weights: s8s8, u8s8 or u8u8; of tensors
+            also s6 and u6, of 16 bits.
     """
     tensors, weights = (_KINDS[kinds[index : index + 2]] for index in (0, 2))
     logging.getLogger().setLevel(logging.ERROR)

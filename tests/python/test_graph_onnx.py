@@ -36,7 +36,7 @@ CHIP = {
     **{"GlobalAveragePool": 2, "GlobalMaxPool": 2, "Sigmoid": 2, "Tanh": 2, "Softplus": 2},
     **{"Softsign": 2, "SwiGLU": 2, "Neg": 2, "Abs": 1, "Celu": 1, "Erf": 1, "HardSwish": 1},
     **{"Mish": 1, "Relu": 1, "Swish": 1, "QLinearMatMul": 8, "QLinearConv": 1},
-    **{"MatMulInteger": 1, "ConvInteger": 2, "QuantizeLinear": 2, "DequantizeLinear": 2},
+    **{"MatMulInteger": 1, "ConvInteger": 2, "QuantizeLinear": 3, "DequantizeLinear": 3},
 }
 # Inputs of a case that stay inputs; the others are weights, as they are in a network.
 ACTIVATIONS = {

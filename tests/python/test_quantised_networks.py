@@ -76,6 +76,19 @@ def test_a_quantised_network(name: str, form: str, per_channel: bool, kinds: str
             assert np.abs(value - wanted).max() <= _allowed(name, wanted)
 
 
+@pytest.mark.parametrize(("name", "kinds"), sample(list(product(NAMES, ("s6s8", "u6u8"))), 4))
+def test_a_network_with_tensors_of_16_bits(name: str, kinds: str) -> None:
+    """Without samples; what the chip would make int8 of is the host's, so that no bit is lost."""
+    model = quantised(name, "QDQ", True, kinds)
+    session = session_of(model)
+    shape = session.get_inputs()[0].shape
+    plan = build_plan(model).plan
+    for x in inputs(shape, 3, seed=5):
+        (wanted,) = session.run(None, {"x": x})
+        (found,) = run_on_golden(plan, {"x": x}).outputs.values()
+        assert np.abs(found - wanted).max() <= LOSS / 16 * max(1e-6, np.abs(wanted).max())
+
+
 @pytest.mark.parametrize("name", sample(NAMES, 2))
 def test_a_network_that_quantises_as_it_runs(name: str) -> None:
     """The host does it: its scales follow from values."""

@@ -14,7 +14,7 @@ from npu.graph.importers.onnx_linear import conv_of, matmul_of
 from npu.graph.importers.onnx_node import OWN_DOMAIN, Node, UnmappedError, element_of, mapped
 from npu.graph.operations import infer
 
-_INTEGERS = (Element.I8, Element.U8, Element.I16, Element.I32)
+_INTEGERS = (Element.I8, Element.U8, Element.I16, Element.U16, Element.I32)
 
 
 @dataclass(frozen=True)

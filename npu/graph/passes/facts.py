@@ -107,15 +107,15 @@ def affine_of(one: Operation) -> tuple[float, float] | None:
 
 
 def chip_type(kind: TensorType) -> TensorType | None:
-    """Return how the chip holds given integers, None if it cannot: uint8 are int8 less 128."""
+    """Return how the chip holds given integers, None if it cannot: unsigned ones less half."""
     found = kind.quantisation
     if found is None or found.axis is not None:
         return None
-    if kind.element == Element.U8:
-        return TensorType(kind.shape, Element.I8, Quantisation(found.scales, found.zero - 128))
-    if kind.element == Element.I8 or (kind.element == Element.I16 and found.zero == 0):
-        return kind
-    return None
+    signed = {Element.U8: Element.I8, Element.U16: Element.I16}.get(kind.element)
+    if signed is not None:
+        half = -int(np.iinfo(signed.dtype).min)
+        return TensorType(kind.shape, signed, Quantisation(found.scales, found.zero - half))
+    return kind if kind.element in (Element.I8, Element.I16) else None
 
 
 def same_numbers(one: TensorType, other: TensorType) -> bool:

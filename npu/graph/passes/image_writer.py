@@ -129,7 +129,7 @@ class ImageWriter:
             if y in self.wanted:
                 self.writer.add(one, "dequantise", (image,), output=y, place=TO_HOST)
             return
-        if y in self.wanted and self.graph.type(y).element == Element.U8:
+        if y in self.wanted and self.graph.type(y).element in (Element.U8, Element.U16):
             real = self._real(x, one)
             self.writer.add(one, "quantise", (real,), output=y, place=TO_HOST)
 

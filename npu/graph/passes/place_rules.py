@@ -10,13 +10,12 @@ import numpy as np
 
 from npu.graph.form import Element, Operation
 from npu.graph.operations import TABLE
-from npu.graph.passes.facts import Facts, chip_type, quantisation_of
-from npu.graph.passes.wide_sums import largest
+from npu.graph.passes.facts import Facts, chip_type
+from npu.graph.passes.place_widths import narrowed, rounded_terms
 
 ROW_MOST = 8192
 FIELD_MOST = 0xEFFF
 DEPTH_MOST = 16384
-_BYTES = ("table", "softmax", "maxpool", "avgpool", "mean", "rope", "attention", "conv")
 _JUMPS = frozenset(("floor", "ceil", "round", "sign"))
 UNIT = math.log(2) / 64
 """Scores of SOFTMAX are integers in units of 2^-6 of a binary logarithm."""
@@ -57,7 +56,7 @@ def refusal(facts: Facts, one: Operation) -> str:
         return str(one["reason"]) or f"the chip has no {one['operator']}"
     if TABLE[one.kind].host_only or one.kind not in CHIP:
         return f"the chip has no {one.kind}"
-    common = _types(facts, one) or _wide(facts, one)
+    common = _types(facts, one) or narrowed(facts, one)
     rule = _RULES.get(one.kind)
     return common or (rule(facts, one) if rule is not None else "")
 
@@ -81,26 +80,6 @@ def _types(facts: Facts, one: Operation) -> str:
     return ""
 
 
-def _wide(facts: Facts, one: Operation) -> str:
-    """Refuse given int16 where the chip would make int8 of it."""
-    if one.kind not in _BYTES or _clips(one):
-        return ""
-    for name in facts.activations(one):
-        maker = facts.maker(name)
-        given = maker is not None and maker.kind == "dequantise"
-        if given and maker is not None and _element(facts, maker.inputs[0]) == Element.I16:
-            return f"{name!r} is given as int16, the chip takes int8 here"
-    for reader in facts.readers[one.outputs[0]] if one.kind != "conv" else ():
-        if reader.kind == "quantise" and _element(facts, reader.outputs[0]) == Element.I16:
-            return f"{one.outputs[0]!r} is given as int16, the chip makes int8 here"
-    return ""
-
-
-def _clips(one: Operation) -> bool:
-    """Say whether a table only clips, which the chip does in int16 as well."""
-    return one.kind == "table" and set(one["functions"]) <= {"relu", "clip"}
-
-
 def _table(facts: Facts, one: Operation) -> str:
     """Refuse functions whose result int8 on either side does not show."""
     maker = facts.maker(one.inputs[0])
@@ -116,39 +95,6 @@ def _table(facts: Facts, one: Operation) -> str:
 def _before_log(facts: Facts, one: Operation) -> bool:
     reader = facts.only_reader(one.outputs[0])
     return reader is not None and reader.kind == "table" and reader["functions"][0] == "log"
-
-
-def _element(facts: Facts, name: str) -> Element:
-    return facts.graph.type(name).element
-
-
-def _terms(facts: Facts, one: Operation) -> str:
-    """Refuse a given int16 result whose terms int16 in its steps does not hold exactly.
-
-    The chip would round, and saturate, each term before they meet.
-    """
-    found = [
-        facts.graph.type(reader.outputs[0])
-        for reader in facts.readers[one.outputs[0]]
-        if reader.kind == "quantise" and _element(facts, reader.outputs[0]) == Element.I16
-    ]
-    for kind in found:
-        result = quantisation_of(kind)
-        for name in one.used:
-            maker = facts.maker(name)
-            if maker is None or maker.kind != "dequantise":
-                continue  # its steps are the compiler's choice
-            known = facts.graph.type(maker.inputs[0])
-            if result.axis is not None or quantisation_of(known).axis is not None:
-                return f"{one.outputs[0]!r} or {name!r} has scales along an axis"
-            steps = quantisation_of(known).scale / result.scale
-            whole = steps == round(steps) and one.kind != "mul"
-            if not whole or result.zero or largest(known) * steps > np.iinfo(np.int16).max + 1:
-                return (
-                    f"{one.outputs[0]!r} is given as int16, in whose steps the chip would round "
-                    f"{name!r} by itself"
-                )
-    return ""
 
 
 def _matmul(facts: Facts, one: Operation) -> str:
@@ -279,9 +225,9 @@ def _requantise(facts: Facts, one: Operation) -> str:
 
 
 _RULES: dict[str, Callable[[Facts, Operation], str]] = {
-    "add": _terms,
-    "sub": _terms,
-    "mul": _terms,
+    "add": rounded_terms,
+    "sub": rounded_terms,
+    "mul": rounded_terms,
     "matmul": _matmul,
     "conv": _conv,
     "softmax": _softmax,

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which operations on 16 bits that a network gives the chip would compute in fewer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from npu.graph.form import Element, Operation, TensorType
+from npu.graph.passes.facts import (
+    LINEAR,
+    MOVES,
+    UNARY_MOVES,
+    Facts,
+    chip_type,
+    quantisation_of,
+    turns_rows,
+)
+from npu.graph.passes.wide_sums import largest
+
+_BYTES = ("table", "softmax", "maxpool", "avgpool", "mean", "rope", "attention", "conv")
+
+
+def narrowed(facts: Facts, one: Operation) -> str:
+    """Refuse given 16 bits where the chip makes int8 of them, or takes zero points of 0 alone."""
+    narrow = _takes_bytes(facts, one)
+    if not narrow and (one.kind in (*MOVES, *LINEAR) or _clips(one)):
+        return ""
+    read = [(name, _given(facts, name)) for name in facts.activations(one)]
+    made = [
+        (one.outputs[0], facts.graph.type(reader.outputs[0]))
+        for reader in facts.readers[one.outputs[0]]
+        if reader.kind == "quantise" and one.kind not in LINEAR
+    ]
+    for name, kind in (*read, *made):
+        if kind is None or kind.element not in (Element.I16, Element.U16):
+            continue
+        if narrow:
+            does = "takes" if (name, kind) in read else "makes"
+            return f"{name!r} is given as {kind.element}, the chip {does} int8 here"
+        held = chip_type(kind)
+        if held is None or quantisation_of(held).zero:
+            zero = quantisation_of(kind).zero
+            return (
+                f"{name!r} is given as {kind.element} around {zero}, the chip takes int16 around 0"
+            )
+    return ""
+
+
+def _takes_bytes(facts: Facts, one: Operation) -> bool:
+    """Say whether the chip makes int8 of what an operation reads."""
+    if one.kind == "matmul":
+        return not facts.weights(one)
+    if one.kind == "transpose":
+        return turns_rows(one)
+    return one.kind in _BYTES and not _clips(one)
+
+
+def _given(facts: Facts, name: str) -> TensorType | None:
+    """Return the integers in which a network gives a tensor, None if it does not."""
+    maker = facts.maker(name)
+    while maker is not None and maker.kind in UNARY_MOVES:
+        maker = facts.maker(maker.inputs[0])
+    given = maker is not None and maker.kind == "dequantise"
+    return facts.graph.type(maker.inputs[0]) if maker is not None and given else None
+
+
+def _clips(one: Operation) -> bool:
+    """Say whether a table only clips, which the chip does in int16 as well."""
+    return one.kind == "table" and set(one["functions"]) <= {"relu", "clip"}
+
+
+def _element(facts: Facts, name: str) -> Element:
+    return facts.graph.type(name).element
+
+
+def rounded_terms(facts: Facts, one: Operation) -> str:
+    """Refuse a given int16 result whose terms int16 in its steps does not hold exactly.
+
+    The chip would round, and saturate, each term before they meet.
+    """
+    found = [
+        facts.graph.type(reader.outputs[0])
+        for reader in facts.readers[one.outputs[0]]
+        if reader.kind == "quantise" and _element(facts, reader.outputs[0]) == Element.I16
+    ]
+    for kind in found:
+        result = quantisation_of(kind)
+        for name in one.used:
+            maker = facts.maker(name)
+            if maker is None or maker.kind != "dequantise":
+                continue  # its steps are the compiler's choice
+            known = facts.graph.type(maker.inputs[0])
+            if result.axis is not None or quantisation_of(known).axis is not None:
+                return f"{one.outputs[0]!r} or {name!r} has scales along an axis"
+            steps = quantisation_of(known).scale / result.scale
+            whole = steps == round(steps) and one.kind != "mul"
+            if not whole or result.zero or largest(known) * steps > np.iinfo(np.int16).max + 1:
+                return (
+                    f"{one.outputs[0]!r} is given as int16, in whose steps the chip would round "
+                    f"{name!r} by itself"
+                )
+    return ""
