@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from npu.graph.form import GraphError
+from npu.graph.form import Array, GraphError
 from npu.graph.importers.dialect_microsoft import MICROSOFT
 from npu.graph.importers.onnx_dialects import Entry, Foreign, operator
 
@@ -164,6 +164,30 @@ def _product(one: Foreign, a: str, b: str, bias: int) -> None:
         one.give("MatMul", [a, b])
         return
     one.give("Add", [one.add("MatMul", [a, b]), one.input(bias)])
+
+
+@operator("DynamicQuantizeLSTM", domain=MICROSOFT)
+def _dynamic_lstm(one: Foreign) -> None:
+    """Give the LSTM of the weights' real numbers; inputs are not quantised as it runs."""
+    weights = [
+        one.constant(_gates(one, index, scale, zero))
+        for index, scale, zero in ((1, 8, 9), (2, 10, 11))
+    ]
+    given = [one.input(0), *weights, *(one.input(index) for index in range(3, 8))]
+    said = {name: one.attributes[name] for name in list(one.attributes)}
+    one.become("LSTM", given, **said)
+
+
+def _gates(one: Foreign, index: int, scale: int, zero: int) -> Array:
+    """Return weights of an LSTM as its gates have them in the standard: before what they read."""
+    data = one.value(one.input(index), "the weight")
+    if data.ndim != 3:
+        raise GraphError(f"weights of shape {list(data.shape)}, allowed rank 3")
+    shape = (data.shape[0], 1, -1)
+    units = one.value(one.input(scale), "the scale").reshape(shape)
+    zeros = one.value(one.input(zero), "the zero point").reshape(shape).astype(np.float32)
+    real: Array = ((data - zeros) * units).astype(np.float32)
+    return np.ascontiguousarray(real.transpose(0, 2, 1))
 
 
 @operator("QuantizeLinear", "DequantizeLinear", domain=MICROSOFT)

@@ -102,7 +102,7 @@ class Foreign:
     def add(self, operator: str, inputs: Sequence[str], **attributes: Any) -> str:  # noqa: ANN401
         """Add an operator of the standard; return the name of its result."""
         result = self._build.fresh(f"{self.name}.{operator.lower()}")
-        self._make(operator, inputs, result, attributes)
+        self._make(operator, inputs, [result], attributes)
         return str(result)
 
     def give(
@@ -114,16 +114,20 @@ class Foreign:
     ) -> None:
         """Add the operator of the standard that makes a result of the node."""
         if index < len(self._outputs) and self._outputs[index]:
-            self._make(operator, inputs, self._outputs[index], attributes)
+            self._make(operator, inputs, [self._outputs[index]], attributes)
+
+    def become(self, operator: str, inputs: Sequence[str], **attributes: Any) -> None:  # noqa: ANN401
+        """Add the operator of the standard that makes all results of the node."""
+        self._make(operator, inputs, self._outputs, attributes)
 
     def _make(
-        self, operator: str, inputs: Sequence[str], result: str, attributes: dict[str, Any]
+        self, operator: str, inputs: Sequence[str], results: list[str], attributes: dict[str, Any]
     ) -> None:
         said = {key: value for key, value in attributes.items() if value is not None}
         given = list(inputs)
         while given and not given[-1]:
             given.pop()
-        self._add(helper.make_node(operator, given, [result], self.name, **said))
+        self._add(helper.make_node(operator, given, results, self.name, **said))
 
     def refuse_unread(self) -> None:
         """Refuse what the node says and its entry has not asked for."""
