@@ -349,6 +349,24 @@ def test_real_numbers_that_are_rounded_too_keep_what_rounding_loses() -> None:
     np.testing.assert_array_equal(found, np.maximum(x - 127, 0))
 
 
+def test_terms_of_a_given_sum_meet_before_it_saturates() -> None:
+    """A sum in a sum, of which the network gives no scale, is not clipped to that of the result."""
+    kind = TensorType((4, 16), Element.I8, Quantisation((1.0,)))
+
+    def make(net: Net) -> str:
+        a, b, c = (
+            net.build.add("dequantise", [net.build.input(name, kind)]) for name in ("a", "b", "c")
+        )
+        total = net.build.add("add", [net.build.add("add", [a, b]), c])
+        return net.build.add("quantise", [total], result=kind)
+
+    random = np.random.default_rng(0)
+    values = {name: random.integers(-128, 128, (4, 16)).astype(np.int8) for name in "abc"}
+    wanted = np.clip(sum(one.astype(int) for one in values.values()), -128, 127)
+    (found,) = run(prepare(grown(make)), values).values()
+    np.testing.assert_array_equal(found, wanted)
+
+
 def test_infinities_stay_on_the_host() -> None:
     """A scale that covers what is finite would make a number of an infinity."""
 

@@ -124,7 +124,9 @@ def _tie_free(ties: Ties, one: Operation) -> None:
         return
     names = [*one.inputs, one.outputs[0]]
     result = ties.group(one.outputs[0])
-    if result.wide and not result.narrow and one.kind != "concat":
+    # A result that is given in int8 stays so: its operands would saturate before they meet.
+    narrow = result.narrow or (result.fixed is not None and result.fixed[0] != Element.I16)
+    if result.wide and not narrow and one.kind != "concat":
         _tie_wide(ties, one)
         return
     if any(ties.group(name).fixed is not None for name in names):
