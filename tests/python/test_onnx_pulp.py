@@ -163,6 +163,16 @@ def _along(x: Array, w: Array) -> Array:
     return found
 
 
+def test_products_of_sums() -> None:
+    """A sum of two bytes is no byte, but again two of them."""
+    net = Net(bytes_of((3, 40), False))
+    y, value = net.rescale("x", net.x, (40,), True)
+    y, value = net.node("Add", [y, y]), 2 * value
+    w = net.random.integers(-128, 128, (40, 6))
+    y, value = net.rescale(net.node("MatMul", [y, net.held(w)]), value @ w, (6,), True)
+    net.check(y, value, 2)
+
+
 def test_products_of_two_activations() -> None:
     """As attention has them."""
     net = Net(bytes_of((1, 6, 16), False))

@@ -26,6 +26,8 @@ Range: TypeAlias = tuple[float, float]
 _ANY: Range = (-(2.0**31), 2.0**31)
 _INPUT: Range = (-128, 255)
 """What an input in floats may hold, as nothing says whether its bytes are signed."""
+_PARTS = 3
+"""Bytes that a number is the sum of, at most."""
 _MOVES = ("reshape", "transpose", "slice", "concat", "expand", "identity", "gather", "maxpool")
 _WIDE = onnx.TensorProto.INT64
 
@@ -82,24 +84,22 @@ def _unit(one: Foreign, dtype: type[np.integer]) -> list[str]:
 
 
 def _parts(one: Foreign, name: str) -> list[str]:
-    """Return tensors of bytes whose sum a tensor is: one, or what bytes hold and what is above."""
-    found = range_of(one, name)
-    if found is None or found[0] < -128 or found[1] > 255:
-        raise UnmappedError(f"{name!r} is not known to be bytes")
-    value = one.known(name)
-
-    def part(x: str, dtype: type[np.integer]) -> str:
-        held = _integers(one, x, dtype) if value is None else one.constant(value.astype(dtype))
-        return one.add("DequantizeLinear", [held, *_unit(one, dtype)])
-
-    if found[1] <= 127:
-        return [part(name, np.int8)]
-    if found[0] >= 0:
-        return [part(name, np.uint8)]
-    if value is not None:
-        raise UnmappedError(f"{name!r} is constant and no bytes")
-    first = part(name, np.int8)
-    return [first, part(one.add("Sub", [name, first]), np.uint8)]
+    """Return tensors of bytes whose sum a tensor is: what a byte holds, then the rest."""
+    found, value = range_of(one, name), one.known(name)
+    if found is None:
+        raise UnmappedError(f"{name!r} is not known to be whole")
+    (low, high), parts, left = found, list[str](), name
+    while True:
+        dtype = np.int8 if low < 0 or high <= 127 else np.uint8
+        held = _integers(one, left, dtype) if value is None else one.constant(value.astype(dtype))
+        parts.append(one.add("DequantizeLinear", [held, *_unit(one, dtype)]))
+        edge = np.iinfo(dtype)
+        low, high = min(low - edge.min, 0), max(high - edge.max, 0)
+        if not (low or high):
+            return parts
+        if value is not None or len(parts) == _PARTS:
+            raise UnmappedError(f"{name!r} is not known to be bytes")
+        left = one.add("Sub", [left, parts[-1]])
 
 
 def range_of(one: Foreign, name: str, known: dict[str, Range | None] | None = None) -> Range | None:
