@@ -9,21 +9,22 @@ from typing import Any
 import numpy as np
 import pytest
 
+from golden.graph import run
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Array
 from npu.graph.importers import tflite_file
+from npu.graph.passes import prepare
 from npu.graph.verify import verify
 from tests.needs import needs
 from tests.python.tflite_cases import (
     CASES,
     UNITS,
     floats,
-    lstm_model,
     model,
     quantised_model,
     samples,
-    svdf_model,
 )
+from tests.python.tflite_states import integer_lstm_model, lstm_model, svdf_model
 from tests.python.tflite_writer import Writer
 
 needs("oracles")
@@ -154,6 +155,19 @@ def test_sequences_are_what_litert_computes_from_a_state_of_zero(form: dict[str,
     (found,), (want,) = ours(data, x), litert(data, x)
     assert np.abs(want).max() > 0.3
     assert np.abs(found - want).max() <= (0.02 if form.get("quantised") else 1e-5)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_sequences_in_integers_differ_by_one_at_most(seed: int) -> None:
+    """As read, and on the chip; in a tenth of the elements, as steps add up along a sequence."""
+    data, shape = integer_lstm_model()
+    x = np.random.default_rng(seed).integers(-128, 128, shape).astype(np.int8)
+    (want,) = litert(data, [x])
+    chip = run(prepare(tflite_file.read(data)), {"x": x})["y"]
+    for found in (ours(data, [x])[0], chip):
+        apart = np.abs(found.astype(int) - want.astype(int))
+        assert apart.max() <= 1 and apart.mean() < 0.1
+    assert want.std() > 30
 
 
 @pytest.mark.parametrize("rank", [1, 2])

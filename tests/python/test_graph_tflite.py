@@ -25,12 +25,11 @@ from tests.python.tflite_cases import (
     UNITS,
     floats,
     ints,
-    lstm_model,
     model,
     quantised_model,
     samples,
-    svdf_model,
 )
+from tests.python.tflite_states import integer_lstm_model, lstm_model, svdf_model
 from tests.python.tflite_writer import Writer
 
 needs("graphs")
@@ -287,6 +286,17 @@ def test_a_sequence_is_computed_step_by_step() -> None:
         wanted.append(hidden)
     (found,) = evaluate(graph, {"x": x}).values()
     np.testing.assert_allclose(found, np.stack(wanted, 1), atol=1e-5)
+
+
+def test_a_sequence_in_integers_needs_no_samples() -> None:
+    """Gates are int16 as kernels hold them, cells and outputs have the scales of the states."""
+    data, shape = integer_lstm_model()
+    graph = tflite_file.read(data)
+    prepared = prepare(graph)
+    assert any(one.on_chip and one.kind == "matmul" for one in prepared.operations)
+    x = np.random.default_rng(7).integers(-128, 128, shape).astype(np.int8)
+    apart = evaluate(graph, {"x": x})["y"].astype(int) - run(prepared, {"x": x})["y"]
+    assert np.abs(apart).max() <= 1
 
 
 @pytest.mark.parametrize("rank", [1, 2])

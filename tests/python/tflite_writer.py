@@ -105,6 +105,8 @@ OPTIONS: dict[str, tuple[str, dict[str, tuple[int, str]]]] = {
     "SLICE": ("SliceOptions", {}),
     "SHAPE": ("ShapeOptions", {}),
 }
+_OTHERS = ("code", "between")
+"""What an operator has beside its options."""
 
 
 @dataclass
@@ -289,10 +291,12 @@ def _operator(
         (1, "o", _numbers(b, "i", inputs)),
         (2, "o", _numbers(b, "i", outputs)),
     ]
+    if "between" in options:
+        fields.append((8, "o", _numbers(b, "i", options["between"])))
     if isinstance(name, str) and name in OPTIONS:
         from tflite.BuiltinOptions import BuiltinOptions
 
         table, known = OPTIONS[name]
-        given = [(*known[key], value) for key, value in options.items() if key != "code"]
+        given = [(*known[key], value) for key, value in options.items() if key not in _OTHERS]
         fields += [(4, "o", _table(b, given)), (3, "B", getattr(BuiltinOptions, table))]
     return _table(b, fields)

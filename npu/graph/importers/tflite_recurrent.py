@@ -7,9 +7,11 @@ reset, and what a layer of Keras means.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from npu.graph.form import TensorType
+from npu.graph.form import Element, Quantisation, TensorType
 from npu.graph.importers.tflite_linear import bias, weights
 from npu.graph.importers.tflite_moves import reshaped
 from npu.graph.importers.tflite_reader import QUANTISED, Handler, Node, stands
@@ -22,6 +24,8 @@ _ABSENT = {
     **dict.fromkeys((20, 21, 22, 23), "normalised gates"),
 }
 RELU, TANH = 1, 4
+_SUMS, _GATE = (TensorType((), Element.I16, Quantisation((2.0**-bits,))) for bits in (12, 15))
+"""How kernels of integers hold what goes into gates and what comes out."""
 
 
 def lstm(node: Node) -> str:
@@ -50,6 +54,7 @@ def lstm(node: Node) -> str:
         for gate in gates
     }
     again = {gate: weights(node, 5 + gate, (1, 0)) for gate in gates}
+    parts = {gate: _held(node, part, _SUMS) for gate, part in parts.items()}
     hidden = cell = ""
     found = []
     for step in range(shape[along]):
@@ -97,8 +102,10 @@ def _step(
                 transpose_a=False,
                 transpose_b=False,
             )
-            total = two("add", total, before, f"{name}.sum")
-        values[gate] = table("tanh" if gate == 2 else "sigmoid", total, f"{name}.gate")
+            before = _held(node, before, _SUMS)
+            total = _held(node, two("add", total, before, f"{name}.sum"), _SUMS)
+        made = table("tanh" if gate == 2 else "sigmoid", total, f"{name}.gate")
+        values[gate] = _held(node, made, _GATE)
     if 0 not in values:
         one = node.build.constant(np.array(1, np.float32), f"{wish}.one")
         values[0] = two("sub", one, values[1], "input.gate")
@@ -107,7 +114,27 @@ def _step(
         new = two("add", two("mul", values[1], cell, "kept"), new, "cell")
     if clip > 0:
         new = node.emit("clip", [new], f"{wish}.clipped", low=-clip, high=clip)
-    return two("mul", values[3], table("tanh", new, "squashed"), "hidden"), new
+    new = _held(node, new, _state(node, 19))
+    squashed = _held(node, table("tanh", new, "squashed"), _GATE)
+    return _held(node, two("mul", values[3], squashed, "hidden"), _state(node, 18)), new
+
+
+def _state(node: Node, index: int) -> TensorType | None:
+    tensor = node.input(index) if node.given(index) else None
+    if tensor is None or tensor.quantisation is None or tensor.element is None:
+        return None
+    return TensorType((), tensor.element, tensor.quantisation)
+
+
+def _held(node: Node, real: str, kind: TensorType | None) -> str:
+    """Return real numbers as kernels of integers hold them, in a network of integers."""
+    if not stands(node.output()) or not stands(node.input(0)):
+        return real
+    if kind is None:
+        raise node.error("a state without scale, allowed integers with one")
+    found = replace(kind, shape=node.build.shape(real))
+    made = node.build.quantise(real, f"{real}.{kind.element}", found, node.source)
+    return node.build.dequantise(made, node.source)
 
 
 def _at(node: Node, name: str, step: int, along: int, wish: str) -> str:
