@@ -472,3 +472,11 @@ def test_indices_that_are_outside(name: str, constant: bool) -> None:
             same(lambda x, i=indices: function(x, jnp.asarray(i)), x)
         else:
             same(function, x, indices)
+
+
+@pytest.mark.parametrize("function", [jnp.linalg.svd, jnp.linalg.cholesky, jnp.linalg.inv])
+def test_calls_of_another_library_are_refused_by_name(function: Function) -> None:
+    """Jax has no operations of StableHLO for them; one line says what it calls."""
+    with pytest.raises(GraphError, match=r'custom_call "lapack_[a-z_]+", allowed') as caught:
+        stablehlo.from_jax(function, [normal(4, 3, 3)])
+    assert "\n" not in str(caught.value)

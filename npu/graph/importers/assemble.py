@@ -58,6 +58,18 @@ class Assembler(Builder):
         """Add a tensor under a name like the one wished for; return its name."""
         return self.declare(Tensor(self.fresh(wish or "tensor"), found))
 
+    def back(self, mark: tuple[int, int]) -> None:
+        """Take back what was added since a mark, and what is known of it."""
+        super().back(mark)
+        self._producers = {
+            name: one for name, one in self._producers.items() if name in self.tensors
+        }
+        self._made = {
+            key: made
+            for key, made in self._made.items()
+            if key[0] in self.tensors and made in self.tensors
+        }
+
     def add_input(self, wish: str, found: TensorType) -> str:
         """Add an input of the graph under a name like the one wished for; return its name."""
         name = self.tensor(wish, found)

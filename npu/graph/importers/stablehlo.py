@@ -17,7 +17,8 @@ from npu.graph.importers import (
     stablehlo_reduce,
 )
 from npu.graph.importers.stablehlo_module import load
-from npu.graph.importers.stablehlo_reader import Handler, Reader, result_names
+from npu.graph.importers.stablehlo_reader import Reader, result_names
+from npu.graph.importers.stablehlo_step import Handler
 
 HANDLERS: dict[str, Handler] = {
     **stablehlo_elementwise.HANDLERS,

@@ -3,24 +3,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from npu.graph.form import Attribute, Element, GraphError, Quantisation, TensorType
 from npu.graph.importers.stablehlo_elementwise import composite_scale
-from npu.graph.importers.stablehlo_reader import Handler, Step
+from npu.graph.importers.stablehlo_step import Handler, Step
 
-Options = Mapping[str, Any]
+_VERSIONS = (0, 1)
+"""Of the composites of `tessera.jax`; text without one has 0."""
 
 
-def _options(step: Step) -> Options:
-    """Return the attributes of a composite as Python has them."""
-    if not step.has("composite_attributes"):
-        return {}
-    given = step.operation.attributes["composite_attributes"]
-    return {one.name: _plain(step, one.name, one.attr) for one in given}
+class Options(dict[str, Any]):
+    """Attributes of a composite as Python has them; remembers which a mapping has asked for."""
+
+    def __init__(self, step: Step) -> None:
+        given = step.attribute("composite_attributes") if step.has("composite_attributes") else ()
+        super().__init__({one.name: _plain(step, one.name, one.attr) for one in given})
+        self.asked: set[str] = set()
+
+    def get(self, name: str, default: Any = None) -> Any:  # noqa: ANN401
+        """Return an attribute, or what it is if it is not there."""
+        self.asked.add(name)
+        return super().get(name, default)
 
 
 def _plain(step: Step, name: str, attribute: Any) -> Any:  # noqa: ANN401
@@ -33,11 +40,10 @@ def _plain(step: Step, name: str, attribute: Any) -> Any:  # noqa: ANN401
 
 
 def _option(step: Step, options: Options, name: str, default: Any = None) -> Any:  # noqa: ANN401
-    if name in options:
-        return options[name]
-    if default is None:
+    found = options.get(name, default)
+    if found is None:
         raise step.error(f"attribute {name} is missing")
-    return default
+    return found
 
 
 def _single(value: float) -> float:
@@ -99,17 +105,20 @@ def _rope(step: Step, options: Options) -> str:
 
 
 def _quantisation(step: Step, options: Options, rank: int) -> Quantisation:
+    if len(step.inputs) > 2:
+        raise step.error(f"{len(step.inputs)} inputs, allowed a tensor and scales")
     given: Any = step.build.value(step.inputs[1]) if len(step.inputs) > 1 else None
     if given is None:
         given = _option(step, options, "scale")
     scales = np.asarray(given, dtype=np.float64).reshape(-1)
     kept = tuple(composite_scale(float(np.float32(one)), "scale") for one in scales)
     zero = int(options.get("zero", 0))
-    if "axis" not in options:
+    axis = options.get("axis")
+    if axis is None:
         if len(kept) != 1:
             raise step.error(f"{len(kept)} scales without axis, allowed 1")
         return Quantisation(kept, zero)
-    axis = int(options["axis"]) % rank if rank else 0
+    axis = int(axis) % rank if rank else 0
     if rank == 0 or step.shape(0)[axis] != len(kept):
         raise step.error(f"{len(kept)} scales along axis {axis} of {list(step.shape(0))}")
     return Quantisation(kept, zero, axis)
@@ -157,13 +166,19 @@ COMPOSITES: dict[str, Callable[[Step, Options], str]] = {
 
 def composite(step: Step) -> str | tuple[str, ...]:
     """Map a composite."""
-    name = str(step.operation.attributes["name"].value)
+    name = str(step.attribute("name").value)
     if name not in COMPOSITES:
         if name.startswith("tessera."):
             raise step.error(f"composite {name!r}, allowed {', '.join(COMPOSITES)}")
         return step.reader.inline(step, "decomposition")
+    if step.number("version") not in _VERSIONS:
+        raise step.error(f"{name} of version {step.number('version')}, allowed 0 and 1")
+    options = Options(step)
     try:
-        return COMPOSITES[name](step, _options(step))
+        made = COMPOSITES[name](step, options)
+        for one in sorted(options.keys() - options.asked):
+            raise step.error(f"attribute {one} of {name} is not mapped")
+        return made
     except GraphError as error:
         text = str(error)
         raise (error if text.startswith(step.build.file) else step.error(text)) from None

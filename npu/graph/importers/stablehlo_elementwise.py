@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 
 from npu.graph.form import Element, GraphError, TensorType
-from npu.graph.importers.stablehlo_reader import Handler, Step, narrow, retyped
+from npu.graph.importers.stablehlo_step import Handler, Step, narrow, retyped
 
 _BINARY = {
     "stablehlo.add": "add",
@@ -45,13 +44,15 @@ _UNARY: dict[str, tuple[tuple[str, ...], tuple[float, ...]]] = {
     "chlo.erfc": (("erf", "neg", "shift"), (1.0,)),
     "chlo.square": (("square",), ()),
 }
+_NOTES = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device")
+_COMPARED = {"f": "FLOAT", "i": "SIGNED", "u": "UNSIGNED", "b": "UNSIGNED"}
 # Sums of int32 tensors whose float values are known stay known.
 _LINEAR = frozenset({"add", "sub", "mul"})
 
 
 def constant(step: Step) -> str:
     """Map a constant."""
-    value = step.operation.attributes["value"]
+    value = step.attribute("value")
     try:
         array = np.array(value)
         if array.dtype == object or array.shape != step.type.shape:
@@ -105,6 +106,8 @@ def unary(step: Step) -> str | None:
     """Map a function of one variable."""
     if step.type.element not in (Element.F32, Element.F16, Element.F64, Element.I32, Element.I64):
         return None
+    if step.has("result_accuracy") and "<DEFAULT>" not in str(step.attribute("result_accuracy")):
+        step.refuse("result_accuracy")
     functions, parameters = _UNARY[step.source]
     return step.emit("table", functions=functions, parameters=parameters)
 
@@ -131,23 +134,19 @@ def clamp(step: Step) -> str:
     return step.emit("max", narrow(step, [upper, step.inputs[0]]))
 
 
-def compare(step: Step) -> str | None:
+def compare(step: Step) -> str:
     """Map a comparison."""
-    text = str(step.operation.attributes["comparison_direction"])
-    direction = text.removesuffix(">").split()[-1]
-    if "TOTALORDER" in str(dict_of(step).get("compare_type", "")):
-        return None
+    direction = last_word(step.attribute("comparison_direction"))
+    if step.has("compare_type"):
+        kind = step.build.type(step.inputs[0]).element.dtype.kind
+        if last_word(step.attribute("compare_type")) != _COMPARED[kind]:
+            step.refuse("compare_type")
     return step.emit("compare", narrow(step, step.inputs), direction=direction)
 
 
-def dict_of(step: Step) -> Mapping[str, object]:
-    """Return the attributes of an operation by name."""
-    attributes = step.operation.attributes
-    return {
-        name: attributes[name]
-        for name in ("compare_type", "custom_call_target", "call_target_name")
-        if name in attributes
-    }
+def last_word(attribute: object) -> str:
+    """Return the value of an attribute that is one of a list of words."""
+    return str(attribute).removesuffix(">").split()[-1]
 
 
 def select(step: Step) -> str:
@@ -180,9 +179,9 @@ def same(step: Step) -> tuple[str, ...]:
 
 def custom_call(step: Step) -> tuple[str, ...] | None:
     """Map calls that only say something to the compiler; others are not known."""
-    target = str(dict_of(step).get("call_target_name", "")).strip('"')
-    if target in ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device"):
-        return step.inputs[: len(step.results)]
+    target = str(step.attribute("call_target_name").value)
+    if len(step.inputs) == len(step.results) and target in _NOTES:
+        return step.inputs
     if target == "shape_assertion":
         return ()
     return None

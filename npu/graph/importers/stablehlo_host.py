@@ -15,7 +15,8 @@ from npu.graph.form import Array, Graph, GraphError, Operation
 from npu.graph.host_evaluators import EVALUATORS, Run
 from npu.graph.importers.stablehlo_bytecode import context
 from npu.graph.importers.stablehlo_module import functions
-from npu.graph.importers.stablehlo_reader import ELEMENTS, Step
+from npu.graph.importers.stablehlo_reader import ELEMENTS
+from npu.graph.importers.stablehlo_step import Step
 
 _STABLEHLO = """
     abs add and atan2 batch_norm_grad batch_norm_inference batch_norm_training bitcast_convert
@@ -37,6 +38,7 @@ _ALLOWED = frozenset(f"stablehlo.{name}" for name in _STABLEHLO.split()) | froze
     f"chlo.{name}" for name in _CHLO.split()
 )
 """Operations without effects, calls, other devices and shapes that depend on values."""
+_CALL = "stablehlo.custom_call"
 _DEEP, _LONG = 32, 1 << 24
 """Brackets in brackets, and letters, of the text of an operation."""
 _CALLS = 1 << 12
@@ -47,7 +49,7 @@ _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _TYPE = re.compile(r"tensor<((?:[0-9]+x)*)([a-z0-9]+|complex<f(?:32|64)>)>")
 
 
-def opaque(step: Step) -> tuple[str, ...]:
+def opaque(step: Step, reason: str) -> tuple[str, ...]:
     """Make an operation `host` of one of StableHLO, with all that its regions use."""
     if not step.results:
         raise step.error("no result, allowed operations with results")
@@ -68,7 +70,7 @@ def opaque(step: Step) -> tuple[str, ...]:
             "evaluator": "stablehlo",
             "operator": step.source,
             "payload": str(module).encode(),
-            "reason": f"{step.source} has no counterpart among the operations of a graph",
+            "reason": reason,
         },
         source=step.source,
     )
@@ -185,9 +187,10 @@ def _check(module: Any, operator: str) -> Any:  # noqa: ANN401
     made = 0
     for one in (operations[0], *_inner(operations[0])):
         if one.name not in _ALLOWED:
+            target = one.attributes["call_target_name"] if one.name == _CALL else ""
             raise GraphError(
-                f"{one.name}, allowed operations of StableHLO without effects, calls and other "
-                "devices"
+                f"{one.name} {target}".strip()
+                + ", allowed operations of StableHLO without effects, calls and other devices"
             )
         made += sum(_elements(value) for value in one.results)
         blocks = [block for region in one.regions for block in region.blocks]

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from npu.graph.form import Attribute, Element, TensorType
 from npu.graph.importers.assemble import Assembler
 from npu.graph.importers.stablehlo_elementwise import integers
-from npu.graph.importers.stablehlo_reader import Handler, Step
+from npu.graph.importers.stablehlo_step import Handler, Step
 
 _BYTES = frozenset({Element.I8, Element.U8})
 
@@ -50,13 +51,23 @@ def dot_general(step: Step) -> str | None:
     both = operands(step)
     if both is None:
         return None
-    numbers = stablehlo.DotDimensionNumbers(step.operation.attributes["dot_dimension_numbers"])
+    if step.has("algorithm") and not _plain(stablehlo.DotAlgorithm(step.attribute("algorithm"))):
+        step.refuse("algorithm")
+    numbers = stablehlo.DotDimensionNumbers(step.attribute("dot_dimension_numbers"))
     return product(
         step,
         both,
         (tuple(numbers.lhs_batching_dimensions), tuple(numbers.rhs_batching_dimensions)),
         (tuple(numbers.lhs_contracting_dimensions), tuple(numbers.rhs_contracting_dimensions)),
     )
+
+
+def _plain(algorithm: Any) -> bool:  # noqa: ANN401
+    """Say whether a product is to be computed in float32 alone, as one without algorithm is."""
+    sides = ("lhs_precision_type", "rhs_precision_type", "accumulation_type")
+    counts = ("lhs_component_count", "rhs_component_count", "num_primitive_operations")
+    floats = all(str(getattr(algorithm, name)) == "f32" for name in sides)
+    return floats and all(getattr(algorithm, name) == 1 for name in counts)
 
 
 def dot(step: Step) -> str | None:
@@ -71,7 +82,7 @@ def dot(step: Step) -> str | None:
 def batch_norm(step: Step) -> str | None:
     """Map a batch norm with given mean and variance: factor and addend of each channel."""
     axis, rank = step.number("feature_index"), len(step.type.shape)
-    epsilon = float(step.operation.attributes["epsilon"].value)
+    epsilon = float(step.attribute("epsilon").value)
     build, source = step.build, step.source
     shape = tuple(size if one == axis else 1 for one, size in enumerate(step.type.shape))
     x, *rest = step.inputs
@@ -157,18 +168,16 @@ def convolution(step: Step) -> str | None:
     """Map a convolution of one or two spatial axes; others are not known."""
     from jaxlib.mlir.dialects import stablehlo
 
-    numbers = stablehlo.ConvDimensionNumbers(step.operation.attributes["dimension_numbers"])
+    numbers = stablehlo.ConvDimensionNumbers(step.attribute("dimension_numbers"))
     spatial = len(numbers.input_spatial_dimensions)
     ones = (1,) * spatial
     pads = step.ints("padding", (0, 0) * spatial)
-    known = (
-        spatial in (1, 2)
-        and step.ints("lhs_dilation", ones) == ones
-        and step.number("batch_group_count", 1) == 1
-        and not any(step.ints("window_reversal", (0,) * spatial))
-        and min(pads) >= 0
-    )
-    both = operands(step) if known else None
+    step.only("lhs_dilation", 1, spatial)
+    step.only("batch_group_count", 1)
+    step.only("window_reversal", 0, spatial)
+    if min(pads, default=0) < 0:
+        step.refuse("padding")
+    both = operands(step) if spatial in (1, 2) else None
     if both is None:
         return None
     build = step.build

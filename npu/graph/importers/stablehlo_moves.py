@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from npu.graph.importers.stablehlo_reader import Handler, Step
+from npu.graph.importers.stablehlo_step import Handler, Step
 
 
 def reshape(step: Step) -> str:
@@ -37,9 +37,8 @@ def broadcast(step: Step) -> str:
 
 def concatenate(step: Step) -> str:
     """Map a concatenation."""
-    if len(step.inputs) == 1:
-        return step.inputs[0]
-    return step.emit("concat", axis=step.number("dimension"))
+    axis = step.number("dimension")
+    return step.emit("concat", axis=axis) if len(step.inputs) > 1 else step.inputs[0]
 
 
 def cut(step: Step) -> str:
@@ -82,10 +81,9 @@ def reverse(step: Step) -> str:
 def pad(step: Step) -> str | None:
     """Map a padding: negative widths cut, gaps between elements are not known."""
     value = step.scalar(1)
-    before, after, inside = (
-        step.ints(name) for name in ("edge_padding_low", "edge_padding_high", "interior_padding")
-    )
-    if value is None or any(inside) or not np.isfinite(value):
+    before, after = step.ints("edge_padding_low"), step.ints("edge_padding_high")
+    step.only("interior_padding", 0, len(before))
+    if value is None or not np.isfinite(value):
         return None
     name, shape = step.inputs[0], step.shape(0)
     if min((*before, *after), default=0) < 0:
@@ -130,7 +128,7 @@ class _Gather:
 def _gather_numbers(step: Step) -> _Gather:
     from jaxlib.mlir.dialects import stablehlo
 
-    numbers = stablehlo.GatherDimensionNumbers(step.operation.attributes["dimension_numbers"])
+    numbers = stablehlo.GatherDimensionNumbers(step.attribute("dimension_numbers"))
     return _Gather(
         tuple(numbers.offset_dims),
         tuple(numbers.collapsed_slice_dims),

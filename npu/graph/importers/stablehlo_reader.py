@@ -6,14 +6,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
-import numpy as np
-
-from npu.graph.form import LARGEST, RANK, Array, Attribute, Element, GraphError, TensorType
+from npu.graph.form import LARGEST, RANK, Element, GraphError, TensorType
 from npu.graph.importers.assemble import Assembler
 from npu.graph.importers.stablehlo_module import argument_name, functions
+from npu.graph.importers.stablehlo_step import Handler, Step, UnmappedError, refuse_unknown
 
 ELEMENTS = {
     "f32": Element.F32,
@@ -32,83 +30,6 @@ ELEMENTS = {
 _DEPTH = 64
 
 
-@dataclass(frozen=True)
-class Step:
-    """One operation of the module on its way into the graph.
-
-    Attributes:
-        reader: that walks.
-        operation: of MLIR.
-        inputs: names of tensors.
-        results: types of the results.
-        wish: for the name of the result.
-    """
-
-    reader: Reader
-    operation: Any
-    inputs: tuple[str, ...]
-    results: tuple[TensorType, ...]
-    wish: str
-
-    @property
-    def build(self) -> Assembler:
-        """The graph under construction."""
-        return self.reader.build
-
-    @property
-    def source(self) -> str:
-        """What it is called in the file."""
-        return str(self.operation.name)
-
-    @property
-    def type(self) -> TensorType:
-        """The type of the first result."""
-        return self.results[0]
-
-    def has(self, name: str) -> bool:
-        """Say whether an attribute is given."""
-        return name in self.operation.attributes
-
-    def ints(self, name: str, default: Sequence[int] = ()) -> tuple[int, ...]:
-        """Return an attribute that is a list of integers."""
-        if not self.has(name):
-            return tuple(default)
-        return tuple(int(one) for one in np.array(self.operation.attributes[name]).reshape(-1))
-
-    def number(self, name: str, default: int = 0) -> int:
-        """Return an attribute that is an integer."""
-        return int(self.operation.attributes[name].value) if self.has(name) else default
-
-    def shape(self, index: int) -> tuple[int, ...]:
-        """Return the shape of an input."""
-        return self.build.shape(self.inputs[index])
-
-    def scalar(self, index: int) -> float | None:
-        """Return the value of an input if it is constant and has one value everywhere."""
-        return uniform(self.build.value(self.inputs[index]))
-
-    def emit(self, kind: str, inputs: Sequence[str] | None = None, **attributes: Attribute) -> str:
-        """Add an operation with the result of this one; return the result's name."""
-        given = self.inputs if inputs is None else inputs
-        return self.build.one(kind, given, self.wish, self.type, self.source, **attributes)
-
-    def error(self, text: str) -> GraphError:
-        """Return an error that names the operation."""
-        return GraphError(f"{self.build.file}: {self.source} {self.wish}: {text}")
-
-
-Handler: TypeAlias = Callable[[Step], str | tuple[str, ...] | None]
-"""Maps one operation: the name of its result, names of all, or None if it is not known."""
-
-
-def uniform(value: Array | None) -> float | None:
-    """Return the one value that all elements have, None if there is no such value."""
-    if value is None or not value.size or value.dtype.kind not in "fiub":
-        return None
-    first = value.reshape(-1)[0]
-    return float(first) if bool(np.all(value == first)) else None
-
-
 class Reader:
     """Walks through a module."""
 
@@ -117,7 +38,7 @@ class Reader:
         module: Any,  # noqa: ANN401
         file: str,
         handlers: Mapping[str, Handler],
-        opaque: Handler,
+        opaque: Callable[[Step, str], tuple[str, ...]],
     ) -> None:
         """Begin.
 
@@ -125,7 +46,7 @@ class Reader:
             module: of MLIR.
             file: what messages call it.
             handlers: mappings by name of operation.
-            opaque: the mapping of all others.
+            opaque: the mapping of all others, with the reason why they have none.
         """
         self.module = module
         self.build = Assembler(file)
@@ -204,12 +125,25 @@ class Reader:
             where = f"{operation.name} {wish}"
             types = tuple(self.type_of(one.type, where) for one in operation.results)
             step = Step(self, operation, inputs, types, wish)
-            handler = self._handlers.get(operation.name)
-            made = handler(step) if handler else None
-            if made is None:
-                made = self._opaque(step)
+            refuse_unknown(step)
+            made = self._mapped(step)
         names = (made,) if isinstance(made, str) else made or ()
         self._values.update(zip(operation.results, names, strict=True))
+
+    def _mapped(self, step: Step) -> str | tuple[str, ...]:
+        """Map an operation, or make it the host's if its mapping does not know what it says."""
+        reason = f"{step.source} has no counterpart among the operations of a graph"
+        mark = self.build.mark()
+        try:
+            handler = self._handlers.get(step.source)
+            made = handler(step) if handler else None
+            if made is not None:
+                step.refuse_unread()
+                return made
+        except UnmappedError as error:
+            reason = f"{step.source}: {error}"
+        self.build.back(mark)
+        return self._opaque(step, reason)
 
     def inline(self, step: Step, attribute: str) -> tuple[str, ...]:
         """Inline the function that an attribute of an operation names."""
@@ -228,29 +162,6 @@ def _wish(operation: Any) -> str:  # noqa: ANN401
     return found[2] if found else str(operation.name).split(".")[-1]
 
 
-def narrow(step: Step, inputs: Sequence[str]) -> list[str]:
-    """Return operands as they were in front of a broadcast, as far as the result's shape stays."""
-    chosen = list(inputs)
-    for index, name in enumerate(inputs):
-        small = _before_broadcast(step.build, name)
-        shapes = [step.build.shape(one) for one in chosen]
-        shapes[index] = step.build.shape(small)
-        if np.broadcast_shapes(*shapes) == step.type.shape:
-            chosen[index] = small
-    return chosen
-
-
-def _before_broadcast(build: Assembler, name: str) -> str:
-    value = build.value(name)
-    if value is not None:
-        one = uniform(value) if value.size > 1 else None
-        if one is None:
-            return name
-        return build.constant(value.reshape(-1)[0].reshape(()), name)
-    made = build.producer(name)
-    return made.inputs[0] if made is not None and made.kind == "expand" else name
-
-
 def result_names(function: Any) -> list[str]:  # noqa: ANN401
     """Return what the results of @main are called."""
     count = len(function.attributes["function_type"].value.results)
@@ -261,8 +172,3 @@ def result_names(function: Any) -> list[str]:  # noqa: ANN401
         found = re.search(r'jax.result_info = "([^"]+)"', str(one))
         names[index] = found[1] if found else names[index]
     return names
-
-
-def retyped(found: TensorType, element: Element) -> TensorType:
-    """Return a type with another element and no scale."""
-    return replace(found, element=element, quantisation=None)

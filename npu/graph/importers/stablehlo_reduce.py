@@ -8,8 +8,9 @@ import math
 import numpy as np
 
 from npu.graph.form import Element, TensorType
+from npu.graph.importers.stablehlo_elementwise import last_word
 from npu.graph.importers.stablehlo_linear import flat
-from npu.graph.importers.stablehlo_reader import Handler, Step, narrow
+from npu.graph.importers.stablehlo_step import Handler, Step, narrow
 
 _BODIES = {
     "stablehlo.add": ("sum", "add", 0.0),
@@ -74,7 +75,7 @@ def _largest(step: Step, axes: tuple[int, ...]) -> tuple[str, ...] | None:
     """Map the reduction of values and indices that finds the first largest value."""
     names = [one.operation.name for one in step.operation.regions[0].blocks[0].operations]
     directions = [
-        str(one.operation.attributes["comparison_direction"]).removesuffix(">").split()[-1]
+        last_word(one.operation.attributes["comparison_direction"])
         for one in step.operation.regions[0].blocks[0].operations
         if one.operation.name == "stablehlo.compare"
     ]
@@ -119,6 +120,7 @@ def reduce_window(step: Step) -> str | None:
     ones = (1,) * rank
     window, strides = step.ints("window_dimensions"), step.ints("window_strides", ones)
     dilations = step.ints("window_dilations", ones)
+    step.only("base_dilations", 1, rank)
     pads = np.array(step.ints("padding", (0,) * 2 * rank)).reshape(rank, 2)
     moved = [
         axis for axis in range(rank) if window[axis] != 1 or strides[axis] != 1 or pads[axis].any()
@@ -126,7 +128,6 @@ def reduce_window(step: Step) -> str | None:
     spatial = _spatial(rank, moved)
     known = (
         spatial is not None
-        and step.ints("base_dilations", ones) == ones
         and pads.min(initial=0) >= 0
         and _neutral(step, 1, _BODIES[body][2])
         and (body == "stablehlo.maximum" or all(one == 1 for one in dilations))
