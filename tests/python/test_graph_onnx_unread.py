@@ -141,6 +141,10 @@ def test_what_the_shapes_say_too_is_no_reason_to_refuse() -> None:
         (_alone("Gemm", 6, 1, x, np.eye(4, dtype=np.float32), row, broadcast=1), x + row),
         (_alone("Split", 21, 2, x, axis=1, num_outputs=2), x[:, :2]),
         (_alone("Dropout", 13, 1, x, np.array(0.3, np.float32)), x),
+        (
+            _alone("ReduceSum", 13, 1, x, np.array([1]), noop_with_empty_axes=1, keepdims=0),
+            x.sum(1),
+        ),
     ):
         graph = read(model)
         assert "host" not in {one.kind for one in graph.operations}, graph.operations

@@ -143,7 +143,8 @@ def _reduced(kind: str, since: int, **attributes: Any) -> Mapping_:  # noqa: ANN
         x = node.input(0)
         rank = len(node.shape(x))
         axes = node.listed("axes", 1, since)
-        if not axes and node.attributes.get("noop_with_empty_axes", 0):
+        # Read in any case: beside axes it says nothing.
+        if node.attributes.get("noop_with_empty_axes", 0) and not axes:
             node.give(x)
             return
         if kind == "mean":
