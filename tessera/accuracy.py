@@ -10,7 +10,7 @@ import numpy as np
 
 from golden.graph import run
 from npu.graph.evaluate import evaluate
-from npu.graph.form import Array, Graph, TensorType
+from npu.graph.form import Array, Element, Graph, TensorType
 from npu.graph.inputs import Samples
 from npu.graph.operations.borders import dequantised, quantised
 from npu.graph.passes.samples import read_samples
@@ -34,10 +34,12 @@ class Loss:
         output: of the worst output.
         operations: by the name in the file, what the results of operations of the chip are further
             off than their inputs, the most first.
+        tensors: the same of all real tensors that have integers of 8 bits, borders as well.
     """
 
     output: float
     operations: tuple[tuple[str, float], ...]
+    tensors: tuple[tuple[str, float], ...]
 
 
 def loss_of(built: Built, samples: Samples | str | None) -> Loss:
@@ -50,7 +52,12 @@ def loss_of(built: Built, samples: Samples | str | None) -> Loss:
     Raises:
         GraphError: an operation cannot be evaluated.
     """
-    real, fused = built.passes["place"], built.passes["fuse"]
+    return measured(built.passes, samples)
+
+
+def measured(passes: Mapping[str, Graph], samples: Samples | str | None) -> Loss:
+    """Measure what passes have made of a network, as `loss_of`."""
+    real, fused = passes["place"], passes["fuse"]
     images = _images(real, fused)
     largest: dict[str, float] = {}
     apart: dict[str, float] = {}
@@ -69,12 +76,20 @@ def loss_of(built: Built, samples: Samples | str | None) -> Loss:
     share = {name: off / largest[name] if largest[name] else off for name, off in apart.items()}
     grown = []
     for one in fused.operations:
-        if one.on_chip and one.outputs[0] in share:
+        if one.outputs[0] in images:
             before = max((share[name] for name in one.used if name in share), default=0.0)
-            grown.append((one.source or one.name, one.name, share[one.outputs[0]] - before))
-    grown.sort(key=lambda each: -each[2])
-    worst = tuple((f"{name} ({source})", by) for source, name, by in grown[:NAMED])
-    return Loss(max((share[name] for name in fused.outputs), default=0.0), worst)
+            grown.append((one, share[one.outputs[0]] - before))
+    grown.sort(key=lambda each: -each[1])
+    on_chip = [(one, by) for one, by in grown if one.on_chip]
+    return Loss(
+        max((share[name] for name in fused.outputs), default=0.0),
+        tuple((f"{one.name} ({one.source or one.name})", by) for one, by in on_chip[:NAMED]),
+        tuple(
+            (images[one.outputs[0]], by)
+            for one, by in grown
+            if fused.type(one.outputs[0]).element != Element.I16
+        ),
+    )
 
 
 def _images(real: Graph, fused: Graph) -> Mapping[str, str]:
@@ -82,7 +97,8 @@ def _images(real: Graph, fused: Graph) -> Mapping[str, str]:
     found = {}
     for one in fused.operations:
         name = one.outputs[0]
-        if not one.on_chip or fused.type(name).quantisation is None:
+        border = one.kind == "quantise"
+        if not (one.on_chip or border) or fused.type(name).quantisation is None:
             continue
         ends = [name, *(name.removesuffix(image) for image in _IMAGES)]
         of = next((each for each in ends if each in real.tensors), "")
@@ -117,5 +133,5 @@ def held(built: Built, samples: Samples | str | None, most: float) -> str:
         return text
     names = ", ".join(f"{name} {by:.2%}" for name, by in loss.operations)
     raise AccuracyError(
-        f"{text}, allowed {most:.2%} (--max-error); what loses most: {names or 'nothing on chip'}"
+        f"{text}, allowed {100 * most:g}% (--max-error); what loses most: {names or 'nothing on chip'}"
     )

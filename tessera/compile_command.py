@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from golden.decoder import forward_rows
@@ -28,6 +29,7 @@ from npu.isa.operands import Limits
 from npu.planner.build_plan import Built
 from npu.runtime.report import WIDTH
 from tessera.accuracy import AccuracyError, held
+from tessera.wide_search import AUTO, wide_until
 from tessera.witness import WitnessError, checked
 
 TOKENS = 48
@@ -96,12 +98,17 @@ def _compile(arguments: argparse.Namespace) -> int:
     """Compile a model into a packed file and program texts, or a network into a folder."""
     if network_folder.is_network(arguments.model):
         most: float | None = arguments.max_error
+        choose = None
+        if AUTO in arguments.wide:
+            if most is None or len(arguments.wide) > 1:
+                raise UsageError(f"--wide {AUTO}: allowed with --max-error and without other names")
+            choose = partial(wide_until, most)
 
         def witness(built: Built, samples: Samples | str | None) -> dict[str, str]:
             error = {} if most is None else {"error": held(built, samples, most)}
             return {"compared": checked(built), **error}
 
-        return network_folder.compile_network(arguments, watched(), printed(WIDTH), witness)
+        return network_folder.compile_network(arguments, watched(), printed(WIDTH), witness, choose)
     network_folder.refuse_network_options(arguments)
     files.check_output(arguments.output)
     limits = Limits(array_dim=arguments.array_dim)

@@ -12,12 +12,14 @@ from npu.graph.inputs import Samples, check_inputs
 from npu.graph.passes import Io
 from npu.graph.passes.calibrate import METHODS
 from npu.isa.operands import Limits
-from npu.planner.build_plan import build_plan
+from npu.planner.build_plan import Choose, build_plan
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import read_plan
 from npu.runtime.report import Report
+from tessera.accuracy import held
 from tessera.golden_chip import run_on_golden
+from tessera.wide_search import AUTO, wide_until
 
 On = Literal["golden", "rtl"]
 """The chip: the instruction model, which has every bit, or the simulated RTL, which has cycles."""
@@ -118,6 +120,8 @@ def load(
     on: On = "golden",
     limits: Limits | None = None,
     calibration: str = METHODS[0],
+    wide: Sequence[str] | str = (),
+    max_error: float | None = None,
 ) -> Session:
     """Load a network.
 
@@ -135,15 +139,20 @@ def load(
         on: the chip.
         limits: of the chip, the standard one if None.
         calibration: how scales are found in samples: percentile, entropy or max.
+        wide: names of inputs, operations, or kinds, whose values are to have 16 bits on the chip;
+            or "auto": those that lose most, until `max_error` is met.
+        max_error: how far outputs may be off the real ones of the samples, as a share of the
+            largest value (0.01).
 
     Raises:
         GraphError: file, samples or another argument are wrong.
         PlanFileError: the folder holds no plan, or a damaged one.
         CompileError: an operation fits the chip in no way.
+        AccuracyError: an output is further off than `max_error`.
     """
     if isinstance(source, str | Path) and "\n" not in str(source) and Path(source).is_dir():
         given = (calibrate is not None, shapes, host, npu, port, split, io != "float", limits)
-        if any(given) or calibration != METHODS[0]:
+        if any((*given, wide, max_error)) or calibration != METHODS[0]:
             raise GraphError(f"{source}: given arguments of compilation, allowed only on=")
         return Session(read_plan(Path(source)), on)
     built = build_plan(
@@ -157,7 +166,10 @@ def load(
         io=io,
         limits=limits,
         calibration=calibration,
+        wide=_choice(wide, calibrate, max_error),
     )
+    if max_error is not None:
+        held(built, calibrate, max_error)
     return Session(built.plan, on)
 
 
@@ -175,6 +187,8 @@ def from_jax(
     on: On = "golden",
     limits: Limits | None = None,
     calibration: str = METHODS[0],
+    wide: Sequence[str] | str = (),
+    max_error: float | None = None,
 ) -> Session:
     """Compile a function of jax.
 
@@ -192,10 +206,13 @@ def from_jax(
         on: the chip.
         limits: of the chip, the standard one if None.
         calibration: as `load`.
+        wide: as `load`.
+        max_error: as `load`.
 
     Raises:
         GraphError: jax is missing or cannot lower the function, or as `load`.
         CompileError: as `load`.
+        AccuracyError: as `load`.
     """
     from npu.graph.importers.stablehlo import from_jax as lowered
 
@@ -211,8 +228,23 @@ def from_jax(
         io=io,
         limits=limits,
         calibration=calibration,
+        wide=_choice(wide, samples, max_error),
     )
+    if max_error is not None:
+        held(built, samples, max_error)
     return Session(built.plan, on)
+
+
+def _choice(
+    wide: Sequence[str] | str, samples: Samples | str | None, most: float | None
+) -> Sequence[str] | Choose:
+    if not isinstance(wide, str):
+        return wide
+    if wide != AUTO or most is None:
+        raise GraphError(
+            f"wide: given {wide!r}, allowed a list of names, or {AUTO!r} with max_error"
+        )
+    return wide_until(most, samples)
 
 
 def _by_name(graph: Graph, calibrate: Samples | Sequence[Any] | str | None) -> Samples | str | None:

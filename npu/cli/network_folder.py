@@ -29,7 +29,7 @@ from npu.graph.passes import Io
 from npu.graph.passes.calibrate import METHODS
 from npu.graph.text import type_text
 from npu.isa.operands import Limits
-from npu.planner.build_plan import Built, build_plan
+from npu.planner.build_plan import Built, Choose, build_plan
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import IMAGE, PLAN, files_of
@@ -97,6 +97,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             help=f"an operation, or kind of operation, that is to run {where}; may be repeated",
         )
     group.add_argument(
+        "--wide",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="an input, operation, or kind of operation whose values have 16 bits on the chip, "
+        "where it can make them so; may be repeated; or auto: those that lose most, until "
+        "--max-error is met",
+    )
+    group.add_argument(
         "--split",
         action="append",
         default=[],
@@ -138,8 +147,9 @@ def _shape(text: str) -> tuple[str, tuple[int, ...]]:
 
 def refuse_network_options(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options of networks with a checkpoint."""
-    options = ("calibrate", "max_error", "shape", "host", "npu", "port", "split", "io", "keep")
-    for name in options:
+    for name in (
+        *("calibrate", "max_error", "shape", "host", "npu", "port", "wide", "split", "io", "keep"),
+    ):
         if getattr(arguments, name):
             option = name.replace("_", "-")
             raise UsageError(f"--{option}: given for a checkpoint, allowed for networks")
@@ -186,6 +196,7 @@ def compile_network(
     console: Console,
     output: Console,
     witness: Callable[[Built, Samples | str | None], Mapping[str, str]],
+    choose: Callable[[Samples | str | None], Choose] | None = None,
 ) -> int:
     """Compile a network into a folder, and say what is in it.
 
@@ -194,6 +205,7 @@ def compile_network(
         console: for what is being done.
         output: for what was made.
         witness: checks what was built before anything is written, and returns rows for the table.
+        choose: with samples, what chooses the results of 16 bits; those of --wide without it.
     """
     refuse_model_options(arguments)
     folder: Path = arguments.output
@@ -208,6 +220,7 @@ def compile_network(
             host=arguments.host,
             npu=arguments.npu,
             port=arguments.port,
+            wide=arguments.wide if choose is None else choose(samples),
             split=arguments.split,
             io=arguments.io or "float",
             limits=Limits(array_dim=arguments.array_dim),
@@ -224,6 +237,8 @@ def _written(built: Built, folder: Path, compared: Mapping[str, str]) -> FitTabl
     plan = built.plan
     table = pairs()
     table.add_row("calibration", plan.origin.calibration)
+    if built.wide:
+        table.add_row("16 bits", escape(", ".join(built.wide)))
     for what, names in (("input", plan.graph.inputs), ("output", plan.graph.outputs)):
         for name in names:
             kind = plan.graph.type(name)

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,12 +19,17 @@ from npu.graph.importers import named, read
 from npu.graph.inputs import Samples
 from npu.graph.passes import PASSES, Io, prepare
 from npu.graph.passes.calibrate import METHODS
+from npu.graph.passes.wide import is_wide, wide_tensors
 from npu.graph.text import outline, write
 from npu.isa.operands import Limits
 from npu.planner.network_plan import plan_of
 from npu.runtime.plan import Action, Origin, Plan
 
 SCHEDULE = "schedule"
+Passes: TypeAlias = Mapping[str, Graph]
+Tried: TypeAlias = Callable[[Sequence[str]], Passes]
+Choose: TypeAlias = Callable[[Tried], Sequence[str]]
+"""Chooses what is to have 16 bits: it is given what tells the passes that names lead to."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +39,12 @@ class Built:
     Attributes:
         plan: what runs.
         passes: the graph behind each pass, in their order.
+        wide: names of what has 16 bits because somebody wanted it so.
     """
 
     plan: Plan
-    passes: Mapping[str, Graph]
+    passes: Passes
+    wide: tuple[str, ...] = ()
 
     def texts(self, *, whole: bool = False) -> Iterator[tuple[str, str]]:
         """Yield file name and text of each pass, the schedule, and the programs.
@@ -65,6 +72,7 @@ def build_plan(
     io: Io = "float",
     limits: Limits | None = None,
     calibration: str = METHODS[0],
+    wide: Sequence[str] | Choose = (),
 ) -> Built:
     """Import, quantise, place and compile a network.
 
@@ -83,6 +91,8 @@ def build_plan(
         limits: of the chip, the standard one if None.
         calibration: how scales are found in samples, one of `METHODS` of
             `npu.graph.passes.calibrate`.
+        wide: names of inputs, operations, or kinds, whose values are to have 16 bits on the chip;
+            or what chooses them.
 
     Raises:
         GraphError: the file or an argument is wrong; naming file, operation and tensor.
@@ -92,11 +102,11 @@ def build_plan(
     graph = source if isinstance(source, Graph) else read(source, shapes=shapes)
     if shapes and isinstance(source, Graph):
         raise GraphError("shapes: given for a graph, allowed for files")
-    passes: dict[str, Graph] = {}
     refused: dict[str, str] = {}
-    network = None
-    while network is None:
-        fused = prepare(
+
+    def tried(names: Sequence[str]) -> Passes:
+        found: dict[str, Graph] = {}
+        prepare(
             graph,
             samples=calibrate,
             calibration=calibration,
@@ -105,23 +115,48 @@ def build_plan(
             port=port,
             io=io,
             refused=refused,
-            keep=lambda name, result: passes.update({name: result}),
+            keep=lambda name, result: found.update({name: result}),
             file=file,
+            wide=names,
         )
+        return found
+
+    chosen = tuple(wide(tried) if callable(wide) else wide)
+    passes = tried(chosen)
+    _refuse_narrow(passes, chosen, file)
+    network = None
+    while network is None:
         try:
-            network = compile_network(fused, limits, split=split)
+            network = compile_network(passes[PASSES[-1]], limits, split=split)
         except NoRoomError as error:
             name = _origin_of(error.operation, passes["canonical"])
             if not name or name in refused:
                 raise _named(file, error) from None
             refused[name] = str(error).removeprefix(f"{error.operation}: ")
+            passes = tried(chosen)
         except CompileError as error:
             raise _named(file, error) from None
     compiler = f"tessera-npu {version('tessera-npu')}"
     origin = Origin(
         Path(file).name, _content(source), _calibration(calibrate, calibration), compiler
     )
-    return Built(plan_of(network, origin), {name: passes[name] for name in PASSES})
+    return Built(plan_of(network, origin), {name: passes[name] for name in PASSES}, chosen)
+
+
+def has_wide(passes: Passes, name: str) -> bool:
+    """Say whether something of an input, operation or kind has 16 bits on the chip."""
+    tensors = wide_tensors(passes["place"], [name])
+    return any(is_wide(passes["quantise"], one) for one in tensors)
+
+
+def _refuse_narrow(passes: Passes, names: Sequence[str], file: str) -> None:
+    """Raise GraphError for a name of which nothing has 16 bits on the chip."""
+    for name in names:
+        if not has_wide(passes, name):
+            raise GraphError(
+                f"{file}: " * bool(file) + f"--wide {name}: on the chip it has 8 bits or none, "
+                "allowed inputs and results of products, sums, norms and of moves of these"
+            )
 
 
 def _origin_of(name: str, graph: Graph) -> str:

@@ -19,6 +19,7 @@ from golden.graph import run as golden_run
 from npu.cli import command_line, network_folder
 from npu.compiler import compile_model
 from npu.compiler.network import compile_network
+from npu.planner.build_plan import build_plan
 from npu.planner.decoder_plan import plan_of_decoder
 from npu.planner.network_plan import plan_of
 from npu.planner.operator_plan import build_operator
@@ -30,7 +31,9 @@ from tessera import rtl_chip
 from tessera.golden_chip import run_on_golden
 from tessera.session import Session
 from tests.python.segmented_networks import KINDS, equals_golden, kinds_of, segmented
+from tests.python.small_networks import grown
 from tests.python.user_networks import built, one_input
+from tests.python.wide_networks import NETWORKS
 from weights.quantize import quantize_checkpoint
 from weights.shipped import CHECKPOINTS
 
@@ -145,3 +148,13 @@ def test_the_plan_of_a_decoder_writes_on_the_rtl() -> None:
     assert found.outputs["tokens"].tolist() == session.generate(model, ids.tolist(), 11)
     (counters,) = found.counters
     assert counters.cycles > 11 * len(plan.stream) // 16
+
+
+def test_values_of_16_bits_are_those_of_golden_on_the_rtl() -> None:
+    """Convolutions in halves, squares and clips: each tensor is compared."""
+    network = NETWORKS["powers of sound"]
+    samples = network.samples(4, 1)
+    wide = ["x", "conv", "conv.2", "table"]
+    session = Session(build_plan(grown(network.make), calibrate=samples, wide=wide).plan, "rtl")
+    session.run(None, {"x": samples["x"][0]})
+    assert session.report().cycles

@@ -27,6 +27,7 @@ def prepare(
     io: Io = "float",
     keep: Callable[[str, Graph], None] | None = None,
     file: str = "",
+    wide: Sequence[str] = (),
 ) -> Graph:
     """Bring an imported graph to the integers that the chip computes with.
 
@@ -43,6 +44,7 @@ def prepare(
             more bits.
         keep: called with the name of each pass and its result.
         file: named in errors.
+        wide: names of inputs, operations or kinds whose values are to have 16 bits on the chip.
 
     Returns:
         The fused graph, verified.
@@ -54,7 +56,7 @@ def prepare(
         if io not in get_args(Io):
             raise GraphError(f"io: given {io!r}, allowed {', '.join(get_args(Io))}")
         wishes = {"host": host, "npu": npu, "port": port}
-        return _prepare(graph, (samples, calibration), wishes, refused or {}, io, keep)
+        return _prepare(graph, (samples, calibration, wide), wishes, refused or {}, io, keep)
     except GraphError as error:
         if file and not str(error).startswith(file):
             raise GraphError(f"{file}: {error}") from None
@@ -63,7 +65,7 @@ def prepare(
 
 def _prepare(
     graph: Graph,
-    known: tuple[Samples | str | None, str],
+    known: tuple[Samples | str | None, str, Sequence[str]],
     wishes: Mapping[str, Sequence[str]],
     refused: Mapping[str, str],
     io: Io,
@@ -76,6 +78,7 @@ def _prepare(
     from npu.graph.passes.integer_borders import integer_borders
     from npu.graph.passes.place import place
     from npu.graph.passes.quantise import quantise
+    from npu.graph.passes.wide import wide_tensors
     from npu.graph.verify import verify
 
     def passed(name: str, result: Graph) -> Graph:
@@ -87,8 +90,8 @@ def _prepare(
     passed(PASSES[0], graph)
     canonical = passed(PASSES[1], canonicalise(graph))
     placed = passed(PASSES[2], place(canonical, **wishes, refused=refused))
-    samples, method = known
+    samples, method, wide = known
     ranges = None if samples is None else calibrate(placed, samples, method)
-    quantised = passed(PASSES[3], quantise(placed, ranges))
+    quantised = passed(PASSES[3], quantise(placed, ranges, wide_tensors(placed, wide)))
     fused = fuse(quantised)
     return passed(PASSES[4], fused if io == "float" else integer_borders(fused))

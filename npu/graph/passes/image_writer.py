@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from npu.graph.form import (
@@ -27,6 +27,7 @@ from npu.graph.passes.facts import (
     turns_rows,
 )
 from npu.graph.passes.rewriter import Rewriter
+from npu.graph.passes.scale_groups import FINER
 from npu.graph.passes.tensor_types import MARGIN16
 from npu.graph.passes.weight_integers import int8_weights
 
@@ -43,11 +44,21 @@ class ImageWriter:
         graph: Graph,
         ranges: Mapping[str, Range] | None,
         types: Mapping[str, TensorType],
+        wide: frozenset[str] = frozenset(),
     ) -> None:
+        """Begin.
+
+        Args:
+            graph: after the pass `place`.
+            ranges: of calibration, None without samples.
+            types: on the chip, of each real tensor of the chip.
+            wide: tensors of which a convolution is to read all of 16 bits.
+        """
         self.graph = graph
         self.facts = Facts(graph)
         self.ranges = ranges
         self.types = types
+        self.wide = wide
         self.writer = Rewriter(graph)
         self.images: dict[str, str] = {}
         self.bytes: dict[str, str] = {}
@@ -162,12 +173,50 @@ class ImageWriter:
             if name and name == one.inputs[index] and name not in active:
                 inputs[index] = self._parameter(one, name)
         outputs = [self._result(name, one) for name in one.outputs]
-        self.writer.keep(replace(one, inputs=tuple(inputs), outputs=tuple(outputs)))
+        if one.kind == "conv" and one.inputs[0] in self.wide and self._is_wide(one.inputs[0]):
+            self._in_halves(one, inputs, outputs[0])
+        else:
+            self.writer.keep(replace(one, inputs=tuple(inputs), outputs=tuple(outputs)))
         for name in one.outputs:
             if name in self.wanted and name in self.types:
                 self.writer.add(
                     one, "dequantise", (self.images[name],), part="out", output=name, place=TO_HOST
                 )
+
+    def _is_wide(self, name: str) -> bool:
+        return name in self.types and self.types[name].element == Element.I16
+
+    def _in_halves(self, one: Operation, inputs: list[str], output: str) -> None:
+        """Write a convolution of int16 as two of int8: of the upper byte, and of what it leaves."""
+        image = self.images[one.inputs[0]]
+        whole, made = self.writer.type(image), self.writer.type(output)
+        step = quantisation_of(whole).scale
+        bytes_ = [
+            TensorType(whole.shape, Element.I8, Quantisation((step * unit,))) for unit in (256, 1)
+        ]
+        place = Place(Target.NPU, "conv takes int8, twice for int16")
+
+        def add(kind: str, part: str, given: Sequence[str], result: TensorType) -> str:
+            return self.writer.add(one, kind, given, part=part, result=result, place=place)
+
+        high = add("requantise", "high", (image,), bytes_[0])
+        known = add("requantise", "known", (high,), whole)
+        rest = add("sub", "rest", (image, known), whole)
+        low = add("requantise", "low", (rest,), bytes_[1])
+        scale = quantisation_of(made).scale / (1 if made.element == Element.I16 else FINER)
+        part = TensorType(made.shape, Element.I16, Quantisation((scale,)))
+        sums = []
+        for name, given in ((high, inputs[1:]), (low, inputs[1:2])):
+            sums.append(self.writer.tensor(f"{name}.conv", part))
+            self.writer.keep(
+                replace(
+                    one,
+                    name=self.writer.names.fresh(f"{name}.conv"),
+                    inputs=(name, *given),
+                    outputs=(sums[-1],),
+                )
+            )
+        self.writer.add(one, "add", sums, output=output, place=place)
 
     def _parameter(self, one: Operation, name: str) -> str:
         """Return a constant of an instruction, in real numbers if it is given as integers."""

@@ -56,28 +56,33 @@ def place(
 
 
 def _wishes(graph: Graph, lists: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    names = {one.name for one in graph.operations}
     found: dict[str, str] = {}
     for wish, wanted in lists.items():
         for name in wanted:
-            alike = [
-                one.name
-                for one in graph.operations
-                if one.kind == name or name in one.source.split(" + ")
-            ]
-            chosen = [name] if name in names else alike
-            if not chosen:
-                near = difflib.get_close_matches(name, sorted(names), 3) or sorted(names)[:3]
-                raise GraphError(
-                    f"--{wish} {name}: there is no such operation, allowed for example "
-                    f"{', '.join(near)}"
-                )
-            for one in chosen:
+            for one in (each.name for each in operations_named(graph, wish, name)):
                 if found.get(one, wish) != wish:
                     raise GraphError(
                         f"--{wish} {name}: it is named for {found[one]} too, allowed one place"
                     )
                 found[one] = wish
+    return found
+
+
+def operations_named(graph: Graph, option: str, name: str) -> list[Operation]:
+    """Return the operation of a name, else those of a kind, or of an operation in the file.
+
+    Raises:
+        GraphError: there is none; `option` is what asked for it.
+    """
+    by_name = {one.name: one for one in graph.operations}
+    if name in by_name:
+        return [by_name[name]]
+    found = [one for one in graph.operations if one.kind == name or name in one.source.split(" + ")]
+    if not found:
+        near = difflib.get_close_matches(name, sorted(by_name), 3) or sorted(by_name)[:3]
+        raise GraphError(
+            f"--{option} {name}: there is no such operation, allowed for example {', '.join(near)}"
+        )
     return found
 
 

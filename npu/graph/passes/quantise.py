@@ -14,17 +14,21 @@ from npu.graph.passes.given import given_types
 from npu.graph.passes.image_writer import ImageWriter
 from npu.graph.passes.place_rules import UNIT
 from npu.graph.passes.tensor_types import MissingScaleError, chosen
+from npu.graph.passes.wide import moved, without_tables
 
 LEAST_PROBABILITY = 1 / 16
 """Rows without a larger probability than this keep fewer than four bits of it."""
 
 
-def quantise(graph: Graph, ranges: Mapping[str, Range] | None = None) -> Graph:
+def quantise(
+    graph: Graph, ranges: Mapping[str, Range] | None = None, wide: frozenset[str] = frozenset()
+) -> Graph:
     """Give every tensor that the chip touches its integers.
 
     Args:
         graph: after the pass `place`.
         ranges: of `calibrate`; None for a network that is quantised already.
+        wide: tensors that are to have 16 bits where the chip can make them so.
 
     Returns:
         The graph in which operations of the chip read and assign integers with scales, and
@@ -33,13 +37,13 @@ def quantise(graph: Graph, ranges: Mapping[str, Range] | None = None) -> Graph:
     Raises:
         GraphError: a scale is neither given nor known from samples.
     """
-    graph = without_misfits(graph, ranges)
-    graph, types = _typed(graph, ranges)
-    return ImageWriter(graph, ranges, types).write()
+    graph = without_tables(without_misfits(graph, ranges), wide)
+    graph, types = _typed(graph, ranges, wide)
+    return ImageWriter(graph, ranges, types, moved(graph, wide)).write()
 
 
 def _typed(
-    graph: Graph, ranges: Mapping[str, Range] | None
+    graph: Graph, ranges: Mapping[str, Range] | None, wide: frozenset[str]
 ) -> tuple[Graph, Mapping[str, TensorType]]:
     """Return the types on the chip; what a quantised network leaves in float goes to the host.
 
@@ -50,7 +54,7 @@ def _typed(
     while True:
         given = given_types(graph)
         try:
-            return graph, chosen(graph, ranges, given)
+            return graph, chosen(graph, ranges, given, wide)
         except MissingScaleError as error:
             first = first or error
             if ranges is not None or not given:

@@ -38,11 +38,23 @@ class Group:
 class Ties:
     """The groups of a graph while they are found."""
 
-    def __init__(self, graph: Graph, ranges: Mapping[str, Range] | None) -> None:
-        """Begin with a group for each tensor."""
+    def __init__(
+        self,
+        graph: Graph,
+        ranges: Mapping[str, Range] | None,
+        wanted: frozenset[str] = frozenset(),
+    ) -> None:
+        """Begin with a group for each tensor.
+
+        Args:
+            graph: after the pass `place`.
+            ranges: of calibration, None without samples.
+            wanted: tensors that somebody wants to have 16 bits.
+        """
         self.graph = graph
         self.facts = Facts(graph)
         self.ranges = ranges
+        self.wanted = wanted
         self.groups: dict[str, Group] = {}
         self.covered: dict[str, float] = {}
 
@@ -102,6 +114,8 @@ class Ties:
         if maker.kind in (*MOVES, "clip"):
             return all(self.can_be_wide(one) for one in maker.inputs)
         if self.facts.absorbed(maker):
+            return True
+        if maker.kind == "mul" and name in self.wanted:
             return True
         return maker.kind not in _NARROW_MAKERS
 

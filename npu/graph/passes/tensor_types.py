@@ -33,7 +33,10 @@ class MissingScaleError(GraphError):
 
 
 def chosen(
-    graph: Graph, ranges: Mapping[str, Range] | None, given: Mapping[str, TensorType]
+    graph: Graph,
+    ranges: Mapping[str, Range] | None,
+    given: Mapping[str, TensorType],
+    wide: frozenset[str] = frozenset(),
 ) -> Mapping[str, TensorType]:
     """Return the type on the chip of each real tensor of the chip.
 
@@ -41,11 +44,12 @@ def chosen(
         graph: after the pass `place`.
         ranges: of calibration, None without samples.
         given: types that the network gives.
+        wide: tensors that are to have 16 bits where the chip can make them so.
 
     Raises:
         MissingScaleError: a scale is neither given nor can it be found without samples.
     """
-    ties = Ties(graph, ranges)
+    ties = Ties(graph, ranges, wide)
     for name, kind in given.items():
         assert kind.quantisation is not None
         ties.fix(name, kind.element, kind.quantisation)

@@ -54,6 +54,8 @@ def _fix(ties: Ties) -> None:
 def _widths(ties: Ties) -> None:
     """Say which tensors want 16 bits: rows of norms, sums that are added to again, logits."""
     facts, graph = ties.facts, ties.graph
+    for name in ties.wanted:
+        ties.group(name).wide = True
     for one in graph.operations:
         if not one.on_chip:
             continue
@@ -134,6 +136,8 @@ def _tie_free(ties: Ties, one: Operation) -> None:
         return
     found = [whole(ties, name) for name in names]
     sizes = [size for size in found if size is not None and size > 0]
+    if ties.wanted.intersection(names) and any(ties.group(name).narrow for name in names):
+        return
     if len(sizes) == len(found) and max(sizes) <= FREE * min(sizes):
         ties.tie(names)
     elif len(sizes) == len(found) and one.kind in ("add", "sub"):
