@@ -133,5 +133,6 @@ def held(built: Built, samples: Samples | str | None, most: float) -> str:
         return text
     names = ", ".join(f"{name} {by:.2%}" for name, by in loss.operations)
     raise AccuracyError(
-        f"{text}, allowed {100 * most:g}% (--max-error); what loses most: {names or 'nothing on chip'}"
+        f"{text}, allowed {100 * most:g}% (--max-error); "
+        f"what loses most: {names or 'nothing on chip'}"
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import onnx
 
-from npu.graph.form import GraphError, TensorType
+from npu.graph.form import LARGEST, RANK, Element, GraphError, TensorType
 from npu.graph.importers.onnx_node import element_of
 
 
@@ -34,12 +34,23 @@ def input_type(one: onnx.ValueInfoProto, shapes: Mapping[str, tuple[int, ...]]) 
     if not tensor.HasField("shape"):
         if given is None:
             raise GraphError(f"{where} has no shape: --shape {one.name}=1,3,224,224")
-        return TensorType(tuple(given), element)
+        return _sized(where, tuple(given), element)
     sizes = [
         one.dim_value if one.HasField("dim_value") and one.dim_value >= 0 else one.dim_param or "?"
         for one in tensor.shape.dim
     ]
-    return TensorType(_bound(one.name, sizes, given), element)
+    return _sized(where, _bound(one.name, sizes, given), element)
+
+
+def _sized(where: str, shape: tuple[int, ...], element: Element) -> TensorType:
+    """Return a type. Raises GraphError if it is larger than a file has them."""
+    found = TensorType(shape, element)
+    if len(shape) > RANK or found.size > LARGEST:
+        raise GraphError(
+            f"{where} has shape {list(shape)[:20]}, allowed up to {RANK} axes and {LARGEST:,} "
+            "elements"
+        )
+    return found
 
 
 def _bound(name: str, sizes: list[int | str], given: tuple[int, ...] | None) -> tuple[int, ...]:

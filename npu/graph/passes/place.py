@@ -77,7 +77,11 @@ def operations_named(graph: Graph, option: str, name: str) -> list[Operation]:
     by_name = {one.name: one for one in graph.operations}
     if name in by_name:
         return [by_name[name]]
-    found = [one for one in graph.operations if one.kind == name or name in one.source.split(" + ")]
+    found = [
+        one
+        for one in graph.operations
+        if one.kind == name or (name and name in one.source.split(" + "))
+    ]
     if not found:
         near = difflib.get_close_matches(name, sorted(by_name), 3) or sorted(by_name)[:3]
         raise GraphError(
