@@ -157,17 +157,17 @@ def test_sequences_are_what_litert_computes_from_a_state_of_zero(form: dict[str,
     assert np.abs(found - want).max() <= (0.02 if form.get("quantised") else 1e-5)
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_sequences_in_integers_differ_by_one_at_most(seed: int) -> None:
-    """As read, and on the chip; in a tenth of the elements, as steps add up along a sequence."""
+def test_sequences_in_integers_differ_by_one_at_most() -> None:
+    """As read, and on the chip; in 2 % of the elements, counted over many inputs."""
     data, shape = integer_lstm_model()
-    x = np.random.default_rng(seed).integers(-128, 128, shape).astype(np.int8)
-    (want,) = litert(data, [x])
-    chip = run(prepare(tflite_file.read(data)), {"x": x})["y"]
-    for found in (ours(data, [x])[0], chip):
-        apart = np.abs(found.astype(int) - want.astype(int))
-        assert apart.max() <= 1 and apart.mean() < 0.1
-    assert want.std() > 30
+    prepared, random, apart = prepare(tflite_file.read(data)), np.random.default_rng(0), []
+    for _ in range(20):
+        x = random.integers(-128, 128, shape).astype(np.int8)
+        (want,) = litert(data, [x])
+        assert want.std() > 20
+        for found in (ours(data, [x])[0], run(prepared, {"x": x})["y"]):
+            apart.append(np.abs(found.astype(int) - want.astype(int)))
+    assert np.max(apart) <= 1 and np.mean(apart) < 0.03
 
 
 @pytest.mark.parametrize("rank", [1, 2])

@@ -51,7 +51,7 @@ def lstm_model(
 def integer_lstm_model() -> tuple[bytes, tuple[int, ...]]:
     """Return the file of an LSTM in int8, its cells in int16, and the shape of its input."""
     random, writer = np.random.default_rng(3), Writer()
-    (batch, steps, inputs), cells = (2, 7, 5), 6
+    (batch, steps, inputs), cells = (2, 4, 5), 6
     x = writer.tensor("x", (batch, steps, inputs), "int8", scale=0.02, zero=-3)
 
     def held(name: str, size: tuple[int, ...], dtype: type, most: int, scale: float) -> int:
