@@ -55,7 +55,8 @@ module npu_cmd
   // ---------------------------------------------------------------------------------------------
   logic clk, bus, awake;
 
-  assign bus   = npu_axi_pkg::axi_speaks(axi_req_o, axi_rsp_i);
+  assign bus = axi_req_o.rd.arvalid || axi_req_o.wr.awvalid || axi_req_o.wr.wvalid ||
+               axi_rsp_i.rd.rvalid || axi_rsp_i.wr.bvalid;
   assign awake = status.busy || req_i.valid || soft_reset_i || bus;
 
   npu_block_clock u_clock (

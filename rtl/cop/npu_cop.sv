@@ -64,7 +64,8 @@ module npu_cop
   // ---------------------------------------------------------------------------------------------
   logic clk, bus, awake;
 
-  assign bus = npu_axi_pkg::axi_speaks(axi_req_o, axi_rsp_i);
+  assign bus = axi_req_o.rd.arvalid || axi_req_o.wr.awvalid || axi_req_o.wr.wvalid ||
+               axi_rsp_i.rd.rvalid || axi_rsp_i.wr.bvalid;
   assign awake = events.busy || x_req_i.issue.valid || x_commit_i.valid || req_i.valid ||
                  soft_reset_i || bus;
 

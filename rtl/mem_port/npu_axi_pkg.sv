@@ -84,11 +84,6 @@ package npu_axi_pkg;
     logic [1:0]  rresp;    // as bresp, with rvalid
   } axil_rsp_t;
 
-  // Something is said on the port, by either side
-  function automatic logic axi_speaks(axi_req_t req, axi_rsp_t rsp);
-    return req.rd.arvalid || req.wr.awvalid || req.wr.wvalid || rsp.rd.rvalid || rsp.wr.bvalid;
-  endfunction
-
   // Bits of the number of a client of the memory port; it has no more than there are engines
   function automatic int unsigned client_bits(int unsigned num_clients);
     return (num_clients > 1) ? $clog2(num_clients) : 1;
