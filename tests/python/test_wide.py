@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from golden.graph import run
 from npu.cli import command_line
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Element, Graph, GraphError
+from npu.paths import DOCS
 from npu.planner.build_plan import build_plan
 from tessera.accuracy import AccuracyError, loss_of
 from tessera.golden_chip import run_on_golden
@@ -36,9 +38,12 @@ def test_sixteen_bits_bring_the_outputs_near_enough(name: str) -> None:
         assert loss_of(again, samples).output > network.most, f"{one} is not needed"
     assert loss_of(built, samples).output <= network.most
     others = network.samples(16, 2)
-    assert decibels(graph, built.passes["fuse"], others) > network.gain + decibels(
-        graph, narrow.passes["fuse"], others
-    )
+    before, after = (decibels(graph, plan.passes["fuse"], others) for plan in (narrow, built))
+    assert after > network.gain + before
+    row = re.search(rf"^\| {name} \|.*$", (DOCS / "graphs.md").read_text(encoding="utf-8"), re.M)
+    assert row
+    said = [float(figure) for figure in re.findall(r"([\d.]+) dB", row[0])]
+    assert said == pytest.approx([before, after], abs=0.06), "what the page says"
     inputs = {one: value[0] for one, value in others.items()}
     found, wanted = run_on_golden(built.plan, inputs), run(built.passes["fuse"], inputs)
     for one in wanted:
