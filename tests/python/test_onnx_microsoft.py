@@ -20,6 +20,7 @@ import onnx
 import onnxruntime
 from onnx import helper, numpy_helper
 
+import npu.graph.importers.onnx_file  # noqa: F401  (the mappings register themselves)
 from npu.graph.importers.onnx_dialects import DIALECTS
 from tests.python.onnx_forms import real
 
