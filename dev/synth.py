@@ -49,8 +49,8 @@ opt_clean
 check -assert -nolatches
 design -reset
 
-read_slang --threads 1 --keep-hierarchy --blackboxed-module {CLOCK_GATE} --top {{top}} \\
-  {{parameters}} {{files}}
+read_slang --threads 1 --keep-hierarchy --blackboxed-module {CLOCK_GATE} \\
+  --top {{top}} {{parameters}} {{files}}
 hierarchy -check -top {{top}}
 tee -q -o {{folder}}/read.json stat -json
 opt_expr
