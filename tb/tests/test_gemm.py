@@ -263,7 +263,7 @@ def _peaks(random: np.random.Generator) -> list[list[int]]:
 async def test_gemm_argmax_columns(dut: Dut) -> None:
     """The greatest value in every column and equal ones behind it; two instructions at a time.
 
-    The tokens go to every base register in turn.
+    The tokens go to every base register in turn. Before every second one GEMM has long been idle.
     """
     bench = await Bench.start(dut)
     bases = (INPUT, *(OUTPUT + 0x1000 * index for index in range(7)))
@@ -284,6 +284,8 @@ async def test_gemm_argmax_columns(dut: Dut) -> None:
             at = 0x100 + row * up(PEAKS)
             text += f"GEMM dst=0 src0=0x0 src1={at} M=1 N={PEAKS} K=1 q=imm mul=256 sh=0 out=none "
             text += "argmax\n"
+        if turn % 2:
+            text += "BARRIER gemm\nDMA_LOAD dst=0x2000 M=1 N=1 b=0 off=0x100\nBARRIER ld\n"
         text += f"ARGMAX b={turn % len(bases)}\n"
         expected.append(int(np.argmax(np.concatenate([rows[row] for row in pair]))))
     await bench.execute(assemble(text + "END").instructions, bases=bases)
