@@ -147,9 +147,8 @@ def _shape(text: str) -> tuple[str, tuple[int, ...]]:
 
 def refuse_network_options(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options of networks with a checkpoint."""
-    for name in (
-        *("calibrate", "max_error", "shape", "host", "npu", "port", "wide", "split", "io", "keep"),
-    ):
+    options = ("calibrate", "max_error", "shape", "host", "npu", "port", "split", "io", "keep")
+    for name in (*options, "wide"):
         if getattr(arguments, name):
             option = name.replace("_", "-")
             raise UsageError(f"--{option}: given for a checkpoint, allowed for networks")

@@ -13,6 +13,10 @@ module npu_block_clock #(
   output logic clk_o     // clock of the block; stands still while it sleeps
 );
 
+  if (Rest < 2) begin : gen_bad_rest
+    $fatal(1, "npu_block_clock: Rest = %0d, must be at least 2", Rest);
+  end
+
   logic [Rest-1:0] rest_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
