@@ -17,7 +17,7 @@ from tb.command.command_session import CommandSession
 from tb.cop.cop_session import CopSession
 from tb.run.registry import MEMORY_MIB
 
-LONG_CYCLES = 2_000_000
+LONG_CYCLES = 1_000_000
 """A benchmark with more ideal cycles than these is a long one."""
 
 

@@ -25,8 +25,8 @@ from tb.benchmarks.command_benchmarks import launch_cycles, operation_cycles
 from tb.command.command_session import CommandSession
 from tb.cop.cop_session import CopSession
 
-FIGURES, PROGRAM = "figures.json", "program.bin"
-"""Files in the run's folder; beside them the logs of the bench."""
+PROGRAM = "program.bin"
+"""File in the run's folder; beside it figures, and the logs of the bench."""
 START_MEMORY, START_WRITES = "memory_start.bin", "start_writes.json"
 """Files in the folder of the long run: what another host needs to repeat it."""
 
@@ -53,9 +53,9 @@ class RunFigures:
     python_callbacks: int
 
     @classmethod
-    def load(cls, folder: Path) -> RunFigures:
+    def load(cls, folder: Path, name: str) -> RunFigures:
         """Read what `save` wrote."""
-        return cls(**json.loads((folder / FIGURES).read_text(encoding="utf-8")))
+        return cls(**json.loads((folder / f"{name}.json").read_text(encoding="utf-8")))
 
     @classmethod
     def total(cls, parts: Sequence[RunFigures]) -> RunFigures:
@@ -63,9 +63,9 @@ class RunFigures:
         rows = [asdict(part) for part in parts]
         return cls(**{name: sum(row[name] for row in rows) for name in rows[0]})
 
-    def save(self, folder: Path) -> None:
-        """Write to the run's folder."""
-        (folder / FIGURES).write_text(json.dumps(asdict(self)), encoding="utf-8")
+    def save(self, folder: Path, name: str) -> None:
+        """Write to the run's folder, which other benchmarks may share."""
+        (folder / f"{name}.json").write_text(json.dumps(asdict(self)), encoding="utf-8")
 
 
 def program_of(folder: Path) -> list[Instruction]:
@@ -145,7 +145,7 @@ async def _measure_port(dut: Dut, case: Benchmark) -> None:
     timed = interval(case, [], events, trace)
     # The port counts no cycles of programs that are started by registers.
     figures = RunFigures(timed, cycles or timed, read, written, macs, seconds, entered)
-    figures.save(bench.run_dir)
+    figures.save(bench.run_dir, case.name)
 
 
 async def _measure_coprocessor(dut: Dut, case: Benchmark) -> None:
@@ -159,7 +159,7 @@ async def _measure_coprocessor(dut: Dut, case: Benchmark) -> None:
         int(signal.value) for signal in (dut.cop_reads, dut.cop_writes, dut.cop_cycles)
     ]
     figures = RunFigures(cycles, busy, 16 * read, 16 * written, 0, seconds, entered)
-    figures.save(session.bench.run_dir)
+    figures.save(session.bench.run_dir, case.name)
 
 
 async def measure(dut: Dut, case: Benchmark) -> None:
@@ -189,7 +189,7 @@ async def measure(dut: Dut, case: Benchmark) -> None:
         if run.timed:
             figures.append(_figures(case, run.program, execution))
     (bench.run_dir / PROGRAM).write_bytes(encode_image(list(load.runs[-1].program)))
-    RunFigures.total(figures).save(bench.run_dir)
+    RunFigures.total(figures).save(bench.run_dir, case.name)
 
 
 def _test(case: Benchmark) -> object:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from tb.benchmarks.catalogue import CASES, LONG_RUN, compiled
 from tb.benchmarks.format_benchmarks import CLAIMS
 from tb.benchmarks.measure import RunFigures, program_of
 from tb.benchmarks.soc_benchmarks import SOC_CASES, SocBenchmark
-from tb.run import build, parallel, runner, timeline
+from tb.run import build, parallel, runner, timeline, together
 from tb.run.machine import MachineConfiguration
 from tb.run.registry import BenchTest
 
@@ -37,6 +38,8 @@ RUNS = BUILD / "bench"
 JSON, STREAM, ROOFLINE = REPORTS / "bench.json", REPORTS / "stream.json", REPORTS / "roofline.png"
 DRAWN = ("block_s16", "block_s1", "tiny_decode_gpt2_p64")
 """Timelines that are also drawn as pictures."""
+SHORT_CYCLES, SHARED = 200_000, 10
+"""Ideal cycles of a benchmark that may share a process, and how many share one."""
 PAIRS = 7
 """Runs under cocotb and under the plain host, in turn; the smoke tier ends when the bar is met."""
 BARS = bars.bars(bars.landed())
@@ -80,12 +83,24 @@ def job_of(case: Benchmark, configuration: build.Configuration) -> runner.Job:
     return runner.Job(test, configuration, place=RUNS / case.name)
 
 
+def _batches(cases: Iterable[Benchmark]) -> list[list[Benchmark]]:
+    """Return what shares a process, whose start takes longer than a short benchmark.
+
+    One of which more is wanted than figures is alone, as is a long one; the longest come first, so
+    that none of them is left to run alone.
+    """
+    ordered = sorted(cases, key=lambda case: case.work.ideal_cycles, reverse=True)
+    short = [case for case in ordered if not case.traced and case.work.ideal_cycles <= SHORT_CYCLES]
+    alone = [[case] for case in ordered if case not in short]
+    return [*alone, *(short[first : first + SHARED] for first in range(0, len(short), SHARED))]
+
+
 def _figures(result: runner.TestResult) -> RunFigures:
     if not result.passed:
         name = result.job.test.name
         log = result.job.folder.relative_to(ROOT) / "log.txt"
         raise BenchError(f"{name}: {result.message}\n     log: {log}")
-    return RunFigures.load(result.job.folder)
+    return RunFigures.load(result.job.folder, result.job.test.name)
 
 
 def chip_row(case: Benchmark, result: runner.TestResult) -> TableRow:
@@ -169,23 +184,29 @@ def _measure(
             console.print(f"{word} {name} ({seconds:.1f} s)")
             progress.advance(task)
 
-        def chip(case: Benchmark) -> TableRow:
-            result = runner.run(job_of(case, configuration))
-            say("done" if result.passed else "FAIL", case.name, result.seconds)
-            return chip_row(case, result)
+        def chip(cases: list[Benchmark]) -> list[TableRow]:
+            jobs = [job_of(case, configuration) for case in cases]
+            shared = replace(jobs[0], companions=tuple(job.test for job in jobs[1:]))
+            results = together.run(shared) if shared.companions else [runner.run(shared)]
+            for result in results:
+                say("done" if result.passed else "FAIL", result.job.test.name, result.seconds)
+            by_name = {result.job.test.name: result for result in results}
+            if len(by_name) < len(cases):
+                log = (shared.folder / runner.LOG).relative_to(ROOT)
+                raise BenchError(f"{cases[len(by_name)].name} has not run: see {log}")
+            return [chip_row(case, by_name[case.name]) for case in cases]
 
-        def soc(case: SocBenchmark) -> TableRow:
+        def soc(case: SocBenchmark) -> list[TableRow]:
             figures = case.measure(machine)
             say("done", case.name, figures.ran.seconds)
-            return TableRow(soc_benchmarks.entry(case, figures), figures.ran.cycles)
+            return [TableRow(soc_benchmarks.entry(case, figures), figures.ran.cycles)]
 
-        # The longest ones first, so that none of them is left to run alone.
-        cases = sorted(chip_cases.values(), key=lambda case: case.work.ideal_cycles, reverse=True)
         tasks = [
             *(partial(soc, case) for case in reversed(soc_cases.values())),
-            *(partial(chip, case) for case in cases),
+            *(partial(chip, cases) for cases in _batches(chip_cases.values())),
         ]
-        done = {row.entry["name"]: row for row in parallel.in_order(tasks, workers)}
+        rows = chain.from_iterable(parallel.in_order(tasks, workers))
+        done = {row.entry["name"]: row for row in rows}
         speed = _speed(configuration, done[LONG_RUN], progress, full=full)
         return [*(done[name] for name in chip_cases), *speed, *(done[name] for name in soc_cases)]
 

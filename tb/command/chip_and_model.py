@@ -4,14 +4,27 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
 
 import numpy as np
 
 from golden.command.model import CYCLE_ADDRESSES, ModelBus
-from npu.regs import CHIP_BASE, CMD_BASE, CMD_FIELDS, ChipReg, CmdReg
-from npu.regs.source import Register, load_all
+from npu.regs import (
+    CHIP_BASE,
+    CHIP_FIELDS,
+    CMD_BASE,
+    CMD_FIELDS,
+    COP_BASE,
+    COP_FIELDS,
+    SEQ_BASE,
+    SEQ_FIELDS,
+    ChipReg,
+    CmdReg,
+    CopReg,
+    RegField,
+    SeqReg,
+)
 from tb.bench.host import RtlBus
 from tb.bench.scoreboard import MismatchError
 from tb.command.faulty_memory import ModelMemory
@@ -19,19 +32,18 @@ from tb.command.faulty_memory import ModelMemory
 _REMEMBERED = 14
 
 
-@cache
-def _registers() -> dict[int, Register]:
-    """Return the registers of all windows by address."""
-    return {
-        window.base + register.offset: register
-        for window in load_all()
-        for register in window.registers
-    }
+_WINDOWS: tuple[tuple[int, type[IntEnum], Mapping[str, RegField]], ...] = (
+    (CMD_BASE, CmdReg, CMD_FIELDS),
+    (SEQ_BASE, SeqReg, SEQ_FIELDS),
+    (COP_BASE, CopReg, COP_FIELDS),
+    (CHIP_BASE, ChipReg, CHIP_FIELDS),
+)
+_NAMES = {base + each: each.name for base, registers, _ in _WINDOWS for each in registers}
+"""Of all registers, by address."""
 
 
 def _name(address: int) -> str:
-    register = _registers().get(address)
-    return f"{address:#05x}" if register is None else f"{register.name} ({address:#05x})"
+    return f"{_NAMES[address]} ({address:#05x})" if address in _NAMES else f"{address:#05x}"
 
 
 def _cycle_mask(address: int) -> int:
@@ -43,14 +55,13 @@ def _cycle_mask(address: int) -> int:
 
 def _differing(address: int, expected: int, actual: int) -> str:
     """Return the fields of a register that differ."""
-    register = _registers().get(address)
-    fields = [] if register is None else register.fields
     shown = []
-    for field in fields:
-        mask = (1 << field.width) - 1
-        values = [value >> field.lsb & mask for value in (expected, actual)]
-        if values[0] != values[1] and field.access.startswith("read"):
-            shown.append(f"{field.name} expected {values[0]:#x}, actual {values[1]:#x}")
+    for base, _, fields in _WINDOWS:
+        for name, field in fields.items():
+            was, is_now = field.get(expected), field.get(actual)
+            if base + field.register == address and was != is_now:
+                short = name.removeprefix(f"{_NAMES[address]}_")
+                shown.append(f"{short} expected {was:#x}, actual {is_now:#x}")
     return "; ".join(shown)
 
 

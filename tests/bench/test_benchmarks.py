@@ -319,7 +319,7 @@ def test_benchmark_on_the_rtl(tmp_path: Path) -> None:
     test = BenchTest("tb.benchmarks.measure", case.name, case.name)
     result = runner.run(runner.Job(test, configuration, place=tmp_path / case.name))
     assert result.passed, result.message
-    figures = RunFigures.load(result.job.folder)
+    figures = RunFigures.load(result.job.folder, result.job.test.name)
     assert figures.macs == case.work.macs
     assert case.work.ideal_cycles < figures.cycles < figures.program_cycles
     events = np.fromfile(result.job.folder / "events.bin", logs.EVENT)
