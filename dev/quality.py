@@ -6,10 +6,10 @@
 Every checkpoint of weights/checkpoints is run on all windows of the held-out text, or on some, both
 as transformers runs it (float32) and as the integer network `golden.decoder`: bits per byte of
 both, and how often the most likely next byte is the same. GPT-2 is measured a second time with
-outlier channels, and narrow weight formats are measured against int8 (dev.quality_formats), in the
-smoke tier only those that have a bar. The figures go to build/reports/quality.json; a missed bar is
-an error, and so is a difference from the published figures (dev.quality_pages). Needs the group
-`oracles`.
+outlier channels, and narrow weight formats are measured against int8 (dev.quality_formats). The
+smoke tier has two of the checkpoints, and of the formats those that have a bar. The figures go to
+build/reports/quality.json; a missed bar is an error, and so is a difference from the published
+figures (dev.quality_pages). Needs the group `oracles`.
 """
 
 from __future__ import annotations
@@ -349,7 +349,7 @@ def _run(given: argparse.Namespace) -> int:
         for path in [*publish_formats(formats), *pages.publish(figures)]:
             print(f"written: {path.relative_to(ROOT)}")
     elif whole:
-        stale = pages.stale(figures)
+        stale = pages.stale(figures, full=full)
         if pages.text_here().sha256 == read_text().sha256:
             stale += stale_formats(formats, full=full)
         print("\n".join(stale) or "README and model cards publish these figures")

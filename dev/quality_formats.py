@@ -104,11 +104,11 @@ def finetuned() -> dict[str, Finetune]:
 
 
 def format_subjects(*, full: bool) -> Iterator[FormatSubject]:
-    """Yield what is measured: all, or what has a bar and int8."""
+    """Yield what is measured: all, or int8 and what has a bar, recipes of the last model only."""
     for model in MODELS:
         folder = CHECKPOINTS / model
         for recipe, bar in RECIPES.items():
-            if full or bar is not None or recipe == INT8:
+            if full or recipe == INT8 or (bar is not None and model == MODELS[-1]):
                 yield FormatSubject(model, recipe, folder, folder, bar)
     for name, finetune in finetuned().items():
         start = CHECKPOINTS / finetune.start

@@ -21,6 +21,8 @@ from weights.figures import FILE, QualityFigures, Text, read_figures, read_text,
 
 README = ROOT / "README.md"
 TIERS = ("smoke", "full")
+SMOKE = ("gpt2-tiny", "llama-tiny")
+"""Models of the smoke tier: the two architectures, of which the others are variants."""
 """Of narrow formats those with a bar, or all."""
 CHECKPOINTS = ROOT / "weights" / "checkpoints"
 BEGIN, END = "<!-- quality: begin, written by npu quality --publish -->", "<!-- quality: end -->"
@@ -31,7 +33,7 @@ TOLERANCE = {"float_bits": 2e-4, "integer_bits": 2e-4, "agreement": 1e-3}
 def check_request(
     names: Sequence[str], tokens: int | None, publish: bool, tier: str = "full"
 ) -> list[str]:
-    """Return the models to measure, all shipped ones if none is named.
+    """Return the models to measure, those of the tier if none is named.
 
     Raises:
         UsageError: there is no checkpoint of a name or no such tier, or figures of a part are to be
@@ -46,7 +48,7 @@ def check_request(
         raise UsageError(f"tokens: given {tokens}, allowed 1 and more")
     if publish and (names or tokens is not None or tier != "full"):
         raise UsageError("--publish: given a part, allowed all models on all of the text")
-    return list(names) or shipped
+    return list(names) or (shipped if tier == "full" else list(SMOKE))
 
 
 def text_here() -> Text:
@@ -56,8 +58,11 @@ def text_here() -> Text:
     return Text(platform.python_version(), int(text.size), digest)
 
 
-def stale(found: Sequence[QualityFigures]) -> list[str]:
-    """Return how the published figures differ from measured ones, a line for each."""
+def stale(found: Sequence[QualityFigures], *, full: bool = True) -> list[str]:
+    """Return how the published figures differ from measured ones, a line for each.
+
+    Those of the smoke tier (not `full`) are compared as far as they go.
+    """
     here, text = text_here(), read_text()
     if here.sha256 != text.sha256:
         print(
@@ -67,9 +72,10 @@ def stale(found: Sequence[QualityFigures]) -> list[str]:
         return []
     published = read_figures()
     measured = {one.model: one for one in found}
+    alone = measured.keys() ^ published.keys() if full else measured.keys() - published.keys()
     lines = [
         f"quality: {name}: {'published' if name in published else 'measured'} only"
-        for name in sorted(published.keys() ^ measured.keys())
+        for name in sorted(alone)
     ]
     for name in published.keys() & measured.keys():
         lines += _differences(published[name], measured[name])

@@ -36,10 +36,18 @@ def on_chip() -> set[tuple[str, str]]:
 
 
 def test_smoke_has_every_test_on_the_chip() -> None:
-    """In its short form, once for each model; and nothing else."""
+    """In its short form, once for each of three models; and nothing else.
+
+    The three lack nothing but what tests of a chip without narrow formats are about.
+    """
     tasks = tier("smoke")
-    assert {(task.name, task.model) for task in tasks} == on_chip()
-    assert {task.name for task in tasks} == {test.name for test in registry.discover()}
+    models = {"fast-a16", "fast-a8", "fast-a4"}
+    assert {(task.name, task.model) for task in tasks} == {
+        (name, model) for name, model in on_chip() if model in models
+    }
+    assert {task.name for task in tasks} == {
+        test.name for test in registry.discover() if test.narrow_formats
+    }
     assert {(task.kind, task.seed, task.full) for task in tasks} == {("rtl", 1, False)}
 
 

@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from npu.firmware import compile as firmware
+from npu.firmware.compile import EXAMPLES
 from npu.isa.cop_generated import CopOp
 from npu.isa.coprocessor import encode
+from tb.soc import program_run
 from tests.needs import needs
+from tests.python.firmware_support import expected_text
 from tests.soc import support
 from tests.soc.test_machine import COMPILERS, compiler
 
@@ -55,6 +59,18 @@ def test_float_registers_that_the_compiler_lacks(tmp_path: Path) -> None:
     output = tmp_path / "npu_test.elf"
     with pytest.raises(firmware.FirmwareError, match="given NPU_FLOATS_IN_F, allowed with f reg"):
         firmware.compile_program("npu_test", defines=["NPU_FLOATS_IN_F"], output=output)
+
+
+def test_two_source_forms_print_the_same() -> None:
+    """The forms for a core with two sources print what the instructions with three do."""
+    program = firmware.compile_sources(
+        [EXAMPLES / "vectors" / "vectors.c"],
+        "vectors",
+        flags=("-include", "npu_two_sources.h"),
+        output=program_run.FOLDER / f"test-vectors-npu_two_sources-{os.getpid()}.elf",
+    )
+    host = Emulator(program)
+    assert (host.run(), bytes(host.output).decode()) == (0, expected_text("vectors"))
 
 
 def test_uart_and_traps() -> None:

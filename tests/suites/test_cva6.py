@@ -56,12 +56,3 @@ def test_three_sources_are_refused() -> None:
     needs("emulator")
     ran = support.run(support.test_program("two_sources"), "cva6-refused", core="cva6")
     assert (ran.output, ran.code) == (b"12 refused\nMACC 12\n", 0)
-
-
-def test_two_source_forms_on_an_emulated_core() -> None:
-    """The forms for a core with two sources print what the instructions with three do."""
-    needs("emulator")
-    from tb.soc import emulator
-
-    host = emulator.Emulator(_compiled(EXAMPLES / "vectors", "vectors", "npu_two_sources.h"))
-    assert (host.run(), bytes(host.output).decode()) == (0, expected_text("vectors"))
