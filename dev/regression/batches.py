@@ -58,7 +58,9 @@ def make(
         if test is None or test.alone or seconds[task] > BATCH_S / 2:
             parts.append([task])
         else:
-            group = (task.kind, task.model, task.seed, task.full, task.hostile)
+            # All that a process runs has the largest memory, every byte of which is compared.
+            chip = (task.kind, task.model, test.memory_bytes)
+            group = (*chip, task.seed, task.full, task.hostile)
             shared.setdefault(group, []).append(task)
     parts += _parts(shared.values(), seconds)
 

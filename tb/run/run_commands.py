@@ -11,7 +11,6 @@ import sys
 from collections.abc import Sequence
 
 from npu.cli.arguments import AddCommand, UsageError, names_in, positive, whole_from
-from npu.isa.operands import ARRAY_DIMS
 from npu.paths import REPORTS, ROOT
 from tb.run import build, failure_waves, machine, registry, runner, together, units, waves
 from tb.run.requests import (
@@ -124,11 +123,7 @@ def _test(arguments: argparse.Namespace) -> int:
     if arguments.skipped and not paths:
         print("nothing was skipped")
         return 0
-    build.generate()
-    for edge in ARRAY_DIMS:
-        build.build(build.Configuration(array_dim=edge))
-    for model in machine.models():
-        build.build(model)
+    build_all([build.Configuration(), machine.MachineConfiguration()])
     command = [sys.executable, "-m", "pytest", "-n", str(arguments.jobs), "-q"]
     if arguments.skipped or not paths:
         command.append(f"--write-skipped={SKIPPED}")

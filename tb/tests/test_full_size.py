@@ -2,7 +2,7 @@
 """GPT-2 small in its full size on the RTL: 768 channels, 12 layers, 12 heads, 50,257 tokens.
 
 The weights are random, in memory there are some 220 MB. One step streams all 124 M of them. The
-short form has one layer, like the others, and as many tokens as make one of more than 15 bits.
+short form is a third as wide, with one layer and as many tokens as make one of more than 15 bits.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from weights.synthetic import random_gpt2, shape_of
 TAGS = ("models", "long")
 
 MEMORY_MIB = 256
-LAYERS, TOKENS, CHECKED_LAYER = 12, 50_257, 3
-SHORT_LAYERS, SHORT_TOKENS, SHORT_CHECKED = 1, 36_000, 0
+WIDTH, LAYERS, TOKENS, CHECKED_LAYER = 768, 12, 50_257, 3
+SHORT = (256, 1, 36_000, 0)
 
 
 @cocotb.test
 async def test_full_size_step(dut: Dut) -> None:
     """One step of GPT-2 small at position 20: all logits, the token, and the cache."""
     bench = await Bench.start(dut, QUIET)
-    short = (SHORT_LAYERS, SHORT_TOKENS, SHORT_CHECKED)
-    layers, tokens, checked = (LAYERS, TOKENS, CHECKED_LAYER) if full() else short
-    sizes = {"hidden": 768, "layers": layers, "heads": 12, "ffn": 3072, "vocab": tokens}
-    model = random_gpt2(shape_of("gpt2", **sizes, context=1024), int(cocotb.RANDOM_SEED))
+    width, layers, vocab, checked = (WIDTH, LAYERS, TOKENS, CHECKED_LAYER) if full() else SHORT
+    sizes = {"layers": layers, "heads": width // 64, "ffn": 4 * width, "vocab": vocab}
+    shape = shape_of("gpt2", hidden=width, **sizes, context=1024)
+    model = random_gpt2(shape, int(cocotb.RANDOM_SEED))
     resident = Resident.place(bench, model, "memory")
     ids = bench.random.integers(0, model.shape.vocab, 20).tolist()
     golden = Session(model)

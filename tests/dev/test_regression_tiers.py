@@ -247,6 +247,7 @@ def test_only_what_is_alike_shares_a_process() -> None:
     for batch in shared:
         alike = {(t.kind, t.model, t.seed, t.full, t.hostile) for t in batch.tasks}
         assert len(alike) == 1
+        assert len({known.tests()[t.name].memory_bytes for t in batch.tasks}) == 1
         assert {kind for kind, *_ in alike} <= {"rtl", "unit"}
         assert len(batch.tasks) <= batches.MOST
         assert sum(expected[task] for task in batch.tasks) <= batches.BATCH_S
