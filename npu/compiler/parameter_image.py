@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from npu.compiler.linear_padding import pad_inputs, pad_outputs
-from npu.compiler.stream import Stream, gemm_share, norm_share
+from npu.compiler.stream import Stream, form_of, gemm_share, norm_share
 from npu.image import Share
 from npu.isa.generated import Opcode
 from npu.isa.operands import WORD, up
@@ -68,7 +68,7 @@ def _append(stream: Stream, prefix: str, parameters: Parameters, norm: Opcode, e
         else:
             layer, table = one
             data = gemm_share(layer, edge, table)
-            stream.append(prefix + name, Opcode.GEMM, data, layer)
+            stream.append(prefix + name, Opcode.GEMM, data, form_of(layer))
 
 
 def _rows(table: npt.NDArray[np.int16]) -> bytes:

@@ -5,19 +5,30 @@ Layouts: docs/reference/isa.md, "Shares of the stream". Every piece is a multipl
 """
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from npu.compiler.weight_tiles import format_of, tiles, weight_bytes
+from npu.compiler.weight_tiles import fewest_bits, format_of, plain_bytes, weight_bytes
 from npu.image import PIECE, Share
-from npu.isa.generated import WeightFormat
-from npu.isa.operands import TABLE_BYTES, up
+from npu.isa.generated import Opcode, WeightFormat
+from npu.isa.operands import TABLE_BYTES, Limits, up
 from npu.isa.weight_formats import GROUPED
 from weights.model import AnyLinear, Norm
 
+PLAIN = ("", "")
+"""The form of weights of int8."""
 _CHANNEL = np.dtype([("bias", "<i4"), ("mult", "<u2"), ("shift", "u1"), ("zero", "u1")])
 _NORM = np.dtype([("gain", "<u2"), ("shift", "u1"), ("bias", "i1")])
+
+
+class ShareData(NamedTuple):
+    """A share before it has a place: what takes it, its bytes, the form of its weights."""
+
+    opcode: int
+    data: bytes
+    form: tuple[str, str] = PLAIN
 
 
 @dataclass
@@ -28,14 +39,14 @@ class Stream:
     _parts: list[bytes] = field(default_factory=list)
     _size: int = 0
 
-    def append(self, name: str, opcode: int, data: bytes, layer: AnyLinear | None = None) -> Share:
-        """Add the share of the next consumer, with the weights of `layer` if it has any.
+    def append(self, name: str, opcode: int, data: bytes, form: tuple[str, str] = PLAIN) -> Share:
+        """Add the share of the next consumer, with the form of its weights (`form_of`).
 
         Raises ValueError unless it is whole pieces.
         """
         if not data or len(data) % PIECE:
             raise ValueError(f"share {name}: given {len(data)} bytes, allowed multiples of {PIECE}")
-        share = Share(name, opcode, self._size, len(data), *_names(layer))
+        share = Share(name, opcode, self._size, len(data), *form)
         self.shares.append(share)
         self._parts.append(data)
         self._size += len(data)
@@ -51,12 +62,14 @@ class Stream:
         return b"".join(self._parts)
 
 
-def _names(layer: AnyLinear | None) -> tuple[str, str]:
+def form_of(layer: AnyLinear) -> tuple[str, str]:
     """Return format and group of weights as the text of a GEMM names them."""
-    fmt, group = (WeightFormat.INT8, None) if layer is None else format_of(layer)
-    if fmt == WeightFormat.INT8:
-        return "", ""
-    return fmt.asm, group.asm if fmt in GROUPED and group is not None else ""
+    fmt, group = format_of(layer)
+    return _name(fmt), group.asm if fmt in GROUPED else ""
+
+
+def _name(fmt: WeightFormat) -> str:
+    return "" if fmt == WeightFormat.INT8 else fmt.asm
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +103,28 @@ def product_share(
     weight: npt.NDArray[np.int8] | None,
     channels: Channels | None,
     table: npt.NDArray[np.int8] | None = None,
+    fmt: WeightFormat = WeightFormat.INT8,
 ) -> bytes:
-    """Return the share of a GEMM: int8 weights (K, N) if B is the stream, channels with q = ch."""
+    """Return the share of a GEMM: weights (K, N) if B is the stream, channels with q = ch."""
     parts = [] if channels is None else [channels.records(edge)]
     if weight is not None:
-        cut = tiles(weight, edge)
-        parts.append(cut.reshape(cut.shape[0], -1))
+        parts.append(plain_bytes(weight, edge, fmt))
     return _gemm_share(parts, table)
+
+
+def weight_share(
+    limits: Limits,
+    weight: npt.NDArray[np.int8],
+    channels: Channels | None,
+    table: npt.NDArray[np.int8] | None,
+) -> ShareData:
+    """Return the share of a GEMM with given weights, in the fewest bits that hold them as they are.
+
+    Weights of two and of four bits, as files may have them, take a quarter and half of the bus.
+    """
+    fmt = fewest_bits(weight) if limits.narrow_formats else WeightFormat.INT8
+    data = product_share(limits.edge, weight, channels, table, fmt)
+    return ShareData(Opcode.GEMM, data, (_name(fmt), ""))
 
 
 def _gemm_share(parts: list[npt.NDArray[np.uint8]], table: npt.NDArray[np.int8] | None) -> bytes:

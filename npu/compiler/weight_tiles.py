@@ -35,12 +35,28 @@ def format_of(layer: AnyLinear) -> tuple[WeightFormat, WeightGroup]:
     return fmt, WeightGroup.named(str(layer.group)) if fmt in GROUPED else WeightGroup.G32
 
 
+def fewest_bits(weight: npt.NDArray[np.int8]) -> WeightFormat:
+    """Return the narrowest format whose elements are int8 weights as they are: w = v."""
+    for fmt in (WeightFormat.INT2, WeightFormat.INT4):
+        half = 1 << (StreamLayout.of(fmt, WeightGroup.G32, LINE).element_bits - 1)
+        if weight.min(initial=0) >= -half and weight.max(initial=0) < half:
+            return fmt
+    return WeightFormat.INT8
+
+
+def plain_bytes(weight: npt.NDArray[np.int8], edge: int, fmt: WeightFormat) -> Bytes:
+    """Return (K, N) weights that a format holds as they are, as `weight_bytes`."""
+    layout = StreamLayout.of(fmt, WeightGroup.G32, edge)
+    codes = weight.view(np.uint8) & np.uint8((1 << layout.element_bits) - 1)
+    cut = _dense_tiles(layout, _cut(codes, edge, 0))
+    return cut.reshape(cut.shape[0], -1)
+
+
 def weight_bytes(layer: AnyLinear, edge: int) -> Bytes:
     """Return the weights of a layer as (n-tiles, bytes), what follows the channels of each."""
     fmt, group = format_of(layer)
     if not isinstance(layer, NarrowLinear):
-        cut = tiles(layer.weight, edge)
-        return cut.reshape(cut.shape[0], -1)
+        return plain_bytes(layer.weight, edge, fmt)
     layout = StreamLayout.of(fmt, group, edge)
     codes = _cut(layer.codes, edge, zero_code(layer.format))
     parts = list(_pieces(layer, layout, codes))

@@ -30,6 +30,7 @@ from tb.stimulus.random_graphs import random_graph
 from tessera import rtl_chip
 from tessera.golden_chip import run_on_golden
 from tessera.session import Session
+from tests.python.narrow_networks import narrow_network
 from tests.python.segmented_networks import KINDS, equals_golden, kinds_of, segmented
 from tests.python.small_networks import grown
 from tests.python.user_networks import built, one_input
@@ -105,6 +106,16 @@ def test_products_on_the_command_port_run_on_the_rtl_as_well() -> None:
         np.testing.assert_array_equal(found.outputs[name], value)
     assert found.products.keys() == {str(step.of) for step in plan.products.values()}
     assert sum(one.operations for one in found.products.values()) > 0
+
+
+@pytest.mark.parametrize(("kind", "window"), [("int4", 3), ("uint2", 0)])
+def test_narrow_weights_of_a_file_run_on_the_rtl(kind: str, window: int) -> None:
+    """A convolution with four bits, a product with two: every byte as golden's."""
+    model, inputs = narrow_network(kind, window=window)
+    plan = build_plan(model).plan
+    assert {share.format for share in plan.shares} == {kind.removeprefix("u")}
+    found = rtl_chip.run_on_rtl(plan, inputs).run.outputs["y"]
+    np.testing.assert_array_equal(found, run_on_golden(plan, inputs).outputs["y"])
 
 
 SEGMENTED = (4, 17)

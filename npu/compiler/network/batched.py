@@ -14,7 +14,7 @@ from npu.compiler.network.epilogues import factor_buffer, finish_of, finish_prod
 from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
 from npu.compiler.network.layout import View
 from npu.compiler.network.linear import summands
-from npu.compiler.stream import product_share
+from npu.compiler.stream import ShareData, product_share
 from npu.graph.form import Element, Operation
 from npu.isa.generated import Opcode
 from npu.isa.operands import up
@@ -109,14 +109,14 @@ class BatchedKernel(Kernel):
         return {"rest": np.full(self.most * up(4 * self.columns) // 4, self.rest, "<i4").tobytes()}
 
     @property
-    def shares(self) -> dict[str, tuple[int, bytes]]:
+    def shares(self) -> dict[str, ShareData]:
         """Channels, and the matrix of -zb."""
         edge, found = self.context.limits.edge, {}
         for number, part in enumerate(self._zero_parts):
-            found[f"zero{number}"] = (int(Opcode.GEMM), product_share(edge, part, None))
+            found[f"zero{number}"] = ShareData(Opcode.GEMM, product_share(edge, part, None))
         if self.finish.channels is not None:
             data = product_share(edge, None, self.finish.channels, self.finish.table)
-            found["channels"] = (int(Opcode.GEMM), data)
+            found["channels"] = ShareData(Opcode.GEMM, data)
         return found
 
     @property

@@ -27,9 +27,8 @@ from npu.compiler.network.epilogues import Finish, factor_buffer, finish_of, fin
 from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
 from npu.compiler.network.layout import View
 from npu.compiler.network.linear import Wide, summands
-from npu.compiler.stream import product_share
+from npu.compiler.stream import ShareData, weight_share
 from npu.graph.form import Operation
-from npu.isa.generated import Opcode
 from npu.isa.operands import DYNAMIC, up
 
 COPY_OVERHEAD, GEMM_OVERHEAD, SEEK = 12, 16, 64
@@ -322,9 +321,9 @@ class ConvKernel(Kernel):
         return {"bias": np.tile(row, pixels).tobytes()}
 
     @property
-    def shares(self) -> dict[str, tuple[int, bytes]]:
+    def shares(self) -> dict[str, ShareData]:
         """Weights by block and rows of the filter; channels with the last."""
-        edge, found = self.context.limits.edge, {}
+        limits, found = self.context.limits, {}
         for one in self.chunks:
             name = _share_name(one, 0)
             if name in found:
@@ -336,8 +335,7 @@ class ConvKernel(Kernel):
                 final = one.last and number == len(matrix) - 1
                 channels = finish.channels if final else None
                 table = finish.table if final else None
-                data = product_share(edge, weight, channels, table)
-                found[_share_name(one, number)] = (int(Opcode.GEMM), data)
+                found[_share_name(one, number)] = weight_share(limits, weight, channels, table)
         return found
 
     def _matrix(self, block: int, first: int, count: int) -> list[np.ndarray]:

@@ -17,7 +17,7 @@ from npu.compiler.emit import (
 from npu.compiler.errors import CompileError
 from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
 from npu.compiler.network.layout import View
-from npu.compiler.stream import row_norm_share, table_share
+from npu.compiler.stream import ShareData, row_norm_share, table_share
 from npu.graph.form import Operation
 from npu.isa.generated import Opcode
 from npu.isa.operands import DYNAMIC, up
@@ -89,10 +89,10 @@ class TableKernel(RowKernel):
     """A table of 256 results."""
 
     @property
-    def shares(self) -> dict[str, tuple[int, bytes]]:
+    def shares(self) -> dict[str, ShareData]:
         """The table."""
         table = self.operation.integers["table"].astype(np.int8)
-        return {"table": (int(Opcode.GELU), table_share(table))}
+        return {"table": ShareData(Opcode.GELU, table_share(table))}
 
     def compute(self, place: Place, chunk: int) -> None:
         """Emit it."""
@@ -112,7 +112,7 @@ class NormKernel(RowKernel):
     """LAYERNORM or RMSNORM of int16 rows."""
 
     @property
-    def shares(self) -> dict[str, tuple[int, bytes]]:
+    def shares(self) -> dict[str, ShareData]:
         """Gains and biases."""
         one = self.operation.integers
         columns = self.writes.columns
@@ -122,7 +122,7 @@ class NormKernel(RowKernel):
             np.broadcast_to(one["shift"], columns).astype(np.uint8),
             np.broadcast_to(one["bias"], columns).astype(np.int8),
         )
-        return {"norm": (int(self.opcode), share)}
+        return {"norm": ShareData(self.opcode, share)}
 
     @property
     def opcode(self) -> Opcode:

@@ -75,8 +75,8 @@ class Emission:
     def run(self, kernel: Kernel) -> None:
         """Emit all chunks of a kernel."""
         self.kernel, self._shares = kernel, {}
-        for name, (opcode, data) in kernel.shares.items():
-            self._shares[name] = self.stream.append(f"{kernel.operation.name}.{name}", opcode, data)
+        for name, share in kernel.shares.items():
+            self._shares[name] = self.stream.append(f"{kernel.operation.name}.{name}", *share)
         kernel.begin(self)
         self._load(0, early=True)
         self._load(0, early=False)

@@ -21,6 +21,7 @@ from npu.compiler.emit import SramMatrix
 from npu.compiler.errors import CompileError
 from npu.compiler.network.layout import View
 from npu.compiler.program_builder import ProgramBuilder
+from npu.compiler.stream import ShareData
 from npu.graph.form import Graph, Operation
 from npu.image import Share
 from npu.isa.operands import Limits, up
@@ -172,8 +173,8 @@ class Kernel:
         return {}
 
     @property
-    def shares(self) -> dict[str, tuple[int, bytes]]:
-        """Pieces of the stream by name: the opcode that takes each, and its bytes."""
+    def shares(self) -> dict[str, ShareData]:
+        """Pieces of the stream by name."""
         return {}
 
     # What the kernel emits ----------------------------------------------------------------------

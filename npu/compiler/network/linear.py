@@ -11,9 +11,8 @@ from npu.compiler.errors import CompileError
 from npu.compiler.network.epilogues import factor_buffer, finish_of, finish_product
 from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
 from npu.compiler.network.layout import View
-from npu.compiler.stream import product_share
+from npu.compiler.stream import ShareData, weight_share
 from npu.graph.form import Element, Operation
-from npu.isa.generated import Opcode
 from npu.isa.operands import up
 
 Wide = npt.NDArray[np.int64]
@@ -99,15 +98,14 @@ class LinearKernel(Kernel):
         return {"bias": np.tile(row, self.most).tobytes()}
 
     @property
-    def shares(self) -> dict[str, tuple[int, bytes]]:
+    def shares(self) -> dict[str, ShareData]:
         """Weights, and channels with the last of them."""
-        edge, found = self.context.limits.edge, {}
+        limits, found = self.context.limits, {}
         for number, weight in enumerate(self.weights):
             last = number == len(self.weights) - 1
             channels = self.finish.channels if last else None
             table = self.finish.table if last else None
-            data = product_share(edge, weight, channels, table)
-            found[f"weight{number}"] = (int(Opcode.GEMM), data)
+            found[f"weight{number}"] = weight_share(limits, weight, channels, table)
         return found
 
     def begin(self, place: Place) -> None:

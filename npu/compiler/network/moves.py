@@ -21,7 +21,7 @@ from npu.compiler.emit import Element as ElementName
 from npu.compiler.errors import CompileError
 from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
 from npu.compiler.network.layout import View
-from npu.compiler.stream import Channels, product_share
+from npu.compiler.stream import Channels, ShareData, product_share
 from npu.graph.form import Element, Operation
 from npu.isa.generated import Opcode
 from npu.isa.operands import WORD, up
@@ -137,7 +137,7 @@ class MoveKernel(Kernel):
         return bool((self.index < 0).any())
 
     @property
-    def shares(self) -> dict[str, tuple[int, bytes]]:
+    def shares(self) -> dict[str, ShareData]:
         """Selection matrices."""
         edge, found, writes = self.context.limits.edge, {}, self.writes
         unit = Channels(
@@ -150,7 +150,7 @@ class MoveKernel(Kernel):
             lanes = np.arange(run.count)
             matrix[run.source_column + lanes, run.column + lanes] = 1
             data = product_share(edge, matrix, unit)
-            found[f"select{run}"] = (int(Opcode.GEMM), data)
+            found[f"select{run}"] = ShareData(Opcode.GEMM, data)
         return found
 
     def compute(self, place: Place, chunk: int) -> None:
@@ -363,7 +363,7 @@ class TurnKernel(Kernel):
         return {"identity": rows.tobytes()}
 
     @property
-    def shares(self) -> dict[str, tuple[int, bytes]]:
+    def shares(self) -> dict[str, ShareData]:
         """A factor of one."""
         columns = self.writes.columns
         unit = Channels(
@@ -372,7 +372,7 @@ class TurnKernel(Kernel):
             np.full(columns, UNIT_SHIFT, np.uint8),
         )
         edge = self.context.limits.edge
-        return {"unit": (int(Opcode.GEMM), product_share(edge, None, unit))}
+        return {"unit": ShareData(Opcode.GEMM, product_share(edge, None, unit))}
 
     def begin(self, place: Place) -> None:
         """Load the identity."""

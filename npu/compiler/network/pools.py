@@ -13,7 +13,7 @@ from npu.compiler.errors import CompileError
 from npu.compiler.network.convolution import COPY_MOST, Window, _bring
 from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
 from npu.compiler.network.layout import View
-from npu.compiler.stream import Channels, product_share
+from npu.compiler.stream import Channels, ShareData, product_share
 from npu.graph.form import Operation
 from npu.isa.generated import Opcode
 from npu.isa.operands import up
@@ -284,7 +284,7 @@ class AveragePoolKernel(BandKernel):
         return {name: len(data) for name, data in self.constants.items()}
 
     @property
-    def shares(self) -> dict[str, tuple[int, bytes]]:
+    def shares(self) -> dict[str, ShareData]:
         """The factors of each group, the same for all channels."""
         found, columns = {}, self.writes.columns
         for chunk in range(self.count):
@@ -298,7 +298,7 @@ class AveragePoolKernel(BandKernel):
                 )
                 name = f"factor{bias}.{mult}.{shift}"
                 edge = self.context.limits.edge
-                found[name] = (int(Opcode.GEMM), product_share(edge, None, channels))
+                found[name] = ShareData(Opcode.GEMM, product_share(edge, None, channels))
         return found
 
     def begin(self, place: Place) -> None:
@@ -363,7 +363,7 @@ class MeanKernel(Kernel):
         return {"weights": bytes([self.operation["weight"]]) * self.inner + bytes(-self.inner % 16)}
 
     @property
-    def shares(self) -> dict[str, tuple[int, bytes]]:
+    def shares(self) -> dict[str, ShareData]:
         """The factor of all columns."""
         one, columns = self.operation.integers, self.writes.columns
         channels = Channels(
@@ -372,7 +372,7 @@ class MeanKernel(Kernel):
             np.full(columns, int(one["shift"].reshape(-1)[0]), np.uint8),
         )
         edge = self.context.limits.edge
-        return {"factor": (int(Opcode.GEMM), product_share(edge, None, channels))}
+        return {"factor": ShareData(Opcode.GEMM, product_share(edge, None, channels))}
 
     def begin(self, place: Place) -> None:
         """Load the weights."""
