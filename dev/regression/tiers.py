@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tiers: what each one runs.
 
-smoke: every test on the chip in its short form, those that depend on the size of the array on
-smaller ones as well. full: all of them in their long form, on every chip, every bench of a block,
-the coprocessor's functions on all their inputs, the machine of core and chip, and the suites.
-nightly: the same with three seeds, all tests without a simulator, and the largest networks.
+smoke: every test on the chip in its short form, those that depend on the size of the array on the
+smallest as well. full: all of them in their long form, on every chip, every bench of a block, the
+coprocessor's functions on all their inputs, the machine of core and chip, and the suites. nightly:
+the same with three seeds, all tests without a simulator, and the largest networks.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from dev.regression.task import Kind, Task
 from npu.cli.arguments import check_tier
+from npu.isa.operands import ARRAY_DIMS
 from npu.paths import ROOT
 from tb.cop_datapath import model
 from tb.run import requests, units
@@ -55,8 +56,8 @@ def tasks_of(tier: str, array_dim: int, seeds: Sequence[int], hostile: int = 0) 
 
 def _on_chip(array_dim: int, seeds: Sequence[int], full: bool, hostile: int) -> Iterator[Task]:
     for chip, tests in requests.tests_by_chip(array_dim).items():
-        # A large model takes longer to build than the few tests that need it.
-        if not full and (chip.array_dim > array_dim or not chip.narrow_formats):
+        # A model takes longer to build than its few tests: smoke has the usual and the smallest.
+        if not (full or (chip.array_dim in (array_dim, min(ARRAY_DIMS)) and chip.narrow_formats)):
             continue
         for test in tests:
             if hostile and "timing" in test.tags:

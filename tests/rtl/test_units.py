@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Blocks alone in their benches, as pytest tests: the model is built and the block's tests run.
 
-In the short form those of the whole engines are left out, which the tests on the chip are about.
+In the short form those of the whole engines are left out, which the tests on the chip are about,
+and so are other ports of one of them.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from tb.run.unit_commands import run_block
 from tests.forms import sample
 
 ENGINES = ("cmd", "cop", "dma", "gemm", "nrm", "softmax", "vec")
-PARTS = tuple(block for block in units.blocks() if block not in ENGINES)
+OTHERS = (*ENGINES, *units.VARIANTS)
+PARTS = tuple(block for block in units.blocks() if block not in OTHERS)
 
 
-@pytest.mark.parametrize("block", sample([*PARTS, *ENGINES], len(PARTS)))
+@pytest.mark.parametrize("block", sample([*PARTS, *OTHERS], len(PARTS)))
 def test_block(block: str) -> None:
     """All its tests pass; a failure names the command that repeats it."""
     seed = int(os.environ.get("SEED", "1"))
