@@ -37,7 +37,7 @@ class Live:
         self._console = console or Console(highlight=False)
         self._left = {task: seconds[task] for task in tasks}
         self._workers = workers
-        self._begun = self._told = time.monotonic()
+        self._told = time.monotonic()
         self._ended = self._failed = 0
         self._spent = self._guessed = 0.0
         self._progress = Progress(

@@ -29,7 +29,7 @@ RAM_BYTES = 16 << 20
 """Memory from address 0 on."""
 LIMIT = 50_000_000
 """Instructions after which a run is given up unless the caller says otherwise."""
-UART, EXIT, MICROSECONDS, CYCLES = 0x0, 0x4, 0x8, 0xC
+UART, EXIT, CYCLES = 0x0, 0x4, 0xC
 DEVICES, COP_ALIAS, CHIP = 0x1000_0000, 0x2000_0000, 0x4000_0000
 COP_WINDOW = range(0x200, 0x300)
 PAGE = 1 << 12

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +24,6 @@ MOST = (STREAM - PROGRAM) // ELEMENT.itemsize
 
 Elements = npt.NDArray[np.void]
 Words = npt.NDArray[np.uint32]
-Golden = Callable[[int], int]
 
 
 class WrongResultError(AssertionError):

@@ -238,13 +238,6 @@ def bytes_of(view: View) -> int:
     return int(np.prod(view.shape[:-1], dtype=np.int64)) * view.row_bytes
 
 
-def need_rows(view: View, what: str, operation: Operation) -> View:
-    """Return a view; CompileError if it has no pitch."""
-    if view.rows() is None:
-        raise CompileError(f"{operation.name}: {what} does not lie in rows at one pitch")
-    return view
-
-
 def row_part(view: View, first: int, count: int) -> View:
     """Return rows `first` to `first + count - 1` of a view that has a pitch, as (rows, columns)."""
     rows = view.rows()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from npu.graph.form import Array, Element, GraphError
+from npu.graph.form import Array, GraphError
 from npu.graph.operations.base import (
     Attributes,
     Call,
@@ -105,7 +105,6 @@ def _argmax(call: Call) -> tuple[Array, ...]:
 
 
 _LONG = "a row has at most 8,192 elements"
-INDEX_ELEMENTS = (Element.I32, Element.I64)
 
 KINDS = (
     Kind(
