@@ -19,7 +19,7 @@ from npu.regs.generated import CmdOp
 from tb.run import units
 from tb.run.registry import discover
 from tessera.operators import OPERATORS
-from tests.python.tflite_int8 import OPERATORS as INT8
+from tests.python.tflite_integers import OPERATORS as INT8
 from weights.importer import load_checkpoint
 from weights.shipped import shipped
 

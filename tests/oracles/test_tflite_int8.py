@@ -22,13 +22,20 @@ from npu.graph.importers import tflite_file
 from npu.graph.passes import prepare
 from tests.oracles.test_graph_litert import litert
 from tests.python.network_runs import run_compiled
-from tests.python.tflite_int8 import OPERATORS, int8_model
+from tests.python.tflite_integers import OPERATORS, integer_model
 
 CASES, COMPILED = 60, 3
 """Random models of an operator, and how many of them the instruction model executes."""
 HOSTED = ("QUANTIZE", "PRELU", "SQUARED_DIFFERENCE", "L2_NORMALIZATION", "RESIZE_BILINEAR")
 """What the host computes between input and output."""
-MOVES = ("RESIZE_NEAREST_NEIGHBOR", "MIRROR_PAD", "SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND")
+MOVES = (
+    "RESIZE_NEAREST_NEIGHBOR",
+    "MIRROR_PAD",
+    "PAD",
+    "STRIDED_SLICE",
+    "SPACE_TO_BATCH_ND",
+    "BATCH_TO_SPACE_ND",
+)
 """What the host does between input and output, but not between operations of the chip."""
 MOST = 0.001
 """Of the elements may be 1 apart."""
@@ -50,7 +57,7 @@ OTHERWISE = {
 
 def _apart(operator: str, seed: int) -> Array:
     """Return by how much the integers differ, int64 of the shape of the result."""
-    data, values = int8_model(operator, seed)
+    data, values = integer_model(operator, seed)
     graph = prepare(tflite_file.read(data))
     inputs = dict(zip(graph.inputs, values, strict=True))
     (name,) = graph.outputs

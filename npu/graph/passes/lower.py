@@ -19,6 +19,7 @@ from npu.graph.passes.facts import BORDERS, LINEAR, UNARY_MOVES, Facts, chip_typ
 from npu.graph.passes.fold_norms import fold_norms
 from npu.graph.passes.lower_linear import channelwise, mean, unturned
 from npu.graph.passes.lower_rows import HOST_TURN, attention, norm, softmax
+from npu.graph.passes.place_widths import rescaled
 from npu.graph.passes.rewriter import Rewriter
 
 Rule = Callable[[Rewriter, Facts, Operation], bool]
@@ -84,6 +85,8 @@ def _requantise(writer: Rewriter, facts: Facts, one: Operation) -> bool:
     if not inside or not any(other.kind == "dequantise" for other in facts.readers[y]):
         return False
     if chip_type(facts.graph.type(x)) is None or chip_type(facts.graph.type(y)) is None:
+        return False
+    if not rescaled(facts.graph.type(x), facts.graph.type(y)):
         return False
     place = Place(Target.NPU, "a table, or VEC scales")
     writer.add(one, "requantise", (x,), output=y, place=place)

@@ -11,7 +11,7 @@ import numpy as np
 from npu.graph.form import Element, Operation
 from npu.graph.operations import TABLE
 from npu.graph.passes.facts import Facts, chip_type
-from npu.graph.passes.place_widths import narrowed, rounded_terms
+from npu.graph.passes.place_widths import clipped, narrowed, rounded_terms
 
 ROW_MOST = 8192
 FIELD_MOST = 0xEFFF
@@ -89,7 +89,7 @@ def _table(facts: Facts, one: Operation) -> str:
         return f"{jumps[0]} jumps, with int8 in front of it in other places"
     if one["functions"][0] == "log" and maker is not None and maker.kind == "softmax":
         return "logarithms of small probabilities need more than 8 bits"
-    return ""
+    return clipped(facts, one)
 
 
 def _before_log(facts: Facts, one: Operation) -> bool:
@@ -228,6 +228,9 @@ _RULES: dict[str, Callable[[Facts, Operation], str]] = {
     "add": rounded_terms,
     "sub": rounded_terms,
     "mul": rounded_terms,
+    "max": rounded_terms,
+    "min": rounded_terms,
+    "clip": clipped,
     "matmul": _matmul,
     "conv": _conv,
     "softmax": _softmax,

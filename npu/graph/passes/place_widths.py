@@ -73,6 +73,32 @@ def _element(facts: Facts, name: str) -> Element:
     return facts.graph.type(name).element
 
 
+def rescaled(given: TensorType, result: TensorType) -> bool:
+    """Say whether the chip makes a given int16 of other integers exactly but for the rounding.
+
+    Its factors have 15 bits, too few for integers of 16 unless they are the real factor.
+    """
+    if result.element != Element.I16:
+        return True
+    one, other = quantisation_of(given), quantisation_of(result)
+    if one.axis is not None or other.axis is not None:
+        return False
+    mantissa, _ = np.frexp(np.float64(one.scale) / np.float64(other.scale))
+    return bool(mantissa * (1 << 15) == np.rint(mantissa * (1 << 15)))
+
+
+def clipped(facts: Facts, one: Operation) -> str:
+    """Refuse what only clips, where the chip would round a given int16 to another scale first."""
+    given = _given(facts, one.inputs[0])
+    if given is None or not (one.kind == "clip" or _clips(one)):
+        return ""
+    for reader in facts.readers[one.outputs[0]]:
+        name = reader.outputs[0]
+        if reader.kind == "quantise" and not rescaled(given, facts.graph.type(name)):
+            return f"{name!r} is given as int16, for which the chip's factor has too few bits"
+    return ""
+
+
 def rounded_terms(facts: Facts, one: Operation) -> str:
     """Refuse a given int16 result whose terms int16 in its steps does not hold exactly.
 
