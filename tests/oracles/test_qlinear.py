@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.forms import FULL
 from tests.needs import needs
 
 needs("oracles")
@@ -24,7 +25,7 @@ from npu.graph.importers import read
 from npu.graph.passes import prepare
 from tests.python.network_runs import run_compiled
 
-CASES, COMPILED = 60, 3
+CASES, COMPILED = 60 if FULL else 20, 3
 """Random models of an operator, and how many of them the instruction model executes."""
 MOST = 0.001
 """Of the elements may be 1 apart."""

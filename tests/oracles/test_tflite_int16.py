@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.forms import FULL
 from tests.needs import needs
 
 needs("oracles")
@@ -23,7 +24,7 @@ from tests.oracles.test_graph_litert import litert
 from tests.python.network_runs import run_compiled
 from tests.python.tflite_integers import OPERATORS, integer_model
 
-CASES, COMPILED = 30, 2
+CASES, COMPILED = 30 if FULL else 10, 2
 """Random models of an operator, and how many of them the instruction model executes."""
 WITHOUT = ("HARD_SWISH", "ELU", "SQUARED_DIFFERENCE", "L2_NORMALIZATION")
 """LiteRT has int8 kernels of them only."""
