@@ -8,10 +8,10 @@ certain command port by a line `SCRATCH_BYTES = (<number>, ...)`, 0 meaning a ch
 certain coprocessor by a line `COP_SOURCES = (<number>, ...)`, the operands of its port, in the same
 way. One for a chip without narrow formats of weights says so by a line `NARROW_FORMATS = 0`. One
 whose tests run from several power-up states says by a line `POWER_UPS = <number>` from how many
-random ones, beside all zeros and all ones. What its tests are about stands in a line `TAGS =
-("<tag>", ...)`, see `TAGS` here, and `TIMED = ("<test>", ...)` names those of them that measure
-cycles as well, or try how long the chip waits; one whose tests want the simulator for themselves
-has a line `ALONE = 1`.
+random ones, beside all zeros and all ones; a quarter of them in short form. What its tests are
+about stands in a line `TAGS = ("<tag>", ...)`, see `TAGS` here, and `TIMED = ("<test>", ...)` names
+those of them that measure cycles as well, or try how long the chip waits; one whose tests want the
+simulator for themselves has a line `ALONE = 1`.
 """
 
 from __future__ import annotations

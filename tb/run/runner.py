@@ -100,11 +100,12 @@ class Job:
 
     @property
     def power_ups(self) -> list[PowerUp]:
-        """The states that it runs from, one after the other."""
-        if not self.test.power_ups:
+        """The states that it runs from, one after the other; a quarter of them in short form."""
+        count = self.test.power_ups if self.full else -(-self.test.power_ups // 4)
+        if not count:
             return [PowerUp(Fill.RANDOM, self.seed)]
-        first = 1 + (self.seed - 1) * self.test.power_ups
-        seeds = range(first, first + self.test.power_ups)
+        first = 1 + (self.seed - 1) * count
+        seeds = range(first, first + count)
         random = [PowerUp(Fill.RANDOM, seed) for seed in seeds]
         return [PowerUp(Fill.ZEROS), PowerUp(Fill.ONES), *random]
 

@@ -68,9 +68,9 @@ class Refusals:
         return next(o.address for o in operands if o.end > self.limits.sram_bytes)
 
     async def recover(self) -> None:
-        """Run the correct program on new input and compare it; in short form one time in three."""
+        """Run the correct program on new input and compare it; in short form one time in eight."""
         bench = self.bench
-        if not full() and bench.random.integers(3):
+        if not full() and bench.random.integers(8):
             return
         stream = bench.random.integers(0, 256, shares(RECOVERY, self.limits.edge), np.uint8)
         bench.memory.stage(INPUT, bench.random.integers(0, 256, 256, np.uint8))

@@ -4,7 +4,7 @@
 After every refusal error code, engine, instruction and address are those of the documents and of
 the model; SRAM and memory are compared whole, so nothing is half done; and a program that uses
 every engine and the stream runs without a reset between and is compared as well, in the short form
-behind every third refusal.
+behind one refusal in eight.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def test_power_up_states_that_a_module_asks_for(tmp_path: Path) -> None:
     folder = _folder(tmp_path, test_one=SOURCE, test_two="POWER_UPS = 3\n" + SECOND)
     for test in registry.discover(folder):
         states = [
-            [str(state) for state in runner.Job(test, Configuration(), seed).power_ups]
+            [str(state) for state in runner.Job(test, Configuration(), seed, full=True).power_ups]
             for seed in (1, 2)
         ]
         if test.group == "test_one":
@@ -67,6 +67,8 @@ def test_power_up_states_that_a_module_asks_for(tmp_path: Path) -> None:
             [*both, *(f"random bits {seed}" for seed in (1, 2, 3))],
             [*both, *(f"random bits {seed}" for seed in (4, 5, 6))],
         ]
+        short = runner.Job(test, Configuration(), 2).power_ups
+        assert [str(state) for state in short] == [*both, "random bits 2"]
 
 
 def test_command_port_that_a_module_asks_for(tmp_path: Path) -> None:
