@@ -21,9 +21,9 @@ from weights.figures import FILE, QualityFigures, Text, read_figures, read_text,
 
 README = ROOT / "README.md"
 TIERS = ("smoke", "full")
+"""Of narrow formats those with a bar, or all."""
 SMOKE = ("gpt2-tiny", "llama-tiny")
 """Models of the smoke tier: the two architectures, of which the others are variants."""
-"""Of narrow formats those with a bar, or all."""
 CHECKPOINTS = ROOT / "weights" / "checkpoints"
 BEGIN, END = "<!-- quality: begin, written by npu quality --publish -->", "<!-- quality: end -->"
 TOLERANCE = {"float_bits": 2e-4, "integer_bits": 2e-4, "agreement": 1e-3}

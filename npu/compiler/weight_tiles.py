@@ -45,7 +45,10 @@ def fewest_bits(weight: npt.NDArray[np.int8]) -> WeightFormat:
 
 
 def plain_bytes(weight: npt.NDArray[np.int8], edge: int, fmt: WeightFormat) -> Bytes:
-    """Return (K, N) weights that a format holds as they are, as `weight_bytes`."""
+    """Return (K, N) weights that a format holds as they are, as `weight_bytes`.
+
+    In INT8 byte edge*k + n of tile (j, i) is weight[edge*i + k, edge*j + n], zero past K and N.
+    """
     layout = StreamLayout.of(fmt, WeightGroup.G32, edge)
     codes = weight.view(np.uint8) & np.uint8((1 << layout.element_bits) - 1)
     cut = _dense_tiles(layout, _cut(codes, edge, 0))
@@ -61,15 +64,6 @@ def weight_bytes(layer: AnyLinear, edge: int) -> Bytes:
     codes = _cut(layer.codes, edge, zero_code(layer.format))
     parts = list(_pieces(layer, layout, codes))
     return np.concatenate(parts, axis=1)
-
-
-def tiles(weight: npt.NDArray[np.int8], edge: int) -> Bytes:
-    """Return INT8 tiles of a (K, N) weight as (n-tiles, k-tiles, edge * edge) bytes.
-
-    Byte edge*k + n of tile (j, i) is weight[edge*i + k, edge*j + n], zero past K and N.
-    """
-    cut = _cut(weight.view(np.uint8), edge, 0)
-    return cut.reshape(*cut.shape[:2], -1)
 
 
 def _cut(codes: Bytes, edge: int, fill: int) -> Bytes:

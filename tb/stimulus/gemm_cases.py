@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import formats
-from npu.compiler.weight_tiles import tiles
+from npu.compiler.weight_tiles import plain_bytes
 from npu.isa import (
     WORD,
     Flag,
@@ -326,7 +326,8 @@ class _Builder:
                 span = int(self.spread) + 1
                 channels["bias"][used] = self.random.integers(-span, span, shape.n)
             self.case.data |= {name: channels[name][used] for name in ("bias", "mult", "shift")}
-        weights = self.beats if mode.narrow else tiles(self.weights, edge)
+        plain = plain_bytes(self.weights, edge, WeightFormat.INT8)
+        weights = self.beats if mode.narrow else plain
         for tile in range(count // edge):
             if mode.requant and mode.q == GemmQ.CHANNEL:
                 self.case.stream += channels[tile * edge : (tile + 1) * edge].tobytes()

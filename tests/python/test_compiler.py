@@ -24,8 +24,9 @@ from npu.compiler import (
 )
 from npu.compiler.sram_allocation import Buffer, place
 from npu.compiler.stream import gemm_share, norm_share
-from npu.compiler.weight_tiles import tiles
+from npu.compiler.weight_tiles import plain_bytes
 from npu.isa import Instruction, Opcode
+from npu.isa.generated import WeightFormat
 from npu.isa.instruction import encode_image
 from npu.isa.operands import Limits, up
 from npu.paths import ROOT
@@ -173,8 +174,7 @@ def test_text_and_stream_describe_the_program(fused: bool) -> None:
 def test_tile_layout() -> None:
     """Byte E*k + n of tile (j, i) is W[E*i + k][E*j + n]."""
     weight = np.random.default_rng(1).integers(-127, 128, (20, 35), dtype=np.int8)
-    cut = tiles(weight, 16).view(np.int8)
-    assert cut.shape == (3, 2, 256)
+    cut = plain_bytes(weight, 16, WeightFormat.INT8).view(np.int8).reshape(3, 2, 256)
     for k, n in ((0, 0), (3, 17), (19, 34), (16, 31)):
         assert cut[n // 16, k // 16, 16 * (k % 16) + n % 16] == weight[k, n]
     assert cut[2, 0, 3] == 0
