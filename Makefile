@@ -44,8 +44,10 @@ GIVEN := SIM TESTCASE BLOCK BLOCKS RAISE SEED SEEDS FULL DEBUG ARRAY_DIM MODEL P
   SHARD SCHEDULER TOGETHER SKIPPED JOBS PYTHON VENV
 $(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
 export $(GIVEN)
-# What leads a Python away from its packages, or takes its assertions out.
+# What leads a Python away from its packages, takes its assertions out, or has it compile every file
+# again in every process (some containers set that: 27 s for each collection of the tests, not 8).
 unexport PYTHONHOME PYTHONPATH PYTHONPLATLIBDIR PYTHONSAFEPATH PYTHONINSPECT PYTHONOPTIMIZE
+unexport PYTHONDONTWRITEBYTECODE
 unexport PIP_PREFIX PIP_REQUIRE_VIRTUALENV PIP_ROOT PIP_TARGET PIP_USER
 # A make above this one must not lend its flags to the makefiles that Verilator writes.
 unexport MAKEFLAGS MAKELEVEL

@@ -106,8 +106,9 @@ def test_every_variable_is_taken_as_text() -> None:
 
 
 def test_the_users_python_is_not_ours(told: Path) -> None:
-    """Variables that lead a Python elsewhere, or take its assertions out, do not come through."""
+    """What leads a Python elsewhere, takes assertions out or slows imports does not come through."""
     names = "PYTHONHOME PYTHONPATH PYTHONPLATLIBDIR PYTHONSAFEPATH PYTHONINSPECT PYTHONOPTIMIZE"
+    names += " PYTHONDONTWRITEBYTECODE"
     pips = "PIP_PREFIX PIP_REQUIRE_VIRTUALENV PIP_ROOT PIP_TARGET PIP_USER"
     hostile = dict.fromkeys(f"{names} {pips}".split(), "1")
     for target in ("setup", "gen", "oracles"):

@@ -69,13 +69,13 @@ def test_a_killed_and_a_frozen_worker_cost_nothing(
 ) -> None:
     """All results are there once, equal to those of an undisturbed run, and both are named."""
     monkeypatch.setattr(cluster, "SILENCE_S", 4.0)
-    given = batches(200)
+    given = batches(90)
     store = Results(tmp_path / "results.sqlite")
 
     def harm() -> None:
-        wait_for_results(store, 20)
+        wait_for_results(store, 10)
         processes.kill_worker()
-        wait_for_results(store, 40)
+        wait_for_results(store, 20)
         processes.freeze_worker()
 
     villain = threading.Thread(target=harm)
@@ -92,11 +92,11 @@ def test_a_killed_and_a_frozen_worker_cost_nothing(
 
 def test_a_restarted_scheduler_costs_nothing(processes: Processes, tmp_path: Path) -> None:
     """What was out when it went is given out again."""
-    given = batches(120)
+    given = batches(60)
     store = Results(tmp_path / "results.sqlite")
 
     def harm() -> None:
-        wait_for_results(store, 20)
+        wait_for_results(store, 10)
         processes.restart_scheduler(1.0)
 
     villain = threading.Thread(target=harm)
