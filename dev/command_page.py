@@ -23,8 +23,8 @@ from dev import marked_page
 from golden.command import ModelBus
 from npu.driver.bus import Bus
 from npu.driver.command import CommandPort
-from npu.paths import ROOT
-from npu.regs import CHIP_BASE, CMD_BASE, SEQ_BASE, ChipReg, CmdReg, SeqReg
+from spec.paths import ROOT
+from spec.regs import CHIP_BASE, CMD_BASE, SEQ_BASE, ChipReg, CmdReg, SeqReg
 from tb.command.driver_examples import BARE, EXAMPLES
 
 PAGE = ROOT / "docs" / "command-port.md"

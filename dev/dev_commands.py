@@ -17,7 +17,7 @@ from npu.cli.arguments import AddCommand, UsageError, add_weights, names_in, pos
 from npu.cli.consoles import printed
 from npu.cli.files import FileError
 from npu.cli.load_model import BAD_MODEL
-from npu.paths import ROOT
+from spec.paths import ROOT
 from tb.cop_datapath import model, sweep
 from tb.run import build, registry, sources
 from tb.run.requests import add_common, check_simulator

@@ -22,7 +22,7 @@ from xml.etree import ElementTree
 
 import pywellen
 
-from npu.paths import ROOT
+from spec.paths import ROOT
 from tb.bench.dut import CLOCK_NS
 from tb.run import build, registry, runner, waves
 

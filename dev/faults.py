@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dev import fault_merge
-from npu.paths import BUILD, ROOT, RTL
+from spec.paths import BUILD, ROOT, RTL
 from tb.run import build, registry, runner, units
 
 FAULTS = ROOT / "faults"

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from dev import marked_page
-from npu.isa import WeightFormat, WeightGroup
-from npu.isa.operands import Limits
-from npu.isa.weight_formats import GROUP_ROWS, GROUPED, MX, SPARSE, StreamLayout
-from npu.paths import DOCS
+from spec.isa import WeightFormat, WeightGroup
+from spec.isa.operands import Limits
+from spec.isa.weight_formats import GROUP_ROWS, GROUPED, MX, SPARSE, StreamLayout
+from spec.paths import DOCS
 from tb.benchmarks import bars
 from tb.benchmarks.format_benchmarks import TINY
 from weights.figures import FormatFigures, read_format_figures

@@ -14,7 +14,7 @@ from dev import marked_page
 from npu.graph.importers import NO_OPERATION
 from npu.graph.operations import TABLE
 from npu.graph.operations.base import Kind
-from npu.paths import DOCS
+from spec.paths import DOCS
 
 PAGE = DOCS / "graphs.md"
 GROUPS = {

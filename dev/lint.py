@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 
 from dev import lint_contracts, lint_docs, lint_modes, wiring
-from npu.isa.operands import ARRAY_DIMS
-from npu.paths import GENERATED, HDL, ROOT, RTL
+from spec.isa.operands import ARRAY_DIMS
+from spec.paths import GENERATED, HDL, ROOT, RTL
 from tb.run import machine, sources, verilator
 from tb.run.build import Configuration
 
@@ -153,8 +153,8 @@ def checks() -> list[tuple[str, Callable[[], list[str]]]]:
         ("contracts", lint_contracts.findings),
         ("modes by name", lint_modes.findings),
         ("pages", lint_docs.findings),
-        ("generated: ISA", lambda: _command([python, "-m", "npu.isa.generate", "--check"])),
-        ("generated: registers", lambda: _command([python, "-m", "npu.regs.generate", "--check"])),
+        ("generated: ISA", lambda: _command([python, "-m", "spec.isa.generate", "--check"])),
+        ("generated: registers", lambda: _command([python, "-m", "spec.regs.generate", "--check"])),
         (
             "generated: command port",
             lambda: _command([python, "-m", "dev.command_page", "--check"]),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pyslang.syntax import SyntaxKind, SyntaxNode, SyntaxTree
 
-from npu.paths import ROOT, RTL
+from spec.paths import ROOT, RTL
 
 _PORTS = (SyntaxKind.ImplicitAnsiPort, SyntaxKind.ExplicitAnsiPort)
 _PARAMETERS = (SyntaxKind.ParameterDeclaration, SyntaxKind.TypeParameterDeclaration)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from npu.paths import ROOT
+from spec.paths import ROOT
 
 COLUMNS = 110
 MADE = ("build", ".regress", ".venv")

@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from npu.isa import OPCODES
-from npu.paths import ROOT
+from spec.isa import OPCODES
+from spec.paths import PACKAGES, ROOT
 
 FIELDS = {
     name
@@ -37,7 +37,7 @@ _SV_PATTERNS = (
 )
 _SV_BITS = re.compile(r"\.imm\s*\[")
 _SV_COMMENT = re.compile(r"//[^\n]*")
-ADVICE = "write its name, from npu/isa/isa.toml"
+ADVICE = "write its name, from spec/isa/isa.toml"
 
 
 def in_systemverilog(text: str) -> Iterator[tuple[int, str]]:
@@ -106,9 +106,7 @@ def in_python(text: str) -> Iterator[tuple[int, str]]:
             yield line, f"a value of {name} is written as a number: {ADVICE}"
 
 
-def findings(
-    root: Path = ROOT, folders: Sequence[str] = ("rtl", "golden", "npu", "tb", "dev", "tests")
-) -> list[str]:
+def findings(root: Path = ROOT, folders: Sequence[str] = ("rtl", *PACKAGES, "tests")) -> list[str]:
     """Return the modes that are written as numbers, as `file:line: text`."""
     found = []
     for path in sorted(path for folder in folders for path in (root / folder).rglob("*")):

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from npu.paths import ROOT
+from spec.paths import ROOT
 
 _PART = re.compile(r"^(<!-- begin (\w+) -->\n).*?^(<!-- end \2 -->\n)", re.M | re.S)
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from dev.onnx_suite import ChipResult, on_chip, suite
-from npu.paths import DOCS, ROOT
+from spec.paths import DOCS, ROOT
 
 PAGE = DOCS / "reference" / "onnx-suite.md"
 KINDS = ("node", "pytorch-converted")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dev import marked_page
 from npu.graph.library import FROM_ZERO, MOST, OPERATORS, Operator, operator_graph
 from npu.graph.library.masks import MASKS
-from npu.paths import DOCS
+from spec.paths import DOCS
 
 PAGE = DOCS / "operators.md"
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from dev import synth
-from npu.isa import VecOp
-from npu.paths import HDL, ROOT
+from spec.isa import VecOp
+from spec.paths import HDL, ROOT
 from tb.run import sources
 
 TOP = "npu_arithmetic_proof"

@@ -49,8 +49,8 @@ from golden.decoder import forward_rows
 from npu.cli.arguments import UsageError
 from npu.cli.last_resort import Refusal, guarded
 from npu.cli.progress import step
-from npu.paths import REPORTS, ROOT
 from npu.tables import FitTable
+from spec.paths import REPORTS, ROOT
 from weights.calibrate import calibration_tokens
 from weights.checkpoint import CheckpointError
 from weights.corpus import read_corpus, windows

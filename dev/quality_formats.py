@@ -25,8 +25,8 @@ from golden.decoder import forward_rows
 from npu.cli.compiled_files import bus_cycles
 from npu.compiler import compile_model
 from npu.compiler.stream_account import weight_bits
-from npu.paths import ROOT
 from npu.tables import FitTable
+from spec.paths import ROOT
 from weights.figures import FORMATS_FILE, FormatFigures, read_format_figures
 from weights.finetuned_card import write_finetuned_page
 from weights.formats.recipe import parse_recipe

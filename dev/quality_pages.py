@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from npu.cli.arguments import UsageError, check_tier
-from npu.paths import ROOT
+from spec.paths import ROOT
 from weights.card import CARD, read_record, write_page
 from weights.corpus import read_corpus
 from weights.figures import FILE, QualityFigures, Text, read_figures, read_text, write_figures

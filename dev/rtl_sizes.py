@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from npu.paths import ROOT
+from spec.paths import ROOT
 
 FOLDER = ROOT / "docs" / "rtl"
 TABLE = ROOT / "docs" / "synthesis.md"

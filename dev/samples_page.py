@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 from dev import marked_page
-from npu.paths import DOCS, ROOT
+from spec.paths import DOCS, ROOT
 from weights.figures import read_text
 
 README = ROOT / "README.md"

@@ -23,8 +23,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from npu.paths import BUILD, ROOT
 from npu.tables import FitTable, as_text
+from spec.paths import BUILD, ROOT
 from tb.run import sources
 
 FOLDER = BUILD / "synth"

@@ -20,7 +20,7 @@ from pyslang.syntax import (
     SyntaxTree,
 )
 
-from npu.paths import ROOT, RTL
+from spec.paths import ROOT, RTL
 
 MOST_PERCENT = 19.0
 """Wiring in all lines of the RTL; more of it fails `make lint`."""

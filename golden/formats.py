@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.fixed import rs
-from npu.isa import WeightFormat
+from spec.isa import WeightFormat
 
 BEAT = 64
 """Bytes that the stream hands out at once."""

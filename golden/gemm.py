@@ -26,7 +26,7 @@ from golden.fixed import Int64Array, IntArray, as_int64, multiply, rs, sat, wrap
 from golden.gelu import apply_table
 from golden.requantize import requantize
 from golden.softmax import reciprocal
-from npu.isa import GemmOp
+from spec.isa import GemmOp
 
 GEMM_MAX_ERROR = 0.5
 """Largest |C - clip((A*B + bias) * m / 2^s)| in units of C, requantised without table or second

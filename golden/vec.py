@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from golden.fixed import IntArray, as_int64, multiply, rs, sat8, sat16
 from golden.gelu import apply_table
-from npu.isa import VecOp
+from spec.isa import VecOp
 
 EXACT_MAX_ERROR = 0.0
 """ADD, SUB, CLAMP, RELU, COPY, TABLE, MAX and MIN against the saturated exact result."""

@@ -22,7 +22,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import MappingProxyType
 
-from npu.paths import ROOT
+from spec.paths import ROOT
 
 BARE = "TESSERA_BARE"
 RISCV_GCC = "riscv64-unknown-elf-gcc"

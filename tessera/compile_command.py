@@ -25,9 +25,9 @@ from npu.firmware.compile import PLAN
 from npu.firmware.plan import PlanError, firmware_plan
 from npu.graph.form import GraphError
 from npu.graph.inputs import Samples
-from npu.isa.operands import Limits
 from npu.planner.build_plan import Built
 from npu.runtime.report import WIDTH
+from spec.isa.operands import Limits
 from tessera.accuracy import AccuracyError, held
 from tessera.wide_search import AUTO, wide_until
 from tessera.witness import WitnessError, checked

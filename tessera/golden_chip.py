@@ -13,11 +13,11 @@ from golden.machine import ChipConfig
 from npu.compiler.network import CompiledNetwork
 from npu.driver.chip import Chip
 from npu.graph.form import Array
-from npu.isa.operands import up
 from npu.planner.network_plan import plan_of
 from npu.runtime.plan import Plan
 from npu.runtime.prepare import prepare
 from npu.runtime.replay import DrivenChip, NetworkRun, Replay
+from spec.isa.operands import up
 
 
 def run_on_golden(

@@ -12,9 +12,9 @@ import numpy as np
 from golden.graph import run as run_golden
 from npu.graph.form import Array
 from npu.graph.library import OPERATORS, Operator, Size
-from npu.isa.operands import Limits
 from npu.planner.operator_plan import build_operator
 from npu.runtime.report import Report
+from spec.isa.operands import Limits
 from tessera.session import On, Session
 
 __all__ = ["OPERATORS", "OperatorRun", "Stage", "run_operator"]

@@ -11,12 +11,12 @@ from npu.graph.form import Array, Graph, GraphError
 from npu.graph.inputs import Samples, check_inputs
 from npu.graph.passes import Io
 from npu.graph.passes.calibrate import METHODS
-from npu.isa.operands import Limits
 from npu.planner.build_plan import Choose, build_plan
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import read_plan
 from npu.runtime.report import Report
+from spec.isa.operands import Limits
 from tessera.accuracy import held
 from tessera.golden_chip import run_on_golden
 from tessera.wide_search import AUTO, wide_until

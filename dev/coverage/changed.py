@@ -16,9 +16,8 @@ import grimp
 import numpy as np
 
 from dev.coverage.points import CoverageError, Points, Table
-from npu.paths import BUILD, ROOT
+from spec.paths import BUILD, PACKAGES, ROOT
 
-PACKAGES = ("dev", "golden", "npu", "tb", "tessera", "weights")
 ROOMS = ("tb.tests", "tb.unit")
 """Packages that hold the tests on the RTL."""
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")

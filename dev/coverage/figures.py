@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dev.coverage import reasons
 from dev.coverage.points import CoverageError, Point, Points
-from npu.paths import ROOT, RTL
+from spec.paths import ROOT, RTL
 
 LOW_PERCENT = 90.0
 """Line coverage below which a module is named."""

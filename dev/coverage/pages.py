@@ -18,7 +18,7 @@ import jinja2
 from dev.coverage import reasons
 from dev.coverage.figures import Coverage, Figure, Missed, Module, figures, read_sources
 from dev.coverage.points import Points
-from npu.paths import REPORTS
+from spec.paths import REPORTS
 
 TEMPLATES = Path(__file__).parent
 STYLE = "style.css"

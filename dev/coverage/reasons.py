@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from dev.coverage.points import CoverageError, Point, Points
-from npu.paths import ROOT
+from spec.paths import ROOT
 
 REASONS = Path(__file__).parent / "reasons.toml"
 

@@ -29,7 +29,7 @@ from dev.regression.execute import execute
 from dev.regression.fitness import Fitness, fitness
 from dev.regression.task import Batch, Outcome
 from npu.cli import last_resort
-from npu.paths import ROOT
+from spec.paths import ROOT
 from tb.run import build, interruption
 
 ATTEMPTS = 10

@@ -22,7 +22,7 @@ from dev.coverage.points import FILE, CoverageError, parse
 from dev.regression import known, models
 from dev.regression.task import Batch, Executed, Outcome, Status, Task
 from dev.regression.tiers import SUITES
-from npu.paths import BUILD, ROOT
+from spec.paths import BUILD, ROOT
 from tb.bench import isa_coverage
 from tb.run import processes, runner, together
 

@@ -18,7 +18,7 @@ from dev.coverage.points import Points
 from dev.regression import reports, session
 from dev.regression.results import Results, Run
 from dev.regression.task import Outcome, Task
-from npu.paths import ROOT
+from spec.paths import ROOT
 
 
 class MergeError(ValueError):

@@ -17,7 +17,7 @@ from pathlib import Path
 import cocotb_tools.config
 
 from dev.regression.task import Task
-from npu.paths import BUILD, GENERATED, HDL, RTL
+from spec.paths import BUILD, GENERATED, HDL, RTL
 from tb.run import build, machine, units, verilator
 from tb.run import digest as source_digest
 

@@ -13,7 +13,7 @@ from junitparser import Failure, JUnitXml, TestCase, TestSuite
 from dev.regression import rows, schedule
 from dev.regression.results import Run
 from dev.regression.task import Outcome, Task
-from npu.paths import BUILD
+from spec.paths import BUILD
 
 REPORTS = BUILD / "reports"
 WORKERS = (3, 8, 16)

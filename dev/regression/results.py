@@ -18,7 +18,7 @@ from pathlib import Path
 
 from dev.coverage.points import Points, Table
 from dev.regression.task import Executed, Outcome, Task
-from npu.paths import ROOT
+from spec.paths import ROOT
 
 FILE = Path(os.environ.get("RESULTS") or ROOT / ".regress" / "results.sqlite")
 VERSION = 1

@@ -17,7 +17,7 @@ from dev.regression import batches, execute, local, reports, rows, schedule
 from dev.regression.live import Live
 from dev.regression.results import Results, ResultsError, Run
 from dev.regression.task import Batch, Outcome, Task
-from npu.paths import ROOT
+from spec.paths import ROOT
 from tb.run import failure_waves
 
 WAVES_MOST = 5

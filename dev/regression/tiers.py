@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 
 from dev.regression.task import Kind, Task
 from npu.cli.arguments import check_tier
-from npu.isa.operands import ARRAY_DIMS
-from npu.paths import ROOT
+from spec.isa.operands import ARRAY_DIMS
+from spec.paths import ROOT
 from tb.cop_datapath import model
 from tb.run import requests, units
 

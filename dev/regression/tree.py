@@ -7,9 +7,9 @@ import hashlib
 import subprocess
 from dataclasses import dataclass
 
-from npu.paths import ROOT
+from spec.paths import PACKAGES, ROOT
 
-HOMES = ("rtl", "tb", "golden", "npu", "weights", "tessera", "dev", "tests", "firmware")
+HOMES = ("rtl", *PACKAGES, "tests", "firmware")
 """Folders whose files decide what a test does."""
 FILES = ("pyproject.toml", "constraints.txt", "Makefile")
 

@@ -28,7 +28,7 @@ from dev.report.runs import Store
 from dev.report.source import Source
 from dev.report.store import read_store
 from dev.report.suite import Feature, Slow, features, known_tests, slowest
-from npu.paths import REPORTS, ROOT
+from spec.paths import REPORTS, ROOT
 
 RESULTS = ROOT / ".regress" / "results.sqlite"
 

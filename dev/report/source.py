@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from npu.paths import ROOT
+from spec.paths import ROOT
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

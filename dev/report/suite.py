@@ -15,7 +15,7 @@ from operator import attrgetter
 from pathlib import Path, PurePosixPath
 
 from dev.report.runs import Result
-from npu.paths import ROOT
+from spec.paths import ROOT
 from tb.run import registry, units
 
 KINDS = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Generated from npu/regs/descriptors.toml by `python -m npu.regs.generate`; do not edit. */
+/* Generated from spec/regs/descriptors.toml by `python -m spec.regs.generate`; do not edit. */
 #ifndef NPU_DESCRIPTORS_H
 #define NPU_DESCRIPTORS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Generated from npu/isa/coprocessor.toml by `python -m npu.isa.generate`; do not edit. */
+/* Generated from spec/isa/coprocessor.toml by `python -m spec.isa.generate`; do not edit. */
 /*
  * An instruction is a function: NPU_VMAC(a, b, n) multiplies n bytes at a with n bytes at b.
  * Addresses may be odd. Those that touch memory tell the compiler so; NPU_FENCE() orders them

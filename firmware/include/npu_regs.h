@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Generated from the SystemRDL files of npu/regs by `python -m npu.regs.generate`; do not edit. */
+/* Generated from the SystemRDL of spec/regs by `python -m spec.regs.generate`; do not edit. */
 #ifndef NPU_REGS_H
 #define NPU_REGS_H
 

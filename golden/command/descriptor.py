@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from golden.command import tiles
 from golden.command.scalar import WORD_MASK
 from golden.command.tiles import GEMMS, NARROW_BYTES, field_mask
-from npu.regs import DESC_ENTRY, DESC_EXTENSION, DESC_PROGRAM, CmdOp, CmdReg, RingStatus
+from spec.regs import DESC_ENTRY, DESC_EXTENSION, DESC_PROGRAM, CmdOp, CmdReg, RingStatus
 
 ENTRY_BYTES = DESC_ENTRY.size
 MOST_STREAM_BYTES = 60

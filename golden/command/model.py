@@ -13,8 +13,8 @@ from golden.command.port import PortModel
 from golden.command.sequencer import Sequencer
 from golden.command.state import CYCLE_REGISTERS
 from golden.machine import ChipConfig
-from npu.isa import ISA_VERSION, LINE
-from npu.regs import CHIP_BASE, CHIP_FIELDS, CMD_BASE, COP_BASE, SEQ_BASE, ChipReg
+from spec.isa import ISA_VERSION, LINE
+from spec.regs import CHIP_BASE, CHIP_FIELDS, CMD_BASE, COP_BASE, SEQ_BASE, ChipReg
 
 CHIP_VERSION = (0, 1)
 """Major and minor version of the chip."""

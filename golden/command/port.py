@@ -11,7 +11,7 @@ from golden.command.ring import Launch, ProgramEnd, Ring
 from golden.command.scalar import ReservedLaneError
 from golden.command.state import DESC_COUNTERS, PERF_COUNTERS, STORED, State
 from golden.command.tiles import SCRATCH_SIZES, RefusedError
-from npu.regs import CMD_FIELDS, CmdOp, CmdReg
+from spec.regs import CMD_FIELDS, CmdOp, CmdReg
 
 WINDOW_BYTES = 0x100
 PAGE_BYTES = 64

@@ -24,7 +24,7 @@ from golden.command.memory import (
 from golden.command.scalar import ReservedLaneError
 from golden.command.state import PortCommand, State
 from golden.command.tiles import ON_SCRATCHPAD, RefusedError
-from npu.regs import DESC_RECORD, CmdReg, RingStatus
+from spec.regs import DESC_RECORD, CmdReg, RingStatus
 
 PLACES = 8
 """Entries of the ring."""

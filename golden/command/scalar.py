@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from npu.regs import CmdOp
+from spec.regs import CmdOp
 
 WORD_MASK = 0xFFFF_FFFF
 NAN_CODES = (0x7F, 0xFF)

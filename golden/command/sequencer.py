@@ -11,7 +11,7 @@ import numpy.typing as npt
 from golden.command.descriptor import LaunchWords
 from golden.command.ring import ProgramEnd
 from golden.machine import ChipConfig, ErrorReport, Machine
-from npu.regs import SEQ_FIELDS, SeqReg, StartState
+from spec.regs import SEQ_FIELDS, SeqReg, StartState
 
 WORD_MASK = 0xFFFF_FFFF
 _WRITTEN_BY_HARDWARE = (

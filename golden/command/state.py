@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from golden.command import scalar, tiles
 from golden.command.scalar import WORD_MASK
 from golden.command.tiles import ON_SCRATCHPAD, ScratchTile, field_mask
-from npu.regs import CMD_FIELDS, CmdOp, CmdReg
+from spec.regs import CMD_FIELDS, CmdOp, CmdReg
 
 STORED = {
     **dict.fromkeys((CmdReg.OP_A, CmdReg.OP_B, CmdReg.ACC, CmdReg.OPCODE, CmdReg.CMD_PARAM), 0),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from golden.command.scalar import WORD_MASK, signed
-from npu.regs import CMD_FIELDS, CmdOp, CmdReg
+from spec.regs import CMD_FIELDS, CmdOp, CmdReg
 
 NARROW_BYTES = 64
 """The scratchpad of a chip without the fields *_WIDE."""

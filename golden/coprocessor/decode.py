@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from golden.coprocessor.operations import COUNT_IN_RD, COUNT_IN_RS2
-from npu.isa.cop_generated import COP_INSTRUCTIONS, CopOp
+from spec.isa.cop_generated import COP_INSTRUCTIONS, CopOp
 
 RS1, RS2, RD = 1, 2, 4
 """Bits of a set of register fields."""

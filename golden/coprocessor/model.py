@@ -13,8 +13,8 @@ from golden.coprocessor.memory import CoprocessorMemory
 from golden.coprocessor.operations import COUNT_IN_RD, COUNT_IN_RS2
 from golden.coprocessor.state import MASK32, State
 from golden.coprocessor.work import Instruction, Work
-from npu.isa.cop_generated import CopOp
-from npu.regs import COP_FIELDS, CopReg
+from spec.isa.cop_generated import CopOp
+from spec.regs import COP_FIELDS, CopReg
 
 WHOLE_LIMIT = 1 << 20
 """Bytes that LIMIT = 0 stands for."""

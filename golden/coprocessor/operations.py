@@ -16,7 +16,7 @@ import numpy.typing as npt
 from golden.coprocessor import arrays, floats, functions
 from golden.coprocessor.functions import signed32
 from golden.coprocessor.state import MASK32, VREGS, State
-from npu.isa.cop_generated import CopOp
+from spec.isa.cop_generated import CopOp
 
 Elements = npt.NDArray[np.unsignedinteger[Any]]
 Scalar = Callable[[State, int, int], int | None]

@@ -23,7 +23,7 @@ from golden.coprocessor.operations import (
     Reduction,
 )
 from golden.coprocessor.state import State
-from npu.isa.cop_generated import CopOp
+from spec.isa.cop_generated import CopOp
 
 _NOTHING = np.zeros(0, np.uint32)
 

@@ -12,8 +12,8 @@ from golden.machine.state import (
     RunResult,
     SramWrite,
 )
-from npu.isa import ErrorReport
-from npu.regs import StartState
+from spec.isa import ErrorReport
+from spec.regs import StartState
 
 __all__ = [
     "ChipConfig",

@@ -22,8 +22,8 @@ from golden.machine.state import (
     SramWrite,
 )
 from golden.machine.transfers import Gather, StoreToken
-from npu.isa import WORD, Engine, ErrorCode, ErrorReport, Instruction, Opcode, SetReg
-from npu.regs import StartState
+from spec.isa import WORD, Engine, ErrorCode, ErrorReport, Instruction, Opcode, SetReg
+from spec.regs import StartState
 
 
 class Machine:

@@ -36,8 +36,8 @@ from golden.machine.operations import (
 from golden.machine.registers import GRANULARITY, Registers
 from golden.machine.state import ChipConfig, ProgramError
 from golden.machine.transfers import Transfer
-from npu.isa import BARRIER_MOST, Engine, ErrorCode, Flag, Instruction, Opcode, SetReg
-from npu.regs import NO_TOKEN
+from spec.isa import BARRIER_MOST, Engine, ErrorCode, Flag, Instruction, Opcode, SetReg
+from spec.regs import NO_TOKEN
 
 ADD_FLAG = 1 << Flag.ADD
 BARRIER_ENGINES = 6

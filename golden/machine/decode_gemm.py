@@ -10,7 +10,7 @@ from golden.machine.legal import Dimension, Dispatch, natural, require, require_
 from golden.machine.operands import Matrix, Operand, Tiles, block, up
 from golden.machine.operations import Dropped, GemmOperation, QForm, element_bytes
 from golden.machine.state import ChipConfig
-from npu.isa import (
+from spec.isa import (
     LINE,
     MULT_MAX,
     SHIFT_MAX,

@@ -14,7 +14,7 @@ from golden.machine.legal import (
 from golden.machine.operands import block, up
 from golden.machine.operations import Dropped, NormOperation, Rope, Softmax
 from golden.softmax import Visibility
-from npu.isa import DYNAMIC, LINE, WORD, Flag, Opcode, SetReg, SmxOut
+from spec.isa import DYNAMIC, LINE, WORD, Flag, Opcode, SetReg, SmxOut
 
 CAUSAL_FLAG = 1 << Flag.CAUSAL_MASK
 NORM_HEADER_BYTES = LINE

@@ -17,7 +17,7 @@ from golden.machine.operands import Matrix, Tiles, block, up
 from golden.machine.operations import Dropped
 from golden.machine.state import ADDRESS_LIMIT, ProgramError
 from golden.machine.transfers import Gather, KvAppend, KvRead, Load, Store, StoreToken
-from npu.isa import WORD, EmbedIndex, ErrorCode, Flag, Opcode, SetReg
+from spec.isa import WORD, EmbedIndex, ErrorCode, Flag, Opcode, SetReg
 
 V_FLAG, STAGE_FLAG = 1 << Flag.V, 1 << Flag.STAGE
 TOKEN_BYTES = 4

@@ -7,7 +7,7 @@ from golden.machine.legal import Dispatch, cut, matrix, require, signed16
 from golden.machine.operands import block
 from golden.machine.operations import Dropped, Vec
 from golden.vec import OPERATIONS
-from npu.isa import TABLE_BYTES, WORD, VecOp
+from spec.isa import TABLE_BYTES, WORD, VecOp
 
 
 def decode_vec(at: Dispatch) -> Vec | Dropped:

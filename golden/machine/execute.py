@@ -24,7 +24,7 @@ from golden.machine.operations import (
     element_bytes,
 )
 from golden.machine.state import Bytes
-from npu.isa import LINE, SHIFT_MAX, TABLE_BYTES, WORD, GemmA, SmxOut
+from spec.isa import LINE, SHIFT_MAX, TABLE_BYTES, WORD, GemmA, SmxOut
 
 _A_DTYPE: dict[GemmA, type[np.integer[Any]]] = {
     GemmA.INT8: np.int8,

@@ -13,7 +13,7 @@ from typing import NoReturn
 from golden.machine.operands import Matrix, Operand, up
 from golden.machine.registers import Registers
 from golden.machine.state import ADDRESS_LIMIT, ChipConfig, ProgramError
-from npu.isa import DYNAMIC, SHIFT_MAX, WORD, ErrorCode, Instruction
+from spec.isa import DYNAMIC, SHIFT_MAX, WORD, ErrorCode, Instruction
 
 DYNAMIC_V = 1 << 11
 CAP_MASK, CAP_UNIT, CAP_OF_ZERO = 0x7FF, 16, 2048

@@ -16,7 +16,7 @@ from golden.machine.transfers import (
     StoreToken,
     Transfer,
 )
-from npu.isa import WORD, Engine, ErrorCode
+from spec.isa import WORD, Engine, ErrorCode
 
 
 def _require_inside(operand: MemoryOperand, memory: Bytes, engine: Engine) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.machine.state import Bytes
-from npu.isa import WORD
+from spec.isa import WORD
 
 WordIndex = npt.NDArray[np.int64]
 

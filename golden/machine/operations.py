@@ -13,7 +13,7 @@ from enum import Enum
 
 from golden.machine.operands import Matrix, MemoryOperand, Operand
 from golden.softmax import Visibility
-from npu.isa import Engine, GemmA, GemmOp, SetReg, SmxOut, VecOp, WeightFormat
+from spec.isa import Engine, GemmA, GemmOp, SetReg, SmxOut, VecOp, WeightFormat
 
 
 class QForm(Enum):

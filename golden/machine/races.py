@@ -18,7 +18,7 @@ from golden.machine.operands import Matrix, Operand, Scattered, WordIndex
 from golden.machine.operations import Barrier
 from golden.machine.state import Race
 from golden.machine.transfers import StoreToken
-from npu.isa import WORD, Engine
+from spec.isa import WORD, Engine
 
 ENGINES = 6
 NEVER = -1

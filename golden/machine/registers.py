@@ -12,8 +12,8 @@ from golden.machine.state import (
     CACHE_GRANULE,
     ChipConfig,
 )
-from npu.isa import LINE, WORD, SetReg
-from npu.regs import StartState
+from spec.isa import LINE, WORD, SetReg
+from spec.regs import StartState
 
 _START = {
     SetReg.POS: "pos",

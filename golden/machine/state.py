@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from npu.isa import WORD, Engine, ErrorCode, ErrorReport
+from spec.isa import WORD, Engine, ErrorCode, ErrorReport
 
 if TYPE_CHECKING:
     from golden.machine.decode import Operation

@@ -10,7 +10,7 @@ import numpy as np
 from golden.machine.operands import Matrix, MemoryOperand, Operand, Scattered, Tiles, block
 from golden.machine.operations import Accesses, present
 from golden.machine.state import ADDRESS_LIMIT, Bytes, ProgramError
-from npu.isa import WORD, Engine, ErrorCode
+from spec.isa import WORD, Engine, ErrorCode
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from npu.asm.encode import LABEL, Token, TokenError, encode, tokens
 from npu.asm.errors import AsmError, OperandError
 from npu.asm.expressions import evaluate
 from npu.asm.program import Program
-from npu.isa.instruction import Instruction
-from npu.isa.legality import check
-from npu.isa.operands import Limits
+from spec.isa.instruction import Instruction
+from spec.isa.legality import check
+from spec.isa.operands import Limits
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _DIRECTIVES = (".equ", ".for", ".endr", ".if", ".else", ".endif", ".word")

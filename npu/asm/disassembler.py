@@ -4,10 +4,10 @@
 from collections.abc import Sequence
 
 from npu.asm.encode import decode, encode, tokens
-from npu.isa.generated import Opcode
-from npu.isa.instruction import Instruction, decode_image
-from npu.isa.legality import check
-from npu.isa.operands import Limits
+from spec.isa.generated import Opcode
+from spec.isa.instruction import Instruction, decode_image
+from spec.isa.legality import check
+from spec.isa.operands import Limits
 
 
 def disassemble(

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from npu.asm.errors import OperandError
 from npu.asm.opcodes import PREFIX_OPERANDS, SYNTAX
 from npu.asm.syntax import Fields, Symbols, Syntax, TextOperand
-from npu.isa.fields import WORD_FIELDS
-from npu.isa.gemm import GemmForm
-from npu.isa.generated import OPCODES, Flag, GemmB, GemmOut, Opcode, SetReg
-from npu.isa.instruction import Instruction
-from npu.isa.weight_formats import MX
+from spec.isa.fields import WORD_FIELDS
+from spec.isa.gemm import GemmForm
+from spec.isa.generated import OPCODES, Flag, GemmB, GemmOut, Opcode, SetReg
+from spec.isa.instruction import Instruction
+from spec.isa.weight_formats import MX
 
 _GEMM_IMM = OPCODES[Opcode.GEMM].imm
 _MNEMONICS = {op.name: op for op in SYNTAX}

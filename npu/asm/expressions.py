@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping
 
 from npu.asm.errors import OperandError
-from npu.isa.operands import up
+from spec.isa.operands import up
 
 _BINARY: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,

@@ -15,8 +15,8 @@ from npu.asm.syntax import (
     TextOperand,
     Wide,
 )
-from npu.isa.fields import BitField
-from npu.isa.generated import (
+from spec.isa.fields import BitField
+from spec.isa.generated import (
     OPCODES,
     PREFIX_FIELDS,
     VEC_OPS,
@@ -29,7 +29,7 @@ from npu.isa.generated import (
     WeightFormat,
     WeightGroup,
 )
-from npu.isa.weight_formats import GROUPED
+from spec.isa.weight_formats import GROUPED
 
 PREFIX_OPERANDS: dict[str, TextOperand] = {
     name: Number(f"pfx.{field}", BitField("sh", 0, 6))

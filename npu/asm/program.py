@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass, field
 
-from npu.isa.instruction import Instruction, encode_image
+from spec.isa.instruction import Instruction, encode_image
 
 
 @dataclass(frozen=True)

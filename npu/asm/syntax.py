@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from npu.asm.errors import OperandError
 from npu.asm.expressions import evaluate
-from npu.isa.fields import BitField
-from npu.isa.generated import DYNAMIC, WORD
-from npu.isa.operands import extent, is_dynamic
+from spec.isa.fields import BitField
+from spec.isa.generated import DYNAMIC, WORD
+from spec.isa.operands import extent, is_dynamic
 
 # Raw field values of the word being built; prefix fields have the key "pfx." + field.
 Fields = dict[str, int]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from npu.compiler.model import Place
-from npu.isa.operands import ARRAY_DIMS
+from spec.isa.operands import ARRAY_DIMS
 from weights.formats.recipe import INT8_WEIGHTS, RecipeError, WeightRecipe, parse_recipe
 from weights.loss import REFUSED
 

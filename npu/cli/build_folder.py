@@ -7,7 +7,7 @@ import os
 import shutil
 
 from npu.cli.hard_path import hard_name
-from npu.paths import BUILD
+from spec.paths import BUILD
 
 MIB = 1 << 20
 LEAST = 64 * MIB

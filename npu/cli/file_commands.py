@@ -12,7 +12,7 @@ from npu.cli import files, inspect_files, program_files
 from npu.cli.arguments import AddCommand, add_array_dim, add_weights
 from npu.cli.consoles import printed
 from npu.cli.load_model import BAD_MODEL
-from npu.isa.operands import Limits
+from spec.isa.operands import Limits
 
 BAD_INPUT = (*BAD_MODEL, AsmError, files.FileError)
 """What a user can cause; each says in one line what was given and what is allowed."""

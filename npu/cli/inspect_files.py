@@ -19,10 +19,10 @@ from npu.cli.progress import step
 from npu.compiler import CompiledModel, CompileError, Pack, compile_model, unpack
 from npu.compiler.errors import MemoryFullError
 from npu.image import MAGIC
-from npu.isa.instruction import Instruction
-from npu.isa.operands import Limits
 from npu.runtime.plan_files import holds_plan
 from npu.tables import FitTable, pairs
+from spec.isa.instruction import Instruction
+from spec.isa.operands import Limits
 from weights.calibrate import SCALES_FILE, cache_path
 from weights.checkpoint import Checkpoint
 from weights.formats.recipe import WeightRecipe

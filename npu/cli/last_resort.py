@@ -18,7 +18,7 @@ import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
-from npu.paths import REPORTS
+from spec.paths import REPORTS
 
 REFUSED, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 """Exit status: something that the user can mend; Ctrl-C; nobody reads the output any more."""

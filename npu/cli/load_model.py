@@ -18,8 +18,8 @@ from npu.compiler import (
 )
 from npu.compiler.model_plan import ModelPlan, Place, plan_model, stream_bytes
 from npu.driver.generate import PromptError, check_count
-from npu.isa.operands import Limits
 from npu.planner.placement import check_prompt
+from spec.isa.operands import Limits
 from weights.calibrate import ScalesError
 from weights.checkpoint import CheckpointError
 from weights.formats.recipe import INT8_WEIGHTS, WeightRecipe

@@ -28,13 +28,13 @@ from npu.graph.inputs import Samples
 from npu.graph.passes import Io
 from npu.graph.passes.calibrate import METHODS
 from npu.graph.text import type_text
-from npu.isa.operands import Limits
 from npu.planner.build_plan import Built, Choose, build_plan
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import IMAGE, PLAN, files_of
 from npu.runtime.report import report_table
 from npu.tables import FitTable, pairs
+from spec.isa.operands import Limits
 from weights.formats.recipe import INT8_WEIGHTS
 
 SUFFIXES = (".onnx", ".mlir", ".mlirbc", ".tflite")

@@ -13,11 +13,11 @@ from rich.markup import escape
 from npu.asm import assemble, disassemble
 from npu.cli import files
 from npu.cli.files import FileError
-from npu.isa.generated import WORD, Opcode
-from npu.isa.instruction import Instruction, decode_image
-from npu.isa.legality import check
-from npu.isa.operands import Limits, Prefix, share_bytes, sram_operands
 from npu.tables import FitTable, pairs
+from spec.isa.generated import WORD, Opcode
+from spec.isa.instruction import Instruction, decode_image
+from spec.isa.legality import check
+from spec.isa.operands import Limits, Prefix, share_bytes, sram_operands
 
 WORDS_SUFFIX = ".bin"
 

@@ -10,7 +10,7 @@ from enum import Enum
 from itertools import pairwise
 
 from npu.compiler.program_builder import Operand
-from npu.isa.operands import WORD, up
+from spec.isa.operands import WORD, up
 
 
 @dataclass(frozen=True, slots=True)

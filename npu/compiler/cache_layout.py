@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from npu.compiler.errors import CompileError
 from npu.compiler.shape import Shape
-from npu.isa.operands import up
+from spec.isa.operands import up
 
 GRANULE = 256
 """The cache and its strides are multiples of this many bytes."""

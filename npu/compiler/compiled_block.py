@@ -17,9 +17,9 @@ from npu.compiler.network import CompiledNetwork, Segment, compile_network
 from npu.compiler.shape import Shape, check_limits, check_model, ctx_pitch, lane, qkv_pitch
 from npu.compiler.tensor_map import TensorRef
 from npu.image import Share, pack
-from npu.isa.generated import Opcode
-from npu.isa.instruction import Instruction
-from npu.isa.operands import DYNAMIC, WORD, Limits, Operand, Prefix, sram_operands
+from spec.isa.generated import Opcode
+from spec.isa.instruction import Instruction
+from spec.isa.operands import DYNAMIC, WORD, Limits, Operand, Prefix, sram_operands
 from weights.model import QuantizedModel
 
 SHARES = {"resid1": "proj", "act": "up", "resid2": "down"}

@@ -25,8 +25,8 @@ from npu.compiler.pass_plan import PassPlan
 from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.shape import Shape, lane, qkv_pitch, residual_pitch
 from npu.image import Share
-from npu.isa.generated import Engine
-from npu.isa.operands import DYNAMIC, up
+from spec.isa.generated import Engine
+from spec.isa.operands import DYNAMIC, up
 
 INPUT, OUTPUT, TOKENS, POSITIONS, ROPE, LOGITS = range(6)
 """Base registers: token ids in, token ids out, token, position and RoPE tables, logits out."""

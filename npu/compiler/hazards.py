@@ -8,9 +8,9 @@ of SRAM words is a Python integer with one bit per word.
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from npu.isa.generated import Engine, Flag, Opcode
-from npu.isa.instruction import Instruction
-from npu.isa.operands import WORD, Operand, Prefix, has_flag, is_dynamic, sram_operands, up
+from spec.isa.generated import Engine, Flag, Opcode
+from spec.isa.instruction import Instruction
+from spec.isa.operands import WORD, Operand, Prefix, has_flag, is_dynamic, sram_operands, up
 
 BARRIER_MOST = 4
 """The largest n of a BARRIER."""

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from npu.compiler.shape import Shape
-from npu.isa.operands import TABLE_BYTES
-from npu.isa.weight_formats import StreamLayout
+from spec.isa.operands import TABLE_BYTES
+from spec.isa.weight_formats import StreamLayout
 
 MACS_PER_CYCLE = 256
 BYTES_PER_CYCLE = 16

@@ -17,8 +17,8 @@ from npu.compiler.emit.cache_transfers import (
     emit_kv_read_piece,
 )
 from npu.compiler.program_builder import Operand, ProgramBuilder
-from npu.isa.generated import Engine
-from npu.isa.operands import up
+from spec.isa.generated import Engine
+from spec.isa.operands import up
 
 
 class Form(Enum):

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from npu.compiler.errors import CompileError
 from npu.compiler.weight_tiles import QUAD, zero_code
-from npu.isa.operands import up
+from spec.isa.operands import up
 from weights.formats.element import GROUPED, SPARSE
 from weights.formats.linear import NarrowLinear
 from weights.model import AnyLinear, Linear

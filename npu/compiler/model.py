@@ -22,9 +22,9 @@ from npu.compiler.shape import (
 )
 from npu.compiler.tensor_map import TensorRef, at_position
 from npu.image import Share, pack, unpack
-from npu.isa.generated import WeightFormat, WeightGroup
-from npu.isa.operands import Limits
-from npu.isa.weight_formats import StreamLayout
+from spec.isa.generated import WeightFormat, WeightGroup
+from spec.isa.operands import Limits
+from spec.isa.weight_formats import StreamLayout
 from weights.model import QuantizedModel
 
 __all__ = ["CompiledModel", "CompiledProgram", "Place", "compile_model", "plan_model"]
@@ -116,7 +116,7 @@ class CompiledModel:
     def registers(self, kv_base: int = 0) -> dict[str, int]:
         """Return the start values that follow from the model.
 
-        The names are those of npu.regs.StartState: window, kv_in_memory (0 or 1), kv_base,
+        The names are those of spec.regs.StartState: window, kv_in_memory (0 or 1), kv_base,
         kv_layer, kv_head, kv_voff, kv_cap. `kv_base` is the address of a cache in memory, a
         multiple of 256; it is not used for a cache in SRAM.
         """

@@ -16,9 +16,9 @@ from npu.compiler.shape import (
     qkv_pitch,
     residual_pitch,
 )
-from npu.isa.generated import LINE, WeightFormat, WeightGroup
-from npu.isa.operands import Limits, up
-from npu.isa.weight_formats import GROUPED, StreamLayout
+from spec.isa.generated import LINE, WeightFormat, WeightGroup
+from spec.isa.operands import Limits, up
+from spec.isa.weight_formats import GROUPED, StreamLayout
 from weights.formats.recipe import INT8_WEIGHTS, Kind, WeightRecipe
 
 Place = Literal["auto", "sram", "memory"]

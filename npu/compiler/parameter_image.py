@@ -13,8 +13,8 @@ import numpy.typing as npt
 from npu.compiler.linear_padding import pad_inputs, pad_outputs
 from npu.compiler.stream import Stream, form_of, gemm_share, norm_share
 from npu.image import Share
-from npu.isa.generated import Opcode
-from npu.isa.operands import WORD, up
+from spec.isa.generated import Opcode
+from spec.isa.operands import WORD, up
 from weights.model import AnyLinear, Block, Norm, QuantizedModel
 
 

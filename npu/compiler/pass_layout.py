@@ -9,7 +9,7 @@ from npu.compiler.errors import CompileError
 from npu.compiler.kv_staging import Form, StagingPlan
 from npu.compiler.shape import Shape, ctx_pitch, qkv_pitch, residual_pitch
 from npu.compiler.sram_allocation import Buffer, place, top
-from npu.isa.operands import WORD, Limits, up
+from spec.isa.operands import WORD, Limits, up
 
 EMBED, NORM1, QKV, ATTENTION, PROJ, NORM2, FFN, DOWN, HEAD = range(9)
 """Phases of a pass, for the lifetimes of buffers; a pass repeats NORM1 to DOWN for each layer."""

@@ -14,7 +14,7 @@ from npu.compiler.pass_layout import (
     overlaps,
 )
 from npu.compiler.shape import Shape, ctx_pitch, first_key, lane, most_keys, qkv_pitch
-from npu.isa.operands import Limits
+from spec.isa.operands import Limits
 
 STEP = 16
 """Chunks are multiples of this many rows, if as many fit."""

@@ -11,10 +11,10 @@ from npu.compiler.errors import CompileError
 from npu.compiler.hazards import ENGINES, Board, Footprint, dropped_to, footprint, stages
 from npu.compiler.tensor_map import TensorRef
 from npu.image import Share
-from npu.isa.generated import OPCODES, Engine, Opcode
-from npu.isa.instruction import Instruction
-from npu.isa.legality import check
-from npu.isa.operands import Limits, share_bytes
+from spec.isa.generated import OPCODES, Engine, Opcode
+from spec.isa.instruction import Instruction
+from spec.isa.legality import check
+from spec.isa.operands import Limits, share_bytes
 
 Operand = int | str | None
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from npu.compiler.errors import CompileError
-from npu.isa.operands import ARRAY_DIMS, DYNAMIC, WORD, Limits, up
+from spec.isa.operands import ARRAY_DIMS, DYNAMIC, WORD, Limits, up
 from weights.model import QuantizedModel
 from weights.shape import NormKind, Shape
 

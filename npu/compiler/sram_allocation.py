@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from npu.isa.operands import up
+from spec.isa.operands import up
 
 
 @dataclass(frozen=True, slots=True)

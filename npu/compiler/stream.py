@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from npu.compiler.weight_tiles import fewest_bits, format_of, plain_bytes, weight_bytes
 from npu.image import PIECE, Share
-from npu.isa.generated import Opcode, WeightFormat
-from npu.isa.operands import TABLE_BYTES, Limits, up
-from npu.isa.weight_formats import GROUPED
+from spec.isa.generated import Opcode, WeightFormat
+from spec.isa.operands import TABLE_BYTES, Limits, up
+from spec.isa.weight_formats import GROUPED
 from weights.model import AnyLinear, Norm
 
 PLAIN = ("", "")

@@ -12,10 +12,10 @@ from typing import Protocol
 from npu.asm.program import Program
 from npu.compiler.model import CompiledModel, CompiledProgram
 from npu.image import Share
-from npu.isa.gemm import GemmForm
-from npu.isa.generated import LINE, GemmQ, Opcode
-from npu.isa.instruction import Instruction
-from npu.isa.operands import TABLE_BYTES, share_bytes, up
+from spec.isa.gemm import GemmForm
+from spec.isa.generated import LINE, GemmQ, Opcode
+from spec.isa.instruction import Instruction
+from spec.isa.operands import TABLE_BYTES, share_bytes, up
 
 CHANNEL_BYTES, NORM_CHANNEL_BYTES, HEADER_BYTES = 8, 4, 64
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from npu.isa.operands import WORD
+from spec.isa.operands import WORD
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from npu.isa.generated import LINE, WeightFormat, WeightGroup
-from npu.isa.operands import up
-from npu.isa.weight_formats import GROUPED, SPARSE, StreamLayout
+from spec.isa.generated import LINE, WeightFormat, WeightGroup
+from spec.isa.operands import up
+from spec.isa.weight_formats import GROUPED, SPARSE, StreamLayout
 from weights.formats.element import Format
 from weights.formats.linear import NarrowLinear
 from weights.model import AnyLinear

@@ -15,8 +15,8 @@ from npu.driver.bus import Access, Bus, access
 from npu.driver.counters import REGISTERS, ChipCounters
 from npu.driver.errors import WORD, DeviceError, ProgramFailed, whole
 from npu.driver.identity import ChipInfo, chip_info
-from npu.isa import Engine, ErrorCode, ErrorReport
-from npu.regs import (
+from spec.isa import Engine, ErrorCode, ErrorReport
+from spec.regs import (
     CHIP_BASE,
     CHIP_FIELDS,
     SEQ_BASE,

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from npu.isa import Engine
-from npu.regs import ChipReg
+from spec.isa import Engine
+from spec.regs import ChipReg
 
 REGISTERS = [register for register in ChipReg if ChipReg.CYCLES_LO <= register <= ChipReg.STALL5]
 """Those that hold the counters."""

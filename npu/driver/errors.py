@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from npu.isa import ErrorReport
+from spec.isa import ErrorReport
 
 WORD = 0xFFFF_FFFF
 """Largest value of a register or an address."""

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from npu.driver.chip import Chip
 from npu.driver.errors import DeviceError
-from npu.regs import NO_TOKEN, StartState
+from spec.regs import NO_TOKEN, StartState
 
 
 class PromptError(ValueError):

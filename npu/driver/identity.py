@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from npu.driver.bus import Access, Bus, access
 from npu.driver.errors import RequestError
-from npu.isa import ISA_VERSION, LINE
-from npu.isa.operands import Limits
-from npu.regs import CHIP_BASE, CHIP_FIELDS, ChipReg
-from npu.regs.generated import CHIP_ID_VALUE, CHIP_VERSION_REG_MAP_VALUE
+from spec.isa import ISA_VERSION, LINE
+from spec.isa.operands import Limits
+from spec.regs import CHIP_BASE, CHIP_FIELDS, ChipReg
+from spec.regs.generated import CHIP_ID_VALUE, CHIP_VERSION_REG_MAP_VALUE
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from npu import optional
-from npu.paths import BUILD, ROOT
+from spec.paths import BUILD, ROOT
 from weights.firmware.export import write_headers
 
 FIRMWARE = ROOT / "firmware"

@@ -21,12 +21,12 @@ from npu.graph.form import Array
 from npu.graph.inputs import check_inputs
 from npu.planner.decoder_plan import plan_of_decoder
 from npu.planner.placement import check_prompt
-from npu.regs import NO_TOKEN
 from npu.runtime.decoder import PROMPT, TOKENS
 from npu.runtime.plan import Action, Plan
 from npu.runtime.plan_files import record_with_image
 from npu.runtime.prepare import Bases, Prepared, bases_from, prepare
 from npu.runtime.tensor_rows import to_rows
+from spec.regs import NO_TOKEN
 from weights.tokenizer import ByteTokenizer, Tokenizer
 
 IMAGE = 1 << 20

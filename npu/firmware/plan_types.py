@@ -12,9 +12,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from npu.paths import ROOT
 from npu.runtime.prepare import Bases
 from npu.runtime.schema import SCHEMA, plan_schema
+from spec.paths import ROOT
 
 HEADER = ROOT / "firmware" / "include" / "npu_plan_types.h"
 PREFIX = "npu_plan"

@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, NoReturn
 
 from npu.image.share import PIECE, Share
-from npu.isa.generated import WeightFormat, WeightGroup
-from npu.isa.operands import up
-from npu.isa.weight_formats import GROUPED
+from spec.isa.generated import WeightFormat, WeightGroup
+from spec.isa.operands import up
+from spec.isa.weight_formats import GROUPED
 
 MAGIC = b"TSRNPACK"
 MAJOR, MINOR = 2, 1

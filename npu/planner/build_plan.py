@@ -21,9 +21,9 @@ from npu.graph.passes import PASSES, Io, prepare
 from npu.graph.passes.calibrate import METHODS
 from npu.graph.passes.wide import is_wide, wide_tensors
 from npu.graph.text import outline, write
-from npu.isa.operands import Limits
 from npu.planner.network_plan import plan_of
 from npu.runtime.plan import Action, Origin, Plan
+from spec.isa.operands import Limits
 
 SCHEDULE = "schedule"
 Passes: TypeAlias = Mapping[str, Graph]

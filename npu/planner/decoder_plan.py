@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from npu.compiler import CompiledModel
-from npu.isa.operands import up
 from npu.runtime.decoder import Decoder, constants_of, decoder_plan
 from npu.runtime.plan import Origin, Plan
+from spec.isa.operands import up
 
 
 def plan_of_decoder(

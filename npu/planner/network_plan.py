@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from npu.compiler.network import CompiledNetwork, Segment
 from npu.graph.form import Graph
-from npu.isa.operands import Limits, up
 from npu.runtime.accesses import sram_bytes, taken, transfers
 from npu.runtime.arena import extents, touches, use_of
 from npu.runtime.plan import Area, Base, Origin, Plan, PlannedSegment, PlannedTensor
 from npu.runtime.plan_checks import check_host
 from npu.runtime.schedule import steps_of
 from npu.runtime.tensor_rows import tensor_bytes
+from spec.isa.operands import Limits, up
 
 ARENA_BASE, CONSTANTS_BASE = 0, 2
 """Base registers."""

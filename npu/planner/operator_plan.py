@@ -14,8 +14,8 @@ from npu.graph.evaluate import evaluate
 from npu.graph.form import Array, Graph
 from npu.graph.library import Operator, Size, operator, operator_graph, operator_inputs
 from npu.graph.passes.calibrate import PERCENTILE
-from npu.isa.operands import Limits
 from npu.planner.build_plan import Built, build_plan
+from spec.isa.operands import Limits
 
 SAMPLES = 8
 """For calibration; the first of them is there to run."""

@@ -11,14 +11,14 @@ import numpy as np
 from npu.compiler import CompiledModel, CompiledProgram, CompileError
 from npu.driver.chip import PAGE
 from npu.driver.generate import Plan, PromptError
-from npu.isa.generated import Opcode
-from npu.isa.instruction import Instruction
-from npu.isa.operands import WORD, up
 from npu.planner.decoder_plan import plan_of_images
-from npu.regs import StartState
 from npu.runtime.decoder import CACHE, LOGITS, PROMPT, TOKENS
 from npu.runtime.prepare import MEMORY_END, bases_from, prepare
 from npu.runtime.schema import EntryError
+from spec.isa.generated import Opcode
+from spec.isa.instruction import Instruction
+from spec.isa.operands import WORD, up
+from spec.regs import StartState
 
 
 @dataclass

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from npu.image import Share
-from npu.isa.gemm import GemmForm
-from npu.isa.generated import DYNAMIC, OPCODES, Opcode, SetReg, WeightFormat, WeightGroup
-from npu.isa.instruction import Instruction
-from npu.isa.operands import WORD, Limits, Prefix, share_bytes, sram_operands, up
+from spec.isa.gemm import GemmForm
+from spec.isa.generated import DYNAMIC, OPCODES, Opcode, SetReg, WeightFormat, WeightGroup
+from spec.isa.instruction import Instruction
+from spec.isa.operands import WORD, Limits, Prefix, share_bytes, sram_operands, up
 
 LINE = 64
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, fields
 from operator import add, attrgetter
 from typing import Literal
 
-from npu.isa.gemm import GemmForm
-from npu.isa.generated import Opcode
-from npu.isa.instruction import Instruction
-from npu.isa.operands import WORD, Limits, Prefix, share_bytes, sram_operands, up
+from spec.isa.gemm import GemmForm
+from spec.isa.generated import Opcode
+from spec.isa.instruction import Instruction
+from spec.isa.operands import WORD, Limits, Prefix, share_bytes, sram_operands, up
 
 BYTES_PER_CYCLE = 16
 """Of a channel of the bus, and of the vector engines."""

@@ -16,17 +16,17 @@ from npu.driver.generate import Plan as Generation
 from npu.driver.generate import PromptError
 from npu.graph.form import Element, Graph, Tensor, TensorType
 from npu.image import Share
-from npu.isa.generated import OPCODES as OPCODE_FIELDS
-from npu.isa.generated import EmbedIndex, Flag, Opcode, SetReg
-from npu.isa.instruction import Instruction
-from npu.isa.legality import check as illegal
-from npu.isa.operands import WORD, Limits, has_flag, up
-from npu.regs import StartState
 from npu.runtime.accesses import prefixed, taken, transfers
 from npu.runtime.plan import Action, Area, Base, Origin, Plan, PlannedSegment, PlannedTensor, Step
 from npu.runtime.plan_checks import check_shares
 from npu.runtime.schema import EntryError, words
 from npu.runtime.tensor_rows import tensor_bytes
+from spec.isa.generated import OPCODES as OPCODE_FIELDS
+from spec.isa.generated import EmbedIndex, Flag, Opcode, SetReg
+from spec.isa.instruction import Instruction
+from spec.isa.legality import check as illegal
+from spec.isa.operands import WORD, Limits, has_flag, up
+from spec.regs import StartState
 
 PART = 4096
 """Alignment of tables among the constants, and of tensors in the arena."""

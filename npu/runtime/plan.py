@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from npu.graph.form import Array, Graph, Operation, TensorType
 from npu.image import Share
-from npu.isa.generated import Opcode
-from npu.isa.instruction import Instruction, decode_image
-from npu.isa.operands import Limits
+from spec.isa.generated import Opcode
+from spec.isa.instruction import Instruction, decode_image
+from spec.isa.operands import Limits
 
 if TYPE_CHECKING:
     from npu.runtime.decoder import Decoder

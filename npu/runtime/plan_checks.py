@@ -14,9 +14,6 @@ from collections.abc import Container, Mapping
 from npu.graph.form import Graph, GraphError, Operation
 from npu.graph.macs import macs_of
 from npu.image import Share
-from npu.isa.generated import Opcode, SetReg
-from npu.isa.legality import check as illegal
-from npu.isa.operands import WORD
 from npu.runtime.accesses import is_static, prefixed, sram_bytes, taken, transfers
 from npu.runtime.arena import check_disjoint, extents, touches, use_of
 from npu.runtime.plan import Action, Area, Plan, PlannedSegment
@@ -24,6 +21,9 @@ from npu.runtime.plan_record import step_records
 from npu.runtime.schedule import steps_of
 from npu.runtime.schema import EntryError, check_same, words
 from npu.runtime.tensor_rows import tensor_bytes
+from spec.isa.generated import Opcode, SetReg
+from spec.isa.legality import check as illegal
+from spec.isa.operands import WORD
 
 ALLOWED = (
     *(Opcode.DMA_LOAD, Opcode.DMA_STORE, Opcode.GEMM, Opcode.VEC, Opcode.SOFTMAX),

@@ -21,7 +21,6 @@ from npu.graph.form import Graph, GraphError
 from npu.graph.text import parse, write
 from npu.graph.verify import verify
 from npu.image import Pack, PackError, pack, unpack
-from npu.isa.operands import WORD, Limits
 from npu.runtime.decoder import Decoder, check_taken, decoder_plan
 from npu.runtime.plan import (
     Action,
@@ -36,6 +35,7 @@ from npu.runtime.plan import (
 from npu.runtime.plan_checks import check_host, check_plan
 from npu.runtime.plan_record import record_of, section_of
 from npu.runtime.schema import EntryError, check, check_same, plan_schema, words
+from spec.isa.operands import WORD, Limits
 
 PLAN, IMAGE = "plan.json", "image.bin"
 CHECKPOINT = "config.json"

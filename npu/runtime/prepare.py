@@ -17,8 +17,13 @@ from npu.driver.command.buffer import PLACES
 from npu.driver.command.descriptor import ENTRY, Program
 from npu.driver.command.port import OF_A_DESCRIPTOR
 from npu.driver.generate import Plan as Generation
-from npu.isa.operands import WORD, up
-from npu.regs import (
+from npu.runtime.decoder import LOGITS, TOKENS, generation_of
+from npu.runtime.plan import ALIGNMENT, Action, Area, Plan, PlannedSegment
+from npu.runtime.port_steps import ARENA_BYTES
+from npu.runtime.schedule import batches_of
+from npu.runtime.schema import EntryError, check_same
+from spec.isa.operands import WORD, up
+from spec.regs import (
     CHIP_BASE,
     CHIP_FIELDS,
     CMD_BASE,
@@ -28,11 +33,6 @@ from npu.regs import (
     CmdReg,
     StartState,
 )
-from npu.runtime.decoder import LOGITS, TOKENS, generation_of
-from npu.runtime.plan import ALIGNMENT, Action, Area, Plan, PlannedSegment
-from npu.runtime.port_steps import ARENA_BYTES
-from npu.runtime.schedule import batches_of
-from npu.runtime.schema import EntryError, check_same
 
 MEMORY_END = 1 << 32
 _WORD_BYTES = 4

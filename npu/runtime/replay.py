@@ -17,12 +17,12 @@ from npu.driver.errors import BusError, CommandFailed, DeviceError, ProgramFaile
 from npu.graph.evaluate import run as run_on_host
 from npu.graph.form import Array, Graph, Operation
 from npu.graph.inputs import check_inputs
-from npu.regs import CMD_BASE, CMD_FIELDS, CmdReg, RingStatus, StartState
 from npu.runtime.decoder import PROMPT, check_ids
 from npu.runtime.plan import Action, Plan, Step
 from npu.runtime.port_steps import multiply
 from npu.runtime.prepare import Prepared, PreparedBatch, check_prepared, sizes_of
 from npu.runtime.tensor_rows import from_rows, tensor_bytes, to_rows
+from spec.regs import CMD_BASE, CMD_FIELDS, CmdReg, RingStatus, StartState
 
 By = Literal["registers", "ring"]
 """How segments start: one by one by registers, or in batches by the descriptor ring."""

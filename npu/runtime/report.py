@@ -16,9 +16,9 @@ from rich.markup import escape
 
 from npu.driver.counters import ChipCounters
 from npu.graph.form import Target
-from npu.isa.operands import Limits
 from npu.runtime.account import Bound, Cost, total
 from npu.tables import FitTable, as_text, cut
+from spec.isa.operands import Limits
 
 WIDTH = 120
 """Columns of the table."""

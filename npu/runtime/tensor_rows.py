@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from npu.graph.form import Array, TensorType
-from npu.isa.operands import up
+from spec.isa.operands import up
 
 
 def row_bytes(kind: TensorType) -> int:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from npu.driver.counters import ChipCounters
-from npu.isa import Engine
+from spec.isa import Engine
 from tb.bench.dut import Dut
 from tb.bench.scoreboard import MismatchError
 

@@ -20,9 +20,9 @@ from cocotb.triggers import FallingEdge, RisingEdge, Timer
 from golden.machine import ChipConfig, Machine, RunResult
 from npu.driver.chip import Finish, LastState
 from npu.driver.errors import DeviceError
-from npu.isa import Instruction
-from npu.isa.operands import Limits
-from npu.regs import MachineStart, StartState
+from spec.isa import Instruction
+from spec.isa.operands import Limits
+from spec.regs import MachineStart, StartState
 from tb.bench import failure, isa_coverage, logs
 from tb.bench.counters import compare_counters
 from tb.bench.dut import Dut

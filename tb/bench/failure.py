@@ -14,7 +14,7 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from npu.isa import Engine
+from spec.isa import Engine
 from tb.bench.dut import CLOCK_NS
 from tb.bench.logs import DONE, FINISH, Records
 from tb.bench.scoreboard import MismatchError

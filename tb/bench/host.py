@@ -18,8 +18,8 @@ from npu.driver.chip import Chip, Finish
 from npu.driver.counters import ChipCounters
 from npu.driver.errors import BusError, DeviceError
 from npu.driver.identity import ChipInfo
-from npu.isa import Engine
-from npu.regs import StartState
+from spec.isa import Engine
+from spec.regs import StartState
 from tb.bench import accesses, callbacks
 from tb.bench.accesses import PortAccess
 from tb.bench.counters import compare_counters, monitored

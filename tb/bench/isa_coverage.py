@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from npu.isa import (
+from spec.isa import (
     BARRIER_MOST,
     OPCODES,
     PREFIX_FIELDS,
@@ -29,8 +29,8 @@ from npu.isa import (
     WeightFormat,
     WeightGroup,
 )
-from npu.isa.gemm import GemmForm
-from npu.isa.weight_formats import GROUPED
+from spec.isa.gemm import GemmForm
+from spec.isa.weight_formats import GROUPED
 from tb.bench.logs import DISPATCH, Records
 
 WIDEST_MODE_FIELD = 3

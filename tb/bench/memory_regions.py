@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from npu.regs.generated import CHIP_BASE, ChipReg
+from spec.regs.generated import CHIP_BASE, ChipReg
 from tb.bench.bursts import PAGE
 from tb.bench.environment import Bench
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from cocotb.triggers import ReadOnly, RisingEdge
 
-from npu.isa import Engine
+from spec.isa import Engine
 from tb.bench.bursts import OpenBursts
 from tb.bench.dut import Dut
 from tb.bench.environment import INPUT, OUTPUT, PROGRAM, STREAM, Bench

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from npu.compiler.network import CompiledNetwork
 from npu.driver.chip import Finish
 from npu.graph.form import Array
-from npu.isa.instruction import decode_image
-from npu.isa.operands import WORD
 from npu.planner.network_plan import plan_of
-from npu.regs import StartState
 from npu.runtime.prepare import prepare
 from npu.runtime.replay import NetworkRun, Replay
+from spec.isa.instruction import decode_image
+from spec.isa.operands import WORD
+from spec.regs import StartState
 from tb.bench.environment import DEFAULT_LIMIT, Bench, Execution
 
 

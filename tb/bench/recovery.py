@@ -16,8 +16,8 @@ from cocotb.triggers import ClockCycles
 
 from golden.machine import ErrorReport, Machine, StartState
 from npu.asm import assemble
-from npu.isa import Engine, ErrorCode, Instruction, Opcode
-from npu.regs.generated import SEQ_FIELDS, SeqReg
+from spec.isa import Engine, ErrorCode, Instruction, Opcode
+from spec.regs.generated import SEQ_FIELDS, SeqReg
 from tb.bench import logs
 from tb.bench.environment import DEFAULT_LIMIT, INPUT, OUTPUT, PROGRAM, STREAM, Bench, Execution
 from tb.bench.scoreboard import MismatchError, compare_errors

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from golden.machine import ErrorReport, RunResult
 from npu.asm import disassemble
-from npu.isa import WORD, Instruction, Opcode
+from spec.isa import WORD, Instruction, Opcode
 from tb.bench.dut import CLOCK_NS
 from tb.bench.logs import Records
 from tb.bench.memory import equal

@@ -10,7 +10,7 @@ from enum import Enum
 import numpy as np
 
 from npu.compiler.ideal import Work
-from npu.isa import Opcode
+from spec.isa import Opcode
 from tb.bench.knobs import Knobs
 from tb.benchmarks.benchmark_load import BenchmarkLoad
 from tb.command.command_session import CommandSession

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from golden.machine import StartState
-from npu.isa import Instruction
+from spec.isa import Instruction
 from tb.bench.environment import INPUT, OUTPUT, PROGRAM, STREAM
 
 

@@ -12,7 +12,7 @@ from golden import decoder
 from npu.asm import assemble
 from npu.compiler import CompiledBlock, compile_block, ideal
 from npu.compiler.stream import gemm_share
-from npu.isa import Opcode
+from spec.isa import Opcode
 from tb.bench.knobs import Knobs
 from tb.benchmarks import measured_models
 from tb.benchmarks.benchmark import Benchmark, Interval

@@ -13,7 +13,7 @@ import numpy as np
 
 from npu.asm import assemble
 from npu.compiler.ideal import Work
-from npu.regs import CmdOp
+from spec.regs import CmdOp
 from tb.bench import logs
 from tb.bench.environment import INPUT, OUTPUT, PROGRAM
 from tb.benchmarks.benchmark import Benchmark, Interval

@@ -13,8 +13,8 @@ from functools import partial
 import numpy as np
 
 from npu.compiler.ideal import Work
-from npu.isa.coprocessor import COP_INSTRUCTIONS, CopOp, encode
-from npu.regs.generated import CopReg
+from spec.isa.coprocessor import COP_INSTRUCTIONS, CopOp, encode
+from spec.regs.generated import CopReg
 from tb.bench.offers import Offer
 from tb.benchmarks.benchmark import Benchmark, Interval
 from tb.cop import operand_values as values

@@ -16,7 +16,7 @@ from npu.asm import assemble
 from npu.compiler import ideal
 from npu.compiler.stream import gemm_share
 from npu.compiler.weight_tiles import format_of
-from npu.isa.weight_formats import GROUPED, StreamLayout
+from spec.isa.weight_formats import GROUPED, StreamLayout
 from tb.benchmarks import measured_models
 from tb.benchmarks.against_int8 import Claim
 from tb.benchmarks.benchmark import Benchmark

@@ -13,9 +13,9 @@ import cocotb
 import numpy as np
 
 from npu.driver.chip import start_accesses
-from npu.isa import Instruction
-from npu.isa.instruction import decode_image, encode_image
-from npu.regs import CMD_BASE, CmdReg
+from spec.isa import Instruction
+from spec.isa.instruction import decode_image, encode_image
+from spec.regs import CMD_BASE, CmdReg
 from tb.bench import callbacks, logs
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, Execution

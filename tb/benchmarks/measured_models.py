@@ -21,9 +21,9 @@ from npu.asm import assemble
 from npu.compiler import CompiledModel, CompiledProgram, compile_model
 from npu.compiler.model import Place
 from npu.compiler.shape import Shape
-from npu.isa.operands import up
 from npu.planner.placement import Placement
-from npu.regs import StartState
+from spec.isa.operands import up
+from spec.regs import StartState
 from tb.benchmarks.benchmark_load import BenchmarkLoad, ProgramRun
 from tb.models.sample_model import TEXT
 from weights.formats.recipe import INT8, Encoding

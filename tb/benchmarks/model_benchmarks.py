@@ -11,7 +11,7 @@ import numpy as np
 from npu.compiler import ideal
 from npu.compiler.ideal import Work
 from npu.compiler.shape import Shape, first_key
-from npu.isa import Opcode
+from spec.isa import Opcode
 from tb.bench.knobs import Knobs
 from tb.benchmarks import measured_models
 from tb.benchmarks.benchmark import Benchmark, Interval

@@ -25,10 +25,10 @@ from npu.graph.form import (
     Tensor,
     TensorType,
 )
-from npu.isa import Opcode
 from npu.planner.network_plan import plan_of
 from npu.runtime.prepare import bases_from, prepare
 from npu.runtime.tensor_rows import to_rows
+from spec.isa import Opcode
 from tb.bench.environment import INPUT
 from tb.benchmarks import measured_models
 from tb.benchmarks.benchmark import Benchmark, Interval

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Collection
 from typing import Any
 
-from npu.paths import DOCS, REPORTS, ROOT
+from spec.paths import DOCS, REPORTS, ROOT
 from tb.benchmarks import against_int8, bars
 from tb.benchmarks.catalogue import CASES
 from tb.benchmarks.format_benchmarks import CLAIMS

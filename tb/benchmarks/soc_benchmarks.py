@@ -12,7 +12,7 @@ from typing import Any
 from golden.recipes import texts
 from npu.firmware import compile as firmware
 from npu.firmware.plan import IMAGE, ROOM
-from npu.paths import ROOT
+from spec.paths import ROOT
 from tb.run.machine import MachineConfiguration
 from tb.soc import given_program, program_run
 from tb.soc.elf_file import Elf

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from npu.cli.arguments import TIERS, UsageError, names_in
 from npu.cli.progress import step
-from npu.paths import REPORTS, ROOT
+from spec.paths import REPORTS, ROOT
 from tb.benchmarks import soc_benchmarks
 from tb.benchmarks.benchmark import Benchmark
 from tb.benchmarks.catalogue import CASES, NIGHTLY

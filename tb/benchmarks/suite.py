@@ -21,8 +21,8 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from npu.compiler import Piece, overhead, pieces
-from npu.paths import BUILD, REPORTS, ROOT
 from npu.tables import FitTable
+from spec.paths import BUILD, REPORTS, ROOT
 from tb.bench import logs
 from tb.benchmarks import against_int8, bars, cpp_host, soc_benchmarks
 from tb.benchmarks.benchmark import Benchmark

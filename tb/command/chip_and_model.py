@@ -10,7 +10,7 @@ from enum import IntEnum
 import numpy as np
 
 from golden.command.model import CYCLE_ADDRESSES, ModelBus
-from npu.regs import (
+from spec.regs import (
     CHIP_BASE,
     CHIP_FIELDS,
     CMD_BASE,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from npu.regs import CmdOp
+from spec.regs import CmdOp
 from tb.command.descriptor_words import SCALARS, DescriptorWords
 
 PROGRAM = "PROGRAM"

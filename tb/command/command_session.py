@@ -10,7 +10,7 @@ import numpy as np
 from cocotb.triggers import ClockCycles
 
 from golden.command.model import ModelBus
-from npu.regs import CMD_BASE, CMD_FIELDS, CmdOp, CmdReg
+from spec.regs import CMD_BASE, CMD_FIELDS, CmdOp, CmdReg
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench
 from tb.bench.host import PATIENCE

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from npu.regs import DESC_ENTRY, DESC_EXTENSION, DESC_RECORD, CmdOp
+from spec.regs import DESC_ENTRY, DESC_EXTENSION, DESC_RECORD, CmdOp
 
 ENTRIES, ENTRY_BYTES = 8, DESC_ENTRY.size
 TILES = (CmdOp.GEMM_S8, CmdOp.GEMM_S4)

@@ -26,7 +26,7 @@ from npu.driver.command import (
 from npu.driver.command.group_matmul import group_matmul
 from npu.driver.command.matmul import matmul
 from npu.driver.command.mx_matmul import Blocks, mx_matmul
-from npu.regs import CMD_BASE, CMD_FIELDS, CmdOp, CmdReg
+from spec.regs import CMD_BASE, CMD_FIELDS, CmdOp, CmdReg
 
 
 async def connect(bus: Bus) -> object:

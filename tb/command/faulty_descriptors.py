@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from npu.regs import CmdOp, RingStatus
+from spec.regs import CmdOp, RingStatus
 from tb.command.descriptor_words import SCALARS, DescriptorWords, Extension, TileWords, launch
 from tb.command.random_descriptors import SOURCE, TARGET
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from npu.regs import CmdOp
+from spec.regs import CmdOp
 from tb.command.descriptor_words import SCALARS, TILES, DescriptorWords, Extension, TileWords
 
 SOURCE, TARGET = 0x0031_0000, 0x0032_0000

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import cocotb
 
-from npu.regs import RingStatus
-from npu.regs.source import Register, load_all
+from spec.regs import RingStatus
+from spec.regs.source import Register, load_all
 from tb.bench.host import RtlBus
 
 WORD = 0xFFFF_FFFF

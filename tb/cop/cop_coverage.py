@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from golden.coprocessor import Fault, FaultCode
-from npu.isa.coprocessor import COP_INSTRUCTIONS, CopInfo, CopOp, decode
+from spec.isa.coprocessor import COP_INSTRUCTIONS, CopInfo, CopOp, decode
 from tb.bench.offers import Offer
 from tb.cop.named_cases import FLOAT_CASES, INTEGER_CASES
 

@@ -13,9 +13,9 @@ from cocotb.triggers import ClockCycles
 from golden.command.memory import GuardedRange
 from golden.coprocessor import Coprocessor, Fault, Uncertain
 from npu.driver.bus import Access
-from npu.isa.coprocessor import COP_INSTRUCTIONS, CopOp, decode
-from npu.regs import CHIP_BASE, CHIP_FIELDS, SEQ_BASE, SEQ_FIELDS
-from npu.regs.generated import COP_BASE, COP_FIELDS, ChipReg, CopReg, SeqReg
+from spec.isa.coprocessor import COP_INSTRUCTIONS, CopOp, decode
+from spec.regs import CHIP_BASE, CHIP_FIELDS, SEQ_BASE, SEQ_FIELDS
+from spec.regs.generated import COP_BASE, COP_FIELDS, ChipReg, CopReg, SeqReg
 from tb.bench.bursts import PAGE
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench

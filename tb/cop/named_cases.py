@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from npu.isa.coprocessor import COP_INSTRUCTIONS, CopOp, encode
+from spec.isa.coprocessor import COP_INSTRUCTIONS, CopOp, encode
 from tb.bench.offers import Offer
 
 A, B, D = 0x0060_0103, 0x0060_0241, 0x0060_0385

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from npu.isa.coprocessor import CopOp, encode
+from spec.isa.coprocessor import CopOp, encode
 from tb.bench.offers import Answer, Offer
 from tb.cop.cop_session import CopSession
 from tb.cop.random_offers import BORDER, NEVER

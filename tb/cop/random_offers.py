@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from golden.coprocessor.decode import answer
-from npu.isa.coprocessor import (
+from spec.isa.coprocessor import (
     COP_INSTRUCTIONS,
     CopInfo,
     CopOp,

@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from npu.isa.coprocessor import CopOp, encode
-from npu.paths import HDL
+from spec.isa.coprocessor import CopOp, encode
+from spec.paths import HDL
 
 RD = 7
 TWO = 0b011

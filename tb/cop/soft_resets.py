@@ -9,8 +9,8 @@ from copy import deepcopy
 from cocotb.triggers import ClockCycles
 
 from golden.coprocessor import Coprocessor, FaultCode, Instruction
-from npu.isa.coprocessor import COP_INSTRUCTIONS, CopOp, decode, encode, offset
-from npu.regs.generated import COP_FIELDS, SEQ_BASE, SEQ_FIELDS, CopReg, SeqReg
+from spec.isa.coprocessor import COP_INSTRUCTIONS, CopOp, decode, encode, offset
+from spec.regs.generated import COP_FIELDS, SEQ_BASE, SEQ_FIELDS, CopReg, SeqReg
 from tb.bench.offers import Answer, Offer
 from tb.bench.scoreboard import MismatchError
 from tb.cop.cop_session import CopSession, uses_memory

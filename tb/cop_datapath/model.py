@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from npu.paths import BUILD, GENERATED, ROOT
+from spec.paths import BUILD, GENERATED, ROOT
 
 FUNCTIONS = ("exp_float32", "exp_q16_16", "gelu_float32", "rsqrt_float32", "rsqrt_q16_16")
 """In the order of the model; `golden.coprocessor.functions` has the same names."""

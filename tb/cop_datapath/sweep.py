@@ -16,7 +16,7 @@ import numpy as np
 from golden.coprocessor import functions as golden
 from golden.coprocessor.boundaries import NEAREST
 from npu.cli import progress
-from npu.paths import BUILD
+from spec.paths import BUILD
 from tb.cop_datapath import model
 
 REPORT = BUILD / "reports" / "cop_sweep.json"

@@ -25,8 +25,8 @@ from npu.cli.consoles import watched
 from npu.cli.load_model import BAD_MODEL, Loaded, load
 from npu.cli.progress import step
 from npu.driver.sampling import SamplingError
-from npu.isa.operands import Limits
-from npu.paths import REPORTS, ROOT
+from spec.isa.operands import Limits
+from spec.paths import REPORTS, ROOT
 from tb.bench.knobs import LATENCY_MAX
 from tb.models import generate, profile
 from tb.models.simulate_generation import SimulationError

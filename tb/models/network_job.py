@@ -16,10 +16,10 @@ import numpy as np
 
 from npu.driver.chip import Finish
 from npu.graph.form import Array, Graph, Operation
-from npu.regs import StartState
 from npu.runtime.plan_files import read_plan
 from npu.runtime.prepare import prepare
 from npu.runtime.replay import DrivenChip, Replay
+from spec.regs import StartState
 from tb.bench.dut import Dut
 from tb.bench.environment import reset
 from tb.bench.host import RtlBus, RtlChip

@@ -23,11 +23,11 @@ from npu.cli.text_display import display
 from npu.compiler import CompiledProgram, Shape, ideal
 from npu.compiler.ideal import Work
 from npu.driver.generate import Plan
-from npu.isa.generated import Opcode
-from npu.isa.operands import share_bytes
-from npu.paths import REPORTS
 from npu.planner.placement import Placement
 from npu.tables import FitTable
+from spec.isa.generated import Opcode
+from spec.isa.operands import share_bytes
+from spec.paths import REPORTS
 from tb.bench import logs
 from tb.bench.knobs import Knobs
 from tb.models import generate

@@ -14,9 +14,9 @@ from golden.session import Session
 from npu.compiler import CompiledModel, CompiledProgram, compile_model, ideal
 from npu.compiler.model import Place
 from npu.driver.generate import Plan
-from npu.isa.operands import up
 from npu.planner.placement import Placement
-from npu.regs import StartState
+from spec.isa.operands import up
+from spec.regs import StartState
 from tb.bench.environment import Bench, Execution
 from tb.bench.host import RtlChip
 from tb.bench.scoreboard import MismatchError

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from npu.paths import ROOT
+from spec.paths import ROOT
 
 CHECKPOINT = ROOT / "weights" / "checkpoints" / "gpt2-tiny"
 TEXT = (

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from npu.driver.generate import Plan
-from npu.paths import BUILD
+from spec.paths import BUILD
 from tb.bench.knobs import Knobs
 from tb.models import generation_job as inside
 from tb.run import build, processes, runner

@@ -15,11 +15,11 @@ import numpy as np
 from npu.driver.command.product import Product
 from npu.driver.counters import ChipCounters
 from npu.graph.form import Array
-from npu.paths import BUILD
 from npu.runtime.plan import Action, Plan, PlannedSegment
 from npu.runtime.plan_files import files_of
 from npu.runtime.prepare import prepare
 from npu.runtime.replay import By
+from spec.paths import BUILD
 from tb.bench import logs
 from tb.bench.knobs import Knobs
 from tb.models import network_job as inside

@@ -24,7 +24,7 @@ import cocotb_tools.config
 
 from npu import optional
 from npu.cli import build_folder, progress
-from npu.paths import BUILD, DOCS, GENERATED, HDL, ROOT, RTL
+from spec.paths import BUILD, DOCS, GENERATED, HDL, ROOT, RTL
 from tb.run import digest, simulator_library, sources, verilator
 
 Kind = Literal["fast", "debug"]
@@ -169,7 +169,7 @@ def generate(*, anew: bool = False) -> None:
     stamp = GENERATED / "digest.txt"
     if not anew and stamp.exists() and stamp.read_text(encoding="utf-8") == _digest_of_generated():
         return
-    for module in ("npu.isa.generate", "npu.regs.generate"):
+    for module in ("spec.isa.generate", "spec.regs.generate"):
         _run([sys.executable, "-m", module], f"python -m {module}", {})
     stamp.write_text(_digest_of_generated(), encoding="utf-8")
 
@@ -177,8 +177,8 @@ def generate(*, anew: bool = False) -> None:
 def _digest_of_generated() -> str:
     """Return the digest of what is generated and of what it is generated from."""
     homes = (
-        (ROOT / "npu" / "isa", ("*.py", "*.toml", "*.tmpl")),
-        (ROOT / "npu" / "regs", ("*.py", "*.toml", "*.rdl")),
+        (ROOT / "spec" / "isa", ("*.py", "*.toml", "*.tmpl")),
+        (ROOT / "spec" / "regs", ("*.py", "*.toml", "*.rdl")),
         (DOCS / "reference", ("*.md",)),
         (ROOT / "firmware" / "include", ("*.h",)),
         (GENERATED, ("*.sv", "*.h", "*_mnemonics.txt")),

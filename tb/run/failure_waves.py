@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from npu.paths import ROOT, RTL
+from spec.paths import ROOT, RTL
 from tb.bench import failure
 from tb.bench.failure import UNKNOWN, Failure
 from tb.run import build, runner, units, waves

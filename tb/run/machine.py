@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from npu import optional
-from npu.paths import BUILD, GENERATED, HDL, ROOT
+from spec.paths import BUILD, GENERATED, HDL, ROOT
 from tb.run import build, sources
 
 SOC_HDL = HDL / "soc"

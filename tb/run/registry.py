@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from npu.paths import TESTS
+from spec.paths import TESTS
 
 MEMORY_MIB = 16
 """Memory behind the chip unless a module asks for more, in MiB; its file is sparse."""

@@ -8,8 +8,8 @@ import os
 from collections.abc import Iterable, Sequence
 
 from npu.cli.arguments import UsageError, add_array_dim, positive
-from npu.isa.operands import ARRAY_DIMS
-from npu.paths import ROOT
+from spec.isa.operands import ARRAY_DIMS
+from spec.paths import ROOT
 from tb.run import build, registry, runner
 
 ON_EACH_SIZE = ("test_formats", "test_gemm", "test_kv")

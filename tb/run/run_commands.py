@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from npu.cli.arguments import AddCommand, UsageError, names_in, positive, whole_from
-from npu.paths import REPORTS, ROOT
+from spec.paths import REPORTS, ROOT
 from tb.run import build, failure_waves, machine, registry, runner, together, units, waves
 from tb.run.requests import (
     add_common,

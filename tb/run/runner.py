@@ -24,7 +24,7 @@ import cocotb_tools.config
 import find_libpython
 
 from npu.cli import build_folder
-from npu.paths import BUILD, ROOT
+from spec.paths import BUILD, ROOT
 from tb.bench import accesses, failure
 from tb.bench.dut import CLOCK_NS
 from tb.run import parallel, processes

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from npu.paths import BUILD
+from spec.paths import BUILD
 
 
 def folder(recipe: Iterable[str]) -> Path:

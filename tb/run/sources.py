@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from npu.paths import GENERATED, HDL, REGS, ROOT, RTL
+from spec.paths import GENERATED, HDL, REGS, ROOT, RTL
 
 CHECKS = HDL / "checks"
 """Rules of the streams in `rtl/`, bound to its modules, a file for each of its folders."""

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from npu.asm import disassemble
-from npu.isa import Engine, Instruction, Opcode
+from spec.isa import Engine, Instruction, Opcode
 from tb.bench import logs
 
 ENGINES = tuple(Engine(number).name.lower() for number in range(logs.SEQUENCER))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from npu.paths import ROOT
+from spec.paths import ROOT
 from tb.run import parallel
 from tb.run.build import Configuration
 from tb.run.runner import (

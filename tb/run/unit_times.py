@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from npu.paths import BUILD, RTL
+from spec.paths import BUILD, RTL
 from tb.run import build, runner, units
 
 REPORT = BUILD / "reports" / "unit_times.json"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from npu.paths import BUILD, GENERATED, HDL, ROOT
+from spec.paths import BUILD, GENERATED, HDL, ROOT
 from tb.run import registry, sources
 from tb.run.build import Configuration, CopPort
 

@@ -13,7 +13,7 @@ from typing import TextIO
 import pywellen
 from vcd.gtkw import GTKWSave
 
-from npu.paths import BUILD, GENERATED, HDL
+from spec.paths import BUILD, GENERATED, HDL
 from tb.bench.dut import CLOCK_NS
 from tb.bench.failure import UNKNOWN, Failure
 

@@ -11,7 +11,7 @@ import cocotb
 from cocotb.task import bridge, resume
 
 from golden.coprocessor import Offer as Accepted
-from npu.regs import COP_BASE
+from spec.regs import COP_BASE
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench
 from tb.bench.offers import Answer, Offer, OfferPlayer

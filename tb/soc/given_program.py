@@ -19,10 +19,10 @@ from npu.firmware import compile as firmware
 from npu.firmware.plan import IMAGE, FirmwarePlan, PlanError, firmware_network, firmware_plan
 from npu.graph.form import Array
 from npu.graph.passes.samples import random_samples
-from npu.isa.operands import Limits
-from npu.paths import BUILD
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import holds_plan, read_plan
+from spec.isa.operands import Limits
+from spec.paths import BUILD
 from tb.soc import program_run
 
 DEFAULTS: dict[str, object] = {

@@ -14,7 +14,7 @@ import numpy as np
 
 from npu.cli import files
 from npu.firmware.plan import IMAGE, ROOM
-from npu.paths import BUILD
+from spec.paths import BUILD
 from tb.bench.memory import Memory
 from tb.run import processes, runner
 from tb.run.machine import MachineConfiguration

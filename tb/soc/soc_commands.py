@@ -19,8 +19,8 @@ from npu.cli.load_model import BAD_MODEL
 from npu.firmware import compile as firmware
 from npu.firmware.plan import IMAGE, ROOM, PlanError
 from npu.graph.form import GraphError
-from npu.paths import ROOT
 from npu.runtime.plan_files import PlanFileError
+from spec.paths import ROOT
 from tb.bench.knobs import LATENCY_MAX
 from tb.run import build
 from tb.run.machine import CoreMissingError, MachineConfiguration

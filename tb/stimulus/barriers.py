@@ -18,7 +18,7 @@ from golden.machine import ChipConfig, Race, RunResult, StartState
 from golden.machine.operands import block
 from golden.machine.operations import Accesses, Barrier
 from golden.machine.races import RaceDetector
-from npu.isa import OPCODES, WORD, Engine, Instruction, Opcode
+from spec.isa import OPCODES, WORD, Engine, Instruction, Opcode
 
 MOST = 4
 """The largest number of unfinished instructions that a barrier can name."""

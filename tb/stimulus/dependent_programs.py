@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from golden.machine import ChipConfig, Machine, StartState
 from npu.asm import disassemble
-from npu.isa import DYNAMIC, OPCODES, WORD, EmbedIndex, Instruction, Opcode, SetReg
-from npu.isa.operands import up
-from npu.regs import MachineStart
+from spec.isa import DYNAMIC, OPCODES, WORD, EmbedIndex, Instruction, Opcode, SetReg
+from spec.isa.operands import up
+from spec.regs import MachineStart
 from tb.bench.environment import INPUT, OUTPUT, PROGRAM, STREAM
 from tb.bench.memory import Memory
 from tb.stimulus import simple_cases

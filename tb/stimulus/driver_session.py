@@ -9,7 +9,7 @@ from __future__ import annotations
 from npu.asm import assemble
 from npu.driver.chip import PAGE, Chip, MemoryRegion
 from npu.driver.errors import ProgramFailed
-from npu.regs import ChipReg, SeqReg, StartState
+from spec.regs import ChipReg, SeqReg, StartState
 
 PROGRAM, INPUT, OUTPUT = 0x1_0000, 0x2_0000, 0x3_0000
 COPY = assemble(

@@ -13,8 +13,8 @@ from functools import partial
 
 import numpy as np
 
-from npu.isa import Engine, GemmA, GemmB, GemmOp, GemmOut, GemmQ
-from npu.isa.operands import up
+from spec.isa import Engine, GemmA, GemmB, GemmOp, GemmOut, GemmQ
+from spec.isa.operands import up
 from tb.stimulus.gemm_cases import GemmMode, GemmSize, build, random_mode
 from tb.stimulus.random_case import Case, Generator
 from tb.stimulus.simple_cases import (

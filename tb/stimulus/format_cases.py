@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import formats
-from npu.isa import GemmB, GemmOut, Opcode, WeightFormat, WeightGroup
+from spec.isa import GemmB, GemmOut, Opcode, WeightFormat, WeightGroup
 from tb.stimulus.gemm_cases import GROUP_ROWS, PAGE
 from tb.stimulus.random_case import Case, Generator, instruction
 from tb.stimulus.sram_space import Space

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from golden import formats
 from npu.compiler.weight_tiles import plain_bytes
-from npu.isa import (
+from spec.isa import (
     WORD,
     Flag,
     GemmA,
@@ -23,7 +23,7 @@ from npu.isa import (
     WeightFormat,
     WeightGroup,
 )
-from npu.isa.operands import up
+from spec.isa.operands import up
 from tb.stimulus.operand_values import any_shift, factor, full, mixed, stored_factor, stored_factors
 from tb.stimulus.random_case import Case, instruction, size
 from tb.stimulus.sram_space import Place, Space

@@ -22,10 +22,10 @@ from golden.command.scalar import compute
 from golden.machine import ErrorReport, Machine, RunResult, StartState
 from golden.machine.operations import Accesses
 from npu.driver.chip import start_accesses
-from npu.isa import WORD, Engine, ErrorCode
-from npu.regs import CMD_BASE, CMD_FIELDS, CmdOp, CmdReg
-from npu.regs.generated import CHIP_BASE, CHIP_FIELDS, SEQ_BASE, ChipReg, SeqReg
-from npu.regs.source import load_all
+from spec.isa import WORD, Engine, ErrorCode
+from spec.regs import CMD_BASE, CMD_FIELDS, CmdOp, CmdReg
+from spec.regs.generated import CHIP_BASE, CHIP_FIELDS, SEQ_BASE, ChipReg, SeqReg
+from spec.regs.source import load_all
 from tb.bench import logs
 from tb.bench.environment import PROGRAM, STREAM, Bench, reset
 from tb.bench.knobs import Knobs

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from npu.isa import OPCODES, PREFIX_FIELDS, WORD, Engine, Instruction, Opcode
-from npu.isa.legality import check
-from npu.isa.operands import up
+from spec.isa import OPCODES, PREFIX_FIELDS, WORD, Engine, Instruction, Opcode
+from spec.isa.legality import check
+from spec.isa.operands import up
 from tb.bench.environment import INPUT, PROGRAM, Bench, Execution, turns
 from tb.bench.memory import Memory
 from tb.stimulus.sram_space import NoRoomError, Place, Space

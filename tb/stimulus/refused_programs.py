@@ -11,10 +11,10 @@ import numpy as np
 
 from golden.machine import ErrorReport
 from npu.asm import assemble
-from npu.isa import Engine, ErrorCode, Instruction, Opcode
-from npu.isa.legality import check
-from npu.isa.operands import Limits, Prefix, share_bytes, sram_operands
-from npu.regs import MachineStart
+from spec.isa import Engine, ErrorCode, Instruction, Opcode
+from spec.isa.legality import check
+from spec.isa.operands import Limits, Prefix, share_bytes, sram_operands
+from spec.regs import MachineStart
 from tb.bench.dut import Dut
 from tb.bench.environment import DEFAULT_LIMIT, INPUT, OUTPUT, Bench, full
 from tb.stimulus.refused_words import FORMS, Group, groups

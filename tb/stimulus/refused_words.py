@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from npu.asm import assemble
-from npu.isa import (
+from spec.isa import (
     OPCODES,
     VEC_OPS,
     EmbedIndex,
@@ -27,7 +27,7 @@ from npu.isa import (
     SmxOut,
     VecOp,
 )
-from npu.isa.operands import Limits
+from spec.isa.operands import Limits
 
 Group = list[Instruction]
 """An instruction, with its prefix word before it if it has one."""

@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from npu.isa import TABLE_BYTES, VEC_OPS, WORD, Opcode, SetReg, SmxOut, VecOp
-from npu.isa.operands import up
+from spec.isa import TABLE_BYTES, VEC_OPS, WORD, Opcode, SetReg, SmxOut, VecOp
+from spec.isa.operands import up
 from tb.bench.environment import OUTPUT
 from tb.stimulus.operand_values import corners, full, mixed
 from tb.stimulus.random_case import Case, instruction, size

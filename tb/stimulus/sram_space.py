@@ -12,8 +12,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from npu.isa import WORD
-from npu.isa.operands import up
+from spec.isa import WORD
+from spec.isa.operands import up
 
 
 class NoRoomError(Exception):

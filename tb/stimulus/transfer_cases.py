@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from npu.isa import DYNAMIC, SET_REGISTERS, WORD, EmbedIndex, Opcode, SetReg
-from npu.isa.operands import up
+from spec.isa import DYNAMIC, SET_REGISTERS, WORD, EmbedIndex, Opcode, SetReg
+from spec.isa.operands import up
 from tb.bench.environment import OUTPUT
 from tb.stimulus.random_case import Case, instruction, size
 from tb.stimulus.simple_cases import DMA_WINDOW, StoreWindow

@@ -11,9 +11,9 @@ from cocotb.triggers import ClockCycles, RisingEdge
 
 from golden import session
 from npu.driver.chip import LastState
-from npu.isa import ErrorCode
-from npu.regs import NO_TOKEN, StartState
-from npu.regs.generated import ChipReg, SeqReg
+from spec.isa import ErrorCode
+from spec.regs import NO_TOKEN, StartState
+from spec.regs.generated import ChipReg, SeqReg
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, full
 from tb.models.resident_model import Resident

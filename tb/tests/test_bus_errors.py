@@ -8,7 +8,7 @@ from dataclasses import replace
 import cocotb
 
 from golden.machine import ErrorReport, StartState
-from npu.isa import Engine, ErrorCode
+from spec.isa import Engine, ErrorCode
 from tb.bench.bursts import split
 from tb.bench.dut import Dut
 from tb.bench.environment import DEFAULT_LIMIT, INPUT, OUTPUT, PROGRAM, STREAM, Bench, turns

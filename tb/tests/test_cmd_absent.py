@@ -6,7 +6,7 @@ from __future__ import annotations
 import cocotb
 from cocotb.triggers import ClockCycles
 
-from npu.regs import CHIP_BASE, CMD_BASE, ChipReg, CmdReg
+from spec.regs import CHIP_BASE, CMD_BASE, ChipReg, CmdReg
 from tb.bench.bursts import ReadBursts
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench

@@ -9,8 +9,8 @@ import cocotb
 from cocotb.triggers import ClockCycles
 
 from npu.driver.chip import start_accesses
-from npu.regs import CHIP_BASE, SEQ_BASE, ChipReg, CmdOp, CmdReg, RingStatus
-from npu.regs.generated import SeqReg
+from spec.regs import CHIP_BASE, SEQ_BASE, ChipReg, CmdOp, CmdReg, RingStatus
+from spec.regs.generated import SeqReg
 from tb.bench.bursts import OpenBursts
 from tb.bench.dut import Dut
 from tb.bench.environment import full

@@ -7,7 +7,7 @@ import cocotb
 import numpy as np
 from cocotb.triggers import ClockCycles
 
-from npu.regs import (
+from spec.regs import (
     CHIP_BASE,
     CMD_BASE,
     CMD_FIELDS,
@@ -18,7 +18,7 @@ from npu.regs import (
     CmdReg,
     RingStatus,
 )
-from npu.regs.generated import SeqReg
+from spec.regs.generated import SeqReg
 from tb.bench.bursts import OpenBursts
 from tb.bench.dut import Dut
 from tb.bench.knobs import Knobs

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import cocotb
 
-from npu.regs import CHIP_BASE, CMD_BASE, ChipReg, CmdOp, CmdReg
+from spec.regs import CHIP_BASE, CMD_BASE, ChipReg, CmdOp, CmdReg
 from tb.bench.dut import Dut
 from tb.bench.environment import PROGRAM
 from tb.bench.knobs import Knobs

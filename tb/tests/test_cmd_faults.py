@@ -9,8 +9,8 @@ from dataclasses import replace
 import cocotb
 from cocotb.triggers import ClockCycles
 
-from npu.regs import CHIP_BASE, CMD_BASE, SEQ_BASE, SEQ_FIELDS, ChipReg, CmdOp, CmdReg, RingStatus
-from npu.regs.generated import SeqReg
+from spec.regs import CHIP_BASE, CMD_BASE, SEQ_BASE, SEQ_FIELDS, ChipReg, CmdOp, CmdReg, RingStatus
+from spec.regs.generated import SeqReg
 from tb.bench.bursts import OpenBursts, ReadBursts, WriteBursts
 from tb.bench.dut import Dut
 from tb.bench.environment import full

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from npu.driver.command import CommandPort
 from npu.driver.command.matmul import HALVES, Format, matmul
 from npu.driver.command.product import Submit
-from npu.regs import CmdReg
+from spec.regs import CmdReg
 from tb.bench.dut import Dut
 from tb.bench.environment import full
 from tb.bench.knobs import Knobs

@@ -19,7 +19,7 @@ from npu.driver.command.group_matmul import ScaleKind, group_matmul
 from npu.driver.command.matmul import HALVES, Format, matmul
 from npu.driver.command.mx_matmul import MxKind, MxProduct, mx_matmul
 from npu.driver.command.product import Product, Submit
-from npu.regs import CmdReg
+from spec.regs import CmdReg
 from tb.bench.dut import Dut
 from tb.bench.environment import full
 from tb.bench.knobs import Knobs

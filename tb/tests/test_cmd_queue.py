@@ -7,8 +7,8 @@ import cocotb
 from cocotb.triggers import ClockCycles
 
 from npu.asm import assemble
-from npu.regs import CHIP_BASE, CMD_BASE, SEQ_BASE, SEQ_FIELDS, ChipReg, CmdOp, CmdReg, RingStatus
-from npu.regs.generated import SeqReg
+from spec.regs import CHIP_BASE, CMD_BASE, SEQ_BASE, SEQ_FIELDS, ChipReg, CmdOp, CmdReg, RingStatus
+from spec.regs.generated import SeqReg
 from tb.bench.dut import Dut
 from tb.bench.environment import INPUT, OUTPUT, PROGRAM, STREAM, full
 from tb.bench.knobs import Knobs

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 import cocotb
 
 from npu.asm import assemble
-from npu.regs import CHIP_BASE, SEQ_BASE, SEQ_FIELDS, ChipReg, CmdOp, CmdReg
-from npu.regs.generated import SeqReg
+from spec.regs import CHIP_BASE, SEQ_BASE, SEQ_FIELDS, ChipReg, CmdOp, CmdReg
+from spec.regs.generated import SeqReg
 from tb.bench.dut import Dut
 from tb.bench.environment import INPUT, OUTPUT, PROGRAM, full
 from tb.bench.knobs import Knobs

@@ -6,8 +6,8 @@ from __future__ import annotations
 import cocotb
 from cocotb.triggers import ClockCycles
 
-from npu.regs import CHIP_BASE, CMD_BASE, CMD_FIELDS, ChipReg, CmdOp, CmdReg, RingStatus
-from npu.regs.source import Field, Register, Window, load_all
+from spec.regs import CHIP_BASE, CMD_BASE, CMD_FIELDS, ChipReg, CmdOp, CmdReg, RingStatus
+from spec.regs.source import Field, Register, Window, load_all
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, reset
 from tb.command.command_session import CLEAR, START, CommandSession

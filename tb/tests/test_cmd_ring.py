@@ -7,7 +7,7 @@ import cocotb
 import numpy as np
 from cocotb.triggers import ClockCycles
 
-from npu.regs import CMD_BASE, CmdOp, CmdReg
+from spec.regs import CMD_BASE, CmdOp, CmdReg
 from tb.bench.bursts import ReadBursts
 from tb.bench.dut import Dut
 from tb.bench.environment import full

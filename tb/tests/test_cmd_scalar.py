@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import cocotb
 import numpy as np
 
-from npu.regs import CmdOp, CmdReg
+from spec.regs import CmdOp, CmdReg
 from tb.bench.dut import Dut
 from tb.bench.environment import full
 from tb.command.command_session import TERNARY, CommandSession

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import cocotb
 
-from npu.regs import CmdOp, CmdReg
+from spec.regs import CmdOp, CmdReg
 from tb.bench.dut import Dut
 from tb.bench.environment import full
 from tb.command.command_session import CommandSession

@@ -8,8 +8,8 @@ import numpy as np
 from cocotb.triggers import ClockCycles
 
 from golden.machine import ErrorReport
-from npu.isa import Engine, ErrorCode
-from npu.regs.generated import SEQ_FIELDS, ChipReg, SeqReg
+from spec.isa import Engine, ErrorCode
+from spec.regs.generated import SEQ_FIELDS, ChipReg, SeqReg
 from tb.bench.bursts import OpenBursts
 from tb.bench.dut import Dut
 from tb.bench.environment import DEFAULT_LIMIT, INPUT, OUTPUT, Bench, turns

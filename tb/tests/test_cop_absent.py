@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import cocotb
 
-from npu.isa.coprocessor import CopOp
-from npu.regs import CHIP_BASE
-from npu.regs.generated import COP_BASE, ChipReg
+from spec.isa.coprocessor import CopOp
+from spec.regs import CHIP_BASE
+from spec.regs.generated import COP_BASE, ChipReg
 from tb.bench.bursts import ReadBursts
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench

@@ -9,7 +9,7 @@ import cocotb
 import numpy as np
 
 from golden.coprocessor.floats import float32_of_double
-from npu.isa.coprocessor import COP_INSTRUCTIONS, CopOp, decode, offset
+from spec.isa.coprocessor import COP_INSTRUCTIONS, CopOp, decode, offset
 from tb.bench.dut import Dut
 from tb.bench.offers import Offer
 from tb.bench.scoreboard import MismatchError

@@ -9,9 +9,9 @@ from cocotb.triggers import ClockCycles
 from golden.coprocessor import FaultCode
 from golden.machine import Machine
 from npu.asm import assemble
-from npu.isa.coprocessor import CopOp, encode
-from npu.regs import CmdOp
-from npu.regs.generated import CopReg
+from spec.isa.coprocessor import CopOp, encode
+from spec.regs import CmdOp
+from spec.regs.generated import CopReg
 from tb.bench.dut import Dut
 from tb.bench.environment import INPUT, OUTPUT, PROGRAM, STREAM, Bench, full
 from tb.bench.knobs import Knobs

@@ -8,8 +8,8 @@ import re
 import cocotb
 import numpy as np
 
-from npu.isa import cop_source
-from npu.isa.coprocessor import COP_INSTRUCTIONS, CopOp, encode
+from spec.isa import cop_source
+from spec.isa.coprocessor import COP_INSTRUCTIONS, CopOp, encode
 from tb.bench.dut import Dut
 from tb.bench.knobs import Knobs
 from tb.bench.offers import Offer

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import cocotb
 
 from golden.coprocessor import FaultCode
-from npu.isa.coprocessor import COP_INSTRUCTIONS, CopOp, encode
-from npu.regs.generated import CopReg
+from spec.isa.coprocessor import COP_INSTRUCTIONS, CopOp, encode
+from spec.regs.generated import CopReg
 from tb.bench.bursts import PAGE
 from tb.bench.dut import Dut
 from tb.bench.knobs import Knobs

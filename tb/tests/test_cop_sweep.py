@@ -7,8 +7,8 @@ import cocotb
 import numpy as np
 
 from golden.coprocessor.boundaries import NEAREST
-from npu.isa.coprocessor import CopOp, encode
-from npu.regs.generated import CopReg
+from spec.isa.coprocessor import CopOp, encode
+from spec.regs.generated import CopReg
 from tb.bench.dut import Dut
 from tb.bench.environment import full
 from tb.bench.offers import Offer

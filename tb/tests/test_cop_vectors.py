@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import cocotb
 
-from npu.isa.coprocessor import COP_INSTRUCTIONS, CopOp, encode
+from spec.isa.coprocessor import COP_INSTRUCTIONS, CopOp, encode
 from tb.bench.dut import Dut
 from tb.bench.environment import full
 from tb.bench.knobs import Knobs

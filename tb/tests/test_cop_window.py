@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import cocotb
 
-from npu.isa.coprocessor import CopOp, encode
-from npu.regs import CHIP_BASE
-from npu.regs.generated import CHIP_FIELDS, COP_BASE, ChipReg, CopReg
+from spec.isa.coprocessor import CopOp, encode
+from spec.regs import CHIP_BASE
+from spec.regs.generated import CHIP_FIELDS, COP_BASE, ChipReg, CopReg
 from tb.bench.dut import Dut
 from tb.bench.knobs import Knobs
 from tb.bench.offers import Offer

@@ -12,7 +12,7 @@ import cocotb
 from cocotb.triggers import ClockCycles
 
 from npu.driver.counters import ChipCounters
-from npu.regs.generated import CHIP_FIELDS, ChipReg
+from spec.regs.generated import CHIP_FIELDS, ChipReg
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench
 from tb.bench.recovery import command, load_every_engine, next_program_runs, program, wait_idle

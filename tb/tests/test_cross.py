@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import cocotb
 
-from npu.isa import WORD, Engine, Instruction, Opcode
+from spec.isa import WORD, Engine, Instruction, Opcode
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, full
 from tb.bench.knobs import Knobs

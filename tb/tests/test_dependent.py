@@ -16,7 +16,7 @@ import numpy as np
 
 from npu.asm import assemble
 from npu.driver.errors import DeviceError
-from npu.isa import Opcode
+from spec.isa import Opcode
 from tb.bench.dut import Dut
 from tb.bench.environment import INPUT, Bench, full, reset
 from tb.bench.knobs import Knobs

@@ -8,7 +8,7 @@ from itertools import product
 
 import cocotb
 
-from npu.isa import VecOp
+from spec.isa import VecOp
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench
 from tb.stimulus import build_program

@@ -9,8 +9,8 @@ import numpy as np
 from golden.command.model import ModelBus
 from npu.driver.chip import PAGE, Chip, MemoryRegion
 from npu.driver.errors import ProgramFailed
-from npu.isa import Engine, ErrorCode
-from npu.regs import StartState
+from spec.isa import Engine, ErrorCode
+from spec.regs import StartState
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench
 from tb.stimulus.driver_session import COPY, INPUT, OUTPUT, PROGRAM, STORE_AT, session

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from golden.machine import ErrorReport
 from npu.asm import assemble
-from npu.isa import EmbedIndex, Engine, ErrorCode
-from npu.isa.operands import up
+from spec.isa import EmbedIndex, Engine, ErrorCode
+from spec.isa.operands import up
 from tb.bench.dut import Dut
 from tb.bench.environment import DEFAULT_LIMIT, INPUT, OUTPUT, Bench
 from tb.bench.knobs import Knobs

@@ -16,7 +16,7 @@ from cocotb.triggers import ClockCycles
 
 from golden import formats
 from golden.machine import ErrorReport
-from npu.isa import (
+from spec.isa import (
     Engine,
     ErrorCode,
     GemmA,
@@ -30,7 +30,7 @@ from npu.isa import (
     WeightFormat,
     WeightGroup,
 )
-from npu.regs.generated import ChipReg
+from spec.regs.generated import ChipReg
 from tb.bench.dut import Dut
 from tb.bench.environment import STREAM, Bench, full
 from tb.bench.knobs import Knobs

@@ -14,8 +14,8 @@ import cocotb
 import numpy as np
 
 from npu.asm import assemble
-from npu.isa import WORD, GemmA, GemmB, GemmOp, GemmOut, GemmQ, Instruction, Opcode, SetReg
-from npu.isa.operands import up
+from spec.isa import WORD, GemmA, GemmB, GemmOp, GemmOut, GemmQ, Instruction, Opcode, SetReg
+from spec.isa.operands import up
 from tb.bench.dut import Dut
 from tb.bench.environment import INPUT, OUTPUT, Bench, full, turns
 from tb.stimulus import Case, build_program, join, run_cases

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from golden import decoder
 from golden.contribution import check_block
 from npu.compiler import CompiledBlock, compile_block, unpack
-from npu.isa.instruction import decode_image
+from spec.isa.instruction import decode_image
 from tb.bench.dut import Dut
 from tb.bench.environment import INPUT, Bench, Execution
 from tb.bench.scoreboard import Count, MismatchError, RunMismatchError, count_bytes

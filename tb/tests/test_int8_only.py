@@ -13,10 +13,10 @@ import pytest
 
 from golden import formats
 from npu.compiler import CompiledModel, CompileError, compile_model
-from npu.isa import ErrorCode, GemmB, WeightFormat, WeightGroup
-from npu.isa.legality import check
-from npu.paths import ROOT
-from npu.regs.generated import CHIP_FIELDS, ChipReg
+from spec.isa import ErrorCode, GemmB, WeightFormat, WeightGroup
+from spec.isa.legality import check
+from spec.paths import ROOT
+from spec.regs.generated import CHIP_FIELDS, ChipReg
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench
 from tb.bench.recovery import next_program_runs

@@ -11,8 +11,8 @@ import numpy as np
 
 from golden.machine import ErrorReport
 from npu.asm import assemble
-from npu.isa import Engine, ErrorCode, Instruction
-from npu.isa.operands import up
+from spec.isa import Engine, ErrorCode, Instruction
+from spec.isa.operands import up
 from tb.bench.dut import Dut
 from tb.bench.environment import OUTPUT, Bench, Execution
 from tb.bench.knobs import Knobs

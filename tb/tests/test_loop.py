@@ -9,8 +9,8 @@ from cocotb.triggers import ClockCycles
 
 from golden.machine import ErrorReport
 from npu.asm import assemble
-from npu.isa import TABLE_BYTES, WORD, Engine, ErrorCode, Instruction, Opcode, SetReg
-from npu.regs import NO_TOKEN, ChipReg
+from spec.isa import TABLE_BYTES, WORD, Engine, ErrorCode, Instruction, Opcode, SetReg
+from spec.regs import NO_TOKEN, ChipReg
 from tb.bench.dut import Dut
 from tb.bench.environment import DEFAULT_LIMIT, Bench
 from tb.bench.knobs import Knobs

@@ -11,9 +11,9 @@ import numpy as np
 
 from golden.machine import ErrorReport
 from npu.asm import assemble
-from npu.isa import Engine, ErrorCode, Instruction, Opcode, SetReg
-from npu.isa.operands import share_bytes
-from npu.regs import MachineStart, SeqReg
+from spec.isa import Engine, ErrorCode, Instruction, Opcode, SetReg
+from spec.isa.operands import share_bytes
+from spec.regs import MachineStart, SeqReg
 from tb.bench.dut import Dut
 from tb.bench.environment import OUTPUT, Bench, Execution
 from tb.bench.knobs import Knobs

@@ -8,8 +8,8 @@ import numpy as np
 from cocotb.triggers import ClockCycles
 
 from npu.asm import assemble
-from npu.isa import Engine, ErrorCode
-from npu.regs import ChipReg
+from spec.isa import Engine, ErrorCode
+from spec.regs import ChipReg
 from tb.bench.bursts import ReadBursts, WriteBursts
 from tb.bench.dut import Dut
 from tb.bench.environment import INPUT, OUTPUT, PROGRAM, BackEnd, Bench

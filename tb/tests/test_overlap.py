@@ -13,7 +13,7 @@ from itertools import combinations, product
 import cocotb
 import numpy as np
 
-from npu.isa import WORD, Engine, Instruction
+from spec.isa import WORD, Engine, Instruction
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, Execution, turns
 from tb.bench.knobs import Knobs

@@ -22,16 +22,16 @@ from npu.driver.command.buffer import PLACES
 from npu.driver.command.descriptor import ENTRY
 from npu.graph.form import Graph
 from npu.graph.operations.port import FORMATS, TILED
-from npu.isa import ErrorCode
-from npu.isa.operands import up
 from npu.planner.decoder_plan import plan_of_decoder
 from npu.planner.network_plan import plan_of
 from npu.planner.partition import subgraph
-from npu.regs import StartState
 from npu.runtime.plan_files import files_of, plan_from
 from npu.runtime.prepare import bases_from, prepare
 from npu.runtime.replay import DrivenChip
 from npu.runtime.sequence import Entry, SequenceError, load_sequence, run_sequence
+from spec.isa import ErrorCode
+from spec.isa.operands import up
+from spec.regs import StartState
 from tb.bench import logs
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, full

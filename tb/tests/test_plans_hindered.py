@@ -18,16 +18,16 @@ from npu.driver.chip import PAGE
 from npu.driver.command import Command, CommandBuffer, CommandPort, scalars
 from npu.driver.errors import RequestError
 from npu.graph.operations.port import TILED
-from npu.isa import ErrorCode
 from npu.planner.decoder_plan import plan_of_decoder
 from npu.planner.network_plan import plan_of
-from npu.regs import SEQ_FIELDS, SeqReg
 from npu.runtime.accesses import transfers
 from npu.runtime.plan import Action, Plan
 from npu.runtime.plan_files import files_of, plan_from
 from npu.runtime.prepare import Prepared, bases_from, prepare, sizes_of
 from npu.runtime.replay import DrivenChip, Replay, ReplayError
 from npu.runtime.sequence import Entry, run_sequence
+from spec.isa import ErrorCode
+from spec.regs import SEQ_FIELDS, SeqReg
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, full
 from tb.bench.knobs import Knobs

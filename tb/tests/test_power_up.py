@@ -9,7 +9,7 @@ from __future__ import annotations
 import cocotb
 from cocotb.triggers import ClockCycles
 
-from npu.regs import CMD_BASE, CmdOp, CmdReg
+from spec.regs import CMD_BASE, CmdOp, CmdReg
 from tb.bench.dut import Dut
 from tb.bench.environment import INPUT, OUTPUT, PROGRAM, Bench, reset
 from tb.bench.knobs import Knobs

@@ -7,7 +7,7 @@ import cocotb
 import numpy as np
 
 from npu.asm import assemble
-from npu.isa import OPCODES, ErrorCode, Instruction, Opcode
+from spec.isa import OPCODES, ErrorCode, Instruction, Opcode
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench
 from tb.bench.logs import DONE, Records

@@ -9,8 +9,8 @@ import cocotb
 import numpy as np
 
 from golden.machine import ErrorReport
-from npu.isa import Engine, ErrorCode
-from npu.regs.generated import CHIP_BASE, ChipReg
+from spec.isa import Engine, ErrorCode
+from spec.regs.generated import CHIP_BASE, ChipReg
 from tb.bench.bursts import PAGE, ReadBursts, WriteBursts, split
 from tb.bench.dut import Dut
 from tb.bench.environment import INPUT, PROGRAM, Bench, reset

@@ -9,7 +9,7 @@ import cocotb
 import numpy as np
 
 from golden.machine import ErrorReport, StartState
-from npu.isa import Engine, ErrorCode
+from spec.isa import Engine, ErrorCode
 from tb.bench.bursts import PAGE, ReadBursts, split
 from tb.bench.dut import Dut
 from tb.bench.environment import PROGRAM, STREAM, Bench

@@ -17,10 +17,10 @@ import numpy as np
 
 from golden.machine import ErrorReport, Machine, StartState
 from npu.asm import assemble
-from npu.isa import OPCODES, PREFIX_FIELDS, WORD, Engine, ErrorCode, Instruction, Opcode, SetReg
-from npu.isa.fields import WORD_FIELDS
-from npu.isa.legality import check
-from npu.isa.operands import DYNAMIC, Limits, Prefix, share_bytes, sram_operands
+from spec.isa import OPCODES, PREFIX_FIELDS, WORD, Engine, ErrorCode, Instruction, Opcode, SetReg
+from spec.isa.fields import WORD_FIELDS
+from spec.isa.legality import check
+from spec.isa.operands import DYNAMIC, Limits, Prefix, share_bytes, sram_operands
 from tb.bench.dut import Dut
 from tb.bench.environment import DEFAULT_LIMIT, INPUT, OUTPUT
 from tb.stimulus.refused_programs import BASES, END, NOP, OLDER, YOUNGER, Refusals, changed, forms

@@ -9,9 +9,9 @@ import cocotb
 
 from golden.machine import ErrorReport
 from npu.asm import assemble
-from npu.isa import Engine, ErrorCode, Instruction, Opcode
-from npu.isa.operands import Limits
-from npu.regs import MachineStart
+from spec.isa import Engine, ErrorCode, Instruction, Opcode
+from spec.isa.operands import Limits
+from spec.regs import MachineStart
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench
 from tb.stimulus.refused_programs import END, OLDER, YOUNGER, Refusals

@@ -12,9 +12,9 @@ import cocotb
 
 from npu.driver.bus import Access
 from npu.driver.errors import BusError
-from npu.isa import ISA_VERSION, LINE
-from npu.regs.generated import CHIP_BASE, CHIP_FIELDS, CHIP_ID_VALUE, SEQ_BASE, ChipReg, SeqReg
-from npu.regs.source import Register, Window, load_all
+from spec.isa import ISA_VERSION, LINE
+from spec.regs.generated import CHIP_BASE, CHIP_FIELDS, CHIP_ID_VALUE, SEQ_BASE, ChipReg, SeqReg
+from spec.regs.source import Register, Window, load_all
 from tb.bench.accesses import PortAccess
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, reset

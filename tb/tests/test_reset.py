@@ -6,8 +6,8 @@ from __future__ import annotations
 import cocotb
 from cocotb.triggers import ClockCycles
 
-from npu.regs.generated import ChipReg
-from npu.regs.source import load_all
+from spec.regs.generated import ChipReg
+from spec.regs.source import load_all
 from tb.bench.bursts import OpenBursts
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, reset, turns

@@ -8,7 +8,7 @@ from functools import partial
 import cocotb
 
 from npu.asm import assemble
-from npu.isa import WORD, Engine
+from spec.isa import WORD, Engine
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench
 from tb.stimulus import build_program, run_cases

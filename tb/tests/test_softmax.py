@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from npu.asm import assemble
-from npu.isa.operands import up
+from spec.isa.operands import up
 from tb.bench.dut import Dut
 from tb.bench.environment import INPUT, Bench
 from tb.stimulus import run_cases

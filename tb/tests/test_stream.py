@@ -8,8 +8,8 @@ import numpy as np
 from cocotb.triggers import ClockCycles
 
 from npu.asm import assemble
-from npu.isa import TABLE_BYTES, Engine
-from npu.regs.generated import SeqReg
+from spec.isa import TABLE_BYTES, Engine
+from spec.regs.generated import SeqReg
 from tb.bench.bursts import OpenBursts
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench

@@ -10,8 +10,8 @@ import numpy as np
 from cocotb.triggers import ClockCycles, ReadOnly, RisingEdge
 
 from golden.machine import ErrorReport, StartState
-from npu.isa import Engine, ErrorCode
-from npu.regs.generated import ChipReg
+from spec.isa import Engine, ErrorCode
+from spec.regs.generated import ChipReg
 from tb.bench.bursts import OpenBursts
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, turns

@@ -10,7 +10,7 @@ from __future__ import annotations
 import cocotb
 
 from npu.asm import assemble
-from npu.regs import CmdOp, CmdReg
+from spec.regs import CmdOp, CmdReg
 from tb.bench.dut import Dut
 from tb.bench.knobs import Knobs
 from tb.command.command_session import CLEAR, CommandSession

@@ -9,7 +9,7 @@ import cocotb
 import numpy as np
 
 from npu.asm import assemble
-from npu.isa import VEC_OPS, VecOp
+from spec.isa import VEC_OPS, VecOp
 from tb.bench.dut import Dut
 from tb.bench.environment import INPUT, Bench
 from tb.stimulus import run_cases

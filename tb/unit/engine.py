@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from golden.machine import ChipConfig, Machine, RunResult, StartState
 from npu.asm import disassemble
-from npu.isa import WORD, Instruction, Opcode
+from spec.isa import WORD, Instruction, Opcode
 from tb.bench.dut import Dut
 from tb.bench.environment import PROGRAM, STREAM
 from tb.stimulus.random_case import Case, Generator, check_legal, draw

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from npu.isa import WORD
+from spec.isa import WORD
 from tb.bench.environment import PROGRAM, STREAM
 from tb.unit.world import UnitBench, World
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from golden.command import CYCLE_REGISTERS, FaultyMemory, GuardedRange, PortModel, ProgramEnd
 from golden.command.descriptor import LaunchWords
-from npu.regs import CMD_FIELDS, CmdOp, CmdReg, RingStatus
+from spec.regs import CMD_FIELDS, CmdOp, CmdReg, RingStatus
 from tb.bench.dut import Dut
 from tb.bench.environment import PROGRAM
 from tb.bench.memory import Memory

@@ -12,8 +12,8 @@ from cocotb.triggers import ClockCycles
 
 from golden.coprocessor import FaultCode
 from npu.driver.errors import DeviceError
-from npu.isa.coprocessor import CopOp, encode
-from npu.regs.generated import COP_BASE, CopReg
+from spec.isa.coprocessor import CopOp, encode
+from spec.regs.generated import COP_BASE, CopReg
 from tb.bench.dut import Dut
 from tb.bench.environment import full
 from tb.bench.knobs import Knobs

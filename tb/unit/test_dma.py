@@ -7,7 +7,7 @@ from functools import partial
 
 import cocotb
 
-from npu.isa import EmbedIndex
+from spec.isa import EmbedIndex
 from tb.bench.dut import Dut
 from tb.stimulus.engine_cases import TRANSFERS
 from tb.stimulus.random_case import Generator

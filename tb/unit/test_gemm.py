@@ -9,7 +9,7 @@ from functools import partial
 import cocotb
 import numpy as np
 
-from npu.isa import GemmA, GemmB, GemmOp, GemmOut, GemmQ, Opcode
+from spec.isa import GemmA, GemmB, GemmOp, GemmOut, GemmQ, Opcode
 from tb.bench.dut import Dut
 from tb.stimulus.engine_cases import gemm_of, shapes
 from tb.stimulus.gemm_cases import GemmMode, GemmSize, argmax_mode, build, classic, gemm

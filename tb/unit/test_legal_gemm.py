@@ -9,9 +9,9 @@ from dataclasses import replace
 import cocotb
 import numpy as np
 
-from npu.isa import ErrorCode, Flag, GemmB, GemmOut, GemmQ, Instruction, Opcode
-from npu.isa.legality import check
-from npu.isa.operands import Limits
+from spec.isa import ErrorCode, Flag, GemmB, GemmOut, GemmQ, Instruction, Opcode
+from spec.isa.legality import check
+from spec.isa.operands import Limits
 from tb.bench.dut import Dut
 from tb.unit import elements
 from tb.unit.world import UnitBench

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import cocotb
 import numpy as np
 
-from npu.isa import Engine, ErrorCode
+from spec.isa import Engine, ErrorCode
 from tb.bench.dut import Dut
 from tb.bench.environment import PROGRAM
 from tb.unit.memory_faults import MemoryFaults

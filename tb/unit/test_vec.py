@@ -7,7 +7,7 @@ from functools import partial
 
 import cocotb
 
-from npu.isa import Engine, VecOp
+from spec.isa import Engine, VecOp
 from tb.bench.dut import Dut
 from tb.stimulus.engine_cases import SHAPES, of_class
 from tb.stimulus.simple_cases import StoreWindow, gelu, silu, vec

@@ -29,8 +29,8 @@ from npu.compiler import (
     compile_block,
 )
 from npu.compiler.stream import table_share
-from npu.isa import Instruction, Opcode
-from npu.isa.operands import Limits
+from spec.isa import Instruction, Opcode
+from spec.isa.operands import Limits
 from tests.python.golden_support import random_model
 from weights.calibrate import calibrate
 from weights.limits import ModelError

@@ -23,7 +23,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from npu.compiler import CompileError, compile_block
-from npu.isa.operands import Limits
+from spec.isa.operands import Limits
 from tests.python.golden_support import random_model
 from weights import calibrate as calibration
 from weights.architectures import ARCHITECTURES

@@ -26,7 +26,7 @@ from npu.driver.command.group_matmul import group_matmul
 from npu.driver.command.matmul import matmul
 from npu.driver.command.mx_matmul import Blocks, mx_matmul
 from npu.driver.errors import RequestError
-from npu.regs import CmdOp, StartState
+from spec.regs import CmdOp, StartState
 from tests.python.command_support import CONFIG, ID, VERSION, OtherChip, RecordingBus, model_bus
 
 S8, S4 = CmdOp.GEMM_S8, CmdOp.GEMM_S4

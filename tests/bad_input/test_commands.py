@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from npu.cli import command_line
-from npu.paths import ROOT
+from spec.paths import ROOT
 from tests.bad_input.nothing import nothing_there
 
 TEST = "test_program_end_only"

@@ -11,7 +11,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from npu.cli import command_line, load_model
-from npu.paths import ROOT
+from spec.paths import ROOT
 from tb.models import generate
 from tests.bad_input.nothing import nothing_there
 from weights import quantize

@@ -23,7 +23,7 @@ import pytest
 
 from npu.cli import build_folder, command_line, last_resort
 from npu.cli.arguments import AddCommand
-from npu.paths import BUILD, ROOT
+from spec.paths import BUILD, ROOT
 from tb.benchmarks import publish
 from tb.run import build, registry, runner
 from tests.bench.process import npu
@@ -99,7 +99,7 @@ def test_no_room_for_the_build(
     monkeypatch.setattr(build_folder, "require", lambda: None)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
     line = refused(capsys, "gen")
-    assert line == f"npu: python -m npu.isa.generate failed: {BUILD}: {FULL}"
+    assert line == f"npu: python -m spec.isa.generate failed: {BUILD}: {FULL}"
 
 
 def test_a_generator_that_fails(
@@ -110,7 +110,7 @@ def test_a_generator_that_fails(
     done = SimpleNamespace(returncode=1, stdout=trace)
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
     line = refused(capsys, "gen")
-    assert line == "npu: python -m npu.isa.generate failed: OSError: [Errno 30] Read-only: 'docs'"
+    assert line == "npu: python -m spec.isa.generate failed: OSError: [Errno 30] Read-only: 'docs'"
 
 
 def test_no_room_for_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

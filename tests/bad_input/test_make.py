@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from npu.paths import ROOT
+from spec.paths import ROOT
 
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 GIVEN = re.findall(r"^(\w+) (?:\?=|:= \$\(shell)", MAKEFILE, re.M)
@@ -106,7 +106,7 @@ def test_every_variable_is_taken_as_text() -> None:
 
 
 def test_the_users_python_is_not_ours(told: Path) -> None:
-    """What leads a Python elsewhere, takes assertions out or slows imports does not come through."""
+    """What leads a Python elsewhere, takes assertions out or slows it down is not let through."""
     names = "PYTHONHOME PYTHONPATH PYTHONPLATLIBDIR PYTHONSAFEPATH PYTHONINSPECT PYTHONOPTIMIZE"
     names += " PYTHONDONTWRITEBYTECODE"
     pips = "PIP_PREFIX PIP_REQUIRE_VIRTUALENV PIP_ROOT PIP_TARGET PIP_USER"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from npu.cli import command_line
-from npu.paths import ROOT
+from spec.paths import ROOT
 from tb.models import profile
 from tests.bad_input.nothing import nothing_there
 from weights.checkpoint import CheckpointShape

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from npu.compiler import Pack, PackError, Share, compile_block, pack, unpack
-from npu.isa.generated import Opcode
+from spec.isa.generated import Opcode
 from tests.python.golden_support import random_model
 
 STREAM = bytes(range(256))

@@ -25,12 +25,12 @@ from npu.driver.chip import PAGE, Chip
 from npu.driver.command import Command, CommandBuffer, CommandPort, scalars
 from npu.driver.command.buffer import PLACES
 from npu.driver.command.descriptor import ENTRY
-from npu.isa.operands import up
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import IMAGE, PLAN, files_of, plan_from
 from npu.runtime.prepare import Prepared, bases_from, prepare, sizes_of
 from npu.runtime.replay import By, DrivenChip, NetworkRun, Replay, ReplayError
 from npu.runtime.sequence import Entry, run_sequence
+from spec.isa.operands import up
 from tb.stimulus.random_graphs import random_graph
 from tests.python.command_support import SlowBus
 from tests.python.damaged_plans import decoder, port, three, two

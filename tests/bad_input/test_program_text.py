@@ -11,8 +11,8 @@ from random import Random
 import pytest
 
 from npu.asm import AsmError, Program, assemble, assembler, disassemble
-from npu.isa import Instruction, Opcode
-from npu.isa.instruction import decode_image
+from spec.isa import Instruction, Opcode
+from spec.isa.instruction import decode_image
 from tb.stimulus.refused_words import FORBIDDEN, FORMS
 
 GOOD = "GELU dst=0 src0=0x100 M=1 N=16 stream\nEND"

@@ -15,7 +15,7 @@ import pytest
 from dev.regression import results, session
 from dev.regression.results import Results
 from npu.cli import command_line
-from npu.paths import ROOT
+from spec.paths import ROOT
 from tb.run import build, registry
 from tests.bad_input.nothing import nothing_there
 from tests.needs import needs

@@ -16,7 +16,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from npu.cli import command_line
-from npu.paths import ROOT
+from spec.paths import ROOT
 from tb.models import profile
 from tests.bad_input.nothing import nothing_there
 from weights import covariance

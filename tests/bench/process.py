@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-from npu.paths import ROOT
+from spec.paths import ROOT
 
 
 def npu(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:

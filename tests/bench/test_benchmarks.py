@@ -14,7 +14,7 @@ import pytest
 from npu.asm import assemble
 from npu.cli import command_line
 from npu.compiler.ideal import Work
-from npu.isa import Engine, Opcode
+from spec.isa import Engine, Opcode
 from tb.bench import logs
 from tb.benchmarks import bars, publish, some
 from tb.benchmarks.against_int8 import Claim, Verdict, verdicts

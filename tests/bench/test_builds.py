@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from npu import optional
-from npu.paths import GENERATED, ROOT, RTL
+from spec.paths import GENERATED, ROOT, RTL
 from tb.bench import logs
 from tb.run import build, registry, runner
 from tests.needs import needs
@@ -102,7 +102,7 @@ def test_sources_are_generated_again_after_a_change_only(
 
 def _copy(root: Path) -> Path:
     """Return a copy of all that is generated from."""
-    for folder in ("npu/isa", "npu/regs", "firmware/include"):
+    for folder in ("spec/isa", "spec/regs", "firmware/include"):
         shutil.copytree(ROOT / folder, root / folder)
     shutil.copy(ROOT / "constraints.txt", root)
     return root

@@ -13,7 +13,7 @@ import pytest
 from golden.command import tiles
 from golden.command.memory import MemorySilenceError
 from golden.command.model import ModelBus
-from npu.regs import CMD_BASE, CmdOp, CmdReg
+from spec.regs import CMD_BASE, CmdOp, CmdReg
 from tb.bench.host import RtlBus
 from tb.bench.knobs import Knobs
 from tb.bench.scoreboard import MismatchError

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from npu.paths import DOCS, ROOT
+from spec.paths import DOCS, ROOT
 from tb.cop.rule_scenes import BREACHES, rules
 
 PAGE = DOCS / "reference" / "coprocessor-port.md"

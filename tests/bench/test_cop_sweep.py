@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from golden.coprocessor.boundaries import NEAREST
-from npu.isa import generate
-from npu.paths import GENERATED
+from spec.isa import generate
+from spec.paths import GENERATED
 from tb.cop_datapath import model, sweep
 from tb.run import build
 

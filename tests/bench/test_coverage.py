@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from npu.asm import assemble
-from npu.isa import OPCODES
+from spec.isa import OPCODES
 from tb.bench import isa_coverage
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from golden.machine import ChipConfig, Machine, RunResult, StartState
-from npu.isa import Instruction, Opcode
+from spec.isa import Instruction, Opcode
 from tb.bench.environment import PROGRAM, STREAM
 from tb.bench.memory import Memory
 from tb.stimulus.barriers import MOST

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from npu.isa import Engine
+from spec.isa import Engine
 from tb.bench import failure, logs
 from tb.bench.failure import UNKNOWN, Failure
 from tb.bench.logs import EVENT, Records

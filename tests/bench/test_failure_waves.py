@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from npu.paths import BUILD
+from spec.paths import BUILD
 from tb.bench import failure
 from tb.bench.failure import UNKNOWN, Failure
 from tb.run import build, failure_waves, registry, runner, units, waves

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from golden.machine import ChipConfig, Machine, StartState
-from npu.isa import WORD, Engine
+from spec.isa import WORD, Engine
 from tb.bench.environment import PROGRAM, STREAM
 from tb.bench.knobs import Knobs
 from tb.bench.memory import Memory

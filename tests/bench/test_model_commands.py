@@ -22,9 +22,9 @@ from npu.cli import command_line, compiled_files, program_files
 from npu.cli.load_model import Loaded, load
 from npu.cli.text_display import Display, visible
 from npu.compiler import CompiledModel, CompiledProgram, compile_model, ideal, pack, pieces
-from npu.isa.operands import Limits
-from npu.paths import ROOT
 from npu.runtime.plan_files import holds_plan
+from spec.isa.operands import Limits
+from spec.paths import ROOT
 from tb.bench import logs
 from tb.models import generate, profile
 from tb.models.simulate_generation import Simulated

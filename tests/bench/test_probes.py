@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from npu.paths import HDL, RTL
+from spec.paths import HDL, RTL
 from tb.run import sources
 
 _INSIDE = re.compile(r"\btb_top\.dut\.[\w.\[\]]+")

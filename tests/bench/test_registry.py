@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from npu.isa.operands import ARRAY_DIMS
+from spec.isa.operands import ARRAY_DIMS
 from tb.run import registry, requests, runner
 from tb.run.build import Configuration
 

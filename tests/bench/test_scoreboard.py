@@ -9,7 +9,7 @@ import pytest
 from golden.machine import ErrorReport, RunResult, SramWrite
 from npu.asm import assemble
 from npu.driver.counters import ChipCounters
-from npu.isa import Engine, ErrorCode
+from spec.isa import Engine, ErrorCode
 from tb.bench.logs import SRAM_WRITE
 from tb.bench.scoreboard import (
     Compared,

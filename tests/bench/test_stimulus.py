@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from npu.isa import OPCODES, VEC_OPS, Engine, GemmOut, Opcode, VecOp
+from spec.isa import OPCODES, VEC_OPS, Engine, GemmOut, Opcode, VecOp
 from tb.stimulus.engine_cases import ENGINES, SHAPES, of_class
 from tb.stimulus.gemm_cases import argmax, classic, gemm
 from tb.stimulus.random_case import Case, Generator, check_legal

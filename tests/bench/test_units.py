@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from npu.cli import command_line
-from npu.paths import HDL
+from spec.paths import HDL
 from tb.run import registry, runner, unit_times, units
 from tb.run.unit_commands import TABLE_HEAD, BlockResult, chosen_tests
 

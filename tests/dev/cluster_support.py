@@ -14,7 +14,7 @@ from pathlib import Path
 
 from distributed import Client
 
-from npu.paths import ROOT
+from spec.paths import ROOT
 
 
 def free_port() -> int:

@@ -26,7 +26,7 @@ from dev.regression.results import Results
 from dev.regression.task import Executed, Outcome, Task
 from dev.report.collect import Places
 from dev.report.executed import areas
-from npu.paths import DOCS
+from spec.paths import DOCS
 from tb.benchmarks import bars
 from tb.run import registry, units
 from weights.figures import FORMATS_FILE

@@ -15,7 +15,7 @@ import pytest
 
 from dev import bootstrap
 from npu.cli import build_folder, command_line, hard_path
-from npu.paths import ROOT
+from spec.paths import ROOT
 
 
 @pytest.mark.parametrize("target", ["setup", "generate", "lint"])

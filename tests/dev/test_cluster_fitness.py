@@ -17,7 +17,7 @@ from dev.regression import cluster, tree
 from dev.regression.errors import ClusterError
 from dev.regression.fitness import Fitness
 from dev.regression.task import Batch, Outcome, Task
-from npu.paths import GENERATED, ROOT
+from spec.paths import GENERATED, ROOT
 from tb.run import build
 from tests.dev.cluster_support import Processes
 from tests.dev.cluster_work import some_time

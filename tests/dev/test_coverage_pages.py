@@ -14,7 +14,7 @@ from dev.coverage import pages, reasons
 from dev.coverage.figures import figures, read_sources
 from dev.coverage.points import CoverageError, Point, Points, Table
 from dev.coverage.reasons import Reason
-from npu.paths import ROOT
+from spec.paths import ROOT
 
 RECIP = "rtl/cells/npu_recip.sv"
 FIFO = "rtl/cells/npu_flush_fifo.sv"

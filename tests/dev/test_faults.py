@@ -11,7 +11,7 @@ import pytest
 
 from dev import fault_merge, faults
 from dev.sv_source import SvSource, constant_functions
-from npu.paths import ROOT, RTL
+from spec.paths import ROOT, RTL
 from tb.run import build, runner
 
 MODULE = """

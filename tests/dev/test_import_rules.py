@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from npu.paths import ROOT
-
-PACKAGES = ("dev", "golden", "npu", "tb", "weights")
+from spec.paths import PACKAGES, ROOT
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +39,8 @@ def _findings(folder: Path) -> str:
     [
         ("npu/driver/generate.py", "golden.decoder"),
         ("golden/vec.py", "npu.compiler"),
-        ("weights/model.py", "npu.isa"),
+        ("weights/model.py", "golden.gemm"),
+        ("spec/isa/gemm.py", "weights.model"),
         ("tb/bench/host.py", "tb.run.runner"),
         ("tb/models/generate.py", "tb.benchmarks.suite"),
         ("tb/run/runner.py", "dev.faults"),

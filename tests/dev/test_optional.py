@@ -18,10 +18,11 @@ from npu import optional
 from npu.cli import command_line
 from npu.firmware import compile as firmware
 from npu.optional import BARE, PACKAGES
-from npu.paths import ROOT
+from spec import paths
+from spec.paths import ROOT
 from tb.run import build, run_commands
 
-FOLDERS = ("dev", "golden", "npu", "tb", "tessera", "tests", "weights")
+FOLDERS = (*paths.PACKAGES, "tests")
 REQUIRED = {"dev/bootstrap.py", "tb/run/verilator.py"}
 """They look for what must be there."""
 SKIPS = {".importorskip", ".skip", ".skipif", ".skipTest", ".skipUnless"}

@@ -13,9 +13,9 @@ import pytest
 from dev import proofs, synth
 from npu.cli.command_line import HOMES
 from npu.firmware.compile import LIBRARY
-from npu.isa.cop_generated import CopOp
-from npu.paths import DOCS, ROOT
-from npu.regs.generated import CmdOp
+from spec.isa.cop_generated import CopOp
+from spec.paths import DOCS, ROOT
+from spec.regs.generated import CmdOp
 from tb.run import units
 from tb.run.registry import discover
 from tessera.operators import OPERATORS

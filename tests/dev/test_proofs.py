@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 
 from dev import proofs
-from npu.isa import VecOp
-from npu.paths import HDL, RTL
+from spec.isa import VecOp
+from spec.paths import HDL, RTL
 from tb.run import sources
 
 

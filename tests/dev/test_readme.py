@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from npu.isa.coprocessor import COP_INSTRUCTIONS
 from npu.optional import BARE
-from npu.paths import ROOT
-from npu.regs import CmdOp
+from spec.isa.coprocessor import COP_INSTRUCTIONS
+from spec.paths import ROOT
+from spec.regs import CmdOp
 from weights.importer import load_checkpoint
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

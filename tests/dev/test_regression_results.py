@@ -18,7 +18,7 @@ from dev.regression import session
 from dev.regression.reports import verdicts
 from dev.regression.results import Results, ResultsError
 from dev.regression.task import Outcome
-from npu.paths import ROOT
+from spec.paths import ROOT
 from tests.dev.regression_support import go, outcome_of, tasks_of
 
 NOBODY = 65534

@@ -18,7 +18,7 @@ from dev.regression import local, reports, results, session, tree
 from dev.regression.results import Results
 from dev.regression.task import Batch, Outcome
 from npu.cli import command_line
-from npu.paths import ROOT
+from spec.paths import ROOT
 from tb.run import build, processes
 from tests.dev.regression_interrupted import COUNT, INTERRUPTIONS
 from tests.dev.regression_support import execute, found_out, go, tasks_of

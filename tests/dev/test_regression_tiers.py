@@ -15,7 +15,7 @@ import pytest
 from dev.regression import batches, known, selection, tiers
 from dev.regression.task import Task
 from npu.cli.arguments import TIERS, UsageError, names_in
-from npu.paths import ROOT
+from spec.paths import ROOT
 from tb.cop_datapath import model
 from tb.run import registry, requests, units
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dev import rtl_sizes
-from npu.paths import RTL
+from spec.paths import RTL
 
 TABLE = "| vector | npu_vec | 7,750 | 2,354 | 16 | 50,264 |\n| sram | npu_sram | 1 | 2 | 3 | 4 |\n"
 PAGE = "before\n\n<!-- size: vector -->\n| old |\n\nafter\n"

@@ -13,7 +13,7 @@ from pyslang.ast import SymbolKind
 from pyslang.driver import Driver
 
 from dev import synth
-from npu.paths import GENERATED, RTL
+from spec.paths import GENERATED, RTL
 from tb.run import sources
 
 STAT: dict[str, Any] = {

@@ -18,7 +18,7 @@ import yaml  # type: ignore[import-untyped]
 from dev.regression import command
 from npu.cli.arguments import TIERS
 from npu.cli.command_line import HOMES
-from npu.paths import ROOT
+from spec.paths import ROOT
 
 WORKFLOW = ROOT / ".github" / "workflows" / "ci.yml"
 NPU = ".venv/bin/npu"

@@ -16,7 +16,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from npu.cli import command_line
-from npu.paths import ROOT
+from spec.paths import ROOT
 from tests.bench.process import npu
 from tests.forms import sample
 from weights.architectures import ARCHITECTURES

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from golden.command import FaultyMemory, Launch, PortModel
-from npu.regs import CMD_FIELDS, CmdOp, CmdReg
+from spec.regs import CMD_FIELDS, CmdOp, CmdReg
 
 MEMORY_BYTES = 0x4000
 RING, SOURCE, TARGET, RECORDS = 0x400, 0x1000, 0x2000, 0x3000

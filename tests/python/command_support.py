@@ -10,7 +10,7 @@ import numpy as np
 from golden.command import ModelBus
 from npu.asm import assemble
 from npu.driver.bus import Bus
-from npu.regs import CHIP_BASE, CMD_BASE, CMD_FIELDS, ChipReg, CmdReg
+from spec.regs import CHIP_BASE, CMD_BASE, CMD_FIELDS, ChipReg, CmdReg
 
 MEMORY = 1 << 16
 START = CMD_FIELDS["CTRL_STATUS_START"].mask

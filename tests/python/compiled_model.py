@@ -11,9 +11,9 @@ import numpy.typing as npt
 from golden import decoder
 from golden.machine import ChipConfig, Machine, RunResult, StartState
 from npu.compiler import CompiledModel, CompiledProgram, TensorRef, collect
-from npu.isa import Instruction
-from npu.isa.instruction import encode_image
-from npu.isa.operands import up
+from spec.isa import Instruction
+from spec.isa.instruction import encode_image
+from spec.isa.operands import up
 from weights.model import QuantizedModel
 
 UCODE, IDS, TOKENS_OUT, LOGITS_OUT = 0x0, 0x100000, 0x102000, 0x110000

@@ -28,9 +28,9 @@ from npu.compiler import (
     compile_block,
     compile_model,
 )
-from npu.isa import Instruction
-from npu.isa.instruction import encode_image
-from npu.isa.operands import ARRAY_DIMS, Limits
+from spec.isa import Instruction
+from spec.isa.instruction import encode_image
+from spec.isa.operands import ARRAY_DIMS, Limits
 from tb.benchmarks import measured_models
 from tb.benchmarks.catalogue import CASES
 from tb.benchmarks.model_benchmarks import FAMILIES

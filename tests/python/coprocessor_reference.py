@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from npu.isa.cop_generated import CopOp
+from spec.isa.cop_generated import CopOp
 from tests.python.coprocessor_oracles import exp_decimal, gelu_decimal, nearest, number
 
 NAN, INF, NEGATIVE_ZERO = 0x7FC0_0000, 0x7F80_0000, 0x8000_0000

@@ -24,10 +24,6 @@ import numpy as np
 from golden.command.model import ModelBus
 from golden.machine import ChipConfig
 from npu.driver.chip import Chip
-from npu.isa import legality
-from npu.isa.instruction import Instruction
-from npu.isa.operands import share_bytes, sram_operands, up
-from npu.paths import REPORTS
 from npu.runtime import accesses, account, decoder, plan_checks
 from npu.runtime.accesses import is_static
 from npu.runtime.decoder import check_taken, decoder_plan
@@ -38,6 +34,10 @@ from npu.runtime.plan_record import record_of, section_of
 from npu.runtime.prepare import Prepared, prepare
 from npu.runtime.replay import DrivenChip
 from npu.runtime.schema import EntryError, check_same
+from spec.isa import legality
+from spec.isa.instruction import Instruction
+from spec.isa.operands import share_bytes, sram_operands, up
+from spec.paths import REPORTS
 from tests.python.campaign_reports import into_report
 from tests.python.command_support import RecordingBus
 from tests.python.plan_damage import (

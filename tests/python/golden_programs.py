@@ -10,8 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.machine import ChipConfig, Machine, RunResult, StartState
-from npu.isa import DYNAMIC, Flag, GemmA, GemmB, GemmOp, GemmOut, GemmQ, Instruction, Opcode, SmxOut
-from npu.isa.operands import up
+from spec.isa import (
+    DYNAMIC,
+    Flag,
+    GemmA,
+    GemmB,
+    GemmOp,
+    GemmOut,
+    GemmQ,
+    Instruction,
+    Opcode,
+    SmxOut,
+)
+from spec.isa.operands import up
 from weights.model import AnyLinear, Block, Norm
 
 UCODE_BASE = 0x0

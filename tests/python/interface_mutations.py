@@ -16,7 +16,7 @@ from typing import Any, cast
 import pytest
 from systemrdl.messages import RDLCompileError
 
-from npu.regs import source
+from spec.regs import source
 from tests.python import interface_numbers
 from tests.python.interface_numbers import Tables
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from npu.isa.cop_source import CopIsa
-from npu.isa.emit_python import set_register_numbers
-from npu.isa.fields import WORD_FIELDS
-from npu.isa.source import ImmField, IsaSource, ModeSource
-from npu.regs.descriptors import Descriptors
-from npu.regs.source import Field, Register, Window
+from spec.isa.cop_source import CopIsa
+from spec.isa.emit_python import set_register_numbers
+from spec.isa.fields import WORD_FIELDS
+from spec.isa.source import ImmField, IsaSource, ModeSource
+from spec.regs.descriptors import Descriptors
+from spec.regs.source import Field, Register, Window
 
 Tables = dict[str, dict[str, str]]
 """Section to name to the rest of the entry."""

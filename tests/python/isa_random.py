@@ -3,9 +3,9 @@
 
 from random import Random
 
-from npu.isa import OPCODES, ErrorCode, Instruction, Opcode, SetReg
-from npu.isa.legality import check
-from npu.isa.operands import Limits
+from spec.isa import OPCODES, ErrorCode, Instruction, Opcode, SetReg
+from spec.isa.legality import check
+from spec.isa.operands import Limits
 
 Pair = tuple[Instruction | None, Instruction]
 

@@ -13,10 +13,10 @@ from golden.machine import ChipConfig
 from npu.compiler.network import CompiledNetwork, compile_network
 from npu.driver.chip import Chip
 from npu.graph.form import Array, Graph
-from npu.isa.operands import Limits, up
 from npu.planner.network_plan import plan_of
 from npu.runtime.prepare import prepare
 from npu.runtime.replay import DrivenChip, NetworkRun, Replay
+from spec.isa.operands import Limits, up
 
 
 def run_compiled(

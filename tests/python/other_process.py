@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from npu.graph.form import Array
-from npu.paths import ROOT
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import files_of
 from npu.runtime.replay import By
+from spec.paths import ROOT
 
 Outputs = dict[str, Array]
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.formats import GROUPED, MX, SPARSE, decode, element_bits, factor
-from npu.isa import WeightFormat
+from spec.isa import WeightFormat
 from tests.python.golden_support import Rng
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from npu.cli import last_resort
 from npu.cli.command_line import run
 from npu.graph import host_process
-from npu.paths import ROOT
+from spec.paths import ROOT
 
 # What Python and its packages read of themselves, and the machine of itself.
 _PACKAGES: tuple[str, ...] = (*filter(None, sys.path), sys.prefix, sys.base_prefix)

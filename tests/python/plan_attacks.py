@@ -34,10 +34,10 @@ from npu.graph.form import Place as Placed
 from npu.graph.importers.onnx_host import payload
 from npu.graph.text import parse, write
 from npu.image import unpack
-from npu.paths import REPORTS, ROOT
 from npu.planner.build_plan import build_plan
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import GRAPH, IMAGE, PLAN, files_of
+from spec.paths import REPORTS, ROOT
 from tests.python.campaign_reports import into_report
 from tests.python.plan_damage import Files, resealed
 

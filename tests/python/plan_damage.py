@@ -15,9 +15,9 @@ from npu.driver.bus import Access
 from npu.image import pack, unpack
 from npu.image.packed_file import CHECKED, HEADER
 from npu.image.share import PIECE
-from npu.isa.operands import up
 from npu.runtime.plan_files import IMAGE, PLAN
 from npu.runtime.prepare import Prepared, PreparedBatch
+from spec.isa.operands import up
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -21,10 +21,10 @@ import numpy as np
 from golden.command.model import ModelBus
 from golden.machine import ChipConfig
 from npu.driver.chip import Chip
-from npu.isa.operands import up
 from npu.runtime.plan_files import read_plan
 from npu.runtime.prepare import prepare
 from npu.runtime.replay import By, DrivenChip, Replay
+from spec.isa.operands import up
 
 
 async def _replay(folder: Path, by: By) -> float:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from npu.compiler import CompiledBlock, compile_block, overhead, pieces
-from npu.isa.operands import up
+from spec.isa.operands import up
 from weights.synthetic import random_model, shape_of
 
 MOST = 1.03

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from npu.asm import assemble, disassemble
 from npu.asm.expressions import evaluate
-from npu.isa import Instruction, Opcode
-from npu.isa.operands import Limits
+from spec.isa import Instruction, Opcode
+from spec.isa.operands import Limits
 from tests.python.isa_random import legal, mutated
 
 LISTINGS = Path(__file__).with_name("listings")

@@ -15,8 +15,8 @@ from npu.compiler import compile_block
 from npu.compiler.block_graph import INPUT, OUTPUT, block_graph
 from npu.compiler.errors import CompileError
 from npu.compiler.network import compile_network
-from npu.isa.generated import Opcode
-from npu.isa.operands import Limits
+from spec.isa.generated import Opcode
+from spec.isa.operands import Limits
 from tests.python.golden_support import random_model
 from tests.python.network_runs import run_compiled
 from weights.model import QuantizedModel

@@ -25,11 +25,11 @@ from npu.compiler import (
 from npu.compiler.sram_allocation import Buffer, place
 from npu.compiler.stream import gemm_share, norm_share
 from npu.compiler.weight_tiles import plain_bytes
-from npu.isa import Instruction, Opcode
-from npu.isa.generated import WeightFormat
-from npu.isa.instruction import encode_image
-from npu.isa.operands import Limits, up
-from npu.paths import ROOT
+from spec.isa import Instruction, Opcode
+from spec.isa.generated import WeightFormat
+from spec.isa.instruction import encode_image
+from spec.isa.operands import Limits, up
+from spec.paths import ROOT
 from weights.model import QuantizedModel
 from weights.synthetic import random_model, shape_of
 

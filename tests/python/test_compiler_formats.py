@@ -8,7 +8,7 @@ from golden import formats
 from npu.compiler.errors import CompileError
 from npu.compiler.linear_padding import columns, pad_inputs, pad_outputs
 from npu.compiler.weight_tiles import format_of, weight_bytes
-from npu.isa.weight_formats import StreamLayout
+from spec.isa.weight_formats import StreamLayout
 from tests.python.golden_support import seeded
 from weights.formats.element import GROUPED, MX, Format
 from weights.formats.linear import NarrowLinear

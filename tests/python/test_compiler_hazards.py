@@ -6,8 +6,8 @@ import pytest
 from npu.compiler import ProgramBuilder
 from npu.compiler.attention_plan import Step, schedule
 from npu.compiler.hazards import Board, Footprint, words
-from npu.isa import Engine
-from npu.isa.operands import Limits
+from spec.isa import Engine
+from spec.isa.operands import Limits
 
 A, B = 0b0011, 0b0110
 

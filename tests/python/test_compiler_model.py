@@ -27,9 +27,9 @@ from npu.compiler import (
 from npu.compiler.kv_staging import Form
 from npu.compiler.model import Place, plan_model
 from npu.compiler.shape import from_json, to_json
-from npu.isa import Opcode
-from npu.isa.operands import Limits
-from npu.paths import ROOT
+from spec.isa import Opcode
+from spec.isa.operands import Limits
+from spec.paths import ROOT
 from tests.python.compiled_model import Chip, check_cache, check_tensors
 from weights.formats.recipe import parse_recipe
 from weights.model import QuantizedModel

@@ -19,15 +19,15 @@ from npu.compiler import compile_model
 from npu.driver import generate
 from npu.driver.chip import Chip
 from npu.driver.generate import PromptError
-from npu.isa.generated import Opcode, SetReg
-from npu.isa.instruction import Instruction, decode_image, encode_image
-from npu.isa.operands import up
 from npu.planner.decoder_plan import plan_of_decoder
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import PLAN, PlanFileError, files_of, plan_from
 from npu.runtime.prepare import Bases, Prepared, bases_from, check_prepared, prepare
 from npu.runtime.replay import By, DrivenChip, Replay
 from npu.runtime.schema import EntryError
+from spec.isa.generated import Opcode, SetReg
+from spec.isa.instruction import Instruction, decode_image, encode_image
+from spec.isa.operands import up
 from tests.python.golden_support import random_model
 from tests.python.plan_damage import damages, resealed, with_record
 from weights.model import QuantizedModel

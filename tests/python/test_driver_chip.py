@@ -15,8 +15,8 @@ from golden.machine import ChipConfig
 from npu.driver.bus import Access, access
 from npu.driver.chip import PAGE, Chip, MemoryRegion, start_accesses
 from npu.driver.errors import DeviceError, ProgramFailed, RequestError
-from npu.isa import Engine, ErrorCode
-from npu.regs import CHIP_BASE, SEQ_BASE, ChipReg, SeqReg, StartState
+from spec.isa import Engine, ErrorCode
+from spec.regs import CHIP_BASE, SEQ_BASE, ChipReg, SeqReg, StartState
 from tb.stimulus.driver_session import COPY, INPUT, OUTPUT, PROGRAM, session
 
 DATA = bytes(range(64))

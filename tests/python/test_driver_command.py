@@ -12,7 +12,7 @@ import pytest
 
 from npu.driver.command import CommandPort, Gemm, Scalar, Vrelu
 from npu.driver.errors import CommandFailed
-from npu.regs import CHIP_BASE, CMD_BASE, SEQ_BASE, ChipReg, CmdOp, CmdReg, SeqReg, StartState
+from spec.regs import CHIP_BASE, CMD_BASE, SEQ_BASE, ChipReg, CmdOp, CmdReg, SeqReg, StartState
 from tests.python.command_support import RecordingBus, model_bus
 
 SIZES = (64, 128, 256)

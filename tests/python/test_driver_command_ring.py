@@ -27,8 +27,8 @@ from npu.driver.command import (
 )
 from npu.driver.command.descriptor import Descriptor, tile_words
 from npu.driver.errors import CommandFailed, RequestError
-from npu.isa import ErrorCode
-from npu.regs import CMD_BASE, CmdOp, CmdReg, StartState
+from spec.isa import ErrorCode
+from spec.regs import CMD_BASE, CmdOp, CmdReg, StartState
 from tests.python.command_support import OtherChip, RecordingBus, SlowBus, copy_program, model_bus
 
 RING, DATA = 0x1004, 0x2000

@@ -14,9 +14,9 @@ from golden.command import CYCLE_ADDRESSES, FaultyMemory, ModelBus, NoInterruptE
 from golden.coprocessor import ArrayMemory, Coprocessor, FaultCode
 from golden.machine import ChipConfig
 from npu.asm import assemble
-from npu.isa import Engine, ErrorCode
-from npu.isa.coprocessor import CopOp, encode
-from npu.regs import (
+from spec.isa import Engine, ErrorCode
+from spec.isa.coprocessor import CopOp, encode
+from spec.regs import (
     CHIP_BASE,
     CHIP_FIELDS,
     CMD_BASE,
@@ -29,7 +29,7 @@ from npu.regs import (
     CopReg,
     SeqReg,
 )
-from npu.regs.source import load_all
+from spec.regs.source import load_all
 from tests.python.command_bench import (
     OWNER,
     RECORDS,

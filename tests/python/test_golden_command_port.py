@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from golden.command import CYCLE_REGISTERS, FaultyMemory, PortModel
-from npu.regs import CMD_BASE, CmdOp, CmdReg
-from npu.regs.source import load_all
+from spec.regs import CMD_BASE, CmdOp, CmdReg
+from spec.regs.source import load_all
 from tests.python.command_bench import (
     CLEAR,
     OWNER,

@@ -9,7 +9,7 @@ import pytest
 from golden.command import EndlessWaitError, GuardedRange, Launch, ProgramEnd
 from golden.command.descriptor import LaunchWords
 from golden.command.memory import MemoryFaultError, pieces
-from npu.regs import CmdOp, CmdReg
+from spec.regs import CmdOp, CmdReg
 from tests.python.command_bench import (
     CLEAR,
     EXTENDED,

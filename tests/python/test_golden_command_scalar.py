@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 
 from golden.command.scalar import ReservedLaneError, compute, fp8
-from npu.regs import CmdOp
+from spec.regs import CmdOp
 from tests.python.golden_support import Rng, integers, seeded
 
 COUNT = 3000

@@ -11,7 +11,7 @@ import pytest
 
 from golden.command import tiles
 from golden.command.tiles import RefusedError, ScratchTile
-from npu.regs import CmdOp
+from spec.regs import CmdOp
 from tests.python.golden_support import Rng, integers, seeded
 
 GEMMS = [CmdOp.GEMM_S8, CmdOp.GEMM_S4]

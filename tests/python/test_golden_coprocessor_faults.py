@@ -19,7 +19,7 @@ from golden.coprocessor import (
     Uncertain,
 )
 from golden.coprocessor.memory import Range
-from npu.isa.cop_generated import CopOp
+from spec.isa.cop_generated import CopOp
 from tests.python import coprocessor_reference as reference
 from tests.python.coprocessor_support import (
     COUNT_IN_RD,

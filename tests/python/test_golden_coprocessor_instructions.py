@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from npu.isa.cop_generated import CopOp
+from spec.isa.cop_generated import CopOp
 from tests.python.coprocessor_oracles import patterns
 from tests.python.coprocessor_reference import COUNT_IN_RS2 as COUNTS_IN_RS2
 from tests.python.coprocessor_reference import MAPS, REDUCTIONS, SCALARS, Reference, execute

@@ -19,7 +19,7 @@ from golden.gelu import GELU_TABLE_MAX_ERROR
 from golden.layernorm import OUTPUT_MAX_ERROR, Q_MAX_ABSOLUTE_ERROR, RSQRT_MAX_RELATIVE_ERROR
 from golden.requantize import REQUANTIZE_MAX_ERROR
 from golden.softmax import NUMERATOR_U16_MAX_ERROR, RECIPROCAL_MAX_RELATIVE_ERROR
-from npu.isa.operands import up
+from spec.isa.operands import up
 from tests.python import golden_float
 from tests.python import golden_programs as gp
 from tests.python.golden_support import ACT_SCALE, random_model, seeded

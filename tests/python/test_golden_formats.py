@@ -24,7 +24,7 @@ from golden.formats import (
     share_beats,
     side_beats,
 )
-from npu.isa import WeightFormat
+from spec.isa import WeightFormat
 from tests.python.golden_support import seeded
 from tests.python.packed_weights import (
     Packer,

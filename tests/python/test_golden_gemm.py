@@ -25,7 +25,7 @@ from golden.gemm import (
     running_argmax,
 )
 from golden.softmax import RECIPROCAL_MAX_RELATIVE_ERROR
-from npu.isa import GemmOp
+from spec.isa import GemmOp
 from tests.python.golden_support import Rng, integers, seeded
 
 A_TYPES = [np.int8, np.uint8, np.int16, np.uint16]

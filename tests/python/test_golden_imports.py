@@ -15,9 +15,9 @@ ALLOWED = {
     "numpy",
     "npu.graph",
     "npu.graph.form",
-    "npu.isa",
-    "npu.isa.cop_generated",
-    "npu.regs",
+    "spec.isa",
+    "spec.isa.cop_generated",
+    "spec.regs",
     "weights.firmware.models",
     "weights.model",
 }

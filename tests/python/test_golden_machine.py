@@ -17,8 +17,8 @@ from golden import gemm as gemm_ops
 from golden import layernorm, rope, softmax, vec
 from golden.gemm import Post
 from golden.machine import ChipConfig, RunResult
-from npu.isa import GemmA, GemmOp, Instruction, Opcode, SmxOut, VecOp
-from npu.isa.operands import up
+from spec.isa import GemmA, GemmOp, Instruction, Opcode, SmxOut, VecOp
+from spec.isa.operands import up
 from tests.python import golden_programs as gp
 from tests.python.golden_programs import END, Bench, gemm, pfx
 from tests.python.golden_support import Rng, integers, random_norm, seeded

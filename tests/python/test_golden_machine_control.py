@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from golden.machine import ChipConfig, Machine, StartState
-from npu.isa import Engine, ErrorCode, Instruction, Opcode, SetReg, VecOp
+from spec.isa import Engine, ErrorCode, Instruction, Opcode, SetReg, VecOp
 from tests.python import golden_programs as gp
 from tests.python.golden_programs import END, Bench, pfx, set_register
 from tests.python.golden_support import seeded

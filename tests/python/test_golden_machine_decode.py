@@ -18,7 +18,7 @@ from golden import gemm as ops
 from golden import layernorm, rope, softmax
 from golden.gemm import Post
 from npu.asm import assemble
-from npu.isa import GemmOp, Instruction, Opcode
+from spec.isa import GemmOp, Instruction, Opcode
 from tests.python import golden_programs as gp
 from tests.python.golden_programs import Bench
 from tests.python.golden_support import random_linear, random_norm, seeded

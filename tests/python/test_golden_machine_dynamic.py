@@ -10,7 +10,7 @@ import pytest
 
 from golden import gemm as gemm_ops
 from golden.machine import ChipConfig, RunResult
-from npu.isa import Engine, ErrorCode, GemmA, Instruction, Opcode, SetReg, VecOp
+from spec.isa import Engine, ErrorCode, GemmA, Instruction, Opcode, SetReg, VecOp
 from tests.python import golden_programs as gp
 from tests.python.golden_programs import END, Bench, gemm, length, pfx, set_register
 from tests.python.golden_support import integers, seeded

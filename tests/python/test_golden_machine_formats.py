@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pytest
 
 from golden.machine import ChipConfig
-from npu.isa import Flag, Instruction, WeightFormat, WeightGroup
+from spec.isa import Flag, Instruction, WeightFormat, WeightGroup
 from tests.python import golden_programs as gp
 from tests.python.golden_support import Rng, integers, seeded
 from tests.python.packed_weights import Packer, expected, forms, random_cells

@@ -19,7 +19,7 @@ from golden.softmax import (
     NUMERATOR_U16_MAX_ERROR,
     PROBABILITY_MAX_ERROR,
 )
-from npu.isa import GemmA, Instruction, Opcode, SmxOut
+from spec.isa import GemmA, Instruction, Opcode, SmxOut
 from tests.python import golden_programs as gp
 from tests.python.golden_programs import gemm, ran
 from tests.python.golden_support import integers, random_norm, seeded

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pytest
 
 from golden.machine import ChipConfig, ErrorReport
-from npu.isa import Engine, ErrorCode, Instruction, Opcode, SetReg
-from npu.isa.operands import up
+from spec.isa import Engine, ErrorCode, Instruction, Opcode, SetReg
+from spec.isa.operands import up
 from tests.python import golden_programs as gp
 from tests.python.golden_programs import END, Bench, barrier, gemm, length, pfx, set_register
 from tests.python.golden_support import integers, seeded

@@ -10,7 +10,7 @@ import pytest
 
 from golden.formats import GROUPED
 from golden.machine import ChipConfig
-from npu.isa import (
+from spec.isa import (
     EmbedIndex,
     Engine,
     ErrorCode,
@@ -23,7 +23,7 @@ from npu.isa import (
     WeightFormat,
     WeightGroup,
 )
-from npu.isa.operands import up
+from spec.isa.operands import up
 from tests.python import golden_programs as gp
 from tests.python.golden_programs import (
     ACCUMULATE,

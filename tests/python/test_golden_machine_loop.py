@@ -12,8 +12,8 @@ import pytest
 
 from golden import gemm as gemm_ops
 from golden.gemm import Post
-from npu.isa import Engine, ErrorCode, GemmOp, Instruction, Opcode, SetReg
-from npu.isa.operands import up
+from spec.isa import Engine, ErrorCode, GemmOp, Instruction, Opcode, SetReg
+from spec.isa.operands import up
 from tests.python import golden_programs as gp
 from tests.python.golden_programs import END, Bench, barrier, gemm, pfx, set_register
 from tests.python.golden_support import integers, seeded

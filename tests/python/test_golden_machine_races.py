@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from golden.machine import Race
-from npu.isa import Instruction, Opcode, VecOp
+from spec.isa import Instruction, Opcode, VecOp
 from tests.python import golden_programs as gp
 from tests.python.golden_programs import END, Bench, barrier, pfx
 from tests.python.golden_support import random_model, seeded

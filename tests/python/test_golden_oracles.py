@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import pytest
 
-from npu.isa import Opcode, VecOp
-from npu.isa.cop_generated import CopOp
-from npu.regs import CmdOp
+from spec.isa import Opcode, VecOp
+from spec.isa.cop_generated import CopOp
+from spec.regs import CmdOp
 from tests.python import sources
 from tests.python.sources import ROOT
 
@@ -120,33 +120,36 @@ ORACLES = {
     ),
     ("numpy", "test_golden_session::test_lowest_token_of_equals"): "golden.session.greedy",
     ("numpy", "test_golden_session::test_generation"): "golden.session.generate",
-    ("numpy", "test_golden_machine::test_dma_load"): "npu.isa.Opcode.DMA_LOAD",
-    ("numpy", "test_golden_machine::test_dma_store"): "npu.isa.Opcode.DMA_STORE",
-    ("numpy", "test_golden_machine_formulas::test_gemm"): "npu.isa.Opcode.GEMM",
-    ("numpy", "test_golden_vec::test_instruction"): "npu.isa.Opcode.VEC npu.isa.VecOp.*",
+    ("numpy", "test_golden_machine::test_dma_load"): "spec.isa.Opcode.DMA_LOAD",
+    ("numpy", "test_golden_machine::test_dma_store"): "spec.isa.Opcode.DMA_STORE",
+    ("numpy", "test_golden_machine_formulas::test_gemm"): "spec.isa.Opcode.GEMM",
+    ("numpy", "test_golden_vec::test_instruction"): "spec.isa.Opcode.VEC spec.isa.VecOp.*",
     ("numpy", "test_golden_machine::test_table_lookup_in_place"): (
-        "npu.isa.VecOp.TABLE npu.isa.Opcode.GELU npu.isa.Opcode.SILU"
+        "spec.isa.VecOp.TABLE spec.isa.Opcode.GELU spec.isa.Opcode.SILU"
     ),
-    ("numpy", "test_golden_machine_formulas::test_softmax"): "npu.isa.Opcode.SOFTMAX",
+    ("numpy", "test_golden_machine_formulas::test_softmax"): "spec.isa.Opcode.SOFTMAX",
     ("numpy", "test_golden_machine_formulas::test_norm"): (
-        "npu.isa.Opcode.LAYERNORM npu.isa.Opcode.RMSNORM"
+        "spec.isa.Opcode.LAYERNORM spec.isa.Opcode.RMSNORM"
     ),
-    ("numpy", "test_golden_machine_formulas::test_rope"): "npu.isa.Opcode.ROPE",
-    ("numpy", "test_golden_machine_kv::test_append_places_every_byte"): "npu.isa.Opcode.KV_APPEND",
+    ("numpy", "test_golden_machine_formulas::test_rope"): "spec.isa.Opcode.ROPE",
+    ("numpy", "test_golden_machine_kv::test_append_places_every_byte"): "spec.isa.Opcode.KV_APPEND",
     ("numpy", "test_golden_machine_kv::test_read_copies_rows_of_positions"): (
-        "npu.isa.Opcode.KV_READ"
+        "spec.isa.Opcode.KV_READ"
     ),
-    ("numpy", "test_golden_machine_loop::test_embed"): "npu.isa.Opcode.EMBED",
+    ("numpy", "test_golden_machine_loop::test_embed"): "spec.isa.Opcode.EMBED",
     ("numpy", "test_golden_machine_loop::test_a_loop_goes_round_and_counts"): (
-        "npu.isa.Opcode.ARGMAX npu.isa.Opcode.LOOP"
+        "spec.isa.Opcode.ARGMAX spec.isa.Opcode.LOOP"
     ),
-    ("numpy", "test_golden_machine_control::test_bases_and_set"): "npu.isa.Opcode.SET",
-    ("integers", "test_golden_machine_control::test_ends"): "npu.isa.Opcode.END npu.isa.Opcode.NOP",
+    ("numpy", "test_golden_machine_control::test_bases_and_set"): "spec.isa.Opcode.SET",
+    (
+        "integers",
+        "test_golden_machine_control::test_ends",
+    ): "spec.isa.Opcode.END spec.isa.Opcode.NOP",
     ("numpy", "test_golden_machine_control::test_a_prefix_serves_one_instruction"): (
-        "npu.isa.Opcode.PFX"
+        "spec.isa.Opcode.PFX"
     ),
     ("integers", "test_golden_machine_races::test_a_barrier_leaves_the_youngest_n_open"): (
-        "npu.isa.Opcode.BARRIER"
+        "spec.isa.Opcode.BARRIER"
     ),
     ("fractions", "test_golden_coprocessor_floats::test_nearest_float32"): (
         "golden.coprocessor.floats.nearest_float32"
@@ -190,54 +193,54 @@ ORACLES = {
         "golden.coprocessor.functions.signed32"
     ),
     ("integers", "test_golden_coprocessor_instructions::test_scalars"): (
-        "npu.isa.cop_generated.CopOp.MACC npu.isa.cop_generated.CopOp.RELU"
-        " npu.isa.cop_generated.CopOp.QMUL npu.isa.cop_generated.CopOp.CLAMP"
-        " npu.isa.cop_generated.CopOp.RSTACC"
+        "spec.isa.cop_generated.CopOp.MACC spec.isa.cop_generated.CopOp.RELU"
+        " spec.isa.cop_generated.CopOp.QMUL spec.isa.cop_generated.CopOp.CLAMP"
+        " spec.isa.cop_generated.CopOp.RSTACC"
     ),
     ("decimal", "test_golden_coprocessor_instructions::test_scalars"): (
-        "npu.isa.cop_generated.CopOp.GELU npu.isa.cop_generated.CopOp.FGELU"
+        "spec.isa.cop_generated.CopOp.GELU spec.isa.cop_generated.CopOp.FGELU"
     ),
     ("fractions", "test_golden_coprocessor_instructions::test_scalars"): (
-        "npu.isa.cop_generated.CopOp.FRSQRT"
+        "spec.isa.cop_generated.CopOp.FRSQRT"
     ),
     ("numpy", "test_golden_coprocessor_instructions::test_scalars"): (
-        "npu.isa.cop_generated.CopOp.FMACC npu.isa.cop_generated.CopOp.FRELU"
-        " npu.isa.cop_generated.CopOp.FRSTACC"
+        "spec.isa.cop_generated.CopOp.FMACC spec.isa.cop_generated.CopOp.FRELU"
+        " spec.isa.cop_generated.CopOp.FRSTACC"
     ),
     ("integers", "test_golden_coprocessor_instructions::test_vectors"): (
-        "npu.isa.cop_generated.CopOp.VMUL npu.isa.cop_generated.CopOp.VMAC"
-        " npu.isa.cop_generated.CopOp.VREDUCE npu.isa.cop_generated.CopOp.VMAX"
-        " npu.isa.cop_generated.CopOp.VRSQRT"
+        "spec.isa.cop_generated.CopOp.VMUL spec.isa.cop_generated.CopOp.VMAC"
+        " spec.isa.cop_generated.CopOp.VREDUCE spec.isa.cop_generated.CopOp.VMAX"
+        " spec.isa.cop_generated.CopOp.VRSQRT"
     ),
     ("decimal", "test_golden_coprocessor_instructions::test_vectors"): (
-        "npu.isa.cop_generated.CopOp.VEXP npu.isa.cop_generated.CopOp.FVEXP"
-        " npu.isa.cop_generated.CopOp.FVGELU"
+        "spec.isa.cop_generated.CopOp.VEXP spec.isa.cop_generated.CopOp.FVEXP"
+        " spec.isa.cop_generated.CopOp.FVGELU"
     ),
     ("fractions", "test_golden_coprocessor_instructions::test_vectors"): (
-        "npu.isa.cop_generated.CopOp.FVRSQRT"
+        "spec.isa.cop_generated.CopOp.FVRSQRT"
     ),
     ("numpy", "test_golden_coprocessor_instructions::test_vectors"): (
-        "npu.isa.cop_generated.CopOp.FVMUL npu.isa.cop_generated.CopOp.FVSUB_SCALAR"
-        " npu.isa.cop_generated.CopOp.FVDIV npu.isa.cop_generated.CopOp.FVADD"
-        " npu.isa.cop_generated.CopOp.FVSUB npu.isa.cop_generated.CopOp.FVRELU"
-        " npu.isa.cop_generated.CopOp.FVMAC npu.isa.cop_generated.CopOp.FVREDUCE"
-        " npu.isa.cop_generated.CopOp.FVMAX"
+        "spec.isa.cop_generated.CopOp.FVMUL spec.isa.cop_generated.CopOp.FVSUB_SCALAR"
+        " spec.isa.cop_generated.CopOp.FVDIV spec.isa.cop_generated.CopOp.FVADD"
+        " spec.isa.cop_generated.CopOp.FVSUB spec.isa.cop_generated.CopOp.FVRELU"
+        " spec.isa.cop_generated.CopOp.FVMAC spec.isa.cop_generated.CopOp.FVREDUCE"
+        " spec.isa.cop_generated.CopOp.FVMAX"
     ),
     ("numpy", "test_golden_coprocessor_instructions::test_vector_registers"): (
-        "npu.isa.cop_generated.CopOp.LDVEC npu.isa.cop_generated.CopOp.STVEC"
+        "spec.isa.cop_generated.CopOp.LDVEC spec.isa.cop_generated.CopOp.STVEC"
     ),
     ("numpy", "test_golden_command_scalar::test_words"): (
-        "npu.regs.CmdOp.ADD npu.regs.CmdOp.SUB npu.regs.CmdOp.MUL_LO npu.regs.CmdOp.MAC_S16"
-        " npu.regs.CmdOp.DOT4_S8 npu.regs.CmdOp.MAX_U32 npu.regs.CmdOp.MIN_U32"
-        " npu.regs.CmdOp.DOT8_S4 npu.regs.CmdOp.RELU4_S8 npu.regs.CmdOp.DOT16_S2"
+        "spec.regs.CmdOp.ADD spec.regs.CmdOp.SUB spec.regs.CmdOp.MUL_LO spec.regs.CmdOp.MAC_S16"
+        " spec.regs.CmdOp.DOT4_S8 spec.regs.CmdOp.MAX_U32 spec.regs.CmdOp.MIN_U32"
+        " spec.regs.CmdOp.DOT8_S4 spec.regs.CmdOp.RELU4_S8 spec.regs.CmdOp.DOT16_S2"
     ),
-    ("ml_dtypes", "test_golden_command_scalar::test_fp8_sums"): "npu.regs.CmdOp.DOT4_FP8_E4M3",
-    ("math", "test_golden_command_scalar::test_exp2"): "npu.regs.CmdOp.EXP2_NEG_Q0_8",
-    ("numpy", "test_golden_command_scalar::test_sparse_metadata"): "npu.regs.CmdOp.SDOT4_S4_2_4",
+    ("ml_dtypes", "test_golden_command_scalar::test_fp8_sums"): "spec.regs.CmdOp.DOT4_FP8_E4M3",
+    ("math", "test_golden_command_scalar::test_exp2"): "spec.regs.CmdOp.EXP2_NEG_Q0_8",
+    ("numpy", "test_golden_command_scalar::test_sparse_metadata"): "spec.regs.CmdOp.SDOT4_S4_2_4",
     ("numpy", "test_golden_command_tiles::test_gemm"): (
-        "npu.regs.CmdOp.GEMM_S8 npu.regs.CmdOp.GEMM_S4"
+        "spec.regs.CmdOp.GEMM_S8 spec.regs.CmdOp.GEMM_S4"
     ),
-    ("numpy", "test_golden_command_tiles::test_vrelu"): "npu.regs.CmdOp.VRELU_S8",
+    ("numpy", "test_golden_command_tiles::test_vrelu"): "spec.regs.CmdOp.VRELU_S8",
 }
 """Operations, separated by spaces, by their oracle and the test below tests/python/ (or tests/).
 
@@ -251,10 +254,10 @@ def _operations() -> set[str]:
     modules |= {f"golden.coprocessor.{name}" for name in COPROCESSOR}
     found = {name for module in modules - NO_OPERATIONS.keys() for name in sources.public(module)}
     for enum, home in (
-        (Opcode, "npu.isa"),
-        (VecOp, "npu.isa"),
-        (CmdOp, "npu.regs"),
-        (CopOp, "npu.isa.cop_generated"),
+        (Opcode, "spec.isa"),
+        (VecOp, "spec.isa"),
+        (CmdOp, "spec.regs"),
+        (CopOp, "spec.isa.cop_generated"),
     ):
         found |= {f"{home}.{enum.__name__}.{member.name}" for member in enum}
     return found

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pytest
 
 from golden import vec
-from npu.isa import Instruction, Opcode, VecOp
+from spec.isa import Instruction, Opcode, VecOp
 from tests.python.golden_programs import ran
 from tests.python.golden_support import integers, seeded
 

@@ -9,7 +9,7 @@ import pytest
 
 from golden.machine import ChipConfig, ErrorReport, Machine, StartState
 from npu.asm import assemble
-from npu.isa import (
+from spec.isa import (
     OPCODES,
     SET_REGISTERS,
     ErrorCode,
@@ -22,11 +22,11 @@ from npu.isa import (
     generate,
     source,
 )
-from npu.isa.emit_python import camel
-from npu.isa.fields import WORD_FIELDS
-from npu.isa.instruction import decode_image, encode_image
-from npu.isa.legality import check
-from npu.isa.operands import Limits, share_bytes
+from spec.isa.emit_python import camel
+from spec.isa.fields import WORD_FIELDS
+from spec.isa.instruction import decode_image, encode_image
+from spec.isa.legality import check
+from spec.isa.operands import Limits, share_bytes
 from tests.python.isa_random import Pair, code_of, legal, mutated
 
 CHIP = Limits()
@@ -309,7 +309,7 @@ def _depends_on_registers(word: Instruction, error: ErrorReport, length: int) ->
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_two_legality_checks_agree(seed: int) -> None:
-    """npu.isa.legality and golden were written apart from the same text; tiles of both edges."""
+    """spec.isa.legality and golden were written apart from the same text; tiles of both edges."""
     print(f"seed {seed}")
     chip = Limits(array_dim=(16, 32)[seed % 2])
     config = ChipConfig(array_dim=chip.array_dim)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from npu.isa import cop_source
-from npu.isa.coprocessor import COP_INSTRUCTIONS, CopOp, decode, disassemble, encode, offset
-from npu.paths import ROOT
+from spec.isa import cop_source
+from spec.isa.coprocessor import COP_INSTRUCTIONS, CopOp, decode, disassemble, encode, offset
+from spec.paths import ROOT
 
 # The published codes: by opcode, those of funct3 = 0 by funct7, then the others by funct3.
 INTEGER = "MACC VMAC VEXP VRSQRT VMUL VREDUCE VMAX"

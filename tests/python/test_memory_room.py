@@ -21,8 +21,8 @@ from npu.compiler.model_plan import (
     plan_model,
     stream_bytes,
 )
-from npu.isa.operands import Limits
 from npu.planner.placement import Placement
+from spec.isa.operands import Limits
 from weights.formats.recipe import INT8_WEIGHTS, parse_recipe
 from weights.importer import WEIGHTS, load_shape
 from weights.quantize import quantize_checkpoint

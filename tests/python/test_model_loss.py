@@ -13,7 +13,7 @@ import pytest
 
 from golden.decoder import forward_rows
 from npu.cli import command_line
-from npu.paths import ROOT
+from spec.paths import ROOT
 from tb.run import build
 from tests.python.lossy_checkpoints import GOOD, HOPELESS, POOR, lossy
 from weights.corpus import read_corpus, read_end

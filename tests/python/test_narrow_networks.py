@@ -14,9 +14,9 @@ from onnx.reference import ReferenceEvaluator
 
 from golden.graph import run as golden_run
 from npu.compiler.weight_tiles import fewest_bits
-from npu.isa.generated import WeightFormat
-from npu.isa.operands import Limits
 from npu.planner.build_plan import build_plan
+from spec.isa.generated import WeightFormat
+from spec.isa.operands import Limits
 from tessera.golden_chip import run_on_golden
 from tests.python.narrow_networks import COLUMNS, KINDS, narrow_network
 

@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 
 from npu.cli import command_line
-from npu.paths import DOCS
+from spec.paths import DOCS
 from tests.needs import needs
 
 PAGES = {

@@ -14,8 +14,8 @@ from npu.compiler.network import compile_network
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Graph, GraphError
 from npu.graph.passes import prepare
-from npu.isa.operands import Limits
 from npu.planner.build_plan import build_plan
+from spec.isa.operands import Limits
 from tests.python.network_runs import run_compiled
 from tests.python.small_networks import (
     POINT,

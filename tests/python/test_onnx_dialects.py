@@ -12,7 +12,7 @@ import tessera
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Array, Element, Graph, GraphError
 from npu.graph.importers import read
-from npu.paths import DOCS
+from spec.paths import DOCS
 from tests.needs import needs
 
 needs("graphs")

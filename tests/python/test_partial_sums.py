@@ -16,7 +16,7 @@ from golden.graph import run
 from npu.compiler.network import compile_network
 from npu.graph.form import Element, Graph
 from npu.graph.passes import prepare
-from npu.isa.operands import Limits
+from spec.isa.operands import Limits
 from tests.python.network_runs import run_compiled
 from tests.python.small_networks import (
     PLAIN,

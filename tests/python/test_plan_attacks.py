@@ -19,8 +19,8 @@ from npu.cli.last_resort import Refusal
 from npu.graph import host_process
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Attribute, Element, Graph, GraphError, Operation, Tensor, TensorType
-from npu.paths import DOCS
 from npu.runtime.plan_files import plan_from
+from spec.paths import DOCS
 from tests.python.plan_attacks import BASES, base, campaign, kinds
 
 SAMPLE = 200

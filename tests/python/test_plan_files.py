@@ -15,8 +15,6 @@ from tests.needs import needs
 
 needs("graphs")
 
-from npu.isa.generated import Opcode, SetReg
-from npu.isa.instruction import Instruction, decode_image, encode_image
 from npu.runtime.plan_files import (
     IMAGE,
     PLAN,
@@ -25,6 +23,8 @@ from npu.runtime.plan_files import (
     plan_from,
     read_plan,
 )
+from spec.isa.generated import Opcode, SetReg
+from spec.isa.instruction import Instruction, decode_image, encode_image
 from tests.python.plan_damage import damages, flipped, resealed, sections_of, with_record
 from tests.python.user_networks import built
 

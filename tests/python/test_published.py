@@ -16,10 +16,10 @@ import pytest
 
 from npu.image.packed_file import pack
 from npu.image.share import Share
-from npu.isa import cop_source
-from npu.isa import source as isa_source
-from npu.regs import descriptors
-from npu.regs import source as register_source
+from spec.isa import cop_source
+from spec.isa import source as isa_source
+from spec.regs import descriptors
+from spec.regs import source as register_source
 from tests.python import interface_mutations, interface_numbers, published
 from tests.python.interface_numbers import Tables, differences, parsed
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from npu.isa import ISA_VERSION
-from npu.regs import CHIP_BASE, CHIP_FIELDS, SEQ_BASE, SEQ_FIELDS, ChipReg, SeqReg, generate
-from npu.regs.generated import CHIP_ID_VALUE
+from spec.isa import ISA_VERSION
+from spec.regs import CHIP_BASE, CHIP_FIELDS, SEQ_BASE, SEQ_FIELDS, ChipReg, SeqReg, generate
+from spec.regs.generated import CHIP_ID_VALUE
 
 
 def test_committed_files_are_current() -> None:

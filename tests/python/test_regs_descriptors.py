@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from npu.regs import DESC_ENTRY, DESC_EXTENSION, DESC_PROGRAM, DESC_RECORD, RingStatus, descriptors
-from npu.regs.emit_descriptors import filled, systemverilog
-from npu.regs.source import load_all
+from spec.regs import DESC_ENTRY, DESC_EXTENSION, DESC_PROGRAM, DESC_RECORD, RingStatus, descriptors
+from spec.regs.emit_descriptors import filled, systemverilog
+from spec.regs.source import load_all
 
 
 def test_bits_of_an_entry() -> None:

@@ -7,8 +7,8 @@ from dataclasses import fields, replace
 
 import pytest
 
-from npu.regs import NO_TOKEN, SEQ_FIELDS, SeqReg, StartState, emit_start, source
-from npu.regs.source import Field, Register, Start, Window
+from spec.regs import NO_TOKEN, SEQ_FIELDS, SeqReg, StartState, emit_start, source
+from spec.regs.source import Field, Register, Start, Window
 
 STATE = StartState(
     0x1230, 7, 0x4_0040, 0x80, pos=1, token=2, window=3, loop_left=4, eos=5, kv_base=0x600,

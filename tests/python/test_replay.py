@@ -22,8 +22,6 @@ from golden.machine import ChipConfig
 from npu.driver.chip import PAGE, Chip
 from npu.driver.errors import RequestError
 from npu.graph.form import Array, GraphError
-from npu.isa.operands import up
-from npu.paths import REPORTS
 from npu.runtime.prepare import (
     Bases,
     Prepared,
@@ -34,6 +32,8 @@ from npu.runtime.prepare import (
 )
 from npu.runtime.replay import By, DrivenChip, NetworkRun, Replay
 from npu.runtime.schema import EntryError
+from spec.isa.operands import up
+from spec.paths import REPORTS
 from tests.python.damaged_plans import three
 from tests.python.mixed_networks import replays_as_golden
 from tests.python.other_process import replayed

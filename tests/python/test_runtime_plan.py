@@ -18,12 +18,12 @@ needs("graphs")
 from golden.machine import ChipConfig, Machine
 from npu.driver.counters import ChipCounters
 from npu.graph.text import parse
-from npu.isa.generated import Opcode
 from npu.runtime.account import Cost, total, word_costs
 from npu.runtime.network_account import disagreements, report_of
 from npu.runtime.plan import Action, Plan
 from npu.runtime.plan_files import files_of, read_plan
 from npu.runtime.prepare import prepare
+from spec.isa.generated import Opcode
 from tessera.golden_chip import run_on_golden
 from tests.python.user_networks import built, one_input
 

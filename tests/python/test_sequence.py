@@ -20,13 +20,13 @@ from golden.machine import ChipConfig
 from npu.compiler.network import compile_network
 from npu.driver.chip import Chip
 from npu.graph.form import Array, GraphError
-from npu.isa.operands import up
 from npu.planner.network_plan import plan_of
 from npu.runtime.plan import Action, Plan
 from npu.runtime.prepare import bases_from, prepare
 from npu.runtime.replay import By, DrivenChip, NetworkRun
 from npu.runtime.schema import EntryError
 from npu.runtime.sequence import Entry, SequenceError, check_sequence, load_sequence, run_sequence
+from spec.isa.operands import up
 from tests.python.test_delegate import image, parts
 from tests.python.user_networks import built
 

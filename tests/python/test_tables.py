@@ -12,11 +12,11 @@ from rich.cells import cell_len
 from rich.markup import escape
 
 from npu.graph.form import Target
-from npu.isa.operands import Limits
-from npu.paths import ROOT
 from npu.runtime.account import Cost
 from npu.runtime.report import OperationLine, Report, SegmentLine, report_table
 from npu.tables import GAP, FitTable, as_text, cut, cut_apart, pairs
+from spec.isa.operands import Limits
+from spec.paths import ROOT
 
 WIDTHS = (60, 80, 100, 200)
 LONG = [f"model/block_{i}/{'residual_' * 20}conv2d_{i}/Conv2D;bn_{i}" for i in range(12)]

@@ -8,8 +8,8 @@ import re
 import pytest
 
 from golden.vec import OPERATIONS
-from npu.isa import VEC_OPS, VecOp
-from npu.isa.emit_python import camel
+from spec.isa import VEC_OPS, VecOp
+from spec.isa.emit_python import camel
 from tests.python.sources import ROOT
 from tests.python.test_golden_oracles import TABLE
 from tests.python.test_golden_vec import FORMULAS
@@ -33,7 +33,7 @@ def test_golden_has_a_function(op: VecOp) -> None:
 def test_an_oracle_checks_the_instruction(op: VecOp) -> None:
     """By a formula of numpy, or, with a table, by numpy's own indexing."""
     assert op in FORMULAS or VEC_OPS[op].src1 == "table"
-    assert f"npu.isa.VecOp.{op.name}" in TABLE
+    assert f"spec.isa.VecOp.{op.name}" in TABLE
 
 
 @each

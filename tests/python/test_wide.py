@@ -13,8 +13,8 @@ from golden.graph import run
 from npu.cli import command_line
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Element, Graph, GraphError
-from npu.paths import DOCS
 from npu.planner.build_plan import build_plan
+from spec.paths import DOCS
 from tessera.accuracy import AccuracyError, loss_of
 from tessera.golden_chip import run_on_golden
 from tessera.session import load

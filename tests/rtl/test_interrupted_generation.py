@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from golden import session
-from npu.paths import ROOT
+from spec.paths import ROOT
 from tb.run.build import Configuration
 from weights.quantize import quantize_checkpoint
 

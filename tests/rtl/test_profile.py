@@ -10,8 +10,8 @@ from rich.console import Console
 
 from golden.decoder import forward_rows
 from npu.cli.load_model import load
-from npu.isa.operands import Limits
-from npu.paths import ROOT
+from spec.isa.operands import Limits
+from spec.paths import ROOT
 from tb.models import profile
 from tb.run import timeline
 from tb.run.build import Configuration

@@ -20,8 +20,8 @@ import pytest
 from PIL import Image
 
 from npu import optional
-from npu.isa import OPCODES, Engine, Opcode
-from npu.paths import HDL, ROOT
+from spec.isa import OPCODES, Engine, Opcode
+from spec.paths import HDL, ROOT
 from tb.bench import logs
 from tb.bench.failure import Failure
 from tb.run import build, registry, runner, units, waves

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from npu.firmware import compile as firmware
 from npu.firmware.plan import ROOM
-from npu.paths import ROOT
+from spec.paths import ROOT
 from tb.run import machine as machines
 from tb.run.machine import Core, MachineConfiguration
 from tb.soc import program_run

@@ -11,8 +11,8 @@ import pytest
 
 from npu.firmware import compile as firmware
 from npu.firmware.compile import EXAMPLES
-from npu.isa.cop_generated import CopOp
-from npu.isa.coprocessor import encode
+from spec.isa.cop_generated import CopOp
+from spec.isa.coprocessor import encode
 from tb.soc import program_run
 from tests.needs import needs
 from tests.python.firmware_support import expected_text

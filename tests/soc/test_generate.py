@@ -9,7 +9,7 @@ import pytest
 
 from golden import session
 from npu.firmware.plan import IMAGE
-from npu.paths import ROOT
+from spec.paths import ROOT
 from tb.soc import given_program, program_run
 from tb.soc.elf_file import Elf
 from tb.soc.program_run import MachineKnobs

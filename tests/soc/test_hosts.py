@@ -11,7 +11,7 @@ import pytest
 
 from npu.firmware import compile as firmware
 from npu.firmware.plan import IMAGE
-from npu.paths import BUILD
+from spec.paths import BUILD
 from tb.run import processes, runner
 from tb.run.build import Configuration
 from tb.run.registry import BenchTest

@@ -16,13 +16,13 @@ from npu.compiler.network import compile_network
 from npu.firmware.plan import IMAGE, PlanError, firmware_network
 from npu.graph.operations.borders import quantised
 from npu.graph.passes import Io
-from npu.isa.generated import ErrorCode
 from npu.planner.build_plan import build_plan
 from npu.planner.network_plan import plan_of
 from npu.runtime.plan import Action, Plan
 from npu.runtime.plan_files import files_of, plan_from
 from npu.runtime.prepare import bases_from, prepare
 from npu.runtime.tensor_rows import from_rows
+from spec.isa.generated import ErrorCode
 from tb.soc import given_program, program_run
 from tb.soc.elf_file import Elf
 from tb.stimulus.random_graphs import random_graph

@@ -12,7 +12,7 @@ import pytest
 
 from npu.cli import command_line
 from npu.firmware import compile as firmware
-from npu.paths import ROOT
+from spec.paths import ROOT
 from tb.soc.elf_file import Elf
 from tb.soc.trap_names import TrapNames
 from tests.needs import needs

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dev.coverage.points import Points, merge, parse
-from npu.paths import ROOT, RTL
+from spec.paths import ROOT, RTL
 from tb.run import build, runner, units
 
 FIFO = "rtl/cells/npu_flush_fifo.sv"

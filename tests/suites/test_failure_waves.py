@@ -17,7 +17,7 @@ import pytest
 import pywellen
 
 from npu import optional
-from npu.paths import BUILD, RTL
+from spec.paths import BUILD, RTL
 from tb.bench import failure
 from tb.run import build, failure_waves, registry, runner, units
 from tests.needs import needs

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from npu.paths import REPORTS
+from spec.paths import REPORTS
 from tests.needs import needs
 
 needs("graphs")

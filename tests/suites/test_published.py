@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from npu.regs import source
+from spec.regs import source
 from tests.python import interface_mutations
 from tests.python.test_published import published_window
 

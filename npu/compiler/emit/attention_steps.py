@@ -8,7 +8,7 @@ from typing import Protocol
 from npu.compiler.attention_plan import AttentionPlan, Step, score_pitch
 from npu.compiler.program_builder import Operand, ProgramBuilder
 from npu.compiler.tensor_map import TensorRef
-from npu.isa.operands import WORD, up
+from spec.isa.operands import WORD, up
 
 
 @dataclass(frozen=True, slots=True)

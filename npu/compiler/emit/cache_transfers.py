@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from npu.compiler.attention_plan import Keys
 from npu.compiler.hazards import Footprint, block_words
 from npu.compiler.program_builder import Operand, ProgramBuilder
-from npu.isa.operands import up
+from spec.isa.operands import up
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from npu.compiler.hazards import Footprint
 from npu.compiler.program_builder import ProgramBuilder
-from npu.isa.operands import up
+from spec.isa.operands import up
 
 Index = Literal["list", "token", "pos"]
 

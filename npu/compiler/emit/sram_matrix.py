@@ -6,7 +6,7 @@ from typing import Literal
 
 from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.tensor_map import TensorRef
-from npu.isa.operands import up
+from spec.isa.operands import up
 
 Element = Literal["int8", "uint8", "int16", "int32"]
 ELEMENTS: dict[str, Element] = {

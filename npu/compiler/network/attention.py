@@ -15,7 +15,7 @@ from npu.compiler.network.kernel import Context, Kernel, Place
 from npu.compiler.network.layout import View, natural
 from npu.compiler.program_builder import Operand
 from npu.graph.form import Operation
-from npu.isa.operands import WORD
+from spec.isa.operands import WORD
 
 
 @dataclass(frozen=True, slots=True)

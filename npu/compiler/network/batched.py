@@ -16,8 +16,8 @@ from npu.compiler.network.layout import View
 from npu.compiler.network.linear import summands
 from npu.compiler.stream import ShareData, product_share
 from npu.graph.form import Element, Operation
-from npu.isa.generated import Opcode
-from npu.isa.operands import up
+from spec.isa.generated import Opcode
+from spec.isa.operands import up
 
 
 def outer_index(shape: tuple[int, ...], index: tuple[int, ...]) -> tuple[int, ...]:

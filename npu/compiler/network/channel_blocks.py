@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from npu.isa.operands import WORD
+from spec.isa.operands import WORD
 
 Wide = npt.NDArray[np.int64]
 

@@ -29,7 +29,7 @@ from npu.compiler.network.layout import View
 from npu.compiler.network.linear import Wide, summands
 from npu.compiler.stream import ShareData, weight_share
 from npu.graph.form import Operation
-from npu.isa.operands import DYNAMIC, up
+from spec.isa.operands import DYNAMIC, up
 
 COPY_OVERHEAD, GEMM_OVERHEAD, SEEK = 12, 16, 64
 """Cycles of an instruction besides its work, and of a stream that begins elsewhere."""

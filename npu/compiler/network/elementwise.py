@@ -19,8 +19,8 @@ from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
 from npu.compiler.network.layout import View
 from npu.compiler.stream import ShareData, row_norm_share, table_share
 from npu.graph.form import Operation
-from npu.isa.generated import Opcode
-from npu.isa.operands import DYNAMIC, up
+from spec.isa.generated import Opcode
+from spec.isa.operands import DYNAMIC, up
 
 MOST_ROWS = DYNAMIC - 1
 

@@ -20,7 +20,7 @@ from npu.compiler.network.layout import View
 from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.stream import Stream
 from npu.image import Share
-from npu.isa.operands import WORD, up
+from spec.isa.operands import WORD, up
 
 ARENA, CONSTANTS = 0, 2
 """Base registers of the tensors in memory and of the constants."""

@@ -14,7 +14,7 @@ from npu.compiler.network.kernel import Place
 from npu.compiler.stream import Channels
 from npu.graph.form import Operation
 from npu.image import Share
-from npu.isa.operands import up
+from spec.isa.operands import up
 
 INT32 = np.iinfo(np.int32)
 

@@ -24,7 +24,7 @@ from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.stream import ShareData
 from npu.graph.form import Graph, Operation
 from npu.image import Share
-from npu.isa.operands import Limits, up
+from spec.isa.operands import Limits, up
 
 Array = npt.NDArray[Any]
 

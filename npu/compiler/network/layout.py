@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from npu.graph.form import Element, Operation
-from npu.isa.operands import WORD, up
+from spec.isa.operands import WORD, up
 
 SIZES = {Element.I8: 1, Element.U8: 1, Element.I16: 2, Element.I32: 4}
 """Bytes of the elements that the chip holds."""

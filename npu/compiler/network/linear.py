@@ -13,7 +13,7 @@ from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
 from npu.compiler.network.layout import View
 from npu.compiler.stream import ShareData, weight_share
 from npu.graph.form import Element, Operation
-from npu.isa.operands import up
+from spec.isa.operands import up
 
 Wide = npt.NDArray[np.int64]
 

@@ -25,7 +25,7 @@ from npu.graph.form import (
     all_names,
 )
 from npu.graph.passes.cut import WISH
-from npu.isa.operands import up
+from spec.isa.operands import up
 
 MOVES = ("identity", "reshape", "transpose", "slice", "pad", "expand", "concat")
 ELEMENTWISE = ("add", "sub", "mul", "max", "min")

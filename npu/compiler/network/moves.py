@@ -23,8 +23,8 @@ from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
 from npu.compiler.network.layout import View
 from npu.compiler.stream import Channels, ShareData, product_share
 from npu.graph.form import Element, Operation
-from npu.isa.generated import Opcode
-from npu.isa.operands import WORD, up
+from spec.isa.generated import Opcode
+from spec.isa.operands import WORD, up
 
 Index = npt.NDArray[np.int64]
 UNIT_MULT, UNIT_SHIFT = 1 << 14, 14

@@ -23,7 +23,7 @@ from npu.compiler.stream import Stream
 from npu.compiler.tensor_map import TensorRef
 from npu.graph.form import Graph, Operation
 from npu.image import Share
-from npu.isa.operands import Limits, up
+from spec.isa.operands import Limits, up
 
 ARENA_ALIGNMENT = 64
 

@@ -15,8 +15,8 @@ from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
 from npu.compiler.network.layout import View
 from npu.compiler.stream import Channels, ShareData, product_share
 from npu.graph.form import Operation
-from npu.isa.generated import Opcode
-from npu.isa.operands import up
+from spec.isa.generated import Opcode
+from spec.isa.operands import up
 
 
 def window_of(operation: Operation, x: View, writes: View) -> Window:

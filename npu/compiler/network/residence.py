@@ -18,7 +18,7 @@ from npu.compiler.network.kernels import kernels_of
 from npu.compiler.network.layout import Layout, View
 from npu.compiler.sram_allocation import Buffer, place, top
 from npu.graph.form import Graph, Operation
-from npu.isa.operands import Limits, up
+from spec.isa.operands import Limits, up
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from npu.driver.command.descriptor import Command, Descriptor, Program, Stream
 from npu.driver.command.operation import Gemm, Operation, Scalar, Vrelu
 from npu.driver.command.port import CommandPort
 from npu.driver.command.status import Counters, Status
-from npu.regs import RingStatus
+from spec.regs import RingStatus
 
 __all__ = [
     "Command",

@@ -18,8 +18,8 @@ from npu.driver.command.port import CommandPort
 from npu.driver.command.scalars import signed
 from npu.driver.command.status import meaning
 from npu.driver.errors import WORD, CommandFailed, RequestError, whole
-from npu.isa import Engine, ErrorCode
-from npu.regs import CMD_FIELDS, SEQ_BASE, SEQ_FIELDS, CmdOp, CmdReg, RingStatus, SeqReg
+from spec.isa import Engine, ErrorCode
+from spec.regs import CMD_FIELDS, SEQ_BASE, SEQ_FIELDS, CmdOp, CmdReg, RingStatus, SeqReg
 
 PLACES = 8
 """Entries of the ring."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from npu.driver.command.port import CommandPort
 from npu.driver.errors import WORD, CommandFailed, whole
-from npu.isa import Engine, ErrorCode
-from npu.regs import CMD_FIELDS, DESC_RECORD, SEQ_FIELDS, CmdOp, CmdReg, RingStatus
+from spec.isa import Engine, ErrorCode
+from spec.regs import CMD_FIELDS, DESC_RECORD, SEQ_FIELDS, CmdOp, CmdReg, RingStatus
 
 RECORD = DESC_RECORD.size
 """Bytes of a record."""

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from npu.driver.command.operation import Gemm, Operation, Scalar, Vrelu, check_operation
 from npu.driver.errors import WORD, RequestError, whole
-from npu.regs import DESC_ENTRY, DESC_EXTENSION, DESC_PROGRAM, StartState
-from npu.regs.layout import WORD_BYTES
+from spec.regs import DESC_ENTRY, DESC_EXTENSION, DESC_PROGRAM, StartState
+from spec.regs.layout import WORD_BYTES
 
 ENTRY = DESC_ENTRY.size
 """Bytes of a ring entry."""

@@ -26,7 +26,7 @@ from npu.driver.command.product import (
 from npu.driver.command.runner import Runner
 from npu.driver.command.scalars import signed
 from npu.driver.errors import RequestError
-from npu.regs import CmdOp
+from spec.regs import CmdOp
 
 FRACTION_BITS = 8
 Q8_8_LOW, Q8_8_HIGH = -(1 << 15), (1 << 15) - 1

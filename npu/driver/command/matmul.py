@@ -40,7 +40,7 @@ from npu.driver.command.product import (
 from npu.driver.command.runner import Runner
 from npu.driver.command.tiled import tiled
 from npu.driver.errors import RequestError
-from npu.regs import CmdOp
+from spec.regs import CmdOp
 
 Words: TypeAlias = npt.NDArray[np.uint64]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from npu.driver.errors import WORD, RequestError, whole
-from npu.regs import CmdOp
+from spec.regs import CmdOp
 
 PAGE = 64
 """Bytes of the scratchpad that SCRATCH shows, and of a scratchpad without *_WIDE fields."""

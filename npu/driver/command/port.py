@@ -24,7 +24,7 @@ from npu.driver.command.scalars import signed
 from npu.driver.command.status import COUNTER_REGISTERS, Counters, Status
 from npu.driver.errors import WORD, CommandFailed, RequestError, whole
 from npu.driver.identity import identify
-from npu.regs import (
+from spec.regs import (
     CHIP_BASE,
     CHIP_FIELDS,
     CMD_BASE,

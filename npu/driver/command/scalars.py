@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from npu.driver.command.operation import Scalar, check_fp8
 from npu.driver.errors import WORD, RequestError, lanes, whole
-from npu.regs import CmdOp
+from spec.regs import CmdOp
 
 
 def signed(word: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from npu.regs import CMD_FIELDS, RING_STATUS_TEXT, CmdReg, RingStatus
+from spec.regs import CMD_FIELDS, RING_STATUS_TEXT, CmdReg, RingStatus
 
 
 def meaning(code: int) -> str:

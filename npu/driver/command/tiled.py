@@ -15,7 +15,7 @@ from npu.driver.command.operation import NARROW_SHAPE, PAGE, WIDE_SHAPE, Gemm
 from npu.driver.command.product import Integers, Product
 from npu.driver.command.runner import Runner, Tile
 from npu.driver.errors import RequestError
-from npu.regs import CmdOp
+from spec.regs import CmdOp
 
 
 class _Part(NamedTuple):

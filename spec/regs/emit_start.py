@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Texts of a program's start state: SystemVerilog package, Python class."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from spec.regs.source import Register, Start, Window
+
+MODULE = "npu_seq_regs"
+"""The map whose registers a program starts with."""
+GROUPS = {
+    "image": "Where a program and its parameter stream lie",
+    "machine": "Machine registers of a program: loaded at its start, changed by its instructions",
+}
+WORD_BITS = 32
+
+
+@dataclass(frozen=True)
+class StartMember:
+    """A member of the start state and the registers that hold it: more than one for an array."""
+
+    start: Start
+    registers: tuple[Register, ...]
+
+    @property
+    def bits(self) -> int:
+        """Width of an element."""
+        return self.registers[0].mask.bit_length()
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it is an array."""
+        return len(self.registers) > 1
+
+    @property
+    def is_written(self) -> bool:
+        """Whether software gives the start value."""
+        return "write" in self.registers[0].fields[0].access
+
+
+def members(windows: Iterable[Window]) -> list[StartMember]:
+    """Return the members of the start state in their order.
+
+    Raises:
+        ValueError: a register is marked that cannot hold a member, or a place is used twice.
+    """
+    marked = [
+        (register.start, register)
+        for window in windows
+        if window.module == MODULE
+        for register in window.registers
+        if register.start is not None
+    ]
+    found: dict[tuple[str, str], list[Register]] = {}
+    orders: dict[int, str] = {}
+    for start, register in sorted(marked, key=lambda one: one[0].order):
+        if start.group not in GROUPS or not start.member:
+            raise ValueError(
+                f"{MODULE}.{register.name}: given start {start.group}.{start.member}, allowed "
+                f"{' or '.join(f'{group}.NAME' for group in GROUPS)}"
+            )
+        if len(register.fields) != 1:
+            raise ValueError(
+                f"{MODULE}.{register.name}: given {len(register.fields)} fields, allowed one in a "
+                "register that a program starts with"
+            )
+        if start.order in orders:
+            raise ValueError(
+                f"{MODULE}.{register.name}: given start_order {start.order}, which "
+                f"{orders[start.order]} has"
+            )
+        orders[start.order] = register.name
+        found.setdefault((start.group, start.member), []).append(register)
+    return [
+        StartMember(registers[0].start, tuple(registers))
+        for registers in found.values()
+        if registers[0].start is not None
+    ]
+
+
+def _bits(member: StartMember) -> str:
+    size = f"[{len(member.registers) - 1}:0]" if member.is_array else ""
+    return f"logic {size}{f'[{member.bits - 1}:0]' if member.bits > 1 else ''}".strip()
+
+
+def _value(register: Register) -> str:
+    (field,) = register.fields
+    value = f"regs.{register.name}.{field.name}.value"
+    return f"{{{value}, {field.lsb}'b0}}" if field.lsb else value
+
+
+def _assignments(member: StartMember) -> list[str]:
+    target = f"start_state_of.{member.start.group}.{member.start.member}"
+    if not member.is_written:
+        return [f"    {target} = '0;"]
+    if not member.is_array:
+        return [f"    {target} = {_value(member.registers[0])};"]
+    return [f"    {target}[{i}] = {_value(r)};" for i, r in enumerate(member.registers)]
+
+
+def systemverilog(windows: tuple[Window, ...], origin: str) -> str:
+    """Return the text of build/gen/regs/npu_start_pkg.sv."""
+    found = members(windows)
+    lines = [
+        "// SPDX-License-Identifier: Apache-2.0",
+        "//",
+        f"// {origin}",
+        "",
+        "package npu_start_pkg;",
+    ]
+    for group, text in GROUPS.items():
+        lines += ["", f"  // {text}", "  typedef struct packed {"]
+        lines += [f"    {_bits(m)} {m.start.member};" for m in found if m.start.group == group]
+        lines += [f"  }} {group}_t;"]
+    lines += ["", "  // What the host has written before a start", "  typedef struct packed {"]
+    lines += [f"    {group}_t {group};" for group in GROUPS]
+    lines += ["  } start_state_t;", "", "  // What the sequencer's registers hold"]
+    lines += [
+        f"  function automatic start_state_t start_state_of({MODULE}_pkg::{MODULE}__out_t regs);"
+    ]
+    lines += [line for member in found for line in _assignments(member)]
+    return "\n".join([*lines, "  endfunction", "", "endpackage", ""])
+
+
+def _default(member: StartMember) -> tuple[str, str]:
+    """Return type and default of a member in Python: what its registers hold after a reset."""
+    values = [(r.fields[0].reset or 0) << r.fields[0].lsb for r in member.registers]
+    if member.is_array:
+        return "tuple[int, ...]", repr(tuple(values))
+    return "int", f"0x{values[0]:X}" if values[0] > 1 else f"{values[0]}"
+
+
+def _text(member: StartMember) -> str:
+    names = [register.name for register in member.registers]
+    if member.is_array:
+        return f"{', '.join(names)}, in this order."
+    return f"{names[0]}. {member.registers[0].text}"
+
+
+def _wrapped(text: str, width: int, indent: str) -> list[str]:
+    words, lines = text.split(), [""]
+    for word in words:
+        if len(lines[-1]) + len(word) + 1 > width - len(indent) and lines[-1]:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    return [lines[0], *(indent + line for line in lines[1:])]
+
+
+def python(windows: tuple[Window, ...]) -> list[str]:
+    """Return the lines of spec/regs/generated.py that are the class StartState."""
+    found = [member for member in members(windows) if member.is_written]
+    of_group = {group: [m for m in found if m.start.group == group] for group in GROUPS}
+    lines = ["", "", "class MachineStart(TypedDict, total=False):"]
+    lines += [
+        '    """The members of StartState that are loaded into the machine\'s registers."""',
+        "",
+    ]
+    lines += [f"    {m.start.member}: {_default(m)[0]}" for m in of_group["machine"]]
+    lines += ["", "", "@dataclass(frozen=True, slots=True)", "class StartState(StartMembers):"]
+    lines += [
+        '    """What the host has written before a start; without arguments as after a reset.'
+    ]
+    lines += ["", "    Attributes:"]
+    for member in found:
+        text = _wrapped(f"        {member.start.member}: {_text(member)}", 100, " " * 12)
+        lines += ["        " + text[0], *text[1:]]
+    lines += ['    """', ""]
+    for group, inside in of_group.items():
+        lines += ["    _: KW_ONLY"] if group == "machine" else []
+        lines += [f"    {m.start.member}: {' = '.join(_default(m))}" for m in inside]
+    lines += ["", "    REGISTERS: ClassVar[tuple[StartRegister, ...]] = ("]
+    for member in found:
+        for index, register in enumerate(member.registers):
+            place = index if member.is_array else None
+            lines.append(
+                f'        StartRegister("{member.start.member}", {place}, SeqReg.{register.name}, '
+                f"0x{register.mask:08X}),"
+            )
+    return [*lines, "    )"]
