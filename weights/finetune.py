@@ -28,6 +28,8 @@ import numpy.typing as npt
 import torch
 from torch.nn import functional
 
+from spec.isa import WeightFormat
+from spec.isa.weight_formats import SPARSE
 from weights.calibrate import (
     SCALES_FILE,
     ActivationScales,
@@ -43,7 +45,6 @@ from weights.corpus import Corpus, read_corpus, windows
 from weights.covariance import measure_on_text, moments_for, save_moments
 from weights.equalize import equalize
 from weights.finetuned_card import write_finetuned_page
-from weights.formats.element import SPARSE, Format
 from weights.formats.linear import NarrowLinear, kept
 from weights.formats.recipe import parse_recipe
 from weights.importer import COVARIANCE_FILE, load_checkpoint
@@ -54,7 +55,7 @@ from weights.shipped import CHECKPOINTS, FINETUNED
 from weights.synthetic import write_checkpoint
 
 LAYERS = ("q", "k", "v", "o", "up", "down")
-LIMITS = {Format.INT4G: (-8, 7), Format.INT4S: (-8, 7), Format.INT2: (-1, 1)}
+LIMITS = {WeightFormat.INT4G: (-8, 7), WeightFormat.INT4S: (-8, 7), WeightFormat.INT2: (-1, 1)}
 """The codes of the formats that are trained; INT2 as ternary."""
 
 Reals = npt.NDArray[np.float64]
@@ -70,7 +71,9 @@ class Grid(torch.nn.Module):  # type: ignore[misc]
         mask: (K, N), 1 where a 2:4 format keeps the row.
     """
 
-    def __init__(self, latent: Reals, unit: Reals, rows: Reals, mask: Reals, fmt: Format) -> None:
+    def __init__(
+        self, latent: Reals, unit: Reals, rows: Reals, mask: Reals, fmt: WeightFormat
+    ) -> None:
         super().__init__()
         self.latent = torch.nn.Parameter(torch.tensor(latent, dtype=torch.float32))
         self.log_unit = torch.nn.Parameter(torch.tensor(np.log(unit), dtype=torch.float32))
@@ -174,7 +177,7 @@ def grids_of(
                 unit = {"o": "v", "down": "act"}[name]
                 rows = np.full(layer.inputs, model.scales[f"{at}.{unit}"])
             side = layer.side[:, columns]
-            units = scale * side / 16.0 if fmt == Format.INT4G else scale[None, :]
+            units = scale * side / 16.0 if fmt == WeightFormat.INT4G else scale[None, :]
             if recipe.compensated:
                 latent = layer.weight[:, columns] * scale / rows[:, None]
             else:

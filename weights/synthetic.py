@@ -14,11 +14,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from spec.isa.weight_formats import GROUPED, SPARSE
 from weights.architectures import ARCHITECTURES
 from weights.calibrate import calibrate
 from weights.checkpoint import Checkpoint, CheckpointShape, Tensors, expected_tensors
 from weights.fixed_point import multiplier, multipliers
-from weights.formats.element import GROUPED, SPARSE, elements
+from weights.formats.element import elements
 from weights.formats.linear import NarrowLinear, side_rows
 from weights.formats.recipe import Encoding
 from weights.importer import CONFIG, WEIGHTS, parse_config

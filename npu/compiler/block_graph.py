@@ -149,7 +149,7 @@ class _Build:
         addend: str = "",
     ) -> str:
         if not isinstance(layer, Linear):
-            raise CompileError(f"{name}: given {layer.format} weights, allowed int8 in a block")
+            raise CompileError(f"{name}: given {layer.format.asm} weights, allowed int8 in a block")
         weight = self.tensor(f"{name}.weight", layer.weight.shape, Element.I8, layer.weight)
         integers: dict[str, Array] = {
             "bias": layer.bias,

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from npu.compiler.errors import CompileError
-from npu.compiler.weight_tiles import QUAD, zero_code
+from npu.compiler.weight_tiles import zero_code
 from spec.isa.operands import up
-from weights.formats.element import GROUPED, SPARSE
+from spec.isa.weight_formats import GROUPED, QUAD, SPARSE
 from weights.formats.linear import NarrowLinear
 from weights.model import AnyLinear, Linear
 
@@ -88,7 +88,7 @@ def pad_inputs(name: str, layer: AnyLinear, head_dim: int) -> AnyLinear:
         side[places[::QUAD] // QUAD] = layer.side
     elif side.size:
         raise CompileError(
-            f"{name}: given {layer.format} with heads of {head_dim}, which are padded to "
+            f"{name}: given {layer.format.asm} with heads of {head_dim}, which are padded to "
             f"{up(head_dim)} rows; allowed are int4, int2, and 2:4 with heads of whole quads"
         )
     return replace(layer, codes=codes, side=side)

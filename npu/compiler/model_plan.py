@@ -159,7 +159,7 @@ def stream_bytes(shape: Shape, edge: int, weights: WeightRecipe = INT8_WEIGHTS) 
 
     def linear(kind: Kind, inner: int, columns: int) -> int:
         encoding = weights[kind]
-        fmt = WeightFormat.named(encoding.format or "int8")
+        fmt = WeightFormat.INT8 if encoding.format is None else encoding.format
         group = WeightGroup.named(str(encoding.group)) if fmt in GROUPED else WeightGroup.G32
         lines = StreamLayout.of(fmt, group, edge).lines(inner)
         return up(columns, edge) // edge * (8 * edge + LINE * lines)

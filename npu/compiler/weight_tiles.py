@@ -11,34 +11,30 @@ import numpy.typing as npt
 
 from spec.isa.generated import LINE, WeightFormat, WeightGroup
 from spec.isa.operands import up
-from spec.isa.weight_formats import GROUPED, SPARSE, StreamLayout
-from weights.formats.element import Format
+from spec.isa.weight_formats import FORMATS, GROUPED, QUAD, SPARSE, StreamLayout
 from weights.formats.linear import NarrowLinear
 from weights.model import AnyLinear
 
 Bytes = npt.NDArray[np.uint8]
 
-QUAD = 4
-"""Rows of which the sparse formats keep two."""
 
-
-def zero_code(fmt: Format) -> int:
+def zero_code(fmt: WeightFormat) -> int:
     """Return the element code whose value is 0."""
-    return 7 if fmt is Format.NF4G else 0
+    return 7 if fmt == WeightFormat.NF4G else 0
 
 
 def format_of(layer: AnyLinear) -> tuple[WeightFormat, WeightGroup]:
     """Return what a GEMM with these weights names: format and group code."""
     if not isinstance(layer, NarrowLinear):
         return WeightFormat.INT8, WeightGroup.G32
-    fmt = WeightFormat.named(layer.format)
-    return fmt, WeightGroup.named(str(layer.group)) if fmt in GROUPED else WeightGroup.G32
+    named = layer.format in GROUPED
+    return layer.format, WeightGroup.named(str(layer.group)) if named else WeightGroup.G32
 
 
 def fewest_bits(weight: npt.NDArray[np.int8]) -> WeightFormat:
     """Return the narrowest format whose elements are int8 weights as they are: w = v."""
     for fmt in (WeightFormat.INT2, WeightFormat.INT4):
-        half = 1 << (StreamLayout.of(fmt, WeightGroup.G32, LINE).element_bits - 1)
+        half = 1 << (FORMATS[fmt].bits - 1)
         if weight.min(initial=0) >= -half and weight.max(initial=0) < half:
             return fmt
     return WeightFormat.INT8

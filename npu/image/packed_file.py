@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, NoReturn
 
 from npu.image.share import PIECE, Share
-from spec.isa.generated import WeightFormat, WeightGroup
+from spec.isa.generated import WeightGroup
 from spec.isa.operands import up
-from spec.isa.weight_formats import GROUPED
+from spec.isa.weight_formats import GROUPED, NARROW
 
 MAGIC = b"TSRNPACK"
 MAJOR, MINOR = 2, 1
@@ -205,7 +205,7 @@ class _Reader:
 
     def weights(self, share: Share) -> None:
         """Refuse a weight format or a group that no GEMM names."""
-        formats = [fmt.asm for fmt in WeightFormat if fmt != WeightFormat.INT8]
+        formats = [fmt.asm for fmt in NARROW]
         groups = [code.asm for code in WeightGroup]
         grouped = share.format in [fmt.asm for fmt in GROUPED]
         if share.format and share.format not in formats:

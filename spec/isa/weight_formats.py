@@ -1,40 +1,106 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many lines of the stream a GEMM's weights take in each format; docs/reference/isa.md."""
+"""The weight formats of the parameter stream; docs/reference/isa.md, "Weight formats".
+
+What their elements and side bytes are, and how many lines of the stream a GEMM's weights take.
+"""
 
 from dataclasses import dataclass
+from enum import Enum
 
 from spec.isa.generated import LINE, WeightFormat, WeightGroup
 
-MX_GROUP = 32
+MX_BLOCK = 32
 """Rows of K that share a scale in the MX formats."""
-GROUP_ROWS = {
-    WeightGroup.G16: 16,
-    WeightGroup.G32: 32,
-    WeightGroup.G64: 64,
-    WeightGroup.G128: 128,
+GROUP_ROWS = {group: int(group.asm) for group in WeightGroup}
+GROUPS = tuple(sorted(GROUP_ROWS.values()))
+"""Rows of a group that GROUPED formats can have."""
+QUAD, KEPT = 4, 2
+"""Rows of which SPARSE formats keep two."""
+
+
+class Side(Enum):
+    """What a side byte says of the elements that it serves."""
+
+    NONE = "there is none"
+    FACTOR = "a factor of a group of rows"
+    EXPONENT = "how far the exponent of a block of rows lies below its column's"
+    POSITIONS = "which two of four rows are kept"
+
+
+@dataclass(frozen=True, slots=True)
+class Minifloat:
+    """Fields of a small float: sign, `exponent` bits, `mantissa` bits.
+
+    `top` is the largest exponent field of a finite number; with `reserved` the code of that
+    exponent and an all-ones mantissa is no number (E4M3). Larger exponent fields are none either.
+    """
+
+    exponent: int
+    mantissa: int
+    top: int
+    reserved: bool = False
+
+    @property
+    def sign(self) -> int:
+        """The code of minus zero."""
+        return 1 << (self.exponent + self.mantissa)
+
+    @property
+    def bias(self) -> int:
+        """The exponent field of 1.0."""
+        return (1 << (self.exponent - 1)) - 1
+
+    @property
+    def largest(self) -> int:
+        """The code of the largest number."""
+        return (self.top + 1 << self.mantissa) - 1 - self.reserved
+
+    @property
+    def integer_bits(self) -> int:
+        """Bits of the largest number in units of the smallest, with its sign."""
+        return self.top - 1 + self.mantissa + 2
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """What a format's elements are.
+
+    Attributes:
+        bits: of a code.
+        side: what their side bytes say.
+        minifloat: their fields, None if they are integers or stand in a table.
+    """
+
+    bits: int
+    side: Side = Side.NONE
+    minifloat: Minifloat | None = None
+
+
+E2M1, E3M2, E2M3 = Minifloat(2, 1, 3), Minifloat(3, 2, 7), Minifloat(2, 3, 3)
+E4M3, E5M2 = Minifloat(4, 3, 15, reserved=True), Minifloat(5, 2, 30)
+"""The float elements of OCP Microscaling Formats (MX) v1.0, section 5.3."""
+FORMATS = {
+    WeightFormat.INT8: Elements(8),
+    WeightFormat.INT4: Elements(4),
+    WeightFormat.INT4G: Elements(4, Side.FACTOR),
+    WeightFormat.INT4S: Elements(4, Side.POSITIONS),
+    WeightFormat.INT2: Elements(2),
+    WeightFormat.INT8S: Elements(8, Side.POSITIONS),
+    WeightFormat.NF4G: Elements(4, Side.FACTOR),
+    WeightFormat.FP4G: Elements(4, Side.FACTOR, E2M1),
+    WeightFormat.MXINT8: Elements(8, Side.EXPONENT),
+    WeightFormat.MXFP8E4: Elements(8, Side.EXPONENT, E4M3),
+    WeightFormat.MXFP8E5: Elements(8, Side.EXPONENT, E5M2),
+    WeightFormat.MXFP6E3: Elements(6, Side.EXPONENT, E3M2),
+    WeightFormat.MXFP6E2: Elements(6, Side.EXPONENT, E2M3),
+    WeightFormat.MXFP4: Elements(4, Side.EXPONENT, E2M1),
 }
-GROUPED = (WeightFormat.INT4G, WeightFormat.NF4G, WeightFormat.FP4G)
+NARROW = tuple(fmt for fmt in WeightFormat if fmt != WeightFormat.INT8)
+"""The formats that a chip without narrow formats lacks."""
+GROUPED = frozenset(fmt for fmt in FORMATS if FORMATS[fmt].side is Side.FACTOR)
 """Formats whose groups the instruction names."""
-MX = tuple(fmt for fmt in WeightFormat if fmt >= WeightFormat.MXINT8)
-"""Formats of GemmB.STREAM_MX."""
-SPARSE = (WeightFormat.INT4S, WeightFormat.INT8S)
-"""Formats that keep two of four rows and name their positions."""
-_ELEMENT_BITS = {
-    WeightFormat.INT8: 8,
-    WeightFormat.INT4: 4,
-    WeightFormat.INT4G: 4,
-    WeightFormat.INT4S: 4,
-    WeightFormat.INT2: 2,
-    WeightFormat.INT8S: 8,
-    WeightFormat.NF4G: 4,
-    WeightFormat.FP4G: 4,
-    WeightFormat.MXINT8: 8,
-    WeightFormat.MXFP8E4: 8,
-    WeightFormat.MXFP8E5: 8,
-    WeightFormat.MXFP6E3: 6,
-    WeightFormat.MXFP6E2: 6,
-    WeightFormat.MXFP4: 4,
-}
+MX = frozenset(fmt for fmt in FORMATS if FORMATS[fmt].side is Side.EXPONENT)
+SPARSE = frozenset(fmt for fmt in FORMATS if FORMATS[fmt].side is Side.POSITIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +111,6 @@ class StreamLayout:
         format: of its elements.
         group: rows of K that a side byte serves, 0 for formats without groups.
         edge: tile edge E.
-
     """
 
     format: WeightFormat
@@ -57,12 +122,12 @@ class StreamLayout:
         """Return the layout of a format with the group code of an instruction."""
         if fmt in GROUPED:
             return cls(fmt, GROUP_ROWS[group], edge)
-        return cls(fmt, MX_GROUP if fmt in MX else 0, edge)
+        return cls(fmt, MX_BLOCK if fmt in MX else 0, edge)
 
     @property
     def element_bits(self) -> int:
         """Bits of an element as it lies in a tile."""
-        return _ELEMENT_BITS[self.format]
+        return FORMATS[self.format].bits
 
     @property
     def tile_lines(self) -> int:

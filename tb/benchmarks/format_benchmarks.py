@@ -16,7 +16,7 @@ from npu.asm import assemble
 from npu.compiler import ideal
 from npu.compiler.stream import gemm_share
 from npu.compiler.weight_tiles import format_of
-from spec.isa.weight_formats import GROUPED, StreamLayout
+from spec.isa.weight_formats import GROUPED, NARROW, StreamLayout
 from tb.benchmarks import measured_models
 from tb.benchmarks.against_int8 import Claim
 from tb.benchmarks.benchmark import Benchmark
@@ -27,7 +27,6 @@ from tb.benchmarks.model_benchmarks import (
     counted,
     small_dimensions,
 )
-from weights.formats.element import Format
 from weights.formats.recipe import WORDS, Encoding, parse_recipe
 from weights.model import QuantizedModel
 from weights.quantize import quantize_checkpoint
@@ -35,7 +34,7 @@ from weights.shipped import CHECKPOINTS
 from weights.synthetic import random_narrow
 
 STREAM_K, STREAM_N = 768, 3072
-STREAMED = [str(fmt) for fmt in Format]
+STREAMED = [fmt.asm for fmt in NARROW]
 """Words of recipes; groups are of 32 rows."""
 TINY = ("mxfp6e2", "int8s", "int4g32", "int4", "int4s", "int2")
 SMALL = ("mxfp6e2", "int4g32", "int4", "int4s")

@@ -13,12 +13,12 @@ import cocotb
 from golden import session
 from golden.session import Session
 from npu.driver import generate
+from spec.isa.weight_formats import NARROW
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, full
 from tb.models.resident_model import Resident
 from tb.models.sample_model import TEXT
 from tb.tests.generation import QUIET, ids_of_text
-from weights.formats.element import Format
 from weights.formats.recipe import parse_recipe
 from weights.model import QuantizedModel
 from weights.quantize import quantize_checkpoint
@@ -37,7 +37,7 @@ def _recipes(family: str) -> tuple[str, ...]:
     """Return what is run of a family: in the full form every format, for the head too."""
     if not full():
         return SAMPLE[family]
-    return (MIXED, "ternary", *(f"{fmt},head={fmt}" for fmt in Format))
+    return (MIXED, "ternary", *(f"{fmt.asm},head={fmt.asm}" for fmt in NARROW))
 
 
 def _models() -> Iterator[tuple[str, QuantizedModel]]:

@@ -17,8 +17,10 @@ from golden.decoder import forward
 from npu.compiler import compile_model
 from npu.driver.command.group_matmul import ScaleKind as GroupScaleKind
 from npu.driver.command.group_matmul import group_matmul
+from spec.isa import WeightFormat
+from spec.isa.weight_formats import FORMATS, MX
 from tests.python.golden_support import random_model
-from weights.formats.element import MX, Format, code_bits, elements
+from weights.formats.element import elements
 from weights.formats.foreign import (
     Foreign,
     ForeignError,
@@ -100,7 +102,7 @@ def test_int4_signs_and_zero_points() -> None:
 
 
 @pytest.mark.parametrize("fmt", sorted(MX))
-def test_mx(fmt: Format) -> None:
+def test_mx(fmt: WeightFormat) -> None:
     """Blocks at the largest exponent are exact; the real value is that of the standard."""
     numbers = np.flatnonzero(elements(fmt).number)
     codes = RNG.choice(numbers, (70, 6)).astype(np.uint8)
@@ -109,18 +111,18 @@ def test_mx(fmt: Format) -> None:
     exponents[2, 5] = 0
     found = import_mx("w", fmt, codes, exponents)
     kinds = {
-        "mxfp4": ml_dtypes.float4_e2m1fn,
-        "mxfp6e2": ml_dtypes.float6_e2m3fn,
-        "mxfp6e3": ml_dtypes.float6_e3m2fn,
-        "mxfp8e4": ml_dtypes.float8_e4m3fn,
-        "mxfp8e5": ml_dtypes.float8_e5m2,
+        WeightFormat.MXFP4: ml_dtypes.float4_e2m1fn,
+        WeightFormat.MXFP6E2: ml_dtypes.float6_e2m3fn,
+        WeightFormat.MXFP6E3: ml_dtypes.float6_e3m2fn,
+        WeightFormat.MXFP8E4: ml_dtypes.float8_e4m3fn,
+        WeightFormat.MXFP8E5: ml_dtypes.float8_e5m2,
     }
     one = codes.view(kinds[fmt]).astype(float) if fmt in kinds else codes.view(np.int8) / 64.0
     expected = one * np.exp2(np.repeat(exponents.astype(float) - 127, 32, axis=0)[:70])
     error = np.abs(weight_of(found) - expected) / found.scale
     assert error.max() <= 0.5
     assert found.report.inexact == (error > 1e-9).sum()
-    if code_bits(fmt) < 8 and fmt != Format.MXFP6E3:
+    if FORMATS[fmt].bits < 8 and fmt != WeightFormat.MXFP6E3:
         assert not error[:64].any()
     assert found.side[2, 5] == 127
 
@@ -135,7 +137,7 @@ def test_sparse() -> None:
     assert found.side.tolist() == [[1 + 4 * 3, 0 + 4 * 1], [0 + 4 * 2, 0 + 4 * 3]]
     values = np.array([[5, -1], [-8, 0], [7, 0], [1, 2]], np.int8)
     positions = np.array([[1, 0], [3, 1], [0, 0], [2, 3]], np.uint8)
-    again = import_sparse("w", Format.INT4S, values, positions, np.ones(2))
+    again = import_sparse("w", WeightFormat.INT4S, values, positions, np.ones(2))
     np.testing.assert_array_equal(again.codes, found.codes)
     np.testing.assert_array_equal(again.side, found.side)
     ternary = np.array([[1], [-1], [0]], np.int8)
@@ -227,23 +229,24 @@ DENSE = np.zeros((8, 6), np.int8)
          "a: given 8 at row 5, column 2, allowed -8..7"),
         (lambda: import_int4("a", put(np.abs(Q // 2), (40, 3), -8), NEGATIVE, "q8_8", 32),
          "a: given -8 at row 40, column 3, allowed -7..7 under a negative scale"),
-        (lambda: import_mx("m", Format.MXFP4, SOME, put(E8M0, (1, 5), 255)),
+        (lambda: import_mx("m", WeightFormat.MXFP4, SOME, put(E8M0, (1, 5), 255)),
          "m scales: given 255 at row 1, column 5, allowed E8M0 0..254"),
-        (lambda: import_mx("m", Format.MXFP8E4, put(SOME, (3, 1), 0xFF), E8M0),
+        (lambda: import_mx("m", WeightFormat.MXFP8E4, put(SOME, (3, 1), 0xFF), E8M0),
          "m: given 255 at row 3, column 1, allowed finite numbers of mxfp8e4"),
-        (lambda: import_mx("m", Format.MXFP8E5, put(SOME, (3, 1), 0x7C), E8M0),
+        (lambda: import_mx("m", WeightFormat.MXFP8E5, put(SOME, (3, 1), 0x7C), E8M0),
          "m: given 124 at row 3, column 1, allowed finite numbers of mxfp8e5"),
-        (lambda: import_mx("m", Format.MXFP6E2, put(SOME, (3, 1), 64), E8M0),
+        (lambda: import_mx("m", WeightFormat.MXFP6E2, put(SOME, (3, 1), 64), E8M0),
          "given 64 at row 3, column 1, allowed codes of mxfp6e2, 0..63"),
-        (lambda: import_mx("m", Format.INT4, SOME, E8M0), "given int4, allowed mxfp4, "),
-        (lambda: import_mx("m", Format.MXFP4, SOME, E8M0[:1]), r"shape \(1, 6\), allowed \(3, 6\)"),
-        (lambda: import_sparse("s", Format.INT4S, KEPT, put(PAIRS, (3, 2), 1), np.ones(6)),
+        (lambda: import_mx("m", WeightFormat.INT4, SOME, E8M0), "given int4, allowed mxfp4, "),
+        (lambda: import_mx("m", WeightFormat.MXFP4, SOME, E8M0[:1]),
+         r"shape \(1, 6\), allowed \(3, 6\)"),
+        (lambda: import_sparse("s", WeightFormat.INT4S, KEPT, put(PAIRS, (3, 2), 1), np.ones(6)),
          "s positions, by quad: given 1 at row 1, column 2, allowed one above the first"),
-        (lambda: import_sparse("s", Format.INT4S, KEPT, put(PAIRS, (2, 2), 3), np.ones(6)),
+        (lambda: import_sparse("s", WeightFormat.INT4S, KEPT, put(PAIRS, (2, 2), 3), np.ones(6)),
          "s positions, by quad: given 3 at row 1, column 2"),
-        (lambda: import_sparse("s", Format.INT4S, KEPT, put(PAIRS, (3, 2), 4), np.ones(6)),
+        (lambda: import_sparse("s", WeightFormat.INT4S, KEPT, put(PAIRS, (3, 2), 4), np.ones(6)),
          "s positions: given 4 at row 3, column 2, allowed 0..3"),
-        (lambda: import_sparse("s", Format.INT4S, put(KEPT, (1, 1), 9), PAIRS, np.ones(6)),
+        (lambda: import_sparse("s", WeightFormat.INT4S, put(KEPT, (1, 1), 9), PAIRS, np.ones(6)),
          "s: given 9 at row 1, column 1, allowed -8..7"),
         (lambda: import_dense("d", WORDS["int8s"], np.ones((8, 6), np.int8), np.ones(6)),
          "d: given 4 values other than 0 in rows 0 to 3, column 0, allowed two of four"),

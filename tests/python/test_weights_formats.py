@@ -10,28 +10,30 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from weights.formats import Format, NarrowLinear
-from weights.formats.element import GROUPED, MX, SPARSE, code_bits, elements, expansion, factors
+from spec.isa import WeightFormat
+from spec.isa.weight_formats import FORMATS, GROUPED, MX, SPARSE
+from weights.formats import NarrowLinear
+from weights.formats.element import elements, expansion, factors
 from weights.formats.linear import joined, side_rows
 from weights.formats.recipe import KINDS, WORDS, Encoding, RecipeError, parse_recipe
 from weights.limits import ModelError
 
 OUTSIDE = {
-    Format.FP4G: (ml_dtypes.float4_e2m1fn, Fraction(1, 16)),
-    Format.MXFP4: (ml_dtypes.float4_e2m1fn, Fraction(1, 16)),
-    Format.MXFP6E2: (ml_dtypes.float6_e2m3fn, Fraction(1, 16)),
-    Format.MXFP6E3: (ml_dtypes.float6_e3m2fn, Fraction(1, 4)),
-    Format.MXFP8E4: (ml_dtypes.float8_e4m3fn, Fraction(4)),
-    Format.MXFP8E5: (ml_dtypes.float8_e5m2, Fraction(512)),
+    WeightFormat.FP4G: (ml_dtypes.float4_e2m1fn, Fraction(1, 16)),
+    WeightFormat.MXFP4: (ml_dtypes.float4_e2m1fn, Fraction(1, 16)),
+    WeightFormat.MXFP6E2: (ml_dtypes.float6_e2m3fn, Fraction(1, 16)),
+    WeightFormat.MXFP6E3: (ml_dtypes.float6_e3m2fn, Fraction(1, 4)),
+    WeightFormat.MXFP8E4: (ml_dtypes.float8_e4m3fn, Fraction(4)),
+    WeightFormat.MXFP8E5: (ml_dtypes.float8_e5m2, Fraction(512)),
 }
 """The element type outside, and the real value of one unit of w at side byte 0."""
 
 
 @pytest.mark.parametrize("fmt", OUTSIDE)
-def test_float_elements(fmt: Format) -> None:
+def test_float_elements(fmt: WeightFormat) -> None:
     """Every finite code at every block distance: w is the real value, rounded half up."""
     kind, unit = OUTSIDE[fmt]
-    codes = np.arange(1 << code_bits(fmt), dtype=np.uint8)
+    codes = np.arange(1 << FORMATS[fmt].bits, dtype=np.uint8)
     real = codes.view(kind).astype(np.float64)
     np.testing.assert_array_equal(elements(fmt).number, np.isfinite(real))
     for side in range(12) if fmt in MX else ():
@@ -46,33 +48,35 @@ def test_float_elements(fmt: Format) -> None:
 
 def test_integer_elements() -> None:
     """Two's complement of every width; INT4G is w = rs(q * b, 4), MXINT8 rs(v, b)."""
-    for fmt, kind in ((Format.INT4, ml_dtypes.int4), (Format.INT2, ml_dtypes.int2)):
-        codes = np.arange(1 << code_bits(fmt), dtype=np.uint8)
+    for fmt, kind in ((WeightFormat.INT4, ml_dtypes.int4), (WeightFormat.INT2, ml_dtypes.int2)):
+        codes = np.arange(1 << FORMATS[fmt].bits, dtype=np.uint8)
         np.testing.assert_array_equal(expansion(fmt)[7], codes.view(kind).astype(np.int8))
     q = np.arange(16, dtype=np.uint8).view(ml_dtypes.int4).astype(np.int64)
     b = np.arange(256)[:, None]
-    np.testing.assert_array_equal(expansion(Format.INT4G), (q * b + 8) >> 4)
+    np.testing.assert_array_equal(expansion(WeightFormat.INT4G), (q * b + 8) >> 4)
     v = np.arange(256, dtype=np.uint8).view(np.int8).astype(np.int64)
     for side in range(256):
         half = (1 << (side - 1)) if 0 < side < 9 else 0
         expected = (v + half) >> side if side < 9 else 0 * v
-        np.testing.assert_array_equal(expansion(Format.MXINT8)[side], expected)
-    np.testing.assert_array_equal(expansion(Format.INT8S)[0], v)
-    assert factors(Format.INT8S).tolist() == [256] * 256
+        np.testing.assert_array_equal(expansion(WeightFormat.MXINT8)[side], expected)
+    np.testing.assert_array_equal(expansion(WeightFormat.INT8S)[0], v)
+    assert factors(WeightFormat.INT8S).tolist() == [256] * 256
 
 
 def test_ranges() -> None:
     """The invariants of the expansion."""
     for fmt, low, high in (
-        (Format.INT4G, -127, 112),
-        (Format.NF4G, -127, 127),
-        (Format.FP4G, -96, 96),
-        (Format.MXINT8, -128, 127),
+        (WeightFormat.INT4G, -127, 112),
+        (WeightFormat.NF4G, -127, 127),
+        (WeightFormat.FP4G, -96, 96),
+        (WeightFormat.MXINT8, -128, 127),
     ):
         assert (expansion(fmt).min(), expansion(fmt).max()) == (low, high)
 
 
-def layer(fmt: Format, group: int, rows: int = 37, columns: int = 5, seed: int = 1) -> NarrowLinear:
+def layer(
+    fmt: WeightFormat, group: int, rows: int = 37, columns: int = 5, seed: int = 1
+) -> NarrowLinear:
     """Return a layer of random codes."""
     rng = np.random.default_rng(seed)
     count = side_rows(fmt, group, rows)
@@ -128,22 +132,57 @@ def _changed(values: np.ndarray, index: tuple[int, int], value: int) -> np.ndarr
     ("fmt", "group", "field", "index", "value", "message"),
     [
         (
-            Format.INT4G,
+            WeightFormat.INT4G,
             32,
             "codes",
             (3, 2),
             16,
             r"codes: given 16 at index \(3, 2\), allowed 0..15",
         ),
-        (Format.INT4G, 32, "side", (1, 4), 0, r"side: given 0 at index \(1, 4\), allowed 1..255"),
-        (Format.MXFP8E4, 32, "codes", (5, 1), 0x7F, "0x7f at row 5, column 1, which is no number"),
-        (Format.MXFP8E5, 32, "codes", (5, 1), 0xFC, "0xfc at row 5, column 1, which is no number"),
-        (Format.INT4S, 0, "side", (2, 3), 5, "positions 1 and 1 at quad 2, column 3, allowed two"),
-        (Format.INT8S, 0, "side", (2, 3), 6, "positions 2 and 1 at quad 2, column 3, allowed two"),
+        (
+            WeightFormat.INT4G,
+            32,
+            "side",
+            (1, 4),
+            0,
+            r"side: given 0 at index \(1, 4\), allowed 1..255",
+        ),
+        (
+            WeightFormat.MXFP8E4,
+            32,
+            "codes",
+            (5, 1),
+            0x7F,
+            "0x7f at row 5, column 1, which is no number",
+        ),
+        (
+            WeightFormat.MXFP8E5,
+            32,
+            "codes",
+            (5, 1),
+            0xFC,
+            "0xfc at row 5, column 1, which is no number",
+        ),
+        (
+            WeightFormat.INT4S,
+            0,
+            "side",
+            (2, 3),
+            5,
+            "positions 1 and 1 at quad 2, column 3, allowed two",
+        ),
+        (
+            WeightFormat.INT8S,
+            0,
+            "side",
+            (2, 3),
+            6,
+            "positions 2 and 1 at quad 2, column 3, allowed two",
+        ),
     ],
 )
 def test_layer_refuses(
-    fmt: Format, group: int, field: str, index: tuple[int, int], value: int, message: str
+    fmt: WeightFormat, group: int, field: str, index: tuple[int, int], value: int, message: str
 ) -> None:
     """What a layer cannot hold is named with its place."""
     one = layer(fmt, group)
@@ -154,14 +193,14 @@ def test_layer_refuses(
 def test_layer_refuses_the_rest() -> None:
     """Groups that a format has not, side bytes of the wrong number, a third value in a quad."""
     with pytest.raises(ModelError, match="given 24 for int4g, allowed 16, 32, 64, 128"):
-        replace(layer(Format.INT4G, 32), group=24)
+        replace(layer(WeightFormat.INT4G, 32), group=24)
     with pytest.raises(ModelError, match="given 16 for mxfp4, allowed 32"):
-        replace(layer(Format.MXFP4, 32), group=16)
+        replace(layer(WeightFormat.MXFP4, 32), group=16)
     with pytest.raises(ModelError, match=r"side: given shape \(2, 5\), allowed \(3, 5\)"):
-        replace(layer(Format.INT4G, 32), group=16)
+        replace(layer(WeightFormat.INT4G, 32), group=16)
     with pytest.raises(ModelError, match=r"side: given \(1, 5\), allowed \(0, 5\)"):
-        replace(layer(Format.INT4, 0), side=np.ones((1, 5), np.uint8))
-    one = layer(Format.INT4S, 0)
+        replace(layer(WeightFormat.INT4, 0), side=np.ones((1, 5), np.uint8))
+    one = layer(WeightFormat.INT4S, 0)
     row = next(cell for cell in range(4) if cell not in (one.side[0, 0] % 4, one.side[0, 0] // 4))
     with pytest.raises(ModelError, match=f"given 3 at row {row}, column 0, whose position is not"):
         replace(one, codes=_changed(one.codes, (row, 0), 3))
@@ -180,7 +219,7 @@ def test_recipes() -> None:
     assert [str(both[kind]) for kind in KINDS] == [
         "int8", "int4g64", "int4g64", "ternary", "int4g64", "int8",
     ]  # fmt: skip
-    assert both["gate"] == Encoding(Format.INT2, ternary=True)
+    assert both["gate"] == Encoding(WeightFormat.INT2, ternary=True)
     assert str(parse_recipe("down=fp4g128")["o"]) == "int8"
     for one in (plain, mixed, both, parse_recipe("int8"), parse_recipe("int4,head=int4")):
         assert [parse_recipe(str(one))[kind] for kind in KINDS] == [one[kind] for kind in KINDS]

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from spec.isa import WeightFormat
 from weights.calibrate import ActivationScales, calibrate, load_scales, save_scales
 from weights.checkpoint import Checkpoint
 from weights.covariance import (
@@ -23,7 +24,7 @@ from weights.covariance import (
     moments_for,
     save_moments,
 )
-from weights.formats import Format, NarrowLinear
+from weights.formats import NarrowLinear
 from weights.formats.element import elements, expansion
 from weights.formats.linear import expand, kept
 from weights.formats.recipe import WORDS, parse_recipe
@@ -119,7 +120,11 @@ def test_nearest(word: str) -> None:
     real = found.v * 2.0**-found.t
     usable = found.number & ((np.abs(real) < 2) if encoding.ternary else True)
     table = expansion(encoding.format)
-    mask = kept(side, 70) if encoding.format in (Format.INT4S, Format.INT8S) else np.ones_like(x)
+    mask = (
+        kept(side, 70)
+        if encoding.format in (WeightFormat.INT4S, WeightFormat.INT8S)
+        else np.ones_like(x)
+    )
     for k, n in zip(*np.nonzero(mask), strict=True):
         b = side[k // encoding.group, n] if encoding.group else 0
         factor = real * 0 + 1.0
@@ -272,7 +277,7 @@ def test_recipe_reaches_every_tensor(
     for kind, layer in layers(model).items():
         word = str(recipe[kind])  # type: ignore[index]
         if isinstance(layer, NarrowLinear):
-            assert word.startswith(layer.format)
+            assert word.startswith(layer.format.asm)
             assert layer.group in (16, 32)
         else:
             assert word == "int8"

@@ -5,7 +5,7 @@ Every format is an integer expansion of its elements into the int8 weights that 
 w = rs(v * f, 8 + t): see `element`.
 """
 
-from weights.formats.element import Format
+from spec.isa import WeightFormat
 from weights.formats.linear import NarrowLinear
 
-__all__ = ["Format", "NarrowLinear"]
+__all__ = ["NarrowLinear", "WeightFormat"]

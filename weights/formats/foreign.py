@@ -15,16 +15,10 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from spec.isa import WeightFormat
+from spec.isa.weight_formats import FORMATS, GROUPS, MX, MX_BLOCK, QUAD
 from weights.fixed_point import multipliers, to_int
-from weights.formats.element import (
-    GROUPS,
-    MX,
-    MX_BLOCK,
-    QUAD,
-    Format,
-    elements,
-    expansion,
-)
+from weights.formats.element import elements, expansion
 from weights.formats.linear import NarrowLinear, expand, side_rows
 from weights.formats.recipe import Encoding
 from weights.formats.rounding import column_scale, rounded
@@ -77,7 +71,7 @@ class Foreign:
         report: what is not exact.
     """
 
-    format: Format
+    format: WeightFormat
     group: int
     codes: Codes
     side: Codes
@@ -181,7 +175,7 @@ def import_int4(
     if zeros is not None:
         whole = whole - np.repeat(zeros.astype(np.int64), group, axis=0)[:rows]
         if whole.min() < -8 or whole.max() > 7:
-            encoding = Encoding(Format.INT4G, group)
+            encoding = Encoding(WeightFormat.INT4G, group)
             return _rounded(tensor, encoding, whole * by_row, requantised=True)
     _refuse(tensor, (whole == -8) & (by_row < 0), whole, "-7..7 under a negative scale")
     whole = np.where(by_row < 0, -whole, whole)
@@ -190,7 +184,7 @@ def import_int4(
     side = np.maximum(np.rint(np.abs(real) / scale * 16.0), 1).astype(np.uint8)
     codes = np.where(by_row == 0, 0, whole & 15).astype(np.uint8)
     exact = np.where(by_row == 0, 0, whole) * np.abs(by_row) / scale
-    return _foreign(tensor, Format.INT4G, group, codes, side, scale, exact)
+    return _foreign(tensor, WeightFormat.INT4G, group, codes, side, scale, exact)
 
 
 def import_floats(
@@ -218,7 +212,7 @@ def _rounded(
 
 def _foreign(
     tensor: str,
-    fmt: Format,
+    fmt: WeightFormat,
     group: int,
     codes: Codes,
     side: Codes,
@@ -234,26 +228,29 @@ def _foreign(
     return Foreign(fmt, group, codes, side, scale, report)
 
 
-def import_mx(tensor: str, fmt: Format, codes: Codes, exponents: Codes) -> Foreign:
+def import_mx(tensor: str, fmt: WeightFormat, codes: Codes, exponents: Codes) -> Foreign:
     """Import OCP MX blocks: element codes (K, N), E8M0 scales (ceil(K / 32), N).
 
     Raises:
         ForeignError: a scale of 255, a code that is no number, wrong shapes.
     """
     if fmt not in MX:
-        raise ForeignError(f"{tensor}: given {fmt}, allowed {', '.join(sorted(MX))}")
+        raise ForeignError(
+            f"{tensor}: given {fmt.asm}, allowed {', '.join(sorted(one.asm for one in MX))}"
+        )
     found = elements(fmt)
-    _refuse(tensor, codes >= found.v.size, codes, f"codes of {fmt}, 0..{found.v.size - 1}")
-    _refuse(tensor, ~found.number[codes], codes, f"finite numbers of {fmt}")
+    _refuse(tensor, codes >= found.v.size, codes, f"codes of {fmt.asm}, 0..{found.v.size - 1}")
+    _refuse(tensor, ~found.number[codes], codes, f"finite numbers of {fmt.asm}")
     wanted = (side_rows(fmt, MX_BLOCK, codes.shape[0]), codes.shape[1])
     if exponents.shape != wanted:
         raise ForeignError(f"{tensor}: given scales of shape {exponents.shape}, allowed {wanted}")
     _refuse(f"{tensor} scales", exponents == E8M0_NAN, exponents, "E8M0 0..254")
     top = exponents.max(axis=0).astype(np.int64)
     side = np.minimum(top - exponents, 255).astype(np.uint8)
-    # One unit of w at side byte 0 is 2^-k of the block's scale: 1.0 is `one` of them.
-    one = {Format.MXINT8: 64.0, Format.MXFP4: 16.0, Format.MXFP6E2: 16.0, Format.MXFP6E3: 4.0,
-           Format.MXFP8E4: 0.25, Format.MXFP8E5: 1.0 / 512.0}[fmt]  # fmt: skip
+    # What 1.0 is in units of w at side byte 0: 64 in the topmost binade, half of it in each below.
+    fields, one = FORMATS[fmt].minifloat, 64.0
+    if fields is not None:
+        one /= 1 << (fields.top - fields.bias)
     scale = np.ldexp(1.0, top - E8M0_BIAS) / one
     blocks = np.repeat(top - exponents, MX_BLOCK, axis=0)[: codes.shape[0]]
     exact = np.ldexp(found.v[codes] * 2.0 ** -found.t[codes], -blocks)
@@ -261,7 +258,7 @@ def import_mx(tensor: str, fmt: Format, codes: Codes, exponents: Codes) -> Forei
 
 
 def import_sparse(
-    tensor: str, fmt: Format, kept: npt.NDArray[np.int8], positions: Codes, scale: Reals
+    tensor: str, fmt: WeightFormat, kept: npt.NDArray[np.int8], positions: Codes, scale: Reals
 ) -> Foreign:
     """Import 2:4 weights: two values of each four rows with their positions.
 
@@ -275,14 +272,14 @@ def import_sparse(
     Raises:
         ForeignError: values of too many bits, duplicate or descending positions.
     """
-    limit = 8 if fmt == Format.INT4S else 128
+    limit = 8 if fmt == WeightFormat.INT4S else 128
     _refuse(tensor, (kept < -limit) | (kept >= limit), kept, f"{-limit}..{limit - 1}")
     _refuse(f"{tensor} positions", positions > QUAD - 1, positions, "0..3")
     first, second = positions[0::2], positions[1::2]
     _refuse(
         f"{tensor} positions, by quad", second <= first, second, "one above the first of its quad"
     )
-    bits = 15 if fmt == Format.INT4S else 255
+    bits = 15 if fmt == WeightFormat.INT4S else 255
     codes = np.zeros((2 * len(kept), kept.shape[1]), np.uint8)
     quads = QUAD * np.arange(len(first))[:, None]
     for part, cell in ((kept[0::2], first), (kept[1::2], second)):
@@ -300,11 +297,12 @@ def import_dense(
         ForeignError: a value of too many bits, -2 in a ternary tensor, more than two values other
             than 0 in four rows of a 2:4 tensor, a format with groups.
     """
-    limits = {Format.INT4: (-8, 7), Format.INT2: (-2, 1), Format.INT4S: (-8, 7),
-              Format.INT8S: (-128, 127)}  # fmt: skip
-    if encoding.format not in limits:
-        raise ForeignError(f"{tensor}: given {encoding}, allowed {', '.join(sorted(limits))}")
-    low, high = (-1, 1) if encoding.ternary else limits[encoding.format]
+    allowed = (WeightFormat.INT2, WeightFormat.INT4, WeightFormat.INT4S, WeightFormat.INT8S)
+    if encoding.format not in allowed:
+        names = ", ".join(fmt.asm for fmt in allowed)
+        raise ForeignError(f"{tensor}: given {encoding}, allowed {names}")
+    half = 1 << (FORMATS[encoding.format].bits - 1)
+    low, high = (-1, 1) if encoding.ternary else (-half, half - 1)
     _refuse(tensor, (weight < low) | (weight > high), weight, f"{low}..{high} ({encoding})")
     codes = (weight.astype(np.int64) & ((-low << 1) - 1 if not encoding.ternary else 3)).astype(
         np.uint8

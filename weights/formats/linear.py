@@ -9,17 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from weights.formats.element import (
-    GROUPED,
-    GROUPS,
-    MX,
-    MX_BLOCK,
-    QUAD,
-    SPARSE,
-    Format,
-    elements,
-    expansion,
-)
+from spec.isa import WeightFormat
+from spec.isa.weight_formats import GROUPED, GROUPS, MX, MX_BLOCK, QUAD, SPARSE
+from weights.formats.element import elements, expansion
 from weights.limits import (
     INT32_MAX,
     MULT_MAX,
@@ -46,7 +38,7 @@ class NarrowLinear:
         weight: (K, N) int8, the expanded weights: what the array multiplies with.
     """
 
-    format: Format
+    format: WeightFormat
     group: int
     codes: npt.NDArray[np.uint8]
     side: npt.NDArray[np.uint8]
@@ -85,7 +77,7 @@ class NarrowLinear:
             row, column = (int(i) for i in np.argwhere(bad)[0])
             raise ModelError(
                 f"NarrowLinear.codes: given 0x{self.codes[row, column]:02x} at row {row}, column "
-                f"{column}, which is no number in {self.format}; allowed are finite ones"
+                f"{column}, which is no number in {self.format.asm}; allowed are finite ones"
             )
 
     def _check_side(self, rows: int) -> None:
@@ -125,17 +117,17 @@ class NarrowLinear:
         return int((128 * sums + np.abs(self.bias.astype(np.int64))).max())
 
 
-def check_group(fmt: Format, group: int) -> None:
+def check_group(fmt: WeightFormat, group: int) -> None:
     """Raise ModelError unless a format can have groups of so many rows."""
     allowed = GROUPS if fmt in GROUPED else (MX_BLOCK,) if fmt in MX else (0,)
     if group not in allowed:
         raise ModelError(
-            f"NarrowLinear.group: given {group} for {fmt}, allowed "
+            f"NarrowLinear.group: given {group} for {fmt.asm}, allowed "
             f"{', '.join(str(one) for one in allowed)}"
         )
 
 
-def side_rows(fmt: Format, group: int, rows: int) -> int:
+def side_rows(fmt: WeightFormat, group: int, rows: int) -> int:
     """Return the rows of side bytes (or positions) that K rows of codes have."""
     span = QUAD if fmt in SPARSE else group
     return -(-rows // span) if span else 0
@@ -163,7 +155,7 @@ def kept(side: npt.NDArray[np.uint8], rows: int) -> npt.NDArray[np.bool_]:
 
 
 def expand(
-    fmt: Format, group: int, codes: npt.NDArray[np.uint8], side: npt.NDArray[np.uint8]
+    fmt: WeightFormat, group: int, codes: npt.NDArray[np.uint8], side: npt.NDArray[np.uint8]
 ) -> npt.NDArray[np.int8]:
     """Return the weights (K, N) int8 of codes and side bytes."""
     # A row that a 2:4 format drops has code 0, whose weight is 0.

@@ -14,7 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from weights.formats.element import GROUPED, GROUPS, MX, MX_BLOCK, Format
+from spec.isa import WeightFormat
+from spec.isa.weight_formats import GROUPED, GROUPS, MX, MX_BLOCK, NARROW
 
 Kind = Literal["qkv", "o", "up", "gate", "down", "head"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -37,7 +38,7 @@ class Encoding:
         ternary: of INT2, only -1, 0 and 1 are used.
     """
 
-    format: Format | None = None
+    format: WeightFormat | None = None
     group: int = 0
     ternary: bool = False
 
@@ -47,7 +48,7 @@ class Encoding:
             return "int8"
         if self.ternary:
             return "ternary"
-        return f"{self.format}{self.group}" if self.format in GROUPED else str(self.format)
+        return f"{self.format.asm}{self.group}" if self.format in GROUPED else self.format.asm
 
 
 INT8 = Encoding()
@@ -55,13 +56,13 @@ INT8 = Encoding()
 
 def _words() -> dict[str, Encoding]:
     """Return every word with what it stands for."""
-    words = {"int8": INT8, "ternary": Encoding(Format.INT2, ternary=True)}
-    for one in Format:
+    words = {"int8": INT8, "ternary": Encoding(WeightFormat.INT2, ternary=True)}
+    for one in NARROW:
         if one in GROUPED:
-            words[str(one)] = Encoding(one, DEFAULT_GROUP)
-            words |= {f"{one}{group}": Encoding(one, group) for group in GROUPS}
+            words[one.asm] = Encoding(one, DEFAULT_GROUP)
+            words |= {f"{one.asm}{group}": Encoding(one, group) for group in GROUPS}
         else:
-            words[str(one)] = Encoding(one, MX_BLOCK if one in MX else 0)
+            words[one.asm] = Encoding(one, MX_BLOCK if one in MX else 0)
     return words
 
 

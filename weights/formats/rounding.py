@@ -19,18 +19,9 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from weights.formats.element import (
-    GROUPED,
-    MX,
-    QUAD,
-    SPARSE,
-    WHOLE,
-    Elements,
-    Format,
-    elements,
-    expansion,
-    factors,
-)
+from spec.isa import WeightFormat
+from spec.isa.weight_formats import GROUPED, MX, QUAD, SPARSE
+from weights.formats.element import WHOLE, Elements, elements, expansion, factors
 from weights.formats.linear import side_rows
 from weights.formats.recipe import Encoding
 from weights.limits import WEIGHT_MAX
@@ -276,7 +267,7 @@ def _spread(target: Reals, learned: Feedback, k: int, error: Reals) -> None:
 
 
 def _rounded_quads(
-    fmt: Format, grid: _Grid, x: Reals, side: Codes, learned: Feedback | None
+    fmt: WeightFormat, grid: _Grid, x: Reals, side: Codes, learned: Feedback | None
 ) -> tuple[Codes, Codes]:
     """Return codes and positions of a 2:4 format: for each quad the mask that costs least."""
     rows, columns = x.shape

@@ -28,6 +28,8 @@ from npu.driver.command.product import (
 )
 from npu.driver.command.tiled import tiled
 from npu.driver.errors import RequestError
+from spec.isa import WeightFormat
+from spec.isa.weight_formats import FORMATS, Minifloat
 
 BLOCK = 32
 """Elements along K that share a scale."""
@@ -85,27 +87,6 @@ class MxProduct:
     macs: int
 
 
-class _Minifloat(NamedTuple):
-    """Bits of exponent and mantissa, largest code of a number, digits of its largest integer."""
-
-    exponent: int
-    mantissa: int
-    largest: int
-    digits: int
-
-    @property
-    def step(self) -> int:
-        """Logarithm of the smallest number."""
-        return 2 - (1 << (self.exponent - 1)) - self.mantissa
-
-
-MINIFLOATS = {
-    MxKind.MXFP8E4: _Minifloat(4, 3, 0x7E, 3),
-    MxKind.MXFP8E5: _Minifloat(5, 2, 0x7B, 5),
-    MxKind.MXFP6E3: _Minifloat(3, 2, 0x1F, 2),
-    MxKind.MXFP6E2: _Minifloat(2, 3, 0x1F, 1),
-    MxKind.MXFP4: _Minifloat(2, 1, 0x07, 1),
-}
 INT8_STEP = -6
 
 
@@ -168,7 +149,16 @@ def _digits_and_step(kind: MxKind) -> tuple[int, int]:
     """Return the digits of an element, and the logarithm of its smallest step."""
     if kind is MxKind.MXINT8:
         return 1, INT8_STEP
-    return MINIFLOATS[kind].digits, MINIFLOATS[kind].step
+    fields = _fields(kind)
+    step = 1 - fields.bias - fields.mantissa
+    return -(-fields.integer_bits // DIGIT_BITS), step
+
+
+def _fields(kind: MxKind) -> Minifloat:
+    """Return the fields of an element that is a float."""
+    fields = FORMATS[WeightFormat.named(kind)].minifloat
+    assert fields is not None
+    return fields
 
 
 def _integers(name: str, matrix: Blocks, kind: MxKind) -> npt.NDArray[np.int64]:
@@ -179,8 +169,8 @@ def _integers(name: str, matrix: Blocks, kind: MxKind) -> npt.NDArray[np.int64]:
     if kind is MxKind.MXINT8:
         check_range(f"{name}.codes", matrix.codes, 0, 0xFF, kind)
         return matrix.codes.astype(np.uint8).view(np.int8).astype(np.int64)
-    exponent, mantissa, largest, _ = MINIFLOATS[kind]
-    sign = 1 << (exponent + mantissa)
+    fields = _fields(kind)
+    mantissa, largest, sign = fields.mantissa, fields.largest, fields.sign
     check_range(f"{name}.codes", matrix.codes, 0, 2 * sign - 1, kind)
     codes = matrix.codes.astype(np.int64)
     if place := first_wrong(codes & (sign - 1) > largest):
@@ -188,7 +178,7 @@ def _integers(name: str, matrix: Blocks, kind: MxKind) -> npt.NDArray[np.int64]:
         allowed = f"0x00-{largest:#04x}, {sign:#04x}-{sign | largest:#04x} for {kind}"
         given = f"{int(codes[i, j]):#04x} (not finite)"
         raise RequestError(f"{name}.codes[{i}, {j}]", given, allowed)
-    e, m = codes >> mantissa & ((1 << exponent) - 1), codes & ((1 << mantissa) - 1)
+    e, m = codes >> mantissa & ((1 << fields.exponent) - 1), codes & ((1 << mantissa) - 1)
     size = ((e > 0).astype(np.int64) << mantissa | m) << (np.maximum(e, 1) - 1)
     integers: npt.NDArray[np.int64] = np.where(codes & sign, -size, size)
     return integers
