@@ -10,7 +10,8 @@ SEED ?= 1
 SEEDS ?=
 FULL ?=
 DEBUG ?=
-ARRAY_DIM ?= 16
+CONFIG ?=
+ARRAY_DIM ?=
 MODEL ?= weights/checkpoints/gpt2-tiny
 PROMPT ?= The parser accepts
 WEIGHTS ?= int8
@@ -39,11 +40,15 @@ VENV := .venv/bin/python
 
 # What a user gives is text, neither make's nor the shell's to read: each is taken as it stands and
 # reaches the commands through the environment, as "$$NAME".
-GIVEN := SIM TESTCASE BLOCK BLOCKS RAISE SEED SEEDS FULL DEBUG ARRAY_DIM MODEL PROMPT WEIGHTS \
+GIVEN := SIM TESTCASE BLOCK BLOCKS RAISE SEED SEEDS FULL DEBUG CONFIG ARRAY_DIM MODEL PROMPT WEIGHTS \
   ACCEPT_LOSS PROGRAM INPUT TOKENS TEMPERATURE TOP_K TIER FILTER LIST COV HOSTILE RESUME CHANGED \
   SHARD SCHEDULER TOGETHER SKIPPED JOBS PYTHON VENV
 $(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
 export $(GIVEN)
+# ARRAY_DIM=8 is short for CONFIG=a8.
+ifneq ($(ARRAY_DIM),)
+override CONFIG := a$(value ARRAY_DIM)
+endif
 # What leads a Python away from its packages, takes its assertions out, or has it compile every file
 # again in every process (some containers set that: 27 s for each collection of the tests, not 8).
 unexport PYTHONHOME PYTHONPATH PYTHONPLATLIBDIR PYTHONSAFEPATH PYTHONINSPECT PYTHONOPTIMIZE
@@ -53,7 +58,8 @@ unexport PIP_PREFIX PIP_REQUIRE_VIRTUALENV PIP_ROOT PIP_TARGET PIP_USER
 unexport MAKEFLAGS MAKELEVEL
 
 CLI = "$$VENV" -m npu.cli $(if $(DEBUG),--debug)
-RUN_OPTIONS = --sim "$$SIM" --array-dim "$$ARRAY_DIM" --seed "$$SEED" -j "$$JOBS"
+CHIP = $(if $(CONFIG),--config "$$CONFIG")
+RUN_OPTIONS = --sim "$$SIM" $(CHIP) --seed "$$SEED" -j "$$JOBS"
 
 ACCEPT = $(if $(ACCEPT_LOSS),--accept-loss)
 
@@ -69,7 +75,7 @@ REGRESS_OPTIONS = $(if $(SEEDS),--seeds "$$SEEDS") --filter "$$FILTER" --shard "
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
-	@echo "variables: TESTCASE= SEED=1 SEEDS=1 FULL= HOSTILE= ARRAY_DIM=16 (4, 8, 16, 32) JOBS=$$JOBS DEBUG= PYTHON=python3"
+	@echo "variables: TESTCASE= SEED=1 SEEDS=1 FULL= HOSTILE= CONFIG=a16 (a4, a8, a32, a16-int8) JOBS=$$JOBS DEBUG= PYTHON=python3"
 
 setup: ## check the system's tools and fill .venv (every other target does this by itself)
 	@command -v "$$PYTHON" >/dev/null || \
@@ -77,7 +83,7 @@ setup: ## check the system's tools and fill .venv (every other target does this 
 	@"$$PYTHON" dev/bootstrap.py
 
 run: setup ## run the tests named by TESTCASE (exact names, comma list)
-	@$(CLI) run $(RUN_OPTIONS) --seeds "$${SEEDS:-1}" $(if $(FULL),--full) \
+	@$(CLI) test $(RUN_OPTIONS) --seeds "$${SEEDS:-1}" $(if $(FULL),--full) \
 	  --hostile "$${HOSTILE:-0}" $(if $(TOGETHER),--together) "$$TESTCASE"
 
 unit: setup ## run the benches of single blocks: BLOCK= (names, comma list; default all) [TESTCASE=]
@@ -87,11 +93,11 @@ unit: setup ## run the benches of single blocks: BLOCK= (names, comma list; defa
 test: ## run all tests: those on the RTL (TIER=smoke), then those of pytest (SKIPPED=1: those skipped before)
 	@"$$PYTHON" dev/bootstrap.py $(TEST_GROUPS)
 	@$(if $(SKIPPED),,$(CLI) regress smoke $(RUN_OPTIONS))
-	@$(CLI) test $(RUN_OPTIONS) $(if $(SKIPPED),--skipped)
+	@$(CLI) pytest $(RUN_OPTIONS) $(if $(SKIPPED),--skipped)
 
 generate: setup ## let a model write: MODEL= (folder or hub id) PROMPT= [WEIGHTS= ACCEPT_LOSS= TOKENS= TEMPERATURE= TOP_K= SEED=]
 	@$(CLI) generate "$$MODEL" --prompt="$$PROMPT" --weights "$$WEIGHTS" --tokens "$$TOKENS" \
-	  --temperature "$$TEMPERATURE" --top-k "$$TOP_K" --seed "$$SEED" --array-dim "$$ARRAY_DIM" $(ACCEPT)
+	  --temperature "$$TEMPERATURE" --top-k "$$TOP_K" --seed "$$SEED" $(CHIP) $(ACCEPT)
 
 profile: ## where the cycles of a decode step go: MODEL= PROMPT= [WEIGHTS=]; build/reports/profile
 	@"$$PYTHON" dev/bootstrap.py bench graphs
@@ -153,7 +159,7 @@ gen: setup ## make the generated files
 	@$(CLI) gen
 
 list: setup ## list the tests on the RTL
-	@$(CLI) run --list
+	@$(CLI) test --list
 
 clean: ## remove everything built, but not .venv
 	rm -rf build

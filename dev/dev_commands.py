@@ -17,6 +17,7 @@ from npu.cli.arguments import AddCommand, UsageError, add_weights, names_in, pos
 from npu.cli.consoles import printed
 from npu.cli.files import FileError
 from npu.cli.load_model import BAD_MODEL
+from spec.configurations import USUAL
 from spec.paths import ROOT
 from tb.cop_datapath import model, sweep
 from tb.run import build, registry, sources
@@ -52,7 +53,7 @@ def _faults(arguments: argparse.Namespace) -> int:
     started = time.monotonic()
     verdicts = faults.run_all(
         chosen,
-        arguments.array_dim,
+        arguments.chip or USUAL,
         arguments.seed,
         arguments.jobs,
         lambda line: print(line, flush=True),

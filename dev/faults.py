@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dev import fault_merge
+from spec.configurations import Chip
 from spec.paths import BUILD, ROOT, RTL
 from tb.run import build, registry, runner, units
 
@@ -178,7 +179,7 @@ class _Campaign:
 
     faults: Sequence[Fault]
     planted: Planted
-    array_dim: int
+    chip: Chip
     seed: int
     workers: int
     say: Callable[[str], None]
@@ -186,9 +187,8 @@ class _Campaign:
 
     def model(self, name: str) -> build.Configuration:
         """Return the configuration of the model that is made from `build/faults/NAME/rtl`."""
-        return build.Configuration(
-            array_dim=self.array_dim, rtl=PLANTED / name / "rtl", label=f"fault-{name}"
-        )
+        rtl = PLANTED / name / "rtl"
+        return build.Configuration(chip=self.chip, rtl=rtl, label=f"fault-{name}")
 
     def model_of(self, fault: Fault) -> build.Configuration:
         """Return the configuration of a fault that is built alone."""
@@ -223,9 +223,8 @@ class _Campaign:
         for fault, reason in self.planted.errors.items():
             self.miss(fault, reason)
         for fault in self.left():
-            chip = self.model(MERGED)
-            if not fault.test.fits(chip.scratch_bytes, chip.cop_sources):
-                self.miss(fault, f"{fault.test.name} is for another chip than ARRAY_DIM has")
+            if not fault.test.fits(self.chip):
+                self.miss(fault, f"{fault.test.name} is for another chip than {self.chip.name}")
 
     def job(self, fault: Fault, model: build.Configuration) -> runner.Job:
         """Return the run that must notice the fault."""
@@ -321,13 +320,13 @@ def write_report(verdicts: Iterable[Verdict], path: Path = REPORT) -> None:
 
 
 def run_all(
-    faults: Sequence[Fault], array_dim: int, seed: int, workers: int, say: Callable[[str], None]
+    faults: Sequence[Fault], chip: Chip, seed: int, workers: int, say: Callable[[str], None]
 ) -> list[Verdict]:
     """Plant the faults and run their tests.
 
     Args:
         faults: the faults to plant.
-        array_dim: edge of the systolic array.
+        chip: that they are planted in.
         seed: seed of all random choices.
         workers: runs side by side.
         say: is told of every step and of every verdict as it comes.
@@ -339,7 +338,7 @@ def run_all(
         build.BuildError: the model that has all faults cannot be built.
     """
     planted = plant(faults, PLANTED)
-    campaign = _Campaign(faults, planted, array_dim, seed, workers, say)
+    campaign = _Campaign(faults, planted, chip, seed, workers, say)
     campaign.refuse()
     say(f"{len(planted.numbers)} faults in one model, {len(planted.alone)} built alone")
     for fault in planted.alone:

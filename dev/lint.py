@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from dev import lint_contracts, lint_docs, lint_modes, wiring
-from spec.isa.operands import ARRAY_DIMS
+from spec.configurations import CHIPS
 from spec.paths import GENERATED, HDL, ROOT, RTL
 from tb.run import machine, sources, verilator
 from tb.run.build import Configuration
@@ -58,6 +58,7 @@ def slang_findings(configuration: Configuration) -> list[str]:
         for diagnostics in (compilation.getAllDiagnostics(), analysis.getDiagnostics())
     )
     waived = tuple(f"[-W{name}]" for name in SLANG_WAIVED)
+    chip = configuration.chip
     return [
         line
         for line in report.splitlines()
@@ -69,17 +70,11 @@ def slang_findings(configuration: Configuration) -> list[str]:
             and f"{GENERATED.relative_to(ROOT)}/" in line
         )
         # A chip without command port does not use its types.
-        and not (
-            "[-Wunused-" in line and "npu_cmd_pkg.sv" in line and not configuration.scratch_bytes
-        )
+        and not ("[-Wunused-" in line and "npu_cmd_pkg.sv" in line and not chip.scratch_bytes)
         # Nor does one without coprocessor have its units.
-        and not (
-            "[-Wunused-" in line and "rtl/cop/npu_cop_" in line and not configuration.cop_sources
-        )
+        and not ("[-Wunused-" in line and "rtl/cop/npu_cop_" in line and not chip.cop_sources)
         # Nor one without narrow formats the arithmetic of their side bytes.
-        and not (
-            "[-Wunused-" in line and "npu_gemm_pkg.sv" in line and not configuration.narrow_formats
-        )
+        and not ("[-Wunused-" in line and "npu_gemm_pkg.sv" in line and not chip.narrow_formats)
     ]
 
 
@@ -129,14 +124,10 @@ def checks() -> list[tuple[str, Callable[[], list[str]]]]:
     """Return the checks by name; each returns its findings."""
     python = sys.executable
     found: list[tuple[str, Callable[[], list[str]]]] = []
-    for size in ARRAY_DIMS:
-        chip = Configuration(array_dim=size)
-        name = f"ArrayDim {size}, command port {chip.scratch_bytes or 'absent'}"
-        found.append((f"verilator -Wall, {name}", partial(_verilator, chip)))
-        found.append((f"slang, {name}", partial(slang_findings, chip)))
-    plain = Configuration(narrow_formats=False)
-    found.append(("verilator -Wall, no narrow formats", partial(_verilator, plain)))
-    found.append(("slang, no narrow formats", partial(slang_findings, plain)))
+    for chip in CHIPS.values():
+        configuration = Configuration(chip=chip)
+        found.append((f"verilator -Wall, {chip.name}", partial(_verilator, configuration)))
+        found.append((f"slang, {chip.name}", partial(slang_findings, configuration)))
     found.append(("bench of the chip", partial(_bench, Configuration())))
     for model in machine.models():
         found.append((f"machine of {model.core} and chip", partial(_bench, model)))

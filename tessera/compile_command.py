@@ -14,8 +14,8 @@ from npu.cli.arguments import (
     AddCommand,
     UsageError,
     add_accept_loss,
-    add_array_dim,
     add_cache,
+    add_config,
     add_weights,
     whole_from,
 )
@@ -27,7 +27,6 @@ from npu.graph.form import GraphError
 from npu.graph.inputs import Samples
 from npu.planner.build_plan import Built
 from npu.runtime.report import WIDTH
-from spec.isa.operands import Limits
 from tessera.accuracy import AccuracyError, held
 from tessera.wide_search import AUTO, wide_until
 from tessera.witness import WitnessError, checked
@@ -90,7 +89,7 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     add_weights(parser)
     add_accept_loss(parser)
     add_cache(parser)
-    add_array_dim(parser)
+    add_config(parser)
     network_folder.add_options(parser)
 
 
@@ -111,7 +110,7 @@ def _compile(arguments: argparse.Namespace) -> int:
         return network_folder.compile_network(arguments, watched(), printed(WIDTH), witness, choose)
     network_folder.refuse_network_options(arguments)
     files.check_output(arguments.output)
-    limits = Limits(array_dim=arguments.array_dim)
+    limits = arguments.chip.limits
     prompt, count = arguments.plan, arguments.tokens
     if prompt is None and count is not None:
         raise UsageError("--tokens: given without --plan, allowed with it")

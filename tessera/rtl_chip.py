@@ -15,6 +15,7 @@ from npu.runtime.account import beats
 from npu.runtime.network_account import disagreements, report_of
 from npu.runtime.plan import Plan
 from npu.runtime.replay import By, NetworkRun
+from spec.configurations import for_limits
 from tb.bench.knobs import Knobs
 from tb.models.simulate_network import simulate
 from tb.run import build
@@ -69,7 +70,7 @@ def run_on_rtl(
     golden = run_on_golden(plan, inputs, inner=True)
     if not plan.segments and not plan.products:
         return RtlRun(golden, {}, 0.0)
-    configuration = build.Configuration(array_dim=plan.limits.array_dim)
+    configuration = build.Configuration(chip=for_limits(plan.limits))
     build.generate()
     build.build(configuration)
     knobs = Knobs(read_latency=latency, write_latency=latency)

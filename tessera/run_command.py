@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`npu run`: tests on the RTL by name, or a network of a folder that `npu compile` has written."""
+"""`npu run`: a network of a folder that `npu compile` has written."""
 
 from __future__ import annotations
 
@@ -31,12 +31,15 @@ from npu.runtime.report import WIDTH, Report, report_table
 from npu.tables import pairs
 from tb.bench.knobs import LATENCY_MAX
 from tb.models.simulate_generation import SimulationError
-from tb.run import run_commands
+from tb.run import build
+from tb.run.verilator import VerilatorError
 from tessera.golden_chip import run_on_golden
 from tessera.rtl_chip import ChipMismatchError, run_on_rtl
 
 BAD_INPUT = (
-    *run_commands.BAD_INPUT,
+    UsageError,
+    VerilatorError,
+    build.BuildError,
     ChipMismatchError,
     GraphError,
     PlanFileError,
@@ -59,20 +62,12 @@ def add_commands(command: AddCommand) -> None:
     """Add the command to the parser of `npu`."""
     run = command("run", _run)
     run.description = (
-        "Run tests on the RTL by name; or a network of a folder that npu compile has written, on "
-        "the instruction model or on the RTL, where every tensor is compared with the model. The "
-        "plan of a decoder runs on the instruction model; npu generate runs decoders on the RTL."
+        "Run a network of a folder that npu compile has written, on the instruction model or on "
+        "the RTL, where every tensor is compared with the model. The plan of a decoder runs on the "
+        "instruction model; npu generate runs decoders on the RTL."
     )
+    run.add_argument("folder", metavar="FOLDER", help="that npu compile has written")
     run.add_argument(
-        "tests",
-        nargs="?",
-        default="",
-        metavar="TESTS|FOLDER",
-        help="exact names of tests, comma list (all of them); or the folder of a network",
-    )
-    run_commands.add_run_arguments(run)
-    group = run.add_argument_group("networks")
-    group.add_argument(
         "--input",
         action="append",
         default=[],
@@ -80,51 +75,31 @@ def add_commands(command: AddCommand) -> None:
         help="an .npy for an input, or an .npz with all of them; may be repeated; random for one "
         "that is drawn",
     )
-    group.add_argument(
+    run.add_argument(
         "--on",
         choices=("golden", "rtl"),
         default="golden",
         help="the instruction model, or the RTL, where cycles are counted (golden)",
     )
-    group.add_argument(
+    run.add_argument(
         "--latency",
         type=whole_from(1, LATENCY_MAX),
         default=40,
         metavar="N",
         help="of the memory on the RTL, in cycles (40)",
     )
-    group.add_argument(
+    run.add_argument(
         "--output", type=Path, metavar="FILE", help="an .npz to write (FOLDER/run/outputs.npz)"
     )
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Run tests by name, or a network."""
-    what: str = arguments.tests
-    if not _names_path(what):
-        if arguments.input or arguments.output or arguments.on != "golden":
-            raise UsageError(
-                f"run {what}: given --input, --on or --output for tests, allowed for the folder "
-                "of a network"
-            )
-        return run_commands.run_tests(arguments)
-    if Path(what).suffix in SUFFIXES:
+    """Run a network that has been compiled."""
+    folder = Path(arguments.folder)
+    if folder.suffix in SUFFIXES:
         raise UsageError(
-            f"{what}: given a file, allowed is the folder that npu compile makes of it"
+            f"{folder}: given a file, allowed is the folder that npu compile makes of it"
         )
-    return _run_network(Path(what), arguments)
-
-
-def _names_path(what: str) -> bool:
-    if "/" in what or Path(what).suffix in SUFFIXES:
-        return True
-    try:
-        return what != "" and Path(what).is_dir()
-    except OSError:  # A list of tests is too long for a name.
-        return False
-
-
-def _run_network(folder: Path, arguments: argparse.Namespace) -> int:
     plan = read_plan(folder)
     inputs = check_inputs(plan.graph, _inputs(plan.graph, arguments.input))
     if arguments.output is not None:

@@ -25,7 +25,7 @@ settings.load_profile("project")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add where `npu test` wants to find what was skipped."""
+    """Add where `npu pytest` wants to find what was skipped."""
     parser.addoption("--write-skipped", type=Path, metavar="FILE", help="names of what is skipped")
 
 

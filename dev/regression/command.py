@@ -19,6 +19,7 @@ from dev.report.collect import Places, collect
 from dev.report.source import shown
 from npu.cli import build_folder
 from npu.cli.arguments import TIERS, AddCommand, UsageError, names_in, whole_from
+from spec.configurations import USUAL
 from tb.run import build, registry, units
 from tb.run.requests import add_common, check_simulator
 from tb.run.verilator import VerilatorError
@@ -76,7 +77,7 @@ def _chosen(arguments: argparse.Namespace) -> list[Task]:
     seeds = range(
         arguments.seed, arguments.seed + (arguments.seeds or tiers.SEEDS.get(arguments.tier, 1))
     )
-    tasks = tiers.tasks_of(arguments.tier, arguments.array_dim, seeds, arguments.hostile)
+    tasks = tiers.tasks_of(arguments.tier, arguments.chip or USUAL, seeds, arguments.hostile)
     return selection.shard(selection.chosen(tasks, names_in(arguments.filter)), arguments.shard)
 
 
@@ -127,7 +128,7 @@ def _begun(
         "shard": arguments.shard,
         "hostile": arguments.hostile,
         "coverage": arguments.cov,
-        "array_dim": arguments.array_dim,
+        "config": (arguments.chip or USUAL).name,
         "complete": arguments.tier != "smoke" and not narrow,
     }
     sources = tree.read()

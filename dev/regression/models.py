@@ -7,7 +7,6 @@ the file needs no build: another worker of a cluster, or a job of a CI that has 
 
 from __future__ import annotations
 
-import re
 import shutil
 import tempfile
 from collections.abc import Iterable
@@ -17,6 +16,7 @@ from pathlib import Path
 import cocotb_tools.config
 
 from dev.regression.task import Task
+from spec.configurations import CHIPS
 from spec.paths import BUILD, GENERATED, HDL, RTL
 from tb.run import build, machine, units, verilator
 from tb.run import digest as source_digest
@@ -24,7 +24,6 @@ from tb.run import digest as source_digest
 STORE = BUILD / "models"
 MOST = 120
 """Simulators that are kept, a few megabytes each: those of the last few versions of the sources."""
-_CHIP = re.compile(r"fast-a(\d+)(-int8)?")
 
 
 def configuration_of(name: str, coverage: bool = False) -> build.Configuration:
@@ -37,8 +36,8 @@ def configuration_of(name: str, coverage: bool = False) -> build.Configuration:
     Raises:
         ValueError: no model has that name.
     """
-    if chip := _CHIP.fullmatch(name):
-        found = build.Configuration(array_dim=int(chip[1]), narrow_formats=not chip[2])
+    if (chip := name.removeprefix("fast-")) in CHIPS and chip != name:
+        found = build.Configuration(chip=CHIPS[chip])
     elif name == machine.MachineConfiguration().folder.name:
         found = machine.MachineConfiguration()
     elif (block := name.removeprefix("fast-")) in units.blocks():
@@ -103,7 +102,7 @@ def needed(tasks: Iterable[Task], coverage: bool) -> list[build.Configuration]:
 def looked_for(tasks: Iterable[Task]) -> list[build.Configuration]:
     """Return the models that files of pytest look for where a build puts them."""
     if any(task.kind in ("python", "nightly") for task in tasks):
-        return [build.Configuration(array_dim=16), *machine.models()]
+        return [build.Configuration(), *machine.models()]
     return []
 
 

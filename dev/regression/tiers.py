@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tiers: what each one runs.
 
-smoke: every test on the chip in its short form, those that depend on the size of the array on the
-smallest as well. full: all of them in their long form, on every chip, every bench of a block, the
-coprocessor's functions on all their inputs, the machine of core and chip, and the suites. nightly:
-the same with three seeds, all tests without a simulator, and the largest networks.
+smoke: every test on the usual chip in its short form, and those that depend on the size of the
+array on the smallest. full: all of them in their long form, on every chip of
+spec/configurations.toml, every bench of a block, the coprocessor's functions on all their inputs,
+the machine of core and chip, and the suites. nightly: the same with three seeds, all tests without
+a simulator, and the largest networks.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from dev.regression.task import Kind, Task
 from npu.cli.arguments import check_tier
-from spec.isa.operands import ARRAY_DIMS
+from spec.configurations import Chip
 from spec.paths import ROOT
 from tb.cop_datapath import model
 from tb.run import requests, units
@@ -26,12 +27,12 @@ SUITES = ("tests/soc", "tests/suites")
 WITHOUT_SIMULATOR = ("tests/python", "tests/bad_input", "tests/bench", "tests/dev", "tests/rtl")
 
 
-def tasks_of(tier: str, array_dim: int, seeds: Sequence[int], hostile: int = 0) -> list[Task]:
+def tasks_of(tier: str, chip: Chip, seeds: Sequence[int], hostile: int = 0) -> list[Task]:
     """Return the tasks of a tier.
 
     Args:
         tier: one of `npu.cli.arguments.TIERS`.
-        array_dim: the array that everything runs on.
+        chip: that everything runs on.
         seeds: of random tests.
         hostile: seed of a hostile memory for all tests on the chip without the tag `timing`,
             0 for none; then nothing else runs.
@@ -40,7 +41,7 @@ def tasks_of(tier: str, array_dim: int, seeds: Sequence[int], hostile: int = 0) 
         UsageError: there is no such tier.
     """
     full = check_tier(tier) != "smoke"
-    tasks = list(_on_chip(array_dim, seeds, full, hostile))
+    tasks = list(_on_chip(chip, seeds, full, hostile))
     if not full or hostile:
         return tasks
     tasks += _on_blocks(seeds)
@@ -54,16 +55,16 @@ def tasks_of(tier: str, array_dim: int, seeds: Sequence[int], hostile: int = 0) 
     return tasks
 
 
-def _on_chip(array_dim: int, seeds: Sequence[int], full: bool, hostile: int) -> Iterator[Task]:
-    for chip, tests in requests.tests_by_chip(array_dim).items():
-        # A model takes longer to build than its few tests: smoke has the usual and the smallest.
-        if not (full or (chip.array_dim in (array_dim, min(ARRAY_DIMS)) and chip.narrow_formats)):
+def _on_chip(chip: Chip, seeds: Sequence[int], full: bool, hostile: int) -> Iterator[Task]:
+    for on, tests in requests.tests_by_chip(chip).items():
+        # A model takes longer to build than its few tests.
+        if not (full or on.chip.smoke or on.chip == chip):
             continue
         for test in tests:
             if hostile and "timing" in test.tags:
                 continue
             for seed in seeds:
-                yield Task("rtl", test.name, chip.folder.name, seed, full, hostile)
+                yield Task("rtl", test.name, on.folder.name, seed, full, hostile)
 
 
 def _on_blocks(seeds: Sequence[int]) -> Iterator[Task]:

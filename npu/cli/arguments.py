@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from npu.compiler.model import Place
-from spec.isa.operands import ARRAY_DIMS
+from spec import configurations
+from spec.configurations import CHIPS, USUAL, Chip
 from weights.formats.recipe import INT8_WEIGHTS, RecipeError, WeightRecipe, parse_recipe
 from weights.loss import REFUSED
 
@@ -65,19 +66,20 @@ def whole_from(least: int, most: int | None = None) -> Callable[[str], int]:
 positive = whole_from(1)
 
 
-def array_dim(text: str) -> int:
-    """Return an edge that the array can have."""
-    allowed = [str(dim) for dim in ARRAY_DIMS]
-    if text not in allowed:
-        raise argparse.ArgumentTypeError(f"given {text!r}, allowed {', '.join(allowed)}")
-    return int(text)
+def _chip(text: str) -> Chip:
+    """Return the configuration of a name."""
+    try:
+        return configurations.named(text)
+    except configurations.ConfigurationError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def add_array_dim(parser: argparse.ArgumentParser) -> None:
-    """Add --array-dim."""
-    sizes = ", ".join(map(str, ARRAY_DIMS))
-    text = f"edge of the array: {sizes} (16)"
-    parser.add_argument("--array-dim", type=array_dim, default=16, metavar="N", help=text)
+def add_config(parser: argparse.ArgumentParser, default: Chip | None = USUAL) -> None:
+    """Add --config, as `chip`."""
+    text = f"the chip: {', '.join(CHIPS)} ({USUAL.name}); spec/configurations.toml describes them"
+    parser.add_argument(
+        "--config", type=_chip, default=default, metavar="NAME", dest="chip", help=text
+    )
 
 
 def _recipe(text: str) -> WeightRecipe:

@@ -21,7 +21,7 @@ HOMES = {
     "tessera.compile_command": ("compile",),
     "npu.cli.network_commands": ("explain",),
     "tb.models.model_commands": ("generate", "profile"),
-    "tb.run.run_commands": ("waves", "test", "build"),
+    "tb.run.run_commands": ("waves", "test", "pytest", "build"),
     "tessera.run_command": ("run",),
     "tessera.operator_command": ("operator",),
     "tb.run.unit_commands": ("unit",),

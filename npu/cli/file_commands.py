@@ -9,10 +9,9 @@ from pathlib import Path
 
 from npu.asm import AsmError
 from npu.cli import files, inspect_files, program_files
-from npu.cli.arguments import AddCommand, add_array_dim, add_weights
+from npu.cli.arguments import AddCommand, add_config, add_weights
 from npu.cli.consoles import printed
 from npu.cli.load_model import BAD_MODEL
-from spec.isa.operands import Limits
 
 BAD_INPUT = (*BAD_MODEL, AsmError, files.FileError)
 """What a user can cause; each says in one line what was given and what is allowed."""
@@ -46,12 +45,12 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", metavar="WHAT", help="a folder, a hub id or a file")
     parser.add_argument("--listing", action="store_true", help="print the instructions as well")
     add_weights(parser)
-    add_array_dim(parser)
+    add_config(parser)
 
 
 def _inspect(arguments: argparse.Namespace) -> int:
     """Say what a checkpoint, a packed file or a program holds."""
-    limits = Limits(array_dim=arguments.array_dim)
+    limits = arguments.chip.limits
     inspect_files.show(arguments.what, limits, arguments.weights, arguments.listing, printed())
     return 0
 
@@ -70,12 +69,12 @@ def _add_asm(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=INTEGER",
         help="a symbol that the text uses; may be repeated",
     )
-    add_array_dim(parser)
+    add_config(parser)
 
 
 def _asm(arguments: argparse.Namespace) -> int:
     """Assemble a program text into words."""
-    limits = Limits(array_dim=arguments.array_dim)
+    limits = arguments.chip.limits
     output = program_files.output_of(arguments.file, arguments.output)
     words = program_files.assemble_file(arguments.file, dict(arguments.define), limits)
     files.write(output, b"".join(word.encode() for word in words))
@@ -92,12 +91,12 @@ def _add_disasm(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="OUT", help="the text (standard output)"
     )
-    add_array_dim(parser)
+    add_config(parser)
 
 
 def _disasm(arguments: argparse.Namespace) -> int:
     """Turn words back into a program text."""
-    text = program_files.disassemble_file(arguments.file, Limits(array_dim=arguments.array_dim))
+    text = program_files.disassemble_file(arguments.file, arguments.chip.limits)
     if arguments.output is None:
         sys.stdout.write(text)
     else:

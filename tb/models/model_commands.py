@@ -16,8 +16,8 @@ from npu.cli.arguments import (
     MODEL,
     AddCommand,
     add_accept_loss,
-    add_array_dim,
     add_cache,
+    add_config,
     add_weights,
     whole_from,
 )
@@ -25,6 +25,7 @@ from npu.cli.consoles import watched
 from npu.cli.load_model import BAD_MODEL, Loaded, load
 from npu.cli.progress import step
 from npu.driver.sampling import SamplingError
+from spec.configurations import USUAL, Chip
 from spec.isa.operands import Limits
 from spec.paths import REPORTS, ROOT
 from tb.bench.knobs import LATENCY_MAX
@@ -92,7 +93,7 @@ def _add_generate(parser: argparse.ArgumentParser) -> None:
     add_accept_loss(parser)
     add_cache(parser)
     _add_latency(parser)
-    add_array_dim(parser)
+    add_config(parser)
 
 
 def _generate(arguments: argparse.Namespace) -> int:
@@ -108,10 +109,10 @@ def _generate(arguments: argparse.Namespace) -> int:
         cache=arguments.cache,
     )
     generate.check_sampling(request)
-    limits = Limits(array_dim=arguments.array_dim)
+    limits = arguments.chip.limits
     loaded = _loaded(arguments, limits, console)
     generate.check_request(loaded, request)
-    configuration = _built(arguments.array_dim)
+    configuration = _built(arguments.chip)
     report = generate.run(loaded, request, configuration, console)
     console.print(generate.table(loaded, report))
     _save(REPORTS / "generate.json", generate.record(loaded, request, report), console)
@@ -138,7 +139,7 @@ def _profile(arguments: argparse.Namespace) -> int:
     loaded = _loaded(arguments, Limits(), console)
     profile.check_request(loaded, arguments.prompt, arguments.tokens)
     profile.require_pictures()
-    configuration = _built(Limits().array_dim)
+    configuration = _built(USUAL)
     latency = arguments.latency
     found = profile.run(loaded, arguments.prompt, arguments.tokens, latency, configuration, console)
     last = found.passes[-1]
@@ -168,8 +169,8 @@ def _loaded(arguments: argparse.Namespace, limits: Limits, console: Console) -> 
     )
 
 
-def _built(array_dim: int) -> build.Configuration:
-    configuration = build.Configuration(array_dim=array_dim)
+def _built(chip: Chip) -> build.Configuration:
+    configuration = build.Configuration(chip=chip)
     build.generate()
     build.build(configuration)
     return configuration

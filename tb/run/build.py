@@ -18,12 +18,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import cocotb_tools.config
 
 from npu import optional
 from npu.cli import build_folder, progress
+from spec.configurations import USUAL, Chip
 from spec.paths import BUILD, DOCS, GENERATED, HDL, ROOT, RTL
 from tb.run import digest, simulator_library, sources, verilator
 
@@ -33,29 +34,6 @@ COCOTB_MAIN = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.c
 """The main program of a simulator under cocotb."""
 _CACHE_OF_ALL_CLONES = {"CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}
 """Settings of ccache by which one clone finds what another one has compiled."""
-SCRATCH_BYTES = {4: 0, 8: 256, 32: 128}
-"""Scratchpad of the command port by size of the array, 0 for a chip without the port, elsewhere 64:
-the configurations that are built anyway cover all of them."""
-
-
-class CopPort(NamedTuple):
-    """Parameters of the coprocessor's port.
-
-    Attributes:
-        sources: operands that the host delivers, 0 for a chip without coprocessor.
-        id_width: bits of an identifier.
-        hartid_width: bits of a hart's number.
-        split: whether operands come behind the issue.
-    """
-
-    sources: int = 3
-    id_width: int = 4
-    hartid_width: int = 1
-    split: bool = False
-
-
-COP_PORTS = {4: CopPort(sources=0), 8: CopPort(2, 3, 32, True), 32: CopPort(3, 32, 5, True)}
-"""The coprocessor's port by size of the array, elsewhere as it is by default."""
 
 
 class BuildError(RuntimeError):
@@ -68,16 +46,14 @@ class Configuration:
 
     Attributes:
         kind: "fast" for runs, "debug" for waveforms.
-        array_dim: edge of the systolic array (make variable ARRAY_DIM).
-        narrow_formats: whether the chip has weights narrower than int8.
+        chip: the chip's parameters (make variable CONFIG).
         rtl: folder of the design's sources; another one to try a changed copy.
         label: folder name in build/sim, derived from the rest if empty.
         coverage: whether each run leaves `coverage.dat`, the lines and branches that it executed.
     """
 
     kind: Kind = "fast"
-    array_dim: int = 16
-    narrow_formats: bool = True
+    chip: Chip = USUAL
     rtl: Path = RTL
     label: str = ""
     coverage: bool = False
@@ -85,34 +61,9 @@ class Configuration:
     takes: ClassVar[str] = "1 to 2 minutes"
 
     @property
-    def scratch_bytes(self) -> int:
-        """Bytes of the command port's scratchpad, 0 without a command port."""
-        return SCRATCH_BYTES.get(self.array_dim, 64)
-
-    @property
-    def cop_sources(self) -> int:
-        """Operands of the coprocessor's port, 0 without a coprocessor."""
-        return self.cop_port.sources
-
-    @property
-    def cop_port(self) -> CopPort:
-        """The coprocessor's port."""
-        return COP_PORTS.get(self.array_dim, CopPort())
-
-    @property
     def parameters(self) -> list[str]:
         """The chip's parameters, as arguments of Verilator and slang."""
-        return [
-            f"-GArrayDim={self.array_dim}",
-            f"-GEnableCmd={int(self.scratch_bytes > 0)}",
-            f"-GCmdScratchBytes={self.scratch_bytes or 64}",
-            f"-GEnableCop={int(self.cop_sources > 0)}",
-            f"-GCopNumRs={self.cop_sources or 3}",
-            f"-GCopIdWidth={self.cop_port.id_width}",
-            f"-GCopHartIdWidth={self.cop_port.hartid_width}",
-            f"-GCopIssueRegisterSplit={int(self.cop_port.split)}",
-            *([] if self.narrow_formats else ["-GNarrowFormats=0"]),
-        ]
+        return [f"-G{name}={value}" for name, value in self.chip.parameters.items()]
 
     @property
     def top(self) -> str:
@@ -129,8 +80,7 @@ class Configuration:
     @property
     def folder(self) -> Path:
         """Where the model is built."""
-        formats = "" if self.narrow_formats else "-int8"
-        return BUILD / "sim" / (self.label or f"{self.variant}-a{self.array_dim}{formats}")
+        return BUILD / "sim" / (self.label or f"{self.variant}-{self.chip.name}")
 
     @property
     def binary(self) -> Path:
@@ -151,8 +101,12 @@ class Configuration:
 
     def repeat(self, test: str, seed: int) -> list[str]:
         """Return the words of the command that runs a test on such a model again."""
-        size = [f"ARRAY_DIM={self.array_dim}"] if self.array_dim != 16 else []
-        return ["make", "SIM=verilator", f"TESTCASE={test}", f"SEED={seed}", *size]
+        return ["make", "SIM=verilator", f"TESTCASE={test}", f"SEED={seed}", *self.config]
+
+    @property
+    def config(self) -> list[str]:
+        """The words of make that name the chip, none for the usual one."""
+        return [] if self.chip == USUAL else [f"CONFIG={self.chip.name}"]
 
 
 def generate(*, anew: bool = False) -> None:

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from spec.configurations import USUAL
 from spec.paths import ROOT, RTL
 from tb.bench import failure
 from tb.bench.failure import UNKNOWN, Failure
@@ -60,7 +61,7 @@ def debug_model(model: build.Configuration) -> build.Configuration:
 def name_of(job: runner.Job) -> str:
     """Return the name of a job's waveform: test and seed, and what else is not as usual."""
     model = debug_model(job.configuration)
-    usual = replace(model, array_dim=units.DIM, narrow_formats=True, rtl=RTL, label="")
+    usual = replace(model, chip=USUAL, rtl=RTL, label="")
     other = [] if model.folder == usual.folder else [model.folder.name.removeprefix("debug-")]
     form = [
         *(["full"] if job.full else []),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from npu import optional
+from spec.configurations import CHIPS
 from spec.paths import BUILD, GENERATED, HDL, ROOT
 from tb.run import build, sources
 
@@ -91,7 +92,7 @@ class MachineConfiguration(build.Configuration):
     def folder(self) -> Path:
         """Where the model is built."""
         core = "" if self.core == "cv32e40x" else f"-{self.core}"
-        return BUILD / "sim" / (self.label or f"soc-{self.variant}-a{self.array_dim}{core}")
+        return BUILD / "sim" / (self.label or f"soc-{self.variant}-{self.chip.name}{core}")
 
     @property
     def options(self) -> list[str]:
@@ -116,5 +117,5 @@ class MachineConfiguration(build.Configuration):
 
 def models() -> list[MachineConfiguration]:
     """Return the machines that tests look for, one for each core whose sources are installed."""
-    cva6 = MachineConfiguration(core="cva6", array_dim=8)
+    cva6 = MachineConfiguration(core="cva6", chip=CHIPS["a8"])
     return [MachineConfiguration(), *([cva6] if optional.has("emulator") else [])]

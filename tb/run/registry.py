@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from spec.configurations import Chip
 from spec.paths import TESTS
 
 MEMORY_MIB = 16
@@ -80,18 +81,12 @@ class BenchTest:
     tags: tuple[str, ...] = ()
     alone: bool = False
 
-    def fits(self, scratch_bytes: int, cop_sources: int, narrow_formats: bool = True) -> bool:
-        """Whether the test is for a chip.
-
-        Args:
-            scratch_bytes: size of its scratchpad, 0 for no command port.
-            cop_sources: operands of the coprocessor's port, 0 for no coprocessor.
-            narrow_formats: whether it has narrow formats of weights.
-        """
-        if narrow_formats != self.narrow_formats:
+    def fits(self, chip: Chip) -> bool:
+        """Whether the test is for a chip."""
+        if chip.narrow_formats != self.narrow_formats:
             return False
-        has_port = not self.scratch_bytes or scratch_bytes in self.scratch_bytes
-        return has_port and (not self.cop_sources or cop_sources in self.cop_sources)
+        has_port = not self.scratch_bytes or chip.scratch_bytes in self.scratch_bytes
+        return has_port and (not self.cop_sources or chip.cop_sources in self.cop_sources)
 
     @property
     def group(self) -> str:
@@ -183,7 +178,7 @@ def near(name: str, known: Sequence[str]) -> str:
 
 
 def select(
-    names: Sequence[str], tests: Sequence[BenchTest], listing: str = "python -m npu.cli run --list"
+    names: Sequence[str], tests: Sequence[BenchTest], listing: str = "python -m npu.cli test --list"
 ) -> list[BenchTest]:
     """Return the tests that `names` (exact names of tests or modules) choose, each once.
 

@@ -7,19 +7,10 @@ import argparse
 import os
 from collections.abc import Iterable, Sequence
 
-from npu.cli.arguments import UsageError, add_array_dim, positive
-from spec.isa.operands import ARRAY_DIMS
+from npu.cli.arguments import UsageError, add_config, positive
+from spec.configurations import CHIPS, USUAL, Chip
 from spec.paths import ROOT
 from tb.run import build, registry, runner
-
-ON_EACH_SIZE = ("test_formats", "test_gemm", "test_kv")
-"""Modules of tests that depend on the size of the array."""
-ON_OTHER_SIZES = {
-    4: ("test_cmd_absent", "test_cop_absent"),
-    8: ("test_cmd_registers", "test_cmd_tiles", "test_cop_cases", "test_cop_window"),
-    32: ("test_cmd_registers", "test_cmd_tiles"),
-}
-"""Beside `ON_EACH_SIZE`, by size: `tb.run.build.SCRATCH_BYTES` and `COP_PORTS`."""
 
 
 def check_simulator(name: str) -> None:
@@ -36,56 +27,53 @@ def build_all(chips: Iterable[build.Configuration]) -> None:
 
 
 def built(arguments: argparse.Namespace, kind: build.Kind) -> build.Configuration:
-    """Build a model for the array that is asked for."""
-    configuration = build.Configuration(kind=kind, array_dim=arguments.array_dim)
+    """Build a model of the chip that is asked for."""
+    configuration = build.Configuration(kind, arguments.chip or USUAL)
     build_all([configuration])
     return configuration
 
 
 def chips_of(
-    tests: Iterable[registry.BenchTest], array_dim: int, kind: build.Kind = "fast"
+    tests: Iterable[registry.BenchTest], chip: Chip | None, kind: build.Kind = "fast"
 ) -> dict[build.Configuration, list[registry.BenchTest]]:
-    """Return the chips of a size that tests are for, with and without narrow formats."""
-    chips: dict[build.Configuration, list[registry.BenchTest]] = {}
-    for test in tests:
-        chips.setdefault(build.Configuration(kind, array_dim, test.narrow_formats), []).append(test)
-    return chips
+    """Return the models that tests run on.
 
-
-def tests_by_chip(array_dim: int) -> dict[build.Configuration, list[registry.BenchTest]]:
-    """Return the chips that everything is tested on, and what runs on each: all tests on one."""
-    chips = chips_of(chosen_tests([], array_dim), array_dim)
-    for other in ARRAY_DIMS:
-        if other != array_dim:
-            chips |= chips_of(
-                chosen_tests([*ON_EACH_SIZE, *ON_OTHER_SIZES.get(other, ())], other), other
-            )
-    return chips
-
-
-def _fits(test: registry.BenchTest, array_dim: int) -> bool:
-    chip = build.Configuration(array_dim=array_dim)
-    return test.fits(chip.scratch_bytes, chip.cop_sources, test.narrow_formats)
-
-
-def chosen_tests(names: Sequence[str], array_dim: int) -> list[registry.BenchTest]:
-    """Return the tests that `names` choose, without names all that are for this size.
+    Args:
+        tests: to run.
+        chip: that they run on; None for the usual one, or where a test is not for it, the first
+            that it is for.
+        kind: of the models.
 
     Raises:
-        UsageError: a test that is named is not for a chip with this array.
+        UsageError: a test is not for the chip.
     """
-    tests = registry.discover()
-    if not names:
-        return [test for test in tests if _fits(test, array_dim)]
-    chosen = registry.select(names, tests)
-    for test in chosen:
-        if not _fits(test, array_dim):
-            dims = [str(dim) for dim in ARRAY_DIMS if _fits(test, dim)]
+    chips: dict[build.Configuration, list[registry.BenchTest]] = {}
+    for test in tests:
+        fitting = [each for each in CHIPS.values() if test.fits(each)]
+        if chip is not None and chip not in fitting:
+            names = ", ".join(each.name for each in fitting)
             raise UsageError(
-                f"{test.name}: given ARRAY_DIM={array_dim}, allowed {', '.join(dims)}: the others "
-                "are built with another command port or coprocessor"
+                f"{test.name}: given CONFIG={chip.name}, allowed {names}: the others are built "
+                "with another command port, coprocessor or other formats"
             )
-    return chosen
+        chips.setdefault(build.Configuration(kind, chip or fitting[0]), []).append(test)
+    return chips
+
+
+def tests_by_chip(chip: Chip = USUAL) -> dict[build.Configuration, list[registry.BenchTest]]:
+    """Return the models that everything is tested on, and what runs on each: on one all tests."""
+    chips = chips_of(chosen_tests([], chip), chip)
+    for other in CHIPS.values():
+        if other != chip:
+            tests = registry.select(other.tests, registry.discover())
+            chips |= chips_of([test for test in tests if test.fits(other)], other)
+    return chips
+
+
+def chosen_tests(names: Sequence[str], chip: Chip) -> list[registry.BenchTest]:
+    """Return the tests that `names` choose, without names all that are for a chip."""
+    tests = registry.discover()
+    return registry.select(names, tests) if names else [t for t in tests if t.fits(chip)]
 
 
 def print_result(result: runner.TestResult) -> None:
@@ -107,6 +95,6 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     """Add what all commands on the RTL take."""
     cores = len(os.sched_getaffinity(0))
     parser.add_argument("--sim", default="verilator", help="simulator; only verilator")
-    add_array_dim(parser)
+    add_config(parser, None)
     parser.add_argument("--seed", type=positive, default=1, help="first seed")
     parser.add_argument("-j", "--jobs", type=positive, default=cores, help="runs side by side")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of `npu` that run tests on the RTL: waves, test, build, and `run` of tests."""
+"""The commands of `npu` that run tests: test, waves, pytest; and build."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from npu.cli.arguments import AddCommand, UsageError, names_in, positive, whole_from
+from spec.configurations import USUAL, Chip
 from spec.paths import REPORTS, ROOT
 from tb.run import build, failure_waves, machine, registry, runner, together, units, waves
 from tb.run.requests import (
@@ -38,17 +39,17 @@ SKIPPED = REPORTS / "skipped.json"
 """What the last run of all tests of pytest has skipped: files, and tests as pytest names them."""
 
 
-def run_tests(arguments: argparse.Namespace) -> int:
-    """Run tests by name."""
+def _test(arguments: argparse.Namespace) -> int:
+    """Run tests on the RTL by name, all without a name."""
     if arguments.list:
         for test in registry.discover():
             print(f"{test.group:24} {test.name:40} {test.summary}")
         return 0
     check_simulator(arguments.sim)
-    chosen = chosen_tests(names_in(arguments.tests), arguments.array_dim)
+    chosen = chosen_tests(names_in(arguments.tests), arguments.chip or USUAL)
     if not chosen:
         raise UsageError("no test to run")
-    chips = chips_of(chosen, arguments.array_dim, arguments.kind)
+    chips = chips_of(chosen, arguments.chip, arguments.kind)
     build_all(chips)
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     jobs = [
@@ -64,10 +65,10 @@ def run_tests(arguments: argparse.Namespace) -> int:
     return 1 if failed or not results else 0
 
 
-def _built_block(test: registry.BenchTest, array_dim: int) -> units.UnitConfiguration:
+def _built_block(test: registry.BenchTest, chip: Chip) -> units.UnitConfiguration:
     """Build the bench of the block that a test is of so that it records waves."""
-    (block,) = units.select([units.block_of(test)], array_dim)
-    configuration = units.UnitConfiguration(kind="debug", block=block, array_dim=array_dim)
+    (block,) = units.select([units.block_of(test)], chip)
+    configuration = units.UnitConfiguration("debug", chip, block=block)
     build.generate()
     build.build(configuration)
     return configuration
@@ -84,23 +85,19 @@ def _recorded(
 def _waves(arguments: argparse.Namespace) -> int:
     """Record the waveforms of tests, of blocks too: build/waves/NAME.fst and NAME.gtkw."""
     check_simulator(arguments.sim)
-    names = names_in(arguments.tests)
+    names, chip = names_in(arguments.tests), arguments.chip or USUAL
     if not names:
         raise UsageError("make waves needs TESTCASE=name")
     chosen = registry.select(names, [*registry.discover(), *units.tests_of()])
     block_tests = [test for test in units.tests_of() if test in chosen]
     for test in block_tests:
-        units.select([units.block_of(test)], arguments.array_dim)
+        units.select([units.block_of(test)], chip)
     rest = [name for name in names if name not in {test.name for test in block_tests}]
-    chips = chips_of(
-        chosen_tests(rest, arguments.array_dim) if rest else [], arguments.array_dim, "debug"
-    )
+    chips = chips_of(chosen_tests(rest, chip) if rest else [], arguments.chip, "debug")
     missing = build.fst_missing()
     if missing is not None:
         raise build.BuildError(f"waves: {missing}")
-    jobs = [
-        _recorded(test, _built_block(test, arguments.array_dim), arguments) for test in block_tests
-    ]
+    jobs = [_recorded(test, _built_block(test, chip), arguments) for test in block_tests]
     build_all(chips)
     jobs += [_recorded(test, chip, arguments) for chip, each in chips.items() for test in each]
     waves.WAVES.mkdir(parents=True, exist_ok=True)
@@ -112,14 +109,14 @@ def _waves(arguments: argparse.Namespace) -> int:
     return 1 if any(not result.passed for result in results) else 0
 
 
-def _test(arguments: argparse.Namespace) -> int:
+def _pytest(arguments: argparse.Namespace) -> int:
     """Build what they look for, then run the tests of pytest."""
     check_simulator(arguments.sim)
     paths = _skipped(arguments.paths) if arguments.skipped else list(arguments.paths)
     for path in paths:
         file = path.partition("::")[0]
         if not path.startswith("-") and not (ROOT / file).exists():
-            raise UsageError(f"test: given {file!r}, allowed files and folders of tests")
+            raise UsageError(f"pytest: given {file!r}, allowed files and folders of tests")
     if arguments.skipped and not paths:
         print("nothing was skipped")
         return 0
@@ -130,7 +127,7 @@ def _test(arguments: argparse.Namespace) -> int:
     environment = {
         **os.environ,
         "SEED": str(arguments.seed),
-        "ARRAY_DIM": str(arguments.array_dim),
+        "CONFIG": (arguments.chip or USUAL).name,
     }
     return subprocess.run([*command, *paths], cwd=ROOT, env=environment, check=False).returncode
 
@@ -142,9 +139,9 @@ def _skipped(paths: Sequence[str]) -> list[str]:
         UsageError: there was no such run, or other tests are named as well.
     """
     if paths:
-        raise UsageError(f"test --skipped: given {paths[0]!r} as well, allowed nothing else")
+        raise UsageError(f"pytest --skipped: given {paths[0]!r} as well, allowed nothing else")
     if not SKIPPED.exists():
-        raise UsageError("test --skipped: given no run of all tests, allowed after make test")
+        raise UsageError("pytest --skipped: given no run of all tests, allowed after make test")
     found: list[str] = json.loads(SKIPPED.read_text(encoding="utf-8"))
     return found
 
@@ -155,24 +152,6 @@ def _build(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def add_run_arguments(run: argparse.ArgumentParser) -> None:
-    """Add the arguments of `run_tests`."""
-    add_common(run)
-    run.add_argument("--list", action="store_true", help="list the tests and exit")
-    run.add_argument("--seeds", type=positive, default=1, help="seeds per test")
-    run.add_argument("--kind", choices=["fast", "debug"], default="fast", help="of the model")
-    run.add_argument("--full", action="store_true", help="the long form of tests that have one")
-    run.add_argument(
-        "--hostile",
-        type=whole_from(0),
-        default=0,
-        help="seed of a hostile memory; 0: the usual one",
-    )
-    run.add_argument(
-        "--together", action="store_true", help="the tests of a chip and seed in one process"
-    )
-
-
 def add_commands(command: AddCommand) -> None:
     """Add the commands to the parser of `npu`."""
     wave = command("waves", _waves)
@@ -180,11 +159,29 @@ def add_commands(command: AddCommand) -> None:
     wave.add_argument("tests", nargs="?", default="", help="exact names, comma list")
     wave.add_argument("--full", action="store_true", help="the long form of tests that have one")
     test = command("test", _test)
-    add_common(test)
     test.add_argument(
+        "tests", nargs="?", default="", metavar="TESTS", help="exact names, comma list"
+    )
+    add_common(test)
+    test.add_argument("--list", action="store_true", help="list the tests and exit")
+    test.add_argument("--seeds", type=positive, default=1, help="seeds per test")
+    test.add_argument("--kind", choices=["fast", "debug"], default="fast", help="of the model")
+    test.add_argument("--full", action="store_true", help="the long form of tests that have one")
+    test.add_argument(
+        "--hostile",
+        type=whole_from(0),
+        default=0,
+        help="seed of a hostile memory; 0: the usual one",
+    )
+    test.add_argument(
+        "--together", action="store_true", help="the tests of a chip and seed in one process"
+    )
+    others = command("pytest", _pytest)
+    add_common(others)
+    others.add_argument(
         "--skipped", action="store_true", help="only what the last run of all tests has skipped"
     )
-    test.add_argument("paths", nargs="*", help="pytest's own paths and options")
+    others.add_argument("paths", nargs="*", help="pytest's own paths and options")
     built_only = command("build", _build)
     add_common(built_only)
     built_only.add_argument("kind", nargs="?", choices=["fast", "debug"], default="fast")

@@ -258,9 +258,9 @@ def command(job: Job, binary: Path, folder: Path, power_up: PowerUp | None = Non
     return [
         str(binary),
         f"+run_dir={folder}",
-        f"+array_dim={job.configuration.array_dim}",
-        f"+scratch_bytes={job.configuration.scratch_bytes}",
-        f"+cop_sources={job.configuration.cop_sources}",
+        f"+array_dim={job.configuration.chip.array_dim}",
+        f"+scratch_bytes={job.configuration.chip.scratch_bytes}",
+        f"+cop_sources={job.configuration.chip.cop_sources}",
         *(["+full=1"] if job.full else []),
         *([f"+hostile={job.hostile}"] if job.hostile else []),
         *(power_up or job.power_ups[0]).arguments,

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from npu.cli.arguments import AddCommand, UsageError, names_in, positive
+from spec.configurations import USUAL, Chip
 from tb.run import build, registry, runner, unit_times, units
 from tb.run.requests import add_common, check_simulator, print_result
 from tb.run.together import run_all as in_one_process
@@ -78,13 +79,13 @@ def run_block(
     block: str,
     tests: Sequence[registry.BenchTest],
     seeds: Sequence[int],
-    array_dim: int = units.DIM,
+    chip: Chip = USUAL,
     full: bool = False,
     together: bool = False,
 ) -> BlockResult:
     """Build a block's model and run tests on it, `full` in their long form."""
     started = time.monotonic()
-    configuration = units.UnitConfiguration(block=block, array_dim=array_dim)
+    configuration = units.UnitConfiguration(block=block, chip=chip)
     build.build(configuration)
     build_s = time.monotonic() - started
     jobs = [runner.Job(test, configuration, seed, full=full) for test in tests for seed in seeds]
@@ -95,7 +96,8 @@ def run_block(
 def _unit(arguments: argparse.Namespace) -> int:
     """Run the tests of single blocks, each in a bench of its own; print a table."""
     check_simulator(arguments.sim)
-    blocks = units.select(names_in(arguments.blocks), arguments.array_dim)
+    chip = arguments.chip or USUAL
+    blocks = units.select(names_in(arguments.blocks), chip)
     if arguments.list:
         for test in (test for block in blocks for test in units.tests_of(block)):
             print(f"{units.block_of(test):12} {test.name:32} {test.summary}")
@@ -111,11 +113,11 @@ def _unit(arguments: argparse.Namespace) -> int:
         unit_times.write_report(times)
         return 0
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
-    array_dim, full, together = arguments.array_dim, arguments.full, arguments.together
+    full, together = arguments.full, arguments.together
     with ThreadPoolExecutor(max_workers=arguments.jobs) as pool:
         results = list(
             pool.map(
-                lambda block: run_block(block, tests[block], seeds, array_dim, full, together),
+                lambda block: run_block(block, tests[block], seeds, chip, full, together),
                 tests,
             )
         )

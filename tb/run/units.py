@@ -10,22 +10,22 @@ nothing, and compiling takes seconds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from spec.configurations import USUAL, Chip
 from spec.paths import BUILD, GENERATED, HDL, ROOT
 from tb.run import registry, sources
-from tb.run.build import Configuration, CopPort
+from tb.run.build import Configuration
 
 UNIT_HDL = HDL / "unit"
 UNIT_TESTS = ROOT / "tb" / "unit"
 
 
-DIM = Configuration().array_dim
-VARIANTS = {
-    "cop_split": ("cop", CopPort(id_width=3, hartid_width=32, split=True)),
-    "cop_two": ("cop", CopPort(sources=2, id_width=32, hartid_width=5)),
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "cop_split": ("cop", {"cop_id_width": 3, "cop_hartid_width": 32, "cop_split": True}),
+    "cop_two": ("cop", {"cop_sources": 2, "cop_id_width": 32, "cop_hartid_width": 5}),
 }
 """Blocks in the bench of another one with another port: that one's name, and the port."""
 
@@ -56,11 +56,6 @@ class UnitConfiguration(Configuration):
         return VARIANTS[self.block][0] if self.block in VARIANTS else self.block
 
     @property
-    def cop_port(self) -> CopPort:
-        """The coprocessor's port."""
-        return VARIANTS[self.block][1] if self.block in VARIANTS else super().cop_port
-
-    @property
     def wrapper(self) -> Path:
         """The bench of the block."""
         return UNIT_HDL / f"{self.top}.sv"
@@ -74,8 +69,9 @@ class UnitConfiguration(Configuration):
     def parameters(self) -> list[str]:
         """The array and the port where they matter; the wrapper sets the rest."""
         text = self.wrapper.read_text(encoding="utf-8")
-        words = super().parameters
-        return [word for word in words if f" {word[2:].split('=')[0]} = " in text]
+        port = VARIANTS[self.block][1] if self.block in VARIANTS else {}
+        values = replace(self.chip, **port).parameters
+        return [f"-G{name}={value}" for name, value in values.items() if f" {name} = " in text]
 
     @property
     def top(self) -> str:
@@ -85,8 +81,8 @@ class UnitConfiguration(Configuration):
     @property
     def folder(self) -> Path:
         """Where the model is built."""
-        size = f"-a{self.array_dim}" if self.array_dim != DIM else ""
-        return BUILD / "unit" / (self.label or f"{self.variant}-{self.block}{size}")
+        chip = f"-{self.chip.name}" if self.chip != USUAL else ""
+        return BUILD / "unit" / (self.label or f"{self.variant}-{self.block}{chip}")
 
     @property
     def options(self) -> list[str]:
@@ -107,8 +103,8 @@ class UnitConfiguration(Configuration):
 
     def repeat(self, test: str, seed: int) -> list[str]:
         """Return the words of the command that runs a test on such a model again."""
-        size = [f"ARRAY_DIM={self.array_dim}"] if self.array_dim != DIM else []
-        return ["make", "unit", f"BLOCK={self.block}", f"TESTCASE={test}", f"SEED={seed}", *size]
+        words = [f"BLOCK={self.block}", f"TESTCASE={test}", f"SEED={seed}"]
+        return ["make", "unit", *words, *self.config]
 
 
 def blocks() -> list[str]:
@@ -116,8 +112,8 @@ def blocks() -> list[str]:
     return sorted(path.stem.removeprefix("test_") for path in UNIT_TESTS.glob("test_*.py"))
 
 
-def select(names: Sequence[str], array_dim: int = DIM) -> list[str]:
-    """Return the blocks that are named, each once; without a name all that this array matters to.
+def select(names: Sequence[str], chip: Chip = USUAL) -> list[str]:
+    """Return the blocks that are named, each once; without a name all that the array matters to.
 
     Raises:
         UnknownBlockError: a name is not there; the message lists near ones.
@@ -129,13 +125,13 @@ def select(names: Sequence[str], array_dim: int = DIM) -> list[str]:
             hint = registry.near(name, known) or f"; all: {', '.join(known)}"
             raise UnknownBlockError(f"no block is called {name!r}{hint}")
     sized = [name for name in known if UnitConfiguration(block=name).has_array]
-    if array_dim == DIM:
+    if chip == USUAL:
         return list(dict.fromkeys(names)) or known
     for name in names:
         if name not in sized:
             raise NoArrayError(
-                f"BLOCK={name}: given ARRAY_DIM={array_dim}, allowed {DIM}; the array matters to "
-                f"{', '.join(sized)}"
+                f"BLOCK={name}: given CONFIG={chip.name}, allowed {USUAL.name}; the array matters "
+                f"to {', '.join(sized)}"
             )
     return list(dict.fromkeys(names)) or sized
 

@@ -77,7 +77,7 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         ("x", ["--temperature", "hot"], "npu generate: argument --temperature: invalid float val"),
         ("x", ["--latency", "0"], "npu generate: argument --latency: given '0', allowed whole nu"),
         ("x", ["--latency", "65536"], "npu generate: argument --latency: given '65536', allowed"),
-        ("x", ["--array-dim", "5"], "npu generate: argument --array-dim: given '5', allowed 4, 8"),
+        ("x", ["--config", "a5"], "npu generate: argument --config: given 'a5', allowed a16"),
         ("x", ["--cache", "disk"], "npu generate: argument --cache: invalid choice: 'disk' (choo"),
         ("x", ["--nonsense"], "npu: unrecognized arguments: --nonsense"),
     ],

@@ -28,7 +28,7 @@ from tb.benchmarks import publish
 from tb.run import build, registry, runner
 from tests.bench.process import npu
 
-LIST = [sys.executable, "-m", "npu.cli", "run", "--list"]
+LIST = [sys.executable, "-m", "npu.cli", "test", "--list"]
 FULL = os.strerror(errno.ENOSPC)
 
 
@@ -61,12 +61,12 @@ def test_build_is_a_file(
     monkeypatch.setattr(build_folder, "BUILD", tmp_path / "build")
     line = refused(capsys, "build")
     assert line == f"npu: {tmp_path}/build: given something else, allowed a folder, or nothing"
-    assert command_line.main(["run", "--list"]) == 0
+    assert command_line.main(["test", "--list"]) == 0
     (tmp_path / "end.npu").write_text("END\n", encoding="utf-8")
     assert command_line.main(["inspect", str(tmp_path / "end.npu")]) == 0
 
 
-@pytest.mark.parametrize("command", ["build", "test", "quality", "bench", "gen"])
+@pytest.mark.parametrize("command", ["build", "pytest", "quality", "bench", "gen"])
 def test_read_only_build_folder(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -44,8 +44,8 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
         (["generate"], "npu generate: the following arguments are required: MODEL, --prompt"),
         (["generate", MODEL], "npu generate: the following arguments are required: --prompt"),
         (
-            ["generate", MODEL, *PROMPT, "--array-dim", "12"],
-            "npu generate: argument --array-dim: given '12', allowed 4, 8, 16, 32",
+            ["generate", MODEL, *PROMPT, "--config", "a12"],
+            "npu generate: argument --config: given 'a12', allowed a16, a4, a8, a32",
         ),
         (
             ["generate", MODEL, *PROMPT, "--cache", "disk"],

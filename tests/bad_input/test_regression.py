@@ -61,7 +61,7 @@ def nothing_real(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         (["--seed", "9" * 30], "npu: SEED: given 999999999999999999999999999999, allowed whole"),
         (["--hostile", "-1"], "npu regress: argument --hostile: given '-1', allowed whole"),
         (["--hostile", "9" * 30], "npu regress: argument --hostile: given '9999"),
-        (["--array-dim", "5"], "npu regress: argument --array-dim: given '5', allowed 4, 8"),
+        (["--config", "a5"], "npu regress: argument --config: given 'a5', allowed a16, a4"),
         (["-j", "0"], "npu regress: argument -j/--jobs: given '0', allowed whole"),
         (["--sim", "vcs"], "npu: SIM=vcs: only SIM=verilator is supported"),
         (["--changed", "main"], "npu: CHANGED=main: no run in "),

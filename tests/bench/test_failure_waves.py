@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from spec.configurations import CHIPS
 from spec.paths import BUILD
 from tb.bench import failure
 from tb.bench.failure import UNKNOWN, Failure
@@ -167,8 +168,8 @@ def test_waves_of_one_test_on_several_models_have_names_of_their_own(job: runner
     """Runs side by side write to different files."""
     models = {
         "test_x-7": MODEL,
-        "test_x-7-a8": build.Configuration(array_dim=8),
-        "test_x-7-a16_int8": build.Configuration(narrow_formats=False),
+        "test_x-7-a8": build.Configuration(chip=CHIPS["a8"]),
+        "test_x-7-a16_int8": build.Configuration(chip=CHIPS["a16-int8"]),
         "test_x-7-wrong_debug": build.Configuration(label="wrong"),
     }
     for name, model in models.items():

@@ -85,7 +85,7 @@ def test_compile(tmp_path: Path, capsys: pytest.CaptureFixture[str], family: str
 def test_compile_for_another_chip(tmp_path: Path) -> None:
     """Size of the array and place of the cache reach the compiler."""
     path = tmp_path / "model.tsr"
-    options = ["--array-dim", "32", "--cache", "memory"]
+    options = ["--config", "a32", "--cache", "memory"]
     assert command_line.main(["compile", _folder("llama"), "-o", str(path), *options]) == 0
     model = CompiledModel.load(path.read_bytes())
     assert (model.limits.array_dim, model.limits.edge, model.cache.in_memory) == (32, 32, True)

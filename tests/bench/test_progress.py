@@ -13,6 +13,7 @@ from rich.console import Console
 
 from dev import quality
 from npu.cli import progress
+from spec.configurations import CHIPS
 from tb.run import build
 
 
@@ -90,7 +91,7 @@ def test_build(
     folder.mkdir(parents=True)
     if again:
         (folder / build.TOP).touch()
-    build.build(build.Configuration(array_dim=4))
+    build.build(build.Configuration(chip=CHIPS["a4"]))
     what = "building fast-a4" + (", what has changed of it" if again else " (1 to 2 minutes)")
     first, second, third, *_ = capsys.readouterr().err.splitlines()
     assert first == f"{what}: Verilator reads the design ..."

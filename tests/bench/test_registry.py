@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from npu.cli.arguments import UsageError
+from spec.configurations import CHIPS, USUAL
 from spec.isa.operands import ARRAY_DIMS
 from tb.run import registry, requests, runner
 from tb.run.build import Configuration
@@ -75,7 +78,7 @@ def test_command_port_that_a_module_asks_for(tmp_path: Path) -> None:
     """The line in the module counts for all its tests; others run on every chip."""
     folder = _folder(tmp_path, test_one=SOURCE, test_two="SCRATCH_BYTES = (64, 256)\n" + SECOND)
     fitting = {
-        test.group: [test.fits(size, 3) for size in (0, 64, 128, 256)]
+        test.group: [test.fits(replace(USUAL, scratch_bytes=size)) for size in (0, 64, 128, 256)]
         for test in registry.discover(folder)
     }
     assert fitting == {"test_one": [True] * 4, "test_two": [False, True, False, True]}
@@ -86,36 +89,46 @@ def test_coprocessor_that_a_module_asks_for(tmp_path: Path) -> None:
     lines = "SCRATCH_BYTES = (0,)\nCOP_SOURCES = (0, 3)\n"
     folder = _folder(tmp_path, test_one=SOURCE, test_two=lines + SECOND)
     fitting = {
-        test.group: [test.fits(0, sources) for sources in (0, 2, 3)] + [test.fits(64, 3)]
+        test.group: [
+            test.fits(replace(USUAL, scratch_bytes=size, cop_sources=sources))
+            for size, sources in ((0, 0), (0, 2), (0, 3), (64, 3))
+        ]
         for test in registry.discover(folder)
     }
     assert fitting == {"test_one": [True] * 4, "test_two": [True, False, True, False]}
 
 
 def test_every_chip_is_built_and_tested() -> None:
-    """There is a size of the array for each command port and coprocessor that the tests need."""
-    for edge in ARRAY_DIMS:
-        chips = requests.tests_by_chip(edge)
-        assert {chip.scratch_bytes for chip in chips} == {0, 64, 128, 256}
-        assert {chip.cop_sources for chip in chips} == {0, 2, 3}
-        assert {chip.narrow_formats for chip in chips} == {False, True}
-        assert {chip.array_dim for chip in chips} == set(ARRAY_DIMS)
-        run = {(chip, test) for chip, tests in chips.items() for test in tests}
-        assert len(run) == sum(map(len, chips.values())), "each once on each chip"
-        for chip, test in run:
-            assert test.fits(chip.scratch_bytes, chip.cop_sources, chip.narrow_formats)
-    found = [test for tests in requests.tests_by_chip(16).values() for test in tests]
-    assert set(registry.discover()) <= set(found), "a test runs on no chip"
+    """There is a chip for each array, command port and coprocessor that the tests need."""
+    for usual in CHIPS.values():
+        found = requests.tests_by_chip(usual)
+        chips = [model.chip for model in found]
+        assert chips == [usual, *(chip for chip in CHIPS.values() if chip != usual)]
+        run = {(model, test) for model, tests in found.items() for test in tests}
+        assert len(run) == sum(map(len, found.values())), "each once on each chip"
+        for model, test in run:
+            assert test.fits(model.chip)
+    assert {chip.scratch_bytes for chip in CHIPS.values()} == {0, 64, 128, 256}
+    assert {chip.cop_sources for chip in CHIPS.values()} == {0, 2, 3}
+    assert {chip.narrow_formats for chip in CHIPS.values()} == {False, True}
+    assert {chip.array_dim for chip in CHIPS.values()} == set(ARRAY_DIMS)
+    tests = [test for tests in requests.tests_by_chip().values() for test in tests]
+    assert set(registry.discover()) <= set(tests), "a test runs on no chip"
 
 
 def test_chip_without_narrow_formats(tmp_path: Path) -> None:
     """The line in the module makes its tests those of such a chip, and of no other."""
     folder = _folder(tmp_path, test_one=SOURCE, test_two="NARROW_FORMATS = 0\n" + SECOND)
     tests = registry.discover(folder)
-    fitting = {test.group: [test.fits(64, 3, narrow) for narrow in (False, True)] for test in tests}
+    fitting = {
+        test.group: [test.fits(replace(USUAL, narrow_formats=narrow)) for narrow in (False, True)]
+        for test in tests
+    }
     assert fitting == {"test_one": [False, True], "test_two": [True, False]}
-    folders = [chip.folder.name for chip in requests.chips_of(tests, 8)]
-    assert folders == ["fast-a8", "fast-a8-int8"]
+    folders = [chip.folder.name for chip in requests.chips_of(tests, None)]
+    assert folders == ["fast-a16", "fast-a16-int8"]
+    with pytest.raises(UsageError, match=r"given CONFIG=a8, allowed a16-int8: the others"):
+        requests.chips_of(tests, CHIPS["a8"])
 
 
 def test_refuses_equal_names(tmp_path: Path) -> None:

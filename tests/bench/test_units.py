@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from npu.cli import command_line
+from spec.configurations import CHIPS
 from spec.paths import HDL
 from tb.run import registry, runner, unit_times, units
 from tb.run.unit_commands import TABLE_HEAD, BlockResult, chosen_tests
@@ -44,7 +45,7 @@ def test_names_choose_blocks_and_tests() -> None:
     """Blocks once each, in the order asked for; blocks without a named test are left out."""
     assert units.select(["vec", "vec"]) == ["vec"]
     assert units.select([]) == units.blocks()
-    assert units.select([], 8) == ["dma", "gemm", "legal_gemm"]
+    assert units.select([], CHIPS["a8"]) == ["dma", "gemm", "legal_gemm"]
     name = units.tests_of("vec")[0].name
     chosen = chosen_tests(units.blocks(), [name])
     assert {block: [test.name for test in tests] for block, tests in chosen.items()} == {
@@ -57,7 +58,7 @@ def test_names_choose_blocks_and_tests() -> None:
     [
         (["unit", "vce"], "no block is called 'vce'; near: vec"),
         (["unit", "qqqq"], "no block is called 'qqqq'; all: "),
-        (["unit", "--array-dim", "8", "vec"], "BLOCK=vec: given ARRAY_DIM=8, allowed 16; "),
+        (["unit", "--config", "a8", "vec"], "BLOCK=vec: given CONFIG=a8, allowed a16; "),
         (["unit", "--tests", "unit_vec_randm"], "no test is called 'unit_vec_randm'; near: "),
     ],
 )

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dev.coverage.points import CoverageError, Point, Points, Table, merge, parse
+from spec.configurations import CHIPS
 from tb.run import build, machine, units
 
 HEAD = "# SystemC::Coverage-3\n"
@@ -133,14 +134,14 @@ def test_models_with_coverage_have_their_own_folders() -> None:
     plain = [build.Configuration(), units.UnitConfiguration(block="vec")]
     counted = [
         build.Configuration(coverage=True),
-        build.Configuration(coverage=True, kind="debug", array_dim=8, narrow_formats=False),
+        build.Configuration(coverage=True, kind="debug", chip=CHIPS["a16-int8"]),
         units.UnitConfiguration(block="vec", coverage=True),
         machine.MachineConfiguration(coverage=True),
     ]
     assert [each.folder.name for each in plain] == ["fast-a16", "fast-vec"]
     assert [each.folder.name for each in counted] == [
         "cov-a16",
-        "cov-debug-a8-int8",
+        "cov-debug-a16-int8",
         "cov-vec",
         "soc-cov-a16",
     ]

@@ -11,6 +11,7 @@ import pytest
 
 from dev import fault_merge, faults
 from dev.sv_source import SvSource, constant_functions
+from spec.configurations import USUAL
 from spec.paths import ROOT, RTL
 from tb.run import build, runner
 
@@ -335,7 +336,7 @@ def test_verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "run", ended)
     monkeypatch.setattr(faults, "PLANTED", tmp_path / "planted")
     said: list[str] = []
-    verdicts = faults.run_all(faults.discover(tmp_path), 16, 1, 1, said.append)
+    verdicts = faults.run_all(faults.discover(tmp_path), USUAL, 1, 1, said.append)
     assert [(verdict.noticed, verdict.reason) for verdict in verdicts] == [
         (True, "MismatchError"),
         (False, "test_gemm_random passes"),
@@ -343,7 +344,7 @@ def test_verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (False, "test_dma_random fails without it: it never works"),
         (True, "MismatchError"),
         (False, "no such size"),
-        (False, "test_cmd_absent is for another chip than ARRAY_DIM has"),
+        (False, "test_cmd_absent is for another chip than a16"),
     ]
     assert built == ["fault-merged", "fault-4", "fault-5"]
     assert ran == [

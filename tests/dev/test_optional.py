@@ -177,13 +177,13 @@ def test_only_what_was_skipped_runs_again(
     monkeypatch.setattr(build, "generate", lambda: None)
     monkeypatch.setattr(build, "build", lambda _: None)
     monkeypatch.setattr(subprocess, "run", called)
-    assert command_line.main(["test", "--skipped"]) == 2
+    assert command_line.main(["pytest", "--skipped"]) == 2
     assert "given no run of all tests, allowed after make test" in capsys.readouterr().err
     for names in (["tests/needs.py", "tests/needs.py::test_x[a-b]"], []):
         file.write_text(json.dumps(names), encoding="utf-8")
-        assert command_line.main(["test", "--skipped"]) == 0
-    assert command_line.main(["test"]) == 0
-    assert command_line.main(["test", "tests/needs.py"]) == 0
+        assert command_line.main(["pytest", "--skipped"]) == 0
+    assert command_line.main(["pytest"]) == 0
+    assert command_line.main(["pytest", "tests/needs.py"]) == 0
     write = f"--write-skipped={file}"
     assert asked == [
         [write, "tests/needs.py", "tests/needs.py::test_x[a-b]"],

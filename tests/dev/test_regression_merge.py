@@ -15,6 +15,7 @@ from dev.coverage.points import Point, Points, Table
 from dev.regression import merge, models, reports, rows, selection
 from dev.regression.results import Results
 from dev.regression.task import Executed, Outcome, Task
+from spec.configurations import CHIPS
 from tb.run import build
 
 TASKS = [Task("rtl", f"test_{letter}", "fast-a16", seed) for letter in "abc" for seed in (1, 2)]
@@ -180,7 +181,7 @@ def test_a_file_without_a_run_is_refused(tmp_path: Path, store: Results) -> None
 def test_the_digest_is_of_all_simulators_in_any_order() -> None:
     """Another set of simulators has another digest."""
     build.generate()
-    small, large = build.Configuration(array_dim=4), build.Configuration(array_dim=16)
+    small, large = build.Configuration(chip=CHIPS["a4"]), build.Configuration()
     both = models.digest_of_all([small, large])
     assert re.fullmatch("[0-9a-f]{32}", both)
     assert both == models.digest_of_all([large, small])

@@ -15,6 +15,7 @@ import pytest
 from dev.regression import batches, known, selection, tiers
 from dev.regression.task import Task
 from npu.cli.arguments import TIERS, UsageError, names_in
+from spec.configurations import USUAL
 from spec.paths import ROOT
 from tb.cop_datapath import model
 from tb.run import registry, requests, units
@@ -23,12 +24,12 @@ from tb.run import registry, requests, units
 @cache
 def tier(name: str) -> tuple[Task, ...]:
     """Return the tasks of a tier with its usual seeds."""
-    return tuple(tiers.tasks_of(name, 16, range(1, 1 + tiers.SEEDS[name])))
+    return tuple(tiers.tasks_of(name, USUAL, range(1, 1 + tiers.SEEDS[name])))
 
 
 def on_chip() -> set[tuple[str, str]]:
     """Return all pairs of a test on the chip and a model that it runs on."""
-    chips = requests.tests_by_chip(16).items()
+    chips = requests.tests_by_chip().items()
     return {(test.name, chip.folder.name) for chip, tests in chips for test in tests}
 
 
@@ -92,7 +93,7 @@ def files_of(*folders: str) -> set[str]:
 
 def test_a_hostile_memory_is_only_for_tests_on_the_chip() -> None:
     """Those that measure cycles, or how long the chip waits, are left out."""
-    tasks = tiers.tasks_of("full", 16, [1], hostile=5)
+    tasks = tiers.tasks_of("full", USUAL, [1], hostile=5)
     assert {(task.kind, task.hostile) for task in tasks} == {("rtl", 5)}
     left_out = {t.name for t in tier("full") if t.kind == "rtl"} - {task.name for task in tasks}
     assert left_out == {test.name for test in registry.discover() if "timing" in test.tags}
@@ -107,7 +108,7 @@ def test_keys_are_unique() -> None:
 def test_an_unknown_tier() -> None:
     """One line with those that there are."""
     with pytest.raises(UsageError) as raised:
-        tiers.tasks_of("smok", 16, [1])
+        tiers.tasks_of("smok", USUAL, [1])
     assert str(raised.value) == "TIER=smok: given 'smok', allowed smoke, full, nightly"
 
 
@@ -224,7 +225,7 @@ def test_a_share_without_tests() -> None:
 def varied() -> list[Task]:
     """Return tests of all kinds on all models, with two seeds, in both forms and memories."""
     seeds = [replace(task, seed=2) for task in tier("full")]
-    hostile = tiers.tasks_of("full", 16, [1], hostile=3)
+    hostile = tiers.tasks_of("full", USUAL, [1], hostile=3)
     found = [*tier("smoke"), *tier("full"), *seeds, *hostile]
     random.Random(1).shuffle(found)
     return found

@@ -23,7 +23,7 @@ BEFORE_THE_INTERRUPT = 8
 
 def test_profile_on_rtl(tmp_path: Path) -> None:
     """Prompt and steps have timelines whose cycles are those that the chip counted."""
-    configuration = Configuration(array_dim=16)
+    configuration = Configuration()
     assert configuration.binary.exists(), f"{configuration.binary} is not built: run make test"
     console = Console(quiet=True)
     loaded = load(CHECKPOINT, Limits(), "memory", console, integers=forward_rows)

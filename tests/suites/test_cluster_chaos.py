@@ -11,6 +11,7 @@ import threading
 import time
 from pathlib import Path
 
+from spec.configurations import USUAL
 from tests.needs import needs
 
 needs("cluster")
@@ -32,7 +33,7 @@ def test_all_results_are_there_once(tmp_path: Path) -> None:
     build.generate()
     rounds = 12 if os.environ.get("NIGHTLY") else 1
     seeds = range(1, 1 + rounds)
-    tasks = selection.chosen(tiers.tasks_of("smoke", 16, seeds), TESTS)
+    tasks = selection.chosen(tiers.tasks_of("smoke", USUAL, seeds), TESTS)
     tasks = [task for task in tasks if task.model == "fast-a16"]
     store = Results(tmp_path / "results.sqlite")
     for configuration in models.needed(tasks, coverage=False):

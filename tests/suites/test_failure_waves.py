@@ -17,6 +17,7 @@ import pytest
 import pywellen
 
 from npu import optional
+from spec.configurations import CHIPS
 from spec.paths import BUILD, RTL
 from tb.bench import failure
 from tb.run import build, failure_waves, registry, runner, units
@@ -57,7 +58,7 @@ def _wrong(label: str, file: str, right: str, wrong: str) -> Path:
 def wrong_chip() -> build.Configuration:
     """Build a small chip with the wrong load, which can record waves."""
     rtl = _wrong("wrong-load", "dma/npu_dma_fill.sv", RIGHT, WRONG)
-    model = build.Configuration(kind="debug", array_dim=4, rtl=rtl, label="wrong-load")
+    model = build.Configuration(kind="debug", chip=CHIPS["a4"], rtl=rtl, label="wrong-load")
     build.build(model)
     return model
 
