@@ -18,7 +18,7 @@ import sysconfig
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, ROOT)
 
-from npu.cli.hard_path import hard_name  # noqa: E402 (found by the line before it)
+from npu.commands.hard_path import hard_name  # noqa: E402 (found by the line before it)
 
 VENV = os.path.join(ROOT, ".venv")
 OLDEST = (3, 11)

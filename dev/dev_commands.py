@@ -12,11 +12,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from dev import faults, lint, proofs, quality_folder, quality_pages, rtl_sizes, synth
-from npu.cli import build_folder
-from npu.cli.arguments import AddCommand, UsageError, add_weights, names_in, positive
-from npu.cli.consoles import printed
-from npu.cli.files import FileError
-from npu.cli.load_model import BAD_MODEL
+from npu.commands import build_folder
+from npu.commands.arguments import AddCommand, UsageError, add_weights, names_in, positive
+from npu.commands.consoles import printed
+from npu.commands.files import FileError
+from npu.commands.load_model import BAD_MODEL
 from spec.configurations import USUAL
 from spec.paths import ROOT
 from tb.cop_datapath import model, sweep

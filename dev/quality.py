@@ -46,9 +46,9 @@ from dev.quality_formats import (
     total_bits,
 )
 from golden.decoder import forward_rows
-from npu.cli.arguments import UsageError
-from npu.cli.last_resort import Refusal, guarded
-from npu.cli.progress import step
+from npu.commands.arguments import UsageError
+from npu.commands.last_resort import Refusal, guarded
+from npu.commands.progress import step
 from npu.tables import FitTable
 from spec.paths import REPORTS, ROOT
 from weights.calibrate import calibration_tokens

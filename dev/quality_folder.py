@@ -11,9 +11,9 @@ import numpy.typing as npt
 from rich.console import Console
 
 from golden.decoder import forward_rows
-from npu.cli import files
-from npu.cli.load_model import shape_text
-from npu.cli.progress import step
+from npu.commands import files
+from npu.commands.load_model import shape_text
+from npu.commands.progress import step
 from npu.tables import FitTable, pairs
 from weights.calibrate import LONGEST
 from weights.corpus import read_corpus

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from dev import formats_page
 from golden.decoder import forward_rows
-from npu.cli.compiled_files import bus_cycles
+from npu.commands.compiled_files import bus_cycles
 from npu.compiler import compile_model
 from npu.compiler.stream_account import weight_bits
 from npu.tables import FitTable

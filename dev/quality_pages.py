@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from npu.cli.arguments import UsageError, check_tier
+from npu.commands.arguments import UsageError, check_tier
 from spec.paths import ROOT
 from weights.card import CARD, read_record, write_page
 from weights.corpus import read_corpus

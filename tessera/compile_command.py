@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from golden.decoder import forward_rows
-from npu.cli import compiled_files, files, network_folder
-from npu.cli.arguments import (
+from npu.commands import compiled_files, files, network_folder
+from npu.commands.arguments import (
     MODEL,
     AddCommand,
     UsageError,
@@ -19,8 +19,8 @@ from npu.cli.arguments import (
     add_weights,
     whole_from,
 )
-from npu.cli.consoles import printed, watched
-from npu.cli.load_model import BAD_MODEL, load
+from npu.commands.consoles import printed, watched
+from npu.commands.load_model import BAD_MODEL, load
 from npu.firmware.compile import PLAN
 from npu.firmware.plan import PlanError, firmware_plan
 from npu.graph.form import GraphError

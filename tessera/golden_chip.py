@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import asdict
 
 import numpy as np
 
@@ -37,7 +38,7 @@ def run_on_golden(
     plan = network if isinstance(network, Plan) else plan_of(network)
     limits = plan.limits
     prepared = prepare(plan)
-    config = ChipConfig(limits.array_dim, limits.sram_bytes, limits.acc_rows)
+    config = ChipConfig(**asdict(limits))
     bus = ModelBus(np.zeros(up(prepared.end), np.uint8), config=config)
 
     async def run() -> NetworkRun:

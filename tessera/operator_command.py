@@ -12,10 +12,10 @@ from pathlib import Path
 from rich import box
 from rich.console import Console
 
-from npu.cli import files
-from npu.cli.arguments import AddCommand, UsageError, whole_from
-from npu.cli.consoles import printed, watched
-from npu.cli.progress import step
+from npu.commands import files
+from npu.commands.arguments import AddCommand, UsageError, whole_from
+from npu.commands.consoles import printed, watched
+from npu.commands.progress import step
 from npu.compiler.errors import CompileError
 from npu.graph.form import GraphError
 from npu.graph.library import OPERATORS, Size

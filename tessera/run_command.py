@@ -15,11 +15,11 @@ import numpy as np
 from rich.console import Console
 from rich.markup import escape
 
-from npu.cli import files
-from npu.cli.arguments import AddCommand, UsageError, whole_from
-from npu.cli.consoles import printed, watched
-from npu.cli.network_folder import SUFFIXES, read_arrays
-from npu.cli.progress import step
+from npu.commands import files
+from npu.commands.arguments import AddCommand, UsageError, whole_from
+from npu.commands.consoles import printed, watched
+from npu.commands.network_folder import SUFFIXES, read_arrays
+from npu.commands.progress import step
 from npu.driver.generate import PromptError
 from npu.graph.form import Array, Graph, GraphError
 from npu.graph.inputs import check_inputs

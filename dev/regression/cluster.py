@@ -28,7 +28,7 @@ from dev.regression.errors import ClusterError
 from dev.regression.execute import execute
 from dev.regression.fitness import Fitness, fitness
 from dev.regression.task import Batch, Outcome
-from npu.cli import last_resort
+from npu.commands import last_resort
 from spec.paths import ROOT
 from tb.run import build, interruption
 

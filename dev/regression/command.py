@@ -17,8 +17,8 @@ from dev.regression.task import Batch, Task
 from dev.report import render
 from dev.report.collect import Places, collect
 from dev.report.source import shown
-from npu.cli import build_folder
-from npu.cli.arguments import TIERS, AddCommand, UsageError, names_in, whole_from
+from npu.commands import build_folder
+from npu.commands.arguments import TIERS, AddCommand, UsageError, names_in, whole_from
 from spec.configurations import USUAL
 from tb.run import build, registry, units
 from tb.run.requests import add_common, check_simulator

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dev.regression.task import Kind, Task
-from npu.cli.arguments import check_tier
+from npu.commands.arguments import check_tier
 from spec.configurations import Chip
 from spec.paths import ROOT
 from tb.cop_datapath import model
@@ -31,7 +31,7 @@ def tasks_of(tier: str, chip: Chip, seeds: Sequence[int], hostile: int = 0) -> l
     """Return the tasks of a tier.
 
     Args:
-        tier: one of `npu.cli.arguments.TIERS`.
+        tier: one of `npu.commands.arguments.TIERS`.
         chip: that everything runs on.
         seeds: of random tests.
         hostile: seed of a hostile memory for all tests on the chip without the tag `timing`,

@@ -8,8 +8,8 @@ import argparse
 from dev.report import render
 from dev.report.collect import Places, collect
 from dev.report.source import shown
-from npu.cli import build_folder
-from npu.cli.arguments import AddCommand, UsageError, positive
+from npu.commands import build_folder
+from npu.commands.arguments import AddCommand, UsageError, positive
 
 BAD_INPUT = (UsageError,)
 """What a user can cause; the text is what to print."""

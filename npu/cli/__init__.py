@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line `npu`, and those of its commands that need no chip."""
+"""The command line `npu`; it stands above all that its commands call."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: `npu <command>` or `python -m npu.cli <command>`; the Makefile calls it.
 
-Where each command lives stands in `HOMES`. A home is imported when one of its commands is asked
-for, so that a command without a chip needs neither simulator nor bench.
+A command's home is imported when it is asked for, so that one without a chip needs neither
+simulator nor bench.
 """
 
 from __future__ import annotations
@@ -10,36 +10,88 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from importlib import import_module
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
-from npu.cli import last_resort
+from npu.commands import last_resort
+from npu.commands.arguments import AddCommand
 
 DEBUG = "--debug"
-HOMES = {
-    "npu.cli.file_commands": ("inspect", "asm", "disasm"),
-    "tessera.compile_command": ("compile",),
-    "npu.cli.network_commands": ("explain",),
-    "tb.models.model_commands": ("generate", "profile"),
-    "tb.run.run_commands": ("waves", "test", "pytest", "build"),
-    "tessera.run_command": ("run",),
-    "tessera.operator_command": ("operator",),
-    "tb.run.unit_commands": ("unit",),
-    "tb.soc.soc_commands": ("soc", "firmware"),
-    "tb.benchmarks.bench_commands": ("bench", "bench-docs"),
-    "dev.regression.command": ("regress",),
-    "dev.report.report_commands": ("report",),
-    "dev.dev_commands": (
-        "cop-sweep",
-        "faults",
-        "synth",
-        "quality",
-        "lint",
-        "format",
-        "gen",
-    ),
-}
-"""The commands, by the module that adds them: its `add_commands`, and its `BAD_INPUT`."""
+COMMANDS = (
+    *("inspect", "asm", "disasm", "compile", "explain", "generate", "profile"),
+    *("waves", "test", "pytest", "build", "run", "operator", "unit", "soc", "firmware"),
+    *("bench", "bench-docs", "regress", "report"),
+    *("cop-sweep", "faults", "synth", "quality", "lint", "format", "gen"),
+)
+"""In the order of the help."""
+
+
+class Home(Protocol):
+    """A module that commands live in."""
+
+    @property
+    def BAD_INPUT(self) -> tuple[type[Exception], ...]:  # noqa: N802
+        """What a user can cause, or a tool; the text is what to print."""
+
+    @property
+    def add_commands(self) -> Callable[[AddCommand], None]:
+        """Adds the commands to the parser."""
+
+
+def home_of(command: str) -> Home:
+    """Import the home of one of the commands."""
+    match command:
+        case "inspect" | "asm" | "disasm":
+            from npu.commands import file_commands
+
+            return file_commands
+        case "explain":
+            from npu.commands import network_commands
+
+            return network_commands
+        case "compile":
+            from tessera import compile_command
+
+            return compile_command
+        case "run":
+            from tessera import run_command
+
+            return run_command
+        case "operator":
+            from tessera import operator_command
+
+            return operator_command
+        case "generate" | "profile":
+            from tb.models import model_commands
+
+            return model_commands
+        case "waves" | "test" | "pytest" | "build":
+            from tb.run import run_commands
+
+            return run_commands
+        case "unit":
+            from tb.run import unit_commands
+
+            return unit_commands
+        case "soc" | "firmware":
+            from tb.soc import soc_commands
+
+            return soc_commands
+        case "bench" | "bench-docs":
+            from tb.benchmarks import bench_commands
+
+            return bench_commands
+        case "regress":
+            from dev.regression import command as regress_command
+
+            return regress_command
+        case "report":
+            from dev.report import report_commands
+
+            return report_commands
+        case _:
+            from dev import dev_commands
+
+            return dev_commands
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -58,10 +110,10 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}\n")
 
 
-def _homes_of(arguments: Sequence[str]) -> list[str]:
+def _homes_of(arguments: Sequence[str]) -> list[Home]:
     """Return the home of the command that is asked for; all homes if there is none of its name."""
     asked = next((word for word in arguments if not word.startswith("-")), None)
-    return [home for home, names in HOMES.items() if asked in names] or list(HOMES)
+    return [home_of(asked)] if asked in COMMANDS else list(dict.fromkeys(map(home_of, COMMANDS)))
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -71,7 +123,7 @@ def run(arguments: Sequence[str]) -> int:
         Refusal: it asks for something that cannot be done.
     """
     # The imports take long enough to be interrupted, so they belong in here.
-    from npu.cli import build_folder
+    from npu.commands import build_folder
 
     parser = _Parser(prog="npu", description="Tessera: build, run and check.")
     parser.add_argument("--debug", action="store_true", help="show tracebacks; at any place")
@@ -86,7 +138,7 @@ def run(arguments: Sequence[str]) -> int:
         return added
 
     refused: list[type[Exception]] = [build_folder.RoomError]
-    for home in map(import_module, _homes_of(arguments)):
+    for home in _homes_of(arguments):
         home.add_commands(command)
         refused += home.BAD_INPUT
     given = parser.parse_args(arguments)

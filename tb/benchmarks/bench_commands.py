@@ -7,7 +7,7 @@ import argparse
 import os
 import sys
 
-from npu.cli.arguments import TIERS, AddCommand, UsageError, names_in, positive
+from npu.commands.arguments import TIERS, AddCommand, UsageError, names_in, positive
 from npu.firmware.compile import FirmwareError
 from tb.benchmarks import bars, cpp_host, publish, soc_benchmarks, some, suite
 from tb.benchmarks.soc_benchmarks import SocBenchmark

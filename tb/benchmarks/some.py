@@ -11,8 +11,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from npu.cli.arguments import TIERS, UsageError, names_in
-from npu.cli.progress import step
+from npu.commands.arguments import TIERS, UsageError, names_in
+from npu.commands.progress import step
 from spec.paths import REPORTS, ROOT
 from tb.benchmarks import soc_benchmarks
 from tb.benchmarks.benchmark import Benchmark

@@ -15,7 +15,7 @@ import numpy as np
 
 from golden.coprocessor import functions as golden
 from golden.coprocessor.boundaries import NEAREST
-from npu.cli import progress
+from npu.commands import progress
 from spec.paths import BUILD
 from tb.cop_datapath import model
 

@@ -12,9 +12,9 @@ import numpy as np
 from rich.console import Console
 
 from golden.session import Session
-from npu.cli.load_model import Loaded, cache_text, shape_text, text_room
-from npu.cli.progress import step
-from npu.cli.text_display import display
+from npu.commands.load_model import Loaded, cache_text, shape_text, text_room
+from npu.commands.progress import step
+from npu.commands.text_display import display
 from npu.compiler import ideal
 from npu.compiler.model import Place
 from npu.driver.generate import Plan

@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 
 from golden.decoder import forward_rows
-from npu.cli.arguments import (
+from npu.commands.arguments import (
     MODEL,
     AddCommand,
     add_accept_loss,
@@ -21,9 +21,9 @@ from npu.cli.arguments import (
     add_weights,
     whole_from,
 )
-from npu.cli.consoles import watched
-from npu.cli.load_model import BAD_MODEL, Loaded, load
-from npu.cli.progress import step
+from npu.commands.consoles import watched
+from npu.commands.load_model import BAD_MODEL, Loaded, load
+from npu.commands.progress import step
 from npu.driver.sampling import SamplingError
 from spec.configurations import USUAL, Chip
 from spec.isa.operands import Limits

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from npu.cli.compiled_files import part_of
-from npu.cli.load_model import Loaded
-from npu.cli.progress import step
-from npu.cli.text_display import display
+from npu.commands.compiled_files import part_of
+from npu.commands.load_model import Loaded
+from npu.commands.progress import step
+from npu.commands.text_display import display
 from npu.compiler import CompiledProgram, Shape, ideal
 from npu.compiler.ideal import Work
 from npu.driver.generate import Plan

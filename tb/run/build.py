@@ -23,7 +23,7 @@ from typing import ClassVar, Literal
 import cocotb_tools.config
 
 from npu import optional
-from npu.cli import build_folder, progress
+from npu.commands import build_folder, progress
 from spec.configurations import USUAL, Chip
 from spec.paths import BUILD, DOCS, GENERATED, HDL, ROOT, RTL
 from tb.run import digest, simulator_library, sources, verilator

@@ -7,7 +7,7 @@ import argparse
 import os
 from collections.abc import Iterable, Sequence
 
-from npu.cli.arguments import UsageError, add_config, positive
+from npu.commands.arguments import UsageError, add_config, positive
 from spec.configurations import CHIPS, USUAL, Chip
 from spec.paths import ROOT
 from tb.run import build, registry, runner

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from npu.cli.arguments import AddCommand, UsageError, names_in, positive, whole_from
+from npu.commands.arguments import AddCommand, UsageError, names_in, positive, whole_from
 from spec.configurations import USUAL, Chip
 from spec.paths import REPORTS, ROOT
 from tb.run import build, failure_waves, machine, registry, runner, together, units, waves

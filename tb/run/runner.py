@@ -23,7 +23,7 @@ from pathlib import Path
 import cocotb_tools.config
 import find_libpython
 
-from npu.cli import build_folder
+from npu.commands import build_folder
 from spec.paths import BUILD, ROOT
 from tb.bench import accesses, failure
 from tb.bench.dut import CLOCK_NS

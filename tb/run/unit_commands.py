@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from npu.cli.arguments import AddCommand, UsageError, names_in, positive
+from npu.commands.arguments import AddCommand, UsageError, names_in, positive
 from spec.configurations import USUAL, Chip
 from tb.run import build, registry, runner, unit_times, units
 from tb.run.requests import add_common, check_simulator, print_result

@@ -11,7 +11,7 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from npu.cli.files import FileError
+from npu.commands.files import FileError
 
 FLOAT_ABI = 0x6
 """Bits of e_flags that name the register class of float arguments; 0 is soft."""

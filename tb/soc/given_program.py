@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from golden.decoder import forward_rows
-from npu.cli import build_folder, files
-from npu.cli.arguments import MODEL, UsageError
-from npu.cli.consoles import watched
-from npu.cli.load_model import load
-from npu.cli.network_folder import SUFFIXES
-from npu.cli.progress import step
+from npu.commands import build_folder, files
+from npu.commands.arguments import MODEL, UsageError
+from npu.commands.consoles import watched
+from npu.commands.load_model import load
+from npu.commands.network_folder import SUFFIXES
+from npu.commands.progress import step
 from npu.firmware import compile as firmware
 from npu.firmware.plan import IMAGE, FirmwarePlan, PlanError, firmware_network, firmware_plan
 from npu.graph.form import Array

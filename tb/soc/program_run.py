@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from npu.cli import files
+from npu.commands import files
 from npu.firmware.plan import IMAGE, ROOM
 from spec.paths import BUILD
 from tb.bench.memory import Memory

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from npu.cli import build_folder, files
-from npu.cli.arguments import MODEL, AddCommand, UsageError, add_accept_loss, whole_from
-from npu.cli.consoles import watched
-from npu.cli.files import FileError
-from npu.cli.load_model import BAD_MODEL
+from npu.commands import build_folder, files
+from npu.commands.arguments import MODEL, AddCommand, UsageError, add_accept_loss, whole_from
+from npu.commands.consoles import watched
+from npu.commands.files import FileError
+from npu.commands.load_model import BAD_MODEL
 from npu.firmware import compile as firmware
 from npu.firmware.plan import IMAGE, ROOM, PlanError
 from npu.graph.form import GraphError

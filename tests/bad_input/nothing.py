@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from npu import optional
-from npu.cli import build_folder, progress
+from npu.commands import build_folder, progress
 from tb.run import build, verilator
 
 OPTIONAL = ("distributed", "jax", "matplotlib", "onnx", "playwright", "tflite", "unicorn")

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 
 from dev import quality_folder
 from npu.cli import command_line
-from npu.cli.files import read_text
+from npu.commands.files import read_text
 from npu.graph.importers import read
 from npu.graph.text import write
 from weights.importer import load_checkpoint

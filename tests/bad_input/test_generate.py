@@ -10,7 +10,8 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from npu.cli import command_line, load_model
+from npu.cli import command_line
+from npu.commands import load_model
 from spec.paths import ROOT
 from tb.models import generate
 from tests.bad_input.nothing import nothing_there

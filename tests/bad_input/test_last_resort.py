@@ -14,15 +14,15 @@ import subprocess
 import sys
 import tempfile
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NoReturn
 
 import pytest
 
-from npu.cli import build_folder, command_line, last_resort
-from npu.cli.arguments import AddCommand
+from npu.cli import command_line
+from npu.commands import build_folder, last_resort
+from npu.commands.arguments import AddCommand
 from spec.paths import BUILD, ROOT
 from tb.benchmarks import publish
 from tb.run import build, registry, runner
@@ -268,27 +268,28 @@ def test_debug(
     assert error.endswith("\nnpu: broken\n")
 
 
-@pytest.mark.parametrize("home", command_line.HOMES)
+@pytest.mark.parametrize("command", command_line.COMMANDS)
 def test_every_kind_of_refusal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], home: str
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     """Each error that stands for something that a user can cause is one line."""
-    module = import_module(home)
-    assert module.BAD_INPUT
-    for kind in module.BAD_INPUT:
-        monkeypatch.setattr(module, "add_commands", partial(_add_failing, kind.__new__(kind)))
-        monkeypatch.setitem(command_line.HOMES, home, ("fails",))
-        assert refused(capsys, "fails").startswith("npu:")
+    home = command_line.home_of(command)
+    assert home.BAD_INPUT
+    for kind in home.BAD_INPUT:
+        monkeypatch.setattr(
+            home, "add_commands", partial(_add_failing, command, kind.__new__(kind))
+        )
+        assert refused(capsys, command).startswith("npu:")
 
 
-def _add_failing(error: Exception, command: AddCommand) -> None:
+def _add_failing(name: str, error: Exception, command: AddCommand) -> None:
     """Add a command that raises an error."""
 
     def fail(_: object) -> NoReturn:
         """Fail."""
         raise error
 
-    command("fails", fail)
+    command(name, fail)
 
 
 @pytest.mark.parametrize(

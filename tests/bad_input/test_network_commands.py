@@ -17,7 +17,8 @@ needs("graphs")
 
 import onnx
 
-from npu.cli import command_line, network_folder
+from npu.cli import command_line
+from npu.commands import network_folder
 from npu.planner import build_plan
 from npu.runtime.plan_files import files_of
 from tests.python.user_networks import model, samples

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu.cli import build_folder, command_line
-from npu.cli.files import FileError
+from npu.cli import command_line
+from npu.commands import build_folder
+from npu.commands.files import FileError
 from npu.firmware import compile as firmware
 from npu.firmware import plan
 from tb.soc.elf_file import Elf

@@ -18,9 +18,10 @@ from rich.console import Console
 from golden.decoder import forward_rows
 from golden.session import Session
 from npu.asm import assemble
-from npu.cli import command_line, compiled_files, program_files
-from npu.cli.load_model import Loaded, load
-from npu.cli.text_display import Display, visible
+from npu.cli import command_line
+from npu.commands import compiled_files, program_files
+from npu.commands.load_model import Loaded, load
+from npu.commands.text_display import Display, visible
 from npu.compiler import CompiledModel, CompiledProgram, compile_model, ideal, pack, pieces
 from npu.runtime.plan_files import holds_plan
 from spec.isa.operands import Limits

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from dev import quality
-from npu.cli import progress
+from npu.commands import progress
 from spec.configurations import CHIPS
 from tb.run import build
 

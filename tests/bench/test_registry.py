@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from npu.cli.arguments import UsageError
+from npu.commands.arguments import UsageError
 from spec.configurations import CHIPS, USUAL
 from spec.isa.operands import ARRAY_DIMS
 from tb.run import registry, requests, runner

@@ -14,7 +14,8 @@ from typing import NoReturn
 import pytest
 
 from dev import bootstrap
-from npu.cli import build_folder, command_line, hard_path
+from npu.cli import command_line
+from npu.commands import build_folder, hard_path
 from spec.paths import ROOT
 
 
@@ -23,7 +24,7 @@ def test_a_path_with_a_blank(tmp_path: Path, target: str) -> None:
     """It is refused at once: nothing is installed, nothing built."""
     place = tmp_path / "my projects" / "npu"
     needed = ["Makefile", "dev/bootstrap.py", "npu/__init__.py"]
-    needed += ["npu/cli/__init__.py", "npu/cli/hard_path.py"]
+    needed += ["npu/cli/__init__.py", "npu/commands/hard_path.py"]
     for name in needed:
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, place / name)

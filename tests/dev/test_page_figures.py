@@ -6,12 +6,11 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable
-from importlib import import_module
 
 import pytest
 
 from dev import proofs, synth
-from npu.cli.command_line import HOMES
+from npu.cli.command_line import COMMANDS, home_of
 from npu.firmware.compile import LIBRARY
 from spec.isa.cop_generated import CopOp
 from spec.paths import DOCS, ROOT
@@ -88,8 +87,8 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
     def add(name: str, function: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
         return found.setdefault(name, argparse.ArgumentParser())
 
-    for home in HOMES:
-        import_module(home).add_commands(add)
+    for home in dict.fromkeys(map(home_of, COMMANDS)):
+        home.add_commands(add)
     return found
 
 

@@ -17,7 +17,7 @@ import pytest
 from dev import quality
 from dev import quality_pages as pages
 from dev.quality import Quality, QualityError, Rows, Subject
-from npu.cli.arguments import UsageError
+from npu.commands.arguments import UsageError
 from weights.corpus import read_corpus
 from weights.figures import read_figures, read_text, write_figures
 

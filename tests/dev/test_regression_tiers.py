@@ -14,7 +14,7 @@ import pytest
 
 from dev.regression import batches, known, selection, tiers
 from dev.regression.task import Task
-from npu.cli.arguments import TIERS, UsageError, names_in
+from npu.commands.arguments import TIERS, UsageError, names_in
 from spec.configurations import USUAL
 from spec.paths import ROOT
 from tb.cop_datapath import model

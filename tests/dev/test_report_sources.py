@@ -18,7 +18,7 @@ from dev.regression.results import Results
 from dev.report import render, report_commands
 from dev.report.collect import Places, collect
 from dev.report.store import read_store
-from npu.cli.arguments import UsageError
+from npu.commands.arguments import UsageError
 from spec.paths import ROOT
 from tests.dev.report_reader import Reader, one_run, outcome_of
 from tests.dev.report_support import write_reports

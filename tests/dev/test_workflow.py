@@ -16,8 +16,8 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from dev.regression import command
-from npu.cli.arguments import TIERS
-from npu.cli.command_line import HOMES
+from npu.cli.command_line import COMMANDS
+from npu.commands.arguments import TIERS
 from spec.paths import ROOT
 
 WORKFLOW = ROOT / ".github" / "workflows" / "ci.yml"
@@ -98,7 +98,7 @@ def test_every_command_of_npu_takes_its_options() -> None:
     calls = of(NPU)
     assert len(calls) > 2
     for name, *words in calls:
-        assert name in [each for names in HOMES.values() for each in names]
+        assert name in COMMANDS
         assert name == "regress", "add its parser here"
         regress_parser().parse_args([_VARIABLE.sub("smoke", word) for word in words])
 

@@ -17,8 +17,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from npu.cli import last_resort
 from npu.cli.command_line import run
+from npu.commands import last_resort
 from npu.graph import host_process
 from spec.paths import ROOT
 

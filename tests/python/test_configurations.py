@@ -50,7 +50,7 @@ def test_a_wrong_source_is_refused(text: str, said: str) -> None:
 
 def test_a_name_that_is_none() -> None:
     """One line with those that there are."""
-    with pytest.raises(ConfigurationError, match="^given 'a5', allowed a16, a4, a8"):
+    with pytest.raises(ConfigurationError, match=r"^given 'a5', allowed a16, a4, a8"):
         named("a5")
 
 

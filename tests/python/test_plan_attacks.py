@@ -14,8 +14,8 @@ from tests.needs import needs
 needs("graphs")
 
 from npu.cli.command_line import run
-from npu.cli.files import FileError, fresh
-from npu.cli.last_resort import Refusal
+from npu.commands.files import FileError, fresh
+from npu.commands.last_resort import Refusal
 from npu.graph import host_process
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Attribute, Element, Graph, GraphError, Operation, Tensor, TensorType

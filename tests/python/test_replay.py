@@ -102,7 +102,14 @@ def test_a_process_with_numpy_alone_replays_a_plan(tmp_path: Path) -> None:
         (outputs,), process = replayed(place, [(three(), one_input())], by)
         np.testing.assert_array_equal(outputs["y"], run(prepare(three()), "ring").outputs["y"])
         assert process["packages"] == ["numpy"]
-        foreign = ("npu.compiler", "npu.planner", "npu.asm", "npu.graph.importers", "npu.cli")
+        foreign = (
+            "npu.compiler",
+            "npu.planner",
+            "npu.asm",
+            "npu.graph.importers",
+            "npu.cli",
+            "npu.commands",
+        )
         assert [name for name in process["modules"] if name.startswith(foreign)] == []
         report[by] = {"seconds": process["ready"], "packages": process["packages"]}
         seconds.append(process["ready"])

@@ -16,7 +16,8 @@ needs("graphs")
 
 from golden import session
 from golden.graph import run as golden_run
-from npu.cli import command_line, network_folder
+from npu.cli import command_line
+from npu.commands import network_folder
 from npu.compiler import compile_model
 from npu.compiler.network import compile_network
 from npu.planner.build_plan import build_plan

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from golden.decoder import forward_rows
-from npu.cli.load_model import load
+from npu.commands.load_model import load
 from spec.isa.operands import Limits
 from spec.paths import ROOT
 from tb.models import profile

@@ -20,9 +20,9 @@ import numpy as np
 from rich.console import Console
 from rich.markup import escape
 
-from npu.cli.arguments import UsageError
-from npu.cli.files import FileError
-from npu.cli.progress import step
+from npu.commands.arguments import UsageError
+from npu.commands.files import FileError
+from npu.commands.progress import step
 from npu.graph.form import Array
 from npu.graph.inputs import Samples
 from npu.graph.passes import Io
@@ -34,7 +34,6 @@ from npu.runtime.plan import Plan
 from npu.runtime.plan_files import IMAGE, PLAN, files_of
 from npu.runtime.report import report_table
 from npu.tables import FitTable, pairs
-from spec.isa.operands import Limits
 from weights.formats.recipe import INT8_WEIGHTS
 
 SUFFIXES = (".onnx", ".mlir", ".mlirbc", ".tflite")
@@ -222,7 +221,7 @@ def compile_network(
             wide=arguments.wide if choose is None else choose(samples),
             split=arguments.split,
             io=arguments.io or "float",
-            limits=Limits(array_dim=arguments.array_dim),
+            limits=arguments.chip.limits,
         )
     with step("comparing it with golden", console=console):
         compared = witness(built, samples)

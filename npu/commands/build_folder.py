@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 
-from npu.cli.hard_path import hard_name
+from npu.commands.hard_path import hard_name
 from spec.paths import BUILD
 
 MIB = 1 << 20

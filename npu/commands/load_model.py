@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from npu.cli.progress import step
+from npu.commands.progress import step
 from npu.compiler import (
     CacheLayout,
     CompiledModel,

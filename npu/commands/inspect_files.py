@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from npu.asm import assemble, disassemble
-from npu.cli import compiled_files, files, program_files
-from npu.cli.files import FileError
-from npu.cli.load_model import cache_text, planned
-from npu.cli.progress import step
+from npu.commands import compiled_files, files, program_files
+from npu.commands.files import FileError
+from npu.commands.load_model import cache_text, planned
+from npu.commands.progress import step
 from npu.compiler import CompiledModel, CompileError, Pack, compile_model, unpack
 from npu.compiler.errors import MemoryFullError
 from npu.image import MAGIC

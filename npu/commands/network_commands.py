@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from npu.asm import disassemble
-from npu.cli import files
-from npu.cli.arguments import AddCommand, UsageError
-from npu.cli.consoles import printed
-from npu.cli.network_folder import PASSES
+from npu.commands import files
+from npu.commands.arguments import AddCommand, UsageError
+from npu.commands.consoles import printed
+from npu.commands.network_folder import PASSES
 from npu.graph.passes import PASSES as NAMES
 from npu.planner.build_plan import SCHEDULE
 from npu.runtime.decoder import Decoder

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from rich.markup import escape
 
-from npu.cli import files
-from npu.cli.load_model import cache_text, shape_text, text_room
-from npu.cli.network_folder import write_plan
+from npu.commands import files
+from npu.commands.load_model import cache_text, shape_text, text_room
+from npu.commands.network_folder import write_plan
 from npu.compiler import CompiledModel, CompiledProgram, Piece, pieces
 from npu.compiler.ideal import BYTES_PER_CYCLE
 from npu.compiler.stream_account import traffic, weight_bits, weight_counts

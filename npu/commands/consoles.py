@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.segment import Segment
 
-from npu.cli.last_resort import harmless
+from npu.commands.last_resort import harmless
 
 WIDTH = 100
 """Columns of a table where there is no terminal."""

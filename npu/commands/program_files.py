@@ -11,8 +11,8 @@ from pathlib import Path
 from rich.markup import escape
 
 from npu.asm import assemble, disassemble
-from npu.cli import files
-from npu.cli.files import FileError
+from npu.commands import files
+from npu.commands.files import FileError
 from npu.tables import FitTable, pairs
 from spec.isa.generated import WORD, Opcode
 from spec.isa.instruction import Instruction, decode_image

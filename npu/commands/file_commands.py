@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 from npu.asm import AsmError
-from npu.cli import files, inspect_files, program_files
-from npu.cli.arguments import AddCommand, add_config, add_weights
-from npu.cli.consoles import printed
-from npu.cli.load_model import BAD_MODEL
+from npu.commands import files, inspect_files, program_files
+from npu.commands.arguments import AddCommand, add_config, add_weights
+from npu.commands.consoles import printed
+from npu.commands.load_model import BAD_MODEL
 
 BAD_INPUT = (*BAD_MODEL, AsmError, files.FileError)
 """What a user can cause; each says in one line what was given and what is allowed."""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What commands are made of, and those commands of `npu` that need no chip."""
