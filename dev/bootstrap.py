@@ -132,7 +132,7 @@ def install(extras):
     # type: (list[str]) -> None
     """Make the environment hold this project's pinned packages and those of `extras`."""
     check_groups(extras)
-    stamps = [os.path.join(VENV, ".stamp-" + group) for group in ["base", *extras]]
+    stamps = [os.path.join(VENV, ".stamp-" + group) for group in ["dev", *extras]]
     wanted = fingerprint()
     if all(says(stamp, wanted) for stamp in stamps):
         return
@@ -140,7 +140,7 @@ def install(extras):
     if not works(python):
         print("setup: creating .venv", flush=True)
         subprocess.check_call([sys.executable, "-m", "venv", "--clear", VENV])
-    target = ROOT + ("[" + ",".join(extras) + "]" if extras else "")
+    target = ROOT + "[" + ",".join(["dev", *extras]) + "]"
     print("setup: installing the packages that pyproject.toml pins", flush=True)
     command = [
         python,

@@ -12,18 +12,19 @@ continuous integration begins.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
-import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from types import MappingProxyType
 
 from spec.paths import ROOT
 
+DISTRIBUTION = "tessera-npu"
 BARE = "TESSERA_BARE"
 RISCV_GCC = "riscv64-unknown-elf-gcc"
 
@@ -85,14 +86,22 @@ RISCV = ("gcc-riscv64-unknown-elf", "picolibc-riscv64-unknown-elf")
 
 @cache
 def groups() -> Mapping[str, tuple[str, ...]]:
-    """Return the groups of pyproject.toml, and the packages of each as NAME==VERSION."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    found = {name: tuple(pins) for name, pins in project["optional-dependencies"].items()}
-    for name, pins in found.items():
-        inner = [pin.partition("[")[2].rstrip("]") for pin in pins]
-        more = [pin for group in inner if group for pin in found[group]]
-        found[name] = (*(pin for pin in pins if "==" in pin), *more)
-    return MappingProxyType(found)
+    """Return the groups of this package, and the packages of each as NAME==VERSION."""
+    found: dict[str, list[str]] = {}
+    for line in requires(DISTRIBUTION) or ():
+        pin, _, group = line.partition("; extra == ")
+        if group:
+            found.setdefault(group.strip("\"'"), []).append(pin)
+    inner = re.compile(rf"{DISTRIBUTION}\[([\w,]+)\]")
+
+    def packages(group: str) -> Iterator[str]:
+        for pin in found[group]:
+            if within := inner.match(pin):
+                yield from (each for name in within[1].split(",") for each in packages(name))
+            else:
+                yield pin
+
+    return MappingProxyType({group: tuple(packages(group)) for group in found})
 
 
 def has(name: str) -> bool:
@@ -127,7 +136,23 @@ def _words(lacks: list[str]) -> str:
     if lacks[0] in PACKAGES:
         brings = " and ".join(PACKAGES[name].brings for name in lacks)
         return f"no {brings}, apt install {' '.join(lacks)}"
-    return f"no group {' and '.join(lacks)}, python3 dev/bootstrap.py {' '.join(lacks)}"
+    brings = f"python3 dev/bootstrap.py {' '.join(lacks)}"
+    if not (ROOT / "Makefile").exists():  # installed elsewhere than in a checkout
+        brings = f"pip install {DISTRIBUTION}[{','.join(lacks)}]"
+    return f"no group {' and '.join(lacks)}, {brings}"
+
+
+def group_of(module: str) -> str:
+    """Return the group that brings a module of another project, "dev" if its name says none."""
+    package = module.partition(".")[0].replace("_", "-")
+    return next(
+        (
+            name
+            for name, pins in groups().items()
+            if any(pin.partition("==")[0].lower() == package.lower() for pin in pins)
+        ),
+        "dev",
+    )
 
 
 def objection(reason: str) -> str | None:

@@ -26,7 +26,7 @@ from npu.firmware.plan import PlanError, firmware_plan
 from npu.graph.form import GraphError
 from npu.graph.inputs import Samples
 from npu.planner.build_plan import Built
-from npu.runtime.report import WIDTH
+from npu.runtime.report_table import WIDTH
 from tessera.accuracy import AccuracyError, held
 from tessera.wide_search import AUTO, wide_until
 from tessera.witness import WitnessError, checked

@@ -19,7 +19,7 @@ from npu.commands.progress import step
 from npu.compiler.errors import CompileError
 from npu.graph.form import GraphError
 from npu.graph.library import OPERATORS, Size
-from npu.runtime.report import WIDTH, report_table
+from npu.runtime.report_table import WIDTH, report_table
 from npu.tables import FitTable
 from tb.models.simulate_generation import SimulationError
 from tb.run import run_commands

@@ -27,7 +27,8 @@ from npu.graph.passes.samples import random_samples
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import PlanFileError, read_plan
-from npu.runtime.report import WIDTH, Report, report_table
+from npu.runtime.report import Report
+from npu.runtime.report_table import WIDTH, report_table
 from npu.tables import pairs
 from tb.bench.knobs import LATENCY_MAX
 from tb.models.simulate_generation import SimulationError

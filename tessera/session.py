@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, overload
 
+from npu import optional
 from npu.graph.form import Array, Graph, GraphError
 from npu.graph.inputs import Samples, check_inputs
 from npu.graph.passes import Io
@@ -95,8 +96,14 @@ class Session:
             run = run_on_golden(self.plan, given)
             self._report = report_of(self.plan, products=run.products)
             return dict(run.outputs)
-        # The simulator is needed here only.
-        from tessera.rtl_chip import run_on_rtl
+        # The simulator is needed here only, and is not installed everywhere.
+        try:
+            from tessera.rtl_chip import run_on_rtl
+        except ModuleNotFoundError as error:
+            lacks = optional.missing(optional.group_of(str(error.name)))
+            if lacks is None:
+                raise
+            raise GraphError(f"on='rtl': {error.name}: {lacks}") from error
 
         done = run_on_rtl(self.plan, given)
         self._report = report_of(self.plan, done.run.counters, done.cycles, done.run.products)

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn, Protocol
 
+from npu import optional
 from npu.commands import last_resort
 from npu.commands.arguments import AddCommand
 
@@ -138,7 +139,14 @@ def run(arguments: Sequence[str]) -> int:
         return added
 
     refused: list[type[Exception]] = [build_folder.RoomError]
-    for home in _homes_of(arguments):
+    try:
+        homes = _homes_of(arguments)
+    except ModuleNotFoundError as error:
+        lacks = optional.missing(optional.group_of(str(error.name)))
+        if lacks is None:
+            raise
+        raise last_resort.Refusal(f"{error.name}: {lacks}") from error
+    for home in homes:
         home.add_commands(command)
         refused += home.BAD_INPUT
     given = parser.parse_args(arguments)

@@ -21,7 +21,8 @@ from npu.runtime.decoder import Decoder
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import IMAGE, MOST, PlanFileError, bytes_in, read_plan
-from npu.runtime.report import WIDTH, OperationLine, report_table
+from npu.runtime.report import OperationLine
+from npu.runtime.report_table import WIDTH, report_table
 from npu.tables import FitTable, pairs
 
 BAD_INPUT = (PlanFileError, files.FileError, UsageError)

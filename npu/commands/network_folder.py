@@ -32,7 +32,7 @@ from npu.planner.build_plan import Built, Choose, build_plan
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import IMAGE, PLAN, files_of
-from npu.runtime.report import report_table
+from npu.runtime.report_table import report_table
 from npu.tables import FitTable, pairs
 from weights.formats.recipe import INT8_WEIGHTS
 

@@ -13,7 +13,8 @@ from rich.markup import escape
 
 from npu.graph.form import Target
 from npu.runtime.account import Cost
-from npu.runtime.report import OperationLine, Report, SegmentLine, report_table
+from npu.runtime.report import OperationLine, Report, SegmentLine
+from npu.runtime.report_table import report_table
 from npu.tables import GAP, FitTable, as_text, cut, cut_apart, pairs
 from spec.isa.operands import Limits
 from spec.paths import ROOT
