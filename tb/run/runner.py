@@ -100,8 +100,8 @@ class Job:
 
     @property
     def power_ups(self) -> list[PowerUp]:
-        """The states that it runs from, one after the other; a quarter of them in short form."""
-        count = self.test.power_ups if self.full else -(-self.test.power_ups // 4)
+        """The states that it runs from, one after the other; an eighth of them in short form."""
+        count = self.test.power_ups if self.full else -(-self.test.power_ups // 8)
         if not count:
             return [PowerUp(Fill.RANDOM, self.seed)]
         first = 1 + (self.seed - 1) * count

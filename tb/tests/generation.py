@@ -97,9 +97,11 @@ async def context_is_used_up(dut: Dut, family: str) -> None:
         for position in range(length, model.shape.context):
             logits = await resident.logits(replace(plan.step, pos=position, token=ids[position]))
             check_logits(f"position {position}", golden.step(ids[position]), logits)
-        generated = await generate.greedy(resident.chip, plan, most)
-        assert generated.ids == session.generate(model, ids[:length], most)
-        assert len(generated.ids) == most
+        expected = session.generate(model, ids[:length], most)
+        assert len(expected) == most
+        if full():  # the start that is refused below leaves the same tokens
+            generated = await generate.greedy(resident.chip, plan, most)
+            assert generated.ids == expected
         try:
             await generate.greedy(resident.chip, plan, most + 1)
             raise AssertionError(f"{most + 1} tokens after {length}: not refused")
@@ -112,7 +114,7 @@ async def context_is_used_up(dut: Dut, family: str) -> None:
     except ProgramFailed as error:
         assert str(error).startswith("CONTEXT_FULL by engine seq at instruction"), str(error)
     tokens = bench.memory.array(plan.tokens, (most,), np.uint32).tolist()
-    assert tokens == generated.ids, "what was generated before the error is lost"
+    assert tokens == expected, "what was generated before the error is lost"
     again = await generate.greedy(resident.chip, resident.plan(ids[:3]), 2)
     assert again.ids == session.generate(model, ids[:3], 2), "the next program does not run"
     try:
