@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from npu.graph.form import Array, Graph, GraphError, Operation, TensorType
-from npu.graph.operations import Call, kind_of
+from npu.graph.operations import Call, Trait, kind_of, with_trait
 from npu.graph.operations.borders import dequantised, quantised
 from npu.graph.verify import named
 
-_AS_THEY_ARE = frozenset({"quantise", "dequantise", "requantise", "host", "portmatmul"})
+_AS_THEY_ARE = with_trait(Trait.BORDER) | {"host", "portmatmul"}
 
 
 def evaluate(

@@ -24,11 +24,12 @@ from npu.graph.form import (
     Tensor,
     all_names,
 )
+from npu.graph.operations import Trait, with_trait
 from npu.graph.passes.cut import WISH
 from spec.isa.operands import up
 
-MOVES = ("identity", "reshape", "transpose", "slice", "pad", "expand", "concat")
-ELEMENTWISE = ("add", "sub", "mul", "max", "min")
+MOVES = with_trait(Trait.COPY)
+ELEMENTWISE = with_trait(Trait.PAIR)
 
 
 def lower(graph: Graph) -> Graph:

@@ -20,10 +20,10 @@ from npu.graph.form import (
     Tensor,
     TensorType,
 )
-from npu.graph.operations import TABLE, infer
+from npu.graph.operations import TABLE, Trait, infer, with_trait
 
 # Weights keep their integers and scales; what nobody knows is the host's.
-_KEPT = frozenset({"quantise", "dequantise", "requantise", "host"})
+_KEPT = with_trait(Trait.BORDER) | {"host"}
 UNIT = Quantisation((1.0,))
 
 

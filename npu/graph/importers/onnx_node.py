@@ -14,9 +14,10 @@ from onnx.helper import get_attribute_value
 from npu.graph.build import SHARING, Builder
 from npu.graph.form import Array, Element, GraphError, TensorType
 from npu.graph.importers.onnx_load import node_name
+from npu.graph.operations import Trait, with_trait
 from npu.graph.operations.base import FLOATS
 
-_BORDERS = frozenset({"quantise", "dequantise", "requantise"})
+_BORDERS = with_trait(Trait.BORDER)
 
 
 class UnmappedError(Exception):

@@ -18,9 +18,20 @@ from npu.graph.operations import (
     rows,
     windows,
 )
-from npu.graph.operations.base import ATTRIBUTE_TYPES, LISTS, Call, Kind, Result
+from npu.graph.operations.base import ATTRIBUTE_TYPES, LISTS, Call, Kind, Result, Trait
 
-__all__ = ["TABLE", "Call", "Kind", "Result", "check_attributes", "infer", "kind_of", "register"]
+__all__ = [
+    "TABLE",
+    "Call",
+    "Kind",
+    "Result",
+    "Trait",
+    "check_attributes",
+    "infer",
+    "kind_of",
+    "register",
+    "with_trait",
+]
 
 TABLE: dict[str, Kind] = {}
 
@@ -35,6 +46,11 @@ def register(kinds: Iterable[Kind]) -> None:
 
 for _group in (linear, elementwise, rows, windows, moves, borders, composites, host, port):
     register(_group.KINDS)
+
+
+def with_trait(trait: Trait) -> frozenset[str]:
+    """Return the kinds that have a trait."""
+    return frozenset(name for name, kind in TABLE.items() if trait in kind.traits)
 
 
 def kind_of(operation: Operation) -> Kind:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,6 +32,18 @@ ATTRIBUTE_TYPES: Mapping[str, type] = {
 }
 LISTS = frozenset({"ints", "floats", "strings"})
 ORIGINS = ("onnx", "stablehlo", "tflite")
+
+
+class Trait(StrEnum):
+    """What kinds of operations have in common, for passes that ask no more."""
+
+    PRODUCT = "sums of products with weights"
+    COPY = "the result's elements are those of the inputs, as integers too"
+    POINTWISE = "an element of the result follows from those at its place"
+    PAIR = "the chip's arithmetic of two tensors"
+    COMMUTES = "the inputs may change places"
+    BYTES = "the chip computes it with bytes only"
+    BORDER = "between real numbers and integers, or two scales of integers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +112,7 @@ class Kind:
         host_only: whether it is never executed by the chip.
         outputs: how many; -1 for any number.
         fused: attributes that the pass `fuse` adds, with types.
+        traits: what it has in common with others.
     """
 
     name: str
@@ -115,6 +129,7 @@ class Kind:
     host_only: bool = False
     outputs: int = 1
     fused: Mapping[str, str] = field(default_factory=dict)
+    traits: frozenset[Trait] = frozenset()
 
     def __post_init__(self) -> None:
         """Refuse an entry that lacks something."""

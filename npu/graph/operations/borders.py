@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from npu.graph.form import Array, Element, GraphError, TensorType
-from npu.graph.operations.base import FLOATS, Attributes, Call, Kind, Result, Types, known
+from npu.graph.operations.base import FLOATS, Attributes, Call, Kind, Result, Trait, Types, known
 
 
 def scale_of(kind: TensorType, dtype: type[np.floating]) -> Array:
@@ -98,6 +98,7 @@ KINDS = (
             "stablehlo": ("composite tessera.quantize",),
             "tflite": ("QUANTIZE",),
         },
+        traits=frozenset({Trait.BORDER}),
     ),
     Kind(
         name="dequantise",
@@ -115,6 +116,7 @@ KINDS = (
             "stablehlo": ("composite tessera.dequantize",),
             "tflite": ("DEQUANTIZE",),
         },
+        traits=frozenset({Trait.BORDER}),
     ),
     Kind(
         name="requantise",
@@ -129,5 +131,6 @@ KINDS = (
         constraints=("both are int8 or int16 with one scale and zero points of 0",),
         sources={"onnx": ("DequantizeLinear + QuantizeLinear",), "tflite": ("QUANTIZE",)},
         fused={"mult": "int", "shift": "int"},
+        traits=frozenset({Trait.BORDER}),
     ),
 )

@@ -11,6 +11,7 @@ from npu.graph.operations.base import (
     Call,
     Kind,
     Result,
+    Trait,
     Types,
     broadcast,
     given,
@@ -104,5 +105,6 @@ KINDS = (
             ),
             "tflite": ("pattern of BATCH_MATMUL, SOFTMAX and BATCH_MATMUL",),
         },
+        traits=frozenset({Trait.BYTES}),
     ),
 )

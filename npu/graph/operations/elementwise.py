@@ -15,6 +15,7 @@ from npu.graph.operations.base import (
     Kind,
     Meaning,
     Result,
+    Trait,
     Types,
     broadcast,
     known,
@@ -73,6 +74,9 @@ _SAME = (
 _TIED = ("both operands and the result have one scale, or go through int16", *_SAME)
 
 
+_SUBTRACTS = frozenset({Trait.POINTWISE, Trait.PAIR})
+
+
 def _arithmetic(
     name: str,
     function: Callable[..., Any],
@@ -94,6 +98,9 @@ def _arithmetic(
         constraints=_SAME if name == "mul" else _TIED,
         sources=dict(zip(("onnx", "stablehlo", "tflite"), sources, strict=True)),
         fused={"shift": "int"} if name == "mul" else {},
+        traits=frozenset(
+            {Trait.POINTWISE, Trait.PAIR, *((Trait.COMMUTES,) if name != "sub" else ())}
+        ),
     )
 
 
@@ -159,6 +166,7 @@ KINDS = (
             "tflite": ("RELU6", "RELU_N1_TO_1", "RELU_0_TO_1"),
         },
         fused={"low_int": "int", "high_int": "int"},
+        traits=frozenset({Trait.POINTWISE}),
     ),
     Kind(
         name="table",
@@ -190,5 +198,6 @@ KINDS = (
                 *("ROUND", "SIGN", "SIN", "COS", "PRELU", "SQUARED_DIFFERENCE", "LOG_SOFTMAX"),
             ),
         },
+        traits=frozenset({Trait.POINTWISE, Trait.BYTES}),
     ),
 )

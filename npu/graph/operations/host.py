@@ -15,6 +15,7 @@ from npu.graph.operations.base import (
     Kind,
     Meaning,
     Result,
+    Trait,
     Types,
     axis_of,
     broadcast,
@@ -138,6 +139,7 @@ def _host(
     sources: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]],
     rule: Callable[[Attributes, Types], tuple[Result, ...]] = binary_rule,
     attributes: dict[str, str] | None = None,
+    traits: frozenset[Trait] = frozenset({Trait.POINTWISE}),
 ) -> Kind:
     return Kind(
         name=name,
@@ -152,8 +154,11 @@ def _host(
         constraints=("the chip has no instruction for it",),
         sources=dict(zip(("onnx", "stablehlo", "tflite"), sources, strict=True)),
         host_only=True,
+        traits=traits,
     )
 
+
+_LOGIC = frozenset({Trait.POINTWISE, Trait.COMMUTES})
 
 KINDS = (
     _host(
@@ -204,6 +209,7 @@ KINDS = (
         binary(np.bitwise_and),
         "Both, bit by bit.",
         (("And",), ("and",), ("LOGICAL_AND",)),
+        traits=_LOGIC,
     ),
     _host(
         "or",
@@ -211,6 +217,7 @@ KINDS = (
         binary(np.bitwise_or),
         "One or both, bit by bit.",
         (("Or",), ("or",), ("LOGICAL_OR",)),
+        traits=_LOGIC,
     ),
     _host(
         "xor",
@@ -218,6 +225,7 @@ KINDS = (
         binary(np.bitwise_xor),
         "One but not both, bit by bit.",
         (("Xor",), ("xor",), ()),
+        traits=_LOGIC,
     ),
     _host(
         "not_",
@@ -239,6 +247,7 @@ KINDS = (
         ),
         _reduce_rule,
         {"axes": "ints", "keep": "bool", "function": "str"},
+        frozenset(),
     ),
     _host(
         "iota",
@@ -248,6 +257,7 @@ KINDS = (
         ((), ("iota",), ()),
         _iota_rule,
         {"shape": "ints", "axis": "int", "element": "str"},
+        frozenset(),
     ),
     Kind(
         name="host",

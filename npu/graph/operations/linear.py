@@ -13,6 +13,7 @@ from npu.graph.operations.base import (
     Kind,
     Result,
     Shape,
+    Trait,
     Types,
     broadcast,
     exactly,
@@ -212,6 +213,7 @@ KINDS = (
             "tflite": ("FULLY_CONNECTED", "BATCH_MATMUL", "UNIDIRECTIONAL_SEQUENCE_LSTM", "SVDF"),
         },
         fused={**_FUSED, "a_zero": "int", "b_zero": "int"},
+        traits=frozenset({Trait.PRODUCT}),
     ),
     Kind(
         name="conv",
@@ -238,5 +240,6 @@ KINDS = (
             "tflite": ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV"),
         },
         fused={**_FUSED, "pad_value": "int", "x_zero": "int", "w_zero": "int"},
+        traits=frozenset({Trait.PRODUCT, Trait.BYTES}),
     ),
 )

@@ -13,6 +13,7 @@ from npu.graph.operations.base import (
     Call,
     Kind,
     Result,
+    Trait,
     Types,
     axis_of,
     broadcast,
@@ -163,6 +164,7 @@ KINDS = (
             "stablehlo": ("reshape",),
             "tflite": ("RESHAPE", "SQUEEZE", "EXPAND_DIMS"),
         },
+        traits=frozenset({Trait.COPY}),
     ),
     Kind(
         name="transpose",
@@ -181,6 +183,7 @@ KINDS = (
             "stablehlo": ("transpose",),
             "tflite": ("TRANSPOSE", *TILED),
         },
+        traits=frozenset({Trait.COPY}),
     ),
     Kind(
         name="concat",
@@ -203,6 +206,7 @@ KINDS = (
             "stablehlo": ("concatenate",),
             "tflite": ("CONCATENATION", "PACK", "TILE"),
         },
+        traits=frozenset({Trait.COPY}),
     ),
     Kind(
         name="slice",
@@ -221,6 +225,7 @@ KINDS = (
             "stablehlo": ("slice", "reverse", "dynamic_slice"),
             "tflite": (*("SLICE", "STRIDED_SLICE", "SPLIT", "SPLIT_V", "UNPACK", "REVERSE_V2"),),
         },
+        traits=frozenset({Trait.COPY}),
     ),
     Kind(
         name="pad",
@@ -235,6 +240,7 @@ KINDS = (
         constraints=(_ROWS,),
         sources={"onnx": ("Pad",), "stablehlo": ("pad",), "tflite": ("PAD", "PADV2")},
         fused={"value_int": "int"},
+        traits=frozenset({Trait.COPY}),
     ),
     Kind(
         name="gather",
@@ -266,6 +272,7 @@ KINDS = (
         lowering="None: executed by the host unless it changes nothing.",
         constraints=("the element type is the same before and after",),
         sources={"onnx": ("Cast", "CastLike"), "stablehlo": ("convert",), "tflite": ("CAST",)},
+        traits=frozenset({Trait.POINTWISE}),
     ),
     Kind(
         name="identity",
@@ -283,6 +290,7 @@ KINDS = (
             "stablehlo": ("optimization_barrier",),
             "tflite": (),
         },
+        traits=frozenset({Trait.COPY, Trait.POINTWISE}),
     ),
     Kind(
         name="expand",
@@ -300,5 +308,6 @@ KINDS = (
             "stablehlo": ("broadcast_in_dim",),
             "tflite": ("BROADCAST_TO", "FILL"),
         },
+        traits=frozenset({Trait.COPY}),
     ),
 )

@@ -11,6 +11,7 @@ from npu.graph.operations.base import (
     Call,
     Kind,
     Result,
+    Trait,
     Types,
     axis_of,
     given,
@@ -132,6 +133,7 @@ KINDS = (
             ),
             "tflite": ("SOFTMAX", "LOG_SOFTMAX"),
         },
+        traits=frozenset({Trait.BYTES}),
     ),
     Kind(
         name="layernorm",
@@ -197,6 +199,7 @@ KINDS = (
             ),
             "tflite": ("pattern of SLICE, NEG, CONCATENATION and MUL",),
         },
+        traits=frozenset({Trait.BYTES}),
     ),
     Kind(
         name="argmax",

@@ -15,6 +15,7 @@ from npu.graph.operations.base import (
     Kind,
     Result,
     Shape,
+    Trait,
     Types,
     axis_of,
     exactly,
@@ -125,6 +126,7 @@ KINDS = (
             "stablehlo": ("reduce_window of maximum",),
             "tflite": ("MAX_POOL_2D",),
         },
+        traits=frozenset({Trait.BYTES}),
     ),
     Kind(
         name="avgpool",
@@ -145,6 +147,7 @@ KINDS = (
             "tflite": ("AVERAGE_POOL_2D",),
         },
         fused={"weight": "int"},
+        traits=frozenset({Trait.BYTES}),
     ),
     Kind(
         name="mean",
@@ -167,5 +170,6 @@ KINDS = (
             "tflite": ("MEAN",),
         },
         fused={"weight": "int"},
+        traits=frozenset({Trait.BYTES}),
     ),
 )

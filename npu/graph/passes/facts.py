@@ -6,13 +6,14 @@ from __future__ import annotations
 import numpy as np
 
 from npu.graph.form import Array, Element, Graph, Operation, Quantisation, TensorType
+from npu.graph.operations import Trait, with_trait
 from npu.graph.operations.borders import dequantised
 
-LINEAR = ("matmul", "conv")
-BORDERS = ("quantise", "dequantise")
-MOVES = ("reshape", "transpose", "concat", "slice", "pad", "expand", "identity")
-UNARY_MOVES = tuple(kind for kind in MOVES if kind != "concat")
-PAIRS = ("add", "sub", "mul", "max", "min")
+LINEAR = with_trait(Trait.PRODUCT)
+BORDERS = with_trait(Trait.BORDER) - {"requantise"}
+MOVES = with_trait(Trait.COPY)
+UNARY_MOVES = MOVES - {"concat"}
+PAIRS = with_trait(Trait.PAIR)
 CHIP_BYTES = (Element.I8, Element.U8)
 
 

@@ -16,6 +16,7 @@ from npu.graph.form import (
     Target,
     TensorType,
 )
+from npu.graph.operations import Trait, with_trait
 from npu.graph.operations.borders import quantised
 from npu.graph.passes.calibrate import Range
 from npu.graph.passes.facts import (
@@ -33,7 +34,7 @@ from npu.graph.passes.weight_integers import int8_weights
 
 TO_CHIP = Place(Target.HOST, "the border to the chip")
 TO_HOST = Place(Target.HOST, "the border to the host")
-_BYTES_ONLY = ("maxpool", "avgpool", "mean", "rope", "attention", "table", "conv")
+_BYTES_ONLY = with_trait(Trait.BYTES) - {"softmax"}
 
 
 class ImageWriter:

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from npu.graph.form import Graph, Operation, Tensor, TensorType
+from npu.graph.operations import Trait, with_trait
 from npu.graph.text import type_text, write
 
-_COMMUTATIVE = frozenset({"add", "mul", "max", "min", "and", "or", "xor"})
+_COMMUTATIVE = with_trait(Trait.COMMUTES)
 
 
 def _digest(parts: Iterable[bytes]) -> bytes:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from npu.graph.form import Element, Operation, TensorType
+from npu.graph.operations import Trait, with_trait
 from npu.graph.passes.facts import (
     LINEAR,
     MOVES,
@@ -17,7 +18,7 @@ from npu.graph.passes.facts import (
 )
 from npu.graph.passes.wide_sums import largest
 
-_BYTES = ("table", "softmax", "maxpool", "avgpool", "mean", "rope", "attention", "conv")
+_BYTES = with_trait(Trait.BYTES)
 
 
 def narrowed(facts: Facts, one: Operation) -> str:

@@ -15,14 +15,11 @@ from typing import Any
 import numpy as np
 
 from npu.graph.form import Array, Graph, GraphError, Operation, TensorType
-from npu.graph.operations import TABLE, Call
+from npu.graph.operations import TABLE, Call, Trait, with_trait
 from npu.graph.operations.functions import steps
 
-MOVES = frozenset({"reshape", "transpose", "expand", "identity", "slice", "concat", "pad", "cast"})
-ELEMENTWISE = frozenset({
-    *("add", "sub", "mul", "div", "max", "min", "pow", "clip", "table", "compare", "select"),
-    *("and", "or", "not_", "cast", "identity", "mod"),
-})  # fmt: skip
+MOVES = with_trait(Trait.COPY) | {"cast"}
+ELEMENTWISE = with_trait(Trait.POINTWISE)
 LONGEST = 64
 
 

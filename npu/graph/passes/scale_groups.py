@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from npu.graph.form import Element, Graph, Quantisation
+from npu.graph.operations import Trait, with_trait
 from npu.graph.passes.calibrate import Range
-from npu.graph.passes.facts import LINEAR, MOVES, PAIRS, Facts, turns_rows
+from npu.graph.passes.facts import LINEAR, MOVES, Facts, turns_rows
 
 FINER = 64
 """Steps of an int16 operand of a sum in one of the int8 result."""
-_NARROW_MAKERS = ("table", "maxpool", "avgpool", "mean", "attention", "rope", "softmax", "mul")
+_NARROW_MAKERS = with_trait(Trait.BYTES) - {"conv"} | {"mul"}
 
 
 @dataclass
@@ -127,7 +128,7 @@ class Ties:
         if maker.kind in MOVES:
             alone = all(self.facts.only_reader(one) is maker for one in maker.inputs)
             return alone and self.can_be_wide(name) and all(map(self.can_be_scores, maker.inputs))
-        made = maker.kind in (*LINEAR, *PAIRS[:2]) or self.facts.absorbed(maker)
+        made = maker.kind in (*LINEAR, "add", "sub") or self.facts.absorbed(maker)
         return made and self.can_be_wide(name)
 
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from npu.graph.build import SHARING
 from npu.graph.form import Element, Graph, Names, Operation, Tensor, TensorType, all_names
-from npu.graph.operations import kind_of
+from npu.graph.operations import Trait, kind_of, with_trait
 
-_BORDERS = frozenset({"quantise", "dequantise", "requantise"})
+_BORDERS = with_trait(Trait.BORDER)
 _COMPUTING = frozenset({"linear", "elementwise", "rows", "windows", "composites"})
 
 

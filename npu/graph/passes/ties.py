@@ -122,7 +122,7 @@ def _tie_clip(ties: Ties, one: Operation) -> None:
 
 def _tie_free(ties: Ties, one: Operation) -> None:
     """Tie operands and results of sums where that costs no more than a bit."""
-    if one.kind not in PAIRS[:2] + PAIRS[3:] and one.kind != "concat":
+    if one.kind not in PAIRS - {"mul"} | {"concat"}:
         return
     names = [*one.inputs, one.outputs[0]]
     result = ties.group(one.outputs[0])
