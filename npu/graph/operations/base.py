@@ -113,6 +113,7 @@ class Kind:
         outputs: how many; -1 for any number.
         fused: attributes that the pass `fuse` adds, with types.
         traits: what it has in common with others.
+        chip: what of the chip executes it, why it is placed there; "" for nothing.
     """
 
     name: str
@@ -130,6 +131,7 @@ class Kind:
     outputs: int = 1
     fused: Mapping[str, str] = field(default_factory=dict)
     traits: frozenset[Trait] = frozenset()
+    chip: str = ""
 
     def __post_init__(self) -> None:
         """Refuse an entry that lacks something."""

@@ -132,5 +132,6 @@ KINDS = (
         sources={"onnx": ("DequantizeLinear + QuantizeLinear",), "tflite": ("QUANTIZE",)},
         fused={"mult": "int", "shift": "int"},
         traits=frozenset({Trait.BORDER}),
+        chip="VEC scales, or a table",
     ),
 )

@@ -106,5 +106,6 @@ KINDS = (
             "tflite": ("pattern of BATCH_MATMUL, SOFTMAX and BATCH_MATMUL",),
         },
         traits=frozenset({Trait.BYTES}),
+        chip="GEMM, SOFTMAX and GEMM",
     ),
 )

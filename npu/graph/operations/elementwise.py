@@ -83,6 +83,7 @@ def _arithmetic(
     summary: str,
     integer: str,
     lowering: str,
+    chip: str,
     sources: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]],
 ) -> Kind:
     return Kind(
@@ -95,6 +96,7 @@ def _arithmetic(
         summary=summary,
         integer=integer,
         lowering=lowering,
+        chip=chip,
         constraints=_SAME if name == "mul" else _TIED,
         sources=dict(zip(("onnx", "stablehlo", "tflite"), sources, strict=True)),
         fused={"shift": "int"} if name == "mul" else {},
@@ -111,6 +113,7 @@ KINDS = (
         "The sum of two tensors.",
         "y = sat(a + b).",
         "ADD of the GEMM that makes one side, else VEC ADD.",
+        "VEC or the GEMM before it adds",
         (("Add", "Sum", "BatchNormalization"), ("add", "batch_norm_inference"), ("ADD", "ADD_N")),
     ),
     _arithmetic(
@@ -119,6 +122,7 @@ KINDS = (
         "The difference of two tensors.",
         "y = sat(a - b).",
         "VEC SUB.",
+        "VEC subtracts",
         (("Sub",), ("subtract",), ("SUB", "SQUARED_DIFFERENCE")),
     ),
     _arithmetic(
@@ -127,6 +131,7 @@ KINDS = (
         "The product of two tensors.",
         "y = sat(rs(a * b, shift)).",
         "MUL of the GEMM that makes one side, else VEC MUL.",
+        "VEC or the GEMM before it multiplies",
         (
             ("Mul", "SwiGLU", "BatchNormalization"),
             ("multiply", "batch_norm_inference"),
@@ -139,6 +144,7 @@ KINDS = (
         "The larger of two tensors.",
         "y = max(a, b).",
         "VEC MAX.",
+        "VEC compares",
         (("Max",), ("maximum",), ("MAXIMUM",)),
     ),
     _arithmetic(
@@ -147,6 +153,7 @@ KINDS = (
         "The smaller of two tensors.",
         "y = min(a, b).",
         "VEC MIN.",
+        "VEC compares",
         (("Min",), ("minimum",), ("MINIMUM",)),
     ),
     Kind(
@@ -167,6 +174,7 @@ KINDS = (
         },
         fused={"low_int": "int", "high_int": "int"},
         traits=frozenset({Trait.POINTWISE}),
+        chip="VEC or the GEMM before it clips",
     ),
     Kind(
         name="table",
@@ -199,5 +207,6 @@ KINDS = (
             ),
         },
         traits=frozenset({Trait.POINTWISE, Trait.BYTES}),
+        chip="a table of 256 entries in VEC or in the GEMM before it",
     ),
 )

@@ -214,6 +214,7 @@ KINDS = (
         },
         fused={**_FUSED, "a_zero": "int", "b_zero": "int"},
         traits=frozenset({Trait.PRODUCT}),
+        chip="GEMM multiplies matrices",
     ),
     Kind(
         name="conv",
@@ -241,5 +242,6 @@ KINDS = (
         },
         fused={**_FUSED, "pad_value": "int", "x_zero": "int", "w_zero": "int"},
         traits=frozenset({Trait.PRODUCT, Trait.BYTES}),
+        chip="GEMM multiplies the windows with the filters",
     ),
 )

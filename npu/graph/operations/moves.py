@@ -165,6 +165,7 @@ KINDS = (
             "tflite": ("RESHAPE", "SQUEEZE", "EXPAND_DIMS"),
         },
         traits=frozenset({Trait.COPY}),
+        chip="an address",
     ),
     Kind(
         name="transpose",
@@ -184,6 +185,7 @@ KINDS = (
             "tflite": ("TRANSPOSE", *TILED),
         },
         traits=frozenset({Trait.COPY}),
+        chip="a product with the identity, or addresses",
     ),
     Kind(
         name="concat",
@@ -207,6 +209,7 @@ KINDS = (
             "tflite": ("CONCATENATION", "PACK", "TILE"),
         },
         traits=frozenset({Trait.COPY}),
+        chip="addresses",
     ),
     Kind(
         name="slice",
@@ -226,6 +229,7 @@ KINDS = (
             "tflite": (*("SLICE", "STRIDED_SLICE", "SPLIT", "SPLIT_V", "UNPACK", "REVERSE_V2"),),
         },
         traits=frozenset({Trait.COPY}),
+        chip="addresses",
     ),
     Kind(
         name="pad",
@@ -241,6 +245,7 @@ KINDS = (
         sources={"onnx": ("Pad",), "stablehlo": ("pad",), "tflite": ("PAD", "PADV2")},
         fused={"value_int": "int"},
         traits=frozenset({Trait.COPY}),
+        chip="addresses",
     ),
     Kind(
         name="gather",
@@ -259,6 +264,7 @@ KINDS = (
             "stablehlo": ("gather",),
             "tflite": ("GATHER", "EMBEDDING_LOOKUP", *RESIZED),
         },
+        chip="slices, because the indices are constant",
     ),
     Kind(
         name="cast",
@@ -291,6 +297,7 @@ KINDS = (
             "tflite": (),
         },
         traits=frozenset({Trait.COPY, Trait.POINTWISE}),
+        chip="nothing to do",
     ),
     Kind(
         name="expand",
@@ -309,5 +316,6 @@ KINDS = (
             "tflite": ("BROADCAST_TO", "FILL"),
         },
         traits=frozenset({Trait.COPY}),
+        chip="copies",
     ),
 )

@@ -134,6 +134,7 @@ KINDS = (
             "tflite": ("SOFTMAX", "LOG_SOFTMAX"),
         },
         traits=frozenset({Trait.BYTES}),
+        chip="SOFTMAX has the rows",
     ),
     Kind(
         name="layernorm",
@@ -157,6 +158,7 @@ KINDS = (
             ),
             "tflite": ("pattern of MEAN, SQUARED_DIFFERENCE and RSQRT",),
         },
+        chip="LAYERNORM has the rows",
     ),
     Kind(
         name="rmsnorm",
@@ -179,6 +181,7 @@ KINDS = (
             ),
             "tflite": ("pattern of MEAN and RSQRT",),
         },
+        chip="RMSNORM has the rows",
     ),
     Kind(
         name="rope",
@@ -200,6 +203,7 @@ KINDS = (
             "tflite": ("pattern of SLICE, NEG, CONCATENATION and MUL",),
         },
         traits=frozenset({Trait.BYTES}),
+        chip="ROPE turns the heads",
     ),
     Kind(
         name="argmax",

@@ -127,6 +127,7 @@ KINDS = (
             "tflite": ("MAX_POOL_2D",),
         },
         traits=frozenset({Trait.BYTES}),
+        chip="VEC compares rows and neighbours",
     ),
     Kind(
         name="avgpool",
@@ -148,6 +149,7 @@ KINDS = (
         },
         fused={"weight": "int"},
         traits=frozenset({Trait.BYTES}),
+        chip="GEMM with equal weights adds the windows",
     ),
     Kind(
         name="mean",
@@ -171,5 +173,6 @@ KINDS = (
         },
         fused={"weight": "int"},
         traits=frozenset({Trait.BYTES}),
+        chip="GEMM with equal weights adds",
     ),
 )

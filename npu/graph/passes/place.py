@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from npu.graph.form import Graph, GraphError, Operation, Place, Target
+from npu.graph.operations import TABLE
 from npu.graph.passes.cut import WISH, least_cut
 from npu.graph.passes.facts import BORDERS, Facts
 from npu.graph.passes.lower import lower
 from npu.graph.passes.lower_integers import real_operations
-from npu.graph.passes.place_rules import CHIP, refusal
+from npu.graph.passes.place_rules import refusal
 from npu.graph.verify import named
 
 PORT_KIND = "portmatmul"
@@ -103,7 +104,7 @@ def _placed(one: Operation, wish: str, why_not: str) -> Operation:
         return replace(one, place=Place(Target.HOST, "the user wants it on the host"))
     if why_not:
         return replace(one, place=Place(Target.HOST, why_not))
-    reason = WISH if wish else CHIP[one.kind]
+    reason = WISH if wish else TABLE[one.kind].chip
     return replace(one, place=Place(Target.NPU, reason))
 
 

@@ -20,41 +20,12 @@ _JUMPS = frozenset(("floor", "ceil", "round", "sign"))
 UNIT = math.log(2) / 64
 """Scores of SOFTMAX are integers in units of 2^-6 of a binary logarithm."""
 
-CHIP = {
-    "matmul": "GEMM multiplies matrices",
-    "conv": "GEMM multiplies the windows with the filters",
-    "add": "VEC or the GEMM before it adds",
-    "sub": "VEC subtracts",
-    "mul": "VEC or the GEMM before it multiplies",
-    "max": "VEC compares",
-    "min": "VEC compares",
-    "clip": "VEC or the GEMM before it clips",
-    "table": "a table of 256 entries in VEC or in the GEMM before it",
-    "softmax": "SOFTMAX has the rows",
-    "layernorm": "LAYERNORM has the rows",
-    "rmsnorm": "RMSNORM has the rows",
-    "rope": "ROPE turns the heads",
-    "maxpool": "VEC compares rows and neighbours",
-    "avgpool": "GEMM with equal weights adds the windows",
-    "mean": "GEMM with equal weights adds",
-    "reshape": "an address",
-    "transpose": "a product with the identity, or addresses",
-    "concat": "addresses",
-    "slice": "addresses",
-    "pad": "addresses",
-    "expand": "copies",
-    "identity": "nothing to do",
-    "gather": "slices, because the indices are constant",
-    "requantise": "VEC scales, or a table",
-    "attention": "GEMM, SOFTMAX and GEMM",
-}
-
 
 def refusal(facts: Facts, one: Operation) -> str:
     """Return the sentence why the chip cannot execute an operation, "" if it can."""
     if one.kind == "host":
         return str(one["reason"]) or f"the chip has no {one['operator']}"
-    if TABLE[one.kind].host_only or one.kind not in CHIP:
+    if not TABLE[one.kind].chip:
         return f"the chip has no {one.kind}"
     common = _types(facts, one) or narrowed(facts, one)
     rule = _RULES.get(one.kind)
