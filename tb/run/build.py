@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -64,6 +65,12 @@ class Configuration:
     def parameters(self) -> list[str]:
         """The chip's parameters, as arguments of Verilator and slang."""
         return [f"-G{name}={value}" for name, value in self.chip.parameters.items()]
+
+    def parameters_in(self, top: Path) -> list[str]:
+        """The chip's parameters that a top declares; it sets the rest itself."""
+        declared = re.findall(r"^ *parameter .*?(\w+) =", top.read_text(encoding="utf-8"), re.M)
+        values = self.chip.parameters.items()
+        return [f"-G{name}={value}" for name, value in values if name in declared]
 
     @property
     def top(self) -> str:

@@ -85,7 +85,7 @@ class MachineConfiguration(build.Configuration):
     @property
     def parameters(self) -> list[str]:
         """The core, and those of the chip but for the coprocessor's port, which is the core's."""
-        ours = [word for word in super().parameters if not word.startswith("-GCop")]
+        ours = self.parameters_in(SOC_HDL / "soc_top.sv")
         return [*ours, *(["-GCva6=1"] if self.core == "cva6" else [])]
 
     @property

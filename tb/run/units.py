@@ -68,10 +68,8 @@ class UnitConfiguration(Configuration):
     @property
     def parameters(self) -> list[str]:
         """The array and the port where they matter; the wrapper sets the rest."""
-        text = self.wrapper.read_text(encoding="utf-8")
         port = VARIANTS[self.block][1] if self.block in VARIANTS else {}
-        values = replace(self.chip, **port).parameters
-        return [f"-G{name}={value}" for name, value in values.items() if f" {name} = " in text]
+        return replace(self, chip=replace(self.chip, **port)).parameters_in(self.wrapper)
 
     @property
     def top(self) -> str:
