@@ -20,6 +20,7 @@ import ast
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -130,8 +131,14 @@ def _tags(path: Path, body: Iterable[ast.stmt]) -> tuple[str, ...]:
     return tags
 
 
-def _tests_in(path: Path, package: str) -> Iterable[BenchTest]:
+@cache
+def _tests_in(path: Path, package: str, _changed_ns: int) -> tuple[BenchTest, ...]:
+    """Return the tests of a file as it was when it was last changed."""
     body = ast.parse(path.read_text(encoding="utf-8"), filename=str(path)).body
+    return tuple(_tests_of(path, package, body))
+
+
+def _tests_of(path: Path, package: str, body: Sequence[ast.stmt]) -> Iterable[BenchTest]:
     memory_bytes = _number(body, "MEMORY_MIB", MEMORY_MIB) << 20
     power_ups = _number(body, "POWER_UPS", 0)
     fitting = (
@@ -159,7 +166,11 @@ def discover(folder: Path = TESTS, package: str = "tb.tests") -> list[BenchTest]
     Raises:
         ValueError: two tests have the same name, or a tag is not known.
     """
-    tests = [test for path in sorted(folder.glob("test_*.py")) for test in _tests_in(path, package)]
+    tests = [
+        test
+        for path in sorted(folder.glob("test_*.py"))
+        for test in _tests_in(path, package, path.stat().st_mtime_ns)
+    ]
     seen: dict[str, BenchTest] = {}
     for test in tests:
         if test.name in seen:
