@@ -14,11 +14,12 @@ from rich.markup import escape
 from npu.asm import assemble, disassemble
 from npu.commands import compiled_files, files, program_files
 from npu.commands.files import FileError
-from npu.commands.load_model import cache_text, planned
+from npu.commands.load_model import cache_text, opened, planned
 from npu.commands.progress import step
 from npu.compiler import CompiledModel, CompileError, Pack, compile_model, unpack
 from npu.compiler.errors import MemoryFullError
 from npu.image import MAGIC
+from npu.planner.decoder_file import is_decoder
 from npu.runtime.plan_files import holds_plan
 from npu.tables import FitTable, pairs
 from spec.isa.instruction import Instruction
@@ -26,7 +27,6 @@ from spec.isa.operands import Limits
 from weights.calibrate import SCALES_FILE, cache_path
 from weights.checkpoint import Checkpoint
 from weights.formats.recipe import WeightRecipe
-from weights.importer import load_checkpoint
 from weights.quantize import quantize_loaded
 
 _LAYER = re.compile(r"h\.(\d+)\.(.+)")
@@ -50,7 +50,7 @@ def show(what: str, limits: Limits, weights: WeightRecipe, listing: bool, consol
     path = Path(what)
     if holds_plan(path):
         raise FileError(f"{what}: given the folder of a plan, allowed is npu explain {what}")
-    if not path.is_file():
+    if not path.is_file() or is_decoder(path):
         _show_checkpoint(what, limits, weights, console)
         return
     data = files.read_bytes(path)
@@ -111,14 +111,15 @@ def _sections(pack: Pack) -> FitTable:
 
 def _show_checkpoint(name: str, limits: Limits, weights: WeightRecipe, console: Console) -> None:
     with step(f"reading {name}"):
+        shape, read = opened(name)
         try:
-            cache = planned(name, limits, "auto", weights).cache
+            cache = planned(shape, limits, "auto", weights).cache
             fits = f"fits the chip; K/V cache {cache_text(cache)}"
         except MemoryFullError:
             raise  # nobody waits for tensors that have no place
         except CompileError as error:
             fits = f"does not fit the chip: {error}"
-        checkpoint = load_checkpoint(name)
+        checkpoint = read()
     _say(console, f"{name}: a checkpoint")
     table = pairs()
     for row in _dimensions(checkpoint):

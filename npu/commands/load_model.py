@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 from rich.console import Console
 
@@ -18,10 +21,11 @@ from npu.compiler import (
 )
 from npu.compiler.model_plan import ModelPlan, Place, plan_model, stream_bytes
 from npu.driver.generate import PromptError, check_count
+from npu.planner.decoder_file import is_decoder, read_decoder
 from npu.planner.placement import check_prompt
 from spec.isa.operands import Limits
 from weights.calibrate import ScalesError
-from weights.checkpoint import CheckpointError
+from weights.checkpoint import Checkpoint, CheckpointError, CheckpointShape
 from weights.formats.recipe import INT8_WEIGHTS, WeightRecipe
 from weights.importer import load_checkpoint, load_shape
 from weights.limits import ModelError
@@ -104,14 +108,27 @@ def check_text(tokenizer: Tokenizer, shape: Shape, prompt: str, count: int) -> N
     check_count(count, len(ids), shape.context)
 
 
-def planned(name: str, limits: Limits, place: Place, weights: WeightRecipe) -> ModelPlan:
-    """Plan a checkpoint by its config.json alone.
+def opened(name: str) -> tuple[CheckpointShape, Callable[[], Checkpoint]]:
+    """Return the dimensions of a model, of a folder by config.json alone, and what reads the rest.
 
     Raises:
-        CheckpointError: it is none, as config.json has it.
+        CheckpointError: it is no folder of a checkpoint, as config.json has it, no hub id, and no
+            ONNX file of a decoder with past keys and values.
+    """
+    if not is_decoder(Path(name)):
+        return load_shape(name), partial(load_checkpoint, name)
+    found = read_decoder(Path(name))
+    return found.shape, lambda: found
+
+
+def planned(
+    shape: CheckpointShape, limits: Limits, place: Place, weights: WeightRecipe
+) -> ModelPlan:
+    """Plan a model by its dimensions.
+
+    Raises:
         CompileError: it does not fit the chip; MemoryFullError: not its memory.
     """
-    shape = load_shape(name)
     return plan_model(shape, limits, place, stream_bytes(shape, limits.edge, weights))
 
 
@@ -129,7 +146,7 @@ def load(
     """Read, quantise and compile a model.
 
     Args:
-        name: a folder or a hub id.
+        name: a folder, a hub id or an ONNX file of a decoder with past keys and values.
         limits: the chip.
         place: of the K/V cache.
         console: where the progress is shown.
@@ -144,8 +161,9 @@ def load(
         LossError: the integers lose too much.
     """
     with step(f"reading {name}", console=console):
-        planned(name, limits, place, weights)
-        checkpoint = load_checkpoint(name)
+        shape, read = opened(name)
+        planned(shape, limits, place, weights)
+        checkpoint = read()
         vocab = checkpoint.shape.vocab
         tokenizer = load_tokenizer(checkpoint.folder, vocab)
         ends = end_tokens(checkpoint.folder, tokenizer, vocab)

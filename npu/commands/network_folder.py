@@ -29,6 +29,7 @@ from npu.graph.passes import Io
 from npu.graph.passes.calibrate import METHODS
 from npu.graph.text import type_text
 from npu.planner.build_plan import Built, Choose, build_plan
+from npu.planner.decoder_file import is_decoder
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import IMAGE, PLAN, files_of
@@ -50,9 +51,9 @@ RANDOM = "random:"
 
 
 def is_network(name: str) -> bool:
-    """Say whether an argument of `npu compile` is a file of a network, and no checkpoint."""
+    """Say whether an argument of `npu compile` is a file of a network, and no decoder."""
     path = Path(name)
-    return path.suffix in SUFFIXES or path.is_file()
+    return (path.suffix in SUFFIXES or path.is_file()) and not is_decoder(path)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
