@@ -14,6 +14,7 @@ from npu.graph.form import Array, Element, Graph, TensorType
 from npu.graph.inputs import Samples
 from npu.graph.operations.borders import dequantised, quantised
 from npu.graph.passes.samples import read_samples
+from npu.graph.states import States
 from npu.planner.build_plan import Built
 
 MOST, NAMED = 16, 3
@@ -61,10 +62,13 @@ def measured(passes: Mapping[str, Graph], samples: Samples | str | None) -> Loss
     images = _images(real, fused)
     largest: dict[str, float] = {}
     apart: dict[str, float] = {}
+    states = States(real), States(fused)
     for inputs in read_samples(real, DRAWN if samples is None else samples)[:MOST]:
-        wanted = evaluate(real, inputs, keep=list(images.values()))
+        wanted = evaluate(real, {**inputs, **states[0].values}, keep=list(images.values()))
         taken = {name: _taken(value, fused.type(name)) for name, value in inputs.items()}
-        found = run(fused, taken, keep=list(images))
+        found = run(fused, {**taken, **states[1].values}, keep=list(images))
+        states[0].advance(wanted)
+        states[1].advance(found)
         pairs = {name: (found[name], wanted[of]) for name, of in images.items()}
         pairs |= {name: (found[name], wanted[name]) for name in fused.outputs}
         for name, (made, value) in pairs.items():

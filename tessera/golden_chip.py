@@ -14,6 +14,7 @@ from golden.machine import ChipConfig
 from npu.compiler.network import CompiledNetwork
 from npu.driver.chip import Chip
 from npu.graph.form import Array
+from npu.graph.states import States
 from npu.planner.network_plan import plan_of
 from npu.runtime.plan import Plan
 from npu.runtime.prepare import prepare
@@ -22,13 +23,18 @@ from spec.isa.operands import up
 
 
 def run_on_golden(
-    network: CompiledNetwork | Plan, inputs: Mapping[str, Array], *, inner: bool = False
+    network: CompiledNetwork | Plan,
+    inputs: Mapping[str, Array],
+    *,
+    inner: bool = False,
+    states: States | None = None,
 ) -> NetworkRun:
     """Run a network once.
 
     Args:
         network: compiled, or its plan.
         inputs: of its graph by name, in shape and type of the graph.
+        states: what the run finds and changes; those of a first run without.
         inner: keep what segments leave for others and what the host makes, too.
 
     Raises:
@@ -44,6 +50,6 @@ def run_on_golden(
     async def run() -> NetworkRun:
         driven = DrivenChip(await Chip.connect(bus))
         await driven.load(prepared)
-        return await Replay(prepared, driven).run(inputs, inner=inner)
+        return await Replay(prepared, driven, states=states).run(inputs, inner=inner)
 
     return asyncio.run(run())

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from npu.graph.form import Array
+from npu.graph.states import States
 from npu.runtime.account import beats
 from npu.runtime.network_account import disagreements, report_of
 from npu.runtime.plan import Plan
@@ -47,6 +48,7 @@ def run_on_rtl(
     *,
     by: By = "registers",
     latency: int = 40,
+    states: States | None = None,
     on_segment: Callable[[int], None] | None = None,
 ) -> RtlRun:
     """Run a network once in the simulator, which is built if need be.
@@ -60,6 +62,7 @@ def run_on_rtl(
         inputs: of its graph by name, in shape and type of the graph.
         by: how segments start; by the descriptor ring they have no counters.
         latency: of the memory, in cycles.
+        states: what the run finds and changes; those of a first run without.
         on_segment: told how many segments have ended.
 
     Raises:
@@ -67,7 +70,9 @@ def run_on_rtl(
         ChipMismatchError: naming tensor, place and both values, or the counter that differs.
         SimulationError: the simulation failed.
     """
-    golden = run_on_golden(plan, inputs, inner=True)
+    states = States(plan.graph) if states is None else states
+    found_there = dict(states.values)
+    golden = run_on_golden(plan, inputs, inner=True, states=states)
     if not plan.segments and not plan.products:
         return RtlRun(golden, {}, 0.0)
     configuration = build.Configuration(chip=for_limits(plan.limits))
@@ -81,7 +86,7 @@ def run_on_rtl(
     found = simulate(
         configuration,
         plan,
-        {**inputs, **golden.tensors},
+        {**inputs, **found_there, **golden.tensors},
         ideal=ideal,
         name=f"network-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}",
         by=by,

@@ -24,6 +24,7 @@ from npu.driver.generate import PromptError
 from npu.graph.form import Array, Graph, GraphError
 from npu.graph.inputs import check_inputs
 from npu.graph.passes.samples import random_samples
+from npu.graph.states import States
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import PlanFileError, read_plan
@@ -90,6 +91,13 @@ def add_commands(command: AddCommand) -> None:
         help="of the memory on the RTL, in cycles (40)",
     )
     run.add_argument(
+        "--steps",
+        type=whole_from(1),
+        metavar="N",
+        help="run the network N times, with N inputs along a first axis and as many outputs; each "
+        "run finds in the states of the network what the one before has left",
+    )
+    run.add_argument(
         "--output", type=Path, metavar="FILE", help="an .npz to write (FOLDER/run/outputs.npz)"
     )
 
@@ -102,17 +110,25 @@ def _run(arguments: argparse.Namespace) -> int:
             f"{folder}: given a file, allowed is the folder that npu compile makes of it"
         )
     plan = read_plan(folder)
-    inputs = check_inputs(plan.graph, _inputs(plan.graph, arguments.input))
+    if plan.decoder is not None and arguments.steps is not None:
+        raise UsageError("--steps: given for a decoder, allowed for networks")
+    steps = _steps(plan.graph, arguments.input, arguments.steps)
     if arguments.output is not None:
         files.check_output(arguments.output)
     console = watched()
-    if arguments.on == "golden":
-        with step(f"running {folder} on golden", console=console):
-            run = run_on_golden(plan, inputs)
-        outputs: Mapping[str, Array] = run.outputs
-        report = report_of(plan, products=run.products)
-    else:
-        outputs, report = _on_rtl(plan, folder, inputs, arguments.latency, console)
+    states = States(plan.graph)
+    made: list[Mapping[str, Array]] = []
+    for inputs in steps:
+        if arguments.on == "golden":
+            with step(f"running {folder} on golden", console=console):
+                run = run_on_golden(plan, inputs, states=states)
+            found, report = run.outputs, report_of(plan, products=run.products)
+        else:
+            found, report = _on_rtl(plan, folder, inputs, arguments.latency, states, console)
+        made.append(found)
+    outputs = made[0]
+    if arguments.steps is not None:
+        outputs = {name: np.stack([one[name] for one in made]) for name in outputs}
     written: list[Path] = []
 
     @contextmanager
@@ -141,7 +157,12 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _on_rtl(
-    plan: Plan, folder: Path, inputs: Mapping[str, Array], latency: int, console: Console
+    plan: Plan,
+    folder: Path,
+    inputs: Mapping[str, Array],
+    latency: int,
+    states: States,
+    console: Console,
 ) -> tuple[Mapping[str, Array], Report]:
     ended = [0]
 
@@ -150,7 +171,11 @@ def _on_rtl(
 
     with step(f"running {folder} on the RTL", detail, console):
         done = run_on_rtl(
-            plan, inputs, latency=latency, on_segment=lambda count: ended.__setitem__(0, count)
+            plan,
+            inputs,
+            latency=latency,
+            states=states,
+            on_segment=lambda count: ended.__setitem__(0, count),
         )
     report = report_of(plan, done.run.counters, done.cycles, done.run.products)
     if plan.segments or plan.products:
@@ -161,22 +186,38 @@ def _on_rtl(
     return done.run.outputs, report
 
 
-def _inputs(graph: Graph, given: Sequence[str]) -> dict[str, Array]:
-    """Return what --input names, by the names of the graph's inputs."""
+def _steps(graph: Graph, given: Sequence[str], count: int | None) -> list[dict[str, Array]]:
+    """Return the inputs of each run."""
+    found = _inputs(graph, given, count)
+    if count is None:
+        return [check_inputs(graph, found)]
+    for name, data in found.items():
+        if data.shape[:1] != (count,):
+            raise UsageError(
+                f"--steps {count}: given input {name!r} of shape {list(data.shape)}, allowed a "
+                f"first axis of {count}"
+            )
+    runs = ({name: data[step] for name, data in found.items()} for step in range(count))
+    return [check_inputs(graph, one) for one in runs]
+
+
+def _inputs(graph: Graph, given: Sequence[str], count: int | None) -> dict[str, Array]:
+    """Return what --input names, by the names of the graph's inputs; of drawn ones so many."""
     found: dict[str, Array] = {}
     for text in given:
         if text == RANDOM:
-            found |= {name: data[0] for name, data in random_samples(graph, 1).items()}
+            drawn = random_samples(graph, count or 1)
+            found |= {name: data[0] for name, data in drawn.items()} if count is None else drawn
             continue
         name, equals, file = text.rpartition("=")
         arrays = read_arrays(Path(file))
         if "" in arrays:
-            if not equals and len(graph.inputs) != 1:
+            if not equals and len(graph.arguments) != 1:
                 raise UsageError(
                     f"--input {text}: given no name, allowed NAME=FILE with one of "
-                    f"{', '.join(graph.inputs)}"
+                    f"{', '.join(graph.arguments)}"
                 )
-            found[name if equals else graph.inputs[0]] = arrays[""]
+            found[name if equals else graph.arguments[0]] = arrays[""]
         elif equals:
             raise UsageError(f"--input {text}: given a name for an .npz, allowed for an .npy")
         else:

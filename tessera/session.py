@@ -12,6 +12,7 @@ from npu.graph.form import Array, Graph, GraphError
 from npu.graph.inputs import Samples, check_inputs
 from npu.graph.passes import Io
 from npu.graph.passes.calibrate import METHODS
+from npu.graph.states import States
 from npu.planner.build_plan import Choose, build_plan
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
@@ -40,17 +41,22 @@ class Session:
             raise GraphError(f"on: given {on!r}, allowed {', '.join(get_args(On))}")
         self.plan = plan
         self.on: On = on
+        self._states = States(plan.graph)
         self._report = report_of(plan)
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Names of the inputs."""
-        return self.plan.graph.inputs
+        """Names of the inputs; what a run leaves to the next is none."""
+        return self.plan.graph.arguments
 
     @property
     def outputs(self) -> tuple[str, ...]:
         """Names of the outputs."""
-        return self.plan.graph.outputs
+        return self.plan.graph.results
+
+    def reset(self) -> None:
+        """Let states hold again what the first run finds in them."""
+        self._states.reset()
 
     @overload
     def run(self, outputs: Sequence[str] | None, inputs: Mapping[str, Array]) -> list[Array]: ...
@@ -63,7 +69,7 @@ class Session:
         outputs: Sequence[str] | Mapping[str, Array] | None,
         inputs: Mapping[str, Array] | None = None,
     ) -> list[Array] | dict[str, Array]:
-        """Run the network once.
+        """Run the network once; states are as the run before has left them.
 
         Args:
             outputs: names of the outputs to return, in this order, None for all; or, as the only
@@ -93,7 +99,7 @@ class Session:
     def _run(self, inputs: Samples) -> dict[str, Array]:
         given = check_inputs(self.plan.graph, inputs)
         if self.on == "golden":
-            run = run_on_golden(self.plan, given)
+            run = run_on_golden(self.plan, given, states=self._states)
             self._report = report_of(self.plan, products=run.products)
             return dict(run.outputs)
         # The simulator is needed here only, and is not installed everywhere.
@@ -105,7 +111,7 @@ class Session:
                 raise
             raise GraphError(f"on='rtl': {error.name}: {lacks}") from error
 
-        done = run_on_rtl(self.plan, given)
+        done = run_on_rtl(self.plan, given, states=self._states)
         self._report = report_of(self.plan, done.run.counters, done.cycles, done.run.products)
         return dict(done.run.outputs)
 
@@ -129,6 +135,7 @@ def load(
     calibration: str = METHODS[0],
     wide: Sequence[str] | str = (),
     max_error: float | None = None,
+    state: Mapping[str, str] | None = None,
 ) -> Session:
     """Load a network.
 
@@ -150,6 +157,7 @@ def load(
             or "auto": those that lose most, until `max_error` is met.
         max_error: how far outputs may be off the real ones of the samples, as a share of the
             largest value (0.01).
+        state: outputs that the next run finds as inputs, by the names of these.
 
     Raises:
         GraphError: file, samples or another argument are wrong.
@@ -159,7 +167,7 @@ def load(
     """
     if isinstance(source, str | Path) and "\n" not in str(source) and Path(source).is_dir():
         given = (calibrate is not None, shapes, host, npu, port, split, io != "float", limits)
-        if any((*given, wide, max_error)) or calibration != METHODS[0]:
+        if any((*given, wide, max_error, state)) or calibration != METHODS[0]:
             raise GraphError(f"{source}: given arguments of compilation, allowed only on=")
         return Session(read_plan(Path(source)), on)
     built = build_plan(
@@ -174,6 +182,7 @@ def load(
         limits=limits,
         calibration=calibration,
         wide=_choice(wide, calibrate, max_error),
+        state=state,
     )
     if max_error is not None:
         held(built, calibrate, max_error)
@@ -196,6 +205,7 @@ def from_jax(
     calibration: str = METHODS[0],
     wide: Sequence[str] | str = (),
     max_error: float | None = None,
+    state: Mapping[str, str] | None = None,
 ) -> Session:
     """Compile a function of jax.
 
@@ -215,6 +225,7 @@ def from_jax(
         calibration: as `load`.
         wide: as `load`.
         max_error: as `load`.
+        state: as `load`.
 
     Raises:
         GraphError: jax is missing or cannot lower the function, or as `load`.
@@ -224,7 +235,7 @@ def from_jax(
     from npu.graph.importers.stablehlo import from_jax as lowered
 
     graph = lowered(function, example_args, constants=constants)
-    samples = _by_name(graph, calibrate)
+    samples = _by_name(graph, calibrate, state)
     built = build_plan(
         graph,
         calibrate=samples,
@@ -236,6 +247,7 @@ def from_jax(
         limits=limits,
         calibration=calibration,
         wide=_choice(wide, samples, max_error),
+        state=state,
     )
     if max_error is not None:
         held(built, samples, max_error)
@@ -254,12 +266,17 @@ def _choice(
     return wide_until(most, samples)
 
 
-def _by_name(graph: Graph, calibrate: Samples | Sequence[Any] | str | None) -> Samples | str | None:
+def _by_name(
+    graph: Graph,
+    calibrate: Samples | Sequence[Any] | str | None,
+    state: Mapping[str, str] | None,
+) -> Samples | str | None:
     if calibrate is None or isinstance(calibrate, str | Mapping):
         return calibrate
-    if len(calibrate) != len(graph.inputs):
+    names = [name for name in graph.inputs if name not in (state or {})]
+    if len(calibrate) != len(names):
         raise GraphError(
-            f"samples: given {len(calibrate)} arrays, allowed {len(graph.inputs)}, "
-            f"one for each of {', '.join(graph.inputs)}"
+            f"samples: given {len(calibrate)} arrays, allowed {len(names)}, "
+            f"one for each of {', '.join(names)}"
         )
-    return dict(zip(graph.inputs, calibrate, strict=True))
+    return dict(zip(names, calibrate, strict=True))

@@ -173,6 +173,17 @@ struct npu_plan_batch {
   uint32_t of_count;
 };
 
+enum npu_plan_kept {
+  NPU_PLAN_KEPT_HOST
+};
+
+struct npu_plan_state {
+  const char *input; /* of the graph, that holds what the run before has left */
+  const char *output; /* of the graph, what a run leaves */
+  uint64_t bytes; /* its size */
+  enum npu_plan_kept kept; /* who has it between two runs */
+};
+
 /* A plan, as plan.json has it. */
 struct npu_plan {
   uint32_t format; /* version of this schema */
@@ -190,6 +201,9 @@ struct npu_plan {
   uint32_t steps_count;
   const struct npu_plan_batch *batches; /* segments that go into the descriptor ring together */
   uint32_t batches_count;
+  /* tensors that live from run to run, whose first values the graph has; absent if there is none */
+  const struct npu_plan_state *states;
+  uint32_t states_count;
 };
 
 /* Where the parts of a plan lie in memory: addresses, multiples of 64. */

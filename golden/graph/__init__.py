@@ -5,5 +5,6 @@ What `npu.graph.operations` says in words for each kind stands here in integers 
 """
 
 from golden.graph.evaluate import MEANINGS, run
+from golden.graph.steps import run_steps
 
-__all__ = ["MEANINGS", "run"]
+__all__ = ["MEANINGS", "run", "run_steps"]

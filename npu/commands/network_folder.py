@@ -88,6 +88,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=1,3,224,224",
         help="of an input with free dimensions; may be repeated",
     )
+    group.add_argument(
+        "--state",
+        type=_state,
+        action="append",
+        default=[],
+        metavar="INPUT=OUTPUT",
+        help="an output that the next run finds as an input: neither is given or shown any more, "
+        "and samples are runs one after another; may be repeated",
+    )
     for name, where in PLACES.items():
         group.add_argument(
             f"--{name}",
@@ -145,10 +154,17 @@ def _shape(text: str) -> tuple[str, tuple[int, ...]]:
     return name, tuple(map(int, parts))
 
 
+def _state(text: str) -> tuple[str, str]:
+    name, _, output = text.partition("=")
+    if not name or not output:
+        raise argparse.ArgumentTypeError(f"given {text!r}, allowed INPUT=OUTPUT")
+    return name, output
+
+
 def refuse_network_options(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options of networks with a checkpoint."""
     options = ("calibrate", "max_error", "shape", "host", "npu", "port", "split", "io", "keep")
-    for name in (*options, "wide"):
+    for name in (*options, "wide", "state"):
         if getattr(arguments, name):
             option = name.replace("_", "-")
             raise UsageError(f"--{option}: given for a checkpoint, allowed for networks")
@@ -209,6 +225,9 @@ def compile_network(
     refuse_model_options(arguments)
     folder: Path = arguments.output
     check_folder(folder)
+    state = dict(arguments.state)
+    if len(state) < len(arguments.state):
+        raise UsageError("--state: given an input twice, allowed each once")
     samples = None if arguments.calibrate is None else read_samples(arguments.calibrate)
     with step(f"compiling {arguments.model}", console=console):
         built = build_plan(
@@ -222,6 +241,7 @@ def compile_network(
             wide=arguments.wide if choose is None else choose(samples),
             split=arguments.split,
             io=arguments.io or "float",
+            state=state,
             limits=arguments.chip.limits,
         )
     with step("comparing it with golden", console=console):
@@ -238,11 +258,14 @@ def _written(built: Built, folder: Path, compared: Mapping[str, str]) -> FitTabl
     table.add_row("calibration", plan.origin.calibration)
     if built.wide:
         table.add_row("16 bits", escape(", ".join(built.wide)))
-    for what, names in (("input", plan.graph.inputs), ("output", plan.graph.outputs)):
+    for what, names in (("input", plan.graph.arguments), ("output", plan.graph.results)):
         for name in names:
             kind = plan.graph.type(name)
             if kind.quantisation is not None:
                 table.add_row(f"{what} {escape(name)}", escape(type_text(kind)))
+    for state in plan.graph.states:
+        text = f"{type_text(plan.graph.type(state.input))}, next {state.output}"
+        table.add_row(f"state {escape(state.input)}", escape(text))
     sizes = f"stream {len(plan.stream):,}, constants {len(plan.constants):,}, arena {plan.arena:,}"
     table.add_row("bytes", sizes)
     for name, text in compared.items():

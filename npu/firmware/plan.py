@@ -139,6 +139,9 @@ def firmware_network(plan: Plan, inputs: Mapping[str, Array]) -> FirmwarePlan:
             memory.
         GraphError: an input is wrong, or an operation of the host cannot be evaluated.
     """
+    if plan.graph.states:
+        names = ", ".join(one.input for one in plan.graph.states)
+        raise PlanError(f"plan: given states {names}, allowed none: a core runs a network once")
     values = dict(check_inputs(plan.graph, inputs))
     plan = _alone(plan, values)
     prepared = prepare(plan, bases_from(plan, IMAGE))

@@ -184,6 +184,21 @@ class Operation:
 
 
 @dataclass(frozen=True, eq=False)
+class State:
+    """A tensor that lives from run to run.
+
+    Attributes:
+        input: of the graph, what the run before has left.
+        output: of the graph, what this run leaves; of the same type.
+        initial: what the first run finds; None for zeros, which are zero points of integers.
+    """
+
+    input: str
+    output: str
+    initial: Array | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, eq=False)
 class Graph:
     """A network.
 
@@ -192,6 +207,7 @@ class Graph:
         inputs, outputs: names of tensors in the order of the user's file.
         tensors: all of them by name.
         operations: in an order in which each stands behind those whose results it takes.
+        states: inputs that nobody gives, and outputs that nobody gets but the next run.
     """
 
     name: str
@@ -199,6 +215,7 @@ class Graph:
     outputs: tuple[str, ...]
     tensors: Mapping[str, Tensor]
     operations: tuple[Operation, ...]
+    states: tuple[State, ...] = ()
 
     def __getitem__(self, name: str) -> Tensor:
         """Return a tensor."""
@@ -207,6 +224,18 @@ class Graph:
     def type(self, name: str) -> TensorType:
         """Return the type of a tensor."""
         return self.tensors[name].type
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The inputs that somebody gives."""
+        kept = {one.input for one in self.states}
+        return tuple(name for name in self.inputs if name not in kept)
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """The outputs that somebody gets."""
+        kept = {one.output for one in self.states}
+        return tuple(name for name in self.outputs if name not in kept)
 
     def constant(self, name: str) -> Array | None:
         """Return the value of a tensor if it is constant; None for "" too."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -22,22 +22,23 @@ def shape_option(name: str, sizes: Sequence[int | str]) -> str:
 
 
 def check_inputs(graph: Graph, inputs: Samples) -> dict[str, Array]:
-    """Return the inputs of one run in the types of the graph.
+    """Return the inputs of one run in the types of the graph; none is given for a state.
 
     Raises:
         GraphError: a name, shape, type or value is wrong; the message says what is allowed.
     """
-    unknown = [name for name in inputs if name not in graph.inputs]
-    missing = [name for name in graph.inputs if name not in inputs]
+    refuse_states(graph, inputs)
+    unknown = [name for name in inputs if name not in graph.arguments]
+    missing = [name for name in graph.arguments if name not in inputs]
     if unknown or missing:
         what = f"unknown {unknown[0]!r}" if unknown else f"missing {missing[0]!r}"
         allowed = ", ".join(
             f"{name!r}: {graph.type(name).element}{list(graph.type(name).shape)}"
-            for name in graph.inputs
+            for name in graph.arguments
         )
         raise GraphError(f"inputs: {what}; allowed are {allowed}")
     found = {}
-    for name in graph.inputs:
+    for name in graph.arguments:
         data, kind = np.asarray(inputs[name]), graph.type(name)
         if data.shape != kind.shape:
             raise GraphError(
@@ -45,6 +46,17 @@ def check_inputs(graph: Graph, inputs: Samples) -> dict[str, Array]:
             )
         found[name] = typed(f"input {name!r}", data, kind.element)
     return found
+
+
+def refuse_states(graph: Graph, given: Iterable[str]) -> None:
+    """Raise GraphError if a value is given for what a run leaves to the next."""
+    kept = {one.input for one in graph.states}
+    for name in given:
+        if name in kept:
+            raise GraphError(
+                f"input {name!r}: given a value, allowed none: it is a state, which every run "
+                "leaves to the next"
+            )
 
 
 def typed(where: str, data: Array, element: Element) -> Array:

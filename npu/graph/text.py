@@ -4,12 +4,14 @@
     graph "lenet"
     input %x : float32[1,28,28,1]
     output %y
+    state %h next %h.out first [1, 2]
     const %w : int8[3,3,1,8] scale [0.5] zero 0 = base64"AAEC..."
     %y : float32[1,26,26,8] = conv(%x, %w, _) {groups = 1, ...} name "conv1" source "Conv"
 
 One statement a line. A name that is no plain word stands in quotes as in JSON; `_` is an optional
-input that is not given. Constants of few elements stand as numbers, others as their bytes, little
-endian, in base64. `npu.graph.text_parser` reads it.
+input that is not given. A state without `first` begins with zeros. Constants of few
+elements stand as numbers, others as their bytes, little endian, in base64. `npu.graph.text_parser`
+reads it.
 """
 
 from __future__ import annotations
@@ -18,11 +20,12 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from npu.graph.form import Array, Graph, Operation, Quantisation, Tensor, TensorType
+from npu.graph.form import Array, Graph, Operation, Quantisation, State, Tensor, TensorType
 from npu.graph.text_parser import parse
 
 __all__ = ["equal", "outline", "parse", "write"]
@@ -45,6 +48,7 @@ def _written(graph: Graph, array: Callable[[Array], str]) -> str:
     lines = [f"graph {json.dumps(graph.name)}"]
     lines += [f"input {_declared(graph[name])}" for name in graph.inputs]
     lines += [f"output {_name(name)}" for name in graph.outputs]
+    lines += [_state(one, array) for one in graph.states]
     made = {*graph.inputs, *graph.producers()}
     for name, tensor in graph.tensors.items():
         if tensor.data is not None:
@@ -61,14 +65,18 @@ def equal(one: Graph, other: Graph) -> bool:
 
 
 def _sorted(graph: Graph) -> Graph:
-    tensors = dict(sorted(graph.tensors.items()))
-    return Graph(graph.name, graph.inputs, graph.outputs, tensors, graph.operations)
+    return replace(graph, tensors=dict(sorted(graph.tensors.items())))
 
 
 def _name(name: str) -> str:
     if not name:
         return "_"
     return f"%{name}" if _PLAIN.match(name) else f"%{json.dumps(name)}"
+
+
+def _state(one: State, array: Callable[[Array], str]) -> str:
+    text = f"state {_name(one.input)} next {_name(one.output)}"
+    return text if one.initial is None else f"{text} first {array(one.initial)}"
 
 
 def _declared(tensor: Tensor) -> str:

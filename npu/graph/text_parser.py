@@ -8,6 +8,7 @@ import binascii
 import json
 import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from npu.graph.form import (
     Operation,
     Place,
     Quantisation,
+    State,
     Target,
     Tensor,
     TensorType,
@@ -245,6 +247,17 @@ def _operation(line: _Line) -> tuple[Operation, list[Tensor]]:
     )
 
 
+def _state(line: _Line, tensors: Mapping[str, Tensor]) -> State:
+    given = line.name()
+    line.expect("next")
+    output = line.name()
+    if not line.accept("first"):
+        return State(given, output)
+    if given not in tensors:
+        raise line.error(f"state {given[:_SHOWN]!r}, allowed an input that is declared before")
+    return State(given, output, line.array(tensors[given].type))
+
+
 def _place(line: _Line) -> Place:
     word = line.take("word")
     if word not in list(Target):
@@ -265,6 +278,7 @@ def parse(text: str, *, file: str = "") -> Graph:
     name, inputs, outputs = "", [], []
     tensors: dict[str, Tensor] = {}
     operations: list[Operation] = []
+    states: list[State] = []
 
     def declare(line: _Line, found: Tensor) -> None:
         if found.name in tensors:
@@ -283,6 +297,8 @@ def parse(text: str, *, file: str = "") -> Graph:
             inputs.append(found.name)
         elif line.accept("output"):
             outputs.append(line.name())
+        elif line.accept("state"):
+            states.append(_state(line, tensors))
         elif line.accept("tensor"):
             declare(line, line.tensor())
         elif line.accept("const"):
@@ -295,4 +311,4 @@ def parse(text: str, *, file: str = "") -> Graph:
             for one in results:
                 declare(line, one)
         line.done()
-    return Graph(name, tuple(inputs), tuple(outputs), tensors, tuple(operations))
+    return Graph(name, tuple(inputs), tuple(outputs), tensors, tuple(operations), tuple(states))

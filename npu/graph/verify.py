@@ -7,6 +7,7 @@ import numpy as np
 
 from npu.graph.form import Element, Graph, GraphError, Operation, Tensor
 from npu.graph.operations import check_attributes, infer, kind_of
+from npu.graph.text import type_text
 
 _INTEGERS = frozenset({Element.I8, Element.U8, Element.I16, Element.U16, Element.I32})
 # What these take and give stands for real numbers: beside one scale all integers need one.
@@ -28,6 +29,7 @@ def verify(graph: Graph, *, file: str = "", placed: bool = False, planned: bool 
     try:
         _check_tensors(graph)
         _check_ends(graph)
+        _check_states(graph)
         _check_order(graph, planned)
         for operation in graph.operations:
             check_operation(graph, operation)
@@ -133,6 +135,40 @@ def _check_ends(graph: Graph) -> None:
     for name in graph.outputs:
         if name not in makers and name not in graph.inputs and not graph[name].constant:
             raise GraphError(f"output {name!r} of the graph: nothing assigns it")
+
+
+def _check_states(graph: Graph) -> None:
+    for one in graph.states:
+        for what, name, names in (
+            ("input", one.input, graph.inputs),
+            ("output", one.output, graph.outputs),
+        ):
+            if name not in names:
+                allowed = f"one of {', '.join(names) or 'none'}"
+                raise GraphError(f"state {one.input!r}: {what} {name!r}, allowed {allowed}")
+        kinds = graph.type(one.input), graph.type(one.output)
+        if kinds[0] != kinds[1]:
+            given, left = map(type_text, kinds)
+            raise GraphError(
+                f"state {one.input!r}: {given}, and {one.output!r} that it becomes is {left}, "
+                "allowed one type"
+            )
+        first = one.initial
+        if first is not None and (first.shape, first.dtype) != (
+            kinds[0].shape,
+            kinds[0].element.dtype,
+        ):
+            raise GraphError(
+                f"state {one.input!r} begins with {first.dtype}{list(first.shape)}, "
+                f"its type is {type_text(kinds[0])}"
+            )
+    for what, used in (
+        ("input", [one.input for one in graph.states]),
+        ("output", [one.output for one in graph.states]),
+    ):
+        twice = [name for name in used if used.count(name) > 1]
+        if twice:
+            raise GraphError(f"{what} {twice[0]!r} of two states, allowed each once")
 
 
 def check_operation(graph: Graph, operation: Operation) -> None:

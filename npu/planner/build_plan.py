@@ -20,6 +20,7 @@ from npu.graph.inputs import Samples
 from npu.graph.passes import PASSES, Io, prepare
 from npu.graph.passes.calibrate import METHODS
 from npu.graph.passes.wide import is_wide, wide_tensors
+from npu.graph.states import with_states
 from npu.graph.text import outline, write
 from npu.planner.network_plan import plan_of
 from npu.runtime.plan import Action, Origin, Plan
@@ -73,6 +74,7 @@ def build_plan(
     limits: Limits | None = None,
     calibration: str = METHODS[0],
     wide: Sequence[str] | Choose = (),
+    state: Mapping[str, str] | None = None,
 ) -> Built:
     """Import, quantise, place and compile a network.
 
@@ -93,6 +95,7 @@ def build_plan(
             `npu.graph.passes.calibrate`.
         wide: names of inputs, operations, or kinds, whose values are to have 16 bits on the chip;
             or what chooses them.
+        state: outputs that the next run finds as inputs, by the names of these.
 
     Raises:
         GraphError: the file or an argument is wrong; naming file, operation and tensor.
@@ -102,6 +105,10 @@ def build_plan(
     graph = source if isinstance(source, Graph) else read(source, shapes=shapes)
     if shapes and isinstance(source, Graph):
         raise GraphError("shapes: given for a graph, allowed for files")
+    try:
+        graph = with_states(graph, state or {})
+    except GraphError as error:
+        raise GraphError(f"{file}: {error}" if file else str(error)) from None
     refused: dict[str, str] = {}
 
     def tried(names: Sequence[str]) -> Passes:

@@ -62,6 +62,12 @@ def partition(
     graph = source if isinstance(source, Graph) else read(source, shapes=shapes)
     if shapes and isinstance(source, Graph):
         raise GraphError("shapes: given for a graph, allowed for files")
+    if graph.states:
+        name = graph.states[0].input
+        raise GraphError(
+            f"{file}: " * bool(file) + f"state {name!r}: given one, allowed none: the "
+            "parts of a network leave nothing to their next run"
+        )
     fused = prepare(graph, samples=calibrate, host=host, npu=npu, port=port, file=file)
     return [_part(fused, group) for group in groups_of(fused, _delegated)]
 

@@ -17,6 +17,7 @@ from npu.graph.macs import macs_of
 from npu.graph.operations.port import TILED
 from npu.runtime.account import Cost, beats, total, word_costs
 from npu.runtime.plan import Action, Plan
+from npu.runtime.plan_record import state_records
 from npu.runtime.report import OperationLine, Report, SegmentLine
 
 
@@ -59,7 +60,8 @@ def report_of(
             replace(one, cycles=cycles.get(one.name, 0)) if one.segment >= 0 else one
             for one in operations
         ]
-    return Report(plan.graph.name, plan.limits, tuple(operations), tuple(segments))
+    states = tuple(state_records(plan.graph))
+    return Report(plan.graph.name, plan.limits, tuple(operations), tuple(segments), states)
 
 
 def _on_chip(plan: Plan, number: int) -> tuple[list[OperationLine], Cost]:

@@ -200,9 +200,8 @@ def _whole(plan: Plan, image: bytes) -> dict[str, Any]:
     found = record_of(plan)
     summary = {"bytes": len(image), "sha256": hashlib.sha256(image).hexdigest()}
     # The order of the schema.
-    return {
-        name: summary if name == "image" else found[name] for name in plan_schema()["properties"]
-    }
+    found["image"] = summary
+    return {name: found[name] for name in plan_schema()["properties"] if name in found}
 
 
 def _read(record: object, image: bytes, place: str) -> Plan:

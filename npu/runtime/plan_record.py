@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from npu.graph.form import Graph
 from npu.runtime.account import total, word_costs
 from npu.runtime.plan import Plan, PlannedSegment, PlannedTensor, Step
 from npu.runtime.schedule import batches_of
@@ -16,7 +17,7 @@ FORMAT = 2
 
 def record_of(plan: Plan) -> dict[str, Any]:
     """Return a plan as JSON, but for the entry `image`."""
-    return {
+    record = {
         "format": FORMAT,
         "origin": asdict(plan.origin),
         "chip": asdict(plan.limits),
@@ -27,6 +28,9 @@ def record_of(plan: Plan) -> dict[str, Any]:
         "steps": step_records(plan.steps),
         "batches": [list(one) for one in batches_of(plan.steps)],
     }
+    states = state_records(plan.graph)
+    # Plans without are as they were before there were any.
+    return {**record, "states": states} if states else record
 
 
 def step_records(steps: Sequence[Step]) -> list[dict[str, Any]]:
@@ -39,6 +43,19 @@ def step_records(steps: Sequence[Step]) -> list[dict[str, Any]]:
             "writes": list(step.writes),
         }
         for step in steps
+    ]
+
+
+def state_records(graph: Graph) -> list[dict[str, Any]]:
+    """Return states as JSON has them; all of them are with the host between two runs."""
+    return [
+        {
+            "input": one.input,
+            "output": one.output,
+            "bytes": graph.type(one.input).bytes,
+            "kept": "host",
+        }
+        for one in graph.states
     ]
 
 

@@ -17,6 +17,7 @@ from npu.driver.errors import BusError, CommandFailed, DeviceError, ProgramFaile
 from npu.graph.evaluate import run as run_on_host
 from npu.graph.form import Array, Graph, Operation
 from npu.graph.inputs import check_inputs
+from npu.graph.states import States
 from npu.runtime.decoder import PROMPT, check_ids
 from npu.runtime.plan import Action, Plan, Step
 from npu.runtime.port_steps import multiply
@@ -51,7 +52,7 @@ class NetworkRun:
     """What a run has left.
 
     Attributes:
-        outputs: of the graph, by name.
+        outputs: of the graph, by name, without those that the next run takes.
         tensors: all that crossed between host and chip, by name in the order of the steps, outputs
             included; if asked for also what segments leave for others and what the host makes.
         counters: of each segment that was started by registers, in order; as of the end of each.
@@ -211,22 +212,30 @@ class Replay:
         prepared: the plan at its addresses.
         chip: where it runs.
         host: evaluates an operation of the host.
+        states: what a run leaves to the next, which the host keeps.
     """
 
-    def __init__(self, prepared: Prepared, chip: ReplayChip, host: Host = run_on_host) -> None:
-        """Take a chip that `DrivenChip.load` has made ready."""
+    def __init__(
+        self,
+        prepared: Prepared,
+        chip: ReplayChip,
+        host: Host = run_on_host,
+        states: States | None = None,
+    ) -> None:
+        """Take a chip that `DrivenChip.load` has made ready; states begin anew unless given."""
         self.prepared = prepared
         self.chip = chip
         self.host = host
         self.plan = prepared.plan
+        self.states = States(self.plan.graph) if states is None else states
 
     async def run(
         self, inputs: Mapping[str, Array], by: By = "registers", *, inner: bool = False
     ) -> NetworkRun:
-        """Run the plan once.
+        """Run the plan once; states are as before if it fails.
 
         Args:
-            inputs: the graph's inputs by name, in shape and type of the graph.
+            inputs: those of the graph that are no state's, by name, in its shapes and types.
             by: how segments start.
             inner: keep what segments that are started by registers leave for others, and what the
                 host makes, too.
@@ -244,7 +253,8 @@ class Replay:
         if ring is None and (by == "ring" or needs_port):
             raise RequestError("by", repr(by), "programs by registers, without a command port")
         graph = self.plan.graph
-        values = {**self.plan.host_constants, **check_inputs(graph, inputs)}
+        given = check_inputs(graph, inputs)
+        values = {**self.plan.host_constants, **given, **self.states.values}
         if self.plan.decoder is not None:
             check_ids(self.plan.decoder, values[PROMPT].tolist())
         crossed: dict[str, Array] = {}
@@ -276,7 +286,8 @@ class Replay:
                     made = self._on_host(step, values)
                     values |= made
                     crossed |= made if inner else {}
-        outputs = {name: values[name] for name in graph.outputs}
+        self.states.advance(values)
+        outputs = {name: values[name] for name in graph.results}
         return NetworkRun(outputs, crossed, tuple(counters), products)
 
     def _pack(self, name: str, values: Mapping[str, Array]) -> None:

@@ -6,6 +6,7 @@ Sums of lines are the figures of segments, and sums of segments those of the net
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -91,12 +92,14 @@ class Report:
         limits: of the chip.
         operations: in the order of the steps.
         segments: in order.
+        states: what a run leaves to the next, as plan.json has them.
     """
 
     network: str
     limits: Limits
     operations: tuple[OperationLine, ...]
     segments: tuple[SegmentLine, ...]
+    states: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def cost(self) -> Cost:
@@ -131,7 +134,7 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON has it."""
-        return {
+        found = {
             "network": self.network,
             "chip": asdict(self.limits),
             "total": {
@@ -145,3 +148,4 @@ class Report:
             "segments": [asdict(one) for one in self.segments],
             "operations": [{**asdict(one), "padding": one.padding} for one in self.operations],
         }
+        return found | ({"states": list(self.states)} if self.states else {})

@@ -68,6 +68,9 @@ def _caption(report: Report, measured: bool) -> str:
         more = f" and {len(found) - 2} more" if len(found) > 2 else ""
         names = ", ".join(cut(name, SHORT) for name in found[:2])
         lines.append(escape(f"Host: {names}{more}: {reason}."))
+    for one in report.states:
+        name = cut(one["input"], SHORT)
+        lines.append(escape(f"State {name}: {one['bytes']:,} bytes, kept by the {one['kept']}."))
     return "\n".join(lines)
 
 

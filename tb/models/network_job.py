@@ -16,6 +16,7 @@ import numpy as np
 
 from npu.driver.chip import Finish
 from npu.graph.form import Array, Graph, Operation
+from npu.graph.states import States
 from npu.runtime.plan_files import read_plan
 from npu.runtime.prepare import prepare
 from npu.runtime.replay import DrivenChip, Replay
@@ -66,8 +67,10 @@ async def run_plan(dut: Dut) -> None:
     chip = await RtlChip.connect(RtlBus(dut, memory, request["limit"]))
     prepared, driven = prepare(plan), _Told(chip, run_dir / PROGRESS)
     await driven.load(prepared)
-    inputs = {name: given[name] for name in plan.graph.inputs}
-    run = await Replay(prepared, driven, host).run(inputs, request["by"], inner=True)
+    graph = plan.graph
+    inputs = {name: given[name] for name in graph.arguments}
+    states = States(graph, {one.input: given[one.input] for one in graph.states})
+    run = await Replay(prepared, driven, host, states).run(inputs, request["by"], inner=True)
     numbered: dict[str, Any] = {f"t{i}": value for i, value in enumerate(run.tensors.values())}
     np.savez(run_dir / FOUND, **numbered)
     result = {

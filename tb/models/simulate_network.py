@@ -69,7 +69,7 @@ def simulate(
     Args:
         configuration: a built model of the plan's limits.
         plan: what runs.
-        values: its inputs, and what its host makes, by name.
+        values: its inputs, those of states as well, and what its host makes, by name.
         ideal: least cycles of the longest segment.
         name: of the run's folder in build/runs.
         by: how segments start.

@@ -268,4 +268,10 @@ def renamed(graph: Graph, names: Mapping[str, str]) -> Graph:
         names.get(name, name): replace(tensor, name=names.get(name, name))
         for name, tensor in graph.tensors.items()
     }
-    return Graph(graph.name, told(graph.inputs), told(graph.outputs), tensors, operations)
+    states = tuple(
+        replace(
+            one, input=names.get(one.input, one.input), output=names.get(one.output, one.output)
+        )
+        for one in graph.states
+    )
+    return Graph(graph.name, told(graph.inputs), told(graph.outputs), tensors, operations, states)

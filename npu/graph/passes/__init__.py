@@ -75,7 +75,7 @@ def _prepare(
     from npu.graph.passes.calibrate import calibrate
     from npu.graph.passes.canonicalise import canonicalise
     from npu.graph.passes.fuse import fuse
-    from npu.graph.passes.integer_borders import integer_borders
+    from npu.graph.passes.integer_borders import integer_borders, integer_states
     from npu.graph.passes.place import place
     from npu.graph.passes.quantise import quantise
     from npu.graph.passes.wide import wide_tensors
@@ -93,5 +93,5 @@ def _prepare(
     samples, method, wide = known
     ranges = None if samples is None else calibrate(placed, samples, method)
     quantised = passed(PASSES[3], quantise(placed, ranges, wide_tensors(placed, wide)))
-    fused = fuse(quantised)
+    fused = integer_states(fuse(quantised))
     return passed(PASSES[4], fused if io == "float" else integer_borders(fused))

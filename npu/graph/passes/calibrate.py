@@ -20,6 +20,7 @@ from npu.graph.form import Array, Element, Graph, GraphError
 from npu.graph.inputs import Samples
 from npu.graph.passes.facts import LINEAR, Facts
 from npu.graph.passes.samples import read_samples
+from npu.graph.states import States
 
 PERCENTILE = 99.99
 METHODS = ("percentile", "entropy", "max")
@@ -163,8 +164,10 @@ def calibrate(
         seen[name] = _Seen(math.floor(total * (1 - PERCENTILE / 100)) + 1 if clipped else 1)
         if method == "entropy":
             seen[name].counts = np.zeros(BINS, np.int64)
+    states = States(graph)
     for one in inputs:
-        values = evaluate(graph, one, keep=names)
+        values = evaluate(graph, {**one, **states.values}, keep=names)
+        states.advance(values)
         for name in names:
             seen[name].add(values[name])
     return {name: seen[name].range(graph.type(name).size * len(inputs)) for name in names}

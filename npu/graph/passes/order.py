@@ -116,9 +116,11 @@ def anonymous(graph: Graph) -> Graph:
         )
     outputs = tuple(called(name) for name in graph.outputs)
     tensors = {new: replace(graph[old], name=new) for old, new in names.items() if old}
-    return Graph(
-        "", tuple(names[name] for name in graph.inputs), outputs, tensors, tuple(operations)
+    inputs = tuple(names[name] for name in graph.inputs)
+    states = tuple(
+        replace(one, input=names[one.input], output=names[one.output]) for one in graph.states
     )
+    return Graph("", inputs, outputs, tensors, tuple(operations), states)
 
 
 def alike(one: Graph, other: Graph) -> bool:

@@ -42,13 +42,7 @@ class _Change:
             self._taken(name)
         for one in self.before.operations:
             self._operation(one)
-        return Graph(
-            self.before.name,
-            self.before.inputs,
-            self.before.outputs,
-            self.tensors,
-            tuple(self.operations),
-        )
+        return replace(self.before, tensors=self.tensors, operations=tuple(self.operations))
 
     def _is_other(self, name: str) -> bool:
         return bool(name) and self.before.type(name).element in _OTHER

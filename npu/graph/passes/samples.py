@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from npu.graph.form import Array, Graph, GraphError
-from npu.graph.inputs import UNNAMED, Samples, typed
+from npu.graph.inputs import UNNAMED, Samples, refuse_states, typed
 
 RANDOM_SEED = 20240229
 RANDOM_MOST = 4096
@@ -18,7 +18,7 @@ def wanted(graph: Graph) -> str:
         f"{name!r}: {graph.type(name).element}{['samples', *graph.type(name).shape]}".replace(
             "'samples'", "samples"
         )
-        for name in graph.inputs
+        for name in graph.arguments
     )
 
 
@@ -32,7 +32,7 @@ def random_samples(graph: Graph, count: int, seed: int = RANDOM_SEED) -> dict[st
         raise GraphError(f"random:{count}, allowed random:1 to random:{RANDOM_MOST}")
     rng = np.random.default_rng(seed)
     found = {}
-    for name in graph.inputs:
+    for name in graph.arguments:
         kind = graph.type(name)
         shape = (count, *kind.shape)
         floats = np.dtype(kind.element).kind == "f"
@@ -42,7 +42,7 @@ def random_samples(graph: Graph, count: int, seed: int = RANDOM_SEED) -> dict[st
 
 
 def read_samples(graph: Graph, samples: Samples | str) -> list[dict[str, Array]]:
-    """Return one dictionary of inputs per sample.
+    """Return one dictionary of inputs per sample; with states these are runs one after another.
 
     Args:
         graph: that has the inputs.
@@ -59,18 +59,19 @@ def read_samples(graph: Graph, samples: Samples | str) -> list[dict[str, Array]]
             raise GraphError(f"samples {samples!r}, allowed a file or random:N")
         samples = random_samples(graph, int(count))
     elif list(samples) == [UNNAMED]:
-        if len(graph.inputs) != 1:
-            text = f"here are {wanted(graph)}" if graph.inputs else "here is none"
+        if len(graph.arguments) != 1:
+            text = f"here are {wanted(graph)}" if graph.arguments else "here is none"
             raise GraphError(
                 f"samples: given one array without a name (an .npy), allowed for one input; {text}"
             )
-        samples = {graph.inputs[0]: samples[UNNAMED]}
-    unknown = [name for name in samples if name not in graph.inputs]
-    missing = [name for name in graph.inputs if name not in samples]
+        samples = {graph.arguments[0]: samples[UNNAMED]}
+    refuse_states(graph, samples)
+    unknown = [name for name in samples if name not in graph.arguments]
+    missing = [name for name in graph.arguments if name not in samples]
     if unknown or missing:
         what = f"unknown {unknown[0]!r}" if unknown else f"missing {missing[0]!r}"
         raise GraphError(f"samples: {what}; allowed are {wanted(graph)}")
-    stacks = {name: _stack(graph, name, np.asarray(samples[name])) for name in graph.inputs}
+    stacks = {name: _stack(graph, name, np.asarray(samples[name])) for name in graph.arguments}
     counts = {name: len(stack) for name, stack in stacks.items()}
     if len(set(counts.values())) > 1:
         text = ", ".join(f"{name!r}: {count}" for name, count in counts.items())

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from npu.graph.form import Element, Operation, Quantisation
+from npu.graph.passes.calibrate import chip_tensors
 from npu.graph.passes.facts import LINEAR, PAIRS, Facts, turns_rows
 from npu.graph.passes.place_rules import UNIT
 from npu.graph.passes.scale_groups import FINER, Ties, scale_of, whole
@@ -20,6 +21,7 @@ def tie_all(ties: Ties) -> None:
     """Find all groups: what is prescribed first, then moves, clips, and what is free to share."""
     _fix(ties)
     _widths(ties)
+    _tie_states(ties)
     operations = [one for one in ties.graph.operations if one.on_chip]
     for one in operations:
         _tie_moves(ties, one)
@@ -78,6 +80,14 @@ def _widths(ties: Ties) -> None:
                 ties.group(name).narrow = True
         if one.kind == "transpose" and turns_rows(one):
             ties.group(one.inputs[0]).narrow = ties.group(one.outputs[0]).narrow = True
+
+
+def _tie_states(ties: Ties) -> None:
+    """Give what a run leaves the integers in which the next one finds it."""
+    touched = {*chip_tensors(ties.graph)} if ties.graph.states else set()
+    for one in ties.graph.states:
+        if touched >= {one.input, one.output}:
+            ties.tie([one.input, one.output])
 
 
 def _is_result(facts: Facts, name: str) -> bool:
