@@ -21,6 +21,7 @@ TYPES = {
     "bool": 6,
     "int16": 7,
     "int8": 9,
+    "resource": 13,
     "int4": 17,
 }
 # Options by operator: the name of their table, and of its fields with numbers and forms.
@@ -90,6 +91,10 @@ OPTIONS: dict[str, tuple[str, dict[str, tuple[int, str]]]] = {
         {"fused": (0, "b"), "clip": (1, "f"), "time_major": (3, "b")},
     ),
     "SVDF": ("SVDFOptions", {"rank": (0, "i"), "fused": (1, "b")}),
+    "VAR_HANDLE": ("VarHandleOptions", {"container": (0, "s"), "shared": (1, "s")}),
+    "READ_VARIABLE": ("ReadVariableOptions", {}),
+    "ASSIGN_VARIABLE": ("AssignVariableOptions", {}),
+    "CALL_ONCE": ("CallOnceOptions", {"subgraph": (0, "i")}),
     "ZEROS_LIKE": ("ZerosLikeOptions", {}),
     "RANK": ("RankOptions", {}),
     "FILL": ("FillOptions", {}),
@@ -167,30 +172,18 @@ class Writer:
         version: int = 3,
         identifier: bytes = b"TFL3",
         subgraphs: int = 1,
+        once: Writer | None = None,
     ) -> bytes:
-        """Return the file."""
+        """Return the file, with so many subgraphs alike and one that is called once."""
         import flatbuffers
 
         b = flatbuffers.Builder(1024)
         # Buffer 0 is the empty one.
-        buffers, places = [_table(b, [])], []
-        for one in self.tensors:
-            places.append(0 if one["data"] is None else len(buffers))
-            if one["data"] is not None:
-                raw = one["data"] if isinstance(one["data"], bytes) else one["data"].tobytes()
-                buffers.append(_table(b, [(0, "o", _bytes(b, raw))]))
-        tensors = [_tensor(b, one, place) for one, place in zip(self.tensors, places, strict=True)]
-        codes = [name for name, *_ in self.operators]
-        written = [_code(b, name) for name in codes]
-        operators = [_operator(b, index, *one) for index, one in enumerate(self.operators)]
-        fields = [
-            (0, "o", _offsets(b, tensors)),
-            (1, "o", _numbers(b, "i", inputs)),
-            (2, "o", _numbers(b, "i", outputs)),
-            (3, "o", _offsets(b, operators)),
-            (4, "o", b.CreateString("main")),
-        ]
-        graphs = [_table(b, fields) for _ in range(subgraphs)]
+        buffers, written = [_table(b, [])], list[int]()
+        main = self._subgraph(b, buffers, written, inputs, outputs)
+        graphs = [main] * subgraphs
+        if once is not None:
+            graphs.append(once._subgraph(b, buffers, written, (), ()))
         model = _table(
             b,
             [
@@ -203,6 +196,36 @@ class Writer:
         )
         b.Finish(model, identifier)
         return bytes(b.Output())
+
+    def _subgraph(
+        self,
+        b: Any,  # noqa: ANN401
+        buffers: list[int],
+        codes: list[int],
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+    ) -> int:
+        """Write a subgraph, and add its buffers and the codes of its operators."""
+        places = []
+        for one in self.tensors:
+            places.append(0 if one["data"] is None else len(buffers))
+            if one["data"] is not None:
+                raw = one["data"] if isinstance(one["data"], bytes) else one["data"].tobytes()
+                buffers.append(_table(b, [(0, "o", _bytes(b, raw))]))
+        tensors = [_tensor(b, one, place) for one, place in zip(self.tensors, places, strict=True)]
+        first = len(codes)
+        codes += [_code(b, name) for name, *_ in self.operators]
+        operators = [_operator(b, index, *one) for index, one in enumerate(self.operators, first)]
+        return _table(
+            b,
+            [
+                (0, "o", _offsets(b, tensors)),
+                (1, "o", _numbers(b, "i", inputs)),
+                (2, "o", _numbers(b, "i", outputs)),
+                (3, "o", _offsets(b, operators)),
+                (4, "o", b.CreateString("main")),
+            ],
+        )
 
 
 def _table(b: Any, fields: Sequence[tuple[int, str, Any]]) -> int:  # noqa: ANN401
@@ -298,5 +321,9 @@ def _operator(
 
         table, known = OPTIONS[name]
         given = [(*known[key], value) for key, value in options.items() if key not in _OTHERS]
+        given = [
+            (at, "o", b.CreateString(value)) if form == "s" else (at, form, value)
+            for at, form, value in given
+        ]
         fields += [(4, "o", _table(b, given)), (3, "B", getattr(BuiltinOptions, table))]
     return _table(b, fields)

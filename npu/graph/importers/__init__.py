@@ -26,9 +26,17 @@ _MODULES = {"onnx": "onnx_file", "stablehlo": "stablehlo", "tflite": "tflite_fil
 NO_OPERATION = {
     "onnx": ("Shape", "Size"),
     "stablehlo": ("constant", "composite", "custom_call"),
-    "tflite": ("SHAPE", "RANK", "ZEROS_LIKE"),
+    "tflite": (
+        "SHAPE",
+        "RANK",
+        "ZEROS_LIKE",
+        "CALL_ONCE",
+        "VAR_HANDLE",
+        "READ_VARIABLE",
+        "ASSIGN_VARIABLE",
+    ),
 }
-"""Operators that become a constant, what they consist of, or nothing; docs/graphs.md has them."""
+"""Operators that become a constant, what they consist of, a state or nothing: docs/graphs.md."""
 _TEXT = (b"module", b"#", b"//", b"func")
 
 

@@ -18,6 +18,7 @@ from npu.graph.importers import (
     tflite_moves,
     tflite_parts,
     tflite_recurrent,
+    tflite_variables,
 )
 from npu.graph.importers.tflite_model import parse
 from npu.graph.importers.tflite_reader import Handler, Reader
@@ -29,6 +30,7 @@ HANDLERS: dict[str, Handler] = {
     **tflite_parts.HANDLERS,
     **tflite_images.HANDLERS,
     **tflite_recurrent.HANDLERS,
+    **tflite_variables.HANDLERS,
 }
 _DAMAGE = (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
@@ -66,7 +68,7 @@ def read(
         reader.inputs()
         reader.walk()
         reader.build.name = label or model.name or "main"
-        return reader.build.finish(reader.outputs())
+        return reader.finish()
     except GraphError as error:
         text = str(error)
         raise GraphError(text if text.startswith(file) else f"{file}: {text}") from None

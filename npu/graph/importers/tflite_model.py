@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,17 +70,18 @@ class FileOperator:
 
 @dataclass(frozen=True, eq=False)
 class FileModel:
-    """The first subgraph of a file."""
+    """A subgraph of a file; `subgraph` reads another one, by its number."""
 
     name: str
     tensors: tuple[FileTensor, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     operators: tuple[FileOperator, ...]
+    subgraph: Callable[[int], FileModel]
 
 
 def parse(data: bytes, file: str) -> FileModel:
-    """Return what a file holds.
+    """Return the first subgraph of a file.
 
     Raises:
         GraphError: it is no TFLite file, of another version, or damaged.
@@ -98,17 +100,26 @@ def parse(data: bytes, file: str) -> FileModel:
         raise GraphError(f"{file}: no subgraph, allowed at least one")
     names = [_operator_name(code) for code in model.tables(1, "operator code")]
     buffers = model.tables(4, "buffer")
-    (graph, *_) = graphs
-    tensors = tuple(_tensor(one, buffers, data, file) for one in graph.tables(0, "tensor"))
-    found = FileModel(
-        graph.text(4),
-        tensors,
-        tuple(int(one) for one in graph.vector(1, np.int32)),
-        tuple(int(one) for one in graph.vector(2, np.int32)),
-        tuple(_operator(one, names, file) for one in graph.tables(3, "operator")),
-    )
-    _check_places(found, file)
-    return found
+
+    def subgraph(number: int) -> FileModel:
+        if not 0 <= number < len(graphs):
+            raise GraphError(f"{file}: subgraph {number}, allowed 0..{len(graphs) - 1}")
+        graph = graphs[number]
+        found = FileModel(
+            graph.text(4),
+            tuple(_tensor(one, buffers, data, file) for one in graph.tables(0, "tensor")),
+            tuple(int(one) for one in graph.vector(1, np.int32)),
+            tuple(int(one) for one in graph.vector(2, np.int32)),
+            tuple(_operator(one, names, file) for one in graph.tables(3, "operator")),
+            subgraph,
+        )
+        _check_places(found, file)
+        return found
+
+    first = subgraph(0)
+    if not first.outputs:
+        raise GraphError(f"{file}: no outputs, allowed at least one")
+    return first
 
 
 def _operator_name(code: Table) -> str:
@@ -141,8 +152,6 @@ def _check_places(model: FileModel, file: str) -> None:
         for place in places:
             if not 0 <= place < len(model.tensors):
                 raise GraphError(f"{file}: {what} of the graph is tensor {place}, {allowed}")
-    if not model.outputs:
-        raise GraphError(f"{file}: no outputs, allowed at least one")
     for number, one in enumerate(model.operators):
         for what, places in (("input", one.inputs), ("output", one.outputs)):
             lowest = -1 if what == "input" else 0

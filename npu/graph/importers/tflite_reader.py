@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
 
-from npu.graph.form import Array, Attribute, Element, GraphError, TensorType
+from npu.graph.form import Array, Attribute, Element, Graph, GraphError, State, TensorType
 from npu.graph.importers.assemble import Assembler
 from npu.graph.importers.tflite_flatbuffer import Options
 from npu.graph.importers.tflite_model import FileModel, FileOperator, FileTensor
@@ -192,8 +192,26 @@ class Node:
         )
 
 
-Handler: TypeAlias = Callable[[Node], str | tuple[str, ...]]
-"""Maps one operator: names of its results, as floats where they are quantised."""
+Handler: TypeAlias = Callable[[Node], str | tuple[str, ...] | None]
+"""Maps one operator: names of its results, as floats where they are quantised.
+
+None of one that acts on variables and has no result that is a tensor.
+"""
+
+
+@dataclass
+class Variable:
+    """A variable of the file, which keeps its value from run to run.
+
+    Attributes:
+        input: that holds what the run before has left, "" unless it is read before it is assigned.
+        value: the tensor that it holds now, "" before it is read or assigned.
+        initial: what it holds in the beginning, None for zeros.
+    """
+
+    input: str = ""
+    value: str = ""
+    initial: Array | None = None
 
 
 def stands(tensor: FileTensor) -> bool:
@@ -210,10 +228,22 @@ class Reader:
         file: str,
         handlers: Mapping[str, Handler],
         shapes: Mapping[str, tuple[int, ...]],
+        main: Reader | None = None,
     ) -> None:
-        """Begin; `shapes` binds inputs with free dimensions by name."""
+        """Begin.
+
+        Args:
+            model: to walk through.
+            file: named in errors.
+            handlers: of operators, by name.
+            shapes: of inputs with free dimensions, by name.
+            main: that of the file if the model only says with what variables begin.
+        """
         self.model = model
-        self.build = Assembler(file)
+        self.build: Assembler = Assembler(file) if main is None else main.build
+        self.variables: dict[str, Variable] = {} if main is None else main.variables
+        self.handles: dict[int, str] = {}
+        self.begins = main is not None
         self._handlers = handlers
         self._shapes = shapes
         self._names: dict[int, str] = {}
@@ -290,6 +320,8 @@ class Reader:
             except GraphError as error:
                 text = str(error)
                 raise (error if text.startswith(self.build.file) else node.error(text)) from None
+            if made is None:
+                continue
             names = (made,) if isinstance(made, str) else made
             if len(names) != len(operator.outputs):
                 raise node.error(f"{len(operator.outputs)} outputs, allowed {len(names)}")
@@ -320,6 +352,19 @@ class Reader:
         elif self.build.type(name).element != tensor.element:
             name = self.build.cast(name, tensor.element, node.source, self.label(place))
         self._names[place] = name
+
+    def begin(self, number: int) -> None:
+        """Walk through the subgraph that says with what variables begin."""
+        Reader(self.model.subgraph(number), self.build.file, self._handlers, {}, self).walk()
+
+    def finish(self) -> Graph:
+        """Return the graph, with a state for each variable that is read before it is assigned."""
+        kept = [one for one in self.variables.values() if one.input]
+        names = self.outputs()
+        graph = self.build.finish([*names, *(one.value for one in kept)])
+        left = graph.outputs[len(names) :]
+        states = (State(one.input, name, one.initial) for one, name in zip(kept, left, strict=True))
+        return replace(graph, states=tuple(states))
 
     def outputs(self) -> list[str]:
         """Return the outputs of the graph."""
