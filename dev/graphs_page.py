@@ -60,7 +60,10 @@ def host_rows() -> Iterator[str]:
 
 def other_rows() -> Iterator[str]:
     """Yield the lines of the table of operators that become no operation."""
-    yield from ("| file | a constant, what it consists of, a [state](#states) or nothing is left of |", "|---|---|")
+    yield from (
+        "| file | a constant, what it consists of, a [state](#states) or nothing is left of |",
+        "|---|---|",
+    )
     for origin, heading in ORIGINS.items():
         yield f"| {heading} | {', '.join(NO_OPERATION[origin])} |"
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from npu.driver.bus import access
 from npu.driver.errors import DeviceError
 from npu.graph.form import Array, GraphError, TensorType
+from npu.graph.states import States
 from npu.runtime.plan import Plan
 from npu.runtime.prepare import Prepared, check_prepared, sizes_of
 from npu.runtime.replay import By, DrivenChip, NetworkRun, Replay, ReplayError, check_chip
@@ -25,12 +26,15 @@ class Entry:
         takes: where its inputs come from, by name: "entry.output" of one before it, or the name of
             an input of the sequence; an input that is not named is one of the sequence itself.
         by: how its segments start.
+        states: what its runs leave to the next ones, which other entries may share; each run
+            begins anew without.
     """
 
     name: str
     prepared: Prepared
     takes: Mapping[str, str] = field(default_factory=dict)
     by: By = "registers"
+    states: States | None = None
 
     @property
     def plan(self) -> Plan:
@@ -73,9 +77,9 @@ def check_sequence(entries: Sequence[Entry]) -> dict[str, TensorType]:
         except EntryError as error:
             raise EntryError(f"{path}.{error.path}", error.given, error.allowed) from None
         for name in one.takes:
-            if name not in graph.inputs:
-                raise EntryError(f"{path}.takes", name, f"inputs {', '.join(graph.inputs)}")
-        for name in graph.inputs:
+            if name not in graph.arguments:
+                raise EntryError(f"{path}.takes", name, f"inputs {', '.join(graph.arguments)}")
+        for name in graph.arguments:
             source, kind = one.takes.get(name, name), graph.type(name)
             known = made if "." in source else inputs
             if "." in source and source not in made:
@@ -84,7 +88,7 @@ def check_sequence(entries: Sequence[Entry]) -> dict[str, TensorType]:
             found = known.setdefault(source, kind)
             if found != kind:
                 raise EntryError(f"{path}.takes.{name}", words(_say(found)), _say(kind))
-        made |= {f"{one.name}.{name}": graph.type(name) for name in graph.outputs}
+        made |= {f"{one.name}.{name}": graph.type(name) for name in graph.results}
         _check_places(entries, number)
     return inputs
 
@@ -155,11 +159,11 @@ async def run_sequence(
     values = dict(inputs)
     done: list[NetworkRun] = []
     for number, one in enumerate(entries):
-        given = {name: values[one.takes.get(name, name)] for name in one.plan.graph.inputs}
+        given = {name: values[one.takes.get(name, name)] for name in one.plan.graph.arguments}
         try:
             await chip.check_idle()
             await access(chip.bus, one.prepared.protection)
-            run = await Replay(one.prepared, chip).run(given, one.by)
+            run = await Replay(one.prepared, chip, states=one.states).run(given, one.by)
         except (ReplayError, GraphError) as error:
             raise SequenceError(number, one.name, str(error), done) from error
         done.append(run)

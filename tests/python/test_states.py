@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from dataclasses import replace
@@ -19,8 +20,10 @@ needs("graphs")
 import onnx
 
 import tessera
+from golden.command.model import ModelBus
 from golden.graph import run_steps
 from npu.cli import command_line
+from npu.driver.chip import Chip
 from npu.firmware.plan import PlanError, firmware_network
 from npu.graph.build import Builder
 from npu.graph.evaluate import evaluate
@@ -33,6 +36,10 @@ from npu.graph.verify import verify
 from npu.planner.build_plan import Built, build_plan
 from npu.planner.partition import partition
 from npu.runtime.plan_files import PLAN, PlanFileError, files_of, plan_from
+from npu.runtime.prepare import prepare
+from npu.runtime.replay import DrivenChip
+from npu.runtime.sequence import Entry, load_sequence, run_sequence
+from spec.isa.operands import up
 from tests.python.plan_damage import damages, with_record
 from tests.python.state_networks import CELLS, PAIRS, lstm_cell, lstm_operator, samples
 
@@ -183,6 +190,29 @@ def test_a_session_keeps_states_until_it_is_reset() -> None:
         session.run({"x": x[0], "h": np.zeros((1, CELLS), np.int8)})
     np.testing.assert_array_equal(session.run({"x": x[0]})["y"], second)
     assert "State c: 16 bytes, kept by the host." in str(session.report())
+
+
+def test_plans_of_a_sequence_share_states() -> None:
+    """Three entries of one plan are three runs; without states each begins anew."""
+    prepared, x = prepare(cell().plan), samples(3)
+
+    async def run(states: States | None) -> np.ndarray:
+        chip = DrivenChip(await Chip.connect(ModelBus(np.zeros(up(prepared.end), np.uint8))))
+        entries = [
+            Entry(name, prepared, {"x": f"x{name}"}, states=states) for name in ("0", "1", "2")
+        ]
+        await load_sequence(chip, entries)
+        given = {f"x{number}": one for number, one in enumerate(x)}
+        runs = await run_sequence(chip, entries, given)
+        return np.stack([one.outputs["y"] for one in runs])
+
+    graph = cell().passes["fuse"]
+    wanted = run_steps(graph, {"x": x})["y"]
+    found = asyncio.run(run(States(cell().plan.graph)))
+    np.testing.assert_array_equal(found, wanted)
+    anew = asyncio.run(run(None))
+    np.testing.assert_array_equal(anew[1], run_steps(graph, {"x": x[1:2]})["y"][0])
+    assert not np.array_equal(anew, wanted)
 
 
 def test_every_entry_of_a_state_in_a_plan_is_refused_when_it_is_another() -> None:

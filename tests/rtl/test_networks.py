@@ -16,6 +16,7 @@ needs("graphs")
 
 from golden import session
 from golden.graph import run as golden_run
+from golden.graph import run_steps
 from npu.cli import command_line
 from npu.commands import network_folder
 from npu.compiler import compile_model
@@ -34,6 +35,8 @@ from tessera.session import Session
 from tests.python.narrow_networks import narrow_network
 from tests.python.segmented_networks import KINDS, equals_golden, kinds_of, segmented
 from tests.python.small_networks import grown
+from tests.python.state_networks import PAIRS, lstm_cell
+from tests.python.state_networks import samples as state_samples
 from tests.python.user_networks import built, one_input
 from tests.python.wide_networks import NETWORKS
 from weights.quantize import quantize_checkpoint
@@ -81,7 +84,7 @@ def test_a_wrong_bit_of_the_rtl_is_told(monkeypatch: pytest.MonkeyPatch) -> None
     """The tensor, the place and both values are named; so is a counter that the report denies."""
     plan = built().plan
 
-    def flipped(*_: object, inner: bool) -> NetworkRun:
+    def flipped(*_: object, inner: bool, **__: object) -> NetworkRun:
         found = run_on_golden(plan, one_input(), inner=inner)
         (name,) = plan.segments[1].writes
         wrong = found.tensors[name].copy()
@@ -170,3 +173,16 @@ def test_values_of_16_bits_are_those_of_golden_on_the_rtl() -> None:
     session = Session(build_plan(grown(network.make), calibrate=samples, wide=wide).plan, "rtl")
     session.run(None, {"x": samples["x"][0]})
     assert session.report().cycles
+
+
+def test_an_lstm_goes_on_where_it_was_on_the_rtl() -> None:
+    """Three runs, each with what the one before has left; `make test` has no time for more."""
+    x = state_samples(3)
+    plan = build_plan(lstm_cell(), calibrate={"x": state_samples(64)}, state=PAIRS)
+    session = Session(plan.plan, "rtl")
+    found = np.stack([session.run({"x": one})["y"] for one in x])
+    wanted = run_steps(plan.passes["fuse"], {"x": x})["y"]
+    np.testing.assert_array_equal(found, wanted)
+    session.reset()
+    np.testing.assert_array_equal(session.run({"x": x[0]})["y"], wanted[0])
+    assert not np.array_equal(wanted[0], wanted[1])
