@@ -12,10 +12,12 @@ import numpy.typing as npt
 from spec.isa.generated import LINE, WeightFormat, WeightGroup
 from spec.isa.operands import up
 from spec.isa.weight_formats import FORMATS, GROUPED, QUAD, SPARSE, StreamLayout
+from weights.formats.codes import CodedWeights
 from weights.formats.linear import NarrowLinear
 from weights.model import AnyLinear
 
 Bytes = npt.NDArray[np.uint8]
+Coded = NarrowLinear | CodedWeights
 
 
 def zero_code(fmt: WeightFormat) -> int:
@@ -23,9 +25,9 @@ def zero_code(fmt: WeightFormat) -> int:
     return 7 if fmt == WeightFormat.NF4G else 0
 
 
-def format_of(layer: AnyLinear) -> tuple[WeightFormat, WeightGroup]:
+def format_of(layer: AnyLinear | CodedWeights) -> tuple[WeightFormat, WeightGroup]:
     """Return what a GEMM with these weights names: format and group code."""
-    if not isinstance(layer, NarrowLinear):
+    if not isinstance(layer, Coded):
         return WeightFormat.INT8, WeightGroup.G32
     named = layer.format in GROUPED
     return layer.format, WeightGroup.named(str(layer.group)) if named else WeightGroup.G32
@@ -51,10 +53,10 @@ def plain_bytes(weight: npt.NDArray[np.int8], edge: int, fmt: WeightFormat) -> B
     return cut.reshape(cut.shape[0], -1)
 
 
-def weight_bytes(layer: AnyLinear, edge: int) -> Bytes:
+def weight_bytes(layer: AnyLinear | CodedWeights, edge: int) -> Bytes:
     """Return the weights of a layer as (n-tiles, bytes), what follows the channels of each."""
     fmt, group = format_of(layer)
-    if not isinstance(layer, NarrowLinear):
+    if not isinstance(layer, Coded):
         return plain_bytes(layer.weight, edge, fmt)
     layout = StreamLayout.of(fmt, group, edge)
     codes = _cut(layer.codes, edge, zero_code(layer.format))
@@ -84,7 +86,7 @@ def _joined(values: Bytes, bits: int) -> Bytes:
     return joined
 
 
-def _pieces(layer: NarrowLinear, layout: StreamLayout, codes: Bytes) -> Iterator[Bytes]:
+def _pieces(layer: Coded, layout: StreamLayout, codes: Bytes) -> Iterator[Bytes]:
     """Yield side lines and tiles in their order, each (n-tiles, bytes)."""
     count = codes.shape[1]
     span = layout.tiles_per_side or count
@@ -112,7 +114,7 @@ def _dense_tiles(layout: StreamLayout, codes: Bytes) -> Bytes:
     return _joined(flat, layout.element_bits)
 
 
-def _group_lines(layer: NarrowLinear, layout: StreamLayout, codes: Bytes, span: int) -> Bytes:
+def _group_lines(layer: Coded, layout: StreamLayout, codes: Bytes, span: int) -> Bytes:
     """Return (n-tiles, side lines, 64) of the side bytes of groups."""
     columns, tiles, edge = codes.shape[0], codes.shape[1], layout.edge
     lines = -(-tiles // span)
@@ -122,7 +124,7 @@ def _group_lines(layer: NarrowLinear, layout: StreamLayout, codes: Bytes, span: 
     )
 
 
-def _places(layer: NarrowLinear, codes: Bytes) -> Bytes:
+def _places(layer: Coded, codes: Bytes) -> Bytes:
     """Return p0 + 4 * p1 of every quad as (n-tiles, k-tiles, quads, edge)."""
     columns, tiles, edge = codes.shape[:3]
     rows = _padded(layer.side, tiles * edge // QUAD, columns * edge)
