@@ -17,6 +17,7 @@ from npu.commands.arguments import (
     add_cache,
     add_config,
     add_weights,
+    model_recipe,
     whole_from,
 )
 from npu.commands.consoles import printed, watched
@@ -86,7 +87,7 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"of --plan, at most ({TOKENS})",
     )
-    add_weights(parser)
+    add_weights(parser, networks=True)
     add_accept_loss(parser)
     add_cache(parser)
     add_config(parser)
@@ -122,7 +123,7 @@ def _compile(arguments: argparse.Namespace) -> int:
         arguments.cache,
         watched(),
         text,
-        arguments.weights,
+        model_recipe(arguments.weights),
         integers=forward_rows,
         accept_loss=arguments.accept_loss,
     )

@@ -22,7 +22,9 @@ from spec.isa.operands import Limits
 from tessera.accuracy import held
 from tessera.golden_chip import run_on_golden
 from tessera.wide_search import AUTO, wide_until
+from weights.formats.recipe import INT8_NETWORK
 
+INT8 = str(INT8_NETWORK)
 On = Literal["golden", "rtl"]
 """The chip: the instruction model, which has every bit, or the simulated RTL, which has cycles."""
 
@@ -136,6 +138,7 @@ def load(
     wide: Sequence[str] | str = (),
     max_error: float | None = None,
     state: Mapping[str, str] | None = None,
+    weights: str = INT8,
 ) -> Session:
     """Load a network.
 
@@ -158,6 +161,8 @@ def load(
         max_error: how far outputs may be off the real ones of the samples, as a share of the
             largest value (0.01).
         state: outputs that the next run finds as inputs, by the names of these.
+        weights: formats of the weights of products: a word of docs/formats.md for all ("int4g32"),
+            and behind it NAME=word for single operations; int8 where nothing else is said.
 
     Raises:
         GraphError: file, samples or another argument are wrong.
@@ -167,7 +172,8 @@ def load(
     """
     if isinstance(source, str | Path) and "\n" not in str(source) and Path(source).is_dir():
         given = (calibrate is not None, shapes, host, npu, port, split, io != "float", limits)
-        if any((*given, wide, max_error, state)) or calibration != METHODS[0]:
+        others = (wide, max_error, state, weights != INT8, calibration != METHODS[0])
+        if any((*given, *others)):
             raise GraphError(f"{source}: given arguments of compilation, allowed only on=")
         return Session(read_plan(Path(source)), on)
     built = build_plan(
@@ -183,6 +189,7 @@ def load(
         calibration=calibration,
         wide=_choice(wide, calibrate, max_error),
         state=state,
+        weights=weights,
     )
     if max_error is not None:
         held(built, calibrate, max_error)
@@ -206,6 +213,7 @@ def from_jax(
     wide: Sequence[str] | str = (),
     max_error: float | None = None,
     state: Mapping[str, str] | None = None,
+    weights: str = INT8,
 ) -> Session:
     """Compile a function of jax.
 
@@ -226,6 +234,7 @@ def from_jax(
         wide: as `load`.
         max_error: as `load`.
         state: as `load`.
+        weights: as `load`.
 
     Raises:
         GraphError: jax is missing or cannot lower the function, or as `load`.
@@ -248,6 +257,7 @@ def from_jax(
         calibration=calibration,
         wide=_choice(wide, samples, max_error),
         state=state,
+        weights=weights,
     )
     if max_error is not None:
         held(built, samples, max_error)

@@ -10,7 +10,13 @@ from typing import Protocol
 from npu.compiler.model import Place
 from spec import configurations
 from spec.configurations import CHIPS, USUAL, Chip
-from weights.formats.recipe import INT8_WEIGHTS, RecipeError, WeightRecipe, parse_recipe
+from weights.formats.recipe import (
+    INT8_NETWORK,
+    INT8_WEIGHTS,
+    RecipeError,
+    WeightRecipe,
+    parse_recipe,
+)
 from weights.loss import REFUSED
 
 PLACES: tuple[Place, ...] = ("auto", "sram", "memory")
@@ -90,16 +96,29 @@ def _recipe(text: str) -> WeightRecipe:
         raise argparse.ArgumentTypeError(str(error).removeprefix("weights: ")) from None
 
 
-def add_weights(parser: argparse.ArgumentParser) -> None:
-    """Add --weights."""
+def add_weights(parser: argparse.ArgumentParser, *, networks: bool = False) -> None:
+    """Add --weights; with networks as text, because what it names depends on the model."""
+    text = (
+        "formats of the weights: a word for the blocks (int4g32), or one for each kind "
+        "(qkv=mxfp6e2,o=int4g32,...,head=int4)"
+    )
+    if networks:
+        text += "; of a network a word for all products, then NAME=word for single operations"
     parser.add_argument(
         "--weights",
-        type=_recipe,
-        default=INT8_WEIGHTS,
+        type=str if networks else _recipe,
+        default=str(INT8_NETWORK) if networks else INT8_WEIGHTS,
         metavar="FORMATS",
-        help="formats of the weights: a word for the blocks (int4g32), or one for each kind "
-        "(qkv=mxfp6e2,o=int4g32,...,head=int4); docs/formats.md has them all (int8)",
+        help=f"{text}; docs/formats.md has them all (int8)",
     )
+
+
+def model_recipe(text: str) -> WeightRecipe:
+    """Return the weight formats that a text asks for in a decoder. Raises UsageError."""
+    try:
+        return parse_recipe(text)
+    except RecipeError as error:
+        raise UsageError(f"--{error}") from None
 
 
 def add_accept_loss(parser: argparse.ArgumentParser) -> None:

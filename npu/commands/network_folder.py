@@ -35,7 +35,6 @@ from npu.runtime.plan import Plan
 from npu.runtime.plan_files import IMAGE, PLAN, files_of
 from npu.runtime.report_table import report_table
 from npu.tables import FitTable, pairs
-from weights.formats.recipe import INT8_WEIGHTS
 
 SUFFIXES = (".onnx", ".mlir", ".mlirbc", ".tflite")
 PASSES = "passes"
@@ -178,7 +177,6 @@ def refuse_model_options(arguments: argparse.Namespace) -> None:
         ("rows", None),
         ("plan", None),
         ("tokens", None),
-        ("weights", INT8_WEIGHTS),
         ("cache", "auto"),
     ):
         if getattr(arguments, name) != default:
@@ -243,6 +241,7 @@ def compile_network(
             io=arguments.io or "float",
             state=state,
             limits=arguments.chip.limits,
+            weights=arguments.weights,
         )
     with step("comparing it with golden", console=console):
         compared = witness(built, samples)

@@ -20,6 +20,7 @@ from npu.compiler.shape import (
     numbers_of,
     to_json,
 )
+from npu.compiler.stream import refused_format
 from npu.compiler.tensor_map import TensorRef, at_position
 from npu.image import Share, pack, unpack
 from spec.isa.generated import WeightFormat, WeightGroup
@@ -251,16 +252,8 @@ class CompiledModel:
 def _check_formats(shares: tuple[Share, ...], limits: Limits) -> None:
     """Raise CompileError naming the first layer whose weights the chip cannot expand."""
     for share in shares:
-        if share.format and not limits.narrow_formats:
-            raise CompileError(
-                f"{share.name}: given weights in {share.format}, allowed int8: the chip has no "
-                "narrow formats"
-            )
-        if share.group and int(share.group) < limits.edge:
-            raise CompileError(
-                f"{share.name}: given {share.format} with groups of {share.group}, allowed at "
-                f"least {limits.edge}, the tile edge"
-            )
+        if why := refused_format(share.format, share.group, limits):
+            raise CompileError(f"{share.name}: {why}")
 
 
 def compile_model(

@@ -10,11 +10,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from npu.compiler.errors import CompileError
 from npu.compiler.weight_tiles import fewest_bits, format_of, plain_bytes, weight_bytes
 from npu.image import PIECE, Share
 from spec.isa.generated import Opcode, WeightFormat
 from spec.isa.operands import TABLE_BYTES, Limits, up
 from spec.isa.weight_formats import GROUPED
+from weights.formats.codes import CodedWeights, codes_of
+from weights.formats.recipe import INT8, Encoding
 from weights.model import AnyLinear, Norm
 
 PLAIN = ("", "")
@@ -62,10 +65,20 @@ class Stream:
         return b"".join(self._parts)
 
 
-def form_of(layer: AnyLinear) -> tuple[str, str]:
+def form_of(layer: AnyLinear | CodedWeights) -> tuple[str, str]:
     """Return format and group of weights as the text of a GEMM names them."""
     fmt, group = format_of(layer)
     return _name(fmt), group.asm if fmt in GROUPED else ""
+
+
+def refused_format(fmt: str, group: str, limits: Limits) -> str:
+    """Return why a chip cannot expand a format and group as a GEMM's text names them, or ""."""
+    if fmt and not limits.narrow_formats:
+        return f"given weights in {fmt}, allowed int8: the chip has no narrow formats"
+    if group and int(group) < limits.edge:
+        allowed = f"allowed at least {limits.edge}, the tile edge"
+        return f"given {fmt} with groups of {group}, {allowed}"
+    return ""
 
 
 def _name(fmt: WeightFormat) -> str:
@@ -113,15 +126,28 @@ def product_share(
 
 
 def weight_share(
+    where: str,
     limits: Limits,
     weight: npt.NDArray[np.int8],
     channels: Channels | None,
     table: npt.NDArray[np.int8] | None,
+    encoding: Encoding = INT8,
 ) -> ShareData:
     """Return the share of a GEMM with given weights, in the fewest bits that hold them as they are.
 
     Weights of two and of four bits, as files may have them, take a quarter and half of the bus.
+    Those that were rounded to a narrow format lie in it.
+
+    Raises:
+        CompileError: they are not in that format; naming the product.
     """
+    if encoding != INT8:
+        coded = codes_of(encoding, weight)
+        if coded is None:
+            raise CompileError(f"{where}: its rows hold other weights than {encoding} has")
+        parts = [] if channels is None else [channels.records(limits.edge)]
+        data = _gemm_share([*parts, weight_bytes(coded, limits.edge)], table)
+        return ShareData(Opcode.GEMM, data, form_of(coded))
     fmt = fewest_bits(weight) if limits.narrow_formats else WeightFormat.INT8
     data = product_share(limits.edge, weight, channels, table, fmt)
     return ShareData(Opcode.GEMM, data, (_name(fmt), ""))

@@ -63,11 +63,14 @@ class Quantisation:
         scales: one for the tensor, or one for each index of `axis`.
         zero: the integer that stands for 0.
         axis: None for one scale.
+        format: the word of a recipe for weights that a narrow format holds exactly, and that are
+            to lie so in the stream; "" for all else.
     """
 
     scales: tuple[float, ...]
     zero: int = 0
     axis: int | None = None
+    format: str = ""
 
     @property
     def scale(self) -> float:

@@ -91,7 +91,8 @@ def type_text(kind: TensorType) -> str:
 
 def _quantisation(quantisation: Quantisation) -> str:
     text = f"scale {_value(tuple(map(float, quantisation.scales)))} zero {quantisation.zero}"
-    return text if quantisation.axis is None else f"{text} axis {quantisation.axis}"
+    text += "" if quantisation.axis is None else f" axis {quantisation.axis}"
+    return f"{text} format {quantisation.format}" if quantisation.format else text
 
 
 def _array(data: Array) -> str:

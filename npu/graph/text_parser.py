@@ -176,9 +176,9 @@ class _Line:
             scales = tuple(map(float, self.list(lambda: self._number(self.take("number")))))
             self.expect("zero")
             zero = self.integer()
-            quantisation = Quantisation(
-                scales, zero, self.integer() if self.accept("axis") else None
-            )
+            axis = self.integer() if self.accept("axis") else None
+            word = self.take("word") if self.accept("format") else ""
+            quantisation = Quantisation(scales, zero, axis, word)
         return TensorType(shape, element, quantisation)
 
     def tensor(self) -> Tensor:

@@ -8,6 +8,7 @@ import numpy as np
 from npu.graph.form import Element, Graph, GraphError, Operation, Tensor
 from npu.graph.operations import check_attributes, infer, kind_of
 from npu.graph.text import type_text
+from weights.formats.recipe import WORDS
 
 _INTEGERS = frozenset({Element.I8, Element.U8, Element.I16, Element.U16, Element.I32})
 # What these take and give stands for real numbers: beside one scale all integers need one.
@@ -85,6 +86,10 @@ def _check_type(tensor: Tensor) -> None:
     if not edge.min <= quantisation.zero <= edge.max:
         raise GraphError(
             f"{where} has zero point {quantisation.zero}, allowed {edge.min}..{edge.max}"
+        )
+    if quantisation.format and quantisation.format not in WORDS:
+        raise GraphError(
+            f"{where} has format {quantisation.format!r}, allowed {', '.join(sorted(WORDS))}"
         )
 
 

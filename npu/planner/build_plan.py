@@ -14,6 +14,7 @@ import numpy as np
 
 from npu.compiler.errors import CompileError
 from npu.compiler.network import NoRoomError, compile_network
+from npu.compiler.stream import refused_format
 from npu.graph.form import Graph, GraphError
 from npu.graph.importers import named, read
 from npu.graph.inputs import Samples
@@ -25,6 +26,13 @@ from npu.graph.text import outline, write
 from npu.planner.network_plan import plan_of
 from npu.runtime.plan import Action, Origin, Plan
 from spec.isa.operands import Limits
+from spec.isa.weight_formats import GROUPED
+from weights.formats.recipe import (
+    INT8_NETWORK,
+    NetworkRecipe,
+    RecipeError,
+    parse_network_recipe,
+)
 
 SCHEDULE = "schedule"
 Passes: TypeAlias = Mapping[str, Graph]
@@ -75,6 +83,7 @@ def build_plan(
     calibration: str = METHODS[0],
     wide: Sequence[str] | Choose = (),
     state: Mapping[str, str] | None = None,
+    weights: str | NetworkRecipe = INT8_NETWORK,
 ) -> Built:
     """Import, quantise, place and compile a network.
 
@@ -96,6 +105,7 @@ def build_plan(
         wide: names of inputs, operations, or kinds, whose values are to have 16 bits on the chip;
             or what chooses them.
         state: outputs that the next run finds as inputs, by the names of these.
+        weights: formats of the real constant weights of products, or their text ("int4g32").
 
     Raises:
         GraphError: the file or an argument is wrong; naming file, operation and tensor.
@@ -110,6 +120,7 @@ def build_plan(
     except GraphError as error:
         raise GraphError(f"{file}: {error}" if file else str(error)) from None
     refused: dict[str, str] = {}
+    recipe = _recipe(weights, limits or Limits())
 
     def tried(names: Sequence[str]) -> Passes:
         found: dict[str, Graph] = {}
@@ -125,6 +136,7 @@ def build_plan(
             keep=lambda name, result: found.update({name: result}),
             file=file,
             wide=names,
+            weights=recipe,
         )
         return found
 
@@ -164,6 +176,19 @@ def _refuse_narrow(passes: Passes, names: Sequence[str], file: str) -> None:
                 f"{file}: " * bool(file) + f"--wide {name}: on the chip it has 8 bits or none, "
                 "allowed inputs and results of products, sums, norms and of moves of these"
             )
+
+
+def _recipe(given: str | NetworkRecipe, limits: Limits) -> NetworkRecipe:
+    """Return formats of weights. Raises GraphError for those that there are not on a chip."""
+    try:
+        recipe = parse_network_recipe(given) if isinstance(given, str) else given
+    except RecipeError as error:
+        raise GraphError(f"--{error}") from None
+    for one in recipe.encodings:
+        group = str(one.group) if one.format in GROUPED else ""
+        if why := refused_format(one.format.asm if one.format else "", group, limits):
+            raise GraphError(f"--weights {one}: {why}")
+    return recipe
 
 
 def _origin_of(name: str, graph: Graph) -> str:

@@ -7,7 +7,7 @@ must be what the counters have counted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from npu.driver.command.product import Product
@@ -19,6 +19,9 @@ from npu.runtime.account import Cost, beats, total, word_costs
 from npu.runtime.plan import Action, Plan
 from npu.runtime.plan_record import state_records
 from npu.runtime.report import OperationLine, Report, SegmentLine
+from spec.isa.gemm import GemmForm
+from spec.isa.generated import LINE, Opcode
+from spec.isa.weight_formats import GROUPED
 
 
 def report_of(
@@ -60,8 +63,26 @@ def report_of(
             replace(one, cycles=cycles.get(one.name, 0)) if one.segment >= 0 else one
             for one in operations
         ]
-    states = tuple(state_records(plan.graph))
-    return Report(plan.graph.name, plan.limits, tuple(operations), tuple(segments), states)
+    segment_lines, states = tuple(segments), tuple(state_records(plan.graph))
+    weights = tuple(_weight_bits(plan))
+    return Report(plan.graph.name, plan.limits, tuple(operations), segment_lines, states, weights)
+
+
+def _weight_bits(plan: Plan) -> Iterator[tuple[str, float]]:
+    """Yield formats of weights in the stream, and their bits a weight with sides and padding."""
+    bits: dict[str, int] = {}
+    counts: dict[str, int] = {}
+    for word in (each for segment in plan.segments for each in segment.program):
+        if word.opcode != Opcode.GEMM or not (form := GemmForm.of(word)).stream:
+            continue
+        layout = form.layout(plan.limits.edge)
+        group = str(layout.group) if layout.format in GROUPED else ""
+        name = f"{layout.format.asm}{group}"
+        tiles = -(-word.n // layout.edge)
+        bits[name] = bits.get(name, 0) + 8 * LINE * tiles * layout.lines(word.k)
+        counts[name] = counts.get(name, 0) + word.n * word.k
+    for name, size in bits.items():
+        yield name, size / counts[name]
 
 
 def _on_chip(plan: Plan, number: int) -> tuple[list[OperationLine], Cost]:

@@ -93,6 +93,7 @@ class Report:
         operations: in the order of the steps.
         segments: in order.
         states: what a run leaves to the next, as plan.json has them.
+        weights: formats of weights in the stream, each with its bits a weight.
     """
 
     network: str
@@ -100,6 +101,7 @@ class Report:
     operations: tuple[OperationLine, ...]
     segments: tuple[SegmentLine, ...]
     states: tuple[Mapping[str, Any], ...] = ()
+    weights: tuple[tuple[str, float], ...] = ()
 
     @property
     def cost(self) -> Cost:
@@ -145,6 +147,7 @@ class Report:
                 "ideal": self.ideal,
                 "cycles": self.cycles,
             },
+            "weights": dict(self.weights),
             "segments": [asdict(one) for one in self.segments],
             "operations": [{**asdict(one), "padding": one.padding} for one in self.operations],
         }

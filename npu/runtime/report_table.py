@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from npu.runtime.account import Cost
 from npu.tables import FitTable, as_text, cut
+from spec.isa.generated import WeightFormat
 
 if TYPE_CHECKING:
     from npu.runtime.report import OperationLine, Report, SegmentLine
@@ -64,6 +65,9 @@ def _caption(report: Report, measured: bool) -> str:
         "stored and of the stream; least: cycles of array, bus or vector engines"
         + ("; cycles: from the end of the operation before." if measured else ".")
     ]
+    if any(name != WeightFormat.INT8.asm for name, _ in report.weights):
+        formats = ", ".join(f"{name} {bits:.2f}" for name, bits in report.weights)
+        lines.append(f"Weights in bits, side bytes and padding included: {formats}.")
     for reason, found in _reasons(report).items():
         more = f" and {len(found) - 2} more" if len(found) > 2 else ""
         names = ", ".join(cut(name, SHORT) for name in found[:2])

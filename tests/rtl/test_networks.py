@@ -21,6 +21,7 @@ from npu.cli import command_line
 from npu.commands import network_folder
 from npu.compiler import compile_model
 from npu.compiler.network import compile_network
+from npu.graph.passes.samples import random_samples
 from npu.planner.build_plan import build_plan
 from npu.planner.decoder_plan import plan_of_decoder
 from npu.planner.network_plan import plan_of
@@ -32,7 +33,11 @@ from tb.stimulus.random_graphs import random_graph
 from tessera import rtl_chip
 from tessera.golden_chip import run_on_golden
 from tessera.session import Session
+from tests.forms import sample
 from tests.python.narrow_networks import narrow_network
+from tests.python.network_weights import NETWORKS as NARROW_NETWORKS
+from tests.python.network_weights import RECIPES, one_product
+from tests.python.network_weights import built as built_in
 from tests.python.segmented_networks import KINDS, equals_golden, kinds_of, segmented
 from tests.python.small_networks import grown
 from tests.python.state_networks import PAIRS, lstm_cell
@@ -120,6 +125,27 @@ def test_narrow_weights_of_a_file_run_on_the_rtl(kind: str, window: int) -> None
     assert {share.format for share in plan.shares} == {kind.removeprefix("u")}
     found = rtl_chip.run_on_rtl(plan, inputs).run.outputs["y"]
     np.testing.assert_array_equal(found, run_on_golden(plan, inputs).outputs["y"])
+
+
+@pytest.mark.parametrize(("net", "word"), sample(RECIPES, 3))
+def test_networks_with_narrow_weights_run_on_the_rtl(net: str, word: str) -> None:
+    """Real weights that were rounded to a format: every tensor as golden's."""
+    one = built_in(grown(NARROW_NETWORKS[net]), word)
+    inputs = {name: data[0] for name, data in random_samples(one.plan.graph, 1, 7).items()}
+    found = rtl_chip.run_on_rtl(one.plan, inputs).run.outputs
+    for name, wanted in golden_run(one.passes["fuse"], inputs).items():
+        np.testing.assert_array_equal(found[name], wanted)
+
+
+def test_narrow_weights_of_one_row_take_fewer_cycles() -> None:
+    """The stream is the bound of one row: half of the bytes are about half of the cycles."""
+    cycles = {}
+    for word in ("int8", "int4g32"):
+        plan = built_in(one_product(256, 256), word).plan
+        session = Session(plan, "rtl")
+        session.run(None, {"x": np.ones((1, 256), np.float32)})
+        cycles[word] = session.report().cycles or 0
+    assert 0 < cycles["int4g32"] < 0.62 * cycles["int8"]
 
 
 SEGMENTED = (4, 17)

@@ -7,10 +7,16 @@
 
 A word alone is for the blocks; the head is narrow only where it is named. A `gate` that is not
 named gets what `up` gets: both read the same rows and meet in one product.
+
+Networks have no kinds of tensors: a word alone is for all of their products, and exceptions name
+operations (`NetworkRecipe`).
+
+    int4g32,head_matmul=int8
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -103,30 +109,80 @@ def parse_recipe(text: str) -> WeightRecipe:
     Raises:
         RecipeError: an unknown word or kind, or one that is given twice; says what is allowed.
     """
-    base: Encoding | None = None
+    base, given = _parts(text, "the blocks", "KIND")
     named: dict[Kind, Encoding] = {}
-    for part in text.split(","):
-        left, equals, right = (piece.strip() for piece in part.partition("="))
-        if not equals:
-            if base is not None or named:
-                raise RecipeError(
-                    f"weights: given {left!r} in {text!r}, allowed one word for the blocks, first, "
-                    "and then KIND=WORD"
-                )
-            base = _encoding(left)
-            continue
-        kind = next((one for one in KINDS if one == left), None)
+    for name, encoding in given.items():
+        kind = next((one for one in KINDS if one == name), None)
         if kind is None:
             raise RecipeError(
-                f"weights: given the tensor kind {left!r} in {text!r}, allowed {', '.join(KINDS)}"
+                f"weights: given the tensor kind {name!r} in {text!r}, allowed {', '.join(KINDS)}"
             )
-        if kind in named:
-            raise RecipeError(f"weights: given {kind!r} twice in {text!r}, allowed once")
-        named[kind] = _encoding(right)
+        named[kind] = encoding
     kinds: dict[Kind, Encoding] = {} if base is None else dict.fromkeys(BODY, base)
     if "up" in named:
         kinds["gate"] = named["up"]
     return WeightRecipe(kinds | named)
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkRecipe:
+    """The encoding of the weights of a network's products.
+
+    Attributes:
+        base: of those that are not named.
+        named: of an operation, of a kind of operation, or of an operation in the file.
+    """
+
+    base: Encoding = INT8
+    named: Mapping[str, Encoding] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Return the recipe as `parse_network_recipe` reads it."""
+        return ",".join([str(self.base), *(f"{name}={one}" for name, one in self.named.items())])
+
+    @property
+    def encodings(self) -> set[Encoding]:
+        """All that it asks for."""
+        return {self.base, *self.named.values()}
+
+    @property
+    def narrow(self) -> bool:
+        """Whether any weights are not int8."""
+        return self.encodings != {INT8}
+
+
+INT8_NETWORK = NetworkRecipe()
+"""No product is narrow."""
+
+
+def parse_network_recipe(text: str) -> NetworkRecipe:
+    """Return the recipe of a network that a text stands for.
+
+    Raises:
+        RecipeError: an unknown word, or a name that is given twice; says what is allowed.
+    """
+    base, named = _parts(text, "all products", "NAME")
+    return NetworkRecipe(base or INT8, named)
+
+
+def _parts(text: str, whole: str, part: str) -> tuple[Encoding | None, dict[str, Encoding]]:
+    """Return the word that stands alone, None without one, and the words by name."""
+    base: Encoding | None = None
+    named: dict[str, Encoding] = {}
+    for piece in text.split(","):
+        left, equals, right = (one.strip() for one in piece.rpartition("="))
+        if not equals:
+            if base is not None or named:
+                raise RecipeError(
+                    f"weights: given {right!r} in {text!r}, allowed one word for {whole}, first, "
+                    f"and then {part}=WORD"
+                )
+            base = _encoding(right)
+            continue
+        if left in named:
+            raise RecipeError(f"weights: given {left!r} twice in {text!r}, allowed once")
+        named[left] = _encoding(right)
+    return base, named
 
 
 def _encoding(word: str) -> Encoding:

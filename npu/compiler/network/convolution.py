@@ -22,14 +22,16 @@ from npu.compiler.emit import (
     emit_product,
 )
 from npu.compiler.errors import CompileError
-from npu.compiler.network.channel_blocks import ChannelBlock, blocks_of
 from npu.compiler.network.epilogues import Finish, factor_buffer, finish_of, finish_product
 from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
 from npu.compiler.network.layout import View
 from npu.compiler.network.linear import Wide, summands
 from npu.compiler.stream import ShareData, weight_share
 from npu.graph.form import Operation
+from npu.graph.weight_rows import ChannelBlock, blocks_of, encoding_of, filter_rows
 from spec.isa.operands import DYNAMIC, up
+from weights.formats.codes import codes_of
+from weights.formats.recipe import INT8, Encoding
 
 COPY_OVERHEAD, GEMM_OVERHEAD, SEEK = 12, 16, 64
 """Cycles of an instruction besides its work, and of a stream that begins elsewhere."""
@@ -335,15 +337,28 @@ class ConvKernel(Kernel):
                 final = one.last and number == len(matrix) - 1
                 channels = finish.channels if final else None
                 table = finish.table if final else None
-                found[_share_name(one, number)] = weight_share(limits, weight, channels, table)
+                found[_share_name(one, number)] = weight_share(
+                    self.operation.name, limits, weight, channels, table, self.encoding
+                )
         return found
 
     def _matrix(self, block: int, first: int, count: int) -> list[np.ndarray]:
         """Return the (K, N) weights of some rows of a block's filter."""
-        weight = self.blocks[block].weight[first : first + count]
-        lanes = np.zeros((*weight.shape[:2], self.lanes, weight.shape[3]), np.int64)
-        lanes[:, :, : weight.shape[2]] = weight
-        return summands(lanes.reshape(-1, weight.shape[3]))
+        return summands(filter_rows(self.blocks[block].weight[first : first + count]))
+
+    @cached_property
+    def encoding(self) -> Encoding:
+        """What the weights were rounded to."""
+        return encoding_of(self.context.graph.type(self.operation.inputs[1]))
+
+    def holds(self) -> bool:
+        """Say whether each share holds the weights in their format: groups may not be cut."""
+        parts = {(one.block, *one.taps): one for one in self.chunks}
+        return self.encoding == INT8 or all(
+            codes_of(self.encoding, weight) is not None
+            for part in parts
+            for weight in self._matrix(*part)
+        )
 
     # Instructions -------------------------------------------------------------------------------
 
@@ -555,10 +570,14 @@ def conv_kernel(
     wide = weight.astype(np.int64) - int(operation["w_zero"])
 
     def fitting(window: Window, filters: Wide) -> Iterator[ConvKernel]:
-        blocks = blocks_of(filters, operation["groups"])
+        blocks, whole = blocks_of(filters, operation["groups"]), dict[int, bool]()
         for tiling in _tilings(window, context.limits.acc_rows // x.size):
             kernel = ConvKernel(context, operation, x, operand, writes, window, blocks, tiling)
-            if kernel.sram_bytes <= context.budget:
+            if kernel.sram_bytes > context.budget:
+                continue
+            if tiling.parts not in whole:
+                whole[tiling.parts] = kernel.holds()
+            if whole[tiling.parts]:
                 yield kernel
 
     best: tuple[float, ConvKernel] | None = None
@@ -575,8 +594,10 @@ def conv_kernel(
         turned = fitting(window.turned, wide.reshape(-1, 1, *wide.shape[2:]))
         for kernel in turned:
             return kernel
+    encoding = encoding_of(context.graph.type(operation.inputs[1]))
+    groups = f" and whole groups of {encoding}" if encoding.group else ""
     raise CompileError(
-        f"{operation.name}: no cut of a convolution of {x.shape} with {weight.shape} fits "
+        f"{operation.name}: no cut of a convolution of {x.shape} with {weight.shape}{groups} fits "
         f"{context.budget} bytes of SRAM"
     )
 

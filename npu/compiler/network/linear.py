@@ -13,6 +13,7 @@ from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
 from npu.compiler.network.layout import View
 from npu.compiler.stream import ShareData, weight_share
 from npu.graph.form import Element, Operation
+from npu.graph.weight_rows import encoding_of
 from spec.isa.operands import up
 
 Wide = npt.NDArray[np.int64]
@@ -47,6 +48,7 @@ class LinearKernel(Kernel):
         most: int,
     ) -> None:
         self.weights = summands(weight)
+        self.encoding = encoding_of(context.graph.type(operation.inputs[1]))
         self.columns = weight.shape[1]
         self.finish = finish_of(operation, self.columns, correction)
         self.bias = None
@@ -105,7 +107,9 @@ class LinearKernel(Kernel):
             last = number == len(self.weights) - 1
             channels = self.finish.channels if last else None
             table = self.finish.table if last else None
-            found[f"weight{number}"] = weight_share(limits, weight, channels, table)
+            found[f"weight{number}"] = weight_share(
+                self.operation.name, limits, weight, channels, table, self.encoding
+            )
         return found
 
     def begin(self, place: Place) -> None:

@@ -26,7 +26,7 @@ from npu.graph.form import (
 )
 from npu.graph.operations import Trait, with_trait
 from npu.graph.passes.cut import WISH
-from spec.isa.operands import up
+from npu.graph.weight_rows import encoding_of, packs
 
 MOVES = with_trait(Trait.COPY)
 ELEMENTWISE = with_trait(Trait.PAIR)
@@ -134,7 +134,6 @@ def pack_first_layers(graph: Graph) -> Graph:
             and one.kind == "conv"
             and from_host
             and not graph[name].constant
-            and one["groups"] == 1
             and len(consumers[name]) == 1
             and _pays(graph, one)
         ):
@@ -147,8 +146,8 @@ def pack_first_layers(graph: Graph) -> Graph:
 
 
 def _pays(graph: Graph, one: Operation) -> bool:
-    _, kernel, channels, _ = graph.type(one.inputs[1]).shape
-    return kernel > 1 and up(kernel * channels) < kernel * up(channels)
+    weight = graph.type(one.inputs[1])
+    return packs(one, weight.shape, encoding_of(weight))
 
 
 def _packed(

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 from npu.graph.form import Graph, GraphError
 from npu.graph.inputs import Samples
+from weights.formats.recipe import INT8_NETWORK, NetworkRecipe
 
 Io = Literal["float", "int8"]
 """What a network takes and gives: real numbers, or integers as the chip has them."""
@@ -28,6 +29,7 @@ def prepare(
     keep: Callable[[str, Graph], None] | None = None,
     file: str = "",
     wide: Sequence[str] = (),
+    weights: NetworkRecipe = INT8_NETWORK,
 ) -> Graph:
     """Bring an imported graph to the integers that the chip computes with.
 
@@ -45,6 +47,7 @@ def prepare(
         keep: called with the name of each pass and its result.
         file: named in errors.
         wide: names of inputs, operations or kinds whose values are to have 16 bits on the chip.
+        weights: formats of the real constant weights of products.
 
     Returns:
         The fused graph, verified.
@@ -56,7 +59,8 @@ def prepare(
         if io not in get_args(Io):
             raise GraphError(f"io: given {io!r}, allowed {', '.join(get_args(Io))}")
         wishes = {"host": host, "npu": npu, "port": port}
-        return _prepare(graph, (samples, calibration, wide), wishes, refused or {}, io, keep)
+        known = (samples, calibration, wide, weights)
+        return _prepare(graph, known, wishes, refused or {}, io, keep)
     except GraphError as error:
         if file and not str(error).startswith(file):
             raise GraphError(f"{file}: {error}") from None
@@ -65,7 +69,7 @@ def prepare(
 
 def _prepare(
     graph: Graph,
-    known: tuple[Samples | str | None, str, Sequence[str]],
+    known: tuple[Samples | str | None, str, Sequence[str], NetworkRecipe],
     wishes: Mapping[str, Sequence[str]],
     refused: Mapping[str, str],
     io: Io,
@@ -78,6 +82,7 @@ def _prepare(
     from npu.graph.passes.integer_borders import integer_borders, integer_states
     from npu.graph.passes.place import place
     from npu.graph.passes.quantise import quantise
+    from npu.graph.passes.weight_formats import roundings
     from npu.graph.passes.wide import wide_tensors
     from npu.graph.verify import verify
 
@@ -90,8 +95,9 @@ def _prepare(
     passed(PASSES[0], graph)
     canonical = passed(PASSES[1], canonicalise(graph))
     placed = passed(PASSES[2], place(canonical, **wishes, refused=refused))
-    samples, method, wide = known
+    samples, method, wide, weights = known
+    rounded = roundings(placed, weights)
     ranges = None if samples is None else calibrate(placed, samples, method)
-    quantised = passed(PASSES[3], quantise(placed, ranges, wide_tensors(placed, wide)))
+    quantised = passed(PASSES[3], quantise(placed, ranges, wide_tensors(placed, wide), rounded))
     fused = integer_states(fuse(quantised))
     return passed(PASSES[4], fused if io == "float" else integer_borders(fused))

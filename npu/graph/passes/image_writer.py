@@ -30,7 +30,7 @@ from npu.graph.passes.facts import (
 from npu.graph.passes.rewriter import Rewriter
 from npu.graph.passes.scale_groups import FINER
 from npu.graph.passes.tensor_types import MARGIN16
-from npu.graph.passes.weight_integers import int8_weights
+from npu.graph.passes.weight_integers import NEAREST_INT8, Rounding, int8_weights
 
 TO_CHIP = Place(Target.HOST, "the border to the chip")
 TO_HOST = Place(Target.HOST, "the border to the host")
@@ -46,6 +46,7 @@ class ImageWriter:
         ranges: Mapping[str, Range] | None,
         types: Mapping[str, TensorType],
         wide: frozenset[str] = frozenset(),
+        roundings: Mapping[str, Rounding] | None = None,
     ) -> None:
         """Begin.
 
@@ -54,12 +55,14 @@ class ImageWriter:
             ranges: of calibration, None without samples.
             types: on the chip, of each real tensor of the chip.
             wide: tensors of which a convolution is to read all of 16 bits.
+            roundings: of the weights of products by name, to nearest int8 where there is none.
         """
         self.graph = graph
         self.facts = Facts(graph)
         self.ranges = ranges
         self.types = types
         self.wide = wide
+        self.roundings = roundings or {}
         self.writer = Rewriter(graph)
         self.images: dict[str, str] = {}
         self.bytes: dict[str, str] = {}
@@ -169,7 +172,9 @@ class ImageWriter:
             if name and name in active:
                 inputs[index] = self._operand(one, index, name)
         if one.kind in LINEAR and self.facts.weights(one):
-            inputs[1] = int8_weights(self.writer, self.facts, one, self.writer.type(inputs[0]))
+            rounding = self.roundings.get(one.name, NEAREST_INT8)
+            x = self.writer.type(inputs[0])
+            inputs[1] = int8_weights(self.writer, self.facts, one, x, rounding)
         for index, name in enumerate(inputs):
             if name and name == one.inputs[index] and name not in active:
                 inputs[index] = self._parameter(one, name)

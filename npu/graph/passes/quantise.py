@@ -14,6 +14,7 @@ from npu.graph.passes.given import given_types
 from npu.graph.passes.image_writer import ImageWriter
 from npu.graph.passes.place_rules import UNIT
 from npu.graph.passes.tensor_types import MissingScaleError, chosen
+from npu.graph.passes.weight_integers import Rounding
 from npu.graph.passes.wide import moved, without_tables
 
 LEAST_PROBABILITY = 1 / 16
@@ -21,7 +22,10 @@ LEAST_PROBABILITY = 1 / 16
 
 
 def quantise(
-    graph: Graph, ranges: Mapping[str, Range] | None = None, wide: frozenset[str] = frozenset()
+    graph: Graph,
+    ranges: Mapping[str, Range] | None = None,
+    wide: frozenset[str] = frozenset(),
+    roundings: Mapping[str, Rounding] | None = None,
 ) -> Graph:
     """Give every tensor that the chip touches its integers.
 
@@ -29,6 +33,7 @@ def quantise(
         graph: after the pass `place`.
         ranges: of `calibrate`; None for a network that is quantised already.
         wide: tensors that are to have 16 bits where the chip can make them so.
+        roundings: of the weights of products by name, to nearest int8 where there is none.
 
     Returns:
         The graph in which operations of the chip read and assign integers with scales, and
@@ -39,7 +44,7 @@ def quantise(
     """
     graph = without_tables(without_misfits(graph, ranges), wide)
     graph, types = _typed(graph, ranges, wide)
-    return ImageWriter(graph, ranges, types, moved(graph, wide)).write()
+    return ImageWriter(graph, ranges, types, moved(graph, wide), roundings).write()
 
 
 def _typed(
