@@ -94,7 +94,12 @@ def content(folder: Path) -> dict[str, bytes]:
         (["--shape", "x=1,-2"], "npu compile: argument --shape: given 'x=1,-2', allowed NAME="),
         (["--rows", "4"], "--rows: given for a network, allowed for checkpoints"),
         (["--tokens", "4"], "--tokens: given for a network, allowed for checkpoints"),
-        (["--weights", "int4g32"], "--weights: given for a network, allowed for checkpoints"),
+        (["--weights", "int5"], "--weights: given the format 'int5', allowed fp4g, "),
+        (["--weights", "int4g16", "--config", "a32"],
+         "--weights int4g16: given int4g with groups of 16, allowed at least 32, the tile edge"),
+        (["--calibrate", "random:2", "--weights", "c3=int4"],
+         "net.onnx: --weights c3=int4: no product of the chip with real constant weights is called "
+         "so, allowed c"),
     ],
 )  # fmt: skip
 def test_a_refused_compilation_leaves_the_old_folder(
