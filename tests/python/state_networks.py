@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from npu.graph.form import Array
+from npu.planner.build_plan import Built, build_plan
 
 INPUTS, CELLS = 12, 16
 Part: TypeAlias = tuple[str, list[str], str | list[str], dict[str, Any]]
@@ -20,6 +22,13 @@ def samples(count: int, seed: int = 21) -> Array:
     random = np.random.default_rng(seed)
     swell = np.sin(np.arange(count) / 9)[:, None, None]
     return (swell + 0.5 * random.standard_normal((count, 1, INPUTS))).astype(np.float32)
+
+
+@cache
+def cell(*wide: str) -> Built:
+    """Return an LSTM of operations of the chip."""
+    given = {"x": samples(64)}
+    return build_plan(lstm_cell(), calibrate=given, state=PAIRS, wide=wide)
 
 
 def lstm_cell() -> Any:  # noqa: ANN401

@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors that live from run to run: in graphs, on the chip, in plans and for users."""
+"""Tensors that live from run to run: in graphs, in golden and on the chip."""
 
 from __future__ import annotations
 
-import asyncio
-import json
 import re
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,40 +13,19 @@ from tests.needs import needs
 
 needs("graphs")
 
-import onnx
-
 import tessera
-from golden.command.model import ModelBus
 from golden.graph import run_steps
-from npu.cli import command_line
-from npu.driver.chip import Chip
-from npu.firmware.plan import PlanError, firmware_network
 from npu.graph.build import Builder
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Element, Graph, GraphError, Quantisation, State, TensorType
+from npu.graph.operations.borders import quantised
 from npu.graph.passes.calibrate import calibrate
 from npu.graph.passes.order import anonymous
 from npu.graph.states import States, with_states
 from npu.graph.text import equal, parse, write
 from npu.graph.verify import verify
-from npu.planner.build_plan import Built, build_plan
-from npu.planner.partition import partition
-from npu.runtime.plan_files import PLAN, PlanFileError, files_of, plan_from
-from npu.runtime.prepare import prepare
-from npu.runtime.replay import DrivenChip
-from npu.runtime.sequence import Entry, load_sequence, run_sequence
-from spec.isa.operands import up
-from tests.python.plan_damage import damages, with_record
-from tests.python.state_networks import CELLS, PAIRS, lstm_cell, lstm_operator, samples
-
-STEPS = 100
-
-
-@cache
-def cell(*wide: str) -> Built:
-    """Return an LSTM of operations of the chip."""
-    given = {"x": samples(64)}
-    return build_plan(lstm_cell(), calibrate=given, state=PAIRS, wide=wide)
+from npu.planner.build_plan import build_plan
+from tests.python.state_networks import CELLS, PAIRS, cell, lstm_cell, samples
 
 
 def counter(initial: bool = False) -> Graph:
@@ -75,6 +50,7 @@ def test_a_graph_with_states_is_the_same_after_its_text(initial: bool) -> None:
     assert not equal(graph, replace(again, states=()))
     assert not equal(counter(not initial), again)
     verify(anonymous(graph))
+    assert len(anonymous(graph).states) == 1
 
 
 @pytest.mark.parametrize(
@@ -150,134 +126,31 @@ def test_a_state_of_the_chip_has_one_scale_and_is_handed_on_in_integers(
     assert [one.name for one in graph.operations if not one.on_chip] == ["x.in", "y.out"]
 
 
-def test_a_hundred_runs_of_an_lstm_are_those_of_golden() -> None:
-    """Bit by bit, and near those in real numbers."""
-    x, graph = samples(STEPS, 5), cell().passes["fuse"]
-    wanted = run_steps(graph, {"x": x})["y"]
-    session = tessera.Session(cell().plan)
+def test_the_last_sample_counts_for_what_a_state_is_read_as() -> None:
+    """No run finds in a state what the last one leaves, and its scale covers that as well."""
+    x = samples(8)
+    x[-1] *= 8
+    graph = build_plan(lstm_cell(), calibrate={"x": x}, state=PAIRS).passes["fuse"]
+    assert all(graph.type(name).element == Element.I8 for name in PAIRS)
+
+
+def test_a_first_value_in_real_numbers_becomes_integers_with_the_state() -> None:
+    """In the scale that the samples give, and the chip begins with it."""
+    graph = cell().passes["import"]
+    first = np.full((1, CELLS), 0.5, np.float32)
+    states = tuple(replace(one, initial=first) for one in graph.states)
+    made = build_plan(replace(graph, states=states), calibrate={"x": samples(64)})
+    fused = made.passes["fuse"]
+    for one in fused.states:
+        kind = fused.type(one.input)
+        assert kind.element == Element.I8
+        assert one.initial is not None
+        np.testing.assert_array_equal(one.initial, quantised(first, kind))
+    x = samples(3)
+    session = tessera.Session(made.plan)
     found = np.stack([session.run({"x": one})["y"] for one in x])
-    np.testing.assert_array_equal(found, wanted)
-    real = run_steps(cell().passes["import"], {"x": x})["y"]
-    assert np.abs(found - real).max() < 0.1 * np.abs(real).max()
-    alone = np.stack([run_steps(graph, {"x": one[None]})["y"][0] for one in x])
-    assert np.abs(alone - real).max() > 0.3 * np.abs(real).max()
-
-
-def test_an_lstm_of_the_host_hands_on_real_numbers() -> None:
-    """Its state is no integer anywhere; onnxruntime says what it leaves."""
-    import onnxruntime
-
-    x = samples(6)[:, None]
-    session = tessera.load(lstm_operator(), calibrate={"x": samples(32)[:, None]}, state=PAIRS)
-    other = onnxruntime.InferenceSession(lstm_operator().SerializeToString())
-    h = c = np.zeros((1, 1, CELLS), np.float32)
-    for one in x:
-        wanted, h, c = other.run(None, {"x": one, "h": h, "c": c})
-        (found,) = session.run(None, {"x": one})
-        assert np.abs(found - wanted).max() < 0.05
-    assert np.abs(h).max() > 0.1
-
-
-def test_a_session_keeps_states_until_it_is_reset() -> None:
-    """They are neither taken nor given; what a user gives for one is refused."""
-    session, x = tessera.Session(cell().plan), samples(2)
-    assert (session.inputs, session.outputs) == (("x",), ("y",))
-    first, second = (session.run({"x": x[0]})["y"] for _ in range(2))
-    assert not np.array_equal(first, second)
-    session.reset()
-    np.testing.assert_array_equal(session.run({"x": x[0]})["y"], first)
-    with pytest.raises(GraphError, match="input 'h': given a value, allowed none: it is a state"):
-        session.run({"x": x[0], "h": np.zeros((1, CELLS), np.int8)})
-    np.testing.assert_array_equal(session.run({"x": x[0]})["y"], second)
-    assert "State c: 16 bytes, kept by the host." in str(session.report())
-
-
-def test_plans_of_a_sequence_share_states() -> None:
-    """Three entries of one plan are three runs; without states each begins anew."""
-    prepared, x = prepare(cell().plan), samples(3)
-
-    async def run(states: States | None) -> np.ndarray:
-        chip = DrivenChip(await Chip.connect(ModelBus(np.zeros(up(prepared.end), np.uint8))))
-        entries = [
-            Entry(name, prepared, {"x": f"x{name}"}, states=states) for name in ("0", "1", "2")
-        ]
-        await load_sequence(chip, entries)
-        given = {f"x{number}": one for number, one in enumerate(x)}
-        runs = await run_sequence(chip, entries, given)
-        return np.stack([one.outputs["y"] for one in runs])
-
-    graph = cell().passes["fuse"]
-    wanted = run_steps(graph, {"x": x})["y"]
-    found = asyncio.run(run(States(cell().plan.graph)))
-    np.testing.assert_array_equal(found, wanted)
-    anew = asyncio.run(run(None))
-    np.testing.assert_array_equal(anew[1], run_steps(graph, {"x": x[1:2]})["y"][0])
-    assert not np.array_equal(anew, wanted)
-
-
-def test_every_entry_of_a_state_in_a_plan_is_refused_when_it_is_another() -> None:
-    """And entries of states in a plan that has none."""
-    files = files_of(cell().plan)
-    record = json.loads(files[PLAN])
-    assert record["states"][0] == {
-        "input": "h",
-        "output": "h_out",
-        "bytes": CELLS,
-        "kept": "host",
-    }
-    assert plan_from(files).graph.states[1].input == "c"
-    tried = 0
-    for damage in damages(record):
-        if damage.path.startswith("states"):
-            with pytest.raises(PlanFileError, match=r"states.*: given .*, allowed "):
-                plan_from(with_record(files, damage.record))
-            tried += 1
-    assert tried > 30
-    plain = build_plan(lstm_cell(), calibrate="random:2").plan
-    without = files_of(plain)
-    assert "states" not in json.loads(without[PLAN])
-    with pytest.raises(PlanFileError, match=r"states: given .*, allowed nothing"):
-        plan_from(with_record(without, json.loads(without[PLAN]) | {"states": record["states"]}))
-
-
-def test_the_command_line_runs_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As many outputs as inputs, which golden says beforehand."""
-    onnx.save(lstm_cell(), tmp_path / "net.onnx")
-    np.save(tmp_path / "x.npy", samples(5))
-    np.savez(tmp_path / "samples.npz", x=samples(64))
-    arguments = ["compile", f"{tmp_path}/net.onnx", "-o", f"{tmp_path}/net"]
-    arguments += ["--calibrate", f"{tmp_path}/samples.npz", "--state", "h=h_out"]
-    assert command_line.main([*arguments, "--state", "c=c_out"]) == 0
-    told = capsys.readouterr().out
-    assert "1 of 1 outputs equal golden.graph on 3 drawn inputs, and states behind each" in told
-    assert "int8[1,16] scale" in told
-    assert "next c_out" in told
-    run = ["run", f"{tmp_path}/net", "--input", f"{tmp_path}/x.npy", "--steps"]
-    assert command_line.main([*run, "5"]) == 0
-    found = np.load(tmp_path / "net" / "run" / "outputs.npz")
-    wanted = run_steps(cell().passes["fuse"], {"x": samples(5)})
-    assert found.files == ["y"]
-    np.testing.assert_array_equal(found["y"], wanted["y"])
-    capsys.readouterr()
-    for line, message in (
-        ([*run, "4"], "--steps 4: given input 'x' of shape [5, 1, 12], allowed a first axis of 4"),
-        (run[:-1], "input 'x' has shape [5, 1, 12], allowed [1, 12]"),
-        ([*arguments, "--state", "h=c_out"], "--state: given an input twice, allowed each once"),
-    ):
-        assert command_line.main(line) != 0
-        assert message in " ".join(capsys.readouterr().err.split())
-    with pytest.raises(SystemExit):
-        command_line.main([*arguments, "--state", "h"])
-    assert "given 'h', allowed INPUT=OUTPUT" in capsys.readouterr().err
-
-
-def test_what_runs_a_network_once_or_in_parts_refuses_states() -> None:
-    """A core, and delegates."""
-    x = {"x": samples(1)[0]}
-    with pytest.raises(PlanError, match="plan: given states h, c, allowed none"):
-        firmware_network(cell().plan, x)
-    with pytest.raises(GraphError, match="state 'h': given one, allowed none"):
-        partition(cell().passes["import"], calibrate="random:2")
+    np.testing.assert_array_equal(found, run_steps(fused, {"x": x})["y"])
+    assert not np.array_equal(found[0], run_steps(cell().passes["fuse"], {"x": x})["y"][0])
 
 
 def test_a_state_with_two_scales_stays_in_real_numbers() -> None:
