@@ -45,10 +45,6 @@ GIVEN := SIM TESTCASE BLOCK BLOCKS RAISE SEED SEEDS FULL DEBUG CONFIG ARRAY_DIM 
   SHARD SCHEDULER TOGETHER SKIPPED JOBS PYTHON VENV
 $(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
 export $(GIVEN)
-# ARRAY_DIM=8 is short for CONFIG=a8.
-ifneq ($(ARRAY_DIM),)
-override CONFIG := a$(value ARRAY_DIM)
-endif
 # What leads a Python away from its packages, takes its assertions out, or has it compile every file
 # again in every process (some containers set that: 27 s for each collection of the tests, not 8).
 unexport PYTHONHOME PYTHONPATH PYTHONPLATLIBDIR PYTHONSAFEPATH PYTHONINSPECT PYTHONOPTIMIZE
@@ -58,7 +54,8 @@ unexport PIP_PREFIX PIP_REQUIRE_VIRTUALENV PIP_ROOT PIP_TARGET PIP_USER
 unexport MAKEFLAGS MAKELEVEL
 
 CLI = "$$VENV" -m npu.cli $(if $(DEBUG),--debug)
-CHIP = $(if $(CONFIG),--config "$$CONFIG")
+# ARRAY_DIM=8 is short for CONFIG=a8.
+CHIP = $(if $(ARRAY_DIM),--config "a$$ARRAY_DIM",$(if $(CONFIG),--config "$$CONFIG"))
 RUN_OPTIONS = --sim "$$SIM" $(CHIP) --seed "$$SEED" -j "$$JOBS"
 
 ACCEPT = $(if $(ACCEPT_LOSS),--accept-loss)

@@ -77,7 +77,7 @@ def session(program: str, words: str) -> str:
 
 def block_table() -> str:
     """Return the table that `test_gpt2_block` prints, without the speed of the machine."""
-    printed, _ = _printed("run", BLOCK)
+    printed, _ = _printed("test", BLOCK)
     rows = [line for line in printed.splitlines() if line[:1] in "┃│"]
     cells = [[cell.strip() for cell in re.split("[┃│]", row)[1:-2]] for row in rows]
     head, *lines = cells

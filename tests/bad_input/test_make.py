@@ -57,8 +57,11 @@ def make(told: Path, target: str, given: list[str], **environment: str) -> list[
 
 def targets_with(name: str) -> list[str]:
     """Return the targets whose recipes have a variable, through other variables as well."""
-    lists = re.findall(r"^(RUN_OPTIONS|REGRESS_OPTIONS) = ((?:.*\\\n)*.*)", MAKEFILE, re.M)
-    wanted = [name, *(each for each, text in lists if re.search(rf"\b{name}\b", text))]
+    lists = re.findall(r"^(CHIP|RUN_OPTIONS|REGRESS_OPTIONS) = ((?:.*\\\n)*.*)", MAKEFILE, re.M)
+    wanted = [name]
+    for each, text in lists:  # in the order in which they stand on one another
+        if any(re.search(rf"\b{part}\b", text) for part in wanted):
+            wanted.append(each)
     found = []
     for target in TARGETS:
         recipe = re.search(rf"^{target}:.*((?:\n\t.*)+)", MAKEFILE, re.M)

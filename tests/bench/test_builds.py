@@ -95,7 +95,7 @@ def test_sources_are_generated_again_after_a_change_only(
         root = _copy(tmp_path / name.replace("/", "-"))
         monkeypatch.setattr(build, "ROOT", root)
         assert [generators() for _ in range(2)] == [2, 0], "another tree, then nothing new"
-        with (root / "npu" / name).open("a", encoding="utf-8") as file:
+        with (root / "spec" / name).open("a", encoding="utf-8") as file:
             file.write("\n")
         assert [generators() for _ in range(2)] == [2, 0], name
 

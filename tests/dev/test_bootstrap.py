@@ -73,10 +73,10 @@ def test_what_is_installed_is_not_installed_again(
     monkeypatch.setattr(subprocess, "call", pip)
     for groups in (["lint", "report"], [], ["lint"], ["report"], ["bench", "lint"], ["bench"]):
         bootstrap.install(groups)
-    assert asked == ["[lint,report]", "[bench,lint]"]
+    assert asked == ["[dev,lint,report]", "[dev,bench,lint]"]
     monkeypatch.setattr(bootstrap, "fingerprint", lambda: "others")
     bootstrap.install([])
-    assert asked[2:] == [""]
+    assert asked[2:] == ["[dev]"]
 
 
 def test_a_group_that_there_is_not(
@@ -89,7 +89,7 @@ def test_a_group_that_there_is_not(
     with pytest.raises(SystemExit) as caught:
         bootstrap.main()
     printed = capsys.readouterr().err
-    assert printed.startswith("setup: given group graph, allowed are bench, cluster, emulator, ")
+    assert printed.startswith("setup: given group graph, allowed are bench, checkpoints, cli, ")
     assert (caught.value.code, printed.count("\n"), asked) == (2, 1, [])
 
 

@@ -62,7 +62,7 @@ def test_a_stale_page_is_noticed_and_written_anew(
     def printed(*words: str) -> tuple[str, str]:
         asked.append(words)
         said = "building ...\nmodel  z \nsimulation    2 s\nrecord: f\n"
-        return (PRINTED, "") if words[0] == "run" else ("new \n", said)
+        return (PRINTED, "") if words[0] == "test" else ("new \n", said)
 
     monkeypatch.setattr(samples_page, "_printed", printed)
     monkeypatch.setattr(samples_page, "PAGES", (page,))
@@ -73,7 +73,7 @@ def test_a_stale_page_is_noticed_and_written_anew(
     table = "| run | words |\n| --- | --- |\n| S=1 | 7 |\n"
     assert page.read_text(encoding="utf-8") == sample.format("new", "z") + block.format(table)
     assert samples_page.main(["--check"]) == 0
-    assert asked[:2] == [("generate", "m", "--prompt=a b"), ("run", "test_gpt2_block")]
+    assert asked[:2] == [("generate", "m", "--prompt=a b"), ("test", "test_gpt2_block")]
 
 
 def test_what_is_said_of_a_build_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
