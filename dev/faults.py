@@ -17,7 +17,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from dev import fault_merge
@@ -89,6 +89,17 @@ class Verdict:
             f"{self.fault.test.name} ({self.seconds:.1f} s)\n"
             f"        {self.fault.summary}\n        {lines[0][:160]}"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """A verdict as the report has it: names of fault and test."""
+
+    fault: str
+    test: str
+    noticed: bool
+    reason: str
+    seconds: float
 
 
 def _block(test: registry.BenchTest) -> str:
@@ -304,16 +315,11 @@ def _verdict(fault: Fault, result: runner.TestResult) -> Verdict:
 
 
 def write_report(verdicts: Iterable[Verdict], path: Path = REPORT) -> None:
-    """Write verdicts as a list of {fault, test, noticed, reason, seconds}."""
+    """Write verdicts as a list of `Noticed`."""
     rows = [
-        {
-            "fault": verdict.fault.name,
-            "test": verdict.fault.test.name,
-            "noticed": verdict.noticed,
-            "reason": verdict.reason,
-            "seconds": round(verdict.seconds, 1),
-        }
-        for verdict in verdicts
+        asdict(Noticed(one.fault.name, one.fault.test.name, one.noticed, one.reason, seconds))
+        for one in verdicts
+        for seconds in [round(one.seconds, 1)]
     ]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")

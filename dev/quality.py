@@ -15,14 +15,12 @@ figures (dev.quality_pages). Needs the group `oracles`.
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,26 +33,25 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from dev import quality_pages as pages
 from dev.quality_formats import (
     TOKENS,
-    FormatQuality,
     by_parts,
     format_subjects,
     measure_formats,
     publish_formats,
     render_formats,
-    report,
     stale_formats,
     total_bits,
 )
+from dev.quality_report import FormatQuality, Quality, save
 from golden.decoder import forward_rows
 from npu.commands.arguments import UsageError
 from npu.commands.last_resort import Refusal, guarded
 from npu.commands.progress import step
 from npu.tables import FitTable
-from spec.paths import REPORTS, ROOT
+from spec.paths import ROOT
 from weights.calibrate import calibration_tokens
 from weights.checkpoint import CheckpointError
 from weights.corpus import read_corpus, windows
-from weights.figures import QualityFigures, read_text
+from weights.figures import read_text
 from weights.importer import load_checkpoint
 from weights.model import QuantizedModel
 from weights.outliers import with_outliers
@@ -65,7 +62,6 @@ Rows = npt.NDArray[np.int64]
 Logits = npt.NDArray[Any]
 
 CHECKPOINTS = ROOT / "weights" / "checkpoints"
-REPORT = REPORTS / "quality.json"
 MAX_LOSS, MIN_AGREEMENT = 0.006, 0.94
 """Bars: bits per byte above float32, and share of equal top-1 tokens."""
 OUTLIERS_OF, OUTLIER_MAX_LOSS, OUTLIER_AGREEMENT = "gpt2-tiny", 0.005, 0.88
@@ -78,62 +74,6 @@ CONTEXT = 128
 
 class QualityError(RuntimeError):
     """Something that measuring needs is missing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Quality:
-    """The figures of one model.
-
-    Attributes:
-        model: the checkpoint's name.
-        family: its architecture.
-        windows: of text.
-        tokens: how many predictions the figures are of.
-        float_bits, integer_bits: bits per byte.
-        agreement: share of positions with the same top-1 token.
-        max_loss: allowed relative increase of the bits per byte.
-        min_agreement: smallest allowed agreement; 0: none is asked.
-        seconds: of both networks.
-
-    """
-
-    model: str
-    family: str
-    windows: int
-    tokens: int
-    float_bits: float
-    integer_bits: float
-    agreement: float
-    max_loss: float
-    min_agreement: float
-    seconds: float
-
-    @property
-    def loss(self) -> float:
-        """The relative increase of the bits per byte."""
-        return self.integer_bits / self.float_bits - 1.0
-
-    @property
-    def figures(self) -> QualityFigures:
-        """What is published of it."""
-        return QualityFigures(
-            model=self.model,
-            windows=self.windows,
-            tokens=self.tokens,
-            float_bits=round(self.float_bits, 6),
-            integer_bits=round(self.integer_bits, 6),
-            agreement=round(self.agreement, 6),
-        )
-
-    @property
-    def misses(self) -> list[str]:
-        """What is worse than its bar, as text."""
-        found = []
-        if not self.loss <= self.max_loss:
-            found.append(f"bits per byte {self.loss:+.2%}, allowed {self.max_loss:+.2%}")
-        if not self.agreement >= self.min_agreement:
-            found.append(f"top-1 {self.agreement:.2%}, allowed at least {self.min_agreement:.2%}")
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,19 +236,6 @@ def render(found: Sequence[Quality]) -> FitTable:
     return table
 
 
-def save(
-    found: Sequence[Quality], formats: Sequence[FormatQuality] = (), path: Path = REPORT
-) -> None:
-    """Write the figures as JSON, with what they depend on."""
-    content = {
-        "python": platform.python_version(),
-        "models": [{**asdict(one), "loss": one.loss, "passed": not one.misses} for one in found],
-        "formats": report(list(formats)),
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-
-
 def conclude(found: Sequence[Quality], formats: Sequence[FormatQuality] = ()) -> int:
     """Print tables and missed bars; return the exit status."""
     Console(width=110).print(render(found))
@@ -342,7 +269,7 @@ def _run(given: argparse.Namespace) -> int:
         formats = formats_measured(full=full) if whole else []
     except (UsageError, QualityError, CheckpointError) as error:
         raise Refusal(str(error)) from error
-    save(found, formats)
+    save(tuple(found), tuple(formats))
     status = conclude(found, formats)
     figures = [one.figures for one in found]
     if given.publish and not status:

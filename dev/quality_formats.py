@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dev import formats_page
+from dev.quality_report import FormatQuality
 from golden.decoder import forward_rows
 from npu.commands.compiled_files import bus_cycles
 from npu.compiler import compile_model
@@ -80,22 +81,6 @@ class FormatSubject:
     folder: Path
     reference: Path
     max_loss: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class FormatQuality:
-    """What was measured, and its bar."""
-
-    figures: FormatFigures
-    max_loss: float | None
-
-    @property
-    def misses(self) -> list[str]:
-        """What is worse than its bar, as text."""
-        loss = self.figures.loss
-        if self.max_loss is None or loss <= self.max_loss:
-            return []
-        return [f"{self.figures.recipe}: {loss:+.2%} over int8, allowed {self.max_loss:+.2%}"]
 
 
 def finetuned() -> dict[str, Finetune]:
@@ -196,19 +181,6 @@ def render_formats(found: list[FormatQuality]) -> FitTable:
             bar + (" MISSED" if one.misses else ""),
         )
     return table
-
-
-def report(found: list[FormatQuality]) -> list[dict[str, object]]:
-    """Return what build/reports/quality.json has of the formats."""
-    return [
-        {
-            **asdict(one.figures),
-            "loss": one.figures.loss,
-            "max_loss": one.max_loss,
-            "passed": not one.misses,
-        }
-        for one in found
-    ]
 
 
 def stale_formats(

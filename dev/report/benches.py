@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from dev.report.source import Record, ReportError, Source, read_json
+from dev.report.source import ReportError, Source, read_json
 from tb.benchmarks import against_int8, bars
 from tb.benchmarks.against_int8 import Verdict
 
@@ -20,30 +20,21 @@ class Bench:
 
     Attributes:
         name: of the benchmark.
-        cycles, ideal: what it took, and what bus and array need at least.
+        cycles, ideal_cycles: what it took, and what bus and array need at least.
         bound: what the limit is of.
         ratio: as the report has it; cycles over ideal, for most.
         bytes_read, bytes_written: on the bus.
-        speed: simulated kilocycles per second.
-        bar: what it must reach, None for a new one.
+        sim_kcycles_per_s: how fast it was simulated.
     """
 
     name: str
     cycles: int
-    ideal: int
+    ideal_cycles: int
     bound: str
     ratio: float
     bytes_read: int
     bytes_written: int
-    speed: float
-    bar: bars.Bar | None
-
-    @property
-    def verdict(self) -> str:
-        """Whether the bar is met, in a word."""
-        if self.bar is None:
-            return "no limit yet"
-        return "met" if self.bar.met(self.ratio, self.cycles) else "missed"
+    sim_kcycles_per_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +43,25 @@ class Benches:
 
     Attributes:
         lines: in the order of the report.
+        limits: what they must reach, by name; a new one has none.
         narrow: narrow weights against int8, empty if the report lacks some of them.
     """
 
     lines: tuple[Bench, ...]
+    limits: Mapping[str, bars.Bar]
     narrow: tuple[Verdict, ...] = ()
+
+    def verdict(self, line: Bench) -> str:
+        """Return whether a bar is met, in a word."""
+        bar = self.limits.get(line.name)
+        if bar is None:
+            return "no limit yet"
+        return "met" if bar.met(line.ratio, line.cycles) else "missed"
 
     @property
     def missed(self) -> tuple[str, ...]:
         """Names of what misses its bar."""
-        own = [line.name for line in self.lines if line.verdict == "missed"]
+        own = [line.name for line in self.lines if self.verdict(line) == "missed"]
         return (*own, *(f"{one.claim.name} against int8" for one in self.narrow if not one.met))
 
 
@@ -71,68 +71,46 @@ class Stream:
 
     block: str
     bytes: int
-    necessary: int
+    necessary_bytes: int
     ratio: float
 
 
 def read_benches(folder: Path) -> Source[Benches]:
     """Read bench.json of a folder of reports."""
-    return read_json(folder / "bench.json", COMMAND, _benches)
+    return read_json(
+        folder / "bench.json",
+        COMMAND,
+        tuple[Bench, ...],
+        lambda lines: Benches(lines, _limits(), _narrow(lines)),
+    )
 
 
 def read_nightly(folder: Path) -> Source[Benches]:
     """Read bench-nightly.json of a folder of reports."""
     return read_json(
-        folder / "bench-nightly.json", NIGHTLY_COMMAND, lambda record: Benches(_lines(record))
+        folder / "bench-nightly.json",
+        NIGHTLY_COMMAND,
+        tuple[Bench, ...],
+        lambda lines: Benches(lines, _limits()),
     )
 
 
 def read_stream(folder: Path) -> Source[Stream]:
     """Read stream.json of a folder of reports."""
-    return read_json(
-        folder / "stream.json",
-        COMMAND,
-        lambda record: Stream(
-            record.text("block"),
-            record.whole("bytes"),
-            record.whole("necessary_bytes"),
-            record.number("ratio"),
-        ),
-    )
+    return read_json(folder / "stream.json", COMMAND, Stream, lambda found: found)
 
 
-def _lines(record: Record) -> tuple[Bench, ...]:
+def _limits() -> Mapping[str, bars.Bar]:
     try:
-        limits = bars.bars(bars.landed())
+        return bars.bars(bars.landed())
     except (OSError, ValueError) as error:
         raise ReportError(f"{bars.LANDED.name}: {error}") from None
-    return tuple(
-        Bench(
-            entry.text("name"),
-            entry.whole("cycles"),
-            entry.whole("ideal_cycles"),
-            entry.text("bound"),
-            entry.number("ratio"),
-            entry.whole("bytes_read"),
-            entry.whole("bytes_written"),
-            entry.number("sim_kcycles_per_s"),
-            limits.get(entry.text("name")),
-        )
-        for entry in record.entries()
-    )
-
-
-def _benches(record: Record) -> Benches:
-    lines = _lines(record)
-    return Benches(lines, _narrow(lines))
 
 
 def _narrow(lines: Sequence[Bench]) -> tuple[Verdict, ...]:
     # Takes a second, and most of a page comes without it.
     from tb.benchmarks.format_benchmarks import CLAIMS
 
-    entries = [
-        {"name": line.name, "cycles": line.cycles, "bytes_read": line.bytes_read} for line in lines
-    ]
+    entries = [asdict(line) for line in lines]
     measured = [entry for entry in entries if entry["cycles"] and entry["bytes_read"]]
     return tuple(against_int8.verdicts(against_int8.among(CLAIMS, measured), entries))

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dev.report.source import Record, Source, read_json
+from dev.faults import Noticed
+from dev.report.source import Source, read_json
+from tb.cop_datapath.sweep import Sweep
+from tb.run.unit_times import Time
 
 FAULTS_COMMAND = "make faults"
 SWEEP_COMMAND = "npu cop-sweep"
@@ -17,48 +20,23 @@ REASON_MOST = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """A fault that was planted, and whether its test has noticed it."""
-
-    name: str
-    test: str
-    noticed: bool
-    reason: str
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
 class Faults:
     """All faults that were planted."""
 
-    all: tuple[Fault, ...]
+    all: tuple[Noticed, ...]
 
     @property
-    def missed(self) -> tuple[Fault, ...]:
+    def missed(self) -> tuple[Noticed, ...]:
         """Those that no test has noticed."""
         return tuple(fault for fault in self.all if not fault.noticed)
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
-    """A function of the coprocessor on all of its inputs, or on some.
+class DamagedPrograms:
+    """Changes that are another legal program, and how those of them ended that were run."""
 
-    Attributes:
-        function: its name.
-        inputs, reached: compared, and through the datapath.
-        undecided: decided by golden instead of a double.
-        near: inputs whose result is nearly between two numbers.
-        wrong: wrong results.
-        seconds: on the clock.
-    """
-
-    function: str
-    inputs: int
-    reached: int
-    undecided: int
-    near: int
-    wrong: int
-    seconds: float
+    other_programs: int
+    replayed: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,109 +44,48 @@ class Damage:
     """A plan whose every entry and bit was changed.
 
     Attributes:
-        plan: its name.
         tried: changes.
-        harmless: share of those that make no difference.
-        programs: changes that are another legal program.
-        replayed: how those ended that were run, in words.
+        harmless_share: of those that make no difference.
+        programs: those that change the program.
     """
 
-    plan: str
     tried: int
-    harmless: float
-    programs: int
-    replayed: str
+    harmless_share: float
+    programs: DamagedPrograms
 
 
 @dataclass(frozen=True, slots=True)
-class BenchTime:
-    """From an edited line of a block to the verdict of its bench, in seconds."""
+class _Damages:
+    """What the report holds: damages by plan."""
 
-    block: str
-    module: str
-    wall: float
-    processor: float
+    plans: dict[str, Damage]
 
 
 def read_faults(folder: Path) -> Source[Faults]:
     """Read faults.json of a folder of reports."""
-    return read_json(folder / "faults.json", FAULTS_COMMAND, _faults)
+
+    def make(found: tuple[Noticed, ...]) -> Faults:
+        return Faults(tuple(replace(one, reason=_cut(one.reason)) for one in found))
+
+    return read_json(folder / "faults.json", FAULTS_COMMAND, tuple[Noticed, ...], make)
 
 
 def read_sweeps(folder: Path) -> Source[tuple[Sweep, ...]]:
     """Read cop_sweep.json of a folder of reports."""
-    return read_json(folder / "cop_sweep.json", SWEEP_COMMAND, _sweeps)
+    return read_json(folder / "cop_sweep.json", SWEEP_COMMAND, list[Sweep], tuple)
 
 
-def read_damage(folder: Path) -> Source[tuple[Damage, ...]]:
-    """Read plan_damage.json of a folder of reports."""
-    return read_json(folder / "plan_damage.json", DAMAGE_COMMAND, _damage)
+def read_damage(folder: Path) -> Source[dict[str, Damage]]:
+    """Read plan_damage.json of a folder of reports: damages by plan."""
+    path = folder / "plan_damage.json"
+    return read_json(path, DAMAGE_COMMAND, _Damages, lambda found: dict(found.plans))
 
 
-def read_times(folder: Path) -> Source[tuple[BenchTime, ...]]:
+def read_times(folder: Path) -> Source[tuple[Time, ...]]:
     """Read unit_times.json of a folder of reports."""
-    return read_json(folder / "unit_times.json", TIMES_COMMAND, _times)
-
-
-def _faults(record: Record) -> Faults:
-    return Faults(
-        tuple(
-            Fault(
-                one.text("fault"),
-                one.text("test"),
-                one.truth("noticed"),
-                _cut(one.text("reason")),
-                one.number("seconds"),
-            )
-            for one in record.entries()
-        )
-    )
+    return read_json(folder / "unit_times.json", TIMES_COMMAND, list[Time], tuple)
 
 
 def _cut(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= REASON_MOST else f"{line[:REASON_MOST].rstrip()} ..."
-
-
-def _sweeps(record: Record) -> tuple[Sweep, ...]:
-    return tuple(
-        Sweep(
-            function=one.text("function"),
-            inputs=one.whole("inputs"),
-            reached=one.whole("reached"),
-            undecided=one.whole("undecided"),
-            near=len(list(one.at("near").entries())),
-            wrong=len(list(one.at("wrong").entries())),
-            seconds=one.number("seconds"),
-        )
-        for one in record.entries()
-    )
-
-
-def _damage(record: Record) -> tuple[Damage, ...]:
-    found = []
-    for plan, one in record.at("plans").items():
-        programs = one.at("programs")
-        ends = programs.at("replayed")
-        found.append(
-            Damage(
-                plan=plan,
-                tried=one.whole("tried"),
-                harmless=one.number("harmless_share"),
-                programs=programs.whole("other_programs"),
-                replayed=", ".join(f"{ends.whole(end)} {end}" for end, _ in ends.items()),
-            )
-        )
-    return tuple(found)
-
-
-def _times(record: Record) -> tuple[BenchTime, ...]:
-    return tuple(
-        BenchTime(
-            one.text("block"),
-            one.text("module"),
-            one.number("wall_s"),
-            one.number("processor_s"),
-        )
-        for one in record.entries()
-    )

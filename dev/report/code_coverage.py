@@ -7,25 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dev.coverage.figures import LOW_PERCENT, Figure
-from dev.report.source import Record, Source, read_json
+from dev.report.source import Source, read_json
 
 COMMAND = "make regress COV=1"
 
 
 @dataclass(frozen=True, slots=True)
 class ModuleCoverage:
-    """One file of the design.
+    """One file of the design: its module, and its points."""
 
-    Attributes:
-        name: of the module.
-        line, branch: its points.
-        page: its source with what was executed of it, from the folder of reports; "" for none.
-    """
-
-    name: str
+    module: str
     line: Figure
     branch: Figure
-    page: str
 
     @property
     def low(self) -> bool:
@@ -39,22 +32,26 @@ class ModuleCoverage:
 
 
 @dataclass(frozen=True, slots=True)
-class CodeCoverage:
+class Merged:
+    """How many results were merged, and the revision of the sources, "" if unknown."""
+
+    runs: int
+    revision: str
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageReport:
     """All modules.
 
     Attributes:
         modules: by name.
-        runs: results that were merged.
-        revision: of the sources, "" if unknown.
+        conditions: what was run.
         problems: what is wrong with the reasons that are given for points, a line each.
-        page: that of all modules, from the folder of reports; "" for none.
     """
 
     modules: tuple[ModuleCoverage, ...]
-    runs: int
-    revision: str
+    conditions: Merged
     problems: tuple[str, ...]
-    page: str
 
     @property
     def line(self) -> Figure:
@@ -67,33 +64,6 @@ class CodeCoverage:
         return sum((one.branch for one in self.modules), Figure())
 
 
-def read_code_coverage(folder: Path) -> Source[CodeCoverage]:
+def read_code_coverage(folder: Path) -> Source[CoverageReport]:
     """Read coverage.json of a folder of reports."""
-
-    def page(name: str) -> str:
-        path = f"coverage/{name}.html"
-        return path if (folder / path).exists() else ""
-
-    def parse(record: Record) -> CodeCoverage:
-        conditions = record.at("conditions")
-        return CodeCoverage(
-            modules=tuple(
-                ModuleCoverage(
-                    one.text("module"),
-                    _figure(one.at("line")),
-                    _figure(one.at("branch")),
-                    page(one.text("module")),
-                )
-                for one in record.at("modules").entries()
-            ),
-            runs=conditions.whole("runs"),
-            revision=conditions.text("revision"),
-            problems=tuple(str(one.content) for one in record.at("problems").entries()),
-            page=page("index"),
-        )
-
-    return read_json(folder / "coverage.json", COMMAND, parse)
-
-
-def _figure(record: Record) -> Figure:
-    return Figure(record.whole("hit"), record.whole("all"), record.whole("explained"))
+    return read_json(folder / "coverage.json", COMMAND, CoverageReport, lambda found: found)

@@ -7,21 +7,20 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from dev.quality_report import QualityReport
 from dev.report.benches import Benches, Stream, read_benches, read_nightly, read_stream
 from dev.report.campaigns import (
-    BenchTime,
     Damage,
     Faults,
-    Sweep,
     read_damage,
     read_faults,
     read_sweeps,
     read_times,
 )
-from dev.report.code_coverage import CodeCoverage, read_code_coverage
+from dev.report.code_coverage import CoverageReport, read_code_coverage
 from dev.report.executed import Executed, areas, executed
 from dev.report.failures import Failures, failures
-from dev.report.figures import Quality, Synthesis, read_quality, read_synthesis
+from dev.report.figures import Synthesis, read_quality, read_synthesis
 from dev.report.history import History, history
 from dev.report.pictures import Picture, read_picture, timelines
 from dev.report.runs import Store
@@ -29,6 +28,8 @@ from dev.report.source import Source
 from dev.report.store import read_store
 from dev.report.suite import Feature, Slow, features, known_tests, slowest
 from spec.paths import REPORTS, ROOT
+from tb.cop_datapath.sweep import Sweep
+from tb.run.unit_times import Time
 
 RESULTS = ROOT / ".regress" / "results.sqlite"
 
@@ -72,18 +73,18 @@ class Page:
     slowest: Source[tuple[Slow, ...]]
     executed: Source[Executed]
     history: Source[History]
-    code: Source[CodeCoverage]
+    code: Source[CoverageReport]
     benches: Source[Benches]
     nightly: Source[Benches]
     stream: Source[Stream]
     roofline: Source[Picture]
     timelines: tuple[Source[Picture], ...]
-    quality: Source[Quality]
+    quality: Source[QualityReport]
     synthesis: Source[Synthesis]
     faults: Source[Faults]
     sweeps: Source[tuple[Sweep, ...]]
-    damage: Source[tuple[Damage, ...]]
-    times: Source[tuple[BenchTime, ...]]
+    damage: Source[dict[str, Damage]]
+    times: Source[tuple[Time, ...]]
 
     @property
     def sources(self) -> tuple[Source[object], ...]:

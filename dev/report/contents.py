@@ -7,13 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
+from dev.quality_report import QualityReport
 from dev.report.benches import Benches
 from dev.report.campaigns import Faults
-from dev.report.code_coverage import CodeCoverage
+from dev.report.code_coverage import CoverageReport
 from dev.report.collect import Page
 from dev.report.executed import Executed
 from dev.report.failures import Failures
-from dev.report.figures import Quality, Synthesis
+from dev.report.figures import Synthesis
 from dev.report.history import History
 from dev.report.source import Source
 from dev.report.suite import Feature, Slow
@@ -84,7 +85,7 @@ def _features(found: tuple[Feature, ...]) -> State:
     return f"{passed:,} of {results:,}", "bad" if failed else "warn" if passed < results else ""
 
 
-def _code(found: CodeCoverage) -> State:
+def _code(found: CoverageReport) -> State:
     return f"{found.line.percent:.1f} %", "warn" if found.problems else ""
 
 
@@ -93,7 +94,7 @@ def _benches(found: Benches) -> State:
     return (f"{missed} missed", "bad") if missed else (f"{len(found.lines)} met", "")
 
 
-def _quality(found: Quality) -> State:
+def _quality(found: QualityReport) -> State:
     missed = len(found.missed)
     if missed:
         return f"{missed} missed", "bad"
@@ -108,7 +109,7 @@ def _synthesis(found: Synthesis) -> State:
 
 def _campaigns(page: Page) -> State:
     faults: Faults | None = page.faults.value
-    wrong = sum(one.wrong for one in page.sweeps.value or ())
+    wrong = sum(len(one.wrong) for one in page.sweeps.value or ())
     if faults is not None and faults.missed:
         return f"{len(faults.missed)} unnoticed", "bad"
     if wrong:

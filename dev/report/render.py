@@ -46,6 +46,7 @@ def render(page: Page) -> str:
             kinds=KINDS,
             tests_most=TESTS_MOST,
             link=lambda path: link(page, path),
+            beside=lambda path: path if (page.places.reports / path).exists() else "",
             style=Markup(style),
             script=Markup(script),
             policy=_policy(style, script),

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads a report that may be missing or broken: a value, or one line that says why there is none.
 
-A broken file must not hide the others, so everything that reads one goes through `read_json`, and
-what is in it through the accessors of `Record`, which name the entry that is wrong.
+A broken file must not hide the others, so everything that reads one goes through `read_json`, which
+makes values of the types that the file was written from and names the entry that is wrong.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from types import UnionType
+from typing import Any, Generic, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from spec.paths import ROOT
 
@@ -72,95 +73,76 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split()).rstrip(".") or type(error).__name__
 
 
-def read_json(path: Path, command: str, parse: Callable[[Record], T]) -> Source[T]:
+def read_json(path: Path, command: str, kind: type[U], make: Callable[[U], T]) -> Source[T]:
     """Read a JSON report.
 
     Args:
         path: its file.
         command: the command that makes it.
-        parse: makes the value; it raises ReportError for what it does not understand.
+        kind: the type of what it holds, see `typed`.
+        make: makes the value of it; it raises ReportError for what it does not understand.
     """
     file = shown(path)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        return Source(file, command, parse(Record(content)))
+        return Source(file, command, make(typed(content, kind)))
     except FileNotFoundError:
         return Source(file, command)
     except OSError as error:
         return Source(file, command, problem=error.strerror or one_line(error))
     except json.JSONDecodeError as error:
         return Source(file, command, problem=f"no JSON, {one_line(error)}")
-    except (ReportError, UnicodeDecodeError, RecursionError) as error:
+    except (ReportError, ArithmeticError, UnicodeDecodeError, RecursionError) as error:
         return Source(file, command, problem=one_line(error))
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A value of a JSON file, with the place where it stands.
+_NAMES: dict[type, str] = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+}
 
-    Attributes:
+
+def typed(content: object, kind: type[T], place: str = "") -> T:
+    """Return what json has read as a value of a type.
+
+    Args:
         content: what json has read.
+        kind: a dataclass, whose fields are the keys of an object that may have more of them; `str`,
+            `int`, `float`, `bool`; a list, tuple or dict of one of these; any of it or None.
         place: keys and indices that lead to it, "" for the whole file.
+
+    Raises:
+        ReportError: it is something else.
     """
 
-    content: Any
-    place: str = ""
+    def wrong(allowed: str) -> ReportError:
+        given = type(content).__name__
+        return ReportError(f"{place or 'the file'}: given {given}, allowed {allowed}")
 
-    def _wrong(self, allowed: str) -> ReportError:
-        given = type(self.content).__name__
-        return ReportError(f"{self.place or 'the file'}: given {given}, allowed {allowed}")
-
-    def at(self, key: str) -> Record:
-        """Return what stands under a key."""
-        if not isinstance(self.content, dict):
-            raise self._wrong("an object")
-        place = f"{self.place}.{key}" if self.place else key
-        if key not in self.content:
-            raise ReportError(f"{place}: given nothing, needed is a value")
-        return Record(self.content[key], place)
-
-    def has(self, key: str) -> bool:
-        """Whether something else than null stands under a key."""
-        return isinstance(self.content, dict) and self.content.get(key) is not None
-
-    def entries(self) -> Iterator[Record]:
-        """Yield the entries of a list."""
-        if not isinstance(self.content, list):
-            raise self._wrong("a list")
-        for index, entry in enumerate(self.content):
-            yield Record(entry, f"{self.place}[{index}]")
-
-    def items(self) -> Iterator[tuple[str, Record]]:
-        """Yield keys and values of an object."""
-        if not isinstance(self.content, dict):
-            raise self._wrong("an object")
-        for key in self.content:
-            yield key, self.at(key)
-
-    def text(self, key: str) -> str:
-        """Return the text under a key."""
-        found = self.at(key)
-        if not isinstance(found.content, str):
-            raise found._wrong("a text")
-        return found.content
-
-    def number(self, key: str) -> float:
-        """Return the number under a key."""
-        found = self.at(key)
-        if isinstance(found.content, bool) or not isinstance(found.content, int | float):
-            raise found._wrong("a number")
-        return float(found.content)
-
-    def whole(self, key: str) -> int:
-        """Return the whole number under a key."""
-        found = self.at(key)
-        if isinstance(found.content, bool) or not isinstance(found.content, int):
-            raise found._wrong("a whole number")
-        return found.content
-
-    def truth(self, key: str) -> bool:
-        """Return the truth value under a key."""
-        found = self.at(key)
-        if not isinstance(found.content, bool):
-            raise found._wrong("true or false")
-        return found.content
+    found: Any
+    inner: Any = get_args(kind)
+    origin: Any = get_origin(kind)
+    if origin is UnionType:
+        found = None if content is None else typed(content, inner[0], place)
+    elif origin in (list, tuple):
+        if not isinstance(content, list):
+            raise wrong("a list")
+        found = origin(typed(each, inner[0], f"{place}[{i}]") for i, each in enumerate(content))
+    elif kind in _NAMES:
+        allowed = (int, float) if kind is float else (kind,)
+        if type(content) not in allowed:
+            raise wrong(_NAMES[kind])
+        found = kind(content)  # type: ignore[call-arg]
+    elif not isinstance(content, dict):
+        raise wrong("an object")
+    else:
+        dot = f"{place}." if place else ""
+        kinds = dict.fromkeys(content, inner[1]) if origin is dict else get_type_hints(kind)
+        missing = [name for name in kinds if name not in content]
+        if missing:
+            raise ReportError(f"{dot}{missing[0]}: given nothing, needed is a value")
+        values = {key: typed(content[key], each, f"{dot}{key}") for key, each in kinds.items()}
+        found = kind(**values)
+    return cast(T, found)

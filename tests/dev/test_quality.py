@@ -16,10 +16,11 @@ import pytest
 
 from dev import quality
 from dev import quality_pages as pages
-from dev.quality import Quality, QualityError, Rows, Subject
+from dev.quality import QualityError, Rows, Subject
+from dev.quality_report import FormatQuality, Quality, save
 from npu.commands.arguments import UsageError
 from weights.corpus import read_corpus
-from weights.figures import read_figures, read_text, write_figures
+from weights.figures import FormatFigures, read_figures, read_text, write_figures
 
 FINE = Quality("tiny", "gpt2", 10, 1000, 2.0, 2.0119, 0.94, 0.006, 0.94, 1.0)
 SUBJECT = Subject("tiny", Path("nowhere"))
@@ -78,10 +79,12 @@ def test_bars(
     shown = capsys.readouterr().out
     assert ("MISSED" in shown) == bool(misses)
     assert all(f"quality: tiny: {miss}" in shown for miss in misses)
-    quality.save([found], path=tmp_path / "quality.json")
+    narrow = FormatQuality(FormatFigures("tiny", "int4g32", 1000, 2.0, 2.1, 4.5, 9000), 0.04)
+    save((found,), (narrow,), tmp_path / "quality.json")
     saved = json.loads((tmp_path / "quality.json").read_text(encoding="utf-8"))
     assert saved["models"][0]["passed"] == (not misses)
     assert saved["models"][0]["tokens"] == 1000
+    assert saved["formats"][0]["passed"] is False
 
 
 def test_held_out_rows() -> None:

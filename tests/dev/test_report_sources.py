@@ -90,6 +90,15 @@ def test_a_number_that_is_none_is_named(tmp_path: Path) -> None:
     assert page.benches.problem == "[3].cycles: given str, allowed a whole number"
 
 
+def test_figures_that_cannot_be_are_one_line(tmp_path: Path) -> None:
+    """Nothing takes no bits: a loss over it would be infinite."""
+    write_reports(tmp_path)
+    path = tmp_path / "quality.json"
+    path.write_text(path.read_text(encoding="utf-8").replace("2.0129,", "0,"), encoding="utf-8")
+    page = collect(Places(tmp_path / "results.sqlite", tmp_path, tmp_path))
+    assert page.quality.problem == "float division by zero"
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [

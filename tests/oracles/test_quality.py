@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dev import quality
+from dev.quality_report import Quality
 from weights.importer import load_checkpoint
 from weights.reference import forward
 
@@ -27,7 +28,7 @@ def test_measurement(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
     The text is that of the Python that runs this, and so little of it scatters: 0.65 % where all of
     it has 0.33 %. `make quality` holds the bars themselves on all of the text.
     """
-    saved: list[quality.Quality] = []
+    saved: list[Quality] = []
     subject = quality.Subject
     monkeypatch.setattr(
         quality,
