@@ -11,6 +11,7 @@ module soc_top #(
   parameter bit EnableCmd = 1'b1,
   parameter int unsigned CmdScratchBytes = 64,
   parameter bit EnableCop = 1'b1,
+  parameter bit NarrowFormats = 1'b1,
   parameter bit Cva6 = 1'b0  // the core: CVA6 in place of CV32E40X
 );
   import tb_pkg::*;
@@ -240,6 +241,7 @@ module soc_top #(
     .EnableCmd      (EnableCmd),
     .CmdScratchBytes(CmdScratchBytes),
     .EnableCop      (EnableCop),
+    .NarrowFormats  (NarrowFormats),
     .CopNumRs       (CopNumRs)
   ) dut (
     .clk_i                  (clk),
