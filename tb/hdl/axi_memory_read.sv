@@ -13,18 +13,8 @@ module axi_memory_read #(
   input logic                  [63:0] cycle_i,
   input tb_pkg::memory_knobs_t        knobs_i,
 
-  input  logic                         arvalid_i,
-  output logic                         arready_o,
-  input  logic [tb_pkg::AxiIdBits-1:0] arid_i,
-  input  logic [                 31:0] araddr_i,
-  input  logic [                  7:0] arlen_i,
-
-  output logic                         rvalid_o,
-  input  logic                         rready_i,
-  output logic [tb_pkg::AxiIdBits-1:0] rid_o,
-  output logic [                127:0] rdata_o,
-  output logic [                  1:0] rresp_o,
-  output logic                         rlast_o
+  input  npu_axi_pkg::axi_rd_req_t req_i,
+  output npu_axi_pkg::axi_rd_rsp_t rsp_o
 );
   import tb_pkg::*;
 
@@ -56,27 +46,27 @@ module axi_memory_read #(
     if (!rst_ni) begin
       count  = 0;
       random = knobs_i.seed;
-      arready_o <= 1'b0;
-      rvalid_o <= 1'b0;
-      rid_o <= '0;
-      rdata_o <= '0;
-      rresp_o <= '0;
-      rlast_o <= 1'b0;
+      rsp_o.arready <= 1'b0;
+      rsp_o.rvalid <= 1'b0;
+      rsp_o.rid <= '0;
+      rsp_o.rdata <= '0;
+      rsp_o.rresp <= '0;
+      rsp_o.rlast <= 1'b0;
     end else begin
       random = next_random(random);
 
-      if (arvalid_i && arready_o) begin
+      if (req_i.arvalid && rsp_o.arready) begin
         bursts[count] = '{
             ready_at: cycle_i + delay(knobs_i, random[23:8]),
-            id: arid_i,
-            address: araddr_i & ~32'hf,
-            beats: 9'(arlen_i) + 9'd1
+            id: req_i.arid,
+            address: req_i.araddr & ~32'hf,
+            beats: 9'(req_i.arlen) + 9'd1
         };
         count = count + 1;
       end
 
-      if (!rvalid_o || rready_i) begin
-        rvalid_o <= 1'b0;
+      if (!rsp_o.rvalid || req_i.rready) begin
+        rsp_o.rvalid <= 1'b0;
         if (count != 0 && !happens(knobs_i.gap_percent, random[19:8])) begin
           automatic int unsigned chosen = choose();
           if (bursts[chosen].ready_at <= cycle_i + 64'd1 && !withholds(
@@ -86,11 +76,11 @@ module axi_memory_read #(
             automatic logic [  1:0] resp = response(knobs_i, address);
             automatic bit   [127:0] data = {4{random}};
             if (resp == RespOkay) tb_memory_read(address, data);
-            rvalid_o <= 1'b1;
-            rid_o <= bursts[chosen].id;
-            rdata_o <= data;
-            rresp_o <= resp;
-            rlast_o <= bursts[chosen].beats == 9'd1;
+            rsp_o.rvalid <= 1'b1;
+            rsp_o.rid <= bursts[chosen].id;
+            rsp_o.rdata <= data;
+            rsp_o.rresp <= resp;
+            rsp_o.rlast <= bursts[chosen].beats == 9'd1;
             bursts[chosen].address = address + 32'd16;
             bursts[chosen].beats   = bursts[chosen].beats - 9'd1;
             if (bursts[chosen].beats == '0) begin
@@ -101,7 +91,7 @@ module axi_memory_read #(
         end
       end
 
-      arready_o <= !is_deaf(
+      rsp_o.arready <= !is_deaf(
           knobs_i
       ) && count < Depth - 1 && !happens(
           knobs_i.address_stall_percent, random[31:20]

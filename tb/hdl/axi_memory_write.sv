@@ -14,21 +14,8 @@ module axi_memory_write #(
   input logic                  [63:0] cycle_i,
   input tb_pkg::memory_knobs_t        knobs_i,
 
-  input  logic                         awvalid_i,
-  output logic                         awready_o,
-  input  logic [tb_pkg::AxiIdBits-1:0] awid_i,
-  input  logic [                 31:0] awaddr_i,
-
-  input  logic         wvalid_i,
-  output logic         wready_o,
-  input  logic [127:0] wdata_i,
-  input  logic [ 15:0] wstrb_i,
-  input  logic         wlast_i,
-
-  output logic                         bvalid_o,
-  input  logic                         bready_i,
-  output logic [tb_pkg::AxiIdBits-1:0] bid_o,
-  output logic [                  1:0] bresp_o
+  input  npu_axi_pkg::axi_wr_req_t req_i,
+  output npu_axi_pkg::axi_wr_rsp_t rsp_o
 );
   import tb_pkg::*;
 
@@ -73,23 +60,23 @@ module axi_memory_write #(
       resp = RespOkay;
       beats = '0;
       random = ~knobs_i.seed;
-      awready_o <= 1'b0;
-      wready_o <= 1'b0;
-      bvalid_o <= 1'b0;
-      bid_o <= '0;
-      bresp_o <= '0;
+      rsp_o.awready <= 1'b0;
+      rsp_o.wready <= 1'b0;
+      rsp_o.bvalid <= 1'b0;
+      rsp_o.bid <= '0;
+      rsp_o.bresp <= '0;
     end else begin
       random = next_random(random);
 
-      if (awvalid_i && awready_o) begin
+      if (req_i.awvalid && rsp_o.awready) begin
         bursts[PtrBits'(32'(burst_head)+32'(burst_count))] = '{
-            id: awid_i,
-            address: awaddr_i & ~32'hf
+            id: req_i.awid,
+            address: req_i.awaddr & ~32'hf
         };
         burst_count = burst_count + 1'b1;
       end
 
-      if (wvalid_i && wready_o) begin
+      if (req_i.wvalid && rsp_o.wready) begin
         if (!begun) begin
           address = bursts[burst_head].address;
           resp = RespOkay;
@@ -98,11 +85,11 @@ module axi_memory_write #(
         begun = 1'b1;
         if (resp == RespOkay) resp = response(knobs_i, address);
         if (response(knobs_i, address) == RespOkay) begin
-          tb_memory_hold(address, wdata_i, wstrb_i);
+          tb_memory_hold(address, req_i.wdata, req_i.wstrb);
           beats = beats + 9'd1;
         end
         address = address + 32'd16;
-        if (wlast_i) begin
+        if (req_i.wlast) begin
           replies[PtrBits'(32'(reply_head)+32'(reply_count))] = '{
               ready_at: cycle_i + delay(knobs_i, random[23:8]),
               id: bursts[burst_head].id,
@@ -117,29 +104,29 @@ module axi_memory_write #(
         end
       end
 
-      if (!bvalid_o || bready_i) begin
-        bvalid_o <= 1'b0;
+      if (!rsp_o.bvalid || req_i.bready) begin
+        rsp_o.bvalid <= 1'b0;
         if (reply_count != '0 && replies[reply_head].ready_at <= cycle_i + 64'd1 && !withholds(
                 knobs_i, replies[reply_head].address
             ) && !happens(
                 knobs_i.gap_percent, random[11:0]
             )) begin
           tb_memory_commit(32'(replies[reply_head].beats));
-          bvalid_o <= 1'b1;
-          bid_o <= replies[reply_head].id;
-          bresp_o <= replies[reply_head].resp;
+          rsp_o.bvalid <= 1'b1;
+          rsp_o.bid <= replies[reply_head].id;
+          rsp_o.bresp <= replies[reply_head].resp;
           reply_head  = reply_head + 1'b1;
           reply_count = reply_count - 1'b1;
         end
       end
 
-      awready_o <= !is_deaf(
+      rsp_o.awready <= !is_deaf(
           knobs_i
       ) && 32'(burst_count) < Depth - 1 && !happens(
           knobs_i.address_stall_percent, random[19:8]
       );
       // A beat may follow in the cycle after its address, and room for its reply must remain.
-      wready_o <= !is_deaf(
+      rsp_o.wready <= !is_deaf(
           knobs_i
       ) && burst_count != '0 && 32'(reply_count) < Depth - 1 && !happens(
           knobs_i.data_stall_percent, random[31:20]

@@ -11,36 +11,13 @@ module axi_monitor #(
   input logic clk_i,
   input logic rst_ni,
 
-  input logic                         arvalid_i,
-  input logic                         arready_i,
-  input logic [tb_pkg::AxiIdBits-1:0] arid_i,
-  input logic [                 31:0] araddr_i,
-  input logic [                  7:0] arlen_i,
-  input logic [                  2:0] arsize_i,
-  input logic [                  1:0] arburst_i,
-  input logic                         rvalid_i,
-  input logic                         rready_i,
-  input logic [tb_pkg::AxiIdBits-1:0] rid_i,
-  input logic [                127:0] rdata_i,
-  input logic [                  1:0] rresp_i,
-  input logic                         rlast_i,
-
-  input logic                         awvalid_i,
-  input logic                         awready_i,
-  input logic [tb_pkg::AxiIdBits-1:0] awid_i,
-  input logic [                 31:0] awaddr_i,
-  input logic [                  7:0] awlen_i,
-  input logic [                  2:0] awsize_i,
-  input logic [                  1:0] awburst_i,
-  input logic                         wvalid_i,
-  input logic                         wready_i,
-  input logic [                127:0] wdata_i,
-  input logic [                 15:0] wstrb_i,
-  input logic                         wlast_i,
-  input logic                         bvalid_i,
-  input logic                         bready_i,
-  input logic [tb_pkg::AxiIdBits-1:0] bid_i,
-  input logic [                  1:0] bresp_i
+  input npu_axi_pkg::axi_req_t req_i,
+  input npu_axi_pkg::axi_rsp_t rsp_i,
+  // What is not part of them
+  input logic [2:0] arsize_i,
+  input logic [1:0] arburst_i,
+  input logic [2:0] awsize_i,
+  input logic [1:0] awburst_i
 );
   import tb_pkg::*;
 
@@ -52,37 +29,37 @@ module axi_monitor #(
   // Held until taken
   // -----------------------------------------------------------------------------------------------
   ArHeld :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) arvalid_i && !arready_i |=>
-      arvalid_i && $stable(
-      {arid_i, araddr_i, arlen_i, arsize_i, arburst_i}
+  assert property (@(posedge clk_i) disable iff (!rst_ni) req_i.rd.arvalid && !rsp_i.rd.arready |=>
+      req_i.rd.arvalid && $stable(
+      {req_i.rd.arid, req_i.rd.araddr, req_i.rd.arlen, arsize_i, arburst_i}
   ))
   else $error("AXI AR changed before ARREADY");
 
   AwHeld :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) awvalid_i && !awready_i |=>
-      awvalid_i && $stable(
-      {awid_i, awaddr_i, awlen_i, awsize_i, awburst_i}
+  assert property (@(posedge clk_i) disable iff (!rst_ni) req_i.wr.awvalid && !rsp_i.wr.awready |=>
+      req_i.wr.awvalid && $stable(
+      {req_i.wr.awid, req_i.wr.awaddr, req_i.wr.awlen, awsize_i, awburst_i}
   ))
   else $error("AXI AW changed before AWREADY");
 
   WHeld :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) wvalid_i && !wready_i |=>
-      wvalid_i && $stable(
-      {wdata_i, wstrb_i, wlast_i}
+  assert property (@(posedge clk_i) disable iff (!rst_ni) req_i.wr.wvalid && !rsp_i.wr.wready |=>
+      req_i.wr.wvalid && $stable(
+      {req_i.wr.wdata, req_i.wr.wstrb, req_i.wr.wlast}
   ))
   else $error("AXI W changed before WREADY");
 
   RHeld :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) rvalid_i && !rready_i |=>
-      rvalid_i && $stable(
-      {rid_i, rdata_i, rresp_i, rlast_i}
+  assert property (@(posedge clk_i) disable iff (!rst_ni) rsp_i.rd.rvalid && !req_i.rd.rready |=>
+      rsp_i.rd.rvalid && $stable(
+      {rsp_i.rd.rid, rsp_i.rd.rdata, rsp_i.rd.rresp, rsp_i.rd.rlast}
   ))
   else $error("AXI R changed before RREADY");
 
   BHeld :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) bvalid_i && !bready_i |=>
-      bvalid_i && $stable(
-      {bid_i, bresp_i}
+  assert property (@(posedge clk_i) disable iff (!rst_ni) rsp_i.wr.bvalid && !req_i.wr.bready |=>
+      rsp_i.wr.bvalid && $stable(
+      {rsp_i.wr.bid, rsp_i.wr.bresp}
   ))
   else $error("AXI B changed before BREADY");
 
@@ -96,21 +73,29 @@ module axi_monitor #(
   endfunction
 
   ArShape :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) arvalid_i |-> shape_is_legal(
-      araddr_i, arlen_i, arsize_i, arburst_i
+  assert property (@(posedge clk_i) disable iff (!rst_ni) req_i.rd.arvalid |-> shape_is_legal(
+      req_i.rd.araddr, req_i.rd.arlen, arsize_i, arburst_i
   ))
   else
     $error(
-        "AXI read burst 0x%08x len %0d size %0d type %0d", araddr_i, arlen_i, arsize_i, arburst_i
+        "AXI read burst 0x%08x len %0d size %0d type %0d",
+        req_i.rd.araddr,
+        req_i.rd.arlen,
+        arsize_i,
+        arburst_i
     );
 
   AwShape :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) awvalid_i |-> shape_is_legal(
-      awaddr_i, awlen_i, awsize_i, awburst_i
+  assert property (@(posedge clk_i) disable iff (!rst_ni) req_i.wr.awvalid |-> shape_is_legal(
+      req_i.wr.awaddr, req_i.wr.awlen, awsize_i, awburst_i
   ))
   else
     $error(
-        "AXI write burst 0x%08x len %0d size %0d type %0d", awaddr_i, awlen_i, awsize_i, awburst_i
+        "AXI write burst 0x%08x len %0d size %0d type %0d",
+        req_i.wr.awaddr,
+        req_i.wr.awlen,
+        awsize_i,
+        awburst_i
     );
 
   // -----------------------------------------------------------------------------------------------
@@ -125,32 +110,34 @@ module axi_monitor #(
       reads_out <= 0;
       for (int unsigned i = 0; i < NumIds; i++) read_count[i] <= 0;
     end else begin
-      automatic logic taken = arvalid_i && arready_i;
-      automatic logic finished = rvalid_i && rready_i && rlast_i;
-      automatic int unsigned left = read_count[rid_i];
+      automatic logic taken = req_i.rd.arvalid && rsp_i.rd.arready;
+      automatic logic finished = rsp_i.rd.rvalid && req_i.rd.rready && rsp_i.rd.rlast;
+      automatic int unsigned left = read_count[rsp_i.rd.rid];
       if (taken && reads_out == MaxReads && !finished)
         $error("AXI: more than %0d reads outstanding", MaxReads);
       reads_out <= reads_out + 32'(taken) - 32'(finished);
-      if (rvalid_i && rready_i) begin
-        if (left == 0) $error("AXI: read data for identifier %0d, which has no burst", rid_i);
-        if (rlast_i != (read_beats[rid_i][0] == 9'd1))
+      if (rsp_i.rd.rvalid && req_i.rd.rready) begin
+        if (left == 0)
+          $error("AXI: read data for identifier %0d, which has no burst", rsp_i.rd.rid);
+        if (rsp_i.rd.rlast != (read_beats[rsp_i.rd.rid][0] == 9'd1))
           $error(
               "AXI: RLAST of identifier %0d is %0d with %0d beats due",
-              rid_i,
-              rlast_i,
-              read_beats[rid_i][0]
+              rsp_i.rd.rid,
+              rsp_i.rd.rlast,
+              read_beats[rsp_i.rd.rid][0]
           );
-        read_beats[rid_i][0] <= read_beats[rid_i][0] - 9'd1;
+        read_beats[rsp_i.rd.rid][0] <= read_beats[rsp_i.rd.rid][0] - 9'd1;
       end
       if (finished) begin
-        for (int unsigned i = 1; i < MaxReads; i++) read_beats[rid_i][i-1] <= read_beats[rid_i][i];
-        read_count[rid_i] <= left - 1;
+        for (int unsigned i = 1; i < MaxReads; i++)
+        read_beats[rsp_i.rd.rid][i-1] <= read_beats[rsp_i.rd.rid][i];
+        read_count[rsp_i.rd.rid] <= left - 1;
       end
       if (taken) begin
-        automatic logic same = finished && rid_i == arid_i;
-        automatic int unsigned at = read_count[arid_i] - 32'(same);
-        if (at < MaxReads) read_beats[arid_i][at] <= 9'(arlen_i) + 9'd1;
-        read_count[arid_i] <= at + 1;
+        automatic logic same = finished && rsp_i.rd.rid == req_i.rd.arid;
+        automatic int unsigned at = read_count[req_i.rd.arid] - 32'(same);
+        if (at < MaxReads) read_beats[req_i.rd.arid][at] <= 9'(req_i.rd.arlen) + 9'd1;
+        read_count[req_i.rd.arid] <= at + 1;
       end
     end
   end
@@ -171,27 +158,29 @@ module axi_monitor #(
       write_count <= 0;
       write_done  <= '0;
     end else begin
-      automatic logic taken = awvalid_i && awready_i;
-      automatic logic beat = wvalid_i && wready_i;
-      automatic logic answered = bvalid_i && bready_i;
+      automatic logic taken = req_i.wr.awvalid && rsp_i.wr.awready;
+      automatic logic beat = req_i.wr.wvalid && rsp_i.wr.wready;
+      automatic logic answered = rsp_i.wr.bvalid && req_i.wr.bready;
       if (taken && writes_out == MaxWrites && !answered)
         $error("AXI: more than %0d writes outstanding", MaxWrites);
       if (answered && data_ahead == 0) $error("AXI: write response before the last beat");
       writes_out <= writes_out + 32'(taken) - 32'(answered);
-      data_ahead <= data_ahead + 32'(beat && wlast_i) - 32'(answered);
+      data_ahead <= data_ahead + 32'(beat && req_i.wr.wlast) - 32'(answered);
       if (beat) begin
         if (write_count == 0) $error("AXI: write data without an address");
-        if (wlast_i != (write_done + 9'd1 == write_beats[0]))
-          $error("AXI: WLAST is %0d at beat %0d of %0d", wlast_i, write_done, write_beats[0]);
-        write_done <= wlast_i ? '0 : write_done + 9'd1;
+        if (req_i.wr.wlast != (write_done + 9'd1 == write_beats[0]))
+          $error(
+              "AXI: WLAST is %0d at beat %0d of %0d", req_i.wr.wlast, write_done, write_beats[0]
+          );
+        write_done <= req_i.wr.wlast ? '0 : write_done + 9'd1;
       end
-      if (beat && wlast_i)
+      if (beat && req_i.wr.wlast)
         for (int unsigned i = 1; i < MaxWrites; i++) write_beats[i-1] <= write_beats[i];
       if (taken) begin
-        automatic int unsigned at = write_count - 32'(beat && wlast_i);
-        if (at < MaxWrites) write_beats[at] <= 9'(awlen_i) + 9'd1;
+        automatic int unsigned at = write_count - 32'(beat && req_i.wr.wlast);
+        if (at < MaxWrites) write_beats[at] <= 9'(req_i.wr.awlen) + 9'd1;
       end
-      write_count <= write_count + 32'(taken) - 32'(beat && wlast_i);
+      write_count <= write_count + 32'(taken) - 32'(beat && req_i.wr.wlast);
     end
   end
 

@@ -8,70 +8,55 @@ module axil_monitor (
   input logic clk_i,
   input logic rst_ni,
 
-  input logic        awvalid_i,
-  input logic        awready_i,
-  input logic [11:0] awaddr_i,
-  input logic        wvalid_i,
-  input logic        wready_i,
-  input logic [31:0] wdata_i,
-  input logic [ 3:0] wstrb_i,
-  input logic        bvalid_i,
-  input logic        bready_i,
-  input logic [ 1:0] bresp_i,
-  input logic        arvalid_i,
-  input logic        arready_i,
-  input logic [11:0] araddr_i,
-  input logic        rvalid_i,
-  input logic        rready_i,
-  input logic [31:0] rdata_i,
-  input logic [ 1:0] rresp_i,
+  input npu_axi_pkg::axil_req_t req_i,
+  input npu_axi_pkg::axil_rsp_t rsp_i,
 
   output logic [31:0] handshakes_o
 );
 
   AwHeld :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) awvalid_i && !awready_i |=>
-      awvalid_i && $stable(
-      awaddr_i
+  assert property (@(posedge clk_i) disable iff (!rst_ni) req_i.awvalid && !rsp_i.awready |=>
+      req_i.awvalid && $stable(
+      req_i.awaddr
   ))
   else $error("AXI4-Lite AW changed before AWREADY");
 
   WHeld :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) wvalid_i && !wready_i |=>
-      wvalid_i && $stable(
-      {wdata_i, wstrb_i}
+  assert property (@(posedge clk_i) disable iff (!rst_ni) req_i.wvalid && !rsp_i.wready |=>
+      req_i.wvalid && $stable(
+      {req_i.wdata, req_i.wstrb}
   ))
   else $error("AXI4-Lite W changed before WREADY");
 
   BHeld :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) bvalid_i && !bready_i |=>
-      bvalid_i && $stable(
-      bresp_i
+  assert property (@(posedge clk_i) disable iff (!rst_ni) rsp_i.bvalid && !req_i.bready |=>
+      rsp_i.bvalid && $stable(
+      rsp_i.bresp
   ))
   else $error("AXI4-Lite B changed before BREADY");
 
   ArHeld :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) arvalid_i && !arready_i |=>
-      arvalid_i && $stable(
-      araddr_i
+  assert property (@(posedge clk_i) disable iff (!rst_ni) req_i.arvalid && !rsp_i.arready |=>
+      req_i.arvalid && $stable(
+      req_i.araddr
   ))
   else $error("AXI4-Lite AR changed before ARREADY");
 
   RHeld :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) rvalid_i && !rready_i |=>
-      rvalid_i && $stable(
-      {rdata_i, rresp_i}
+  assert property (@(posedge clk_i) disable iff (!rst_ni) rsp_i.rvalid && !req_i.rready |=>
+      rsp_i.rvalid && $stable(
+      {rsp_i.rdata, rsp_i.rresp}
   ))
   else $error("AXI4-Lite R changed before RREADY");
 
-  logic [4:0] handshakes;
+  logic [4:0] handshakes;  // aw, w, b, ar, r
 
   assign handshakes = {
-    awvalid_i && awready_i,
-    wvalid_i && wready_i,
-    bvalid_i && bready_i,
-    arvalid_i && arready_i,
-    rvalid_i && rready_i
+    req_i.awvalid && rsp_i.awready,
+    req_i.wvalid && rsp_i.wready,
+    rsp_i.bvalid && req_i.bready,
+    req_i.arvalid && rsp_i.arready,
+    rsp_i.rvalid && req_i.rready
   };
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -89,12 +74,13 @@ module axil_monitor (
       addresses_out <= 0;
       data_out <= 0;
     end else begin
-      if (rvalid_i && rready_i && reads_out == 0) $error("AXI4-Lite: read data without a request");
-      if (bvalid_i && bready_i && (addresses_out == 0 || data_out == 0))
+      if (rsp_i.rvalid && req_i.rready && reads_out == 0)
+        $error("AXI4-Lite: read data without a request");
+      if (rsp_i.bvalid && req_i.bready && (addresses_out == 0 || data_out == 0))
         $error("AXI4-Lite: write response without a request");
-      reads_out <= reads_out + 32'(arvalid_i && arready_i) - 32'(rvalid_i && rready_i);
-      addresses_out <= addresses_out + 32'(awvalid_i && awready_i) - 32'(bvalid_i && bready_i);
-      data_out <= data_out + 32'(wvalid_i && wready_i) - 32'(bvalid_i && bready_i);
+      reads_out <= reads_out + 32'(handshakes[1]) - 32'(handshakes[0]);
+      addresses_out <= addresses_out + 32'(handshakes[4]) - 32'(handshakes[2]);
+      data_out <= data_out + 32'(handshakes[3]) - 32'(handshakes[2]);
     end
   end
 

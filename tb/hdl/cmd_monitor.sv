@@ -14,19 +14,8 @@ module cmd_monitor (
   input logic soft_reset_i,
 
   // Memory bus; the top bit of an identifier tells the command port from the rest of the chip
-  input logic                         arvalid_i,
-  input logic [tb_pkg::AxiIdBits-1:0] arid_i,
-  input logic                         arready_i,
-  input logic                         rvalid_i,
-  input logic [tb_pkg::AxiIdBits-1:0] rid_i,
-  input logic                         rready_i,
-  input logic                         rlast_i,
-  input logic                         awvalid_i,
-  input logic [tb_pkg::AxiIdBits-1:0] awid_i,
-  input logic                         awready_i,
-  input logic                         bvalid_i,
-  input logic [tb_pkg::AxiIdBits-1:0] bid_i,
-  input logic                         bready_i,
+  input npu_axi_pkg::axi_req_t req_i,
+  input npu_axi_pkg::axi_rsp_t rsp_i,
 
   output logic [31:0] cycles_o,       // from a start to its end
   output logic [31:0] ring_cycles_o,  // the same of starts of the ring
@@ -45,11 +34,11 @@ module cmd_monitor (
   logic running, ours_ar, ours_r, ours_aw, ours_b, owed;
 
   assign running = running_q && !irq_i && !soft_reset_i;
-  assign ours_ar = arvalid_i && is_ours(arid_i);
-  assign ours_r  = rvalid_i && rready_i && rlast_i && is_ours(rid_i);
-  assign ours_aw = awvalid_i && is_ours(awid_i);
-  assign ours_b  = bvalid_i && bready_i && is_ours(bid_i);
-  assign owed    = ours_ar || ours_aw || reads_owed_q != '0 || writes_owed_q != '0;
+  assign ours_ar = req_i.rd.arvalid && is_ours(req_i.rd.arid);
+  assign ours_r = rsp_i.rd.rvalid && req_i.rd.rready && rsp_i.rd.rlast && is_ours(rsp_i.rd.rid);
+  assign ours_aw = req_i.wr.awvalid && is_ours(req_i.wr.awid);
+  assign ours_b = rsp_i.wr.bvalid && req_i.wr.bready && is_ours(rsp_i.wr.bid);
+  assign owed = ours_ar || ours_aw || reads_owed_q != '0 || writes_owed_q != '0;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -68,13 +57,13 @@ module cmd_monitor (
         running_q <= 1'b1;
         ring_q    <= ring_i;
       end
-      reads_owed_q  <= reads_owed_q + 8'(ours_ar && arready_i) - 8'(ours_r);
-      writes_owed_q <= writes_owed_q + 8'(ours_aw && awready_i) - 8'(ours_b);
+      reads_owed_q  <= reads_owed_q + 8'(ours_ar && rsp_i.rd.arready) - 8'(ours_r);
+      writes_owed_q <= writes_owed_q + 8'(ours_aw && rsp_i.wr.awready) - 8'(ours_b);
       cycles_o      <= cycles_o + 32'(running);
       ring_cycles_o <= ring_cycles_o + 32'(running && ring_q);
       owed_cycles_o <= owed_cycles_o + 32'(running && ring_q && owed);
-      reads_o       <= reads_o + 32'(ours_ar && arready_i);
-      writes_o      <= writes_o + 32'(ours_aw && awready_i);
+      reads_o       <= reads_o + 32'(ours_ar && rsp_i.rd.arready);
+      writes_o      <= writes_o + 32'(ours_aw && rsp_i.wr.awready);
     end
   end
 

@@ -22,22 +22,8 @@ module cop_monitor
   input logic      silent_i,  // the memory may withhold answers: nobody waits for them then
 
   // Memory bus
-  input logic                 arvalid_i,
-  input logic                 arready_i,
-  input logic [AxiIdBits-1:0] arid_i,
-  input logic                 rvalid_i,
-  input logic                 rready_i,
-  input logic [AxiIdBits-1:0] rid_i,
-  input logic                 rlast_i,
-  input logic                 awvalid_i,
-  input logic                 awready_i,
-  input logic [AxiIdBits-1:0] awid_i,
-  input logic                 wvalid_i,
-  input logic                 wready_i,
-  input logic                 wlast_i,
-  input logic                 bvalid_i,
-  input logic                 bready_i,
-  input logic [AxiIdBits-1:0] bid_i,
+  input npu_axi_pkg::axi_req_t req_i,
+  input npu_axi_pkg::axi_rsp_t rsp_i,
 
   output logic [31:0] instrs_o,  // results taken
   output logic [31:0] cycles_o,  // with an accepted instruction inside that is not killed
@@ -86,10 +72,10 @@ module cop_monitor
   logic ours_ar, ours_r, ours_aw, ours_w, ours_b;
 
   assign answers = chip_i.result_valid && host_i.result_ready;
-  assign ours_ar = arvalid_i && &arid_i[AxiIdBits-1-:2];
-  assign ours_r  = rvalid_i && rready_i && &rid_i[AxiIdBits-1-:2];
-  assign ours_aw = awvalid_i && &awid_i[AxiIdBits-1-:2];
-  assign ours_b  = bvalid_i && bready_i && &bid_i[AxiIdBits-1-:2];
+  assign ours_ar = req_i.rd.arvalid && &req_i.rd.arid[AxiIdBits-1-:2];
+  assign ours_r  = rsp_i.rd.rvalid && req_i.rd.rready && &rsp_i.rd.rid[AxiIdBits-1-:2];
+  assign ours_aw = req_i.wr.awvalid && &req_i.wr.awid[AxiIdBits-1-:2];
+  assign ours_b  = rsp_i.wr.bvalid && req_i.wr.bready && &rsp_i.wr.bid[AxiIdBits-1-:2];
   assign open_o  = under_way.count;
   assign owed_o  = 8'(reads_owed + writes_owed);
 
@@ -122,21 +108,21 @@ module cop_monitor
       if (under_way.count != '0) cycles_o <= cycles_o + 32'd1;
       if (((ours_ar && !ar_waits) || (ours_aw && !aw_waits)) && !silent_i && !under_way.on_memory)
         $error("coprocessor: an access without a committed instruction");
-      ar_waits = arvalid_i && !arready_i;
-      aw_waits = awvalid_i && !awready_i;
+      ar_waits = req_i.rd.arvalid && !rsp_i.rd.arready;
+      aw_waits = req_i.wr.awvalid && !rsp_i.wr.awready;
       if (chip_i.result_valid && !waits_for_ready) check_result();
       waits_for_ready = chip_i.result_valid && !answers;
       if (answers) instrs_o <= instrs_o + 32'd1;
 
-      ours_w = wvalid_i && wready_i && owners.size() != 0 && owners[0];
+      ours_w = req_i.wr.wvalid && rsp_i.wr.wready && owners.size() != 0 && owners[0];
       if (ours_r) reads_o <= reads_o + 32'd1;
       if (ours_w) writes_o <= writes_o + 32'd1;
-      if (ours_ar && arready_i) reads_owed = reads_owed + 1;
-      if (ours_r && rlast_i) reads_owed = reads_owed - 1;
-      if (ours_aw && awready_i) writes_owed = writes_owed + 1;
+      if (ours_ar && rsp_i.rd.arready) reads_owed = reads_owed + 1;
+      if (ours_r && rsp_i.rd.rlast) reads_owed = reads_owed - 1;
+      if (ours_aw && rsp_i.wr.awready) writes_owed = writes_owed + 1;
       if (ours_b) writes_owed = writes_owed - 1;
-      if (wvalid_i && wready_i && wlast_i) void'(owners.pop_front());
-      if (awvalid_i && awready_i) owners.push_back(&awid_i[AxiIdBits-1-:2]);
+      if (req_i.wr.wvalid && rsp_i.wr.wready && req_i.wr.wlast) void'(owners.pop_front());
+      if (req_i.wr.awvalid && rsp_i.wr.awready) owners.push_back(&req_i.wr.awid[AxiIdBits-1-:2]);
     end
   end
   /* verilator lint_on BLKSEQ */

@@ -18,15 +18,8 @@ module perf_monitor #(
   input logic clear_i,       // PERF_CTRL.CLEAR
 
   // Memory bus; the top bit of an identifier tells the command port from programs
-  input logic                         rvalid_i,
-  input logic                         rready_i,
-  input logic [tb_pkg::AxiIdBits-1:0] rid_i,
-  input logic                         awvalid_i,
-  input logic                         awready_i,
-  input logic [tb_pkg::AxiIdBits-1:0] awid_i,
-  input logic                         wvalid_i,
-  input logic                         wready_i,
-  input logic                         wlast_i,
+  input npu_axi_pkg::axi_req_t req_i,
+  input npu_axi_pkg::axi_rsp_t rsp_i,
 
   // Instructions
   input logic                  word_i,   // the dispatcher takes one
@@ -52,16 +45,16 @@ module perf_monitor #(
   int unsigned in_hand_q[NumEngines];  // of these, those that are out of the queue
   logic taken, beat, written;
 
-  assign taken   = awvalid_i && awready_i;
-  assign beat    = rvalid_i && rready_i;
-  assign written = wvalid_i && wready_i;
+  assign taken   = req_i.wr.awvalid && rsp_i.wr.awready;
+  assign beat    = rsp_i.rd.rvalid && req_i.rd.rready;
+  assign written = req_i.wr.wvalid && rsp_i.wr.wready;
 
   always @(posedge clk_i) begin
     if (running_q) begin
       cycles_o       <= cycles_o + 64'd1;
       instrs_o       <= instrs_o + 32'(word_i);
-      read_beats_o   <= read_beats_o + 32'(beat && !rid_i[$high(rid_i)]);
-      stream_beats_o <= stream_beats_o + 32'(beat && rid_i == StreamId);
+      read_beats_o   <= read_beats_o + 32'(beat && !rsp_i.rd.rid[$high(rsp_i.rd.rid)]);
+      stream_beats_o <= stream_beats_o + 32'(beat && rsp_i.rd.rid == StreamId);
       if (written) write_beats_o <= write_beats_o + 32'(!owners[0]);
       for (int unsigned e = 0; e < NumEngines; e++) begin
         busy_o[e]  <= busy_o[e] + 32'(core_rst_ni && unfinished_q[e] != 0);
@@ -79,8 +72,8 @@ module perf_monitor #(
     end
 
     running_q <= running_q ? core_rst_ni : start_i || soft_reset_i;
-    if (written && wlast_i) void'(owners.pop_front());
-    if (taken) owners.push_back(awid_i[$high(awid_i)]);
+    if (written && req_i.wr.wlast) void'(owners.pop_front());
+    if (taken) owners.push_back(req_i.wr.awid[$high(req_i.wr.awid)]);
     for (int unsigned e = 0; e < NumEngines; e++) begin
       unfinished_q[e] <= unfinished_q[e] + 32'(queue_i[e]) - 32'(done_i[e]);
       in_hand_q[e]    <= in_hand_q[e] + 32'(take_i[e]) - 32'(done_i[e]);

@@ -18,23 +18,8 @@ module register_player
   output logic        played_o,         // play_i again when the last answer is there
   output logic [15:0] index_o,          // of an access under way, or of the last
 
-  output logic        awvalid_o,
-  input  logic        awready_i,
-  output logic [11:0] awaddr_o,
-  output logic        wvalid_o,
-  input  logic        wready_i,
-  output logic [31:0] wdata_o,
-  output logic [ 3:0] wstrb_o,
-  input  logic        bvalid_i,
-  output logic        bready_o,
-  input  logic [ 1:0] bresp_i,
-  output logic        arvalid_o,
-  input  logic        arready_i,
-  output logic [11:0] araddr_o,
-  input  logic        rvalid_i,
-  output logic        rready_o,
-  input  logic [31:0] rdata_i,
-  input  logic [ 1:0] rresp_i
+  output npu_axi_pkg::axil_req_t req_o,
+  input  npu_axi_pkg::axil_rsp_t rsp_i
 );
 
   // What is under way: a write, a read, or one of each. `offer_*`: not yet on its channel.
@@ -57,24 +42,24 @@ module register_player
       next = '0;
       random = seed_i;
       played_o <= play_i;
-      {awvalid_o, wvalid_o, bready_o, arvalid_o, rready_o} <= '0;
-      {awaddr_o, wdata_o, wstrb_o, araddr_o} <= '0;
+      {req_o.awvalid, req_o.wvalid, req_o.bready, req_o.arvalid, req_o.rready} <= '0;
+      {req_o.awaddr, req_o.wdata, req_o.wstrb, req_o.araddr} <= '0;
     end else begin
       automatic logic beside = 1'b1;
 
       random = next_random(random);
-      if (awready_i) awvalid_o <= 1'b0;
-      if (wready_i) wvalid_o <= 1'b0;
-      if (arready_i) arvalid_o <= 1'b0;
-      if (bvalid_i && bready_o) begin
-        tb_access_answer(32'(write_index), '0, bresp_i);
+      if (rsp_i.awready) req_o.awvalid <= 1'b0;
+      if (rsp_i.wready) req_o.wvalid <= 1'b0;
+      if (rsp_i.arready) req_o.arvalid <= 1'b0;
+      if (rsp_i.bvalid && req_o.bready) begin
+        tb_access_answer(32'(write_index), '0, rsp_i.bresp);
         writing = 1'b0;
-        failed |= bresp_i != RespOkay;
+        failed |= rsp_i.bresp != RespOkay;
       end
-      if (rvalid_i && rready_o) begin
-        tb_access_answer(32'(read_index), rdata_i, rresp_i);
+      if (rsp_i.rvalid && req_o.rready) begin
+        tb_access_answer(32'(read_index), rsp_i.rdata, rsp_i.rresp);
         reading = 1'b0;
-        failed |= rresp_i != RespOkay;
+        failed |= rsp_i.rresp != RespOkay;
       end
 
       if (play_i != played_o && !writing && !reading) begin
@@ -91,13 +76,13 @@ module register_player
             if (writes) begin
               {writing, offer_aw, offer_w} = '1;
               write_index = next;
-              awaddr_o <= address[11:0];
-              wdata_o  <= data;
-              wstrb_o  <= strobe;
+              req_o.awaddr <= address[11:0];
+              req_o.wdata  <= data;
+              req_o.wstrb  <= strobe;
             end else begin
               {reading, offer_ar} = '1;
               read_index = next;
-              araddr_o <= address[11:0];
+              req_o.araddr <= address[11:0];
             end
             beside = with_next;
             next   = next + 16'd1;
@@ -106,19 +91,19 @@ module register_player
       end
 
       if (offer_aw && !stalls(random[11:0])) begin
-        awvalid_o <= 1'b1;
+        req_o.awvalid <= 1'b1;
         offer_aw = 1'b0;
       end
       if (offer_w && !stalls(random[16:5])) begin
-        wvalid_o <= 1'b1;
+        req_o.wvalid <= 1'b1;
         offer_w = 1'b0;
       end
       if (offer_ar && !stalls(random[21:10])) begin
-        arvalid_o <= 1'b1;
+        req_o.arvalid <= 1'b1;
         offer_ar = 1'b0;
       end
-      bready_o <= writing && !stalls(random[26:15]);
-      rready_o <= reading && !stalls(random[31:20]);
+      req_o.bready <= writing && !stalls(random[26:15]);
+      req_o.rready <= reading && !stalls(random[31:20]);
     end
   end
   /* verilator lint_on BLKSEQ */

@@ -29,21 +29,6 @@ package tb_pkg;
     RespDecErr = 2'b11
   } axi_resp_e;
 
-  // What a memory says on the bus
-  typedef struct packed {
-    logic arready;
-    logic rvalid;
-    logic [AxiIdBits-1:0] rid;
-    logic [127:0] rdata;
-    logic [1:0] rresp;
-    logic rlast;
-    logic awready;
-    logic wready;
-    logic bvalid;
-    logic [AxiIdBits-1:0] bid;
-    logic [1:0] bresp;
-  } axi_answers_t;
-
   // -----------------------------------------------------------------------------------------------
   // The coprocessor's port (CV-X-IF 1.0)
   // -----------------------------------------------------------------------------------------------

@@ -99,23 +99,8 @@ module tb_top #(
   logic access_played;
   logic [15:0] access_index;
 
-  logic axil_awvalid;
-  logic axil_awready;
-  logic [11:0] axil_awaddr;
-  logic axil_wvalid;
-  logic axil_wready;
-  logic [31:0] axil_wdata;
-  logic [3:0] axil_wstrb;
-  logic axil_bvalid;
-  logic axil_bready;
-  logic [1:0] axil_bresp;
-  logic axil_arvalid;
-  logic axil_arready;
-  logic [11:0] axil_araddr;
-  logic axil_rvalid;
-  logic axil_rready;
-  logic [31:0] axil_rdata;
-  logic [1:0] axil_rresp;
+  npu_axi_pkg::axil_req_t axil_req;
+  npu_axi_pkg::axil_rsp_t axil_rsp;
 
   register_player u_register_player (
     .clk_i          (clk),
@@ -126,23 +111,8 @@ module tb_top #(
     .count_i        (access_count),
     .played_o       (access_played),
     .index_o        (access_index),
-    .awvalid_o      (axil_awvalid),
-    .awready_i      (axil_awready),
-    .awaddr_o       (axil_awaddr),
-    .wvalid_o       (axil_wvalid),
-    .wready_i       (axil_wready),
-    .wdata_o        (axil_wdata),
-    .wstrb_o        (axil_wstrb),
-    .bvalid_i       (axil_bvalid),
-    .bready_o       (axil_bready),
-    .bresp_i        (axil_bresp),
-    .arvalid_o      (axil_arvalid),
-    .arready_i      (axil_arready),
-    .araddr_o       (axil_araddr),
-    .rvalid_i       (axil_rvalid),
-    .rready_o       (axil_rready),
-    .rdata_i        (axil_rdata),
-    .rresp_i        (axil_rresp)
+    .req_o          (axil_req),
+    .rsp_i          (axil_rsp)
   );
 
   // -----------------------------------------------------------------------------------------------
@@ -192,19 +162,22 @@ module tb_top #(
 
   // What Python drives reaches the chip at the rising edge: if it did so at once, the simulator would
   // have to look at all that depends on it each time that Python may have been at work.
-  axi_answers_t mem_answers;
-  axi_answers_t python_answers = '0;
+  npu_axi_pkg::axi_req_t axi_req, mem_req;
+  npu_axi_pkg::axi_rsp_t axi_rsp, mem_answers;
+  npu_axi_pkg::axi_rsp_t python_answers = '0;
   logic python_memory = 1'b0;
 
   always_ff @(posedge clk) begin
     python_memory <= knob_python_memory;
-    python_answers <= '{
+    python_answers.rd <= '{
         arready: M_AXI_ARREADY,
         rvalid: M_AXI_RVALID,
         rid: M_AXI_RID,
         rdata: M_AXI_RDATA,
         rresp: M_AXI_RRESP,
-        rlast: M_AXI_RLAST,
+        rlast: M_AXI_RLAST
+    };
+    python_answers.wr <= '{
         awready: M_AXI_AWREADY,
         wready: M_AXI_WREADY,
         bvalid: M_AXI_BVALID,
@@ -213,8 +186,26 @@ module tb_top #(
     };
   end
 
-  assign {arready, rvalid, rid, rdata, rresp, rlast, awready, wready, bvalid, bid, bresp} =
-      python_memory ? python_answers : mem_answers;
+  assign axi_rsp = python_memory ? python_answers : mem_answers;
+  assign {arready, rvalid, rid, rdata, rresp, rlast} = axi_rsp.rd;
+  assign {awready, wready, bvalid, bid, bresp} = axi_rsp.wr;
+  assign axi_req.rd = {M_AXI_ARVALID, M_AXI_ARID, M_AXI_ARADDR, M_AXI_ARLEN, M_AXI_RREADY};
+  assign axi_req.wr = {
+    M_AXI_AWVALID,
+    M_AXI_AWID,
+    M_AXI_AWADDR,
+    M_AXI_AWLEN,
+    M_AXI_WVALID,
+    M_AXI_WDATA,
+    M_AXI_WSTRB,
+    M_AXI_WLAST,
+    M_AXI_BREADY
+  };
+
+  always_comb begin
+    mem_req = axi_req;
+    if (python_memory) {mem_req.rd.arvalid, mem_req.wr.awvalid, mem_req.wr.wvalid} = '0;
+  end
 
   axi_memory u_memory (
     .clk_i        (clk),
@@ -222,30 +213,8 @@ module tb_top #(
     .cycle_i      (cycle),
     .read_knobs_i (read_knobs),
     .write_knobs_i(write_knobs),
-    .arvalid_i    (M_AXI_ARVALID && !python_memory),
-    .arready_o    (mem_answers.arready),
-    .arid_i       (M_AXI_ARID),
-    .araddr_i     (M_AXI_ARADDR),
-    .arlen_i      (M_AXI_ARLEN),
-    .rvalid_o     (mem_answers.rvalid),
-    .rready_i     (M_AXI_RREADY),
-    .rid_o        (mem_answers.rid),
-    .rdata_o      (mem_answers.rdata),
-    .rresp_o      (mem_answers.rresp),
-    .rlast_o      (mem_answers.rlast),
-    .awvalid_i    (M_AXI_AWVALID && !python_memory),
-    .awready_o    (mem_answers.awready),
-    .awid_i       (M_AXI_AWID),
-    .awaddr_i     (M_AXI_AWADDR),
-    .wvalid_i     (M_AXI_WVALID && !python_memory),
-    .wready_o     (mem_answers.wready),
-    .wdata_i      (M_AXI_WDATA),
-    .wstrb_i      (M_AXI_WSTRB),
-    .wlast_i      (M_AXI_WLAST),
-    .bvalid_o     (mem_answers.bvalid),
-    .bready_i     (M_AXI_BREADY),
-    .bid_o        (mem_answers.bid),
-    .bresp_o      (mem_answers.bresp)
+    .axi_req_i    (mem_req),
+    .axi_rsp_o    (mem_answers)
   );
 
   // -----------------------------------------------------------------------------------------------
@@ -306,23 +275,23 @@ module tb_top #(
     .clk_i                  (clk),
     .rst_ni                 (rst_n),
     .irq_o                  (irq),
-    .s_axil_awvalid_i       (axil_awvalid),
-    .s_axil_awready_o       (axil_awready),
-    .s_axil_awaddr_i        (axil_awaddr),
-    .s_axil_wvalid_i        (axil_wvalid),
-    .s_axil_wready_o        (axil_wready),
-    .s_axil_wdata_i         (axil_wdata),
-    .s_axil_wstrb_i         (axil_wstrb),
-    .s_axil_bvalid_o        (axil_bvalid),
-    .s_axil_bready_i        (axil_bready),
-    .s_axil_bresp_o         (axil_bresp),
-    .s_axil_arvalid_i       (axil_arvalid),
-    .s_axil_arready_o       (axil_arready),
-    .s_axil_araddr_i        (axil_araddr),
-    .s_axil_rvalid_o        (axil_rvalid),
-    .s_axil_rready_i        (axil_rready),
-    .s_axil_rdata_o         (axil_rdata),
-    .s_axil_rresp_o         (axil_rresp),
+    .s_axil_awvalid_i       (axil_req.awvalid),
+    .s_axil_awready_o       (axil_rsp.awready),
+    .s_axil_awaddr_i        (axil_req.awaddr),
+    .s_axil_wvalid_i        (axil_req.wvalid),
+    .s_axil_wready_o        (axil_rsp.wready),
+    .s_axil_wdata_i         (axil_req.wdata),
+    .s_axil_wstrb_i         (axil_req.wstrb),
+    .s_axil_bvalid_o        (axil_rsp.bvalid),
+    .s_axil_bready_i        (axil_req.bready),
+    .s_axil_bresp_o         (axil_rsp.bresp),
+    .s_axil_arvalid_i       (axil_req.arvalid),
+    .s_axil_arready_o       (axil_rsp.arready),
+    .s_axil_araddr_i        (axil_req.araddr),
+    .s_axil_rvalid_o        (axil_rsp.rvalid),
+    .s_axil_rready_i        (axil_req.rready),
+    .s_axil_rdata_o         (axil_rsp.rdata),
+    .s_axil_rresp_o         (axil_rsp.rresp),
     .x_issue_valid_i        (x_host.issue_valid),
     .x_issue_ready_o        (x_issue_ready),
     .x_issue_instr_i        (x_host.issue_instr),
@@ -386,35 +355,12 @@ module tb_top #(
   axi_monitor u_axi_monitor (
     .clk_i    (clk),
     .rst_ni   (rst_n),
-    .arvalid_i(M_AXI_ARVALID),
-    .arready_i(arready),
-    .arid_i   (M_AXI_ARID),
-    .araddr_i (M_AXI_ARADDR),
-    .arlen_i  (M_AXI_ARLEN),
+    .req_i    (axi_req),
+    .rsp_i    (axi_rsp),
     .arsize_i (M_AXI_ARSIZE),
     .arburst_i(M_AXI_ARBURST),
-    .rvalid_i (rvalid),
-    .rready_i (M_AXI_RREADY),
-    .rid_i    (rid),
-    .rdata_i  (rdata),
-    .rresp_i  (rresp),
-    .rlast_i  (rlast),
-    .awvalid_i(M_AXI_AWVALID),
-    .awready_i(awready),
-    .awid_i   (M_AXI_AWID),
-    .awaddr_i (M_AXI_AWADDR),
-    .awlen_i  (M_AXI_AWLEN),
     .awsize_i (M_AXI_AWSIZE),
-    .awburst_i(M_AXI_AWBURST),
-    .wvalid_i (M_AXI_WVALID),
-    .wready_i (wready),
-    .wdata_i  (M_AXI_WDATA),
-    .wstrb_i  (M_AXI_WSTRB),
-    .wlast_i  (M_AXI_WLAST),
-    .bvalid_i (bvalid),
-    .bready_i (M_AXI_BREADY),
-    .bid_i    (bid),
-    .bresp_i  (bresp)
+    .awburst_i(M_AXI_AWBURST)
   );
 
   logic [31:0] axil_handshakes;  // of all channels of the register port since the reset
@@ -422,23 +368,8 @@ module tb_top #(
   axil_monitor u_axil_monitor (
     .clk_i       (clk),
     .rst_ni      (rst_n),
-    .awvalid_i   (axil_awvalid),
-    .awready_i   (axil_awready),
-    .awaddr_i    (axil_awaddr),
-    .wvalid_i    (axil_wvalid),
-    .wready_i    (axil_wready),
-    .wdata_i     (axil_wdata),
-    .wstrb_i     (axil_wstrb),
-    .bvalid_i    (axil_bvalid),
-    .bready_i    (axil_bready),
-    .bresp_i     (axil_bresp),
-    .arvalid_i   (axil_arvalid),
-    .arready_i   (axil_arready),
-    .araddr_i    (axil_araddr),
-    .rvalid_i    (axil_rvalid),
-    .rready_i    (axil_rready),
-    .rdata_i     (axil_rdata),
-    .rresp_i     (axil_rresp),
+    .req_i       (axil_req),
+    .rsp_i       (axil_rsp),
     .handshakes_o(axil_handshakes)
   );
 
@@ -511,15 +442,8 @@ module tb_top #(
     .soft_reset_i  (cmd_soft_reset),
     .core_rst_ni   (core_rst_n),
     .clear_i       (perf_clear),
-    .rvalid_i      (rvalid),
-    .rready_i      (M_AXI_RREADY),
-    .rid_i         (rid),
-    .awvalid_i     (M_AXI_AWVALID),
-    .awready_i     (awready),
-    .awid_i        (M_AXI_AWID),
-    .wvalid_i      (M_AXI_WVALID),
-    .wready_i      (wready),
-    .wlast_i       (M_AXI_WLAST),
+    .req_i         (axi_req),
+    .rsp_i         (axi_rsp),
     .word_i        (word_taken),
     .queue_i       (engine_queue),
     .take_i        (engine_take),
@@ -548,19 +472,8 @@ module tb_top #(
     .ring_i       (cmd_ring),
     .irq_i        (cmd_irq),
     .soft_reset_i (cmd_soft_reset),
-    .arvalid_i    (M_AXI_ARVALID),
-    .arid_i       (M_AXI_ARID),
-    .arready_i    (arready),
-    .rvalid_i     (rvalid),
-    .rid_i        (rid),
-    .rready_i     (M_AXI_RREADY),
-    .rlast_i      (rlast),
-    .awvalid_i    (M_AXI_AWVALID),
-    .awid_i       (M_AXI_AWID),
-    .awready_i    (awready),
-    .bvalid_i     (bvalid),
-    .bid_i        (bid),
-    .bready_i     (M_AXI_BREADY),
+    .req_i        (axi_req),
+    .rsp_i        (axi_rsp),
     .cycles_o     (cmd_cycles),
     .ring_cycles_o(cmd_ring_cycles),
     .owed_cycles_o(cmd_owed_cycles),
@@ -580,35 +493,21 @@ module tb_top #(
     .IdWidth(CopIdWidth),
     .Split  (CopIssueRegisterSplit)
   ) u_cop_monitor (
-    .clk_i    (clk),
-    .rst_ni   (rst_n),
-    .host_i   (x_host),
-    .commit_i (x_commit),
-    .chip_i   (x_chip),
-    .idle_i   (cop_play == cop_played),
-    .silent_i (knob_read_silent || knob_write_silent),
-    .arvalid_i(M_AXI_ARVALID),
-    .arready_i(arready),
-    .arid_i   (M_AXI_ARID),
-    .rvalid_i (rvalid),
-    .rready_i (M_AXI_RREADY),
-    .rid_i    (rid),
-    .rlast_i  (rlast),
-    .awvalid_i(M_AXI_AWVALID),
-    .awready_i(awready),
-    .awid_i   (M_AXI_AWID),
-    .wvalid_i (M_AXI_WVALID),
-    .wready_i (wready),
-    .wlast_i  (M_AXI_WLAST),
-    .bvalid_i (bvalid),
-    .bready_i (M_AXI_BREADY),
-    .bid_i    (bid),
-    .instrs_o (cop_instrs),
-    .cycles_o (cop_cycles),
-    .reads_o  (cop_reads),
-    .writes_o (cop_writes),
-    .open_o   (cop_open),
-    .owed_o   (cop_owed)
+    .clk_i   (clk),
+    .rst_ni  (rst_n),
+    .host_i  (x_host),
+    .commit_i(x_commit),
+    .chip_i  (x_chip),
+    .idle_i  (cop_play == cop_played),
+    .silent_i(knob_read_silent || knob_write_silent),
+    .req_i   (axi_req),
+    .rsp_i   (axi_rsp),
+    .instrs_o(cop_instrs),
+    .cycles_o(cop_cycles),
+    .reads_o (cop_reads),
+    .writes_o(cop_writes),
+    .open_o  (cop_open),
+    .owed_o  (cop_owed)
   );
 
 endmodule

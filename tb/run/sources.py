@@ -50,7 +50,9 @@ def in_order(paths: Iterable[Path]) -> list[Path]:
 
 
 def _declared(text: str) -> set[str]:
-    return set(re.findall(r"^\s*(?:module|package)\s+(?:automatic\s+)?(\w+)", text, re.MULTILINE))
+    return set(
+        re.findall(r"^\s*(?:module|package|interface)\s+(?:automatic\s+)?(\w+)", text, re.MULTILINE)
+    )
 
 
 def closure(top: str, paths: Iterable[Path]) -> list[Path]:

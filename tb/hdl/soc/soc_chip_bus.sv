@@ -13,47 +13,32 @@ module soc_chip_bus
   output logic    done_o,    // one cycle
   output answer_t answer_o,
 
-  output logic        awvalid_o,
-  input  logic        awready_i,
-  output logic [11:0] awaddr_o,
-  output logic        wvalid_o,
-  input  logic        wready_i,
-  output logic [31:0] wdata_o,
-  output logic [ 3:0] wstrb_o,
-  input  logic        bvalid_i,
-  output logic        bready_o,
-  input  logic [ 1:0] bresp_i,
-  output logic        arvalid_o,
-  input  logic        arready_i,
-  output logic [11:0] araddr_o,
-  input  logic        rvalid_i,
-  output logic        rready_o,
-  input  logic [31:0] rdata_i,
-  input  logic [ 1:0] rresp_i
+  output npu_axi_pkg::axil_req_t req_o,
+  input  npu_axi_pkg::axil_rsp_t rsp_i
 );
 
   // Channels on which the access has been taken
   logic aw_taken_q, w_taken_q, ar_taken_q;
 
-  assign awvalid_o = valid_i && access_i.we && !aw_taken_q;
-  assign wvalid_o = valid_i && access_i.we && !w_taken_q;
-  assign arvalid_o = valid_i && !access_i.we && !ar_taken_q;
-  assign awaddr_o = access_i.address[11:0];
-  assign araddr_o = access_i.address[11:0];
-  assign wdata_o = access_i.wdata;
-  assign wstrb_o = access_i.be;
-  assign bready_o = 1'b1;
-  assign rready_o = 1'b1;
-  assign done_o = bvalid_i || rvalid_i;
-  assign answer_o = '{rdata: rdata_i, err: bvalid_i ? bresp_i[1] : rresp_i[1]};
+  assign req_o.awvalid = valid_i && access_i.we && !aw_taken_q;
+  assign req_o.wvalid = valid_i && access_i.we && !w_taken_q;
+  assign req_o.arvalid = valid_i && !access_i.we && !ar_taken_q;
+  assign req_o.awaddr = access_i.address[11:0];
+  assign req_o.araddr = access_i.address[11:0];
+  assign req_o.wdata = access_i.wdata;
+  assign req_o.wstrb = access_i.be;
+  assign req_o.bready = 1'b1;
+  assign req_o.rready = 1'b1;
+  assign done_o = rsp_i.bvalid || rsp_i.rvalid;
+  assign answer_o = '{rdata: rsp_i.rdata, err: rsp_i.bvalid ? rsp_i.bresp[1] : rsp_i.rresp[1]};
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       {aw_taken_q, w_taken_q, ar_taken_q} <= '0;
     end else begin
-      aw_taken_q <= !done_o && (aw_taken_q || (awvalid_o && awready_i));
-      w_taken_q  <= !done_o && (w_taken_q || (wvalid_o && wready_i));
-      ar_taken_q <= !done_o && (ar_taken_q || (arvalid_o && arready_i));
+      aw_taken_q <= !done_o && (aw_taken_q || (req_o.awvalid && rsp_i.awready));
+      w_taken_q  <= !done_o && (w_taken_q || (req_o.wvalid && rsp_i.wready));
+      ar_taken_q <= !done_o && (ar_taken_q || (req_o.arvalid && rsp_i.arready));
     end
   end
 

@@ -24,7 +24,7 @@ module unit_axi_memory
   unit_pkg::memory_faults_t faults;
   memory_knobs_t read_knobs, write_knobs;
   logic [63:0] cycle;
-  logic wready;
+  axi_rsp_t answers;
 
   always @(posedge clk_i) begin
     cycle <= rst_ni ? cycle + 64'd1 : '0;
@@ -59,7 +59,10 @@ module unit_axi_memory
     write_knobs.error_enable = faults.write_errors;
   end
 
-  assign axi_rsp_o.wr.wready = wready || !axi_req_i.wr.wvalid;
+  always_comb begin
+    axi_rsp_o = answers;
+    axi_rsp_o.wr.wready = answers.wr.wready || !axi_req_i.wr.wvalid;
+  end
 
   axi_memory u_memory (
     .clk_i        (clk_i),
@@ -67,30 +70,8 @@ module unit_axi_memory
     .cycle_i      (cycle),
     .read_knobs_i (read_knobs),
     .write_knobs_i(write_knobs),
-    .arvalid_i    (axi_req_i.rd.arvalid),
-    .arready_o    (axi_rsp_o.rd.arready),
-    .arid_i       (axi_req_i.rd.arid),
-    .araddr_i     (axi_req_i.rd.araddr),
-    .arlen_i      (axi_req_i.rd.arlen),
-    .rvalid_o     (axi_rsp_o.rd.rvalid),
-    .rready_i     (axi_req_i.rd.rready),
-    .rid_o        (axi_rsp_o.rd.rid),
-    .rdata_o      (axi_rsp_o.rd.rdata),
-    .rresp_o      (axi_rsp_o.rd.rresp),
-    .rlast_o      (axi_rsp_o.rd.rlast),
-    .awvalid_i    (axi_req_i.wr.awvalid),
-    .awready_o    (axi_rsp_o.wr.awready),
-    .awid_i       (axi_req_i.wr.awid),
-    .awaddr_i     (axi_req_i.wr.awaddr),
-    .wvalid_i     (axi_req_i.wr.wvalid),
-    .wready_o     (wready),
-    .wdata_i      (axi_req_i.wr.wdata),
-    .wstrb_i      (axi_req_i.wr.wstrb),
-    .wlast_i      (axi_req_i.wr.wlast),
-    .bvalid_o     (axi_rsp_o.wr.bvalid),
-    .bready_i     (axi_req_i.wr.bready),
-    .bid_o        (axi_rsp_o.wr.bid),
-    .bresp_o      (axi_rsp_o.wr.bresp)
+    .axi_req_i    (axi_req_i),
+    .axi_rsp_o    (answers)
   );
 
 endmodule

@@ -133,35 +133,12 @@ module unit_axi_mux;
   ) u_monitor (
     .clk_i    (clk),
     .rst_ni   (rst_n),
-    .arvalid_i(bus_req.rd.arvalid),
-    .arready_i(bus_rsp.rd.arready),
-    .arid_i   (bus_req.rd.arid),
-    .araddr_i (bus_req.rd.araddr),
-    .arlen_i  (bus_req.rd.arlen),
+    .req_i    (bus_req),
+    .rsp_i    (bus_rsp),
     .arsize_i (3'd4),
     .arburst_i(2'd1),
-    .rvalid_i (bus_rsp.rd.rvalid),
-    .rready_i (bus_req.rd.rready),
-    .rid_i    (bus_rsp.rd.rid),
-    .rdata_i  (bus_rsp.rd.rdata),
-    .rresp_i  (bus_rsp.rd.rresp),
-    .rlast_i  (bus_rsp.rd.rlast),
-    .awvalid_i(bus_req.wr.awvalid),
-    .awready_i(bus_rsp.wr.awready),
-    .awid_i   (bus_req.wr.awid),
-    .awaddr_i (bus_req.wr.awaddr),
-    .awlen_i  (bus_req.wr.awlen),
     .awsize_i (3'd4),
-    .awburst_i(2'd1),
-    .wvalid_i (bus_req.wr.wvalid),
-    .wready_i (bus_rsp.wr.wready),
-    .wdata_i  (bus_req.wr.wdata),
-    .wstrb_i  (bus_req.wr.wstrb),
-    .wlast_i  (bus_req.wr.wlast),
-    .bvalid_i (bus_rsp.wr.bvalid),
-    .bready_i (bus_req.wr.bready),
-    .bid_i    (bus_rsp.wr.bid),
-    .bresp_i  (bus_rsp.wr.bresp)
+    .awburst_i(2'd1)
   );
 
 endmodule

@@ -101,23 +101,8 @@ module unit_cop #(
   logic access_played;
   logic [15:0] access_index;
 
-  logic axil_awvalid;
-  logic axil_awready;
-  logic [11:0] axil_awaddr;
-  logic axil_wvalid;
-  logic axil_wready;
-  logic [31:0] axil_wdata;
-  logic [3:0] axil_wstrb;
-  logic axil_bvalid;
-  logic axil_bready;
-  logic [1:0] axil_bresp;
-  logic axil_arvalid;
-  logic axil_arready;
-  logic [11:0] axil_araddr;
-  logic axil_rvalid;
-  logic axil_rready;
-  logic [31:0] axil_rdata;
-  logic [1:0] axil_rresp;
+  npu_axi_pkg::axil_req_t axil_req;
+  npu_axi_pkg::axil_rsp_t axil_rsp;
 
   register_player u_register_player (
     .clk_i          (clk),
@@ -128,23 +113,8 @@ module unit_cop #(
     .count_i        (access_count),
     .played_o       (access_played),
     .index_o        (access_index),
-    .awvalid_o      (axil_awvalid),
-    .awready_i      (axil_awready),
-    .awaddr_o       (axil_awaddr),
-    .wvalid_o       (axil_wvalid),
-    .wready_i       (axil_wready),
-    .wdata_o        (axil_wdata),
-    .wstrb_o        (axil_wstrb),
-    .bvalid_i       (axil_bvalid),
-    .bready_o       (axil_bready),
-    .bresp_i        (axil_bresp),
-    .arvalid_o      (axil_arvalid),
-    .arready_i      (axil_arready),
-    .araddr_o       (axil_araddr),
-    .rvalid_i       (axil_rvalid),
-    .rready_o       (axil_rready),
-    .rdata_i        (axil_rdata),
-    .rresp_i        (axil_rresp)
+    .req_o          (axil_req),
+    .rsp_i          (axil_rsp)
   );
 
   // -----------------------------------------------------------------------------------------------
@@ -183,34 +153,12 @@ module unit_cop #(
   // -----------------------------------------------------------------------------------------------
   // The host's registers, and the coprocessor
   // -----------------------------------------------------------------------------------------------
-  npu_axi_pkg::axil_req_t axil_req;
-  npu_axi_pkg::axil_rsp_t axil_rsp;
   npu_host_pkg::window_req_t window_req;
   npu_host_pkg::window_rsp_t window_rsp;
   npu_host_pkg::control_t control;
   npu_mem_pkg::mem_settings_t settings;
   npu_stream_pkg::stream_range_t stream;
   logic fault;
-
-  assign axil_req = '{
-          awvalid: axil_awvalid,
-          awaddr: axil_awaddr,
-          wvalid: axil_wvalid,
-          wdata: axil_wdata,
-          wstrb: axil_wstrb,
-          bready: axil_bready,
-          arvalid: axil_arvalid,
-          araddr: axil_araddr,
-          rready: axil_rready
-      };
-  assign axil_awready = axil_rsp.awready;
-  assign axil_wready = axil_rsp.wready;
-  assign axil_bvalid = axil_rsp.bvalid;
-  assign axil_bresp = axil_rsp.bresp;
-  assign axil_arready = axil_rsp.arready;
-  assign axil_rvalid = axil_rsp.rvalid;
-  assign axil_rdata = axil_rsp.rdata;
-  assign axil_rresp = axil_rsp.rresp;
 
   npu_host u_host (
     .clk_i         (clk),
@@ -314,30 +262,8 @@ module unit_cop #(
     .cycle_i      (cycle),
     .read_knobs_i (read_knobs),
     .write_knobs_i(write_knobs),
-    .arvalid_i    (axi_req.rd.arvalid),
-    .arready_o    (axi_rsp.rd.arready),
-    .arid_i       (axi_req.rd.arid),
-    .araddr_i     (axi_req.rd.araddr),
-    .arlen_i      (axi_req.rd.arlen),
-    .rvalid_o     (axi_rsp.rd.rvalid),
-    .rready_i     (axi_req.rd.rready),
-    .rid_o        (axi_rsp.rd.rid),
-    .rdata_o      (axi_rsp.rd.rdata),
-    .rresp_o      (axi_rsp.rd.rresp),
-    .rlast_o      (axi_rsp.rd.rlast),
-    .awvalid_i    (axi_req.wr.awvalid),
-    .awready_o    (axi_rsp.wr.awready),
-    .awid_i       (axi_req.wr.awid),
-    .awaddr_i     (axi_req.wr.awaddr),
-    .wvalid_i     (axi_req.wr.wvalid),
-    .wready_o     (axi_rsp.wr.wready),
-    .wdata_i      (axi_req.wr.wdata),
-    .wstrb_i      (axi_req.wr.wstrb),
-    .wlast_i      (axi_req.wr.wlast),
-    .bvalid_o     (axi_rsp.wr.bvalid),
-    .bready_i     (axi_req.wr.bready),
-    .bid_o        (axi_rsp.wr.bid),
-    .bresp_o      (axi_rsp.wr.bresp)
+    .axi_req_i    (axi_req),
+    .axi_rsp_o    (axi_rsp)
   );
 
   logic [31:0] cop_instrs;
@@ -351,35 +277,21 @@ module unit_cop #(
     .IdWidth(CopIdWidth),
     .Split  (CopIssueRegisterSplit)
   ) u_cop_monitor (
-    .clk_i    (clk),
-    .rst_ni   (rst_n),
-    .host_i   (x_host),
-    .commit_i (x_commit),
-    .chip_i   (x_chip),
-    .idle_i   (cop_play == cop_played),
-    .silent_i (knob_read_silent || knob_write_silent),
-    .arvalid_i(axi_req.rd.arvalid),
-    .arready_i(axi_rsp.rd.arready),
-    .arid_i   (axi_req.rd.arid),
-    .rvalid_i (axi_rsp.rd.rvalid),
-    .rready_i (axi_req.rd.rready),
-    .rid_i    (axi_rsp.rd.rid),
-    .rlast_i  (axi_rsp.rd.rlast),
-    .awvalid_i(axi_req.wr.awvalid),
-    .awready_i(axi_rsp.wr.awready),
-    .awid_i   (axi_req.wr.awid),
-    .wvalid_i (axi_req.wr.wvalid),
-    .wready_i (axi_rsp.wr.wready),
-    .wlast_i  (axi_req.wr.wlast),
-    .bvalid_i (axi_rsp.wr.bvalid),
-    .bready_i (axi_req.wr.bready),
-    .bid_i    (axi_rsp.wr.bid),
-    .instrs_o (cop_instrs),
-    .cycles_o (cop_cycles),
-    .reads_o  (cop_reads),
-    .writes_o (cop_writes),
-    .open_o   (cop_open),
-    .owed_o   (cop_owed)
+    .clk_i   (clk),
+    .rst_ni  (rst_n),
+    .host_i  (x_host),
+    .commit_i(x_commit),
+    .chip_i  (x_chip),
+    .idle_i  (cop_play == cop_played),
+    .silent_i(knob_read_silent || knob_write_silent),
+    .req_i   (axi_req),
+    .rsp_i   (axi_rsp),
+    .instrs_o(cop_instrs),
+    .cycles_o(cop_cycles),
+    .reads_o (cop_reads),
+    .writes_o(cop_writes),
+    .open_o  (cop_open),
+    .owed_o  (cop_owed)
   );
 
 endmodule

@@ -24,25 +24,7 @@ module soc_cv32e40x
   input  answer_t chip_answer_i,
 
   // CV-X-IF 1.0, X_ISSUE_REGISTER_SPLIT = 0, X_NUM_RS = 3
-  output logic              x_issue_valid_o,
-  input  logic              x_issue_ready_i,
-  output logic [31:0]       x_issue_instr_o,
-  output logic [ 3:0]       x_issue_id_o,
-  input  logic              x_issue_accept_i,
-  input  logic              x_issue_writeback_i,
-  output logic              x_register_valid_o,
-  output logic [ 3:0]       x_register_id_o,
-  output logic [ 2:0][31:0] x_register_rs_o,
-  output logic [ 2:0]       x_register_rs_valid_o,
-  output logic              x_commit_valid_o,
-  output logic [ 3:0]       x_commit_id_o,
-  output logic              x_commit_kill_o,
-  input  logic              x_result_valid_i,
-  output logic              x_result_ready_o,
-  input  logic [ 3:0]       x_result_id_i,
-  input  logic [ 4:0]       x_result_rd_i,
-  input  logic              x_result_we_i,
-  input  logic [31:0]       x_result_data_i
+  soc_x_if.host x
 );
 
   logic instr_req, instr_gnt, instr_rvalid, instr_err;
@@ -178,25 +160,7 @@ module soc_cv32e40x
     .third_o      (third),
     .third_value_i(u_core.register_file_wrapper_i.register_file_i.mem[third]),
     .third_owed_i (third_owed),
-    .x_issue_valid_o,
-    .x_issue_ready_i,
-    .x_issue_instr_o,
-    .x_issue_id_o,
-    .x_issue_accept_i,
-    .x_issue_writeback_i,
-    .x_register_valid_o,
-    .x_register_id_o,
-    .x_register_rs_o,
-    .x_register_rs_valid_o,
-    .x_commit_valid_o,
-    .x_commit_id_o,
-    .x_commit_kill_o,
-    .x_result_valid_i,
-    .x_result_ready_o,
-    .x_result_id_i,
-    .x_result_rd_i,
-    .x_result_we_i,
-    .x_result_data_i
+    .x
   );
 
 endmodule

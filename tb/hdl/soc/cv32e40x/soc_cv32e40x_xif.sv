@@ -31,25 +31,7 @@ module soc_cv32e40x_xif (
   input logic third_owed_i,  // an instruction in execute or write-back will write it
 
   // CV-X-IF 1.0, X_ISSUE_REGISTER_SPLIT = 0
-  output logic              x_issue_valid_o,
-  input  logic              x_issue_ready_i,
-  output logic [31:0]       x_issue_instr_o,
-  output logic [ 3:0]       x_issue_id_o,
-  input  logic              x_issue_accept_i,
-  input  logic              x_issue_writeback_i,
-  output logic              x_register_valid_o,
-  output logic [ 3:0]       x_register_id_o,
-  output logic [ 2:0][31:0] x_register_rs_o,
-  output logic [ 2:0]       x_register_rs_valid_o,
-  output logic              x_commit_valid_o,
-  output logic [ 3:0]       x_commit_id_o,
-  output logic              x_commit_kill_o,
-  input  logic              x_result_valid_i,
-  output logic              x_result_ready_o,
-  input  logic [ 3:0]       x_result_id_i,
-  input  logic [ 4:0]       x_result_rd_i,
-  input  logic              x_result_we_i,
-  input  logic [31:0]       x_result_data_i
+  soc_x_if.host x
 );
 
   logic accepted;
@@ -58,50 +40,50 @@ module soc_cv32e40x_xif (
   // -----------------------------------------------------------------------------------------------
   // Issue, and operands with it
   // -----------------------------------------------------------------------------------------------
-  assign x_issue_valid_o = issue_if.issue_valid && ex_ready_i;
-  assign x_issue_instr_o = issue_if.issue_req.instr;
-  assign x_issue_id_o = issue_if.issue_req.id;
-  assign issue_if.issue_ready = x_issue_ready_i && ex_ready_i;
-  assign accepted = x_issue_valid_o && x_issue_ready_i && x_issue_accept_i;
+  assign x.issue_valid = issue_if.issue_valid && ex_ready_i;
+  assign x.issue_instr = issue_if.issue_req.instr;
+  assign x.issue_id = issue_if.issue_req.id;
+  assign issue_if.issue_ready = x.issue_ready && ex_ready_i;
+  assign accepted = x.issue_valid && x.issue_ready && x.issue_accept;
   assign third_o = issue_if.issue_req.instr[11:7];
-  assign x_register_valid_o = x_issue_valid_o;
-  assign x_register_id_o = x_issue_id_o;
-  assign x_register_rs_o = {third_value_i, issue_if.issue_req.rs[1], issue_if.issue_req.rs[0]};
-  assign x_register_rs_valid_o = {!third_owed_i, 2'b11};
+  assign x.register_valid = x.issue_valid;
+  assign x.register_id = x.issue_id;
+  assign x.register_rs = {third_value_i, issue_if.issue_req.rs[1], issue_if.issue_req.rs[0]};
+  assign x.register_rs_valid = {!third_owed_i, 2'b11};
 
   always_comb begin
     issue_if.issue_resp = '0;
-    issue_if.issue_resp.accept = x_issue_accept_i;
-    issue_if.issue_resp.writeback = x_issue_writeback_i;
+    issue_if.issue_resp.accept = x.issue_accept;
+    issue_if.issue_resp.writeback = x.issue_writeback;
   end
 
   // -----------------------------------------------------------------------------------------------
   // Commit and result
   // -----------------------------------------------------------------------------------------------
   // The end of a refused instruction is no kill here, where that would be one of all that follow.
-  assign x_commit_valid_o = commit_if.commit_valid;
-  assign x_commit_id_o = commit_if.commit.id;
-  assign x_commit_kill_o = commit_if.commit.commit_kill && inside_q[x_commit_id_o];
+  assign x.commit_valid = commit_if.commit_valid;
+  assign x.commit_id = commit_if.commit.id;
+  assign x.commit_kill = commit_if.commit.commit_kill && inside_q[x.commit_id];
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       inside_q <= '0;
     end else begin
-      if (x_commit_valid_o) inside_q[x_commit_id_o] <= 1'b0;
-      if (accepted) inside_q[x_issue_id_o] <= 1'b1;
+      if (x.commit_valid) inside_q[x.commit_id] <= 1'b0;
+      if (accepted) inside_q[x.issue_id] <= 1'b1;
     end
   end
 
-  assign result_if.result_valid = x_result_valid_i;
-  assign x_result_ready_o = result_if.result_ready && wb_ready_i;
-  assign data_stall_o = result_if.result_ready && !x_result_valid_i;
+  assign result_if.result_valid = x.result_valid;
+  assign x.result_ready = result_if.result_ready && wb_ready_i;
+  assign data_stall_o = result_if.result_ready && !x.result_valid;
 
   always_comb begin
     result_if.result = '0;
-    result_if.result.id = x_result_id_i;
-    result_if.result.rd = x_result_rd_i;
-    result_if.result.we = x_result_we_i;
-    result_if.result.data = x_result_data_i;
+    result_if.result.id = x.result_id;
+    result_if.result.rd = x.result_rd;
+    result_if.result.we = x.result_we;
+    result_if.result.data = x.result_data;
   end
 
   // No compressed instructions, no memory accesses through the core

@@ -26,25 +26,7 @@ module soc_cva6
   input  answer_t chip_answer_i,
 
   // CV-X-IF 1.0, X_ISSUE_REGISTER_SPLIT = 0, X_NUM_RS = 2
-  output logic              x_issue_valid_o,
-  input  logic              x_issue_ready_i,
-  output logic [31:0]       x_issue_instr_o,
-  output logic [ 3:0]       x_issue_id_o,
-  input  logic              x_issue_accept_i,
-  input  logic              x_issue_writeback_i,
-  output logic              x_register_valid_o,
-  output logic [ 3:0]       x_register_id_o,
-  output logic [ 1:0][31:0] x_register_rs_o,
-  output logic [ 1:0]       x_register_rs_valid_o,
-  output logic              x_commit_valid_o,
-  output logic [ 3:0]       x_commit_id_o,
-  output logic              x_commit_kill_o,
-  input  logic              x_result_valid_i,
-  output logic              x_result_ready_o,
-  input  logic [ 3:0]       x_result_id_i,
-  input  logic [ 4:0]       x_result_rd_i,
-  input  logic              x_result_we_i,
-  input  logic [31:0]       x_result_data_i
+  soc_x_if.host x
 );
 
   localparam logic [63:0] ReadTwice = 64'h1000_0000;  // what is below may be read again
@@ -117,25 +99,7 @@ module soc_cva6
     .req_i       (xif_req),
     .resp_o      (xif_resp),
     .data_stall_o(data_stall),
-    .x_issue_valid_o,
-    .x_issue_ready_i,
-    .x_issue_instr_o,
-    .x_issue_id_o,
-    .x_issue_accept_i,
-    .x_issue_writeback_i,
-    .x_register_valid_o,
-    .x_register_id_o,
-    .x_register_rs_o,
-    .x_register_rs_valid_o,
-    .x_commit_valid_o,
-    .x_commit_id_o,
-    .x_commit_kill_o,
-    .x_result_valid_i,
-    .x_result_ready_o,
-    .x_result_id_i,
-    .x_result_rd_i,
-    .x_result_we_i,
-    .x_result_data_i
+    .x
   );
 
 endmodule

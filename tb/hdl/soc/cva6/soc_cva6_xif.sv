@@ -22,25 +22,7 @@ module soc_cva6_xif (
   output logic                   data_stall_o, // no read of data may begin
 
   // CV-X-IF 1.0, X_ISSUE_REGISTER_SPLIT = 0
-  output logic              x_issue_valid_o,
-  input  logic              x_issue_ready_i,
-  output logic [31:0]       x_issue_instr_o,
-  output logic [ 3:0]       x_issue_id_o,
-  input  logic              x_issue_accept_i,
-  input  logic              x_issue_writeback_i,
-  output logic              x_register_valid_o,
-  output logic [ 3:0]       x_register_id_o,
-  output logic [ 1:0][31:0] x_register_rs_o,
-  output logic [ 1:0]       x_register_rs_valid_o,
-  output logic              x_commit_valid_o,
-  output logic [ 3:0]       x_commit_id_o,
-  output logic              x_commit_kill_o,
-  input  logic              x_result_valid_i,
-  output logic              x_result_ready_o,
-  input  logic [ 3:0]       x_result_id_i,
-  input  logic [ 4:0]       x_result_rd_i,
-  input  logic              x_result_we_i,
-  input  logic [31:0]       x_result_data_i
+  soc_x_if.host x
 );
 
   localparam logic [5:0] IllegalInstruction = 6'd2;
@@ -58,17 +40,17 @@ module soc_cva6_xif (
   // Issue, with operands and commit
   // -----------------------------------------------------------------------------------------------
   assign offer = is_waiting_q ? waiting_q : req_i.x_issue_req;
-  assign taken = x_issue_valid_o && x_issue_ready_i;
-  assign x_issue_valid_o = req_i.x_issue_valid || is_waiting_q;
-  assign x_issue_instr_o = offer.instr;
-  assign x_issue_id_o = id_q;
-  assign x_register_valid_o = x_issue_valid_o;
-  assign x_register_id_o = id_q;
-  assign x_register_rs_o = offer.rs;
-  assign x_register_rs_valid_o = offer.rs_valid;
-  assign x_commit_valid_o = req_i.x_commit_valid;
-  assign x_commit_id_o = id_q;
-  assign x_commit_kill_o = req_i.x_commit.x_commit_kill;
+  assign taken = x.issue_valid && x.issue_ready;
+  assign x.issue_valid = req_i.x_issue_valid || is_waiting_q;
+  assign x.issue_instr = offer.instr;
+  assign x.issue_id = id_q;
+  assign x.register_valid = x.issue_valid;
+  assign x.register_id = id_q;
+  assign x.register_rs = offer.rs;
+  assign x.register_rs_valid = offer.rs_valid;
+  assign x.commit_valid = req_i.x_commit_valid;
+  assign x.commit_id = id_q;
+  assign x.commit_kill = req_i.x_commit.x_commit_kill;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -81,13 +63,13 @@ module soc_cva6_xif (
       is_refused_q <= 1'b0;
     end else begin
       waiting_q <= offer;
-      is_waiting_q <= x_issue_valid_o && !x_issue_ready_i;
+      is_waiting_q <= x.issue_valid && !x.issue_ready;
       if (taken) id_q <= id_q + 4'd1;
       if (taken) place_q[id_q] <= offer.id;
-      if (x_result_valid_i && x_result_ready_o) inside_q[x_result_id_i] <= 1'b0;
-      if (taken) inside_q[id_q] <= x_issue_accept_i;
+      if (x.result_valid && x.result_ready) inside_q[x.result_id] <= 1'b0;
+      if (taken) inside_q[id_q] <= x.issue_accept;
       refused_q <= offer.id;
-      is_refused_q <= taken && !x_issue_accept_i;
+      is_refused_q <= taken && !x.issue_accept;
     end
   end
 
@@ -96,24 +78,24 @@ module soc_cva6_xif (
   // -----------------------------------------------------------------------------------------------
   // Result
   // -----------------------------------------------------------------------------------------------
-  assign x_result_ready_o = req_i.x_result_ready && !is_refused_q;
-  assign data_stall_o = x_issue_valid_o || inside_q != '0;
+  assign x.result_ready = req_i.x_result_ready && !is_refused_q;
+  assign data_stall_o   = x.issue_valid || inside_q != '0;
 
   always_comb begin
     resp_o = '0;
-    resp_o.x_issue_ready = !x_issue_valid_o || x_issue_ready_i;
+    resp_o.x_issue_ready = !x.issue_valid || x.issue_ready;
     resp_o.x_issue_resp.accept = 1'b1;
-    resp_o.x_issue_resp.writeback = x_issue_writeback_i;
-    resp_o.x_result_valid = is_refused_q || x_result_valid_i;
+    resp_o.x_issue_resp.writeback = x.issue_writeback;
+    resp_o.x_result_valid = is_refused_q || x.result_valid;
     if (is_refused_q) begin
       resp_o.x_result.id = refused_q;
       resp_o.x_result.exc = 1'b1;
       resp_o.x_result.exccode = IllegalInstruction;
     end else begin
-      resp_o.x_result.id   = place_q[x_result_id_i];
-      resp_o.x_result.data = x_result_data_i;
-      resp_o.x_result.rd   = x_result_rd_i;
-      resp_o.x_result.we   = x_result_we_i;
+      resp_o.x_result.id   = place_q[x.result_id];
+      resp_o.x_result.data = x.result_data;
+      resp_o.x_result.rd   = x.result_rd;
+      resp_o.x_result.we   = x.result_we;
     end
   end
 
