@@ -14,7 +14,7 @@ MX_BLOCK = 32
 GROUP_ROWS = {group: int(group.asm) for group in WeightGroup}
 GROUPS = tuple(sorted(GROUP_ROWS.values()))
 """Rows of a group that GROUPED formats can have."""
-QUAD, KEPT = 4, 2
+QUAD = 4
 """Rows of which SPARSE formats keep two."""
 
 
@@ -62,7 +62,7 @@ class Minifloat:
 
 
 @dataclass(frozen=True, slots=True)
-class Elements:
+class FormatInfo:
     """What a format's elements are.
 
     Attributes:
@@ -80,20 +80,20 @@ E2M1, E3M2, E2M3 = Minifloat(2, 1, 3), Minifloat(3, 2, 7), Minifloat(2, 3, 3)
 E4M3, E5M2 = Minifloat(4, 3, 15, reserved=True), Minifloat(5, 2, 30)
 """The float elements of OCP Microscaling Formats (MX) v1.0, section 5.3."""
 FORMATS = {
-    WeightFormat.INT8: Elements(8),
-    WeightFormat.INT4: Elements(4),
-    WeightFormat.INT4G: Elements(4, Side.FACTOR),
-    WeightFormat.INT4S: Elements(4, Side.POSITIONS),
-    WeightFormat.INT2: Elements(2),
-    WeightFormat.INT8S: Elements(8, Side.POSITIONS),
-    WeightFormat.NF4G: Elements(4, Side.FACTOR),
-    WeightFormat.FP4G: Elements(4, Side.FACTOR, E2M1),
-    WeightFormat.MXINT8: Elements(8, Side.EXPONENT),
-    WeightFormat.MXFP8E4: Elements(8, Side.EXPONENT, E4M3),
-    WeightFormat.MXFP8E5: Elements(8, Side.EXPONENT, E5M2),
-    WeightFormat.MXFP6E3: Elements(6, Side.EXPONENT, E3M2),
-    WeightFormat.MXFP6E2: Elements(6, Side.EXPONENT, E2M3),
-    WeightFormat.MXFP4: Elements(4, Side.EXPONENT, E2M1),
+    WeightFormat.INT8: FormatInfo(8),
+    WeightFormat.INT4: FormatInfo(4),
+    WeightFormat.INT4G: FormatInfo(4, Side.FACTOR),
+    WeightFormat.INT4S: FormatInfo(4, Side.POSITIONS),
+    WeightFormat.INT2: FormatInfo(2),
+    WeightFormat.INT8S: FormatInfo(8, Side.POSITIONS),
+    WeightFormat.NF4G: FormatInfo(4, Side.FACTOR),
+    WeightFormat.FP4G: FormatInfo(4, Side.FACTOR, E2M1),
+    WeightFormat.MXINT8: FormatInfo(8, Side.EXPONENT),
+    WeightFormat.MXFP8E4: FormatInfo(8, Side.EXPONENT, E4M3),
+    WeightFormat.MXFP8E5: FormatInfo(8, Side.EXPONENT, E5M2),
+    WeightFormat.MXFP6E3: FormatInfo(6, Side.EXPONENT, E3M2),
+    WeightFormat.MXFP6E2: FormatInfo(6, Side.EXPONENT, E2M3),
+    WeightFormat.MXFP4: FormatInfo(4, Side.EXPONENT, E2M1),
 }
 NARROW = tuple(fmt for fmt in WeightFormat if fmt != WeightFormat.INT8)
 """The formats that a chip without narrow formats lacks."""

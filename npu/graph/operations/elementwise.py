@@ -74,7 +74,7 @@ _SAME = (
 _TIED = ("both operands and the result have one scale, or go through int16", *_SAME)
 
 
-_SUBTRACTS = frozenset({Trait.POINTWISE, Trait.PAIR})
+_PAIR = frozenset({Trait.POINTWISE, Trait.PAIR})
 
 
 def _arithmetic(
@@ -100,9 +100,7 @@ def _arithmetic(
         constraints=_SAME if name == "mul" else _TIED,
         sources=dict(zip(("onnx", "stablehlo", "tflite"), sources, strict=True)),
         fused={"shift": "int"} if name == "mul" else {},
-        traits=frozenset(
-            {Trait.POINTWISE, Trait.PAIR, *((Trait.COMMUTES,) if name != "sub" else ())}
-        ),
+        traits=_PAIR if name == "sub" else _PAIR | {Trait.COMMUTES},
     )
 
 
