@@ -43,21 +43,21 @@ class Loss:
     tensors: tuple[tuple[str, float], ...]
 
 
-def loss_of(built: Built, samples: Samples | str | None) -> Loss:
-    """Measure a network on samples, those that calibrated it as a rule.
+def loss_of(built: Built, samples: Samples | str | None = None) -> Loss:
+    """Measure a network on samples.
 
     Args:
         built: a network and its passes.
-        samples: as `read_samples` takes them; None for drawn ones.
+        samples: as `read_samples` takes them; None for those that calibrated it.
 
     Raises:
         GraphError: an operation cannot be evaluated.
     """
-    return measured(built.passes, samples)
+    return measured(built.passes, built.samples if samples is None else samples)
 
 
 def measured(passes: Mapping[str, Graph], samples: Samples | str | None) -> Loss:
-    """Measure what passes have made of a network, as `loss_of`."""
+    """Measure what passes have made of a network, as `loss_of`; without samples on drawn ones."""
     real, fused = passes["place"], passes["fuse"]
     images = _images(real, fused)
     largest: dict[str, float] = {}
@@ -124,14 +124,14 @@ def _real(values: Array, kind: TensorType) -> Array:
     return np.asarray(dequantised(values, kind), np.float64)
 
 
-def held(built: Built, samples: Samples | str | None, most: float) -> str:
-    """Return the loss of a network as a sentence.
+def held(built: Built, most: float) -> str:
+    """Return the loss of a network on what calibrated it as a sentence.
 
     Raises:
         AccuracyError: an output is off by more than `most` of its largest value; the operations
             that lose most are named.
     """
-    loss = loss_of(built, samples)
+    loss = loss_of(built)
     text = f"outputs at most {loss.output:.2%} of the largest value off"
     if loss.output <= most:
         return text

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-from functools import partial
 from pathlib import Path
 
 from golden.decoder import forward_rows
@@ -21,11 +20,10 @@ from npu.commands.arguments import (
     whole_from,
 )
 from npu.commands.consoles import printed, watched
-from npu.commands.load_model import BAD_MODEL, load
+from npu.commands.load_model import BAD_MODEL, load, opened
 from npu.firmware.compile import PLAN
 from npu.firmware.plan import PlanError, firmware_plan
 from npu.graph.form import GraphError
-from npu.graph.inputs import Samples
 from npu.planner.build_plan import Built
 from npu.runtime.report_table import WIDTH
 from tessera.accuracy import AccuracyError, held
@@ -58,7 +56,7 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
         "a host needs to make programs from it. The texts of its programs are written beside it. "
         "With --rows also a plan, which npu run runs and npu explain shows. A network from a file "
         "of ONNX, StableHLO or TFLite becomes the folder of a plan, for npu run, npu explain and "
-        "npu soc network."
+        "npu soc network; so does a checkpoint with an option of networks."
     )
     parser.add_argument("model", metavar="MODEL", help=f"{MODEL}; or a file of a network")
     parser.add_argument(
@@ -96,20 +94,23 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
 
 def _compile(arguments: argparse.Namespace) -> int:
     """Compile a model into a packed file and program texts, or a network into a folder."""
-    if network_folder.is_network(arguments.model):
+    file = network_folder.is_network(arguments.model)
+    if file or network_folder.asked(arguments):
         most: float | None = arguments.max_error
         choose = None
         if AUTO in arguments.wide:
             if most is None or len(arguments.wide) > 1:
                 raise UsageError(f"--wide {AUTO}: allowed with --max-error and without other names")
-            choose = partial(wide_until, most)
+            choose = wide_until(most)
 
-        def witness(built: Built, samples: Samples | str | None) -> dict[str, str]:
-            error = {} if most is None else {"error": held(built, samples, most)}
+        def witness(built: Built) -> dict[str, str]:
+            error = {} if most is None else {"error": held(built, most)}
             return {"compared": checked(built), **error}
 
-        return network_folder.compile_network(arguments, watched(), printed(WIDTH), witness, choose)
-    network_folder.refuse_network_options(arguments)
+        source = Path(arguments.model) if file else opened(arguments.model)[1]()
+        return network_folder.compile_network(
+            arguments, watched(), printed(WIDTH), source, witness, choose
+        )
     files.check_output(arguments.output)
     limits = arguments.chip.limits
     prompt, count = arguments.plan, arguments.tokens

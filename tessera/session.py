@@ -16,7 +16,7 @@ from npu.graph.states import States
 from npu.planner.build_plan import Choose, build_plan
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
-from npu.runtime.plan_files import read_plan
+from npu.runtime.plan_files import holds_plan, read_plan
 from npu.runtime.report import Report
 from spec.isa.operands import Limits
 from tessera.accuracy import held
@@ -143,10 +143,12 @@ def load(
     """Load a network.
 
     Args:
-        source: a file of ONNX, StableHLO or TFLite, a live object of these, or a folder that
-            `npu compile` has written, which takes none of the other arguments but `on`.
+        source: a file of ONNX, StableHLO or TFLite, the folder of a checkpoint, a live object of
+            these, or a folder that `npu compile` has written, which takes none of the other
+            arguments but `on`.
         calibrate: samples of a network in float: an array per input whose first axis counts them,
-            or "random:N"; None for one that is quantised already.
+            or "random:N"; None for one that is quantised already, and for a checkpoint, which has
+            texts.
         shapes: of inputs with free dimensions, by name.
         host: names of operations, or kinds, that are to run on the host.
         npu: names of operations, or kinds, that are to run in programs of the chip.
@@ -170,7 +172,7 @@ def load(
         CompileError: an operation fits the chip in no way.
         AccuracyError: an output is further off than `max_error`.
     """
-    if isinstance(source, str | Path) and "\n" not in str(source) and Path(source).is_dir():
+    if isinstance(source, str | Path) and "\n" not in str(source) and holds_plan(Path(source)):
         given = (calibrate is not None, shapes, host, npu, port, split, io != "float", limits)
         others = (wide, max_error, state, weights != INT8, calibration != METHODS[0])
         if any((*given, *others)):
@@ -187,12 +189,12 @@ def load(
         io=io,
         limits=limits,
         calibration=calibration,
-        wide=_choice(wide, calibrate, max_error),
+        wide=_choice(wide, max_error),
         state=state,
         weights=weights,
     )
     if max_error is not None:
-        held(built, calibrate, max_error)
+        held(built, max_error)
     return Session(built.plan, on)
 
 
@@ -255,25 +257,23 @@ def from_jax(
         io=io,
         limits=limits,
         calibration=calibration,
-        wide=_choice(wide, samples, max_error),
+        wide=_choice(wide, max_error),
         state=state,
         weights=weights,
     )
     if max_error is not None:
-        held(built, samples, max_error)
+        held(built, max_error)
     return Session(built.plan, on)
 
 
-def _choice(
-    wide: Sequence[str] | str, samples: Samples | str | None, most: float | None
-) -> Sequence[str] | Choose:
+def _choice(wide: Sequence[str] | str, most: float | None) -> Sequence[str] | Choose:
     if not isinstance(wide, str):
         return wide
     if wide != AUTO or most is None:
         raise GraphError(
             f"wide: given {wide!r}, allowed a list of names, or {AUTO!r} with max_error"
         )
-    return wide_until(most, samples)
+    return wide_until(most)
 
 
 def _by_name(

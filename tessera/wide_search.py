@@ -14,17 +14,16 @@ TRIES = 12
 """Names that are left out again, one at a time, as far as the outputs stay near enough."""
 
 
-def wide_until(most: float, samples: Samples | str | None) -> Choose:
+def wide_until(most: float) -> Choose:
     """Return what chooses names for `build_plan`.
 
     What loses most over what it is made of comes first; twice as many with each measurement.
 
     Args:
         most: how far outputs may be off, as a share of the largest value.
-        samples: those that calibrate.
     """
 
-    def choose(tried: Tried) -> list[str]:
+    def choose(tried: Tried, samples: Samples | str | None) -> list[str]:
         names: list[str] = []
         best: tuple[float, list[str]] | None = None
         asked: set[str] = set()

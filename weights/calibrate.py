@@ -11,7 +11,6 @@ versions and the integer model must not.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import math
 import os
@@ -25,7 +24,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from weights.checkpoint import Checkpoint, CheckpointError, CheckpointShape
+from weights.checkpoint import Checkpoint, CheckpointError, digest
 from weights.corpus import read_corpus, windows
 from weights.equalize import equalize
 from weights.importer import load_checkpoint
@@ -95,44 +94,6 @@ def _check_magnitude(place: str, value: object) -> None:
         raise ScalesError(f"{place}: given {value!r}, allowed a number")
     if value != 0 and not SMALLEST <= value <= LARGEST:
         raise ScalesError(f"{place}: given {value!r}, allowed 0 or {SMALLEST:.3g} to {LARGEST:.3g}")
-
-
-DIGESTED = (
-    "family",
-    "norm",
-    "hidden",
-    "layers",
-    "heads",
-    "kv_heads",
-    "head_dim",
-    "ffn",
-    "vocab",
-    "context",
-    "epsilon",
-    "activation",
-    "gated",
-    "biases",
-    "rope_theta",
-    "window",
-    "tied",
-)
-"""What of a shape counts in a digest, in this order: scale files on disk depend on it."""
-
-
-def _written(shape: CheckpointShape) -> str:
-    """Return a shape as every digest has it, however the class is written."""
-    values = {name: getattr(shape, name) for name in DIGESTED}
-    values["rope_theta"] = shape.rope_theta if shape.rope else None
-    return f"Shape({', '.join(f'{name}={value!r}' for name, value in values.items())})"
-
-
-def digest(checkpoint: Checkpoint) -> str:
-    """Return the SHA-256 of a checkpoint's dimensions and tensors, before any equalisation."""
-    state = hashlib.sha256(_written(checkpoint.shape).encode())
-    for name in sorted(checkpoint.tensors):
-        state.update(name.encode())
-        state.update(np.ascontiguousarray(checkpoint.tensors[name], "<f4").tobytes())
-    return state.hexdigest()
 
 
 def range_of(scales: ActivationScales, name: str) -> float:

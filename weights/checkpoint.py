@@ -7,6 +7,7 @@ calibration, equalisation and the quantiser know no other.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,6 +139,44 @@ def expected_tensors(shape: CheckpointShape) -> dict[str, tuple[int, ...]]:
     if not shape.tied:
         tensors["head"] = (hidden, shape.vocab)
     return tensors
+
+
+DIGESTED = (
+    "family",
+    "norm",
+    "hidden",
+    "layers",
+    "heads",
+    "kv_heads",
+    "head_dim",
+    "ffn",
+    "vocab",
+    "context",
+    "epsilon",
+    "activation",
+    "gated",
+    "biases",
+    "rope_theta",
+    "window",
+    "tied",
+)
+"""What of a shape counts in a digest, in this order: scale files on disk depend on it."""
+
+
+def _written(shape: CheckpointShape) -> str:
+    """Return a shape as every digest has it, however the class is written."""
+    values = {name: getattr(shape, name) for name in DIGESTED}
+    values["rope_theta"] = shape.rope_theta if shape.rope else None
+    return f"Shape({', '.join(f'{name}={value!r}' for name, value in values.items())})"
+
+
+def digest(checkpoint: Checkpoint) -> str:
+    """Return the SHA-256 of a checkpoint's dimensions and tensors, before any equalisation."""
+    state = hashlib.sha256(_written(checkpoint.shape).encode())
+    for name in sorted(checkpoint.tensors):
+        state.update(name.encode())
+        state.update(np.ascontiguousarray(checkpoint.tensors[name], "<f4").tobytes())
+    return state.hexdigest()
 
 
 def _found(names: Sequence[str]) -> str:

@@ -35,6 +35,7 @@ from npu.runtime.plan import Plan
 from npu.runtime.plan_files import IMAGE, PLAN, files_of
 from npu.runtime.report_table import report_table
 from npu.tables import FitTable, pairs
+from weights.checkpoint import Checkpoint
 
 SUFFIXES = (".onnx", ".mlir", ".mlirbc", ".tflite")
 PASSES = "passes"
@@ -57,12 +58,16 @@ def is_network(name: str) -> bool:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `npu compile` that are for networks."""
-    group = parser.add_argument_group("networks (files of ONNX, StableHLO and TFLite)")
+    group = parser.add_argument_group(
+        "networks",
+        "Files of ONNX, StableHLO and TFLite. With one of these options a checkpoint is a network "
+        "too: of the logits of all positions of a text.",
+    )
     group.add_argument(
         "--calibrate",
         metavar="SAMPLES",
         help="an .npz with an array per input whose first axis counts samples (an .npy for one "
-        "input), or random:N; for networks in float",
+        "input), or random:N; for networks in float; a checkpoint has texts",
     )
     group.add_argument(
         "--calibration",
@@ -85,7 +90,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=1,3,224,224",
-        help="of an input with free dimensions; may be repeated",
+        help="of an input with free dimensions (tokens=1,64 of a checkpoint); may be repeated",
     )
     group.add_argument(
         "--state",
@@ -160,19 +165,15 @@ def _state(text: str) -> tuple[str, str]:
     return name, output
 
 
-def refuse_network_options(arguments: argparse.Namespace) -> None:
-    """Raise UsageError for options of networks with a checkpoint."""
+def asked(arguments: argparse.Namespace) -> bool:
+    """Say whether an option of networks is given: a checkpoint is one then."""
     options = ("calibrate", "max_error", "shape", "host", "npu", "port", "split", "io", "keep")
-    for name in (*options, "wide", "state"):
-        if getattr(arguments, name):
-            option = name.replace("_", "-")
-            raise UsageError(f"--{option}: given for a checkpoint, allowed for networks")
-    if arguments.calibration != METHODS[0]:
-        raise UsageError("--calibration: given for a checkpoint, allowed for networks")
+    given = any(getattr(arguments, name) for name in (*options, "wide", "state"))
+    return given or arguments.calibration != METHODS[0]
 
 
 def refuse_model_options(arguments: argparse.Namespace) -> None:
-    """Raise UsageError for options of checkpoints with a network."""
+    """Raise UsageError for options of generation with a network."""
     for name, default in (
         ("rows", None),
         ("plan", None),
@@ -180,7 +181,7 @@ def refuse_model_options(arguments: argparse.Namespace) -> None:
         ("cache", "auto"),
     ):
         if getattr(arguments, name) != default:
-            raise UsageError(f"--{name}: given for a network, allowed for checkpoints")
+            raise UsageError(f"--{name}: given for a network, allowed for generation")
 
 
 def read_samples(text: str) -> Samples | str:
@@ -208,8 +209,9 @@ def compile_network(
     arguments: argparse.Namespace,
     console: Console,
     output: Console,
-    witness: Callable[[Built, Samples | str | None], Mapping[str, str]],
-    choose: Callable[[Samples | str | None], Choose] | None = None,
+    source: Path | Checkpoint,
+    witness: Callable[[Built], Mapping[str, str]],
+    choose: Choose | None = None,
 ) -> int:
     """Compile a network into a folder, and say what is in it.
 
@@ -217,8 +219,9 @@ def compile_network(
         arguments: of the command line.
         console: for what is being done.
         output: for what was made.
+        source: the network.
         witness: checks what was built before anything is written, and returns rows for the table.
-        choose: with samples, what chooses the results of 16 bits; those of --wide without it.
+        choose: chooses the results of 16 bits; those of --wide without it.
     """
     refuse_model_options(arguments)
     folder: Path = arguments.output
@@ -229,14 +232,14 @@ def compile_network(
     samples = None if arguments.calibrate is None else read_samples(arguments.calibrate)
     with step(f"compiling {arguments.model}", console=console):
         built = build_plan(
-            Path(arguments.model),
+            source,
             calibrate=samples,
             calibration=arguments.calibration,
             shapes=dict(arguments.shape),
             host=arguments.host,
             npu=arguments.npu,
             port=arguments.port,
-            wide=arguments.wide if choose is None else choose(samples),
+            wide=choose or arguments.wide,
             split=arguments.split,
             io=arguments.io or "float",
             state=state,
@@ -244,7 +247,7 @@ def compile_network(
             weights=arguments.weights,
         )
     with step("comparing it with golden", console=console):
-        compared = witness(built, samples)
+        compared = witness(built)
     write(built, folder, keep=arguments.keep)
     output.print(report_table(report_of(built.plan)))
     output.print(_written(built, folder, compared))

@@ -16,7 +16,7 @@ from npu.compiler.errors import CompileError
 from npu.compiler.network import NoRoomError, compile_network
 from npu.compiler.stream import refused_format
 from npu.graph.form import Graph, GraphError
-from npu.graph.importers import named, read
+from npu.graph.importers import named, opened, read, usual_samples
 from npu.graph.inputs import Samples
 from npu.graph.passes import PASSES, Io, prepare
 from npu.graph.passes.calibrate import METHODS
@@ -27,6 +27,7 @@ from npu.planner.network_plan import plan_of
 from npu.runtime.plan import Action, Origin, Plan
 from spec.isa.operands import Limits
 from spec.isa.weight_formats import GROUPED
+from weights.checkpoint import Checkpoint, digest
 from weights.formats.recipe import (
     INT8_NETWORK,
     NetworkRecipe,
@@ -37,8 +38,8 @@ from weights.formats.recipe import (
 SCHEDULE = "schedule"
 Passes: TypeAlias = Mapping[str, Graph]
 Tried: TypeAlias = Callable[[Sequence[str]], Passes]
-Choose: TypeAlias = Callable[[Tried], Sequence[str]]
-"""Chooses what is to have 16 bits: it is given what tells the passes that names lead to."""
+Choose: TypeAlias = Callable[[Tried, Samples | str | None], Sequence[str]]
+"""Chooses what is to have 16 bits, from what tells the passes that names lead to, and samples."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,13 @@ class Built:
         plan: what runs.
         passes: the graph behind each pass, in their order.
         wide: names of what has 16 bits because somebody wanted it so.
+        samples: that calibrated it.
     """
 
     plan: Plan
     passes: Passes
     wide: tuple[str, ...] = ()
+    samples: Samples | str | None = None
 
     def texts(self, *, whole: bool = False) -> Iterator[tuple[str, str]]:
         """Yield file name and text of each pass, the schedule, and the programs.
@@ -92,7 +95,7 @@ def build_plan(
     Args:
         source: a graph, or what `npu.graph.importers.read` takes.
         calibrate: samples, one array per input whose first axis counts them, or "random:N"; None
-            for a network that is quantised already.
+            for a network that is quantised already, and for a checkpoint, which has texts.
         shapes: of inputs with free dimensions, by name.
         host: names of operations, or kinds, that are to run there.
         npu: names of operations, or kinds, that are to run in programs of the chip.
@@ -111,6 +114,7 @@ def build_plan(
         GraphError: the file or an argument is wrong; naming file, operation and tensor.
         CompileError: an operation fits the chip in no way.
     """
+    source = opened(source)
     file = "" if isinstance(source, Graph) else named(source)
     graph = source if isinstance(source, Graph) else read(source, shapes=shapes)
     if shapes and isinstance(source, Graph):
@@ -119,6 +123,7 @@ def build_plan(
         graph = with_states(graph, state or {})
     except GraphError as error:
         raise GraphError(f"{file}: {error}" if file else str(error)) from None
+    samples = usual_samples(source, graph) if calibrate is None else calibrate
     refused: dict[str, str] = {}
     recipe = _recipe(weights, limits or Limits())
 
@@ -126,7 +131,7 @@ def build_plan(
         found: dict[str, Graph] = {}
         prepare(
             graph,
-            samples=calibrate,
+            samples=samples,
             calibration=calibration,
             host=host,
             npu=npu,
@@ -140,7 +145,7 @@ def build_plan(
         )
         return found
 
-    chosen = tuple(wide(tried) if callable(wide) else wide)
+    chosen = tuple(wide(tried, samples) if callable(wide) else wide)
     passes = tried(chosen)
     _refuse_narrow(passes, chosen, file)
     network = None
@@ -156,10 +161,8 @@ def build_plan(
         except CompileError as error:
             raise _named(file, error) from None
     compiler = f"tessera-npu {version('tessera-npu')}"
-    origin = Origin(
-        Path(file).name, _content(source), _calibration(calibrate, calibration), compiler
-    )
-    return Built(plan_of(network, origin), {name: passes[name] for name in PASSES}, chosen)
+    origin = Origin(Path(file).name, _content(source), _calibration(samples, calibration), compiler)
+    return Built(plan_of(network, origin), {name: passes[name] for name in PASSES}, chosen, samples)
 
 
 def has_wide(passes: Passes, name: str) -> bool:
@@ -204,7 +207,9 @@ def _named(file: str, error: CompileError) -> CompileError:
 
 
 def _content(source: Any) -> str:  # noqa: ANN401
-    """Return the SHA-256 of a file, "" for what is none."""
+    """Return the SHA-256 of a file or checkpoint, "" for what is neither."""
+    if isinstance(source, Checkpoint):
+        return digest(source)
     if isinstance(source, Path) or (isinstance(source, str) and "\n" not in source):
         return hashlib.sha256(Path(source).read_bytes()).hexdigest()
     return hashlib.sha256(source).hexdigest() if isinstance(source, bytes) else ""

@@ -9,7 +9,7 @@ from typing import Any
 
 from npu.compiler.network.network import groups_of
 from npu.graph.form import Graph, GraphError, Operation
-from npu.graph.importers import named, read
+from npu.graph.importers import named, opened, read, usual_samples
 from npu.graph.inputs import Samples
 from npu.graph.passes import prepare
 
@@ -58,6 +58,7 @@ def partition(
     Raises:
         GraphError: file, samples or an argument is wrong; naming file, operation and tensor.
     """
+    source = opened(source)
     file = "" if isinstance(source, Graph) else named(source)
     graph = source if isinstance(source, Graph) else read(source, shapes=shapes)
     if shapes and isinstance(source, Graph):
@@ -68,7 +69,8 @@ def partition(
             f"{file}: " * bool(file) + f"state {name!r}: given one, allowed none: the "
             "parts of a network leave nothing to their next run"
         )
-    fused = prepare(graph, samples=calibrate, host=host, npu=npu, port=port, file=file)
+    samples = usual_samples(source, graph) if calibrate is None else calibrate
+    fused = prepare(graph, samples=samples, host=host, npu=npu, port=port, file=file)
     return [_part(fused, group) for group in groups_of(fused, _delegated)]
 
 

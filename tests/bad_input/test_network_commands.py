@@ -92,8 +92,8 @@ def content(folder: Path) -> dict[str, bytes]:
         (["--shape", "x=1,2"], "net.onnx: input 'x' has shape [1, 1, 28, 28], given [1, 2]"),
         (["--shape", "x"], "npu compile: argument --shape: given 'x', allowed NAME=1,3,224,224"),
         (["--shape", "x=1,-2"], "npu compile: argument --shape: given 'x=1,-2', allowed NAME="),
-        (["--rows", "4"], "--rows: given for a network, allowed for checkpoints"),
-        (["--tokens", "4"], "--tokens: given for a network, allowed for checkpoints"),
+        (["--rows", "4"], "--rows: given for a network, allowed for generation"),
+        (["--tokens", "4"], "--tokens: given for a network, allowed for generation"),
         (["--weights", "int5"], "--weights: given the format 'int5', allowed fp4g, "),
         (["--weights", "int4g16", "--config", "a32"],
          "--weights int4g16: given int4g with groups of 16, allowed at least 32, the tile edge"),
@@ -251,11 +251,29 @@ def test_a_damaged_folder_is_refused(here: Path, capsys: pytest.CaptureFixture[s
         assert line.startswith(f"npu: {plan}: image.sha256: given ")
 
 
-def test_options_of_networks_are_none_of_checkpoints(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing is ignored in silence."""
-    for option in (["--keep"], ["--calibrate", "random:3"], ["--npu", "x"], ["--shape", "x=1"]):
-        line = refused(capsys, "compile", "gpt2-tiny", "-o", "file", *option)
-        assert line == f"npu: {option[0]}: given for a checkpoint, allowed for networks"
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (["--keep", "--rows", "3"], "--rows: given for a network, allowed for generation"),
+        (["--calibrate", "random:3", "--plan", "A"], "--plan: given for a network, allowed for"),
+        (["--npu", "x"], "gpt2-tiny: --npu x: there is no such operation, allowed for example emb"),
+        (["--shape", "x=1"], "gpt2-tiny: 'x' is no input, allowed tokens"),
+        (["--shape", "tokens=1,4", "--weights", "qkv=int4"],
+         "gpt2-tiny: --weights qkv=int4: no product of the chip with real constant weights is"),
+        (["--state", "tokens=logits"], "gpt2-tiny: state tokens=logits: given int32[1,64] and"),
+    ],
+)  # fmt: skip
+def test_a_checkpoint_as_a_network_is_refused_as_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], line: str
+) -> None:
+    """Nothing is ignored in silence, and nothing is written."""
+    found = refused(capsys, "compile", "gpt2-tiny", "-o", str(tmp_path / "out"), *options)
+    assert found.startswith(f"npu: {line}"), found
+    assert not list(tmp_path.iterdir())
+
+
+def test_options_of_generation_go_together(capsys: pytest.CaptureFixture[str]) -> None:
+    """One that needs another says so."""
     line = refused(capsys, "compile", "gpt2-tiny", "-o", "file", "--tokens", "3")
     assert line == "npu: --tokens: given without --plan, allowed with it"
 

@@ -83,10 +83,10 @@ def test_the_loss_names_the_operation_that_loses_most() -> None:
     assert loss.output > 0.05
     assert len(loss.operations) == accuracy.NAMED
     assert loss.operations[0][1] >= loss.operations[-1][1]
-    said = accuracy.held(built, samples, 1.0)
+    said = accuracy.held(built, 1.0)
     assert said == f"outputs at most {loss.output:.2%} of the largest value off"
     with pytest.raises(accuracy.AccuracyError, match=r"allowed 1% .* what loses most: \w+"):
-        accuracy.held(built, samples, 0.01)
+        accuracy.held(built, 0.01)
 
 
 def test_the_loss_is_the_same_with_integers_at_the_borders() -> None:

@@ -16,12 +16,11 @@ from weights.calibrate import (
     cache_path,
     calibrate,
     calibration_tokens,
-    digest,
     load_scales,
     save_scales,
     scales_for,
 )
-from weights.checkpoint import Checkpoint
+from weights.checkpoint import Checkpoint, digest
 from weights.corpus import Corpus
 from weights.equalize import equalize
 from weights.importer import load_checkpoint

@@ -30,7 +30,7 @@ def test_sixteen_bits_bring_the_outputs_near_enough(name: str) -> None:
     graph, samples = grown(network.make), network.samples(24, 1)
     narrow = build_plan(graph, calibrate=samples)
     assert loss_of(narrow, samples).output > network.most
-    built = build_plan(graph, calibrate=samples, wide=wide_until(network.most, samples))
+    built = build_plan(graph, calibrate=samples, wide=wide_until(network.most))
     assert built.wide
     for one in built.wide:
         rest = [other for other in built.wide if other != one]
@@ -78,7 +78,7 @@ def test_nothing_is_wide_where_8_bits_are_enough() -> None:
     """Nobody pays for what is not needed."""
     network = NETWORKS["channels far out"]
     samples = network.samples(8, 1)
-    built = build_plan(grown(network.make), calibrate=samples, wide=wide_until(0.2, samples))
+    built = build_plan(grown(network.make), calibrate=samples, wide=wide_until(0.2))
     assert not built.wide
 
 

@@ -201,6 +201,17 @@ def test_values_of_16_bits_are_those_of_golden_on_the_rtl() -> None:
     assert session.report().cycles
 
 
+def test_a_checkpoint_is_a_network_on_the_rtl() -> None:
+    """Logits of every position, and what the table of tokens on the host leads to."""
+    plan = build_plan(CHECKPOINTS / "llama-tiny", shapes={"tokens": (1, 20)})
+    tokens = np.arange(60, 100, 2, dtype=np.int32)[None]
+    session = Session(plan.plan, "rtl")
+    found = session.run({"tokens": tokens})["logits"]
+    wanted = golden_run(plan.passes["fuse"], {"tokens": tokens})["logits"]
+    np.testing.assert_array_equal(found, wanted)
+    assert {one.name for one in session.report().operations if one.cycles} >= {"h.0.q", "logits"}
+
+
 def test_an_lstm_goes_on_where_it_was_on_the_rtl() -> None:
     """Three runs, each with what the one before has left."""
     x = state_samples(3)

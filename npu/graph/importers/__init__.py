@@ -15,6 +15,7 @@ from typing import Any
 
 from npu.graph.build import bind
 from npu.graph.form import Array, Graph, GraphError
+from weights.checkpoint import Checkpoint
 
 _SUFFIXES = {
     ".onnx": "onnx",
@@ -22,7 +23,14 @@ _SUFFIXES = {
     ".mlirbc": "stablehlo",
     ".tflite": "tflite",
 }
-_MODULES = {"onnx": "onnx_file", "stablehlo": "stablehlo", "tflite": "tflite_file"}
+_MODULES = {
+    "onnx": "onnx_file",
+    "stablehlo": "stablehlo",
+    "tflite": "tflite_file",
+    "checkpoint": "checkpoint",
+}
+_GROUPS = {"checkpoint": "checkpoints"}
+"""What to install for a kind of source, where it is not "graphs"."""
 NO_OPERATION = {
     "onnx": ("Shape", "Size"),
     "stablehlo": ("constant", "composite", "custom_call"),
@@ -49,8 +57,9 @@ def read(
     """Read a network.
 
     Args:
-        source: a path, the bytes of a file, the text of an MLIR module, or a live object:
-            `onnx.ModelProto`, a module of jaxlib's MLIR, `jax.export.Exported`.
+        source: a path, of a file or of the folder of a checkpoint, the bytes of a file, the text
+            of an MLIR module, or a live object: `onnx.ModelProto`, a module of jaxlib's MLIR,
+            `jax.export.Exported`, `weights.checkpoint.Checkpoint`.
         shapes: of inputs with free dimensions, by name.
         constants: values of inputs that are to be constants of the graph, by name.
 
@@ -61,19 +70,45 @@ def read(
         GraphError: there is no such file, or it is none that can be read; a package is missing.
     """
     kind = kind_of(source)
-    if isinstance(source, str | Path) and named(source) == str(source):
+    if kind != "checkpoint" and isinstance(source, str | Path) and named(source) == str(source):
         _require_file(Path(source))
-    try:
-        module = importlib.import_module(f"npu.graph.importers.{_MODULES[kind]}")
-    except ImportError as error:
-        raise GraphError(
-            f"{named(source)}: reading {kind} needs a package: {error}: pip install -e .[graphs]"
-        ) from None
+    module = _module(kind, source)
     if kind == "onnx":
         graph: Graph = module.read(source, shapes=shapes, constants=constants)
         return graph
     graph = module.read(source, shapes=shapes) if shapes else module.read(source)
     return bind(graph, constants) if constants else graph
+
+
+def opened(source: Any) -> Any:  # noqa: ANN401
+    """Return the checkpoint of a folder, and any other source as it is. Raises GraphError."""
+    if isinstance(source, str | Path) and kind_of(source) == "checkpoint":
+        return _module("checkpoint", source).checkpoint_of(source)
+    return source
+
+
+def usual_samples(source: Any, graph: Graph) -> Mapping[str, Array] | None:  # noqa: ANN401
+    """Return what a network is calibrated with where nobody says it; None if nothing is known.
+
+    Raises:
+        GraphError: there is no text for a checkpoint.
+    """
+    kind = kind_of(source)
+    if kind != "checkpoint":
+        return None
+    samples: Mapping[str, Array] = _module(kind, source).text_samples(source, graph)
+    return samples
+
+
+def _module(kind: str, source: Any) -> Any:  # noqa: ANN401
+    """Return the importer of a kind of source. Raises GraphError where a package is missing."""
+    try:
+        return importlib.import_module(f"npu.graph.importers.{_MODULES[kind]}")
+    except ImportError as error:
+        group = _GROUPS.get(kind, "graphs")
+        raise GraphError(
+            f"{named(source)}: reading {kind} needs a package: {error}: pip install -e .[{group}]"
+        ) from None
 
 
 def _require_file(path: Path) -> None:
@@ -88,17 +123,21 @@ def named(source: Any) -> str:  # noqa: ANN401
     """Return how errors call a source: its path, or what it is."""
     if isinstance(source, Path) or (isinstance(source, str) and "\n" not in source):
         return str(source)
-    return f"<{type(source).__name__}>"
+    return source.source if isinstance(source, Checkpoint) else f"<{type(source).__name__}>"
 
 
 def kind_of(source: Any) -> str:  # noqa: ANN401
-    """Return onnx, stablehlo or tflite, by suffix, content or type of object."""
+    """Return onnx, stablehlo, tflite or checkpoint, by suffix, content or type of object."""
+    if isinstance(source, Checkpoint):
+        return "checkpoint"
     if isinstance(source, str) and "\n" in source:
         return "stablehlo"
     if isinstance(source, str | Path):
         path = Path(source)
         if path.suffix in _SUFFIXES:
             return _SUFFIXES[path.suffix]
+        if path.is_dir():
+            return "checkpoint"
         try:
             with path.open("rb") as file:
                 return _by_content(file.read(16))

@@ -23,7 +23,9 @@ def wanted(graph: Graph) -> str:
 
 
 def random_samples(graph: Graph, count: int, seed: int = RANDOM_SEED) -> dict[str, Array]:
-    """Return standard normal samples, integers and booleans of 0 and 1, for each input.
+    """Return standard normal samples, and integers that are indices in a table, for each input.
+
+    Integers of another use, and booleans, are 0 and 1.
 
     Raises:
         GraphError: the count is not in 1..4096.
@@ -36,9 +38,21 @@ def random_samples(graph: Graph, count: int, seed: int = RANDOM_SEED) -> dict[st
         kind = graph.type(name)
         shape = (count, *kind.shape)
         floats = np.dtype(kind.element).kind == "f"
-        data = rng.standard_normal(shape) if floats else rng.integers(0, 2, shape)
+        data = (
+            rng.standard_normal(shape) if floats else rng.integers(0, _choices(graph, name), shape)
+        )
         found[name] = np.asarray(data).astype(kind.element.dtype)
     return found
+
+
+def _choices(graph: Graph, name: str) -> int:
+    """Return how many values an input has that operations choose rows by."""
+    sizes = [
+        graph.type(one.inputs[0]).shape[one["axis"]]
+        for one in graph.consumers()[name]
+        if one.kind == "gather" and one.inputs[1] == name
+    ]
+    return min(sizes, default=2)
 
 
 def read_samples(graph: Graph, samples: Samples | str) -> list[dict[str, Array]]:

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints as networks: the float graph, what the passes make of it, and all their options."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.needs import needs
+
+needs("checkpoints")
+
+import tessera
+from golden.graph import run as golden_run
+from npu.cli import command_line
+from npu.graph.evaluate import evaluate
+from npu.graph.form import GraphError
+from npu.graph.importers import read
+from npu.graph.importers.checkpoint import LOGITS, TOKENS
+from npu.graph.passes.samples import random_samples
+from npu.graph.text import equal, parse, write
+from npu.graph.verify import verify
+from npu.planner.build_plan import Built, build_plan
+from npu.planner.partition import partition
+from tessera.accuracy import loss_of
+from tessera.delegate import Delegate, preprocess
+from tessera.session import Session
+from weights.architectures import ARCHITECTURES
+from weights.calibrate import calibration_tokens
+from weights.checkpoint import Checkpoint
+from weights.importer import load_checkpoint
+from weights.reference import bits_per_byte, forward
+from weights.shipped import CHECKPOINTS
+from weights.synthetic import random_checkpoint, random_tokens, shape_of, write_checkpoint
+
+ROWS = {TOKENS: (1, 12)}
+FORMS: dict[str, dict[str, Any]] = {
+    **{family: {} for family in ARCHITECTURES},
+    "llama": {"kv_heads": 2, "head_dim": 12, "biases": ("q", "k", "v", "o", "up", "down")},
+    "mistral": {"kv_heads": 1, "window": 5},
+}
+"""By family, what is drawn in another way than its usual configuration has it."""
+
+
+def drawn(family: str) -> Checkpoint:
+    """Return a checkpoint of random weights."""
+    return random_checkpoint(shape_of(family, **FORMS[family]), 1)
+
+
+def tiny(name: str) -> Built:
+    """Return the network of a checkpoint that ships."""
+    return build_plan(CHECKPOINTS / name, shapes={TOKENS: (1, 32)})
+
+
+@pytest.mark.parametrize("family", FORMS)
+def test_the_graph_computes_what_the_reference_does(family: str) -> None:
+    """tests/oracles holds that against transformers."""
+    checkpoint = drawn(family)
+    graph = read(checkpoint, shapes=ROWS)
+    verify(graph)
+    assert equal(graph, parse(write(graph)))
+    for row in random_tokens(checkpoint.shape, 3, 2)[:, :12]:
+        found = evaluate(graph, {TOKENS: row[None].astype(np.int32)})[LOGITS]
+        np.testing.assert_allclose(found, forward(checkpoint, row[None]), rtol=0, atol=2e-4)
+
+
+def test_every_weight_counts() -> None:
+    """A tensor of the checkpoint that is left out would leave the logits as they are."""
+    checkpoint = drawn("qwen2")
+    inputs = {TOKENS: random_tokens(checkpoint.shape, 1, 2)[:, :12].astype(np.int32)}
+    before = evaluate(read(checkpoint, shapes=ROWS), inputs)[LOGITS]
+    for name, tensor in checkpoint.tensors.items():
+        values = tensor.copy()
+        tensor += 0.5
+        after = evaluate(read(checkpoint, shapes=ROWS), inputs)[LOGITS]
+        assert np.abs(after - before).max() > 1e-3, name
+        tensor[...] = values
+
+
+@pytest.mark.parametrize("name", ["gpt2-tiny", "qwen2-tiny"])
+def test_integers_tell_nearly_as_much_as_real_numbers(name: str) -> None:
+    """Within 2 % in bits per byte of texts that did not calibrate; programs equal golden.graph."""
+    checkpoint, built = load_checkpoint(CHECKPOINTS / name), tiny(name)
+    texts = calibration_tokens(checkpoint)[-6:, :32]
+    session, fused = Session(built.plan), built.passes["fuse"]
+    rows = [{TOKENS: text[None].astype(np.int32)} for text in texts]
+    found = [session.run(row)[LOGITS] for row in rows]
+    np.testing.assert_array_equal(found[0], golden_run(fused, rows[0])[LOGITS])
+    ours = bits_per_byte(np.concatenate(found), texts)
+    assert 1.0 < ours < 1.02 * bits_per_byte(forward(checkpoint, texts), texts)
+
+
+def test_the_chip_has_all_but_the_table_of_tokens() -> None:
+    """Nothing of a block runs on the host."""
+    built = tiny("llama-tiny")
+    steps = {one.name for one in built.plan.graph.operations if not one.on_chip}
+    assert steps == {"embedding", "embedding.in", "logits.out"}
+    assert built.plan.origin.calibration.startswith("32 samples")
+
+
+def test_samples_of_ones_own_calibrate_as_well() -> None:
+    """The texts are those of the checkpoint only where none are given."""
+    given = build_plan(CHECKPOINTS / "gpt2-tiny", shapes=ROWS, calibrate="random:2")
+    assert given.plan.origin.calibration == "random:2"
+    usual = build_plan(CHECKPOINTS / "gpt2-tiny", shapes=ROWS)
+    assert usual.plan.stream != given.plan.stream
+    assert loss_of(usual).output < loss_of(given, usual.samples).output
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"host": ["attention"]},
+        {"npu": ["h.0.q"], "split": ["h.0.down"]},
+        {"weights": "int4g32,h.0.q=int8,logits=int8"},
+        {"io": "int8"},
+        {"calibration": "entropy"},
+    ],
+    ids=lambda options: "-".join(options),
+)
+def test_options_of_networks_are_those_of_checkpoints(options: dict[str, Any]) -> None:
+    """Each changes what it says, and programs stay equal to the integers of the graph."""
+    source = CHECKPOINTS / "gpt2-tiny"
+    plain = tessera.load(source, shapes=ROWS).plan
+    built = build_plan(source, shapes=ROWS, **options)
+    assert (built.plan.stream, built.plan.steps) != (plain.stream, plain.steps)
+    inputs = {name: one[0] for name, one in random_samples(built.plan.graph, 1, 3).items()}
+    wanted = golden_run(built.passes["fuse"], inputs)
+    found = Session(built.plan).run(inputs)
+    for name, value in wanted.items():
+        np.testing.assert_array_equal(found[name], value)
+
+
+def test_drawn_tokens_are_of_the_whole_vocabulary() -> None:
+    """Not 0 and 1, as integers of which nothing is known."""
+    tokens = random_samples(read(CHECKPOINTS / "gpt2-tiny"), 8)[TOKENS]
+    assert tokens.min() >= 0
+    assert 240 < tokens.max() < 256
+
+
+def test_a_delegate_takes_the_parts_of_a_checkpoint() -> None:
+    """The table of tokens stays with the runtime that delegates, as its graph has it."""
+    parts = partition(CHECKPOINTS / "gpt2-tiny", shapes=ROWS)
+    assert [part.delegated for part in parts] == [False, True, False]
+    chip = Delegate(preprocess(parts[1].graph))
+    report = chip.report()
+    assert sum(one.cost.macs for one in report.operations) > 1_000_000
+    whole = Delegate(
+        preprocess(read(CHECKPOINTS / "gpt2-tiny", shapes=ROWS), {"calibrate": "random:2"})
+    )
+    assert whole.inputs == (TOKENS,)
+
+
+def test_the_command_compiles_a_checkpoint_as_a_network(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One option of networks is enough; what runs is what `tessera.load` gives."""
+    folder = tmp_path / "out"
+    options = ["--shape", "tokens=1,12", "--max-error", "20%", "-o", str(folder)]
+    assert command_line.main(["compile", "gpt2-tiny", *options]) == 0
+    said = capsys.readouterr().out
+    assert "1 of 1 outputs equal golden.graph on a drawn input" in said
+    assert re.search(r"h\.0\.up \+ h\.0\.act +npu", said)
+    tokens = np.arange(12, dtype=np.int32)[None]
+    found = tessera.load(folder).run({TOKENS: tokens})[LOGITS]
+    library = tessera.load("weights/checkpoints/gpt2-tiny", shapes=ROWS)
+    np.testing.assert_array_equal(found, library.run({TOKENS: tokens})[LOGITS])
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        ({"x": (1, 4)}, "'x' is no input, allowed tokens"),
+        ({TOKENS: (2, 4)}, "shape of tokens: given [2, 4], allowed [1, S] with S from 1 to 24"),
+        ({TOKENS: (1, 25)}, "shape of tokens: given [1, 25], allowed [1, S] with S from 1 to 24"),
+        ({TOKENS: (12,)}, "shape of tokens: given [12], allowed [1, S] with S from 1 to 24"),
+    ],
+)
+def test_a_shape_that_is_no_text_is_refused(
+    shapes: dict[str, tuple[int, ...]], message: str
+) -> None:
+    """With the context of the model."""
+    with pytest.raises(GraphError, match=re.escape(message)):
+        read(drawn("gpt2"), shapes=shapes)
+
+
+def test_what_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
+    """An empty folder, and a checkpoint without a text to calibrate with."""
+    with pytest.raises(GraphError, match=r"config\.json"):
+        tessera.load(tmp_path)
+    write_checkpoint(drawn("gpt2"), tmp_path)
+    with pytest.raises(GraphError, match=r"no tokenizer\.json, .* or samples of your own"):
+        tessera.load(tmp_path)
+    assert tessera.load(tmp_path, calibrate="random:4").inputs == (TOKENS,)
