@@ -79,10 +79,10 @@ class Checkpoint:
         """Check the parts, and that they fit together."""
         check_tensors(self.source, self.shape.family, expected_tensors(self.shape), self.tensors)
 
-    def linear(self, layer: int, name: str) -> tuple[Float32, Float32]:
-        """Return weight (in, out) and bias (out,) of a layer of block `layer`, 0 if it has none."""
-        weight = self.tensors[f"h.{layer}.{name}.weight"]
-        return weight, self.vector(f"h.{layer}.{name}.bias", weight.shape[1])
+    def linear(self, name: str) -> tuple[Float32, Float32]:
+        """Return weight (in, out) and bias (out,), 0 if it has none, of "h.{l}.q" and the like."""
+        weight = self.tensors[f"{name}.weight"]
+        return weight, self.vector(f"{name}.bias", weight.shape[1])
 
     def norm(self, name: str) -> tuple[Float32, Float32]:
         """Return gain (H,) and bias (H,) of "h.{l}.norm1", "h.{l}.norm2" or "norm"."""

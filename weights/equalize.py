@@ -29,7 +29,7 @@ def value_factors(checkpoint: Checkpoint, layer: int) -> npt.NDArray[np.float32]
     The range of v_j is estimated without data by the standard deviation that its weights give it
     when the normalised inputs are uncorrelated: the length of gain * W_v[:, j].
     """
-    output = checkpoint.linear(layer, "o")[0].astype(np.float64)
+    output = checkpoint.linear(f"h.{layer}.o")[0].astype(np.float64)
     rows = np.square(output).sum(axis=1)[_rows_of_values(checkpoint.shape)]
     return balancing(_spread(checkpoint, layer, "norm1", "v"), np.sqrt(rows.sum(axis=0)))
 
@@ -40,7 +40,7 @@ def inner_factors(checkpoint: Checkpoint, layer: int) -> npt.NDArray[np.float32]
     The range of act_j = silu(gate_j) * up_j is estimated as the product of those of its factors.
     """
     given = _spread(checkpoint, layer, "norm2", "up") * _spread(checkpoint, layer, "norm2", "gate")
-    down = checkpoint.linear(layer, "down")[0].astype(np.float64)
+    down = checkpoint.linear(f"h.{layer}.down")[0].astype(np.float64)
     return balancing(given, np.sqrt(np.square(down).sum(axis=1)))
 
 
@@ -61,7 +61,7 @@ def balancing(given: Reals, taken: Reals) -> npt.NDArray[np.float32]:
 def _spread(checkpoint: Checkpoint, layer: int, norm: str, name: str) -> Reals:
     """Return the standard deviation of a layer's outputs for uncorrelated normalised inputs."""
     gain = checkpoint.norm(f"h.{layer}.{norm}")[0].astype(np.float64)
-    weight = checkpoint.linear(layer, name)[0].astype(np.float64)
+    weight = checkpoint.linear(f"h.{layer}.{name}")[0].astype(np.float64)
     spread: Reals = np.sqrt(np.square(gain[:, None] * weight).sum(axis=0))
     return spread
 

@@ -225,7 +225,7 @@ def _quantize_block(
 
 def _matrix(model: Checkpoint, layer: int, name: str) -> tuple[Reals, Reals]:
     """Return weight (K, N) and bias (N,) of a layer as float64."""
-    weight, bias = model.linear(layer, name)
+    weight, bias = model.linear(f"h.{layer}.{name}")
     return weight.astype(np.float64), bias.astype(np.float64)
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from weights.checkpoint import Checkpoint, CheckpointShape
+from weights.decoder import decoder
 from weights.shape import NormKind
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -119,82 +121,74 @@ def forward(
     Raises:
         ValueError: wrong type or rank, too many positions, or an id outside the vocabulary.
     """
-    shape, tensors = checkpoint.shape, checkpoint.tensors
     check_tokens("forward", checkpoint, tokens)
-    length = tokens.shape[1]
-    x: Floats = tensors["embed"][tokens]
-    if shape.positions:
-        x = x + tensors["positions"][:length]
-    observe("residual", x)
-    for layer in range(shape.layers):
-        for part in (_attention, _feed_forward):
-            y = part(checkpoint, layer, x, observe)
-            observe("addend", y)
-            x = x + y
-            observe("residual", x)
-    logits: Floats = (_normed(checkpoint, "norm", x, observe) @ checkpoint.head).astype(np.float32)
-    observe("logits", logits)
-    return logits
+    return decoder(_Numpy(checkpoint, tokens, observe), checkpoint.shape)
 
 
-def _normed(checkpoint: Checkpoint, name: str, x: Floats, observe: Observer) -> Floats:
-    """Return a norm of the stream, gain and bias included."""
-    gain, bias = checkpoint.norm(name)
-    n = normalise(x, checkpoint.shape.norm, checkpoint.shape.epsilon)
-    observe(name, n)
-    return n * gain + bias
+@dataclass(frozen=True)
+class _Numpy:
+    """The operations of a decoder on arrays of float32."""
 
+    checkpoint: Checkpoint
+    tokens: npt.NDArray[np.integer[Any]]
+    observe: Observer
 
-def _attention(checkpoint: Checkpoint, layer: int, x: Floats, observe: Observer) -> Floats:
-    """Return what the attention of a block adds to the stream (B, T, H)."""
-    shape, at = checkpoint.shape, f"h.{layer}"
-    rows, length, _ = x.shape
-    h = _normed(checkpoint, f"{at}.norm1", x, observe)
-    heads: dict[str, Floats] = {}
-    for name, count in (("q", shape.heads), ("k", shape.kv_heads), ("v", shape.kv_heads)):
-        weight, bias = checkpoint.linear(layer, name)
-        values = h @ weight + bias
-        observe(f"{at}.{name}", values)
-        heads[name] = values.reshape(rows, length, count, shape.head_dim).transpose(0, 2, 1, 3)
-    if shape.rope:
-        table = rope_table(shape, length)
-        for name in ("q", "k"):
-            heads[name] = rotate(heads[name], table)
-            observe(f"{at}.{name}_rope", heads[name])
-    q = heads["q"].reshape(rows, shape.kv_heads, shape.group, length, shape.head_dim)
-    k, v = heads["k"][:, :, None], heads["v"][:, :, None]  # one for the queries of a group
-    scores = q @ k.swapaxes(-1, -2) / math.sqrt(shape.head_dim)
-    seen = visible(length, shape.window)
-    observe(f"{at}.scores", scores[..., seen].reshape(rows, shape.heads, -1))
-    mixed = softmax(np.where(seen, scores, np.float32(-np.inf))) @ v
-    by_head = mixed.reshape(rows, shape.heads, length, shape.head_dim)
-    context = by_head.transpose(0, 2, 1, 3).reshape(rows, length, shape.q_columns)
-    observe(f"{at}.ctx", context)
-    weight, bias = checkpoint.linear(layer, "o")
-    result: Floats = context @ weight + bias
-    return result
+    @property
+    def shape(self) -> CheckpointShape:
+        return self.checkpoint.shape
 
+    def seen(self, name: str, values: Floats) -> Floats:
+        """Show a value to the observer; return it."""
+        self.observe(name, values)
+        return values
 
-def _feed_forward(checkpoint: Checkpoint, layer: int, x: Floats, observe: Observer) -> Floats:
-    """Return what the feed-forward of a block adds to the stream (B, T, H)."""
-    shape, at = checkpoint.shape, f"h.{layer}"
-    h = _normed(checkpoint, f"{at}.norm2", x, observe)
-    weight, bias = checkpoint.linear(layer, "up")
-    up = h @ weight + bias
-    observe(f"{at}.up", up)
-    if shape.gated:
-        weight, bias = checkpoint.linear(layer, "gate")
-        gate = h @ weight + bias
-        observe(f"{at}.gate", gate)
-        silu = activation(shape.activation, gate)
-        observe(f"{at}.silu", silu)
-        inner = silu * up
-    else:
-        inner = activation(shape.activation, up)
-    observe(f"{at}.act", inner)
-    weight, bias = checkpoint.linear(layer, "down")
-    result: Floats = inner @ weight + bias
-    return result
+    def embedding(self) -> Floats:
+        tensors = self.checkpoint.tensors
+        x: Floats = tensors["embed"][self.tokens]
+        if self.shape.positions:
+            x = x + tensors["positions"][: self.tokens.shape[1]]
+        return self.seen("residual", x)
+
+    def norm(self, name: str, x: Floats) -> Floats:
+        gain, bias = self.checkpoint.norm(name)
+        n = self.seen(name, normalise(x, self.shape.norm, self.shape.epsilon))
+        result: Floats = n * gain + bias
+        return result
+
+    def linear(self, name: str, x: Floats) -> Floats:
+        if name == "head":
+            return self.seen("logits", (x @ self.checkpoint.head).astype(np.float32))
+        weight, bias = self.checkpoint.linear(name)
+        values: Floats = x @ weight + bias
+        return self.seen("addend" if name.endswith((".o", ".down")) else name, values)
+
+    def heads(self, name: str, x: Floats, count: int) -> Floats:
+        return x.reshape(*x.shape[:2], count, -1).transpose(0, 2, 1, 3)
+
+    def rotate(self, name: str, x: Floats) -> Floats:
+        return self.seen(name, rotate(x, rope_table(self.shape, x.shape[2])))
+
+    def attend(self, name: str, q: Floats, k: Floats, v: Floats) -> Floats:
+        shape = self.shape
+        rows, _, length, _ = q.shape
+        q = q.reshape(rows, shape.kv_heads, shape.group, length, shape.head_dim)
+        k, v = k[:, :, None], v[:, :, None]  # one for the queries of a group
+        scores = q @ k.swapaxes(-1, -2) / math.sqrt(shape.head_dim)
+        seen = visible(length, shape.window)
+        scored = scores[..., seen].reshape(rows, shape.heads, -1)
+        self.observe(f"{name.removesuffix('.ctx')}.scores", scored)
+        mixed = softmax(np.where(seen, scores, np.float32(-np.inf))) @ v
+        by_head = mixed.reshape(rows, shape.heads, length, shape.head_dim)
+        return self.seen(name, by_head.transpose(0, 2, 1, 3).reshape(rows, length, shape.q_columns))
+
+    def activate(self, name: str, x: Floats) -> Floats:
+        return self.seen(name, activation(self.shape.activation, x))
+
+    def multiply(self, name: str, a: Floats, b: Floats) -> Floats:
+        return self.seen(name, a * b)
+
+    def add(self, name: str, a: Floats, b: Floats) -> Floats:
+        return self.seen("residual", a + b)
 
 
 def check_tokens(where: str, checkpoint: Checkpoint, tokens: object) -> None:

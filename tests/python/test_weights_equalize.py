@@ -26,7 +26,7 @@ def unbalanced(shape: CheckpointShape, seed: int) -> Checkpoint:
     tensors = dict(model.tensors)
     for layer in range(shape.layers):
         for name in ("v", "up") if shape.gated else ("v",):
-            columns = model.linear(layer, name)[0].shape[1]
+            columns = model.linear(f"h.{layer}.{name}")[0].shape[1]
             spread = np.exp2(np.linspace(-5, 5, columns)).astype(np.float32)
             for key in (f"h.{layer}.{name}.weight", f"h.{layer}.{name}.bias"):
                 if key in tensors:
@@ -55,18 +55,18 @@ def test_ranges_are_balanced(shape: CheckpointShape) -> None:
     balanced = equalize(unbalanced(shape, 2))
     for layer in range(shape.layers):
         gain = balanced.tensors[f"h.{layer}.norm1.weight"][:, None]
-        value = np.linalg.norm(gain * balanced.linear(layer, "v")[0], axis=0)
-        output = balanced.linear(layer, "o")[0]
+        value = np.linalg.norm(gain * balanced.linear(f"h.{layer}.v")[0], axis=0)
+        output = balanced.linear(f"h.{layer}.o")[0]
         by_head = output.reshape(shape.kv_heads, shape.group, shape.head_dim, shape.hidden)
         ratio = value / np.sqrt(np.square(by_head).sum(axis=(1, 3))).ravel()
         assert ratio.max() / ratio.min() < 4.0 * 1.001
         if shape.gated:
             gain = balanced.tensors[f"h.{layer}.norm2.weight"][:, None]
             up, gate = (
-                np.linalg.norm(gain * balanced.linear(layer, name)[0], axis=0)
+                np.linalg.norm(gain * balanced.linear(f"h.{layer}.{name}")[0], axis=0)
                 for name in ("up", "gate")
             )
-            ratio = up * gate / np.linalg.norm(balanced.linear(layer, "down")[0], axis=1)
+            ratio = up * gate / np.linalg.norm(balanced.linear(f"h.{layer}.down")[0], axis=1)
             assert ratio.max() / ratio.min() < 4.0 * 1.001
 
 

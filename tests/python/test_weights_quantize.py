@@ -182,7 +182,7 @@ def test_norm_gain_and_bias_are_folded(checkpoint: Checkpoint, model: QuantizedM
     rng = np.random.default_rng(5)
     normalised = rng.normal(0, 1, (9, SHAPE.hidden))
     gain, beta = floats.norm("h.0.norm1")
-    linears = [floats.linear(0, name) for name in ("q", "k", "v")]
+    linears = [floats.linear(f"h.0.{name}") for name in ("q", "k", "v")]
     weight, bias = (np.concatenate(part, axis=-1) for part in zip(*linears, strict=True))
     wanted = (normalised * gain + beta) @ weight + bias
     units = normalised * 2**14 * block.norm1.gain / np.exp2(block.norm1.shift.astype(float))
@@ -323,7 +323,7 @@ def test_gated_feed_forward_is_the_float_one(
     units = normalised * 2**14 * block.norm2.gain / np.exp2(block.norm2.shift.astype(float))
     values = {}
     for name, layer in (("gate", block.gate), ("up", block.up)):
-        weight, bias = floats.linear(0, name)
+        weight, bias = floats.linear(f"h.0.{name}")
         wanted = (normalised * floats.norm("h.0.norm2")[0]) @ weight + bias
         factor = layer.mult / np.exp2(layer.shift.astype(float))
         values[name] = (units @ layer.weight.astype(float) + layer.bias) * factor
@@ -335,10 +335,10 @@ def test_gated_feed_forward_is_the_float_one(
     inner = act @ block.down.weight.astype(np.int64)
     factor = block.down.mult / np.exp2(block.down.shift.astype(float)) * scales["residual"]
     h = normalised * floats.norm("h.0.norm2")[0]
-    gated_real = activation("silu", h @ floats.linear(0, "gate")[0]) * (
-        h @ floats.linear(0, "up")[0]
+    gated_real = activation("silu", h @ floats.linear("h.0.gate")[0]) * (
+        h @ floats.linear("h.0.up")[0]
     )
-    wanted = gated_real @ floats.linear(0, "down")[0]
+    wanted = gated_real @ floats.linear("h.0.down")[0]
     error = np.abs(inner * factor - wanted).max()
     assert error < 0.05 * np.abs(wanted).max()
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the float graph of a decoder from its checkpoint: logits of all positions of one text.
 
-Everything is as `weights.checkpoint` names it: the product "h.0.q" has the weights
-"h.0.q.weight", and its result is "h.0.q" with the bias if there is one. What an architecture of
-weights/architectures says of itself is all that this module knows of it.
+Everything is as `weights.decoder` names it: the product "h.0.q" has the weights "h.0.q.weight", and
+its result is "h.0.q" with the bias if there is one.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from npu.graph.build import Builder
 from npu.graph.form import Array, Element, Graph, GraphError, TensorType
 from weights.calibrate import ScalesError, calibration_tokens
 from weights.checkpoint import Checkpoint, CheckpointError
+from weights.decoder import decoder
 from weights.importer import load_checkpoint
 from weights.reference import GELU, SILU, rope_table
 
@@ -85,103 +85,71 @@ def decoder_graph(
             f"{checkpoint.source}: shape of tokens: given {list(size)}, allowed [1, S] with S from "
             f"1 to {context}"
         )
-    return _Decoder(checkpoint, size[1]).graph()
+    draw = _Drawing(checkpoint, size[1])
+    return draw.build.finish([decoder(draw, checkpoint.shape)])
 
 
-class _Decoder:
-    """The graph while it grows."""
+class _Drawing:
+    """The operations of a decoder on tensors of a graph, by their names."""
 
     def __init__(self, checkpoint: Checkpoint, rows: int) -> None:
         self.checkpoint, self.shape, self.rows = checkpoint, checkpoint.shape, rows
         self.build = Builder(self.shape.family)
 
-    def graph(self) -> Graph:
-        tokens = self.build.input(TOKENS, TensorType((1, self.rows), Element.I32))
-        table = self.constant("embed")
-        x = self.add("gather", "embedding", table, tokens, axis=0)
-        if self.shape.positions:
-            rows = self.checkpoint.tensors["positions"][: self.rows]
-            x = self.add("add", "positioned", x, self.build.constant(rows, "positions"))
-        for layer in range(self.shape.layers):
-            at = f"h.{layer}"
-            x = self.add("add", f"{at}.attended", x, self.attention(at, x))
-            x = self.add("add", f"{at}.residual", x, self.feed_forward(at, x))
-        head = self.build.constant(np.ascontiguousarray(self.checkpoint.head), "head")
-        logits = self.product(LOGITS, self.norm("norm", x), head)
-        return self.build.finish([logits])
-
-    def add(self, kind: str, name: str, *inputs: str, **attributes: Any) -> str:  # noqa: ANN401
-        """Add an operation whose result has its name."""
-        return self.build.add(kind, inputs, wish=name, output=name, source=name, **attributes)
+    def added(self, kind: str, name: str, *inputs: str, **attributes: Any) -> str:  # noqa: ANN401
+        """Add an operation whose result has its name; inputs called "" are left out."""
+        given = [one for one in inputs if one]
+        return self.build.add(kind, given, wish=name, output=name, source=name, **attributes)
 
     def constant(self, name: str) -> str:
         """Add a tensor of the checkpoint, "" for one that the architecture does not have."""
         data: Array | None = self.checkpoint.tensors.get(name)
         return "" if data is None else self.build.constant(data, name)
 
-    def product(self, name: str, x: str, weight: str, bias: str = "") -> str:
-        inputs = (x, weight, bias) if bias else (x, weight)
-        return self.add("matmul", name, *inputs, transpose_a=False, transpose_b=False)
-
-    def linear(self, name: str, x: str) -> str:
-        """Add a layer."""
-        weight, bias = (self.constant(f"{name}.{part}") for part in ("weight", "bias"))
-        return self.product(name, x, weight, bias)
+    def embedding(self) -> str:
+        tokens = self.build.input(TOKENS, TensorType((1, self.rows), Element.I32))
+        x = self.added("gather", "embedding", self.constant("embed"), tokens, axis=0)
+        if not self.shape.positions:
+            return x
+        rows = self.build.constant(self.checkpoint.tensors["positions"][: self.rows], "positions")
+        return self.added("add", "positioned", x, rows)
 
     def norm(self, name: str, x: str) -> str:
         gain, bias = (self.constant(f"{name}.{part}") for part in ("weight", "bias"))
-        inputs = (x, gain, bias) if bias else (x, gain)
-        return self.add(self.kind, name, *inputs, axes=1, epsilon=self.shape.epsilon)
+        return self.added(self.shape.norm, name, x, gain, bias, axes=1, epsilon=self.shape.epsilon)
 
-    @property
-    def kind(self) -> str:
-        return str(self.shape.norm)
-
-    def attention(self, at: str, x: str) -> str:
-        """Add what attention adds to the stream."""
-        shape, h = self.shape, self.norm(f"{at}.norm1", x)
-        q = self.heads(f"{at}.q", h, shape.heads)
-        k, v = (self.heads(f"{at}.{name}", h, shape.kv_heads) for name in "kv")
-        if shape.rope:
-            q, k = (self.turned(name) for name in (q, k))
-        mixed = self.add(
-            "attention",
-            f"{at}.mixed",
-            *(q, k, v),
-            scale=1.0 / math.sqrt(shape.head_dim),
-            causal=True,
-            offset=0,
-            window=shape.window,
-            softcap=0.0,
-        )
-        apart = self.add("transpose", f"{at}.apart", mixed, order=(0, 2, 1, 3))
-        size = (1, self.rows, shape.q_columns)
-        return self.linear(f"{at}.o", self.add("reshape", f"{at}.ctx", apart, shape=size))
+    def linear(self, name: str, x: str) -> str:
+        if name == "head":
+            name, bias = LOGITS, ""
+            weight = self.build.constant(np.ascontiguousarray(self.checkpoint.head), "head")
+        else:
+            weight, bias = (self.constant(f"{name}.{part}") for part in ("weight", "bias"))
+        return self.added("matmul", name, x, weight, bias, transpose_a=False, transpose_b=False)
 
     def heads(self, name: str, x: str, count: int) -> str:
-        """Add a layer whose rows are heads side by side; return (1, heads, S, D)."""
         size = (1, self.rows, count, self.shape.head_dim)
-        split = self.add("reshape", f"{name}.split", self.linear(name, x), shape=size)
-        return self.add("transpose", f"{name}.heads", split, order=(0, 2, 1, 3))
+        split = self.added("reshape", f"{name}.split", x, shape=size)
+        return self.added("transpose", f"{name}.heads", split, order=(0, 2, 1, 3))
 
-    def turned(self, name: str) -> str:
-        """Add the rotation of heads by their positions."""
+    def rotate(self, name: str, x: str) -> str:
         table = rope_table(self.shape, self.rows).astype(np.float32)
-        cos = self.build.constant(table[..., 0], "cos")
-        sin = self.build.constant(table[..., 1], "sin")
-        wish = name.removesuffix(".heads") + "_rope"
-        return self.add("rope", wish, name, cos, sin, interleaved=False, heads_axis=1)
+        cos, sin = (self.build.constant(table[..., i], f"{name}.table") for i in range(2))
+        return self.added("rope", name, x, cos, sin, interleaved=False, heads_axis=1)
 
-    def feed_forward(self, at: str, x: str) -> str:
-        """Add what the feed-forward adds to the stream."""
-        h = self.norm(f"{at}.norm2", x)
-        up = self.linear(f"{at}.up", h)
-        if not self.shape.gated:
-            return self.linear(f"{at}.down", self.function(f"{at}.act", up))
-        silu = self.function(f"{at}.silu", self.linear(f"{at}.gate", h))
-        return self.linear(f"{at}.down", self.add("mul", f"{at}.act", silu, up))
+    def attend(self, name: str, q: str, k: str, v: str) -> str:
+        scale, window = 1.0 / math.sqrt(self.shape.head_dim), self.shape.window
+        sight = {"causal": True, "offset": 0, "window": window, "softcap": 0.0}
+        mixed = self.added("attention", f"{name}.heads", q, k, v, scale=scale, **sight)
+        apart = self.added("transpose", f"{name}.split", mixed, order=(0, 2, 1, 3))
+        return self.added("reshape", name, apart, shape=(1, self.rows, self.shape.q_columns))
 
-    def function(self, name: str, x: str) -> str:
+    def activate(self, name: str, x: str) -> str:
         given = self.shape.activation
-        known = "silu" if given in SILU else "gelu" if given in GELU else "gelu_tanh"
-        return self.add("table", name, x, functions=(known,), parameters=())
+        function = "silu" if given in SILU else "gelu" if given in GELU else "gelu_tanh"
+        return self.added("table", name, x, functions=(function,), parameters=())
+
+    def multiply(self, name: str, a: str, b: str) -> str:
+        return self.added("mul", name, a, b)
+
+    def add(self, name: str, a: str, b: str) -> str:
+        return self.added("add", name, a, b)
