@@ -38,6 +38,8 @@ class CheckpointShape(Shape):
         rope_theta: with `rope` the base of the rotary embedding of q and k, lanes t and
             t + head_dim / 2 being a pair.
         tied: the head is the transposed token table.
+        head_norms: every head of q and k is normalised, with one gain for all heads of q and one
+            for those of k, before it is turned.
     """
 
     epsilon: float
@@ -45,6 +47,7 @@ class CheckpointShape(Shape):
     biases: tuple[str, ...] = ()
     rope_theta: float = 0.0
     tied: bool = False
+    head_norms: bool = False
 
     def __post_init__(self) -> None:
         """Check what the parts demand of one another."""
@@ -57,6 +60,15 @@ class CheckpointShape(Shape):
             raise CheckpointError(
                 f"Shape: head_dim: given {self.head_dim}, allowed an even number (rotary pairs)"
             )
+
+
+def check_generation(shape: CheckpointShape) -> None:
+    """Raise CheckpointError for a decoder that has what the programs of generation lack."""
+    if shape.head_norms:
+        raise CheckpointError(
+            f"{shape.family}: given norms of q and k, which generation has no program for, allowed "
+            "as a network: npu compile --shape tokens=1,64"
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +117,8 @@ def expected_tensors(shape: CheckpointShape) -> dict[str, tuple[int, ...]]:
 
     "embed" (V, H); "positions" (C, H) where positions are learned; per block l "h.{l}." with the
     norms "norm1" and "norm2" and the layers "q", "k", "v", "o", "gate" (if gated), "up", "down",
-    each with ".weight" and, if it has one, ".bias"; the last norm "norm"; "head" (H, V) if untied.
+    each with ".weight" and, if it has one, ".bias", and "q_norm" and "k_norm" (D,) where heads are
+    normalised; the last norm "norm"; "head" (H, V) if untied.
     """
     hidden, queries = shape.hidden, shape.q_columns
     keys = shape.kv_columns
@@ -125,6 +138,8 @@ def expected_tensors(shape: CheckpointShape) -> dict[str, tuple[int, ...]]:
         block[f"{name}.weight"] = size
         if name in shape.biases:
             block[f"{name}.bias"] = size[1:]
+    if shape.head_norms:
+        block |= {f"{name}_norm.weight": (shape.head_dim,) for name in "qk"}
     norm = {"weight": (hidden,)}
     if shape.norm == "layernorm":
         norm["bias"] = (hidden,)

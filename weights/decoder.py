@@ -67,6 +67,8 @@ def _attention(do: Operations[T], shape: CheckpointShape, at: str, x: T) -> T:
         name: do.heads(f"{at}.{name}", do.linear(f"{at}.{name}", h), count)
         for name, count in counts.items()
     }
+    if shape.head_norms:
+        heads |= {name: do.norm(f"{at}.{name}_norm", heads[name]) for name in "qk"}
     if shape.rope:
         heads |= {name: do.rotate(f"{at}.{name}_rope", heads[name]) for name in "qk"}
     return do.linear(f"{at}.o", do.attend(f"{at}.ctx", heads["q"], heads["k"], heads["v"]))

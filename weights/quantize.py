@@ -24,7 +24,7 @@ from weights.calibrate import (
     range_of,
     scales_for,
 )
-from weights.checkpoint import Checkpoint, CheckpointShape
+from weights.checkpoint import Checkpoint, CheckpointShape, check_generation
 from weights.covariance import CovarianceError, InputMoments, moments_for, owner_of
 from weights.equalize import equalize
 from weights.fixed_point import MAX_FACTOR, MIN_FACTOR, multiplier, multipliers, to_int
@@ -75,9 +75,11 @@ def quantize(
             without them every weight is rounded to nearest.
 
     Raises:
+        CheckpointError: the decoder has what generation has no program for.
         ScalesError: the scales belong to another checkpoint, or one is missing or zero.
         ValueError: a scale ratio cannot be expressed, or an inner dimension is too long.
     """
+    check_generation(checkpoint.shape)
     check_owner(checkpoint, scales, "quantize")
     model = equalize(checkpoint) if scales.equalized else checkpoint
     shape, recipe = checkpoint.shape, recipe or WeightRecipe()
@@ -126,6 +128,7 @@ def quantize_checkpoint(source: str, recipe: WeightRecipe | None = None) -> Quan
 
 def quantize_loaded(checkpoint: Checkpoint, recipe: WeightRecipe | None = None) -> QuantizedModel:
     """Return the integer model of a checkpoint, as `quantize_checkpoint` does."""
+    check_generation(checkpoint.shape)  # before anything is measured
     scales = scales_for(checkpoint)
     narrow = recipe is not None and recipe.narrow
     return quantize(checkpoint, scales, recipe, moments_for(checkpoint, scales) if narrow else None)

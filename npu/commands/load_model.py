@@ -25,7 +25,7 @@ from npu.planner.decoder_file import is_decoder, read_decoder
 from npu.planner.placement import check_prompt
 from spec.isa.operands import Limits
 from weights.calibrate import ScalesError
-from weights.checkpoint import Checkpoint, CheckpointError, CheckpointShape
+from weights.checkpoint import Checkpoint, CheckpointError, CheckpointShape, check_generation
 from weights.formats.recipe import INT8_WEIGHTS, WeightRecipe
 from weights.importer import load_checkpoint, load_shape
 from weights.limits import ModelError
@@ -127,8 +127,10 @@ def planned(
     """Plan a model by its dimensions.
 
     Raises:
+        CheckpointError: it has what generation has no program for.
         CompileError: it does not fit the chip; MemoryFullError: not its memory.
     """
+    check_generation(shape)
     return plan_model(shape, limits, place, stream_bytes(shape, limits.edge, weights))
 
 

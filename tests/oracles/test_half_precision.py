@@ -39,7 +39,7 @@ SPECIAL: dict[str, Any] = {"vocab_size": 256, "bos_token_id": 0, "eos_token_id":
 
 @pytest.mark.parametrize("shard", sample(["20KB", "5GB"], 1))
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
-@pytest.mark.parametrize("family", ARCHITECTURES)
+@pytest.mark.parametrize("family", [one for one in ARCHITECTURES if one != "qwen3"])
 def test_folders_of_transformers(
     tmp_path: Path, family: str, dtype: torch.dtype, shard: str
 ) -> None:

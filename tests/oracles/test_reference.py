@@ -57,6 +57,8 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     *(("mistral", COMMON | {"sliding_window": window}) for window in (None, 1, 7, 39, 40, 4096)),
     ("mistral", COMMON | {"head_dim": 20, "sliding_window": 9, "num_key_value_heads": 1}),
     ("qwen2", COMMON),
+    ("qwen3", COMMON),
+    ("qwen3", COMMON | {"head_dim": 20, "attention_bias": True, "tie_word_embeddings": True}),
     ("qwen2", COMMON | {"tie_word_embeddings": True, "num_key_value_heads": 1}),
     ("qwen2", COMMON | {"use_sliding_window": False, "sliding_window": 7}),
     (

@@ -31,8 +31,9 @@ from tessera.delegate import Delegate, preprocess
 from tessera.session import Session
 from weights.architectures import ARCHITECTURES
 from weights.calibrate import calibration_tokens
-from weights.checkpoint import Checkpoint
+from weights.checkpoint import Checkpoint, CheckpointError
 from weights.importer import load_checkpoint
+from weights.quantize import quantize_checkpoint
 from weights.reference import bits_per_byte, forward
 from weights.shipped import CHECKPOINTS
 from weights.synthetic import random_checkpoint, random_tokens, shape_of, write_checkpoint
@@ -42,6 +43,7 @@ FORMS: dict[str, dict[str, Any]] = {
     **{family: {} for family in ARCHITECTURES},
     "llama": {"kv_heads": 2, "head_dim": 12, "biases": ("q", "k", "v", "o", "up", "down")},
     "mistral": {"kv_heads": 1, "window": 5},
+    "qwen3": {"kv_heads": 2, "head_dim": 12, "rope_theta": 500.0},
 }
 """By family, what is drawn in another way than its usual configuration has it."""
 
@@ -68,9 +70,10 @@ def test_the_graph_computes_what_the_reference_does(family: str) -> None:
         np.testing.assert_allclose(found, forward(checkpoint, row[None]), rtol=0, atol=2e-4)
 
 
-def test_every_weight_counts() -> None:
+@pytest.mark.parametrize("family", ["qwen2", "qwen3"])
+def test_every_weight_counts(family: str) -> None:
     """A tensor of the checkpoint that is left out would leave the logits as they are."""
-    checkpoint = drawn("qwen2")
+    checkpoint = drawn(family)
     inputs = {TOKENS: random_tokens(checkpoint.shape, 1, 2)[:, :12].astype(np.int32)}
     before = evaluate(read(checkpoint, shapes=ROWS), inputs)[LOGITS]
     for name, tensor in checkpoint.tensors.items():
@@ -100,6 +103,31 @@ def test_the_chip_has_all_but_the_table_of_tokens() -> None:
     steps = {one.name for one in built.plan.graph.operations if not one.on_chip}
     assert steps == {"embedding", "embedding.in", "logits.out"}
     assert built.plan.origin.calibration.startswith("32 samples")
+
+
+def test_norms_of_heads_are_on_the_chip() -> None:
+    """A decoder that generation has no program for is a network like the others."""
+    checkpoint = random_checkpoint(shape_of("qwen3", kv_heads=2), 1)
+    texts = random_tokens(checkpoint.shape, 34, 3)[:, :12].astype(np.int32)
+    built = build_plan(checkpoint, shapes=ROWS, calibrate={TOKENS: texts[:32, None]})
+    assert {one.name for one in built.plan.graph.operations if one.on_chip} > {
+        *("h.0.q_norm", "h.1.k_norm", "h.0.q_rope")
+    }
+    found = Session(built.plan).run({TOKENS: texts[33:]})[LOGITS]
+    np.testing.assert_array_equal(
+        found, golden_run(built.passes["fuse"], {TOKENS: texts[33:]})[LOGITS]
+    )
+    wanted = forward(checkpoint, texts[33:])
+    assert np.abs(found - wanted).max() < 0.08 * np.abs(wanted).max()
+
+
+def test_generation_refuses_what_it_has_no_program_for(tmp_path: Path) -> None:
+    """Before anything is measured, and with what is allowed instead."""
+    write_checkpoint(drawn("qwen3"), tmp_path)
+    message = r"qwen3: given norms of q and k, .* allowed as a network: npu compile --shape"
+    with pytest.raises(CheckpointError, match=message):
+        quantize_checkpoint(str(tmp_path))
+    assert command_line.main(["inspect", str(tmp_path)]) == 2
 
 
 def test_samples_of_ones_own_calibrate_as_well() -> None:

@@ -59,8 +59,8 @@ def held_out() -> npt.NDArray[np.int64]:
 
 
 def test_one_of_each_architecture() -> None:
-    """Every architecture has a trained checkpoint."""
-    assert {name.removesuffix("-tiny") for name in FOLDERS} == set(ARCHITECTURES)
+    """Every architecture that generates has a trained checkpoint."""
+    assert {name.removesuffix("-tiny") for name in FOLDERS} == set(ARCHITECTURES) - {"qwen3"}
 
 
 @EVERY

@@ -50,6 +50,7 @@ SHAPES = [
     shape_of("mistral", kv_heads=1, window=7, epsilon=1e-5),
     shape_of("qwen2", kv_heads=2, window=23),
     shape_of("qwen2", kv_heads=2, tied=True),
+    shape_of("qwen3", kv_heads=2, head_dim=20, biases=("q", "k", "v", "o")),
 ]
 
 
@@ -79,6 +80,7 @@ USUAL = {
     "llama": (4096, 32, 32, 32, 128, 11008, 32000, 2048, 0, False),
     "mistral": (4096, 32, 32, 8, 128, 14336, 32000, 131072, 4096, False),
     "qwen2": (4096, 32, 32, 32, 128, 22016, 151936, 32768, 0, False),
+    "qwen3": (4096, 32, 32, 32, 128, 22016, 151936, 32768, 0, False),
 }
 
 

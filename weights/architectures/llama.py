@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """LLaMA: RMSNorm, rotary positions, grouped queries, SwiGLU.
 
-Touvron et al., "LLaMA: Open and Efficient Foundation Language Models" (2023). Mistral and Qwen2
-are variations and are described with the functions of this module.
+Touvron et al., "LLaMA: Open and Efficient Foundation Language Models" (2023). Mistral, Qwen2 and
+Qwen3 are variations and are described with the functions of this module.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ def parse_common(
     ffn: int,
     kv_heads: int | None = None,
     context: int,
+    head_dim: int | None = None,
 ) -> CheckpointShape:
     """Return the dimensions without biases and window, given transformers' defaults of a family."""
     config.fixed("hidden_act", *SILU)
@@ -36,7 +37,7 @@ def parse_common(
     shared = config.optional_size("num_key_value_heads", kv_heads) or heads
     if heads % shared:
         raise config.refusal("num_attention_heads", f"a multiple of {shared} K/V heads", heads)
-    head_dim = config.optional_size("head_dim", None)
+    head_dim = config.optional_size("head_dim", head_dim)
     if head_dim is None and hidden % heads:
         raise config.refusal("hidden_size", f"a multiple of num_attention_heads = {heads}", hidden)
     head_dim = head_dim or hidden // heads

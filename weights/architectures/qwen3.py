@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Qwen3: LLaMA with heads of a size of their own, whose queries and keys are normalised.
+
+Qwen Team, "Qwen3 Technical Report" (2025).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from weights.architecture import Architecture, Config, Stored
+from weights.architectures.llama import BUFFERS, parse_common, write_common
+from weights.architectures.llama import stored as stored_common
+from weights.checkpoint import CheckpointShape
+
+HEAD_DIM = 128
+"""Of transformers' Qwen3Config."""
+
+
+def parse(config: Config) -> CheckpointShape:
+    """Return the dimensions; defaults are those of transformers' Qwen3Config."""
+    config.fixed("use_sliding_window", False)
+    shape = parse_common(
+        "qwen3", config, vocab=151936, ffn=22016, kv_heads=32, context=32768, head_dim=HEAD_DIM
+    )
+    if config.layer_types(shape.layers) == "sliding_attention":
+        raise config.refusal("layer_types", "full_attention throughout (use_sliding_window off)")
+    biases = ("q", "k", "v", "o") if config.flag("attention_bias", False) else ()
+    return replace(shape, biases=biases, head_norms=True)
+
+
+def write(shape: CheckpointShape) -> dict[str, object]:
+    """Return the config."""
+    return write_common(shape) | {"attention_bias": bool(shape.biases)}
+
+
+def stored(shape: CheckpointShape) -> list[Stored]:
+    """Return the tensors."""
+    norms = (
+        Stored(f"layers.{layer}.self_attn.{name}.weight", (f"h.{layer}.{name}.weight",))
+        for layer in range(shape.layers)
+        for name in ("q_norm", "k_norm")
+    )
+    return [*stored_common(shape), *norms]
+
+
+ARCHITECTURE = Architecture(
+    family="qwen3",
+    classes=("Qwen3ForCausalLM", "Qwen3Model"),
+    prefix="model.",
+    buffers=BUFFERS,
+    layers_field="num_hidden_layers",
+    parse=parse,
+    write=write,
+    stored=stored,
+)
