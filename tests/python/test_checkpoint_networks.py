@@ -16,12 +16,14 @@ needs("checkpoints")
 
 import tessera
 from golden.graph import run as golden_run
+from golden.graph import run_steps
 from npu.cli import command_line
 from npu.graph.evaluate import evaluate
 from npu.graph.form import GraphError
 from npu.graph.importers import read
-from npu.graph.importers.checkpoint import LOGITS, TOKENS
+from npu.graph.importers.checkpoint import LOGITS, PAST, TOKENS
 from npu.graph.passes.samples import random_samples
+from npu.graph.states import States
 from npu.graph.text import equal, parse, write
 from npu.graph.verify import verify
 from npu.planner.build_plan import Built, build_plan
@@ -68,6 +70,44 @@ def test_the_graph_computes_what_the_reference_does(family: str) -> None:
     for row in random_tokens(checkpoint.shape, 3, 2)[:, :12]:
         found = evaluate(graph, {TOKENS: row[None].astype(np.int32)})[LOGITS]
         np.testing.assert_allclose(found, forward(checkpoint, row[None]), rtol=0, atol=2e-4)
+
+
+@pytest.mark.parametrize("rows", [1, 4])
+@pytest.mark.parametrize("family", ["gpt2", "mistral", "qwen3"])
+def test_a_text_that_goes_on_is_the_whole_text(family: str, rows: int) -> None:
+    """K, V and the position are states; a window slides over what is gone."""
+    checkpoint = drawn(family)
+    graph = read(checkpoint, shapes={TOKENS: (1, rows), PAST: (12,)})
+    verify(graph)
+    assert {one.input for one in graph.states} > {"position", "h.1.past_k", "h.1.past_v"}
+    text = random_tokens(checkpoint.shape, 1, 2)[:, :12].astype(np.int32)
+    states, found = States(graph), []
+    for first in range(0, 12, rows):
+        values = evaluate(graph, {TOKENS: text[:, first : first + rows], **states.values})
+        states.advance(values)
+        found.append(values[LOGITS])
+    wanted = forward(checkpoint, text)
+    np.testing.assert_allclose(np.concatenate(found, 1), wanted, rtol=0, atol=2e-4)
+
+
+def test_generation_is_a_graph_with_states() -> None:
+    """Token by token: programs equal golden.graph, and write what real numbers write."""
+    checkpoint = load_checkpoint(CHECKPOINTS / "llama-tiny")
+    built = build_plan(checkpoint, shapes={TOKENS: (1, 1), PAST: (24,)})
+    text = calibration_tokens(checkpoint)[-1:, :12].astype(np.int32)
+    session, written = Session(built.plan), list(text[0])
+    logits = [session.run({TOKENS: text[:, i : i + 1]})[LOGITS] for i in range(12)]
+    for _ in range(12):
+        written.append(np.int32(logits[-1].argmax()))
+        logits.append(session.run({TOKENS: written[-1].reshape(1, 1)})[LOGITS])
+    wanted = run_steps(built.passes["fuse"], {TOKENS: np.array(written).reshape(-1, 1, 1)})[LOGITS]
+    np.testing.assert_array_equal(np.stack(logits), wanted)
+    real = forward(checkpoint, np.array(written)[None])[0].argmax(-1)
+    assert (real == np.stack(logits)[:, 0, 0].argmax(-1)).mean() > 0.85
+    with pytest.raises(GraphError, match=r"indices 24\.\.24, allowed"):
+        session.run({TOKENS: text[:, :1]})
+    session.reset()
+    np.testing.assert_array_equal(session.run({TOKENS: text[:, :1]})[LOGITS], logits[0])
 
 
 @pytest.mark.parametrize("family", ["qwen2", "qwen3"])
@@ -202,7 +242,9 @@ def test_the_command_compiles_a_checkpoint_as_a_network(
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [
-        ({"x": (1, 4)}, "'x' is no input, allowed tokens"),
+        ({"x": (1, 4)}, "'x' is no input, allowed tokens, and past for a state"),
+        ({PAST: (25,)}, "shape of past: given [25], allowed [C] with C from 1 to 24"),
+        ({TOKENS: (1, 4), PAST: (3,)}, "shape of past: given [3], allowed [C] with C from 4 to 24"),
         ({TOKENS: (2, 4)}, "shape of tokens: given [2, 4], allowed [1, S] with S from 1 to 24"),
         ({TOKENS: (1, 25)}, "shape of tokens: given [1, 25], allowed [1, S] with S from 1 to 24"),
         ({TOKENS: (12,)}, "shape of tokens: given [12], allowed [1, S] with S from 1 to 24"),

@@ -212,6 +212,16 @@ def test_a_checkpoint_is_a_network_on_the_rtl() -> None:
     assert {one.name for one in session.report().operations if one.cycles} >= {"h.0.q", "logits"}
 
 
+def test_a_checkpoint_goes_on_token_by_token_on_the_rtl() -> None:
+    """With what the run before has left of K, V and the position."""
+    plan = build_plan(CHECKPOINTS / "gpt2-tiny", shapes={"tokens": (1, 1), "past": (16,)})
+    tokens = np.arange(70, 73, dtype=np.int32).reshape(3, 1, 1)
+    session = Session(plan.plan, "rtl")
+    found = np.stack([session.run({"tokens": one})["logits"] for one in tokens])
+    wanted = run_steps(plan.passes["fuse"], {"tokens": tokens})["logits"]
+    np.testing.assert_array_equal(found, wanted)
+
+
 def test_an_lstm_goes_on_where_it_was_on_the_rtl() -> None:
     """Three runs, each with what the one before has left."""
     x = state_samples(3)

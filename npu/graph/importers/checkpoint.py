@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the float graph of a decoder from its checkpoint: logits of all positions of one text.
+"""Makes the float graph of a decoder from its checkpoint: logits of all positions of a text.
+
+The text is whole, or goes on where the run before has ended: then K, V and the position are states.
 
 Everything is as `weights.decoder` names it: the product "h.0.q" has the weights "h.0.q.weight", and
 its result is "h.0.q" with the bias if there is one.
@@ -9,13 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from npu.graph.build import Builder
-from npu.graph.form import Array, Element, Graph, GraphError, TensorType
+from npu.graph.form import Array, Element, Graph, GraphError, State, TensorType
 from weights.calibrate import ScalesError, calibration_tokens
 from weights.checkpoint import Checkpoint, CheckpointError
 from weights.decoder import decoder
@@ -24,6 +27,8 @@ from weights.reference import GELU, SILU, rope_table
 
 TOKENS, LOGITS = "tokens", "logits"
 """Input, (1, S) int32, and output, (1, S, V)."""
+PAST, POSITION = "past", "position"
+"""What says for how many positions states have room, and the state with how many are gone."""
 POSITIONS = 64
 """S where nobody says it, or the context if that is shorter."""
 TEXTS = 32
@@ -37,7 +42,8 @@ def read(
 
     Args:
         source: its folder, or the checkpoint.
-        shapes: of "tokens", (1, S).
+        shapes: of "tokens", (1, S); with "past", (C,), the network goes on from run to run, up to
+            C positions.
 
     Raises:
         GraphError: the checkpoint is damaged or of an architecture that is not known; the shape is
@@ -63,12 +69,13 @@ def text_samples(source: str | Path | Checkpoint, graph: Graph) -> dict[str, Arr
         GraphError: the checkpoint has no tokenizer.
     """
     rows = graph.type(TOKENS).shape[1]
+    most = graph.type(graph.states[0].input).shape[2] // rows if graph.states else TEXTS
     try:
         tokens = calibration_tokens(checkpoint_of(source))
     except ScalesError as error:
         raise GraphError(f"{error}, or samples of your own (calibrate)") from error
     texts = tokens[:, : tokens.shape[1] // rows * rows].reshape(-1, 1, rows)
-    return {TOKENS: texts[:TEXTS].astype(np.int32)}
+    return {TOKENS: texts[:most].astype(np.int32)}
 
 
 def decoder_graph(
@@ -77,16 +84,25 @@ def decoder_graph(
     """Return the graph of a checkpoint; as `read`."""
     context = checkpoint.shape.context
     given = dict(shapes or {})
-    size = given.pop(TOKENS, (1, min(POSITIONS, context)))
+    past = given.pop(PAST, None)
+    size = given.pop(TOKENS, (1, min(POSITIONS, context) if past is None else 1))
+    where = f"{checkpoint.source}: "
     if given:
-        raise GraphError(f"{checkpoint.source}: {next(iter(given))!r} is no input, allowed tokens")
+        name = next(iter(given))
+        raise GraphError(f"{where}{name!r} is no input, allowed {TOKENS}, and {PAST} for a state")
     if len(size) != 2 or size[0] != 1 or not 1 <= size[1] <= context:
         raise GraphError(
-            f"{checkpoint.source}: shape of tokens: given {list(size)}, allowed [1, S] with S from "
-            f"1 to {context}"
+            f"{where}shape of {TOKENS}: given {list(size)}, allowed [1, S] with S from 1 to "
+            f"{context}"
         )
-    draw = _Drawing(checkpoint, size[1])
-    return draw.build.finish([decoder(draw, checkpoint.shape)])
+    if past is None:
+        return _Drawing(checkpoint, size[1]).graph()
+    if len(past) != 1 or not size[1] <= past[0] <= context:
+        raise GraphError(
+            f"{where}shape of {PAST}: given {list(past)}, allowed [C] with C from {size[1]} to "
+            f"{context}"
+        )
+    return _Continued(checkpoint, size[1], past[0]).graph()
 
 
 class _Drawing:
@@ -94,7 +110,11 @@ class _Drawing:
 
     def __init__(self, checkpoint: Checkpoint, rows: int) -> None:
         self.checkpoint, self.shape, self.rows = checkpoint, checkpoint.shape, rows
+        self.places = rows
         self.build = Builder(self.shape.family)
+
+    def graph(self) -> Graph:
+        return self.build.finish([decoder(self, self.shape)])
 
     def added(self, kind: str, name: str, *inputs: str, **attributes: Any) -> str:  # noqa: ANN401
         """Add an operation whose result has its name; inputs called "" are left out."""
@@ -111,8 +131,12 @@ class _Drawing:
         x = self.added("gather", "embedding", self.constant("embed"), tokens, axis=0)
         if not self.shape.positions:
             return x
-        rows = self.build.constant(self.checkpoint.tensors["positions"][: self.rows], "positions")
-        return self.added("add", "positioned", x, rows)
+        table = self.checkpoint.tensors["positions"]
+        return self.added("add", "positioned", x, self.by_position("positions", table))
+
+    def by_position(self, name: str, table: Array) -> str:
+        """Add the rows of a table, (C, ...), that the positions of the text have."""
+        return self.build.constant(table[: self.rows], name)
 
     def norm(self, name: str, x: str) -> str:
         gain, bias = (self.constant(f"{name}.{part}") for part in ("weight", "bias"))
@@ -132,14 +156,21 @@ class _Drawing:
         return self.added("transpose", f"{name}.heads", split, order=(0, 2, 1, 3))
 
     def rotate(self, name: str, x: str) -> str:
-        table = rope_table(self.shape, self.rows).astype(np.float32)
-        cos, sin = (self.build.constant(table[..., i], f"{name}.table") for i in range(2))
+        table = rope_table(self.shape, self.places).astype(np.float32)
+        cos, sin = (
+            self.by_position(f"{name}.{part}", table[..., i])
+            for i, part in enumerate(("cos", "sin"))
+        )
         return self.added("rope", name, x, cos, sin, interleaved=False, heads_axis=1)
 
     def attend(self, name: str, q: str, k: str, v: str) -> str:
-        scale, window = 1.0 / math.sqrt(self.shape.head_dim), self.shape.window
-        sight = {"causal": True, "offset": 0, "window": window, "softcap": 0.0}
-        mixed = self.added("attention", f"{name}.heads", q, k, v, scale=scale, **sight)
+        return self.joined(name, q, k, v, causal=True, window=self.shape.window)
+
+    def joined(self, name: str, *inputs: str, causal: bool, window: int = 0) -> str:
+        """Add attention, and put its heads side by side."""
+        sight = {"causal": causal, "offset": 0, "window": window, "softcap": 0.0}
+        scale = 1.0 / math.sqrt(self.shape.head_dim)
+        mixed = self.added("attention", f"{name}.heads", *inputs, scale=scale, **sight)
         apart = self.added("transpose", f"{name}.split", mixed, order=(0, 2, 1, 3))
         return self.added("reshape", name, apart, shape=(1, self.rows, self.shape.q_columns))
 
@@ -153,3 +184,59 @@ class _Drawing:
 
     def add(self, name: str, a: str, b: str) -> str:
         return self.added("add", name, a, b)
+
+
+class _Continued(_Drawing):
+    """As a text that goes on: K and V of all positions so far, and their number, are states."""
+
+    def __init__(self, checkpoint: Checkpoint, rows: int, places: int) -> None:
+        super().__init__(checkpoint, rows)
+        self.places = places
+        self.states: list[State] = []
+        self.position = self.build.input(POSITION, TensorType((1,), Element.I32))
+        number = self.build.constant(np.arange(rows, dtype=np.int32), "row")
+        self.here = self.added("add", "here", self.position, number)
+        self.number = self.build.constant(np.arange(places, dtype=np.int32), "place")
+
+    def graph(self) -> Graph:
+        logits = decoder(self, self.shape)
+        count = self.build.constant(np.array([self.rows], np.int32), "rows")
+        self.states.append(State(POSITION, self.added("add", "gone", self.position, count)))
+        graph = self.build.finish([logits, *(one.output for one in self.states)])
+        return replace(graph, states=tuple(self.states))
+
+    def by_position(self, name: str, table: Array) -> str:
+        rows = self.build.constant(table[: self.places], f"{name}.table")
+        return self.added("gather", name, rows, self.here, axis=0)
+
+    def attend(self, name: str, q: str, k: str, v: str) -> str:
+        at = name.removesuffix(".ctx")
+        kept = [self.appended(f"{at}.past_{part}", x) for part, x in (("k", k), ("v", v))]
+        return self.joined(name, q, *kept, self.seen(name), causal=False)
+
+    def appended(self, name: str, x: str) -> str:
+        """Add a state and what it becomes: rows (1, G, S, D) from the position on, others stay."""
+        groups, depth = self.build.shape(x)[1::2]
+        before = self.build.input(name, TensorType((1, groups, self.places, depth)))
+        row = self.added("sub", f"{name}.row", self.number, self.position)
+        low, high = (
+            self.build.constant(np.array([one], np.int32), "end") for one in (0, self.rows - 1)
+        )
+        near = self.added("min", f"{name}.near", self.added("max", f"{name}.from", row, low), high)
+        fresh = self.added("gather", f"{name}.fresh", x, near, axis=2)
+        own = self.added("compare", f"{name}.own", row, near, direction="EQ")
+        column = self.added("reshape", f"{name}.column", own, shape=(self.places, 1))
+        after = self.added("select", f"{name}.kept", column, fresh, before)
+        self.states.append(State(name, after))
+        return after
+
+    def seen(self, name: str) -> str:
+        """Add which places (S, C) each row sees: itself, those before it, and in the window."""
+        here = self.added("reshape", f"{name}.here", self.here, shape=(self.rows, 1))
+        seen = self.added("compare", f"{name}.seen", self.number, here, direction="LE")
+        if not self.shape.window:
+            return seen
+        width = self.build.constant(np.array([self.shape.window], np.int32), "window")
+        first = self.added("sub", f"{name}.first", here, width)
+        near = self.added("compare", f"{name}.near", self.number, first, direction="GT")
+        return self.added("and", f"{name}.window", seen, near)
