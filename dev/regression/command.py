@@ -60,7 +60,7 @@ def _regress(arguments: argparse.Namespace) -> int:
             runner = _runner(arguments)
             build.generate()
             status = session.run(begin(), store, arguments.jobs, runner)
-            print(f"page: {shown(render.write(collect(Places.default())))}")
+            print(f"page: {shown(render.write(collect(Places())))}")
             return status
         finally:
             store.close()

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dev.coverage.points import Points
 from dev.regression import reports, session
-from dev.regression.results import Results, Run
+from dev.regression.results import Note, Results, Run
 from dev.regression.task import Outcome, Task
 from spec.paths import ROOT
 
@@ -44,7 +44,7 @@ class Share:
     count: int
     tasks: list[Task]
     outcomes: list[Outcome]
-    notes: list[str]
+    notes: list[Note]
 
     @property
     def name(self) -> str:
@@ -103,7 +103,7 @@ def run(files: Sequence[str], results: Results, folder: Path = reports.REPORTS) 
     for share in shares:
         results.add(number, [_moved(outcome, share, number, results) for outcome in share.outcomes])
         for note in share.notes:
-            results.note(number, f"{share.name}: {note}")
+            results.note(number, f"{share.name}: {note.text}")
         if share.run.state != "finished":
             results.note(number, f"{share.name} was interrupted")
     for lost in missing:
@@ -113,7 +113,7 @@ def run(files: Sequence[str], results: Results, folder: Path = reports.REPORTS) 
     plan = session.Plan(number, tasks, bool(options.get("coverage")), (), complete)
     status = session.conclude(plan, results, results.runs()[0], folder)
     for note in results.notes(number):
-        print(note)
+        print(note.text)
     return min(status, 1)
 
 

@@ -13,8 +13,9 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from dev.coverage.points import Points, Table
 from dev.regression.task import Executed, Outcome, Task
@@ -38,9 +39,10 @@ CREATE TABLE covered (run INTEGER NOT NULL, key TEXT NOT NULL, points BLOB NOT N
 CREATE TABLE points (digest TEXT PRIMARY KEY, points BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE notes (run INTEGER NOT NULL, at TEXT NOT NULL, text TEXT NOT NULL);
 """
-_RUN = "number,begun,ended,state,tier,options,tree,revision,dirty,host,seconds"
-_RESULT = "status,message,seconds,cycles,rows,output,log,repeat,waves,worker,attempt"
-"""Fields of a run, and of an outcome after its task, in the order of the columns."""
+_TASK = ("kind", "name", "model", "seed", "full", "hostile")
+_FIGURES = ("status", "seconds", "cycles", "attempt")
+_TEXTS = ("message", "output", "log", "repeat", "waves", "worker")
+"""Columns of a task, and of an outcome after its task, called as the fields."""
 
 
 class ResultsError(RuntimeError):
@@ -77,21 +79,44 @@ class Run:
     seconds: float
 
 
+class Note(NamedTuple):
+    """Something that happened to a run, such as a worker that died, and when (UTC, ISO 8601)."""
+
+    at: str
+    text: str
+
+
 def _now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-class Results:
-    """The open database; one process writes at a time, any number may read."""
+def _task(row: tuple[Any, ...]) -> Task:
+    kind, name, model, seed, full, hostile = row
+    return Task(kind, name, model, seed, bool(full), hostile)
 
-    def __init__(self, file: Path = FILE) -> None:
-        """Open the database, or make it.
+
+class Results:
+    """The open database; one process writes at a time, any number may read.
+
+    Attributes:
+        file: the SQLite file.
+        problems: what could not be read of it so far, one line each.
+    """
+
+    def __init__(self, file: Path = FILE, *, reading: bool = False) -> None:
+        """Open the database, or make it unless it is only for reading, which changes nothing.
 
         Raises:
             ResultsError: it is no database, one of another version, or of another program.
         """
         self.file = file
+        self.problems: list[str] = []
         with self._explained():
+            if reading:
+                self._db = sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)
+                self._db.text_factory = lambda raw: raw.decode("utf-8", "replace")
+                self._version()
+                return
             file.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(file, timeout=30.0, isolation_level=None)
             version = self._version()
@@ -216,8 +241,9 @@ class Results:
                 "SELECT id, begun, coalesce(ended, ''), state, tier, options, tree, revision, "
                 "dirty, host, seconds FROM runs ORDER BY id DESC"
             ).fetchall()
+        names = [field.name for field in fields(Run)]
         return [
-            Run(**dict(zip(_RUN.split(","), row, strict=True)) | {"options": json.loads(row[5])})
+            Run(**dict(zip(names, row, strict=True)) | {"options": json.loads(row[5])})
             for row in found
         ]
 
@@ -225,32 +251,39 @@ class Results:
         """Return what a run was to do."""
         with self._explained():
             found = self._db.execute(
-                "SELECT kind, name, model, seed, full, hostile FROM tasks WHERE run = ? "
-                "ORDER BY key",
-                (run,),
-            ).fetchall()
-        return [
-            Task(kind, name, model, seed, bool(full), hostile)
-            for kind, name, model, seed, full, hostile in found
-        ]
+                f"SELECT {', '.join(_TASK)} FROM tasks WHERE run = ? ORDER BY key", (run,)
+            )
+            return [_task(row) for row in found]
 
-    def outcomes(self, run: int) -> list[Outcome]:
-        """Return how tasks of a run have ended, in the order of their keys."""
-        tasks = {task.key: task for task in self.tasks(run)}
+    def outcomes(self, run: int, *, whole: bool = True) -> list[Outcome]:
+        """Return how tasks of a run have ended, in the order of their keys.
+
+        Args:
+            run: its number.
+            whole: all of them; otherwise without texts and rows of the coverage table.
+        """
+        texts = (*_TEXTS, "rows") if whole else ()
         with self._explained():
             found = self._db.execute(
-                "SELECT key, status, message, seconds, cycles, rows, output, log, repeat, waves, "
-                "worker, attempt FROM results WHERE run = ? ORDER BY key",
+                f"SELECT {', '.join((*_TASK, *_FIGURES, *texts))} FROM results JOIN tasks"
+                " USING (run, key) WHERE run = ? ORDER BY key",
                 (run,),
             ).fetchall()
-        return [
-            Outcome(
-                tasks[row[0]],
-                **dict(zip(_RESULT.split(","), row[1:], strict=True))
-                | {"rows": tuple(Executed(name, *n) for name, n in json.loads(row[5]).items())},
-            )
-            for row in found
-        ]
+        return [self._outcome(row, whole) for row in found]
+
+    def _outcome(self, row: tuple[Any, ...], whole: bool) -> Outcome:
+        task, found = _task(row[: len(_TASK)]), row[len(_TASK) :]
+        values = dict(zip((*_FIGURES, *(_TEXTS if whole else ())), found, strict=False))
+        rows = self._rows(task, found[-1]) if whole else ()
+        return Outcome(task, **values | {"seconds": float(values["seconds"]), "rows": rows})
+
+    def _rows(self, task: Task, text: str) -> tuple[Executed, ...]:
+        try:
+            found = json.loads(text).items()
+            return tuple(Executed(name, int(times), int(most)) for name, (times, most) in found)
+        except (AttributeError, TypeError, ValueError):
+            self.problems.append(f"{task.key}: its rows are no counts by name")
+            return ()
 
     def covered(self, run: int) -> dict[str, Points]:
         """Return the points of the design that the process of each task of a run has executed."""
@@ -268,11 +301,13 @@ class Results:
             found[key] = Points.decode(points, decoded[digest])
         return found
 
-    def notes(self, run: int) -> list[str]:
+    def notes(self, run: int) -> list[Note]:
         """Return what happened to a run."""
         with self._explained():
-            found = self._db.execute("SELECT text FROM notes WHERE run = ? ORDER BY rowid", (run,))
-            return [text for (text,) in found]
+            found = self._db.execute(
+                "SELECT at, text FROM notes WHERE run = ? ORDER BY rowid", (run,)
+            )
+            return [Note(*row) for row in found]
 
     def seconds(self) -> dict[str, float]:
         """Return what each task took when it last passed, by its key."""

@@ -146,7 +146,8 @@ def _record(failed: Sequence[Outcome], plan: Plan, results: Results, live: Live)
 
 def conclude(plan: Plan, results: Results, run_row: Run, folder: Path) -> int:
     """Write the reports, print the verdict, and return the exit status."""
-    outcomes, notes = results.outcomes(plan.run), results.notes(plan.run)
+    outcomes = results.outcomes(plan.run)
+    notes = [note.text for note in results.notes(plan.run)]
     found = reports.write(run_row, plan.tasks, outcomes, notes, folder)
     if plan.coverage:
         print(_cover(plan, results, run_row))

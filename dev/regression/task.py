@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 Kind = Literal["rtl", "unit", "sweep", "python", "nightly"]
-Status = Literal["passed", "failed"]
+Status = Literal["", "passed", "failed"]
 
 
 @dataclass(frozen=True, order=True)
@@ -98,7 +98,7 @@ class Outcome:
 
     Attributes:
         task: the task.
-        status: whether it passed.
+        status: whether it passed; "" for a task that has not ended.
         message: the reason of a failure.
         seconds: wall-clock time, its own.
         cycles: simulated cycles of the clock, 0 if unknown.
@@ -115,9 +115,9 @@ class Outcome:
     """
 
     task: Task
-    status: Status
-    message: str
-    seconds: float
+    status: Status = ""
+    message: str = ""
+    seconds: float = 0.0
     cycles: int = 0
     rows: tuple[Executed, ...] = ()
     output: str = ""
@@ -133,3 +133,8 @@ class Outcome:
     def passed(self) -> bool:
         """Whether it passed."""
         return self.status == "passed"
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended otherwise."""
+        return self.status not in ("passed", "")

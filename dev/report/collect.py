@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from dev.quality_report import QualityReport
+from dev.regression import results
 from dev.report.benches import Benches, Stream, read_benches, read_nightly, read_stream
 from dev.report.campaigns import (
     Damage,
@@ -23,15 +23,12 @@ from dev.report.failures import Failures, failures
 from dev.report.figures import Synthesis, read_quality, read_synthesis
 from dev.report.history import History, history
 from dev.report.pictures import Picture, read_picture, timelines
-from dev.report.runs import Store
 from dev.report.source import Source
-from dev.report.store import read_store
+from dev.report.store import Store, read_store
 from dev.report.suite import Feature, Slow, features, known_tests, slowest
 from spec.paths import REPORTS, ROOT
 from tb.cop_datapath.sweep import Sweep
 from tb.run.unit_times import Time
-
-RESULTS = ROOT / ".regress" / "results.sqlite"
 
 
 @dataclass(frozen=True)
@@ -44,14 +41,9 @@ class Places:
         root: what the paths of logs are relative to.
     """
 
-    results: Path = RESULTS
+    results: Path = results.FILE
     reports: Path = REPORTS
     root: Path = ROOT
-
-    @classmethod
-    def default(cls) -> Places:
-        """Return the places of this tree; the variable RESULTS may name another SQLite file."""
-        return cls(Path(os.environ.get("RESULTS") or RESULTS))
 
 
 @dataclass(frozen=True)
@@ -117,9 +109,10 @@ class Page:
     @property
     def seeds(self) -> tuple[int, ...]:
         """The seeds of what was simulated, or of everything if nothing was."""
-        results = self.store.value.results if self.store.value else ()
-        simulated = [one for one in results if one.kind in ("rtl", "unit")]
-        return tuple(sorted({one.seed for one in simulated or results}))
+        outcomes = self.store.value.results if self.store.value else ()
+        tasks = [one.task for one in outcomes]
+        simulated = [task for task in tasks if task.kind in ("rtl", "unit")]
+        return tuple(sorted({task.seed for task in simulated or tasks}))
 
     @property
     def complaints(self) -> tuple[str, ...]:
@@ -135,16 +128,16 @@ def collect(places: Places, run: int | None = None) -> Page:
         places: where it lies.
         run: number of the run that the page is about; None for the latest.
     """
-    results = read_store(places.results, run)
+    store = read_store(places.results, run)
     folder = places.reports
     return Page(
         places=places,
-        store=results,
-        failures=results.map(lambda found: failures(found.results)),
-        features=results.map(lambda found: features(found.results, known_tests())),
-        slowest=results.map(lambda found: slowest(found.results)),
-        executed=results.map(lambda found: executed(found.results, areas())),
-        history=results.map(lambda found: history(found.runs, found.older)),
+        store=store,
+        failures=store.map(lambda found: failures(found.results)),
+        features=store.map(lambda found: features(found.results, known_tests())),
+        slowest=store.map(lambda found: slowest(found.results)),
+        executed=store.map(lambda found: executed(found.results, areas())),
+        history=store.map(lambda found: history(found.runs, found.older)),
         code=read_code_coverage(folder),
         benches=read_benches(folder),
         nightly=read_nightly(folder),

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dev.report.runs import Result
+from dev.regression.task import Outcome
 from tb.bench import isa_coverage
 from tb.command import command_coverage
 from tb.cop import cop_coverage
@@ -140,20 +140,20 @@ def areas() -> dict[str, list[str]]:
     }
 
 
-def executed(results: Sequence[Result], rows: dict[str, list[str]]) -> Executed:
+def executed(results: Sequence[Outcome], rows: dict[str, list[str]]) -> Executed:
     """Return what results have executed of the given rows, by interface."""
     uses = {row: _use(row) for names in rows.values() for row in names}
     for result in results:
-        for row, (count, programs) in result.rows.items():
+        for row, count, programs in result.rows:
             use = uses.get(row)
             if use is None or not count:
                 continue
             if result.passed:
-                use.tests[result.name] += count
+                use.tests[result.task.name] += count
                 use.programs += programs
-                use.seeds.add(result.seed)
+                use.seeds.add(result.task.seed)
             elif result.failed:
-                use.failed.add(result.name)
+                use.failed.add(result.task.name)
     return Executed(
         tuple(Area(area, _opcodes(uses[row] for row in names)) for area, names in rows.items()),
         any(result.rows for result in results),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dev.report.runs import Result
+from dev.regression.task import Outcome
 
 WHOLE_MOST = 60
 """Failures that are shown with all they say."""
@@ -31,7 +31,7 @@ class Failure:
         log: the end of its log.
     """
 
-    result: Result
+    result: Outcome
     headline: str
     message: str
     output: str
@@ -56,13 +56,13 @@ class Failures:
         return len(self.whole) + len(self.others)
 
 
-def failures(results: Iterable[Result]) -> Failures:
+def failures(results: Iterable[Outcome]) -> Failures:
     """Return the failures among results, in their order."""
     failed = [_failure(result) for result in results if result.failed]
     return Failures(tuple(failed[:WHOLE_MOST]), tuple(failed[WHOLE_MOST:]))
 
 
-def _failure(result: Result) -> Failure:
+def _failure(result: Outcome) -> Failure:
     text = result.message.strip() or f"it ended as {result.status} without a message"
     first, _, rest = text.partition("\n")
     message = _cut(text) if rest or len(first) > HEADLINE_MOST else ""

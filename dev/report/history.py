@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dev.report.runs import Ended, Run
+from dev.regression.task import Outcome
+from dev.report.store import RunResults
 
 Quantity = Literal["cycles", "seconds"]
 LEAST_CHANGE: dict[Quantity, float] = {"cycles": 0.001, "seconds": 0.15}
@@ -70,7 +71,7 @@ class History:
         flaky: by key.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[RunResults, ...]
     older: int
     cycles: tuple[Trend, ...]
     seconds: tuple[Trend, ...]
@@ -83,7 +84,7 @@ class History:
         return tuple(run.seconds / 60 or None for run in reversed(alike))
 
 
-def history(runs: Sequence[Run], older: int = 0) -> History:
+def history(runs: Sequence[RunResults], older: int = 0) -> History:
     """Return what runs, oldest first, show together."""
     return History(
         tuple(reversed(runs)),
@@ -94,19 +95,19 @@ def history(runs: Sequence[Run], older: int = 0) -> History:
     )
 
 
-def trends(runs: Sequence[Run], quantity: Quantity) -> tuple[Trend, ...]:
+def trends(runs: Sequence[RunResults], quantity: Quantity) -> tuple[Trend, ...]:
     """Return the tests whose figure in the latest run differs most from those before."""
-    take: Callable[[Ended], float] = (
+    take: Callable[[Outcome], float] = (
         (lambda one: one.cycles) if quantity == "cycles" else (lambda one: one.seconds)
     )
     figures = [
-        {one.key: take(one) for one in run.results if one.status == "passed" and take(one)}
-        for run in runs
+        {one.task.key: take(one) for one in run.results if one.passed and take(one)} for run in runs
     ]
     tests: dict[tuple[str, str, str], list[str]] = {}
     for one in runs[-1].results if runs else ():
-        if one.key in figures[-1]:
-            tests.setdefault((one.kind, one.name, one.model), []).append(one.key)
+        task = one.task
+        if task.key in figures[-1]:
+            tests.setdefault((task.kind, task.name, task.model), []).append(task.key)
     found = []
     for (_, name, model), keys in tests.items():
         values = tuple(
@@ -129,18 +130,18 @@ def _size(trend: Trend) -> float:
     return max(trend.now / trend.before, trend.before / trend.now)
 
 
-def flaky(runs: Iterable[Run]) -> tuple[Flaky, ...]:
+def flaky(runs: Iterable[RunResults]) -> tuple[Flaky, ...]:
     """Return the results that passed and failed with the same sources, or needed a retry."""
     verdicts: dict[tuple[str, str], dict[str, list[int]]] = {}
     reasons: dict[str, list[str]] = {}
     for run in runs:
         for one in run.results:
             if run.tree:
-                seen = verdicts.setdefault((one.key, run.tree), {})
+                seen = verdicts.setdefault((one.task.key, run.tree), {})
                 seen.setdefault(one.status, []).append(run.number)
             if one.attempt > 1:
                 text = f"{one.status} in run {run.number} on attempt {one.attempt}"
-                reasons.setdefault(one.key, []).append(text)
+                reasons.setdefault(one.task.key, []).append(text)
     for (key, tree), seen in verdicts.items():
         if len(seen) > 1:
             parts = [

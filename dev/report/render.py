@@ -143,9 +143,10 @@ def span(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
-def moment(at: datetime | None) -> str:
-    """Return a point in time."""
-    return "unknown" if at is None else f"{at:%Y-%m-%d %H:%M} {at.tzname() or ''}".strip()
+def moment(at: str) -> str:
+    """Return a point in time that stands in ISO 8601."""
+    time = datetime.fromisoformat(at)
+    return f"{time:%Y-%m-%d %H:%M} {time.tzname() or ''}".strip()
 
 
 def spark(values: Sequence[float | None], what: str) -> Markup:

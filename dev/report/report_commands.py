@@ -17,7 +17,7 @@ BAD_INPUT = (UsageError,)
 
 def _report(arguments: argparse.Namespace) -> int:
     """Write build/reports/index.html from the results and reports that there are."""
-    page = collect(Places.default(), arguments.run)
+    page = collect(Places(), arguments.run)
     if arguments.run is not None and page.store.value is None:
         raise UsageError(f"--run {arguments.run}: {page.store.says}")
     build_folder.require()

@@ -14,7 +14,7 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
 
-from dev.report.runs import Result
+from dev.regression.task import Outcome
 from spec.paths import ROOT
 from tb.run import registry, units
 
@@ -56,7 +56,7 @@ class TestLine:
     name: str
     model: str
     about: About
-    results: tuple[Result, ...]
+    results: tuple[Outcome, ...]
 
     @property
     def passed(self) -> int:
@@ -149,7 +149,7 @@ class Feature:
 class Slow:
     """A result that took long, and its share of all time, 0 to 1."""
 
-    result: Result
+    result: Outcome
     share: float
 
 
@@ -171,22 +171,24 @@ def _docstring(path: Path) -> str:
     return (ast.get_docstring(tree) or "").split("\n")[0]
 
 
-def about(result: Result, known: Mapping[tuple[str, str], About]) -> About:
+def about(result: Outcome, known: Mapping[tuple[str, str], About]) -> About:
     """Return feature and summary of a test; one that the sources lack has the feature `gone`."""
-    if result.kind in ("python", "nightly"):
-        return About(str(PurePosixPath(result.name).parent), _docstring(ROOT / result.name))
-    if result.kind == "sweep":
+    task = result.task
+    if task.kind in ("python", "nightly"):
+        return About(str(PurePosixPath(task.name).parent), _docstring(ROOT / task.name))
+    if task.kind == "sweep":
         return About("coprocessor functions")
-    return known.get((result.kind, result.name), About("not in the sources any more"))
+    return known.get((task.kind, task.name), About("not in the sources any more"))
 
 
 def features(
-    results: Iterable[Result], known: Mapping[tuple[str, str], About]
+    results: Iterable[Outcome], known: Mapping[tuple[str, str], About]
 ) -> tuple[Feature, ...]:
     """Return the tests by feature, kinds in the order of `KINDS`, features and tests by name."""
-    groups: dict[tuple[str, str, str], list[Result]] = {}
+    groups: dict[tuple[str, str, str], list[Outcome]] = {}
     for result in results:
-        groups.setdefault((result.kind, result.name, result.model), []).append(result)
+        task = result.task
+        groups.setdefault((task.kind, task.name, task.model), []).append(result)
     lines: dict[tuple[str, str], list[TestLine]] = {}
     for (kind, name, model), members in groups.items():
         told = about(members[0], known)
@@ -202,7 +204,7 @@ def features(
     )
 
 
-def slowest(results: Sequence[Result]) -> tuple[Slow, ...]:
+def slowest(results: Sequence[Outcome]) -> tuple[Slow, ...]:
     """Return the results that took longest."""
     total = sum(result.seconds for result in results)
     longest = sorted(results, key=lambda result: result.seconds, reverse=True)[:SLOWEST]

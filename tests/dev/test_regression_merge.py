@@ -73,6 +73,11 @@ def store(tmp_path: Path) -> Results:
     return found
 
 
+def notes_of(store: Results) -> list[str]:
+    """Return what is said of the merged run."""
+    return [note.text for note in store.notes(2)]
+
+
 def test_shards_become_one_run(tmp_path: Path, store: Results) -> None:
     """All tasks, verdicts, notes and rows are there once, and the reports are those of all."""
     files = [shard_of(tmp_path, number) for number in (2, 1)]
@@ -86,7 +91,10 @@ def test_shards_become_one_run(tmp_path: Path, store: Results) -> None:
         task: outcome_of(task).status for task in TASKS
     }
     assert {each.worker for each in found.values()} == {"shard 1/2", "shard 2/2"}
-    assert store.notes(2) == ["shard 1/2: worker 1 is gone", "shard 2/2: worker 1 is gone"]
+    assert [note.text for note in store.notes(2)] == [
+        "shard 1/2: worker 1 is gone",
+        "shard 2/2: worker 1 is gone",
+    ]
     summary = json.loads((tmp_path / "reports" / reports.JSON).read_text(encoding="utf-8"))
     assert (summary["passed"], summary["failed"], summary["not_run"]) == (5, 1, [])
     executed = next(row for row in summary["rows"] if row["row"] == ROW)
@@ -126,7 +134,9 @@ def test_a_missing_shard_is_told(
     """The run is not finished, whatever the others say."""
     assert merge.run([shard_of(tmp_path, 1, 3)], store, tmp_path / "reports") == 1
     assert store.runs()[0].state == "interrupted"
-    assert {"shard 2/3 is missing", "shard 3/3 is missing"} <= set(store.notes(2))
+    assert {"shard 2/3 is missing", "shard 3/3 is missing"} <= {
+        note.text for note in store.notes(2)
+    }
     assert "shard 2/3 is missing" in capsys.readouterr().out
 
 
@@ -134,7 +144,7 @@ def test_an_interrupted_shard_is_told(tmp_path: Path, store: Results) -> None:
     """What it has not run is named."""
     files = [shard_of(tmp_path, 1, left=1), shard_of(tmp_path, 2)]
     assert merge.run(files, store, tmp_path / "reports") == 1
-    assert "shard 1/2 was interrupted" in store.notes(2)
+    assert "shard 1/2 was interrupted" in notes_of(store)
     summary = json.loads((tmp_path / "reports" / reports.JSON).read_text(encoding="utf-8"))
     assert summary["not_run"] == [TASKS[4].key]
 

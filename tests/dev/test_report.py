@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from dev.regression.task import Outcome, Status, Task
 from dev.report import render
 from dev.report.collect import Page, Places, collect
 from dev.report.executed import areas
 from dev.report.history import flaky, history, trends
-from dev.report.runs import Ended, Run
+from dev.report.store import RunResults
 from tests.dev.report_reader import Reader, one_run, outcome_of
 from tests.dev.report_support import (
     HOSTILE,
@@ -190,7 +191,7 @@ def test_a_chip_that_fails_every_test_still_gives_a_small_page(tmp_path: Path) -
     text = render.render(page)
     assert len(text.encode()) < MOST_BYTES
     for failure in page.failures.value.others:
-        assert failure.result.name in text
+        assert failure.result.task.name in text
 
 
 @pytest.mark.parametrize(
@@ -220,11 +221,11 @@ def test_a_run_before_can_be_shown(places: Places) -> None:
     assert collect(places, 99).store.problem == "no run in it has the number 99"
 
 
-def _run(number: int, results: list[Ended], tree: str = "") -> Run:
-    return Run(
+def _run(number: int, results: list[Outcome], tree: str = "") -> RunResults:
+    return RunResults(
         number=number,
-        begun=None,
-        ended=None,
+        begun="",
+        ended="",
         state="finished",
         tier="full",
         options={},
@@ -238,8 +239,8 @@ def _run(number: int, results: list[Ended], tree: str = "") -> Run:
     )
 
 
-def _ended(seed: int, cycles: int, status: str = "passed", attempt: int = 1) -> Ended:
-    return Ended(f"t/{seed}", "rtl", "t", "m", status, 5.0, cycles, attempt)
+def _ended(seed: int, cycles: int, status: Status = "passed", attempt: int = 1) -> Outcome:
+    return Outcome(Task("rtl", "t", "m", seed), status, "", 5.0, cycles, attempt=attempt)
 
 
 def test_a_trend_compares_the_same_seeds_only() -> None:
@@ -278,8 +279,8 @@ def test_flaky_is_what_differs_with_the_same_sources() -> None:
         _run(3, [_ended(2, 1, "failed")], "b" * 64),
     ]
     assert [(one.key, one.reasons) for one in flaky(runs)] == [
-        ("t/1", ("passed in run 1 but failed in run 2, same sources aaaaaaaaaa",)),
-        ("t/3", ("passed in run 2 on attempt 2",)),
+        ("rtl/m/t/1/short", ("passed in run 1 but failed in run 2, same sources aaaaaaaaaa",)),
+        ("rtl/m/t/3/short", ("passed in run 2 on attempt 2",)),
     ]
 
 
