@@ -12,6 +12,8 @@ from spec.paths import GENERATED, HDL, REGS, ROOT, RTL
 
 CHECKS = HDL / "checks"
 """Rules of the streams in `rtl/`, bound to its modules, a file for each of its folders."""
+STREAM = CHECKS / "stream.svh"
+"""The macro in which they are written."""
 
 
 def _package_name(text: str) -> str | None:
@@ -88,19 +90,20 @@ def waivers(rtl: Path = RTL, generated: Path = GENERATED) -> list[Path]:
 def bench_sources(rtl: Path = RTL, generated: Path = GENERATED) -> list[Path]:
     """Return the sources of design and bench; `tb_top` is the top."""
     bench = [*HDL.glob("*.sv"), *CHECKS.glob("*.sv")]
-    return in_order([*rtl.rglob("*.sv"), *generated.rglob("*.sv"), *bench])
+    return [STREAM, *in_order([*rtl.rglob("*.sv"), *generated.rglob("*.sv"), *bench])]
 
 
 def checks(top: Path, rtl: Path = RTL, generated: Path = GENERATED) -> list[Path]:
-    """Return the checks of all folders from which the bench `top` needs a module."""
+    """Return the macro, and the checks of all folders from which the bench `top` needs a module."""
     design = [*rtl.rglob("*.sv"), *generated.rglob("*.sv"), *top.parent.glob("*.sv")]
     needed = {path.stem for path in closure(top.stem, design)}
-    return [path for path in sorted(CHECKS.glob("*_checks.sv")) if needed & bound(path)]
+    return [STREAM, *(path for path in sorted(CHECKS.glob("*_checks.sv")) if needed & bound(path))]
 
 
 def bound(path: Path) -> set[str]:
     """Return the modules that a file binds something to."""
-    return set(re.findall(r"^bind (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE))
+    text = path.read_text(encoding="utf-8")
+    return set(re.findall(r"^(?:bind |`STREAM\()(\w+)", text, re.MULTILINE))
 
 
 def relative(paths: Iterable[Path]) -> list[str]:

@@ -10,112 +10,16 @@ bind npu_cop_mem axi_checker u_check (
   .axi_rsp_i(axi_rsp_i)
 );
 
-bind npu_cop_reader stream_checker #(
-  .DataT(logic [$bits(chunk_o)-1:0])
-) u_check (
-  .clk_i,
-  .rst_ni,
-  .withdraw_i(range_i.start),
-  .valid_i(chunk_o.valid),
-  .ready_i(ready_i),
-  .data_i(chunk_o)
-);
-
-bind npu_cop_pieces stream_checker #(
-  .DataT(logic [$bits(piece_o)-1:0])
-) u_check (
-  .clk_i,
-  .rst_ni,
-  .withdraw_i(drop_i || start_i),
-  .valid_i(piece_o.valid),
-  .ready_i(ready_i),
-  .data_i(piece_o)
-);
-
-bind npu_cop_writer stream_checker #(
-  .DataT(logic [$bits(group_i)-1:0])
-) u_check_group (
-  .clk_i,
-  .rst_ni,
-  .withdraw_i(drop_i),
-  .valid_i(group_i.valid),
-  .ready_i(ready_o),
-  .data_i(group_i)
-);
-
-bind npu_cop_writer stream_checker #(
-  .DataT(logic [$bits(write_o)-1:0])
-) u_check_word (
-  .clk_i,
-  .rst_ni,
-  .withdraw_i(drop_i || range_i.start),
-  .valid_i(write_o.valid),
-  .ready_i(write_i.ready),
-  .data_i(write_o)
-);
-
-bind npu_cop_divide stream_checker #(
-  .DataT(logic [31:0])
-) u_check (
-  .clk_i,
-  .rst_ni,
-  .withdraw_i(clear_i),
-  .valid_i(valid_o),
-  .ready_i(ready_i),
-  .data_i(y_o)
-);
-
-bind npu_cop_func stream_checker #(
-  .DataT(logic [31:0])
-) u_check (
-  .clk_i,
-  .rst_ni,
-  .withdraw_i(clear_i),
-  .valid_i(valid_o),
-  .ready_i(ready_i),
-  .data_i(y_o)
-);
-
-bind npu_cop_lane stream_checker #(
-  .DataT(logic [31:0])
-) u_check (
-  .clk_i,
-  .rst_ni,
-  .withdraw_i(clear_i),
-  .valid_i(valid_o),
-  .ready_i(ready_i),
-  .data_i(y_o)
-);
-
-bind npu_cop_root stream_checker #(
-  .DataT(logic [31:0])
-) u_check (
-  .clk_i,
-  .rst_ni,
-  .withdraw_i(clear_i),
-  .valid_i(valid_o),
-  .ready_i(ready_i),
-  .data_i(y_o)
-);
-
-bind npu_cop_func_front stream_checker #(
-  .DataT(logic [$bits(ratio_o)-1:0])
-) u_check_ratio (
-  .clk_i,
-  .rst_ni,
-  .withdraw_i(clear_i),
-  .valid_i(ratio_valid_o),
-  .ready_i(ratio_ready_i && advance_i),
-  .data_i(ratio_o)
-);
-
-bind npu_cop_func_front stream_checker #(
-  .DataT(logic [$bits(power_o)-1:0])
-) u_check_power (
-  .clk_i,
-  .rst_ni,
-  .withdraw_i(clear_i),
-  .valid_i(power_valid_o),
-  .ready_i(power_ready_i && advance_i),
-  .data_i(power_o)
-);
+`STREAM(npu_cop_reader, u_check, chunk_o.valid, ready_i, chunk_o, range_i.start)
+`STREAM(npu_cop_pieces, u_check, piece_o.valid, ready_i, piece_o, drop_i || start_i)
+`STREAM(npu_cop_writer, u_check_group, group_i.valid, ready_o, group_i, drop_i)
+`STREAM(npu_cop_writer, u_check_word, write_o.valid, write_i.ready, write_o,
+        drop_i || range_i.start)
+`STREAM(npu_cop_divide, u_check, valid_o, ready_i, y_o, clear_i)
+`STREAM(npu_cop_func, u_check, valid_o, ready_i, y_o, clear_i)
+`STREAM(npu_cop_lane, u_check, valid_o, ready_i, y_o, clear_i)
+`STREAM(npu_cop_root, u_check, valid_o, ready_i, y_o, clear_i)
+`STREAM(npu_cop_func_front, u_check_ratio, ratio_valid_o, ratio_ready_i && advance_i, ratio_o,
+        clear_i)
+`STREAM(npu_cop_func_front, u_check_power, power_valid_o, power_ready_i && advance_i, power_o,
+        clear_i)
