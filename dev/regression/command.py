@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -14,12 +16,10 @@ from dev.regression import local, merge, models, results, selection, session, ti
 from dev.regression.errors import ClusterError
 from dev.regression.execute import execute
 from dev.regression.task import Batch, Task
-from dev.report import render
-from dev.report.collect import Places, collect
-from dev.report.source import shown
 from npu.commands import build_folder
 from npu.commands.arguments import TIERS, AddCommand, UsageError, names_in, whole_from
 from spec.configurations import USUAL
+from spec.paths import ROOT
 from tb.run import build, registry, units
 from tb.run.requests import add_common, check_simulator
 from tb.run.verilator import VerilatorError
@@ -60,7 +60,8 @@ def _regress(arguments: argparse.Namespace) -> int:
             runner = _runner(arguments)
             build.generate()
             status = session.run(begin(), store, arguments.jobs, runner)
-            print(f"page: {shown(render.write(collect(Places())))}")
+            sys.stdout.flush()
+            subprocess.run([sys.executable, "-m", "dev.report"], cwd=ROOT, check=True)
             return status
         finally:
             store.close()

@@ -79,7 +79,7 @@ def _executed(page: Page) -> State:
 
 
 def _features(found: tuple[Feature, ...]) -> State:
-    results = sum(feature.results for feature in found)
+    results = sum(len(feature.results) for feature in found)
     passed = sum(feature.passed for feature in found)
     failed = any(feature.failed for feature in found)
     return f"{passed:,} of {results:,}", "bad" if failed else "warn" if passed < results else ""

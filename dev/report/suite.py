@@ -42,20 +42,9 @@ class About:
     summary: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TestLine:
-    """One test on one model, with all its seeds.
+class Tally:
+    """What several results say together."""
 
-    Attributes:
-        kind, name, model: as of its results.
-        about: feature and summary.
-        results: by seed.
-    """
-
-    kind: str
-    name: str
-    model: str
-    about: About
     results: tuple[Outcome, ...]
 
     @property
@@ -82,13 +71,30 @@ class TestLine:
 
     @property
     def seconds(self) -> float:
-        """Of all seeds together."""
+        """Of all of them together."""
         return sum(one.seconds for one in self.results)
 
     @property
     def cycles(self) -> int:
-        """Of all seeds together."""
+        """Of all of them together."""
         return sum(one.cycles for one in self.results)
+
+
+@dataclass(frozen=True)
+class TestLine(Tally):
+    """One test on one model, with all its seeds.
+
+    Attributes:
+        kind, name, model: as of its results.
+        about: feature and summary.
+        results: by seed.
+    """
+
+    kind: str
+    name: str
+    model: str
+    about: About
+    results: tuple[Outcome, ...]
 
     @property
     def anchor(self) -> str:
@@ -96,53 +102,21 @@ class TestLine:
         return f"test-{self.kind}-{self.model}-{self.name}".replace("/", "-").replace(" ", "-")
 
 
-@dataclass(frozen=True, slots=True)
-class Feature:
+@dataclass(frozen=True)
+class Feature(Tally):
     """The tests of one feature.
 
     Attributes:
         kind: of all its tests.
         name: of the feature.
         tests: by name.
+        results: of all of them.
     """
 
     kind: str
     name: str
     tests: tuple[TestLine, ...]
-
-    @property
-    def results(self) -> int:
-        """How many results it has or is to have."""
-        return sum(len(test.results) for test in self.tests)
-
-    @property
-    def passed(self) -> int:
-        """Results that are good."""
-        return sum(test.passed for test in self.tests)
-
-    @property
-    def failed(self) -> int:
-        """Results that are not."""
-        return sum(test.failed for test in self.tests)
-
-    @property
-    def verdict(self) -> str:
-        """That of its worst test."""
-        return min(
-            (test.verdict for test in self.tests),
-            key=("failed", "not run", "passed").index,
-            default="passed",
-        )
-
-    @property
-    def seconds(self) -> float:
-        """Of all tests together."""
-        return sum(test.seconds for test in self.tests)
-
-    @property
-    def cycles(self) -> int:
-        """Of all tests together."""
-        return sum(test.cycles for test in self.tests)
+    results: tuple[Outcome, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,12 +170,12 @@ def features(
         lines.setdefault((kind, told.feature), []).append(line)
     order = list(KINDS)
     place = {kind: order.index(kind) if kind in order else len(order) for kind, _ in lines}
-    return tuple(
-        Feature(kind, name, tuple(sorted(tests, key=lambda test: (test.name, test.model))))
-        for (kind, name), tests in sorted(
-            lines.items(), key=lambda item: (place[item[0][0]], item[0])
-        )
-    )
+    found = []
+    for kind, name in sorted(lines, key=lambda key: (place[key[0]], key)):
+        tests = tuple(sorted(lines[kind, name], key=lambda test: (test.name, test.model)))
+        results_of = tuple(one for test in tests for one in test.results)
+        found.append(Feature(kind, name, tests, results_of))
+    return tuple(found)
 
 
 def slowest(results: Sequence[Outcome]) -> tuple[Slow, ...]:
