@@ -37,6 +37,19 @@ SLANG_WAIVED = {
 }
 """Warnings of slang that are not reported, with the reason."""
 
+GENERATORS = {
+    "ISA": "spec.isa.generate",
+    "registers": "spec.regs.generate",
+    "command port": "dev.command_page",
+    "sizes of blocks": "dev.rtl_sizes",
+    "weight formats": "dev.formats_page",
+    "operations of graphs": "dev.graphs_page",
+    "operators of the library": "dev.operators_page",
+    "plans in C": "npu.firmware.plan_types",
+    "timing diagrams": "dev.diagrams",
+}
+"""Modules that write what is generated, by what that is."""
+
 
 def slang_findings(configuration: Configuration) -> list[str]:
     """Return what slang has to say about `npu_top`, elaboration and analysis."""
@@ -144,33 +157,10 @@ def checks() -> list[tuple[str, Callable[[], list[str]]]]:
         ("contracts", lint_contracts.findings),
         ("modes by name", lint_modes.findings),
         ("pages", lint_docs.findings),
-        ("generated: ISA", lambda: _command([python, "-m", "spec.isa.generate", "--check"])),
-        ("generated: registers", lambda: _command([python, "-m", "spec.regs.generate", "--check"])),
-        (
-            "generated: command port",
-            lambda: _command([python, "-m", "dev.command_page", "--check"]),
+        *(
+            (f"generated: {what}", partial(_command, [python, "-m", module, "--check"]))
+            for what, module in GENERATORS.items()
         ),
-        (
-            "generated: sizes of blocks",
-            lambda: _command([python, "-m", "dev.rtl_sizes", "--check"]),
-        ),
-        (
-            "generated: weight formats",
-            lambda: _command([python, "-m", "dev.formats_page", "--check"]),
-        ),
-        (
-            "generated: operations of graphs",
-            lambda: _command([python, "-m", "dev.graphs_page", "--check"]),
-        ),
-        (
-            "generated: operators of the library",
-            lambda: _command([python, "-m", "dev.operators_page", "--check"]),
-        ),
-        (
-            "generated: plans in C",
-            lambda: _command([python, "-m", "npu.firmware.plan_types", "--check"]),
-        ),
-        ("generated: timing diagrams", lambda: _command([python, "-m", "dev.diagrams", "--check"])),
     ]
     return found
 
