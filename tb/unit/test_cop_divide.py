@@ -78,7 +78,7 @@ def divisors(random: np.random.Generator, count: int) -> list[int]:
 @cocotb.test
 async def unit_cop_divide_values(dut: Dut) -> None:
     """Quotients are rounded once: exact ones, ties and near ones, subnormals, special values."""
-    unit = UnitBench.of(dut)
+    unit = UnitBench.of(dut.u_elements)
     for _ in range(20 if full() else 1):
         vectors = [tiny_ties(unit.random) for _ in range(80)]
         for divisor in divisors(unit.random, 80):
@@ -96,7 +96,7 @@ async def unit_cop_divide_values(dut: Dut) -> None:
 @cocotb.test
 async def unit_cop_divide_stalls(dut: Dut) -> None:
     """Gaps, back-pressure and clears; without them an element is taken in each cycle."""
-    unit = UnitBench.of(dut)
+    unit = UnitBench.of(dut.u_elements)
     for divisor in divisors(unit.random, 4)[-9:]:
         items = vector(divisor, spread(unit.random, 1000))
         played = await elements.play(unit, items, World.draw(unit.random), cycles=10)

@@ -90,7 +90,7 @@ def factor_for(random: np.random.Generator, sums: npt.NDArray[np.uint64]) -> tup
 @cocotb.test
 async def unit_cop_facc_single(dut: Dut) -> None:
     """A term added to any sum is rounded once: distances, cancellation, ties, special values."""
-    unit = UnitBench.of(dut)
+    unit = UnitBench.of(dut.u_elements)
     count = 300_000 if full() else 30_000
     sums = doubles(unit.random, count)
     a, b = factor_for(unit.random, sums)
@@ -105,7 +105,7 @@ async def unit_cop_facc_single(dut: Dut) -> None:
 @cocotb.test
 async def unit_cop_facc_narrow(dut: Dut) -> None:
     """Sums become float32 with one more rounding: normals, subnormals, ties, overflow."""
-    unit = UnitBench.of(dut)
+    unit = UnitBench.of(dut.u_elements)
     count = 20_000
     sums = doubles(unit.random, count)
     near = unit.random.random(count) < 0.7
@@ -127,7 +127,7 @@ async def unit_cop_facc_narrow(dut: Dut) -> None:
 @cocotb.test
 async def unit_cop_facc_vectors(dut: Dut) -> None:
     """Sums of vectors in index order with gaps and clears; without, three cycles a term."""
-    unit = UnitBench.of(dut)
+    unit = UnitBench.of(dut.u_elements)
     for turn, kind in itertools.product(range(6 if full() else 3), range(3)):
         count = 6000
         a, b = spread(unit.random, count), spread(unit.random, count)

@@ -70,21 +70,21 @@ async def compare(
 @cocotb.test
 async def unit_cop_func_exp(dut: Dut) -> None:
     """Exp of floats of all exponents and around each edge is rounded correctly."""
-    unit = UnitBench.of(dut)
+    unit = UnitBench.of(dut.u_elements)
     await compare(unit, EXP, floats(EXP, unit.random, 700_000 if full() else 20_000))
 
 
 @cocotb.test
 async def unit_cop_func_gelu(dut: Dut) -> None:
     """GELU of floats of all exponents, all pieces and around each edge is rounded correctly."""
-    unit = UnitBench.of(dut)
+    unit = UnitBench.of(dut.u_elements)
     await compare(unit, GELU, floats(GELU, unit.random, 700_000 if full() else 12_000))
 
 
 @cocotb.test
 async def unit_cop_func_fixed(dut: Dut) -> None:
     """Exp of Q16.16 numbers from the first one that is not zero to saturation, and beyond."""
-    unit = UnitBench.of(dut)
+    unit = UnitBench.of(dut.u_elements)
     x = np.arange(-772_300, 681_450).astype(np.int32)
     if not full():
         x = np.concatenate([x[:200], x[-200:], x[772_200:772_400], unit.random.choice(x, 15_000)])
@@ -96,7 +96,7 @@ async def unit_cop_func_fixed(dut: Dut) -> None:
 @cocotb.test
 async def unit_cop_func_pace(dut: Dut) -> None:
     """How long an element takes, alone and in a list."""
-    unit = UnitBench.of(dut)
+    unit = UnitBench.of(dut.u_elements)
     for func, first in ((EXP, 0x3F800000), (FIXED, 0), (GELU, 0x3F800000)):
         x = (first + np.arange(64) * 12_345).astype(np.uint32)
         played = await compare(unit, func, x)
@@ -111,7 +111,7 @@ async def unit_cop_func_pace(dut: Dut) -> None:
 @cocotb.test
 async def unit_cop_func_stalls(dut: Dut) -> None:
     """Functions mixed at random, with gaps, back-pressure and clears: all in order, and right."""
-    unit = UnitBench.of(dut)
+    unit = UnitBench.of(dut.u_elements)
     for turn in range(8):
         count = 1500
         runs = np.repeat(unit.random.integers(0, 3, count), unit.random.integers(1, 9, count))

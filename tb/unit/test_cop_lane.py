@@ -46,7 +46,7 @@ def pairs(random: np.random.Generator, count: int) -> tuple[Words, Words]:
 @cocotb.test
 async def unit_cop_lane_values(dut: Dut) -> None:
     """All operations on special, near, tiny and random operands give what numpy gives."""
-    unit = UnitBench.of(dut)
+    unit = UnitBench.of(dut.u_elements)
     for op in range(4):
         a, b = pairs(unit.random, 250_000 if full() else 40_000)
         items = elements.elements(a, b, op)
@@ -60,7 +60,7 @@ async def unit_cop_lane_values(dut: Dut) -> None:
 @cocotb.test
 async def unit_cop_lane_stalls(dut: Dut) -> None:
     """Gaps, back-pressure and a clear lose, double and reorder nothing else."""
-    unit = UnitBench.of(dut)
+    unit = UnitBench.of(dut.u_elements)
     for _ in range(12):
         a, b = (array[-3000:] for array in pairs(unit.random, 3000))
         op = unit.random.integers(0, 4, a.size).astype(np.uint8)

@@ -71,7 +71,7 @@ async def compare(
 @cocotb.test
 async def unit_cop_root_float(dut: Dut) -> None:
     """1/sqrt of floats: special values, all exponents with extreme significands, random ones."""
-    unit = UnitBench.of(dut)
+    unit = UnitBench.of(dut.u_elements)
     exponents = np.arange(0, 255, dtype=np.uint32) << np.uint32(23)
     edges = [exponents | np.uint32(m) for m in (0, 1, 2, 0x3FFFFF, 0x400000, 0x7FFFFE, 0x7FFFFF)]
     powers = np.uint32(1) << np.arange(23, dtype=np.uint32)
@@ -87,7 +87,7 @@ async def unit_cop_root_float(dut: Dut) -> None:
 @cocotb.test
 async def unit_cop_root_fixed(dut: Dut) -> None:
     """2^24/sqrt of integers: all powers of two and their neighbours, squares, random ones."""
-    unit = UnitBench.of(dut)
+    unit = UnitBench.of(dut.u_elements)
     powers = np.uint32(1) << np.arange(32, dtype=np.uint32)
     near = [powers + np.uint32(k) for k in (0, 1, (1 << 32) - 1)]
     squares = np.arange(1, 46340, 41 if not full() else 1, dtype=np.uint32) ** np.uint32(2)
@@ -101,7 +101,7 @@ async def unit_cop_root_fixed(dut: Dut) -> None:
 @cocotb.test
 async def unit_cop_root_stalls(dut: Dut) -> None:
     """Gaps, back-pressure and clears: each result is given once, in order, and stays right."""
-    unit = UnitBench.of(dut)
+    unit = UnitBench.of(dut.u_elements)
     for _ in range(6):
         count = 400
         x = unit.random.integers(0, 0x7F800000, count, np.uint32)

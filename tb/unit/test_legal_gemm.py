@@ -40,7 +40,7 @@ async def unit_legal_gemm_formats(dut: Dut) -> None:
         words.append(Instruction(Opcode.GEMM, flags=flags, m=16, n=16, k=16, imm=imm))
     imms, flags_of = (np.array([getattr(it, name) for it in words]) for name in ("imm", "flags"))
     items = elements.elements(imms, flags_of)
-    played = await elements.play(UnitBench.of(dut), items)
+    played = await elements.play(UnitBench.of(dut.u_elements), items)
     wanted = [expected(word) for word in words]
     assert len(set(wanted)) == 3, "some words are legal on both chips, on one, and on none"
     elements.check("refused", items, wanted, played.values)

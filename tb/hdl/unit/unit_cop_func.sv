@@ -5,18 +5,17 @@
 
 module unit_cop_func;
 
-  logic clk, rst_n, start, ended;
-  unit_pkg::world_t   world;
-  unit_pkg::program_t played;
-  unit_pkg::element_t element;
-  logic clear, valid, ready, result_valid, result_ready;
+  unit_elements_if bench ();
+
+  unit_elements u_elements (.bench);
+
   logic [31:0] result, raw_q;
   logic [31:0] raws[$];
 
   // What is rounded is on its way to the result: it is looked at inside.
   /* verilator lint_off BLKSEQ */
-  always @(posedge clk) begin
-    if (!rst_n || clear) begin
+  always @(posedge bench.clk) begin
+    if (!bench.rst_n || bench.clear) begin
       raws.delete();
     end else if (u_func.advance) begin
       if (u_func.raw_valid) raws.push_back(u_func.raw[31:0]);
@@ -25,41 +24,18 @@ module unit_cop_func;
   end
   /* verilator lint_on BLKSEQ */
 
-  unit_control u_control (
-    .clk_o    (clk),
-    .rst_no   (rst_n),
-    .world_o  (world),
-    .program_o(played),
-    .start_o  (start),
-    .end_i    (ended)
-  );
-
-  unit_elements u_elements (
-    .clk_i    (clk),
-    .rst_ni   (rst_n),
-    .world_i  (world),
-    .start_i  (start),
-    .count_i  (played.words),
-    .end_o    (ended),
-    .clear_o  (clear),
-    .valid_o  (valid),
-    .ready_i  (ready),
-    .element_o(element),
-    .valid_i  (result_valid),
-    .ready_o  (result_ready),
-    .result_i ({raw_q, result})
-  );
+  assign bench.result = {raw_q, result};
 
   npu_cop_func u_func (
-    .clk_i  (clk),
-    .rst_ni (rst_n),
-    .clear_i(clear),
-    .valid_i(valid),
-    .ready_o(ready),
-    .func_i (npu_cop_float_pkg::func_e'(element.choice[1:0])),
-    .x_i    (element.a),
-    .valid_o(result_valid),
-    .ready_i(result_ready),
+    .clk_i  (bench.clk),
+    .rst_ni (bench.rst_n),
+    .clear_i(bench.clear),
+    .valid_i(bench.valid),
+    .ready_o(bench.ready),
+    .func_i (npu_cop_float_pkg::func_e'(bench.element.choice[1:0])),
+    .x_i    (bench.element.a),
+    .valid_o(bench.result_valid),
+    .ready_i(bench.result_ready),
     .y_o    (result)
   );
 

@@ -6,25 +6,22 @@
 // offered (`stream_gap`) and without a result taken (`memory_stall`).
 
 module unit_elements (
-  input logic clk_i,
-  input logic rst_ni,
-
-  input  unit_pkg::world_t        world_i,
-  input  logic                    start_i,
-  input  logic             [31:0] count_i,  // elements, at least one
-  output logic                    end_o,    // all were taken and have their results
-
-  output logic               clear_o,   // drops what is inside; instead of an element
-  output logic               valid_o,
-  input  logic               ready_i,
-  output unit_pkg::element_t element_o,
-
-  input  logic        valid_i,
-  output logic        ready_o,
-  input  logic [63:0] result_i
+  unit_elements_if bench  // to the unit
 );
-
   import tb_pkg::*;
+
+  unit_pkg::world_t   world;
+  unit_pkg::program_t played;  // `words`: elements, at least one
+  logic start, ended;
+
+  unit_control u_control (
+    .clk_o    (bench.clk),
+    .rst_no   (bench.rst_n),
+    .world_o  (world),
+    .program_o(played),
+    .start_o  (start),
+    .end_i    (ended)
+  );
 
   logic [31:0] cycle, index, random;
   logic [31:0] indices[$], taken[$];  // index and cycle of elements without result
@@ -32,56 +29,58 @@ module unit_elements (
 
   // A behavioural model: state is updated in program order within one clock edge.
   /* verilator lint_off BLKSEQ */
-  always @(posedge clk_i) begin
-    if (!rst_ni) begin
+  always @(posedge bench.clk) begin
+    if (!bench.rst_n) begin
       {cycle, index} = '0;
       {active, held} = '0;
-      random         = world_i.seed;
+      random         = world.seed;
       indices.delete();
       taken.delete();
-      {valid_o, clear_o, ready_o, end_o} <= '0;
-      element_o <= '0;
+      {bench.valid, bench.clear, bench.result_ready, ended} <= '0;
+      bench.element <= '0;
     end else begin
       automatic logic quiet = indices.size() == 0;
 
       random = next_random(random);
-      if (start_i) active = 1'b1;
-      if (valid_i && ready_o) begin
+      if (start) active = 1'b1;
+      if (bench.result_valid && bench.result_ready) begin
         if (quiet) $error("%m: a result of nothing");
         else
           tb_memory_now(unit_pkg::ObservedAt + 16 * indices.pop_front(), {
-                        taken.pop_front(), cycle, result_i});
+                        taken.pop_front(), cycle, bench.result});
       end
-      if (clear_o) begin
+      if (bench.clear) begin
         indices.delete();
         taken.delete();
       end
-      if (valid_o && ready_i) begin
-        if (element_o.answers) begin
+      if (bench.valid && bench.ready) begin
+        if (bench.element.answers) begin
           indices.push_back(index);
           taken.push_back(cycle);
         end
       end
-      if (clear_o || (valid_o && ready_i)) begin
+      if (bench.clear || (bench.valid && bench.ready)) begin
         index = index + 32'd1;
         held  = 1'b0;
-        valid_o <= 1'b0;
-        clear_o <= 1'b0;
+        bench.valid <= 1'b0;
+        bench.clear <= 1'b0;
       end
-      if (active && index != count_i && !held && !happens(world_i.stream_gap, random[11:0])) begin
+      if (active && index != played.words && !held && !happens(
+              world.stream_gap, random[11:0]
+          )) begin
         automatic bit [127:0] data;
         automatic unit_pkg::element_t element;
         tb_memory_read(unit_pkg::ProgramAt + 16 * index, data);
         element = data;
         if (!element.waits || indices.size() == 0) begin
           held = 1'b1;
-          element_o <= element;
-          valid_o   <= !element.clears;
-          clear_o   <= element.clears;
+          bench.element <= element;
+          bench.valid   <= !element.clears;
+          bench.clear   <= element.clears;
         end
       end
-      ready_o <= !happens(world_i.memory_stall, random[23:12]);
-      end_o   <= active && index == count_i && indices.size() == 0;
+      bench.result_ready <= !happens(world.memory_stall, random[23:12]);
+      ended <= active && index == played.words && indices.size() == 0;
       cycle = cycle + 32'd1;
     end
   end

@@ -12,57 +12,34 @@ module unit_legal_gemm
   parameter int unsigned ArrayDim = 16  // rows and columns of the systolic array: 4, 8, 16 or 32
 );
 
-  logic clk, rst_n, start, ended;
-  unit_pkg::world_t   world;
-  unit_pkg::program_t played;
-  unit_pkg::element_t element;
-  logic valid, ready, answered_q, taken;
+  unit_elements_if bench ();
 
-  unit_control u_control (
-    .clk_o    (clk),
-    .rst_no   (rst_n),
-    .world_o  (world),
-    .program_o(played),
-    .start_o  (start),
-    .end_i    (ended)
-  );
+  unit_elements u_elements (.bench);
 
   logic [1:0] refused, refused_q;
+  logic answered_q, taken;
   instr_t word;
 
-  assign taken = valid && (!answered_q || ready);
+  assign taken = bench.valid && (!answered_q || bench.result_ready);
+  assign bench.ready = taken;
+  assign bench.result_valid = answered_q;
+  assign bench.result = 64'(refused_q);
 
-  unit_elements u_elements (
-    .clk_i    (clk),
-    .rst_ni   (rst_n),
-    .world_i  (world),
-    .start_i  (start),
-    .count_i  (played.words),
-    .end_o    (ended),
-    .clear_o  (),
-    .valid_o  (valid),
-    .ready_i  (taken),
-    .element_o(element),
-    .valid_i  (answered_q),
-    .ready_o  (ready),
-    .result_i (64'(refused_q))
-  );
-
-  always_ff @(posedge clk or negedge rst_n) begin
-    if (!rst_n) answered_q <= 1'b0;
+  always_ff @(posedge bench.clk or negedge bench.rst_n) begin
+    if (!bench.rst_n) answered_q <= 1'b0;
     else if (taken) answered_q <= 1'b1;
-    else if (ready) answered_q <= 1'b0;
+    else if (bench.result_ready) answered_q <= 1'b0;
   end
 
-  always_ff @(posedge clk) begin
+  always_ff @(posedge bench.clk) begin
     if (taken) refused_q <= refused;
   end
 
   always_comb begin
     word                     = '0;
     word.opcode              = OpGemm;
-    word.imm                 = element.a[15:0];
-    word.flags               = element.b[7:0];
+    word.imm                 = bench.element.a[15:0];
+    word.flags               = bench.element.b[7:0];
     {word.m, word.n, word.k} = {3{16'd16}};
   end
 
