@@ -97,7 +97,7 @@ class Configuration:
     @property
     def options(self) -> list[str]:
         """Arguments of Verilator that models of this kind have."""
-        return []
+        return ["-I" + os.path.relpath(HDL, ROOT)]
 
     @property
     def inputs(self) -> list[Path]:
