@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from spec.regs import CmdOp, RingStatus
@@ -15,6 +15,17 @@ PRODUCT = TileWords.gemm(2, 3, 4, (0, 8, 24), (4, 3, 12))
 PROGRAM_PLACE = 0x0036_0000
 Fault = tuple[str, int, DescriptorWords]
 """What is wrong, DESC_STATUS[7:0], and the descriptor."""
+
+
+def _tile(op: CmdOp, tile: TileWords, target: int) -> DescriptorWords:
+    return DescriptorWords(op, writeback=True, extension=Extension.of_tile(tile, target))
+
+
+def _reserved(made: DescriptorWords, word: int, bit: int) -> Fault:
+    """Return a descriptor with a bit of its extension set, in word 5, 6 or 7."""
+    words = (int(word == 0) << bit, int(word == 1) << bit, int(word == 2) << bit)
+    what = f"word {5 + word} bit {bit}"
+    return what, RingStatus.OPERATION, replace(made, extension=Extension(0, words))
 
 
 def configuration_faults(scratch_bytes: int) -> Iterator[Fault]:
@@ -34,26 +45,12 @@ def configuration_faults(scratch_bytes: int) -> Iterator[Fault]:
             RingStatus.OPERATION,
             replace(add, extension=Extension(), flipped=1 << bit),
         )
-    for word, bits in ((0, range(24, 32)), (1, range(24, 32))):
-        for bit in bits:
-            words = [0, 0, 0]
-            words[word] = 1 << bit
-            yield (
-                f"word {5 + word} bit {bit}",
-                RingStatus.OPERATION,
-                replace(add, extension=Extension(0, (words[0], words[1], words[2]))),
-            )
+    reserved: list[tuple[int, Iterable[int]]] = [(0, range(24, 32)), (1, range(24, 32))]
     if not wide:
-        reserved = ((0, (7, 10, 15, 19, 23)), (1, (6, 7, 14, 15, 22, 23)), (2, (4, 12, 20, 23)))
-        for word, chosen in reserved:
-            for bit in chosen:
-                words = [0, 0, 0]
-                words[word] = 1 << bit
-                yield (
-                    f"word {5 + word} bit {bit}",
-                    RingStatus.OPERATION,
-                    replace(add, extension=Extension(0, (words[0], words[1], words[2]))),
-                )
+        reserved += [(0, (7, 10, 15, 19, 23)), (1, (6, 7, 14, 15, 22, 23)), (2, (4, 12, 20, 23))]
+    for word, bits in reserved:
+        for bit in bits:
+            yield _reserved(add, word, bit)
     program = launch(PROGRAM_PLACE, 1)
     for bit in (0, 3, 6, 8, 12, 16, 21, 22, 24, 29, 30):
         yield f"program with bit {bit}", RingStatus.OPERATION, replace(program, flipped=1 << bit)
@@ -95,9 +92,7 @@ def configuration_faults(scratch_bytes: int) -> Iterator[Fault]:
         yield (
             f"writeback of {tile} to {target:#x}",
             RingStatus.WRITEBACK_CONFIG,
-            DescriptorWords(
-                CmdOp.GEMM_S8, writeback=True, extension=Extension.of_tile(tile, target)
-            ),
+            _tile(CmdOp.GEMM_S8, tile, target),
         )
     for tile in (
         TileWords.vrelu(0, 0, 0),
@@ -109,9 +104,7 @@ def configuration_faults(scratch_bytes: int) -> Iterator[Fault]:
         yield (
             f"writeback of {tile}",
             RingStatus.WRITEBACK_CONFIG,
-            DescriptorWords(
-                CmdOp.VRELU_S8, writeback=True, extension=Extension.of_tile(tile, TARGET)
-            ),
+            _tile(CmdOp.VRELU_S8, tile, TARGET),
         )
     for tile in (
         TileWords.gemm(1, 1, 0, (0, 8, 24), (4, 3, 12)),
@@ -122,16 +115,12 @@ def configuration_faults(scratch_bytes: int) -> Iterator[Fault]:
         yield (
             f"refused {tile}",
             RingStatus.OPERATION,
-            DescriptorWords(
-                CmdOp.GEMM_S8, writeback=True, extension=Extension.of_tile(tile, TARGET)
-            ),
+            _tile(CmdOp.GEMM_S8, tile, TARGET),
         )
     beyond = TileWords.vrelu(8, scratch_bytes - 4, 0)
     yield (
         f"refused {beyond}",
         RingStatus.OPERATION,
-        DescriptorWords(
-            CmdOp.VRELU_S8, writeback=True, extension=Extension.of_tile(beyond, TARGET)
-        ),
+        _tile(CmdOp.VRELU_S8, beyond, TARGET),
     )
     yield "reserved lane", RingStatus.OPERATION, DescriptorWords(CmdOp.DOT4_FP8_E4M3, 0x7F00)

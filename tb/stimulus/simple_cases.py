@@ -14,7 +14,7 @@ from spec.isa.operands import up
 from tb.bench.environment import OUTPUT
 from tb.stimulus.operand_values import corners, full, mixed
 from tb.stimulus.random_case import Case, instruction, size
-from tb.stimulus.sram_space import Space
+from tb.stimulus.sram_space import Place, Space
 
 DMA_WINDOW = 1 << 20
 """Bytes from OUTPUT on that random stores may write."""
@@ -59,6 +59,26 @@ def dma_load(
 
     It reads a piece of `memory`, without one the random bytes that no store writes.
     """
+    return _dma(Opcode.DMA_LOAD, random, space, extent, memory)[0]
+
+
+def dma_store(
+    memory: StoreWindow, random: np.random.Generator, space: Space, extent: Extent | None = None
+) -> Case:
+    """Return a random DMA_STORE to a fresh piece of the window at BASE1..BASE7."""
+    case, place, shape = _dma(Opcode.DMA_STORE, random, space, extent, memory)
+    case.fill("source", place, full(random, shape, np.uint8))
+    return case
+
+
+def _dma(
+    opcode: Opcode,
+    random: np.random.Generator,
+    space: Space,
+    extent: Extent | None,
+    memory: StoreWindow | None,
+) -> tuple[Case, Place, Extent]:
+    """Return a random DMA, its place in SRAM and its extent."""
     rows, count = extent or _transfer(random)
     place = space.matrix(rows, count)
     extra = int(random.choice([0, 0, 1, 3, 40]))
@@ -68,7 +88,7 @@ def dma_load(
     else:
         offset = int(random.integers(0, DMA_WINDOW // WORD // 2)) * WORD + DMA_WINDOW
     words = instruction(
-        Opcode.DMA_LOAD,
+        opcode,
         dst=place.word,
         src0=offset & 0xFFFF,
         src1=offset >> 16,
@@ -78,32 +98,7 @@ def dma_load(
         imm={"base": int(random.integers(1, 8))},
         prefix={"cp": place.prefix_pitch},
     )
-    return Case(words)
-
-
-def dma_store(
-    memory: StoreWindow, random: np.random.Generator, space: Space, extent: Extent | None = None
-) -> Case:
-    """Return a random DMA_STORE to a fresh piece of the window at BASE1..BASE7."""
-    rows, count = extent or _transfer(random)
-    place = space.matrix(rows, count)
-    extra = int(random.choice([0, 0, 1, 3, 40]))
-    pitch = up(count) // WORD + extra if extra or random.random() < 0.3 else 0
-    offset = memory.take(rows * (up(count) + extra * WORD))
-    words = instruction(
-        Opcode.DMA_STORE,
-        dst=place.word,
-        src0=offset & 0xFFFF,
-        src1=offset >> 16,
-        m=rows,
-        n=count,
-        k=pitch,
-        imm={"base": int(random.integers(1, 8))},
-        prefix={"cp": place.prefix_pitch},
-    )
-    case = Case(words)
-    case.fill("source", place, full(random, (rows, count), np.uint8))
-    return case
+    return Case(words), place, (rows, count)
 
 
 DMA_BASES = (OUTPUT - DMA_WINDOW,) + (OUTPUT,) * 7
