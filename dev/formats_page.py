@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from dev import marked_page
-from spec.isa import WeightFormat, WeightGroup
+from spec.isa import WeightFormat, WeightGroup, source
 from spec.isa.operands import Limits
 from spec.isa.weight_formats import GROUP_ROWS, GROUPED, MX, SPARSE, StreamLayout
 from spec.paths import DOCS
@@ -31,9 +31,9 @@ INT8 = "int8"
 Landed = Mapping[str, int]
 
 
-def _table(head: str, rows: Iterable[Iterable[str]]) -> str:
+def _table(head: str, rows: Iterable[Iterable[str]], column: str = "---:") -> str:
     names = head.split(" | ")
-    lines = [head, " | ".join(["---"] + ["---:"] * (len(names) - 1))]
+    lines = [head, " | ".join(["---"] + [column] * (len(names) - 1))]
     lines += [" | ".join(row) for row in rows]
     return "\n".join(f"| {line} |" for line in lines)
 
@@ -54,6 +54,18 @@ def _side(layout: StreamLayout) -> str:
 
 def _word(fmt: WeightFormat, group: WeightGroup) -> str:
     return f"{fmt.asm}{group.asm}" if fmt in GROUPED else fmt.asm
+
+
+def element_rows() -> str:
+    """Return the table of what the elements of each format are."""
+    return _table(
+        "name | elements",
+        (
+            (f"`{one.asm}{'G' * (one.side == 'FACTOR')}`", one.text)
+            for one in source.load().weight_formats
+        ),
+        column="---",
+    )
 
 
 def format_rows(landed: Landed) -> str:
@@ -122,6 +134,7 @@ def tables() -> dict[str, Callable[[], str]]:
     """Return what makes each table, by the name in its markers."""
     landed = bars.landed()
     return {
+        "elements": element_rows,
         "formats": lambda: format_rows(landed),
         "models": lambda: model_rows(landed, read_format_figures()),
         "small": lambda: small_rows(landed),

@@ -5,11 +5,13 @@ An element decodes to a value v and a step t, the side byte of its group and col
 
     w = rs(v * f, 8 + t), v in -128..127, t in 0..8, f in 0..256   one rounding, never saturates
 
-    integers     INT8 INT4 INT2 INT8S INT4S: w = v, sign-extended (f = 256, t = 0)
-    groups       f = b.  INT4G: v = 16 * q.  NF4G: v from a table.  FP4G: v and t of E2M1
-    MX           f = floor(256 / 2^b).  MXINT8: v = the byte.  The others: v and t of a minifloat
+    code         a signed number times the format's unit, or what its table has: t = 0
     minifloat    sign s, exponent field e, mantissa m of p bits, emax the largest field of a number:
                  v = +-(((e > 0) << p | m) << (6 - p)),  t = min(8, emax - max(e, 1))
+    side byte b  none or positions: f = 256. A factor: f = b. An exponent: f = floor(256 / 2^b)
+
+Bits, side bytes and codes of each format are constants of the instruction set; what they mean is
+here.
 
 A share has, for each column tile, the tiles of E * E weights along K in order; side beats of 64
 bytes stand before the tiles that they serve. A group side beat has 64 / E rows of E side bytes; a
@@ -26,7 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.fixed import rs
-from spec.isa import WeightFormat
+from spec.isa import WEIGHT_FORMATS, WeightFormat
+from spec.isa.elements import Minifloat, Side
 
 BEAT = 64
 """Bytes that the stream hands out at once."""
@@ -40,9 +43,6 @@ MX_GROUP = 32
 """Rows of K that share a block exponent."""
 QUAD, KEPT = 4, 2
 """Rows of K of which a sparse format keeps two."""
-NF4 = (-127, -88, -67, -50, -36, -23, -12, 0, 10, 20, 31, 43, 56, 71, 92, 127)
-"""127 times the sixteen values of NormalFloat 4, rounded."""
-
 AT_ONCE = 1 << 20
 """Weights that are expanded together, for the sake of memory."""
 
@@ -50,63 +50,21 @@ Bytes = npt.NDArray[np.uint8]
 Weights = npt.NDArray[np.int8]
 
 
-@dataclass(frozen=True, slots=True)
-class _Minifloat:
-    """Bits of exponent and mantissa, and the largest exponent field of a finite number."""
-
-    exponent: int
-    mantissa: int
-    largest: int
-
-    def decode(self, code: int) -> tuple[int, int]:
-        """Return v and t; codes that are no numbers decode as if they were."""
-        m = code & ((1 << self.mantissa) - 1)
-        e = code >> self.mantissa & ((1 << self.exponent) - 1)
-        v = ((e > 0) << self.mantissa | m) << (6 - self.mantissa)
-        t = min(STEP_MAX, max(self.largest - max(e, 1), 0))
-        return (-v if code >> (self.exponent + self.mantissa) & 1 else v), t
+def _having(side: Side) -> frozenset[WeightFormat]:
+    return frozenset(fmt for fmt, info in WEIGHT_FORMATS.items() if info.side is side)
 
 
-_MINIFLOATS = {
-    WeightFormat.FP4G: _Minifloat(2, 1, 3),
-    WeightFormat.MXFP4: _Minifloat(2, 1, 3),
-    WeightFormat.MXFP6E2: _Minifloat(2, 3, 3),
-    WeightFormat.MXFP6E3: _Minifloat(3, 2, 7),
-    WeightFormat.MXFP8E4: _Minifloat(4, 3, 15),
-    WeightFormat.MXFP8E5: _Minifloat(5, 2, 30),
-}
-GROUPED = frozenset({WeightFormat.INT4G, WeightFormat.NF4G, WeightFormat.FP4G})
+GROUPED = _having(Side.FACTOR)
 """Formats with an 8-bit factor for each group of K and column."""
-MX = frozenset(
-    {
-        WeightFormat.MXINT8,
-        WeightFormat.MXFP8E4,
-        WeightFormat.MXFP8E5,
-        WeightFormat.MXFP6E3,
-        WeightFormat.MXFP6E2,
-        WeightFormat.MXFP4,
-    }
-)
+MX = _having(Side.EXPONENT)
 """Formats with a block exponent for each 32 rows of K and column."""
-SPARSE = frozenset({WeightFormat.INT4S, WeightFormat.INT8S})
+SPARSE = _having(Side.POSITIONS)
 """Formats that keep two of four weights along K."""
-_SIX_BITS = frozenset({WeightFormat.MXFP6E3, WeightFormat.MXFP6E2})
-_EIGHT_BITS = frozenset(
-    {
-        WeightFormat.INT8,
-        WeightFormat.INT8S,
-        WeightFormat.MXINT8,
-        WeightFormat.MXFP8E4,
-        WeightFormat.MXFP8E5,
-    }
-)
 
 
 def element_bits(fmt: WeightFormat) -> int:
     """Return the bits of an element's code."""
-    if fmt in _EIGHT_BITS:
-        return 8
-    return 6 if fmt in _SIX_BITS else 2 if fmt == WeightFormat.INT2 else 4
+    return WEIGHT_FORMATS[fmt].bits
 
 
 def _signed(code: int, bits: int) -> int:
@@ -119,12 +77,19 @@ def decode(fmt: WeightFormat, code: int) -> tuple[int, int]:
     bits = element_bits(fmt)
     if not 0 <= code < 1 << bits:
         raise ValueError(f"decode: given code {code} of {fmt.name}, allowed 0..{(1 << bits) - 1}")
-    if fmt in _MINIFLOATS:
-        return _MINIFLOATS[fmt].decode(code)
-    if fmt == WeightFormat.NF4G:
-        return NF4[code], 0
-    v = _signed(code, bits)
-    return (16 * v if fmt == WeightFormat.INT4G else v), 0
+    info = WEIGHT_FORMATS[fmt]
+    if info.minifloat:
+        return _float(info.minifloat, code)
+    return (info.table[code] if info.table else info.unit * _signed(code, bits)), 0
+
+
+def _float(kind: Minifloat, code: int) -> tuple[int, int]:
+    """Return v and t of a minifloat; codes that are no numbers decode as if they were."""
+    m = code & ((1 << kind.mantissa) - 1)
+    e = code >> kind.mantissa & ((1 << kind.exponent) - 1)
+    v = ((e > 0) << kind.mantissa | m) << (6 - kind.mantissa)
+    t = min(STEP_MAX, max(kind.top - max(e, 1), 0))
+    return (-v if code >> (kind.exponent + kind.mantissa) & 1 else v), t
 
 
 def factor(fmt: WeightFormat, b: int) -> int:
@@ -197,7 +162,7 @@ def share_beats(fmt: WeightFormat, k: int, edge: int, group: int) -> int:
         fmt: format of the weights.
         k: rows of the matrix.
         edge: E, 16 or 32.
-        group: rows that share a side byte, 16, 32, 64 or 128; read with INT4G, NF4G and FP4G only.
+        group: rows that share a side byte, 16, 32, 64 or 128; read with GROUPED formats only.
 
     Raises:
         ValueError: for an edge or a group that no chip takes.
@@ -238,7 +203,7 @@ def _scaled(fmt: WeightFormat, tiles: Bytes, side: Bytes, edge: int, group: int)
         (column tiles, rows, E) int8.
 
     """
-    upper = tiles.shape[2] // 3 if fmt in _SIX_BITS else 0
+    upper = tiles.shape[2] // 3 if element_bits(fmt) == 6 else 0
     codes = _fields(tiles[..., upper:], 4 if upper else element_bits(fmt))
     if upper:
         codes = codes | (_fields(tiles[..., :upper], 2) << 4).astype(np.uint8)

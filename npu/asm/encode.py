@@ -12,7 +12,6 @@ from spec.isa.fields import WORD_FIELDS
 from spec.isa.gemm import GemmForm
 from spec.isa.generated import OPCODES, Flag, GemmB, GemmOut, Opcode, SetReg
 from spec.isa.instruction import Instruction
-from spec.isa.weight_formats import MX
 
 _GEMM_IMM = OPCODES[Opcode.GEMM].imm
 _MNEMONICS = {op.name: op for op in SYNTAX}
@@ -145,7 +144,7 @@ def _put_format(fields: Fields) -> None:
     """Move format and group of a GEMM to the bits that hold them."""
     fmt, group = fields.pop("format", 0), fields.pop("group", 0)
     imm = fields.get("imm", 0)
-    if fmt in MX:
+    if fmt >> 3:
         imm |= _GEMM_IMM["b_form"].put(GemmB.STREAM_MX)
     fields["imm"] = imm | _GEMM_IMM["fmt"].put(fmt & 7)
     fields["flags"] |= (group >> 1) << Flag.GROUP_HIGH | (group & 1) << Flag.GROUP_LOW

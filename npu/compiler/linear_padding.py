@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from npu.compiler.errors import CompileError
-from npu.compiler.weight_tiles import zero_code
+from spec.isa import WEIGHT_FORMATS
 from spec.isa.operands import up
 from spec.isa.weight_formats import GROUPED, QUAD, SPARSE
 from weights.formats.linear import NarrowLinear
@@ -54,7 +54,7 @@ def pad_outputs(layer: AnyLinear, head_dim: int) -> AnyLinear:
     bias, mult = spread(layer.bias, 0), spread(layer.mult, _UNIT_MULT)
     shift = spread(layer.shift, _UNIT_SHIFT)
     if isinstance(layer, NarrowLinear):
-        codes = spread(layer.codes, zero_code(layer.format))
+        codes = spread(layer.codes, WEIGHT_FORMATS[layer.format].zero)
         side = spread(layer.side, _unused_side(layer))
         return NarrowLinear(layer.format, layer.group, codes, side, bias, mult, shift)
     return Linear(spread(layer.weight, 0), bias, mult, shift)
@@ -80,7 +80,7 @@ def pad_inputs(name: str, layer: AnyLinear, head_dim: int) -> AnyLinear:
         weight = np.zeros((rows, layer.outputs), np.int8)
         weight[places] = layer.weight
         return Linear(weight, layer.bias, layer.mult, layer.shift)
-    codes = np.full((rows, layer.outputs), zero_code(layer.format), np.uint8)
+    codes = np.full((rows, layer.outputs), WEIGHT_FORMATS[layer.format].zero, np.uint8)
     codes[places] = layer.codes
     side = layer.side
     if layer.format in SPARSE and head_dim % QUAD == 0:

@@ -9,20 +9,17 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from spec.isa.generated import LINE, WeightFormat, WeightGroup
+from spec.isa.generated import LINE, WEIGHT_FORMATS, WeightFormat, WeightGroup
 from spec.isa.operands import up
-from spec.isa.weight_formats import FORMATS, GROUPED, QUAD, SPARSE, StreamLayout
+from spec.isa.weight_formats import GROUPED, QUAD, SPARSE, StreamLayout
 from weights.formats.codes import CodedWeights
 from weights.formats.linear import NarrowLinear
 from weights.model import AnyLinear
 
 Bytes = npt.NDArray[np.uint8]
 Coded = NarrowLinear | CodedWeights
-
-
-def zero_code(fmt: WeightFormat) -> int:
-    """Return the element code whose value is 0."""
-    return 7 if fmt == WeightFormat.NF4G else 0
+PLAIN = sorted((info.bits, fmt) for fmt, info in WEIGHT_FORMATS.items() if info.is_plain)
+"""Bits and formats of elements that are int8 weights as they are, from the fewest bits on."""
 
 
 def format_of(layer: AnyLinear | CodedWeights) -> tuple[WeightFormat, WeightGroup]:
@@ -34,12 +31,9 @@ def format_of(layer: AnyLinear | CodedWeights) -> tuple[WeightFormat, WeightGrou
 
 
 def fewest_bits(weight: npt.NDArray[np.int8]) -> WeightFormat:
-    """Return the narrowest format whose elements are int8 weights as they are: w = v."""
-    for fmt in (WeightFormat.INT2, WeightFormat.INT4):
-        half = 1 << (FORMATS[fmt].bits - 1)
-        if weight.min(initial=0) >= -half and weight.max(initial=0) < half:
-            return fmt
-    return WeightFormat.INT8
+    """Return the narrowest format that holds int8 weights as they are."""
+    least, most = int(weight.min(initial=0)), int(weight.max(initial=0))
+    return next(fmt for bits, fmt in PLAIN if -1 << (bits - 1) <= least and most < 1 << (bits - 1))
 
 
 def plain_bytes(weight: npt.NDArray[np.int8], edge: int, fmt: WeightFormat) -> Bytes:
@@ -59,7 +53,7 @@ def weight_bytes(layer: AnyLinear | CodedWeights, edge: int) -> Bytes:
     if not isinstance(layer, Coded):
         return plain_bytes(layer.weight, edge, fmt)
     layout = StreamLayout.of(fmt, group, edge)
-    codes = _cut(layer.codes, edge, zero_code(layer.format))
+    codes = _cut(layer.codes, edge, WEIGHT_FORMATS[layer.format].zero)
     parts = list(_pieces(layer, layout, codes))
     return np.concatenate(parts, axis=1)
 

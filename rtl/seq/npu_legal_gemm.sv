@@ -55,11 +55,10 @@ module npu_legal_gemm
   logic multiplied, bad_format;
   assign format = gemm_format(mode);
   assign group = gemm_group(word_i);
-  assign multiplied =
-      stream && format inside {WeightFormatInt4g, WeightFormatNf4g, WeightFormatFp4g};
+  assign multiplied = stream && weight_multiplied(format);
 
   always_comb begin
-    bad_format = stream ? format > WeightFormatMxfp4 : mode.fmt != '0;
+    bad_format = stream ? !weight_exists(format) : mode.fmt != '0;
     bad_format |= stream && !NarrowFormats && format != WeightFormatInt8;
     bad_format |= stream && !multiplied && group != WeightGroupG32;
     bad_format |= !stream && word_i.flags[FlagGroupHigh];
@@ -159,13 +158,13 @@ module npu_legal_gemm
   assign tiles = 20'(tiles_k);
 
   always_comb begin
-    unique case (format)
-      WeightFormatInt4s, WeightFormatInt2:      weight_quarters = tiles;
-      WeightFormatMxfp6e3, WeightFormatMxfp6e2: weight_quarters = tiles + (tiles << 1);
-      WeightFormatInt8, WeightFormatMxint8, WeightFormatMxfp8e4, WeightFormatMxfp8e5: begin
-        weight_quarters = tiles << 2;
-      end
-      default:                                  weight_quarters = tiles << 1;
+    unique case (weight_bits(
+        format
+    ))
+      4'd2:    weight_quarters = tiles;
+      4'd6:    weight_quarters = tiles + (tiles << 1);
+      4'd8:    weight_quarters = tiles << 2;
+      default: weight_quarters = tiles << 1;
     endcase
     unique case (group)
       WeightGroupG16:  reach_log = 3'd2;
@@ -176,9 +175,9 @@ module npu_legal_gemm
     weight_lines   = weight_quarters << QuarterLog;
     side_lines     = (tiles + ((20'd1 << reach_log) - 20'd1)) >> reach_log;
     position_lines = (Edge == 16) ? (tiles + 20'd1) >> 1 : tiles << 1;
-    if (format inside {WeightFormatInt4s, WeightFormatInt8s}) begin
+    if (weight_sparse(format)) begin
       weight_lines = weight_lines + position_lines;
-    end else if (multiplied || format >= WeightFormatMxint8) begin
+    end else if (multiplied || weight_halved(format)) begin
       weight_lines = weight_lines + side_lines;
     end
   end

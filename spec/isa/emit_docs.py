@@ -6,7 +6,14 @@ from string import Template
 
 from spec.isa.emit_python import number_text, set_register_numbers
 from spec.isa.fields import WORD_FIELDS
-from spec.isa.source import ImmField, IsaSource, OpcodeSource, Value, VecOperation
+from spec.isa.source import (
+    ImmField,
+    IsaSource,
+    OpcodeSource,
+    Value,
+    VecOperation,
+    WeightFormatSource,
+)
 
 TEMPLATE = Path(__file__).with_name("reference.md.tmpl")
 KINDS = {
@@ -75,6 +82,12 @@ def _vec_row(op: VecOperation) -> list[str]:
         types += ", A and C may differ"
     shift = "yes" if op.shift else "0"
     return [str(op.number), op.name, op.text, src1[op.src1], k[op.k], shift, types]
+
+
+def _weight_format(one: WeightFormatSource) -> list[str]:
+    scaled = "q" if one.unit == 1 else f"{one.unit}*q"
+    v = " ".join(map(str, one.table)) or one.minifloat or scaled
+    return [str(one.number), one.name, one.asm, one.text, str(one.bits), v, one.side.lower()]
 
 
 def _imm_table(isa: IsaSource, layout: tuple[ImmField, ...]) -> str:
@@ -165,14 +178,12 @@ def emit(isa: IsaSource) -> str:
             ["op", "name", "result", "src1", "K", "sh", "A and C"],
             [_vec_row(v) for v in isa.vec_ops],
         ),
-        "format_count": str(len(isa.codes["WEIGHT_FORMAT"].mode.values)),
+        "format_count": str(len(isa.weight_formats)),
         "weight_formats": _table(
-            ["number", "name", "fmt=", ""],
-            [
-                [str(v.number), v.name, v.asm, v.text]
-                for v in isa.codes["WEIGHT_FORMAT"].mode.values
-            ],
+            ["number", "name", "fmt=", "elements", "bits", "v", "side byte"],
+            [_weight_format(one) for one in isa.weight_formats],
         ),
+        "minifloats": ", ".join(f"{one.top} for {name}" for name, one in isa.minifloats.items()),
         "weight_groups": ", ".join(
             f"{v.number} {v.text}" for v in isa.codes["WEIGHT_GROUP"].mode.values
         ),

@@ -10,6 +10,7 @@ HEADER = '''# SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: E501
 from enum import IntEnum
 
+from spec.isa.elements import FormatInfo, Minifloat, Side
 from spec.isa.fields import BitField, FieldInfo, Mode, OpcodeInfo, SetRegInfo, VecOpInfo
 
 '''
@@ -58,6 +59,21 @@ def _vec_ops(isa: IsaSource) -> list[str]:
         wide = "INT16" in op.types
         fields = f'"{op.src1}", "{op.k}", {op.shift}, {op.converts}, {wide}'
         lines.append(f"    VecOp.{op.name}: VecOpInfo({fields}),")
+    return [*lines, "}"]
+
+
+def _weight_formats(isa: IsaSource) -> list[str]:
+    """Return the elements of each weight format, in the fewest words."""
+    lines = ["", "WEIGHT_FORMATS: dict[WeightFormat, FormatInfo] = {"]
+    for one in isa.weight_formats:
+        parts = [str(one.bits), f"Side.{one.side}"]
+        parts += [f"unit={one.unit}"] if one.unit != 1 else []
+        parts += [f"table={one.table}"] if one.table else []
+        if one.minifloat:
+            kind = isa.minifloats[one.minifloat]
+            fields = f"{kind.exponent}, {kind.mantissa}, {kind.top}, {kind.reserved}"
+            parts.append(f"minifloat=Minifloat({fields})")
+        lines.append(f"    WeightFormat.{one.name}: FormatInfo({', '.join(parts)}),")
     return [*lines, "}"]
 
 
@@ -126,5 +142,5 @@ def emit(isa: IsaSource) -> str:
     for name, _, index in registers:
         reg = isa.set_registers[index]
         lines.append(f"    SetReg.{name}: SetRegInfo({reg.granularity}, {reg.add}),")
-    lines += ["}", *_vec_ops(isa)]
+    lines += ["}", *_vec_ops(isa), *_weight_formats(isa)]
     return HEADER + "\n".join(lines) + "\n"

@@ -156,6 +156,44 @@ def _vec_functions(isa: IsaSource) -> list[str]:
     ]
 
 
+def _weight_functions(isa: IsaSource) -> list[str]:
+    """Return a function for each attribute of the weight formats."""
+
+    def names(*sides: str) -> str:
+        found = [one.name for one in isa.weight_formats if one.side in sides or not sides]
+        return ", ".join(f"WeightFormat{camel(name)}" for name in found)
+
+    bits: dict[int, list[str]] = {}
+    for one in isa.weight_formats:
+        kept = one.bits // 2 if one.side == "POSITIONS" else one.bits
+        bits.setdefault(kept, []).append(f"WeightFormat{camel(one.name)}")
+    lines: list[str] = []
+    for name, comment, members in (
+        ("exists", "There is such a format.", names()),
+        ("multiplied", "Side bytes are factors.", names("FACTOR")),
+        ("halved", "Side bytes are exponents.", names("EXPONENT")),
+        ("sparse", "Side bytes are positions.", names("POSITIONS")),
+    ):
+        lines += [
+            f"  // {comment}",
+            f"  function automatic logic weight_{name}(weight_format_e format);",
+            f"    return format inside {{{members}}};",
+            "  endfunction",
+            "",
+        ]
+    return [
+        *lines,
+        "  // Bits of the stream that a weight takes in its tile",
+        "  function automatic logic [3:0] weight_bits(weight_format_e format);",
+        "    unique case (format)",
+        *[f"      {', '.join(bits[n])}: return 4'd{n};" for n in sorted(bits) if n != 4],
+        "      default: return 4'd4;",
+        "    endcase",
+        "  endfunction",
+        "",
+    ]
+
+
 def _set_function(
     isa: IsaSource, name: str, result: str, comment: str, arms: dict[str, str], default: str
 ) -> list[str]:
@@ -278,5 +316,6 @@ def emit(isa: IsaSource) -> str:
         [(key, f"8'b{_prefix_mask(isa, op):08b}") for key, op in named if op.prefix]
         + [("default", "8'b00000000")],
     )
-    lines += _values_function(isa) + _vec_functions(isa) + _set_functions(isa)
+    lines += _values_function(isa) + _vec_functions(isa)
+    lines += _weight_functions(isa) + _set_functions(isa)
     return HEADER + "\n".join(lines) + "  // verilator lint_on UNUSEDPARAM\n\nendpackage\n"

@@ -5,6 +5,7 @@
 # ruff: noqa: E501
 from enum import IntEnum
 
+from spec.isa.elements import FormatInfo, Minifloat, Side
 from spec.isa.fields import BitField, FieldInfo, Mode, OpcodeInfo, SetRegInfo, VecOpInfo
 
 ISA_VERSION = 2
@@ -233,7 +234,7 @@ class WeightFormat(Mode):
 
 
 class WeightGroup(Mode):
-    """Values of {flag GROUP_HIGH, flag GROUP_LOW} of GEMM in INT4G, NF4G and FP4G: rows of K per multiplier."""
+    """Values of {flag GROUP_HIGH, flag GROUP_LOW} of GEMM in formats with a factor: rows of K per factor."""
 
     G32 = 0, "32"
     G64 = 1, "64"
@@ -471,4 +472,21 @@ VEC_OPS: dict[VecOp, VecOpInfo] = {
     VecOp.TABLE: VecOpInfo("table", "", False, False, False),
     VecOp.MAX: VecOpInfo("operand", "", False, False, True),
     VecOp.MIN: VecOpInfo("operand", "", False, False, True),
+}
+
+WEIGHT_FORMATS: dict[WeightFormat, FormatInfo] = {
+    WeightFormat.INT8: FormatInfo(8, Side.NONE),
+    WeightFormat.INT4: FormatInfo(4, Side.NONE),
+    WeightFormat.INT4G: FormatInfo(4, Side.FACTOR, unit=16),
+    WeightFormat.INT4S: FormatInfo(4, Side.POSITIONS),
+    WeightFormat.INT2: FormatInfo(2, Side.NONE),
+    WeightFormat.INT8S: FormatInfo(8, Side.POSITIONS),
+    WeightFormat.NF4G: FormatInfo(4, Side.FACTOR, table=(-127, -88, -67, -50, -36, -23, -12, 0, 10, 20, 31, 43, 56, 71, 92, 127)),
+    WeightFormat.FP4G: FormatInfo(4, Side.FACTOR, minifloat=Minifloat(2, 1, 3, False)),
+    WeightFormat.MXINT8: FormatInfo(8, Side.EXPONENT),
+    WeightFormat.MXFP8E4: FormatInfo(8, Side.EXPONENT, minifloat=Minifloat(4, 3, 15, True)),
+    WeightFormat.MXFP8E5: FormatInfo(8, Side.EXPONENT, minifloat=Minifloat(5, 2, 30, False)),
+    WeightFormat.MXFP6E3: FormatInfo(6, Side.EXPONENT, minifloat=Minifloat(3, 2, 7, False)),
+    WeightFormat.MXFP6E2: FormatInfo(6, Side.EXPONENT, minifloat=Minifloat(2, 3, 3, False)),
+    WeightFormat.MXFP4: FormatInfo(4, Side.EXPONENT, minifloat=Minifloat(2, 1, 3, False)),
 }

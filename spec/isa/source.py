@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from spec.isa.elements import Side
 from spec.isa.fields import WORD_FIELDS
 
 SOURCE = Path(__file__).with_name("isa.toml")
@@ -56,6 +57,32 @@ class CodeSource:
     width: int
     text: str
     mode: ModeSource
+
+
+@dataclass(frozen=True)
+class WeightFormatSource:
+    """What the elements of a weight format are; see isa.toml."""
+
+    name: str
+    number: int
+    asm: str
+    text: str
+    bits: int
+    side: str = "NONE"
+    unit: int = 1
+    table: tuple[int, ...] = ()
+    minifloat: str = ""
+
+
+@dataclass(frozen=True)
+class MinifloatSource:
+    """Fields of a float of few bits; see isa.toml."""
+
+    name: str
+    exponent: int
+    mantissa: int
+    top: int
+    reserved: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,6 +158,8 @@ class IsaSource:
     constants: tuple[Constant, ...]
     modes: dict[str, ModeSource]
     codes: dict[str, CodeSource]
+    weight_formats: tuple[WeightFormatSource, ...]
+    minifloats: dict[str, MinifloatSource]
     set_registers: tuple[SetRegisterSource, ...]
     vec_ops: tuple[VecOperation, ...]
     prefixes: tuple[PrefixSource, ...]
@@ -177,8 +206,36 @@ def _modes(data: dict[str, Any], operations: tuple[VecOperation, ...]) -> dict[s
     return {name: _mode(name, values, widths[name]) for name, values in raw.items()}
 
 
-def _code(raw: dict[str, Any]) -> CodeSource:
-    return CodeSource(raw["width"], raw["text"], _mode(raw["name"], raw["values"], raw["width"]))
+def _codes(data: dict[str, Any]) -> dict[str, CodeSource]:
+    """Return the codes by name; those of weight formats are the formats."""
+    formats = [
+        [one[key] for key in ("name", "number", "asm", "text")] for one in data["weight_format"]
+    ]
+    values = {"WEIGHT_FORMAT": formats}
+    return {
+        raw["name"]: CodeSource(
+            raw["width"],
+            raw["text"],
+            _mode(raw["name"], raw.get("values") or values[raw["name"]], raw["width"]),
+        )
+        for raw in data["code"]
+    }
+
+
+def _weight_format(
+    raw: dict[str, Any], minifloats: dict[str, MinifloatSource]
+) -> WeightFormatSource:
+    found = WeightFormatSource(**raw | {"table": tuple(raw.get("table", ()))})
+    kind = minifloats[found.minifloat] if found.minifloat else None
+    if found.side not in Side.__members__:
+        raise ValueError(f"isa.toml: {found.name}: unknown side {found.side}")
+    if found.bits not in (2, 4, 6, 8) or (found.bits == 6 and found.side == "POSITIONS"):
+        raise ValueError(f"isa.toml: {found.name}: no tile has elements of {found.bits} bits")
+    if found.table and len(found.table) != 1 << found.bits:
+        raise ValueError(f"isa.toml: {found.name}: the table has {len(found.table)} entries")
+    if kind and 1 + kind.exponent + kind.mantissa != found.bits:
+        raise ValueError(f"isa.toml: {found.name}: {kind.name} does not have {found.bits} bits")
+    return found
 
 
 def _vec_operation(raw: dict[str, Any]) -> VecOperation:
@@ -240,6 +297,7 @@ def parse(data: dict[str, Any]) -> IsaSource:
         for raw in data["opcode"]
     )
     vec_ops = tuple(_vec_operation(v) for v in data["vec_op"])
+    minifloats = {raw["name"]: MinifloatSource(**raw) for raw in data["minifloat"]}
     numbers = [op.number for op in opcodes]
     if len(set(numbers)) != len(numbers):
         raise ValueError("isa.toml: two opcodes have the same number")
@@ -250,7 +308,9 @@ def parse(data: dict[str, Any]) -> IsaSource:
         flags=flags,
         constants=tuple(Constant(**c) for c in data["constant"]),
         modes=_modes(data, vec_ops),
-        codes={raw["name"]: _code(raw) for raw in data["code"]},
+        codes=_codes(data),
+        weight_formats=tuple(_weight_format(raw, minifloats) for raw in data["weight_format"]),
+        minifloats=minifloats,
         set_registers=tuple(
             SetRegisterSource(
                 r["name"],

@@ -20,7 +20,7 @@ ROWS = 128
 COLUMNS = 128
 """Columns that a case has at most, so that A and C fit into SRAM."""
 CORNERS = np.array([0x80, 0x81, 0xFF, 0x00, 0x01, 0x7F, 0x55, 0xAA], np.uint8)
-"""Values of INT8S, each with each in the two places of a quad."""
+"""Values of eight bits, each with each in the two places of a quad."""
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -88,7 +88,7 @@ def _plain(fmt: WeightFormat, edge: int) -> Bytes:
 
 def _sparse(fmt: WeightFormat, edge: int) -> Bytes:
     """Return the beats of a matrix in which every position byte meets every pair of values."""
-    values = np.arange(16, dtype=np.uint8) if fmt == WeightFormat.INT4S else CORNERS
+    values = np.arange(16, dtype=np.uint8) if formats.element_bits(fmt) == 4 else CORNERS
     pairs = np.stack(np.meshgrid(values, values), axis=-1).reshape(-1, 2)
     per_column = ROWS // formats.QUAD
     tiles = -(-len(pairs) * 16 // (per_column * edge))

@@ -26,8 +26,10 @@ from spec.isa import (
     SetReg,
     SmxOut,
     VecOp,
+    WeightFormat,
 )
 from spec.isa.operands import Limits
+from spec.isa.weight_formats import GROUPED
 
 Group = list[Instruction]
 """An instruction, with its prefix word before it if it has one."""
@@ -144,6 +146,14 @@ def _gemm(flags: int, src1: int = 0, **mode: int) -> Instruction:
     return replace(_CLASSIC, flags=_MODE | flags, src1=src1, imm=_mode(**mode))
 
 
+_STREAMED = [
+    (8 * page + fmt, form, fmt)
+    for page, form in enumerate((GemmB.STREAM, GemmB.STREAM_MX))
+    for fmt in range(8)
+]
+"""Numbers that weight formats can have, and the fields that say so."""
+
+
 def _unnamed(field: str) -> list[int]:
     """Return the numbers that a field of the mode word does not take."""
     bits = OPCODES[Opcode.GEMM].imm[field]
@@ -177,7 +187,11 @@ FORBIDDEN: dict[str, list[Group]] = {
     ],
     "GEMM: op 3": [[_pfx(), _gemm(_REQUANT, q=GemmQ.TENSOR, op=op)] for op in _unnamed("op")],
     "GEMM: fmt": [
-        *([_gemm(_REQUANT, q=GemmQ.CHANNEL, b_form=GemmB.STREAM_MX, fmt=fmt)] for fmt in (6, 7)),
+        *(
+            [_gemm(_REQUANT, q=GemmQ.CHANNEL, b_form=form, fmt=fmt)]
+            for number, form, fmt in _STREAMED
+            if number not in set(WeightFormat)
+        ),
         *(
             [_gemm(_REQUANT, q=GemmQ.TENSOR, b_form=form, fmt=fmt)]
             for form in (GemmB.ROW_MAJOR, GemmB.TILE)
@@ -186,8 +200,8 @@ FORBIDDEN: dict[str, list[Group]] = {
     ],
     "GEMM: a group in a format without": [
         [_gemm(_REQUANT | group, q=GemmQ.CHANNEL, b_form=form, fmt=fmt)]
-        for form, formats in ((GemmB.STREAM, (0, 1, 3, 4, 5)), (GemmB.STREAM_MX, range(8)))
-        for fmt in formats
+        for number, form, fmt in _STREAMED
+        if number not in GROUPED
         for group in (_GROUP_LOW, _GROUP_HIGH, _GROUP_LOW | _GROUP_HIGH)
     ],
     "GEMM: GROUP_HIGH without the stream": [

@@ -119,6 +119,15 @@ def isa(source: IsaSource) -> Tables:
         ],
         "prefixes of opcodes": [f"{op.name} {' '.join(op.prefix)}" for op in source.opcodes],
     }
+    sections["weight formats: bits, side byte, unit, table, minifloat"] = [
+        f"{one.name} {one.bits} {one.side} {one.unit} {' '.join(map(str, one.table))} "
+        f"{one.minifloat}"
+        for one in source.weight_formats
+    ]
+    sections["minifloats: exponent, mantissa, top"] = [
+        f"{one.name} {one.exponent} {one.mantissa} {one.top}{' reserved' if one.reserved else ''}"
+        for one in source.minifloats.values()
+    ]
     sections |= {mode.name: _values(mode) for mode in source.modes.values()}
     sections |= {
         f"{code.mode.name} in {code.width} bits": _values(code.mode)

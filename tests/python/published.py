@@ -41,6 +41,17 @@ ISA = {
         NF4G 6 nf4g, FP4G 7 fp4g, MXINT8 8 mxint8, MXFP8E4 9 mxfp8e4, MXFP8E5 10 mxfp8e5
         MXFP6E3 11 mxfp6e3, MXFP6E2 12 mxfp6e2, MXFP4 13 mxfp4
     """,
+    "weight formats: bits, side byte, unit, table, minifloat": """
+        INT8 8 NONE 1, INT4 4 NONE 1, INT4G 4 FACTOR 16, INT4S 4 POSITIONS 1, INT2 2 NONE 1
+        INT8S 8 POSITIONS 1
+        NF4G 4 FACTOR 1 -127 -88 -67 -50 -36 -23 -12 0 10 20 31 43 56 71 92 127
+        FP4G 4 FACTOR 1 E2M1, MXINT8 8 EXPONENT 1, MXFP8E4 8 EXPONENT 1 E4M3
+        MXFP8E5 8 EXPONENT 1 E5M2, MXFP6E3 6 EXPONENT 1 E3M2, MXFP6E2 6 EXPONENT 1 E2M3
+        MXFP4 4 EXPONENT 1 E2M1
+    """,
+    "minifloats: exponent, mantissa, top": """
+        E2M1 2 1 3, E3M2 3 2 7, E2M3 2 3 3, E4M3 4 3 15 reserved, E5M2 5 2 30
+    """,
     "WEIGHT_GROUP in 2 bits": "G32 0 32, G64 1 64, G128 2 128, G16 3 16",
     "GEMM_A": "INT8 0 i8, UINT8 1 u8, INT16 2 i16, UINT16 3 u16",
     "GEMM_B": "ROW_MAJOR 0 row, TILE 1 tile, STREAM 2 stream, STREAM_MX 3",

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import ml_dtypes
@@ -15,7 +14,6 @@ from golden.formats import (
     EXPAND_MAX_ERROR,
     GROUPED,
     MX,
-    NF4,
     SPARSE,
     decode,
     element_bits,
@@ -25,6 +23,7 @@ from golden.formats import (
     side_beats,
 )
 from spec.isa import WeightFormat
+from tests.python.element_oracles import nearest, numbers, unit
 from tests.python.golden_support import seeded
 from tests.python.packed_weights import (
     Packer,
@@ -37,57 +36,16 @@ from tests.python.packed_weights import (
 )
 
 F = WeightFormat
-DTYPES = {
-    F.INT8: np.int8,
-    F.INT8S: np.int8,
-    F.MXINT8: np.int8,
-    F.INT4: ml_dtypes.int4,
-    F.INT4S: ml_dtypes.int4,
-    F.INT4G: ml_dtypes.int4,
-    F.INT2: ml_dtypes.int2,
-    F.FP4G: ml_dtypes.float4_e2m1fn,
-    F.MXFP4: ml_dtypes.float4_e2m1fn,
-    F.MXFP6E2: ml_dtypes.float6_e2m3fn,
-    F.MXFP6E3: ml_dtypes.float6_e3m2fn,
-    F.MXFP8E4: ml_dtypes.float8_e4m3fn,
-    F.MXFP8E5: ml_dtypes.float8_e5m2,
-}
-"""Who else knows what a code means; NF4 nobody."""
-MX_UNIT = {
-    F.MXINT8: Fraction(1, 64),
-    F.MXFP8E4: Fraction(4),
-    F.MXFP8E5: Fraction(512),
-    F.MXFP6E3: Fraction(1, 4),
-    F.MXFP6E2: Fraction(1, 16),
-    F.MXFP4: Fraction(1, 16),
-}
-"""Real value of one unit of w with b = 0, in units of the column's largest block scale."""
-MXINT8_ELEMENT = Fraction(1, 64)
-"""OCP MX v1.0: an MXINT8 element is its integer times 2^-6."""
 SHARES_OF_B = (*range(12), 255)
 """Side bytes of MX: up to one past where the smallest element has vanished, and the largest."""
 
 
-def _numbers(fmt: WeightFormat) -> dict[int, Fraction]:
-    """Return the real value of every code that is a finite number, by ml_dtypes."""
-    codes = np.arange(1 << element_bits(fmt), dtype=np.uint8)
-    values = codes.view(DTYPES[fmt]).astype(np.float64)
-    if fmt == F.MXINT8:
-        return {code: int(v) * MXINT8_ELEMENT for code, v in enumerate(values)}
-    return {code: Fraction(float(v)) for code, v in enumerate(values) if math.isfinite(v)}
-
-
-def _nearest(x: Fraction) -> int:
-    """Round to nearest, ties upwards."""
-    return math.floor(x + Fraction(1, 2))
-
-
-@pytest.mark.parametrize("fmt", sorted(DTYPES.keys() - MX - GROUPED))
+@pytest.mark.parametrize("fmt", sorted(set(F) - MX - GROUPED))
 def test_integers(fmt: WeightFormat) -> None:
     """Every code is its number, whatever the side byte."""
-    numbers = _numbers(fmt)
-    assert len(numbers) == 1 << element_bits(fmt)
-    for code, value in numbers.items():
+    found = numbers(fmt)
+    assert len(found) == 1 << element_bits(fmt)
+    for code, value in found.items():
         assert decode(fmt, code) == (int(value), 0)
         assert {weight(fmt, code, b) for b in (0, 1, 255)} == {value}
 
@@ -97,25 +55,24 @@ def test_mx(fmt: WeightFormat) -> None:
     """Every finite code at every distance of its block from the column's largest."""
     scales = np.arange(255, dtype=np.uint8).view(ml_dtypes.float8_e8m0fnu).astype(np.float64)
     largest = 200
-    for code, value in _numbers(fmt).items():
+    for code, value in numbers(fmt).items():
         v, t = decode(fmt, code)
         assert -128 <= v <= 127
         assert 0 <= t <= 8
         for b in SHARES_OF_B:
             block = scales[largest - b] if b <= largest else 2.0**-128  # b = 255: 255 and more
             scale = Fraction(float(block)) / Fraction(float(scales[largest]))
-            assert weight(fmt, code, b) == _nearest(value * scale / MX_UNIT[fmt]), (code, b)
+            assert weight(fmt, code, b) == nearest(value * scale / unit(fmt)), (code, b)
 
 
 @pytest.mark.parametrize("fmt", sorted(GROUPED))
 def test_groups(fmt: WeightFormat) -> None:
     """Every code with every side byte: the code's number times b, rounded once."""
-    unit = {F.INT4G: Fraction(1, 16), F.FP4G: Fraction(1, 16), F.NF4G: Fraction(1, 256)}[fmt]
-    numbers = dict(enumerate(map(Fraction, NF4))) if fmt == F.NF4G else _numbers(fmt)
-    assert len(numbers) == 16
-    for code, value in numbers.items():
+    found = numbers(fmt)
+    assert len(found) == 1 << element_bits(fmt)
+    for code, value in found.items():
         for b in range(256):
-            assert weight(fmt, code, b) == _nearest(value * b * unit), (code, b)
+            assert weight(fmt, code, b) == nearest(value * b / 256 / unit(fmt)), (code, b)
 
 
 def test_nf4_is_the_published_table() -> None:
@@ -126,8 +83,8 @@ def test_nf4_is_the_published_table() -> None:
         *(0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224),
         *(0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
     )
-    assert tuple(round(127 * x) for x in published) == NF4
-    assert [decode(F.NF4G, code) for code in range(16)] == [(v, 0) for v in NF4]
+    table = [round(127 * x) for x in published]
+    assert [decode(F.NF4G, code) for code in range(16)] == [(v, 0) for v in table]
 
 
 def test_invariants() -> None:

@@ -17,8 +17,8 @@ from golden.decoder import forward
 from npu.compiler import compile_model
 from npu.driver.command.group_matmul import ScaleKind as GroupScaleKind
 from npu.driver.command.group_matmul import group_matmul
-from spec.isa import WeightFormat
-from spec.isa.weight_formats import FORMATS, MX
+from spec.isa import WEIGHT_FORMATS, WeightFormat
+from spec.isa.weight_formats import MX
 from tests.python.golden_support import random_model
 from weights.formats.element import elements
 from weights.formats.foreign import (
@@ -122,7 +122,7 @@ def test_mx(fmt: WeightFormat) -> None:
     error = np.abs(weight_of(found) - expected) / found.scale
     assert error.max() <= 0.5
     assert found.report.inexact == (error > 1e-9).sum()
-    if FORMATS[fmt].bits < 8 and fmt != WeightFormat.MXFP6E3:
+    if WEIGHT_FORMATS[fmt].bits < 8 and fmt != WeightFormat.MXFP6E3:
         assert not error[:64].any()
     assert found.side[2, 5] == 127
 

@@ -6,61 +6,30 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-import ml_dtypes
 import numpy as np
 import pytest
 
 from spec.isa import WeightFormat
-from spec.isa.weight_formats import FORMATS, GROUPED, MX, SPARSE
+from spec.isa.weight_formats import GROUPED, MX, SPARSE
+from tests.python.element_oracles import nearest, numbers, unit
 from weights.formats import NarrowLinear
 from weights.formats.element import elements, expansion, factors
 from weights.formats.linear import joined, side_rows
 from weights.formats.recipe import KINDS, WORDS, Encoding, RecipeError, parse_recipe
 from weights.limits import ModelError
 
-OUTSIDE = {
-    WeightFormat.FP4G: (ml_dtypes.float4_e2m1fn, Fraction(1, 16)),
-    WeightFormat.MXFP4: (ml_dtypes.float4_e2m1fn, Fraction(1, 16)),
-    WeightFormat.MXFP6E2: (ml_dtypes.float6_e2m3fn, Fraction(1, 16)),
-    WeightFormat.MXFP6E3: (ml_dtypes.float6_e3m2fn, Fraction(1, 4)),
-    WeightFormat.MXFP8E4: (ml_dtypes.float8_e4m3fn, Fraction(4)),
-    WeightFormat.MXFP8E5: (ml_dtypes.float8_e5m2, Fraction(512)),
-}
-"""The element type outside, and the real value of one unit of w at side byte 0."""
 
-
-@pytest.mark.parametrize("fmt", OUTSIDE)
-def test_float_elements(fmt: WeightFormat) -> None:
-    """Every finite code at every block distance: w is the real value, rounded half up."""
-    kind, unit = OUTSIDE[fmt]
-    codes = np.arange(1 << FORMATS[fmt].bits, dtype=np.uint8)
-    real = codes.view(kind).astype(np.float64)
-    np.testing.assert_array_equal(elements(fmt).number, np.isfinite(real))
-    for side in range(12) if fmt in MX else ():
-        for code in codes[np.isfinite(real)]:
-            exact = Fraction(float(real[code])) / unit / (1 << side)
-            assert expansion(fmt)[side, code] == (exact + Fraction(1, 2)).__floor__()
-    for side in range(1, 256) if fmt in GROUPED else ():
-        for code in codes:
-            exact = Fraction(float(real[code])) / unit * side / 256
-            assert expansion(fmt)[side, code] == (exact + Fraction(1, 2)).__floor__()
-
-
-def test_integer_elements() -> None:
-    """Two's complement of every width; INT4G is w = rs(q * b, 4), MXINT8 rs(v, b)."""
-    for fmt, kind in ((WeightFormat.INT4, ml_dtypes.int4), (WeightFormat.INT2, ml_dtypes.int2)):
-        codes = np.arange(1 << FORMATS[fmt].bits, dtype=np.uint8)
-        np.testing.assert_array_equal(expansion(fmt)[7], codes.view(kind).astype(np.int8))
-    q = np.arange(16, dtype=np.uint8).view(ml_dtypes.int4).astype(np.int64)
-    b = np.arange(256)[:, None]
-    np.testing.assert_array_equal(expansion(WeightFormat.INT4G), (q * b + 8) >> 4)
-    v = np.arange(256, dtype=np.uint8).view(np.int8).astype(np.int64)
+@pytest.mark.parametrize("fmt", WeightFormat)
+def test_elements(fmt: WeightFormat) -> None:
+    """Every finite code with every side byte: w is the number times the factor, rounded half up."""
+    found = numbers(fmt)
+    np.testing.assert_array_equal(np.flatnonzero(elements(fmt).number), list(found))
     for side in range(256):
-        half = (1 << (side - 1)) if 0 < side < 9 else 0
-        expected = (v + half) >> side if side < 9 else 0 * v
-        np.testing.assert_array_equal(expansion(WeightFormat.MXINT8)[side], expected)
-    np.testing.assert_array_equal(expansion(WeightFormat.INT8S)[0], v)
-    assert factors(WeightFormat.INT8S).tolist() == [256] * 256
+        factor = Fraction(side, 256) if fmt in GROUPED else Fraction(1)
+        if fmt in MX:
+            factor = Fraction(1, 1 << side) if side <= 8 else Fraction(0)
+        exact = [nearest(value / unit(fmt) * factor) for value in found.values()]
+        np.testing.assert_array_equal(expansion(fmt)[side, list(found)], exact)
 
 
 def test_ranges() -> None:

@@ -13,8 +13,9 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from spec.isa import WeightFormat
-from spec.isa.weight_formats import FORMATS, GROUPED, QUAD, Side
+from spec.isa import WEIGHT_FORMATS, WeightFormat
+from spec.isa.elements import Side
+from spec.isa.weight_formats import GROUPED, QUAD
 from weights.formats.element import elements, expansion
 from weights.formats.linear import side_rows
 from weights.formats.recipe import Encoding
@@ -65,7 +66,7 @@ def codes_of(encoding: Encoding, weight: npt.NDArray[np.int8]) -> CodedWeights |
     bits = np.ascontiguousarray(weight).view(np.uint8)
     side = np.zeros((side_rows(fmt, group, weight.shape[0]), weight.shape[1]), np.uint8)
     here: npt.NDArray[np.intp] = np.zeros(1, np.intp)
-    if FORMATS[fmt].side is Side.POSITIONS:
+    if WEIGHT_FORMATS[fmt].side is Side.POSITIONS:
         kept = _positions(weight)
         if kept is None:
             return None

@@ -14,13 +14,12 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from spec.isa import WeightFormat
-from spec.isa.weight_formats import FORMATS, GROUPED, MX, Minifloat
+from spec.isa import WEIGHT_FORMATS, WeightFormat
+from spec.isa.elements import Minifloat
+from spec.isa.weight_formats import GROUPED, MX
 
 WHOLE = 256
 """The factor with which w = v * 2^-t."""
-NF4 = (-127, -88, -67, -50, -36, -23, -12, 0, 10, 20, 31, 43, 56, 71, 92, 127)
-"""round(127 x) of the sixteen values of NormalFloat4 (Dettmers et al., "QLoRA", 2023)."""
 FRACTION_BITS = 6
 """Bits below the leading one of a minifloat's v."""
 
@@ -43,15 +42,13 @@ class Elements:
 @cache
 def elements(fmt: WeightFormat) -> Elements:
     """Return v, t and validity of every code of a format."""
-    if minifloat := FORMATS[fmt].minifloat:
-        return _minifloats(minifloat)
-    if fmt == WeightFormat.NF4G:
-        v = np.array(NF4, np.int64)
-    else:
-        v = np.arange(1 << FORMATS[fmt].bits, dtype=np.int64)
-        v = np.where(v < v.size // 2, v, v - v.size)
-        if fmt == WeightFormat.INT4G:
-            v *= 16
+    info = WEIGHT_FORMATS[fmt]
+    if info.minifloat:
+        return _minifloats(info.minifloat)
+    code = np.arange(1 << info.bits, dtype=np.int64)
+    v = np.where(code < code.size // 2, code, code - code.size) * info.unit
+    if info.table:
+        v = np.array(info.table, np.int64)
     return Elements(v, np.zeros_like(v), np.ones(v.shape, bool))
 
 

@@ -15,8 +15,8 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from spec.isa import WeightFormat
-from spec.isa.weight_formats import FORMATS, GROUPS, MX, MX_BLOCK, QUAD
+from spec.isa import WEIGHT_FORMATS, WeightFormat
+from spec.isa.weight_formats import GROUPS, MX, MX_BLOCK, NARROW, QUAD, SPARSE
 from weights.fixed_point import multipliers, to_int
 from weights.formats.element import elements, expansion
 from weights.formats.linear import NarrowLinear, expand, side_rows
@@ -28,6 +28,8 @@ Codes = npt.NDArray[np.uint8]
 ScaleKind = Literal["fp16", "bf16", "q8_8", "int8"]
 BIAS_LIMIT = 1 << 30
 E8M0_BIAS, E8M0_NAN = 127, 255
+DENSE = [fmt for fmt in NARROW if WEIGHT_FORMATS[fmt].is_plain or fmt in SPARSE]
+"""Formats of integers at one scale per column."""
 
 
 class ForeignError(ValueError):
@@ -248,7 +250,7 @@ def import_mx(tensor: str, fmt: WeightFormat, codes: Codes, exponents: Codes) ->
     top = exponents.max(axis=0).astype(np.int64)
     side = np.minimum(top - exponents, 255).astype(np.uint8)
     # What 1.0 is in units of w at side byte 0: 64 in the topmost binade, half of it in each below.
-    fields, one = FORMATS[fmt].minifloat, 64.0
+    fields, one = WEIGHT_FORMATS[fmt].minifloat, 64.0
     if fields is not None:
         one /= 1 << (fields.top - fields.bias)
     scale = np.ldexp(1.0, top - E8M0_BIAS) / one
@@ -264,7 +266,7 @@ def import_sparse(
 
     Args:
         tensor: for messages.
-        fmt: INT4S or INT8S.
+        fmt: one of two values in four.
         kept: (K / 2, N) int8, the values of quad r in rows 2r and 2r + 1.
         positions: (K / 2, N) uint8, 0..3, ascending in each quad.
         scale: (N,) real value of one unit.
@@ -272,14 +274,14 @@ def import_sparse(
     Raises:
         ForeignError: values of too many bits, duplicate or descending positions.
     """
-    limit = 8 if fmt == WeightFormat.INT4S else 128
+    limit = 1 << (WEIGHT_FORMATS[fmt].bits - 1)
     _refuse(tensor, (kept < -limit) | (kept >= limit), kept, f"{-limit}..{limit - 1}")
     _refuse(f"{tensor} positions", positions > QUAD - 1, positions, "0..3")
     first, second = positions[0::2], positions[1::2]
     _refuse(
         f"{tensor} positions, by quad", second <= first, second, "one above the first of its quad"
     )
-    bits = 15 if fmt == WeightFormat.INT4S else 255
+    bits = 2 * limit - 1
     codes = np.zeros((2 * len(kept), kept.shape[1]), np.uint8)
     quads = QUAD * np.arange(len(first))[:, None]
     for part, cell in ((kept[0::2], first), (kept[1::2], second)):
@@ -297,11 +299,10 @@ def import_dense(
         ForeignError: a value of too many bits, -2 in a ternary tensor, more than two values other
             than 0 in four rows of a 2:4 tensor, a format with groups.
     """
-    allowed = (WeightFormat.INT2, WeightFormat.INT4, WeightFormat.INT4S, WeightFormat.INT8S)
-    if encoding.format not in allowed:
-        names = ", ".join(fmt.asm for fmt in allowed)
+    if encoding.format not in DENSE:
+        names = ", ".join(sorted(fmt.asm for fmt in DENSE))
         raise ForeignError(f"{tensor}: given {encoding}, allowed {names}")
-    half = 1 << (FORMATS[encoding.format].bits - 1)
+    half = 1 << (WEIGHT_FORMATS[encoding.format].bits - 1)
     low, high = (-1, 1) if encoding.ternary else (-half, half - 1)
     _refuse(tensor, (weight < low) | (weight > high), weight, f"{low}..{high} ({encoding})")
     codes = (weight.astype(np.int64) & ((-low << 1) - 1 if not encoding.ternary else 3)).astype(

@@ -28,8 +28,8 @@ from npu.driver.command.product import (
 )
 from npu.driver.command.tiled import tiled
 from npu.driver.errors import RequestError
-from spec.isa import WeightFormat
-from spec.isa.weight_formats import FORMATS, Minifloat
+from spec.isa import WEIGHT_FORMATS, WeightFormat
+from spec.isa.elements import Minifloat
 
 BLOCK = 32
 """Elements along K that share a scale."""
@@ -156,7 +156,7 @@ def _digits_and_step(kind: MxKind) -> tuple[int, int]:
 
 def _fields(kind: MxKind) -> Minifloat:
     """Return the fields of an element that is a float."""
-    fields = FORMATS[WeightFormat.named(kind)].minifloat
+    fields = WEIGHT_FORMATS[WeightFormat.named(kind)].minifloat
     assert fields is not None
     return fields
 
