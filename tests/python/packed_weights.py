@@ -97,7 +97,7 @@ class Packer:
                 return at(codes, i * e // 4 + cell // e, j * e + cell % e, v)
 
             return self._bytes(
-                *((e * e // 2, 1) if self.fmt == WeightFormat.INT8S else (e * e // 4, 2)), kept
+                *((e * e // 2, 1) if element_bits(self.fmt) == 8 else (e * e // 4, 2)), kept
             )
 
         def code(cell: int) -> int:

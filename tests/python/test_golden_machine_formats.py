@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from golden.formats import GROUPED
 from golden.machine import ChipConfig
 from spec.isa import Flag, Instruction, WeightFormat, WeightGroup
 from tests.python import golden_programs as gp
@@ -30,8 +31,7 @@ def _word(
     flags: int,
 ) -> Instruction:
     """Return a GEMM with B from the stream; the group counts for formats that name theirs."""
-    grouped = fmt in (WeightFormat.INT4G, WeightFormat.NF4G, WeightFormat.FP4G)
-    code = GROUPS[group] if grouped else 0
+    code = GROUPS[group] if fmt in GROUPED else 0
     flags |= (code >> 1) << Flag.GROUP_HIGH | (code & 1) << Flag.GROUP_LOW
     page = gp.B_STREAM_MX if fmt >= WeightFormat.MXINT8 else gp.B_STREAM
     return gp.gemm(dst >> 4, a >> 4, 0, *shape, mode | page | (fmt & 7) << 4, flags)

@@ -328,7 +328,7 @@ REFUSED = [
     ([pfx(imm=1), replace(NONE, imm=NONE.imm | gp.OP_MUL)], FIELD),
     ([replace(FULL, imm=FULL.imm | 3 << 12)], FIELD),
     ([replace(FULL, imm=FULL.imm | 1 << 4)], FIELD),
-    *(([_weights(14 + reserved)], FIELD) for reserved in (0, 1)),
+    *(([_weights(unknown)], FIELD) for unknown in set(range(16)) - set(WeightFormat)),
     *(([replace(FULL, imm=FULL.imm | fmt << 4)], FIELD) for fmt in range(1, 8)),
     ([replace(FULL, flags=FULL.flags | GROUP_HIGH)], FIELD),
     ([replace(FULL, flags=FULL.flags | GROUP_HIGH, imm=FULL.imm | gp.B_TILES)], FIELD),

@@ -18,6 +18,7 @@ from spec.isa import (
     Opcode,
     SetReg,
     VecOp,
+    WeightFormat,
     emit_sv,
     generate,
     source,
@@ -187,9 +188,13 @@ F, D, R, A, U, N = (
         (_gemm(flags=MODE, imm=I32 | 1 << 14), F),
         (_gemm(flags=MODE, imm=I32 | 1 << 15), F),
         (_gemm(flags=MODE, imm=3 << 10), F),
-        *((_gemm(flags=MODE, src1=0, imm=I32 | STREAM | fmt << 4), N) for fmt in range(8)),
-        *((_gemm(flags=MODE, src1=0, imm=I32 | MX | fmt << 4), N) for fmt in range(6)),
-        *((_gemm(flags=MODE, src1=0, imm=I32 | MX | fmt << 4), F) for fmt in (6, 7)),
+        *(
+            (
+                _gemm(flags=MODE, src1=0, imm=I32 | (MX if fmt > 7 else STREAM) | (fmt & 7) << 4),
+                N if fmt in set(WeightFormat) else F,
+            )
+            for fmt in range(16)
+        ),
         *((_gemm(flags=MODE, imm=I32 | fmt << 4), F) for fmt in range(1, 8)),
         *((_gemm(flags=MODE, imm=I32 | TILE | fmt << 4), F) for fmt in range(1, 8)),
         *((_gemm(flags=MODE | g, src1=0, imm=I32 | STREAM | INT4G), N) for g in (1, 16, 17)),
