@@ -47,14 +47,17 @@ struct npu_plan_table {
 
 /* start values of window and cache */
 struct npu_plan_registers {
-  uint32_t window; /* tokens that attention looks back, 0 for all */
-  uint32_t loop_left; /* turns of the loop */
-  uint32_t kv_in_memory; /* 1 if the cache lies in memory, 0 in SRAM */
+  uint32_t pos; /* register POS */
+  uint32_t token; /* register TOKEN */
+  uint32_t window; /* register WINDOW */
+  uint32_t loop_left; /* register LOOPLEFT */
+  uint32_t eos; /* register EOS */
   uint32_t kv_base; /* of the cache: offset in the arena, or address in SRAM */
-  uint32_t kv_layer; /* bytes from layer to layer */
-  uint32_t kv_head; /* bytes from head to head */
-  uint32_t kv_voff; /* bytes from the keys of a layer to its values */
-  uint32_t kv_cap; /* positions that it holds */
+  uint32_t kv_layer; /* register KVLAYER */
+  uint32_t kv_head; /* register KVHEAD */
+  uint32_t kv_voff; /* register KVVOFF */
+  uint32_t kv_cap; /* register KVCAP */
+  uint32_t kv_in_memory; /* 1 if the cache lies in memory, 0 in SRAM */
 };
 
 /* what the plan of a decoder is made from; null for a network of operations */

@@ -463,4 +463,18 @@
 #define NPU_CHIP_REGION7_CTRL_LOCK_LSB 2u
 #define NPU_CHIP_REGION7_CTRL_LOCK_MASK 0x00000004u
 
+/* What a plan says of a start: register, and member of struct npu_plan_registers. */
+#define NPU_START_VALUES(X) \
+  X(POS, pos) \
+  X(TOKEN, token) \
+  X(WINDOW, window) \
+  X(LOOPLEFT, loop_left) \
+  X(EOS, eos) \
+  X(DDR_BASE_KV, kv_base) \
+  X(KVLAYER, kv_layer) \
+  X(KVHEAD, kv_head) \
+  X(KVVOFF, kv_voff) \
+  X(KVCAP, kv_cap) \
+  X(KV_CTRL, kv_in_memory)
+
 #endif

@@ -9,6 +9,8 @@
 #define CHIP(name) (NPU_CHIP_BASE + NPU_CHIP_##name)
 #define FIELD(word, name) (((word) & NPU_CHIP_##name##_MASK) >> NPU_CHIP_##name##_LSB)
 
+#define START(register, member) chip_write(SEQ(register), start.member);
+
 enum { BASES = 8, WORD = 16, ALIGNMENT = 64 };
 
 static const uint32_t base_registers[BASES] = {
@@ -84,7 +86,10 @@ static uint32_t program_of(const struct npu_plan *plan, const struct npu_bases *
 void npu_launch(const struct npu_plan *plan, const struct npu_bases *bases, uint32_t segment,
                 uint32_t loop_left, uint32_t eos) {
   const struct npu_plan_segment *one = &plan->segments[segment];
-  const struct npu_plan_registers *own = &one->registers;
+  struct npu_plan_registers start = one->registers;
+  start.loop_left = loop_left;
+  start.eos = eos;
+  start.kv_base += start.kv_in_memory ? bases->arena : 0;
   uint32_t values[BASES] = {0};
   for (uint32_t i = 0; i < one->bases_count; i++) {
     const struct npu_plan_base *base = &one->bases[i];
@@ -98,17 +103,7 @@ void npu_launch(const struct npu_plan *plan, const struct npu_bases *bases, uint
   chip_write(SEQ(UCODE_LEN), one->words);
   chip_write(SEQ(DDR_BASE_WGT), bases->stream);
   chip_write(SEQ(STREAM_LEN), one->stream_bytes);
-  chip_write(SEQ(POS), 0);
-  chip_write(SEQ(TOKEN), 0);
-  chip_write(SEQ(LOOPLEFT), loop_left);
-  chip_write(SEQ(EOS), eos);
-  chip_write(SEQ(WINDOW), own->window);
-  chip_write(SEQ(DDR_BASE_KV), own->kv_base + (own->kv_in_memory ? bases->arena : 0));
-  chip_write(SEQ(KVLAYER), own->kv_layer);
-  chip_write(SEQ(KVHEAD), own->kv_head);
-  chip_write(SEQ(KVVOFF), own->kv_voff);
-  chip_write(SEQ(KVCAP), own->kv_cap);
-  chip_write(SEQ(KV_CTRL), own->kv_in_memory);
+  NPU_START_VALUES(START)
   chip_write(CHIP(IRQ_STATUS), NPU_CHIP_IRQ_STATUS_SEQ_DONE_MASK);
   chip_write(CHIP(IRQ_ENABLE),
              NPU_CHIP_IRQ_ENABLE_SEQ_DONE_MASK | NPU_CHIP_IRQ_ENABLE_CMD_MASK);

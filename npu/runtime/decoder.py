@@ -26,7 +26,7 @@ from spec.isa.generated import EmbedIndex, Flag, Opcode, SetReg
 from spec.isa.instruction import Instruction
 from spec.isa.legality import check as illegal
 from spec.isa.operands import WORD, Limits, has_flag, up
-from spec.regs import StartState
+from spec.regs import MachineStart, StartState
 
 PART = 4096
 """Alignment of tables among the constants, and of tensors in the arena."""
@@ -47,6 +47,8 @@ OPCODES = (
 SETTABLE = (SetReg.STREAM, SetReg.POS, SetReg.WINDOW)
 CACHE_REGISTERS = ("kv_base", "kv_layer", "kv_head", "kv_voff", "kv_cap")
 """What says where keys and values lie."""
+OF_A_RUN = ("bases", "pos", "token", "loop_left", "eos")
+"""Start values that do not follow from the model."""
 
 
 @dataclass(frozen=True)
@@ -190,10 +192,10 @@ def _check_numbers(decoder: Decoder, images: int, constants: int) -> None:
     size = sum(up(size, PART) for _, size in decoder.tables)
     if size != constants:
         raise EntryError("decoder.tables", words(f"{size} bytes"), f"{constants}, the constants")
-    known = StartState.__dataclass_fields__
+    known = [name for name in MachineStart.__annotations__ if name not in OF_A_RUN]
     for name in decoder.registers:
-        if name not in known or name in ("bases", "loop_left"):
-            raise EntryError(f"decoder.registers.{name}", name, "window and those of the cache")
+        if name not in known:
+            raise EntryError(f"decoder.registers.{name}", name, ", ".join(known))
     for name in CACHE_REGISTERS:
         if decoder.cache_bytes and name not in decoder.registers:
             given = words("nothing")

@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from spec.regs import MachineStart, SeqReg, StartState
+
 SCHEMA = Path(__file__).with_name("plan.schema.json")
 _TOO_LARGE = 1 << 64
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -60,8 +62,21 @@ def words(text: str) -> str:
 
 @cache
 def plan_schema() -> dict[str, Any]:
-    """Return the schema of plans."""
+    """Return the schema of plans, with the registers that a program starts with."""
     found: dict[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    registers = found["$defs"]["registers"]
+    known = {
+        one.member: {
+            "description": f"register {SeqReg(one.register).name}",
+            "$ref": "#/$defs/register",
+        }
+        for one in StartState.REGISTERS
+        if one.member in MachineStart.__annotations__ and one.element is None
+    }
+    registers |= {
+        "properties": known | registers["properties"],
+        "additionalProperties": False,
+    }
     return found
 
 

@@ -92,7 +92,7 @@ def c_header(windows: tuple[Window, ...]) -> str:
         for enumeration, members in w.enumerations.items():
             name = f"NPU_{enumeration.upper()}"
             lines += [f"#define {name}_{m.name} {m.value}u" for m in members]
-    return "\n".join([*lines, "", "#endif", ""])
+    return "\n".join([*lines, "", *emit_start.c(windows), "", "#endif", ""])
 
 
 def markdown(windows: tuple[Window, ...]) -> str:

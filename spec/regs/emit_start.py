@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts of a program's start state: SystemVerilog package, Python class."""
+"""Texts of a program's start state: SystemVerilog package, Python class, list in C."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -144,6 +144,17 @@ def _wrapped(text: str, width: int, indent: str) -> list[str]:
             lines.append("")
         lines[-1] = f"{lines[-1]} {word}".strip()
     return [lines[0], *(indent + line for line in lines[1:])]
+
+
+def c(windows: tuple[Window, ...]) -> list[str]:
+    """Return the lines of firmware/include/npu_regs.h that name the machine's start values."""
+    found = [m for m in members(windows) if m.is_written and not m.is_array]
+    names = [(m.registers[0].name, m.start.member) for m in found if m.start.group == "machine"]
+    return [
+        "/* What a plan says of a start: register, and member of struct npu_plan_registers. */",
+        "#define NPU_START_VALUES(X) \\",
+        " \\\n".join(f"  X({register}, {member})" for register, member in names),
+    ]
 
 
 def python(windows: tuple[Window, ...]) -> list[str]:

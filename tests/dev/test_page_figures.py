@@ -11,7 +11,6 @@ import pytest
 
 from dev import proofs, synth
 from npu.cli.command_line import COMMANDS, home_of
-from npu.firmware.compile import LIBRARY
 from spec.isa.cop_generated import CopOp
 from spec.paths import DOCS, ROOT
 from spec.regs.generated import CmdOp
@@ -33,15 +32,6 @@ def parameters(name: str) -> int:
     return sum(tensor.size for tensor in load_checkpoint(shipped()[name]).tensors.values())
 
 
-def start_writes() -> int:
-    """Return the register writes of `npu_launch` in C, those of the bases in a loop."""
-    text = (LIBRARY / "plan.c").read_text(encoding="utf-8")
-    before = text[: text.index("NPU_SEQ_CTRL_START_MASK")]
-    function = before[before.rindex("\n}\n") :]
-    bases = int(re.findall(r"BASES = (\d+)", text)[0])
-    return function.count("chip_write(") - 1 + bases
-
-
 FIGURES: list[tuple[str, str, Callable[[], int]]] = [
     ("README.md", r"1\.0\): (\w+) instructions", lambda: len(CopOp)),
     ("docs/index.md", r"RISC-V coprocessor: (\w+) instructions", lambda: len(CopOp)),
@@ -52,7 +42,6 @@ FIGURES: list[tuple[str, str, Callable[[], int]]] = [
     ("docs/synthesis.md", r"it plants (\w+) such faults", lambda: len(synth.PLANTED)),
     ("docs/synthesis.md", r"(\w+) planted faults \(rounding", lambda: len(proofs.PLANTED)),
     ("docs/computer.md", r"A GPT-2 of ([\d,]+) parameters", lambda: parameters("gpt2-tiny")),
-    ("docs/computer.md", r"started by (\w+) register writes", start_writes),
     ("README.md", r"LLaMA of ([\d,]+) parameters", lambda: parameters("llama-tiny")),
 ]
 

@@ -10,11 +10,8 @@ import pytest
 from spec.regs import NO_TOKEN, SEQ_FIELDS, SeqReg, StartState, emit_start, source
 from spec.regs.source import Field, Register, Start, Window
 
-STATE = StartState(
-    0x1230, 7, 0x4_0040, 0x80, pos=1, token=2, window=3, loop_left=4, eos=5, kv_base=0x600,
-    kv_layer=0x700, kv_head=0x800, kv_voff=0x900, kv_cap=10, kv_in_memory=0,
-    bases=(11, 12, 13, 14, 15, 16, 17, 18),
-)  # fmt: skip
+STATE = StartState.of_registers(lambda offset: offset << 8)
+"""Every register has another value, and none that it has after a reset."""
 
 
 def test_registers_give_back_what_was_written() -> None:
