@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copies of the tree with a recipe in them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from spec.paths import PACKAGES, ROOT
+
+MOST = {"weight_format": 6, "start_register": 5}
+"""Files that a recipe may take."""
+COPIED = (*PACKAGES, "rtl", "tests", "firmware", "docs", "pyproject.toml", "CHANGELOG.md")
+GENERATORS = (
+    *("spec.isa.generate", "spec.regs.generate", "npu.firmware.plan_types", "dev.formats_page"),
+)
+
+
+def patch_of(name: str) -> Path:
+    """Return the file of a recipe."""
+    return ROOT / "recipes" / f"{name}.patch"
+
+
+def touched(name: str) -> list[str]:
+    """Return the files that a recipe changes by hand, sorted."""
+    text = patch_of(name).read_text(encoding="utf-8")
+    return sorted(re.findall(r"^\+\+\+ b/(\S+)$", text, re.MULTILINE))
+
+
+def run(tree: Path, *words: str) -> None:
+    """Run Python in a copy of the tree; fail with what it says."""
+    ran = subprocess.run(
+        [sys.executable, *words], cwd=tree, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, f"{' '.join(words)}\n{ran.stdout[-3000:]}{ran.stderr[-3000:]}"
+
+
+def patched(name: str, tree: Path) -> Path:
+    """Return a copy of the tree with a recipe and all that is generated from it."""
+    for each in COPIED:
+        source = ROOT / each
+        if source.is_dir():
+            shutil.copytree(source, tree / each, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, tree / each)
+    subprocess.run(
+        ["git", "apply", "--unsafe-paths", f"--directory={tree}", str(patch_of(name))],
+        cwd=tree, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    for module in GENERATORS:
+        run(tree, "-m", module)
+    return tree
