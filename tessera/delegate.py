@@ -14,7 +14,7 @@ from typing import Any
 
 from npu.compiler.network import compile_network
 from npu.graph.form import Array, Graph, GraphError
-from npu.planner.build_plan import build_plan
+from npu.planner.build_plan import CompileOptions, build_plan
 from npu.planner.network_plan import plan_of
 from npu.planner.partition import Part, partition
 from npu.runtime.plan_files import bytes_of, plan_of_bytes
@@ -46,7 +46,7 @@ def preprocess(graph: Graph, specs: Mapping[str, Any] | None = None) -> bytes:
         if name not in allowed:
             raise GraphError(f"specs: given {name!r}, allowed {', '.join(allowed)}")
     if not placed:
-        return bytes_of(build_plan(graph, **given).plan)
+        return bytes_of(build_plan(graph, CompileOptions(**given)).plan)
     return bytes_of(
         plan_of(compile_network(graph, given.get("limits"), split=given.get("split", ())))
     )

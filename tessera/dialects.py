@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from npu.graph.importers import onnx_dialects, onnx_file
+
 Function = TypeVar("Function", bound=Callable[..., None])
 
 
@@ -26,13 +28,10 @@ def operator(*names: str, domain: str | Iterable[str]) -> Callable[[Function], F
         domain: of theirs, or several; "" for what names none and is not of the standard.
 
     Raises:
-        ImportError: the group `graphs` is not installed.
         ValueError: the domain is ours.
     """
 
     def register(function: Function) -> Function:
-        from npu.graph.importers import onnx_dialects, onnx_file
-
         assert onnx_file.LANGUAGES, "what ships comes first, and can be replaced"
         onnx_dialects.operator(*names, domain=domain)(function)
         return function

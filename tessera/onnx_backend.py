@@ -28,7 +28,7 @@ from npu.graph.form import Array, GraphError
 from npu.graph.importers import read
 from npu.graph.importers.onnx_run import Runner, runner
 from npu.graph.inputs import Samples
-from npu.planner.build_plan import build_plan
+from npu.planner.build_plan import CompileOptions, build_plan
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
 from npu.runtime.report import Report
@@ -157,7 +157,7 @@ class TesseraRep(BackendRep):  # type: ignore[misc]
         samples = self.calibrate
         if samples is None:
             samples = {name: np.asarray(given[name])[None] for name in graph.inputs}
-        built = build_plan(graph, calibrate=samples)
+        built = build_plan(graph, CompileOptions(calibrate=samples))
         plan = built.plan
         if not plan.segments:
             reasons = {one.place.reason for one in plan.graph.operations if one.place}

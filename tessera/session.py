@@ -4,27 +4,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args, overload
 
 from npu import optional
 from npu.graph.form import Array, Graph, GraphError
+from npu.graph.importers.stablehlo import from_jax as lowered
 from npu.graph.inputs import Samples, check_inputs
-from npu.graph.passes import Io
-from npu.graph.passes.calibrate import METHODS
 from npu.graph.states import States
-from npu.planner.build_plan import Choose, build_plan
+from npu.planner.build_plan import Choose, CompileOptions, build_plan
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import holds_plan, read_plan
 from npu.runtime.report import Report
-from spec.isa.operands import Limits
 from tessera.accuracy import held
 from tessera.golden_chip import run_on_golden
 from tessera.wide_search import AUTO, wide_until
-from weights.formats.recipe import INT8_NETWORK
 
-INT8 = str(INT8_NETWORK)
 On = Literal["golden", "rtl"]
 """The chip: the instruction model, which has every bit, or the simulated RTL, which has cycles."""
 
@@ -125,20 +122,9 @@ class Session:
 def load(
     source: Any,  # noqa: ANN401
     *,
-    calibrate: Samples | str | None = None,
-    shapes: Mapping[str, tuple[int, ...]] | None = None,
-    host: Sequence[str] = (),
-    npu: Sequence[str] = (),
-    port: Sequence[str] = (),
-    split: Sequence[str] = (),
-    io: Io = "float",
     on: On = "golden",
-    limits: Limits | None = None,
-    calibration: str = METHODS[0],
-    wide: Sequence[str] | str = (),
     max_error: float | None = None,
-    state: Mapping[str, str] | None = None,
-    weights: str = INT8,
+    **options: Any,  # noqa: ANN401
 ) -> Session:
     """Load a network.
 
@@ -146,25 +132,12 @@ def load(
         source: a file of ONNX, StableHLO or TFLite, the folder of a checkpoint, a live object of
             these, or a folder that `npu compile` has written, which takes none of the other
             arguments but `on`.
-        calibrate: samples of a network in float: an array per input whose first axis counts them,
-            or "random:N"; None for one that is quantised already, and for a checkpoint, which has
-            texts.
-        shapes: of inputs with free dimensions, by name.
-        host: names of operations, or kinds, that are to run on the host.
-        npu: names of operations, or kinds, that are to run in programs of the chip.
-        port: names of operations, or kinds, that are to run on its command port.
-        split: names of operations of the chip behind which a segment ends.
-        io: "int8" for inputs and outputs in the chip's integers, with their scales in the graph.
         on: the chip.
-        limits: of the chip, the standard one if None.
-        calibration: how scales are found in samples: percentile, entropy or max.
-        wide: names of inputs, operations, or kinds, whose values are to have 16 bits on the chip;
-            or "auto": those that lose most, until `max_error` is met.
         max_error: how far outputs may be off the real ones of the samples, as a share of the
             largest value (0.01).
-        state: outputs that the next run finds as inputs, by the names of these.
-        weights: formats of the weights of products: a word of docs/formats.md for all ("int4g32"),
-            and behind it NAME=word for single operations; int8 where nothing else is said.
+        options: those of `npu.planner.build_plan.CompileOptions`: calibrate, calibration, shapes,
+            host, npu, port, split, io, limits, wide, state, weights. `wide` may be "auto" too: what
+            loses most, until `max_error` is met.
 
     Raises:
         GraphError: file, samples or another argument are wrong.
@@ -173,49 +146,20 @@ def load(
         AccuracyError: an output is further off than `max_error`.
     """
     if isinstance(source, str | Path) and "\n" not in str(source) and holds_plan(Path(source)):
-        given = (calibrate is not None, shapes, host, npu, port, split, io != "float", limits)
-        others = (wide, max_error, state, weights != INT8, calibration != METHODS[0])
-        if any((*given, *others)):
+        if options or max_error is not None:
             raise GraphError(f"{source}: given arguments of compilation, allowed only on=")
         return Session(read_plan(Path(source)), on)
-    built = build_plan(
-        source,
-        calibrate=calibrate,
-        shapes=shapes,
-        host=host,
-        npu=npu,
-        port=port,
-        split=split,
-        io=io,
-        limits=limits,
-        calibration=calibration,
-        wide=_choice(wide, max_error),
-        state=state,
-        weights=weights,
-    )
-    if max_error is not None:
-        held(built, max_error)
-    return Session(built.plan, on)
+    return _compiled(source, options, on, max_error)
 
 
 def from_jax(
     function: Callable[..., Any],
     example_args: Sequence[Any],
     *,
-    calibrate: Samples | Sequence[Any] | str | None = None,
     constants: Sequence[int] = (),
-    host: Sequence[str] = (),
-    npu: Sequence[str] = (),
-    port: Sequence[str] = (),
-    split: Sequence[str] = (),
-    io: Io = "float",
     on: On = "golden",
-    limits: Limits | None = None,
-    calibration: str = METHODS[0],
-    wide: Sequence[str] | str = (),
     max_error: float | None = None,
-    state: Mapping[str, str] | None = None,
-    weights: str = INT8,
+    **options: Any,  # noqa: ANN401
 ) -> Session:
     """Compile a function of jax.
 
@@ -223,50 +167,30 @@ def from_jax(
         function: of arrays or trees of arrays.
         example_args: its arguments, of which shapes and types count, and the values of those in
             `constants`.
-        calibrate: as `load`, or one array per input in their order.
         constants: places of arguments that are parameters. What the function closes over is too.
-        host: names of operations, or kinds, that are to run on the host.
-        npu: names of operations, or kinds, that are to run in programs of the chip.
-        port: names of operations, or kinds, that are to run on its command port.
-        split: names of operations of the chip behind which a segment ends.
-        io: "int8" for inputs and outputs in the chip's integers, with their scales in the graph.
         on: the chip.
-        limits: of the chip, the standard one if None.
-        calibration: as `load`.
-        wide: as `load`.
         max_error: as `load`.
-        state: as `load`.
-        weights: as `load`.
+        options: as `load`; `calibrate` may be one array per input in their order too.
 
     Raises:
         GraphError: jax is missing or cannot lower the function, or as `load`.
         CompileError: as `load`.
         AccuracyError: as `load`.
     """
-    from npu.graph.importers.stablehlo import from_jax as lowered
-
     graph = lowered(function, example_args, constants=constants)
-    samples = _by_name(graph, calibrate, state)
-    built = build_plan(
-        graph,
-        calibrate=samples,
-        host=host,
-        npu=npu,
-        port=port,
-        split=split,
-        io=io,
-        limits=limits,
-        calibration=calibration,
-        wide=_choice(wide, max_error),
-        state=state,
-        weights=weights,
-    )
-    if max_error is not None:
-        held(built, max_error)
+    samples = _by_name(graph, options.get("calibrate"), options.get("state"))
+    return _compiled(graph, {**options, "calibrate": samples}, on, max_error)
+
+
+def _compiled(source: Any, given: Mapping[str, Any], on: On, most: float | None) -> Session:  # noqa: ANN401
+    options = CompileOptions(**given)
+    built = build_plan(source, replace(options, wide=_choice(options.wide, most)))
+    if most is not None:
+        held(built, most)
     return Session(built.plan, on)
 
 
-def _choice(wide: Sequence[str] | str, most: float | None) -> Sequence[str] | Choose:
+def _choice(wide: Sequence[str] | Choose, most: float | None) -> Sequence[str] | Choose:
     if not isinstance(wide, str):
         return wide
     if wide != AUTO or most is None:

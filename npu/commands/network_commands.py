@@ -15,7 +15,7 @@ from npu.commands import files
 from npu.commands.arguments import AddCommand, UsageError
 from npu.commands.consoles import printed
 from npu.commands.network_folder import PASSES
-from npu.graph.passes import PASSES as NAMES
+from npu.graph.prepare import PASSES as NAMES
 from npu.planner.build_plan import SCHEDULE
 from npu.runtime.decoder import Decoder
 from npu.runtime.network_account import report_of

@@ -25,10 +25,10 @@ from npu.commands.files import FileError
 from npu.commands.progress import step
 from npu.graph.form import Array
 from npu.graph.inputs import Samples
-from npu.graph.passes import Io
 from npu.graph.passes.calibrate import METHODS
+from npu.graph.prepare import Io
 from npu.graph.text import type_text
-from npu.planner.build_plan import Built, Choose, build_plan
+from npu.planner.build_plan import Built, Choose, CompileOptions, build_plan
 from npu.planner.decoder_file import is_decoder
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
@@ -233,18 +233,20 @@ def compile_network(
     with step(f"compiling {arguments.model}", console=console):
         built = build_plan(
             source,
-            calibrate=samples,
-            calibration=arguments.calibration,
-            shapes=dict(arguments.shape),
-            host=arguments.host,
-            npu=arguments.npu,
-            port=arguments.port,
-            wide=choose or arguments.wide,
-            split=arguments.split,
-            io=arguments.io or "float",
-            state=state,
-            limits=arguments.chip.limits,
-            weights=arguments.weights,
+            CompileOptions(
+                calibrate=samples,
+                calibration=arguments.calibration,
+                shapes=dict(arguments.shape),
+                host=arguments.host,
+                npu=arguments.npu,
+                port=arguments.port,
+                wide=choose or arguments.wide,
+                split=arguments.split,
+                io=arguments.io or "float",
+                state=state,
+                limits=arguments.chip.limits,
+                weights=arguments.weights,
+            ),
         )
     with step("comparing it with golden", console=console):
         compared = witness(built)

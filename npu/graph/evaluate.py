@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from npu.graph import host_process
 from npu.graph.form import Array, Graph, GraphError, Operation, TensorType
 from npu.graph.operations import Call, Trait, kind_of, with_trait
 from npu.graph.operations.borders import dequantised, quantised
@@ -90,8 +91,6 @@ def run(graph: Graph, operation: Operation, values: Sequence[Array | None]) -> l
         if operation.integers:
             raise GraphError("it is fused, only what comes before that has a float meaning")
         if operation.kind == "host":
-            from npu.graph import host_process  # as little as possible where there are none
-
             found = host_process.evaluate(graph, operation, values)
         else:
             entry = kind_of(operation)

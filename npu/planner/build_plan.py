@@ -18,9 +18,9 @@ from npu.compiler.stream import refused_format
 from npu.graph.form import Graph, GraphError
 from npu.graph.importers import named, opened, read, usual_samples
 from npu.graph.inputs import Samples
-from npu.graph.passes import PASSES, Io, prepare
 from npu.graph.passes.calibrate import METHODS
 from npu.graph.passes.wide import is_wide, wide_tensors
+from npu.graph.prepare import PASSES, Io, prepare
 from npu.graph.states import with_states
 from npu.graph.text import outline, write
 from npu.planner.network_plan import plan_of
@@ -72,30 +72,15 @@ class Built:
             yield f"{number + 1}-segment{index}.npu", segment.text
 
 
-def build_plan(
-    source: Any,  # noqa: ANN401
-    *,
-    calibrate: Samples | str | None = None,
-    shapes: Mapping[str, tuple[int, ...]] | None = None,
-    host: Sequence[str] = (),
-    npu: Sequence[str] = (),
-    port: Sequence[str] = (),
-    split: Sequence[str] = (),
-    io: Io = "float",
-    limits: Limits | None = None,
-    calibration: str = METHODS[0],
-    wide: Sequence[str] | Choose = (),
-    state: Mapping[str, str] | None = None,
-    weights: str | NetworkRecipe = INT8_NETWORK,
-) -> Built:
-    """Import, quantise, place and compile a network.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CompileOptions:
+    """What somebody wants of a network, but for its source.
 
-    An operation that fits the chip in no way runs on the host, with the reason.
-
-    Args:
-        source: a graph, or what `npu.graph.importers.read` takes.
-        calibrate: samples, one array per input whose first axis counts them, or "random:N"; None
-            for a network that is quantised already, and for a checkpoint, which has texts.
+    Attributes:
+        calibrate: samples of a network in float, one array per input whose first axis counts them,
+            or "random:N"; None for one that is quantised already, and for a checkpoint, which has
+            texts.
+        calibration: how scales are found in samples: percentile, entropy or max.
         shapes: of inputs with free dimensions, by name.
         host: names of operations, or kinds, that are to run there.
         npu: names of operations, or kinds, that are to run in programs of the chip.
@@ -103,12 +88,38 @@ def build_plan(
         split: names of operations of the chip behind which a segment ends.
         io: "int8" for inputs and outputs in the chip's integers, with their scales in the graph.
         limits: of the chip, the standard one if None.
-        calibration: how scales are found in samples, one of `METHODS` of
-            `npu.graph.passes.calibrate`.
         wide: names of inputs, operations, or kinds, whose values are to have 16 bits on the chip;
             or what chooses them.
         state: outputs that the next run finds as inputs, by the names of these.
-        weights: formats of the real constant weights of products, or their text ("int4g32").
+        weights: formats of the real constant weights of products, as a recipe or its text: a word
+            of docs/formats.md for all ("int4g32"), and behind it NAME=word for single operations.
+    """
+
+    calibrate: Samples | str | None = None
+    calibration: str = METHODS[0]
+    shapes: Mapping[str, tuple[int, ...]] | None = None
+    host: Sequence[str] = ()
+    npu: Sequence[str] = ()
+    port: Sequence[str] = ()
+    split: Sequence[str] = ()
+    io: Io = "float"
+    limits: Limits | None = None
+    wide: Sequence[str] | Choose = ()
+    state: Mapping[str, str] | None = None
+    weights: str | NetworkRecipe = INT8_NETWORK
+
+
+DEFAULTS = CompileOptions()
+
+
+def build_plan(source: Any, options: CompileOptions = DEFAULTS) -> Built:  # noqa: ANN401
+    """Import, quantise, place and compile a network.
+
+    An operation that fits the chip in no way runs on the host, with the reason.
+
+    Args:
+        source: a graph, or what `npu.graph.importers.read` takes.
+        options: what is wanted of it.
 
     Raises:
         GraphError: the file or an argument is wrong; naming file, operation and tensor.
@@ -116,27 +127,29 @@ def build_plan(
     """
     source = opened(source)
     file = "" if isinstance(source, Graph) else named(source)
-    graph = source if isinstance(source, Graph) else read(source, shapes=shapes)
-    if shapes and isinstance(source, Graph):
+    graph = source if isinstance(source, Graph) else read(source, shapes=options.shapes)
+    if options.shapes and isinstance(source, Graph):
         raise GraphError("shapes: given for a graph, allowed for files")
     try:
-        graph = with_states(graph, state or {})
+        graph = with_states(graph, options.state or {})
     except GraphError as error:
         raise GraphError(f"{file}: {error}" if file else str(error)) from None
-    samples = usual_samples(source, graph) if calibrate is None else calibrate
+    samples = options.calibrate
+    if samples is None:
+        samples = usual_samples(source, graph)
     refused: dict[str, str] = {}
-    recipe = _recipe(weights, limits or Limits())
+    recipe = _recipe(options.weights, options.limits or Limits())
 
     def tried(names: Sequence[str]) -> Passes:
         found: dict[str, Graph] = {}
         prepare(
             graph,
             samples=samples,
-            calibration=calibration,
-            host=host,
-            npu=npu,
-            port=port,
-            io=io,
+            calibration=options.calibration,
+            host=options.host,
+            npu=options.npu,
+            port=options.port,
+            io=options.io,
             refused=refused,
             keep=lambda name, result: found.update({name: result}),
             file=file,
@@ -145,13 +158,13 @@ def build_plan(
         )
         return found
 
-    chosen = tuple(wide(tried, samples) if callable(wide) else wide)
+    chosen = tuple(options.wide(tried, samples) if callable(options.wide) else options.wide)
     passes = tried(chosen)
     _refuse_narrow(passes, chosen, file)
     network = None
     while network is None:
         try:
-            network = compile_network(passes[PASSES[-1]], limits, split=split)
+            network = compile_network(passes[PASSES[-1]], options.limits, split=options.split)
         except NoRoomError as error:
             name = _origin_of(error.operation, passes["canonical"])
             if not name or name in refused:
@@ -161,7 +174,8 @@ def build_plan(
         except CompileError as error:
             raise _named(file, error) from None
     compiler = f"tessera-npu {version('tessera-npu')}"
-    origin = Origin(Path(file).name, _content(source), _calibration(samples, calibration), compiler)
+    calibration = _calibration(samples, options.calibration)
+    origin = Origin(Path(file).name, _content(source), calibration, compiler)
     return Built(plan_of(network, origin), {name: passes[name] for name in PASSES}, chosen, samples)
 
 

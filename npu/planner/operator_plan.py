@@ -14,7 +14,7 @@ from npu.graph.evaluate import evaluate
 from npu.graph.form import Array, Graph
 from npu.graph.library import Operator, Size, operator, operator_graph, operator_inputs
 from npu.graph.passes.calibrate import PERCENTILE
-from npu.planner.build_plan import Built, build_plan
+from npu.planner.build_plan import Built, CompileOptions, build_plan
 from spec.isa.operands import Limits
 
 SAMPLES = 8
@@ -101,5 +101,5 @@ def build_operator(
     samples = operator_inputs(graph, SAMPLES, seed)
     kinds = {each.kind for each in graph.operations}
     wanted = [kind for kind in one.npu if kind in kinds]
-    built = build_plan(graph, calibrate=samples, npu=wanted, limits=limits)
+    built = build_plan(graph, CompileOptions(calibrate=samples, npu=wanted, limits=limits))
     return BuiltOperator(one, graph, built, samples)

@@ -11,7 +11,7 @@ from npu.compiler.network.network import groups_of
 from npu.graph.form import Graph, GraphError, Operation
 from npu.graph.importers import named, opened, read, usual_samples
 from npu.graph.inputs import Samples
-from npu.graph.passes import prepare
+from npu.graph.prepare import prepare
 
 
 @dataclass(frozen=True)

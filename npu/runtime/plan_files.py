@@ -17,6 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from npu.graph import host_process
 from npu.graph.form import Graph, GraphError
 from npu.graph.text import parse, write
 from npu.graph.verify import verify
@@ -288,13 +289,9 @@ def _graph(content: Pack) -> Graph:
     """Return the graph, checked as when it was compiled, and what its host steps carry."""
     graph = parse(content.sections[GRAPH].decode("utf-8", "replace"))
     verify(graph, placed=True, planned=True)
-    carried = [one for one in graph.operations if one.kind == "host"]
-    if carried:
-        # Most plans do without another process, and load faster without what starts one.
-        from npu.graph import host_process
-
-        for one in carried:
-            host_process.check(graph, one)
+    for operation in graph.operations:
+        if operation.kind == "host":
+            host_process.check(graph, operation)
     return graph
 
 

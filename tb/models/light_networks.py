@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+from onnx import numpy_helper
 
 from npu.graph.form import Array, Graph
 from npu.graph.importers import read
-from npu.graph.passes import prepare
+from npu.graph.prepare import prepare
 
 LIGHT = (
     "bvlc_alexnet",
@@ -29,8 +31,6 @@ LIGHT = (
 
 def light_model(name: str) -> Any:  # noqa: ANN401
     """Return the ONNX model of a light network; its weights are constants."""
-    import onnx
-
     folder = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
     return onnx.load(folder / f"light_{name}.onnx")
 
@@ -41,9 +41,6 @@ def with_random_weights(model: Any, seed: int) -> Any:  # noqa: ANN401
     Filters and matrices have the variance 2 / inputs; scales of batch norms are 1, variances 1,
     means and shifts small.
     """
-    import onnx
-    from onnx import numpy_helper
-
     random = np.random.default_rng(seed)
     filled = {}
     for node in list(model.graph.node):

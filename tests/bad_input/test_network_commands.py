@@ -280,6 +280,8 @@ def test_options_of_generation_go_together(capsys: pytest.CaptureFixture[str]) -
 
 def test_the_command_and_the_library_build_the_same(here: Path) -> None:
     """`npu compile` and `tessera.load` are one path."""
-    built = build_plan.build_plan(here / "net.onnx", calibrate=dict(np.load("samples.npz")))
+    built = build_plan.build_plan(
+        here / "net.onnx", build_plan.CompileOptions(calibrate=dict(np.load("samples.npz")))
+    )
     found = content(here / "out")
     assert found["image.bin"] == files_of(built.plan)["image.bin"]

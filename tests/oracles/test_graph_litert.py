@@ -13,7 +13,7 @@ from golden.graph import run
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Array
 from npu.graph.importers import tflite_file
-from npu.graph.passes import prepare
+from npu.graph.prepare import prepare
 from npu.graph.verify import verify
 from tests.needs import needs
 from tests.python.tflite_cases import (

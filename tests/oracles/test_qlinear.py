@@ -22,7 +22,7 @@ from golden.graph import run
 from npu.compiler.network import compile_network
 from npu.graph.form import Array
 from npu.graph.importers import read
-from npu.graph.passes import prepare
+from npu.graph.prepare import prepare
 from tests.python.network_runs import run_compiled
 
 CASES, COMPILED = 60 if FULL else 20, 3

@@ -19,7 +19,7 @@ from npu.compiler.network import compile_network
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Array
 from npu.graph.importers import tflite_file
-from npu.graph.passes import prepare
+from npu.graph.prepare import prepare
 from tests.oracles.test_graph_litert import litert
 from tests.python.network_runs import run_compiled
 from tests.python.tflite_integers import OPERATORS, integer_model

@@ -16,7 +16,7 @@ import pytest
 from golden.graph import run
 from npu.graph.form import Array, Graph
 from npu.graph.importers import tflite_file
-from npu.graph.passes import prepare
+from npu.graph.prepare import prepare
 from npu.planner.partition import subgraph
 from tests.needs import needs
 from tests.python.tflite_writer import Writer

@@ -8,7 +8,7 @@ from functools import cache
 
 from npu.compiler import compile_model
 from npu.compiler.network import compile_network
-from npu.planner.build_plan import build_plan
+from npu.planner.build_plan import CompileOptions, build_plan
 from npu.planner.decoder_plan import plan_of_decoder
 from npu.planner.network_plan import plan_of
 from npu.runtime.plan import Action, Plan
@@ -31,7 +31,7 @@ def two() -> Plan:
 @cache
 def three() -> Plan:
     """Return a plan with three launches that stand behind one another."""
-    plan = build_plan(model(), calibrate=samples(16), split=["c1", "p1"]).plan
+    plan = build_plan(model(), CompileOptions(calibrate=samples(16), split=["c1", "p1"])).plan
     assert [len(batch.launches) for batch in prepare(plan).batches] == [3]
     return plan
 

@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+from onnx import helper
 
 from golden.graph import run
 from npu.compiler.network import compile_network
 from npu.graph.form import Array
 from npu.graph.importers import read, stablehlo
-from npu.graph.passes import prepare
+from npu.graph.prepare import prepare
 from tests.python.network_runs import run_compiled
 from tests.python.tflite_writer import Writer
 
@@ -155,9 +157,6 @@ def _result_scale(draw: Draw, sums: Array, unit: float) -> np.float32:
 def _onnx(
     nodes: list[Any], x: Array, y: Array, held: Mapping[str, Any], second: Array | None = None
 ) -> bytes:
-    import onnx
-    from onnx import helper
-
     numbers = helper.np_dtype_to_tensor_dtype
     graph = helper.make_graph(
         nodes,
@@ -183,8 +182,6 @@ def _zero_points(draw: Draw, count: int, dtype: type) -> Array:
 
 def matmul_integer(draw: Draw) -> Case:
     """MatMulInteger: int32 sums."""
-    from onnx import helper
-
     a, b = draw.dtype(), draw.dtype()
     m, k, n = draw.size(1, 6), draw.size(1, 80), draw.size(1, 24)
     x, w = draw.codes((m, k), a), draw.codes((k, n), b)
@@ -198,8 +195,6 @@ def matmul_integer(draw: Draw) -> Case:
 
 def conv_integer(draw: Draw) -> Case:
     """ConvInteger: int32 sums."""
-    from onnx import helper
-
     a, b = draw.dtype(), draw.dtype()
     channels, filters = draw.size(1, 9), draw.size(1, 12)
     x = draw.codes((1, draw.size(3, 7), draw.size(3, 7), channels), a)
@@ -243,8 +238,6 @@ def _products(draw: Draw) -> tuple[dict[str, Any], Array, type]:
 
 def qlinear_matmul(draw: Draw) -> Case:
     """QLinearMatMul: one node that has all scales."""
-    from onnx import helper
-
     given, sums, dtype = _products(draw)
     scale, zero, y = _scaled(draw, sums, given["xs"], given["ws"], dtype)
     held = {name: one for name, one in given.items() if name != "x"}
@@ -256,8 +249,6 @@ def qlinear_matmul(draw: Draw) -> Case:
 
 def qdq_matmul(draw: Draw) -> Case:
     """A product between nodes that dequantise and quantise, with a bias of int32 or none."""
-    from onnx import helper
-
     given, sums, dtype = _products(draw)
     nodes = [
         helper.make_node("DequantizeLinear", ["x", "xs", "xz"], ["xd"]),
@@ -299,8 +290,6 @@ def _images(draw: Draw) -> tuple[dict[str, Any], Array, type, int]:
 
 def qlinear_conv(draw: Draw) -> Case:
     """QLinearConv: one node that has all scales, with a bias or none."""
-    from onnx import helper
-
     given, sums, dtype, groups = _images(draw)
     held = {name: one for name, one in given.items() if name not in {"x", "w"}}
     held["w"] = given["w"].transpose(3, 2, 0, 1)
@@ -317,8 +306,6 @@ def qlinear_conv(draw: Draw) -> Case:
 
 def qdq_conv(draw: Draw) -> Case:
     """A convolution between nodes that dequantise and quantise."""
-    from onnx import helper
-
     given, sums, dtype, groups = _images(draw)
     held = {name: one for name, one in given.items() if name not in {"x", "w"}}
     held["w"] = given["w"].transpose(3, 2, 0, 1)
@@ -336,8 +323,6 @@ def qdq_conv(draw: Draw) -> Case:
 
 def terms(draw: Draw) -> Case:
     """Add, Sub or Mul of two int16 with an int16 result: of one scale, of whole steps, of any."""
-    from onnx import helper
-
     operator = str(draw.random.choice(["Add", "Sub", "Mul"]))
     shape = (draw.size(1, 6), draw.size(1, 40))
     a, b = draw.codes(shape, np.int16), draw.codes(shape, np.int16)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import onnx
+from onnx import helper, numpy_helper
 
 from npu.graph.form import Array
 from tests.python.tflite_writer import Writer
@@ -167,9 +169,6 @@ def _onnx(
     shape: tuple[int, ...],
     result: tuple[int, ...],
 ) -> Any:  # noqa: ANN401
-    import onnx
-    from onnx import helper, numpy_helper
-
     used = {name for _, inputs, _, _ in nodes for name in inputs}
     float32 = onnx.TensorProto.FLOAT
     graph = helper.make_graph(

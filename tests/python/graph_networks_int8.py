@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import onnx
+from onnx import helper, numpy_helper
 
 from npu.graph.form import Array
 from tests.python.tflite_writer import Writer
@@ -112,9 +114,6 @@ def quantised_tflite(w: Quantised) -> bytes:
 
 def quantised_onnx(w: Quantised) -> Any:  # noqa: ANN401
     """Return the network as a model with QuantizeLinear and DequantizeLinear."""
-    import onnx
-    from onnx import helper, numpy_helper
-
     held: dict[str, Array] = {
         "filters": w.filters.transpose(3, 2, 0, 1),
         "filters.s": w.filter_scales,

@@ -16,10 +16,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from onnx.backend.test.loader import load_model_tests
 
+from golden.graph import run
 from npu.graph.form import Array, Graph
 from npu.graph.importers import read
-from npu.graph.passes import prepare
+from npu.graph.prepare import prepare
 from tessera.onnx_parameters import ACTIVATIONS
 
 INTEGER = ("QLinearMatMul", "QLinearConv", "MatMulInteger", "ConvInteger")
@@ -60,8 +62,6 @@ def cases() -> Mapping[str, Any]:
     """Return all node cases of one operation of the lists above, by name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        from onnx.backend.test.loader import load_model_tests
-
         found = load_model_tests(kind="node")
     wanted = {*INTEGER, *BORDER, *FLOAT}
     return {
@@ -125,8 +125,6 @@ def run_case(name: str, evaluate: Callable[..., Mapping[str, Array]]) -> Result:
 
 def main(parts: list[str]) -> None:
     """Print a line per case."""
-    from golden.graph import run
-
     lines = []
     for name in chosen(*parts):
         try:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from npu.graph.form import Graph
-from npu.planner.build_plan import Built, build_plan
+from npu.planner.build_plan import Built, CompileOptions, build_plan
 from tests.python.small_networks import gated_images, grown, residual_images, transformer
 from weights.formats.recipe import INT8, WORDS
 
@@ -26,7 +26,7 @@ RECIPES = CASES + [(net, word) for net in NETWORKS for word in NARROW if (net, w
 
 def built(graph: Graph, weights: str) -> Built:
     """Return a network whose products have weights in formats."""
-    return build_plan(graph, calibrate="random:8", weights=weights)
+    return build_plan(graph, CompileOptions(calibrate="random:8", weights=weights))
 
 
 def one_product(inner: int, columns: int, rows: int = 1) -> Graph:

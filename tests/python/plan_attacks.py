@@ -32,9 +32,11 @@ from onnx import TensorProto, helper, numpy_helper
 from npu.graph.form import Attribute, Element, Operation, Target, Tensor, TensorType
 from npu.graph.form import Place as Placed
 from npu.graph.importers.onnx_host import payload
+from npu.graph.importers.stablehlo import from_jax
+from npu.graph.importers.stablehlo_bytecode import context
 from npu.graph.text import parse, write
 from npu.image import unpack
-from npu.planner.build_plan import build_plan
+from npu.planner.build_plan import CompileOptions, build_plan
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import GRAPH, IMAGE, PLAN, files_of
 from spec.paths import REPORTS, ROOT
@@ -94,18 +96,16 @@ def _with_onnx(label: str = "m2", output: str = "y") -> Plan:
     y = helper.make_tensor_value_info(output, TensorProto.FLOAT, [ROWS, 16])
     graph = helper.make_graph(nodes, "attacked", [x], [y], stored)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
-    return build_plan(model, calibrate="random:4").plan
+    return build_plan(model, CompileOptions(calibrate="random:4")).plan
 
 
 def _with_jax() -> Plan:
     """Return a product, a sort that only jax knows, and another product."""
     import jax.numpy as jnp
 
-    from npu.graph.importers.stablehlo import from_jax
-
     w, v = _weights(1, WIDTH, INNER), _weights(2, INNER, 16)
     graph = from_jax(lambda x: jnp.sort(x @ w, -1) @ v, [np.zeros((ROWS, WIDTH), np.float32)])
-    return build_plan(graph, calibrate="random:4").plan
+    return build_plan(graph, CompileOptions(calibrate="random:4")).plan
 
 
 BASES: Mapping[str, Callable[[], Plan]] = {"onnx": _with_onnx, "jax": _with_jax}
@@ -263,8 +263,6 @@ def _printed(text: str) -> str:
     if len(text) > 10_000:
         return text
     from jaxlib.mlir import ir
-
-    from npu.graph.importers.stablehlo_bytecode import context
 
     try:
         return str(ir.Module.parse(text, context()))

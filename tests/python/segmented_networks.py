@@ -11,7 +11,7 @@ import numpy as np
 from golden.graph import run
 from npu.graph.build import Builder
 from npu.graph.form import Array
-from npu.planner.build_plan import Built, build_plan
+from npu.planner.build_plan import Built, CompileOptions, build_plan
 from npu.runtime.plan import Action, Plan
 from npu.runtime.replay import By
 from tessera.rtl_chip import run_on_rtl
@@ -52,7 +52,7 @@ def segmented(seed: int) -> tuple[Built, dict[str, Array]]:
     inputs = samples(graph, seed)
 
     def built(host: Sequence[str] = (), split: Sequence[str] = ()) -> Built:
-        return build_plan(graph, calibrate=inputs, host=host, split=split)
+        return build_plan(graph, CompileOptions(calibrate=inputs, host=host, split=split))
 
     def some(names: Sequence[str], most: int) -> list[str]:
         count = min(len(names), int(random.integers(0, most + 1)))

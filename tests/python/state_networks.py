@@ -7,9 +7,10 @@ from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
+from onnx import TensorProto, helper, numpy_helper
 
 from npu.graph.form import Array
-from npu.planner.build_plan import Built, build_plan
+from npu.planner.build_plan import Built, CompileOptions, build_plan
 
 INPUTS, CELLS = 12, 16
 Part: TypeAlias = tuple[str, list[str], str | list[str], dict[str, Any]]
@@ -28,7 +29,7 @@ def samples(count: int, seed: int = 21) -> Array:
 def cell(*wide: str) -> Built:
     """Return an LSTM of operations of the chip."""
     given = {"x": samples(64)}
-    return build_plan(lstm_cell(), calibrate=given, state=PAIRS, wide=wide)
+    return build_plan(lstm_cell(), CompileOptions(calibrate=given, state=PAIRS, wide=wide))
 
 
 def lstm_cell() -> Any:  # noqa: ANN401
@@ -96,8 +97,6 @@ def _model(
     state: tuple[int, ...],
     y: tuple[int, ...],
 ) -> Any:  # noqa: ANN401
-    from onnx import TensorProto, helper, numpy_helper
-
     def value(name: str, shape: tuple[int, ...]) -> Any:  # noqa: ANN401
         return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 

@@ -9,9 +9,9 @@ import pytest
 from golden.graph import run
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Array, Graph, GraphError
-from npu.graph.passes import prepare
 from npu.graph.passes.calibrate import BINS, METHODS, telling
-from npu.planner.build_plan import build_plan
+from npu.graph.prepare import prepare
+from npu.planner.build_plan import CompileOptions, build_plan
 from tessera import accuracy
 from tests.python.small_networks import Net, grown
 
@@ -78,7 +78,7 @@ def test_the_loss_names_the_operation_that_loses_most() -> None:
 
     graph = grown(make)
     samples = {"x": np.random.default_rng(0).standard_normal((16, 4, 32)).astype(np.float32)}
-    built = build_plan(graph, calibrate=samples)
+    built = build_plan(graph, CompileOptions(calibrate=samples))
     loss = accuracy.loss_of(built, samples)
     assert loss.output > 0.05
     assert len(loss.operations) == accuracy.NAMED
@@ -93,7 +93,9 @@ def test_the_loss_is_the_same_with_integers_at_the_borders() -> None:
     """What the host made of the inputs and outputs, who runs the network makes."""
     graph, samples = grown(tailed), heavy(8, 3)
     losses = [
-        accuracy.loss_of(build_plan(graph, calibrate=samples, io=io), samples).output
+        accuracy.loss_of(
+            build_plan(graph, CompileOptions(calibrate=samples, io=io)), samples
+        ).output
         for io in ("float", "int8")
     ]
     assert losses[0] == losses[1] > 0

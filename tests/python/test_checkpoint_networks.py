@@ -26,7 +26,7 @@ from npu.graph.passes.samples import random_samples
 from npu.graph.states import States
 from npu.graph.text import equal, parse, write
 from npu.graph.verify import verify
-from npu.planner.build_plan import Built, build_plan
+from npu.planner.build_plan import Built, CompileOptions, build_plan
 from npu.planner.partition import partition
 from tessera.accuracy import loss_of
 from tessera.delegate import Delegate, preprocess
@@ -57,7 +57,7 @@ def drawn(family: str) -> Checkpoint:
 
 def tiny(name: str) -> Built:
     """Return the network of a checkpoint that ships."""
-    return build_plan(CHECKPOINTS / name, shapes={TOKENS: (1, 32)})
+    return build_plan(CHECKPOINTS / name, CompileOptions(shapes={TOKENS: (1, 32)}))
 
 
 @pytest.mark.parametrize("family", FORMS)
@@ -93,7 +93,7 @@ def test_a_text_that_goes_on_is_the_whole_text(family: str, rows: int) -> None:
 def test_generation_is_a_graph_with_states() -> None:
     """Token by token: programs equal golden.graph, and write what real numbers write."""
     checkpoint = load_checkpoint(CHECKPOINTS / "llama-tiny")
-    built = build_plan(checkpoint, shapes={TOKENS: (1, 1), PAST: (24,)})
+    built = build_plan(checkpoint, CompileOptions(shapes={TOKENS: (1, 1), PAST: (24,)}))
     text = calibration_tokens(checkpoint)[-1:, :12].astype(np.int32)
     session, written = Session(built.plan), list(text[0])
     logits = [session.run({TOKENS: text[:, i : i + 1]})[LOGITS] for i in range(12)]
@@ -149,7 +149,9 @@ def test_norms_of_heads_are_on_the_chip() -> None:
     """A decoder that generation has no program for is a network like the others."""
     checkpoint = random_checkpoint(shape_of("qwen3", kv_heads=2), 1)
     texts = random_tokens(checkpoint.shape, 34, 3)[:, :12].astype(np.int32)
-    built = build_plan(checkpoint, shapes=ROWS, calibrate={TOKENS: texts[:32, None]})
+    built = build_plan(
+        checkpoint, CompileOptions(shapes=ROWS, calibrate={TOKENS: texts[:32, None]})
+    )
     assert {one.name for one in built.plan.graph.operations if one.on_chip} > {
         *("h.0.q_norm", "h.1.k_norm", "h.0.q_rope")
     }
@@ -172,9 +174,9 @@ def test_generation_refuses_what_it_has_no_program_for(tmp_path: Path) -> None:
 
 def test_samples_of_ones_own_calibrate_as_well() -> None:
     """The texts are those of the checkpoint only where none are given."""
-    given = build_plan(CHECKPOINTS / "gpt2-tiny", shapes=ROWS, calibrate="random:2")
+    given = build_plan(CHECKPOINTS / "gpt2-tiny", CompileOptions(shapes=ROWS, calibrate="random:2"))
     assert given.plan.origin.calibration == "random:2"
-    usual = build_plan(CHECKPOINTS / "gpt2-tiny", shapes=ROWS)
+    usual = build_plan(CHECKPOINTS / "gpt2-tiny", CompileOptions(shapes=ROWS))
     assert usual.plan.stream != given.plan.stream
     assert loss_of(usual).output < loss_of(given, usual.samples).output
 
@@ -194,7 +196,7 @@ def test_options_of_networks_are_those_of_checkpoints(options: dict[str, Any]) -
     """Each changes what it says, and programs stay equal to the integers of the graph."""
     source = CHECKPOINTS / "gpt2-tiny"
     plain = tessera.load(source, shapes=ROWS).plan
-    built = build_plan(source, shapes=ROWS, **options)
+    built = build_plan(source, CompileOptions(shapes=ROWS, **options))
     assert (built.plan.stream, built.plan.steps) != (plain.stream, plain.steps)
     inputs = {name: one[0] for name, one in random_samples(built.plan.graph, 1, 3).items()}
     wanted = golden_run(built.passes["fuse"], inputs)

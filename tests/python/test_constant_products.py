@@ -10,7 +10,7 @@ from golden.graph import run
 from npu.compiler.network import compile_network
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Element, Graph
-from npu.graph.passes import prepare
+from npu.graph.prepare import prepare
 from tests.python.network_runs import run_compiled
 from tests.python.small_networks import (
     PLAIN,

@@ -15,6 +15,7 @@ import pytest
 from golden import session
 from golden.command.model import ModelBus
 from golden.machine import ChipConfig
+from npu.cli.command_line import main
 from npu.compiler import compile_model
 from npu.driver import generate
 from npu.driver.chip import Chip
@@ -31,6 +32,8 @@ from spec.isa.operands import up
 from tests.python.golden_support import random_model
 from tests.python.plan_damage import damages, resealed, with_record
 from weights.model import QuantizedModel
+from weights.quantize import quantize_checkpoint
+from weights.shipped import CHECKPOINTS
 
 ROWS, COUNT = 20, 9
 FAMILIES = ("gpt2", "llama", "mistral", "qwen2")
@@ -184,10 +187,6 @@ def test_a_prompt_fits_the_context() -> None:
 
 def test_the_command_writes_and_runs_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`npu compile --rows`, `npu explain`, `npu run`: the tokens of the network."""
-    from npu.cli.command_line import main
-    from weights.quantize import quantize_checkpoint
-    from weights.shipped import CHECKPOINTS
-
     place = str(CHECKPOINTS / "gpt2-tiny")
     assert main(["compile", place, "-o", str(tmp_path / "g.bin"), "--rows", "110"]) == 0
     capsys.readouterr()

@@ -17,7 +17,7 @@ from golden.graph import run
 from npu.graph.evaluate import run as run_on_host
 from npu.graph.form import Array, GraphError
 from npu.graph.importers import read
-from npu.graph.passes import prepare as prepared_graph
+from npu.graph.prepare import prepare as prepared_graph
 from npu.planner.partition import Part
 from npu.runtime.plan_files import PlanFileError
 from npu.runtime.prepare import bases_from

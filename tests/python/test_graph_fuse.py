@@ -13,10 +13,11 @@ from golden.fixed import rs
 from golden.graph import run
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Element, Graph, GraphError
-from npu.graph.passes import PASSES, prepare
 from npu.graph.passes.factors import factor, factors, signed_factor
+from npu.graph.prepare import PASSES, prepare
 from npu.graph.text import equal
 from tests.needs import needs
+from tests.python.graph_node_cases import INTEGER, run_case
 from tests.python.small_networks import (
     NETWORKS,
     PLAIN,
@@ -423,8 +424,6 @@ NODE_CASES = (
 def test_cases_of_the_onnx_suite_stay_within_two_percent(name: str) -> None:
     """Cases of the onnx suite stay within two percent."""
     needs("graphs")
-    from tests.python.graph_node_cases import INTEGER, run_case
-
     found = run_case(name, run)
     assert found.on_chip
     if found.operator in INTEGER:

@@ -22,6 +22,7 @@ from tests.needs import needs
 needs("graphs")
 
 import onnx
+from onnx.backend.test import loader
 
 helper = onnx.helper
 FLOAT = onnx.TensorProto.FLOAT
@@ -48,8 +49,6 @@ ACTIVATIONS = {
 @cache
 def cases() -> list[Any]:
     """Return the single node cases of the suite for the operators above."""
-    from onnx.backend.test import loader
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = loader.load_model_tests(kind="node")
@@ -138,8 +137,6 @@ def test_cases_of_the_suite_compute_what_it_expects(canonical: bool) -> None:
 @pytest.mark.parametrize(("kind", "count"), [("pytorch-converted", 82), ("pytorch-operator", 35)])
 def test_what_pytorch_exported_computes_what_it_expects(kind: str, count: int) -> None:
     """All of them, operator set 6; every convolution of one or two dimensions is a conv."""
-    from onnx.backend.test import loader
-
     every = loader.load_model_tests(kind=kind)
     kinds: Counter[str] = Counter()
     for case in every:

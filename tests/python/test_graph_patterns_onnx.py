@@ -21,6 +21,7 @@ from tests.needs import needs
 needs("graphs")
 
 import onnx
+from onnx.backend.test.loader import load_model_tests
 
 from npu.graph.importers import onnx_file
 
@@ -60,8 +61,6 @@ CASES = {
 @cache
 def models() -> dict[str, Any]:
     """Return the expanded cases by name, the youngest version of each."""
-    from onnx.backend.test.loader import load_model_tests
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = {case.name: case for case in load_model_tests(kind="node")}

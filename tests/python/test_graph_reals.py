@@ -13,7 +13,7 @@ from npu.graph.evaluate import evaluate
 from npu.graph.form import Array, Element, Graph, Target
 from npu.graph.importers import read
 from npu.graph.passes.canonicalise import canonicalise
-from npu.planner.build_plan import build_plan
+from npu.planner.build_plan import CompileOptions, build_plan
 from tests.forms import sample
 from tests.needs import needs
 
@@ -59,7 +59,9 @@ def built(model: Any, dtype: str = "float32") -> tuple[Plan, Array]:  # noqa: AN
     """Return the plan of a network, and an input."""
     shape = [one.dim_value for one in model.graph.input[0].type.tensor_type.shape.dim]
     samples = np.stack(list(inputs(shape, 16))).astype(dtype)
-    return build_plan(model, calibrate={"x": samples}).plan, next(inputs(shape, 1, 5)).astype(dtype)
+    return build_plan(model, CompileOptions(calibrate={"x": samples})).plan, next(
+        inputs(shape, 1, 5)
+    ).astype(dtype)
 
 
 def on_chip(graph: Graph) -> Counter[str]:

@@ -22,8 +22,8 @@ from npu.commands import network_folder
 from npu.firmware.plan import PlanError, firmware_network
 from npu.graph.form import Element, GraphError
 from npu.graph.operations.borders import dequantised, quantised
-from npu.graph.passes import Io
-from npu.planner.build_plan import build_plan
+from npu.graph.prepare import Io
+from npu.planner.build_plan import CompileOptions, build_plan
 from npu.runtime.plan import Action
 from npu.runtime.plan_files import read_plan
 from tessera.golden_chip import run_on_golden
@@ -99,8 +99,8 @@ def test_what_the_host_has_in_float_is_refused(host: list[str], message: str) ->
 def test_other_words_are_refused(tmp_path: Path) -> None:
     """A folder has its borders already."""
     with pytest.raises(GraphError, match=r"io: given 'int4', allowed float, int8"):
-        tessera.load(model(), calibrate=CALIBRATE, io="int4")  # type: ignore[arg-type]
-    network_folder.write(build_plan(model(), calibrate=CALIBRATE), tmp_path)
+        tessera.load(model(), calibrate=CALIBRATE, io="int4")
+    network_folder.write(build_plan(model(), CompileOptions(calibrate=CALIBRATE)), tmp_path)
     with pytest.raises(GraphError, match=r"given arguments of compilation, allowed only on="):
         tessera.load(tmp_path, io="int8")
 
@@ -108,7 +108,7 @@ def test_other_words_are_refused(tmp_path: Path) -> None:
 def test_what_is_in_integers_already_stays() -> None:
     """A network that takes and gives int8 has the same plan."""
     source = quantised_tflite(drawn(1))
-    one, other = (build_plan(source, io=io).plan for io in get_args(Io))
+    one, other = (build_plan(source, CompileOptions(io=io)).plan for io in get_args(Io))
     assert one.segments == other.segments
     assert one.graph.inputs == other.graph.inputs
 

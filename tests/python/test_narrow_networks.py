@@ -14,7 +14,7 @@ from onnx.reference import ReferenceEvaluator
 
 from golden.graph import run as golden_run
 from npu.compiler.weight_tiles import fewest_bits
-from npu.planner.build_plan import build_plan
+from npu.planner.build_plan import CompileOptions, build_plan
 from spec.isa.generated import WeightFormat
 from spec.isa.operands import Limits
 from tessera.golden_chip import run_on_golden
@@ -27,8 +27,8 @@ def test_narrow_weights_of_a_file_are_narrow_in_the_stream(kind: str, window: in
     """A half and a quarter of the bytes; on a chip without narrow formats the bytes of int8."""
     model, inputs = narrow_network(kind, window=window)
     (wanted,) = ReferenceEvaluator(model).run(None, inputs)
-    narrow = build_plan(model, limits=Limits())
-    wide = build_plan(model, limits=Limits(narrow_formats=False))
+    narrow = build_plan(model, CompileOptions(limits=Limits()))
+    wide = build_plan(model, CompileOptions(limits=Limits(narrow_formats=False)))
     (found,) = run_on_golden(narrow.plan, inputs).outputs.values()
     (golden,) = golden_run(narrow.passes["fuse"], inputs).values()
     np.testing.assert_array_equal(found, golden)

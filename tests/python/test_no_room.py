@@ -13,8 +13,8 @@ from npu.compiler.errors import CompileError
 from npu.compiler.network import compile_network
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Graph, GraphError
-from npu.graph.passes import prepare
-from npu.planner.build_plan import build_plan
+from npu.graph.prepare import prepare
+from npu.planner.build_plan import CompileOptions, build_plan
 from spec.isa.operands import Limits
 from tests.python.network_runs import run_compiled
 from tests.python.small_networks import (
@@ -84,7 +84,7 @@ def test_what_no_cut_fits_runs_on_the_host() -> None:
     given = samples(graph)
     with pytest.raises(CompileError, match="no cut of a convolution"):
         compile_network(prepare(graph, samples=given), Limits(sram_bytes=4096))
-    built = build_plan(graph, calibrate=given, limits=Limits(sram_bytes=4096))
+    built = build_plan(graph, CompileOptions(calibrate=given, limits=Limits(sram_bytes=4096)))
     placed = built.passes["place"].operations
     places = [(one.on_chip, one.place.reason) for one in placed if one.kind == "conv" and one.place]
     assert [on_chip for on_chip, _ in places] == [True, False, False, True]
@@ -102,4 +102,6 @@ def test_what_is_wanted_on_the_chip_is_refused_without_room() -> None:
     with pytest.raises(
         GraphError, match=f"--npu {names[1]}: .* cannot be executed by the chip: no cut"
     ):
-        build_plan(graph, calibrate="random:2", npu=names, limits=Limits(sram_bytes=4096))
+        build_plan(
+            graph, CompileOptions(calibrate="random:2", npu=names, limits=Limits(sram_bytes=4096))
+        )

@@ -13,7 +13,7 @@ from npu.graph.evaluate import evaluate
 from npu.graph.form import Array, GraphError
 from npu.graph.importers import read
 from npu.graph.operations.linear import convolve
-from npu.graph.passes import prepare
+from npu.graph.prepare import prepare
 from tests.needs import needs
 
 needs("graphs")

@@ -15,7 +15,7 @@ import pytest
 from golden.graph import run
 from npu.compiler.network import compile_network
 from npu.graph.form import Element, Graph
-from npu.graph.passes import prepare
+from npu.graph.prepare import prepare
 from spec.isa.operands import Limits
 from tests.python.network_runs import run_compiled
 from tests.python.small_networks import (

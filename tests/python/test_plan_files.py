@@ -23,6 +23,7 @@ from npu.runtime.plan_files import (
     plan_from,
     read_plan,
 )
+from npu.runtime.schema import EntryError, check, plan_schema
 from spec.isa.generated import Opcode, SetReg
 from spec.isa.instruction import Instruction, decode_image, encode_image
 from tests.python.plan_damage import damages, flipped, resealed, sections_of, with_record
@@ -191,8 +192,6 @@ def test_a_damaged_folder_is_refused(
 def test_the_schema_is_the_one_of_other_tools() -> None:
     """The package jsonschema accepts what we write and refuses what our reader's schema refuses."""
     import jsonschema
-
-    from npu.runtime.schema import EntryError, check, plan_schema
 
     schema = plan_schema()
     jsonschema.Draft202012Validator.check_schema(schema)

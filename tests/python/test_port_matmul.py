@@ -6,10 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import ml_dtypes
 import numpy as np
+import onnx
 import pytest
 
+import tessera
 from golden.graph import run
+from npu.compiler.network import compile_network
 from npu.graph.evaluate import run as run_on_host
 from npu.graph.form import (
     Array,
@@ -23,9 +27,10 @@ from npu.graph.form import (
     TensorType,
 )
 from npu.graph.operations.port import FORMATS, GROUPED
-from npu.graph.passes import prepare
+from npu.graph.prepare import prepare
 from npu.graph.verify import verify
 from tb.stimulus.port_operands import port_operands
+from tessera.golden_chip import run_on_golden
 from tests.needs import needs
 
 PORT = Place(Target.PORT, "test")
@@ -87,8 +92,6 @@ def test_integer_formats_are_products_of_integers() -> None:
 def test_float_formats_stay_near_the_real_product() -> None:
     """FP16 and BF16 of numbers up to 128: half a unit of Q8.8 per factor and one per product."""
     random = np.random.default_rng(6)
-    import ml_dtypes
-
     kinds = {"fp16": np.float16, "bf16": ml_dtypes.bfloat16, "fp8": ml_dtypes.float8_e4m3fn}
     for name, kind in kinds.items():
         a, b = port_operands(random, name, (5, 24, 4))
@@ -151,9 +154,6 @@ def test_a_product_that_is_none_is_refused(change: Mapping[str, Any], message: s
 )
 def test_elements_outside_of_a_format_are_refused(name: str, wrong: int, message: str) -> None:
     """On the chip and on the host, with their place."""
-    from npu.compiler.network import compile_network
-    from tessera.golden_chip import run_on_golden
-
     values = port_operands(np.random.default_rng(2), name, (3, 4, 2))
     values[0][1, 2] = np.array(wrong).astype(values[0].dtype)
     for place in (PORT, Place(Target.HOST, "test")):
@@ -169,9 +169,6 @@ def test_files_of_onnx_and_jax_carry_products_of_the_port(
 ) -> None:
     """The operator tessera.PortMatMul and tessera.jax.port_matmul, alike to the bit."""
     needs("graphs")
-    import onnx
-
-    import tessera
     from tessera.jax import port_matmul
 
     values = port_operands(np.random.default_rng(9), name, (3, 20, 4), attributes.get("group", 0))

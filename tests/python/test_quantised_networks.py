@@ -12,7 +12,7 @@ import pytest
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Array
 from npu.graph.importers import read
-from npu.planner.build_plan import build_plan
+from npu.planner.build_plan import CompileOptions, build_plan
 from tests.forms import sample
 from tests.needs import needs
 
@@ -66,7 +66,9 @@ def test_a_quantised_network(name: str, form: str, per_channel: bool, kinds: str
     shape = session.get_inputs()[0].shape
     graph = read(model)
     assert {one["operator"] for one in graph.operations if one.kind == "host"} <= {HOST.get(name)}
-    plan = build_plan(model, calibrate={"x": np.stack(list(inputs(shape, 16)))}).plan
+    plan = build_plan(
+        model, CompileOptions(calibrate={"x": np.stack(list(inputs(shape, 16)))})
+    ).plan
     assert plan.segments
     for x in inputs(shape, 3, seed=5):
         (wanted,) = session.run(None, {"x": x})

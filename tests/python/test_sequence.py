@@ -16,10 +16,13 @@ from tests.needs import needs
 needs("graphs")
 
 from golden.command.model import ModelBus
+from golden.graph import run
 from golden.machine import ChipConfig
 from npu.compiler.network import compile_network
 from npu.driver.chip import Chip
 from npu.graph.form import Array, GraphError
+from npu.graph.importers import read
+from npu.graph.prepare import prepare as prepared_graph
 from npu.planner.network_plan import plan_of
 from npu.runtime.plan import Action, Plan
 from npu.runtime.prepare import bases_from, prepare
@@ -70,9 +73,6 @@ def _run(
 
 def test_a_sequence_is_the_network_that_it_was_split_from() -> None:
     """Three plans, the outputs of each the inputs of the next."""
-    from golden.graph import run
-    from npu.graph.importers import read
-    from npu.graph.passes import prepare as prepared_graph
     from tests.python.test_delegate import model
 
     found = _run(entries(), {"x": image()})

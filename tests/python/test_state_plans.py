@@ -25,7 +25,7 @@ from npu.driver.chip import Chip
 from npu.firmware.plan import PlanError, firmware_network
 from npu.graph.form import GraphError
 from npu.graph.states import States
-from npu.planner.build_plan import build_plan
+from npu.planner.build_plan import CompileOptions, build_plan
 from npu.planner.partition import partition
 from npu.runtime.plan_files import PLAN, PlanFileError, files_of, plan_from
 from npu.runtime.prepare import prepare
@@ -140,7 +140,7 @@ def test_every_entry_of_a_state_in_a_plan_is_refused_when_it_is_another() -> Non
                 plan_from(with_record(files, damage.record))
             tried += 1
     assert tried > 30
-    plain = build_plan(lstm_cell(), calibrate="random:2").plan
+    plain = build_plan(lstm_cell(), CompileOptions(calibrate="random:2")).plan
     without = files_of(plain)
     assert "states" not in json.loads(without[PLAN])
     with pytest.raises(PlanFileError, match=r"states: given .*, allowed nothing"):

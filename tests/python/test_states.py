@@ -24,7 +24,7 @@ from npu.graph.passes.order import anonymous
 from npu.graph.states import States, with_states
 from npu.graph.text import equal, parse, write
 from npu.graph.verify import verify
-from npu.planner.build_plan import build_plan
+from npu.planner.build_plan import CompileOptions, build_plan
 from tests.python.state_networks import CELLS, PAIRS, cell, lstm_cell, samples
 
 
@@ -130,7 +130,7 @@ def test_the_last_sample_counts_for_what_a_state_is_read_as() -> None:
     """No run finds in a state what the last one leaves, and its scale covers that as well."""
     x = samples(8)
     x[-1] *= 8
-    graph = build_plan(lstm_cell(), calibrate={"x": x}, state=PAIRS).passes["fuse"]
+    graph = build_plan(lstm_cell(), CompileOptions(calibrate={"x": x}, state=PAIRS)).passes["fuse"]
     assert all(graph.type(name).element == Element.I8 for name in PAIRS)
 
 
@@ -139,7 +139,7 @@ def test_a_first_value_in_real_numbers_becomes_integers_with_the_state() -> None
     graph = cell().passes["import"]
     first = np.full((1, CELLS), 0.5, np.float32)
     states = tuple(replace(one, initial=first) for one in graph.states)
-    made = build_plan(replace(graph, states=states), calibrate={"x": samples(64)})
+    made = build_plan(replace(graph, states=states), CompileOptions(calibrate={"x": samples(64)}))
     fused = made.passes["fuse"]
     for one in fused.states:
         kind = fused.type(one.input)

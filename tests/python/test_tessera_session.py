@@ -14,6 +14,7 @@ from tests.needs import needs
 needs("graphs")
 
 import onnx
+from onnx.reference import ReferenceEvaluator
 
 import tessera
 from npu.graph.form import GraphError
@@ -41,8 +42,6 @@ def test_run_is_called_as_in_onnxruntime() -> None:
 
 def test_outputs_are_near_those_of_the_source() -> None:
     """Integers lose little: at most 5 % of the largest output of a network that is untrained."""
-    from onnx.reference import ReferenceEvaluator
-
     inputs = one_input()
     (found,) = _session().run(None, inputs)
     (wanted,) = ReferenceEvaluator(model()).run(None, inputs)

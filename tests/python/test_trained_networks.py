@@ -21,7 +21,7 @@ from golden.graph import run
 from npu.compiler.network import CompiledNetwork, compile_network
 from npu.graph.form import Array, Graph
 from npu.graph.importers import onnx_file, stablehlo, tflite_file
-from npu.graph.passes import prepare
+from npu.graph.prepare import prepare
 from tests.python import graph_networks as networks
 from tests.python.network_runs import run_compiled
 from tests.python.trained_networks import Examples, logits, pictures, questions, train

@@ -13,7 +13,7 @@ from golden.graph import run
 from npu.cli import command_line
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Element, Graph, GraphError
-from npu.planner.build_plan import build_plan
+from npu.planner.build_plan import CompileOptions, build_plan
 from spec.paths import DOCS
 from tessera.accuracy import AccuracyError, loss_of
 from tessera.golden_chip import run_on_golden
@@ -28,13 +28,13 @@ def test_sixteen_bits_bring_the_outputs_near_enough(name: str) -> None:
     """Those that lose most, no more names than needed, and the chip computes what golden says."""
     network = NETWORKS[name]
     graph, samples = grown(network.make), network.samples(24, 1)
-    narrow = build_plan(graph, calibrate=samples)
+    narrow = build_plan(graph, CompileOptions(calibrate=samples))
     assert loss_of(narrow, samples).output > network.most
-    built = build_plan(graph, calibrate=samples, wide=wide_until(network.most))
+    built = build_plan(graph, CompileOptions(calibrate=samples, wide=wide_until(network.most)))
     assert built.wide
     for one in built.wide:
         rest = [other for other in built.wide if other != one]
-        again = build_plan(graph, calibrate=samples, wide=rest)
+        again = build_plan(graph, CompileOptions(calibrate=samples, wide=rest))
         assert loss_of(again, samples).output > network.most, f"{one} is not needed"
     assert loss_of(built, samples).output <= network.most
     others = network.samples(16, 2)
@@ -67,7 +67,7 @@ def test_a_name_gives_16_bits_to_what_it_stands_for() -> None:
     network = NETWORKS["powers of sound"]
     samples = network.samples(4, 1)
     for name, wide in (("x", {"x.int16"}), ("conv.2", {"conv.2"}), ("conv", {"conv"})):
-        built = build_plan(grown(network.make), calibrate=samples, wide=[name])
+        built = build_plan(grown(network.make), CompileOptions(calibrate=samples, wide=[name]))
         types = built.passes["quantise"].tensors
         assert built.wide == (name,)
         for one in wide:
@@ -78,7 +78,7 @@ def test_nothing_is_wide_where_8_bits_are_enough() -> None:
     """Nobody pays for what is not needed."""
     network = NETWORKS["channels far out"]
     samples = network.samples(8, 1)
-    built = build_plan(grown(network.make), calibrate=samples, wide=wide_until(0.2))
+    built = build_plan(grown(network.make), CompileOptions(calibrate=samples, wide=wide_until(0.2)))
     assert not built.wide
 
 
@@ -93,7 +93,7 @@ def test_a_name_that_cannot_be_wide_is_refused(name: str, message: str) -> None:
     """With what can be."""
     samples = {"x": np.ones((1, 1, 8, 32), np.float32)}
     with pytest.raises(GraphError, match=message):
-        build_plan(grown(transformer), calibrate=samples, wide=[name])
+        build_plan(grown(transformer), CompileOptions(calibrate=samples, wide=[name]))
 
 
 def test_sessions_choose_as_the_command_does() -> None:

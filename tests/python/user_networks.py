@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from npu.graph.form import Array
-from npu.planner.build_plan import Built, build_plan
+from npu.planner.build_plan import Built, CompileOptions, build_plan
 from tests.python.graph_networks import convolutional, convolutional_onnx
 
 
@@ -33,4 +33,4 @@ def one_input(seed: int = 2) -> dict[str, Array]:
 @cache
 def built() -> Built:
     """Return the network with its second convolution on the host."""
-    return build_plan(model(), calibrate=samples(16), host=["c2"])
+    return build_plan(model(), CompileOptions(calibrate=samples(16), host=["c2"]))

@@ -22,7 +22,7 @@ from npu.commands import network_folder
 from npu.compiler import compile_model
 from npu.compiler.network import compile_network
 from npu.graph.passes.samples import random_samples
-from npu.planner.build_plan import build_plan
+from npu.planner.build_plan import CompileOptions, build_plan
 from npu.planner.decoder_plan import plan_of_decoder
 from npu.planner.network_plan import plan_of
 from npu.planner.operator_plan import build_operator
@@ -196,14 +196,16 @@ def test_values_of_16_bits_are_those_of_golden_on_the_rtl() -> None:
     network = NETWORKS["powers of sound"]
     samples = network.samples(4, 1)
     wide = ["x", "conv", "conv.2", "table"]
-    session = Session(build_plan(grown(network.make), calibrate=samples, wide=wide).plan, "rtl")
+    session = Session(
+        build_plan(grown(network.make), CompileOptions(calibrate=samples, wide=wide)).plan, "rtl"
+    )
     session.run(None, {"x": samples["x"][0]})
     assert session.report().cycles
 
 
 def test_a_checkpoint_is_a_network_on_the_rtl() -> None:
     """Logits of every position, and what the table of tokens on the host leads to."""
-    plan = build_plan(CHECKPOINTS / "llama-tiny", shapes={"tokens": (1, 20)})
+    plan = build_plan(CHECKPOINTS / "llama-tiny", CompileOptions(shapes={"tokens": (1, 20)}))
     tokens = np.arange(60, 100, 2, dtype=np.int32)[None]
     session = Session(plan.plan, "rtl")
     found = session.run({"tokens": tokens})["logits"]
@@ -214,7 +216,9 @@ def test_a_checkpoint_is_a_network_on_the_rtl() -> None:
 
 def test_a_checkpoint_goes_on_token_by_token_on_the_rtl() -> None:
     """With what the run before has left of K, V and the position."""
-    plan = build_plan(CHECKPOINTS / "gpt2-tiny", shapes={"tokens": (1, 1), "past": (16,)})
+    plan = build_plan(
+        CHECKPOINTS / "gpt2-tiny", CompileOptions(shapes={"tokens": (1, 1), "past": (16,)})
+    )
     tokens = np.arange(70, 73, dtype=np.int32).reshape(3, 1, 1)
     session = Session(plan.plan, "rtl")
     found = np.stack([session.run({"tokens": one})["logits"] for one in tokens])
@@ -225,7 +229,7 @@ def test_a_checkpoint_goes_on_token_by_token_on_the_rtl() -> None:
 def test_an_lstm_goes_on_where_it_was_on_the_rtl() -> None:
     """Three runs, each with what the one before has left."""
     x = state_samples(3)
-    plan = build_plan(lstm_cell(), calibrate={"x": state_samples(64)}, state=PAIRS)
+    plan = build_plan(lstm_cell(), CompileOptions(calibrate={"x": state_samples(64)}, state=PAIRS))
     session = Session(plan.plan, "rtl")
     found = np.stack([session.run({"x": one})["y"] for one in x])
     wanted = run_steps(plan.passes["fuse"], {"x": x})["y"]

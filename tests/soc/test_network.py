@@ -15,8 +15,8 @@ from golden.graph import run
 from npu.compiler.network import compile_network
 from npu.firmware.plan import IMAGE, PlanError, firmware_network
 from npu.graph.operations.borders import quantised
-from npu.graph.passes import Io
-from npu.planner.build_plan import build_plan
+from npu.graph.prepare import Io
+from npu.planner.build_plan import CompileOptions, build_plan
 from npu.planner.network_plan import plan_of
 from npu.runtime.plan import Action, Plan
 from npu.runtime.plan_files import files_of, plan_from
@@ -26,7 +26,9 @@ from spec.isa.generated import ErrorCode
 from tb.soc import given_program, program_run
 from tb.soc.elf_file import Elf
 from tb.stimulus.random_graphs import random_graph
+from tessera.golden_chip import run_on_golden
 from tests.needs import needs
+from tests.python.user_networks import model, one_input, samples
 from tests.soc import support
 
 SEEDS = range(3)
@@ -80,10 +82,7 @@ def test_outputs_are_goldens(seed: int, tmp_path: Path) -> None:
 def test_a_network_in_float_runs(io: Io, tmp_path: Path) -> None:
     """Quantised and packed by the host that lays it out; the core finds golden's integers."""
     needs("graphs")
-    from tessera.golden_chip import run_on_golden
-    from tests.python.user_networks import model, one_input, samples
-
-    plan = build_plan(model(), calibrate=samples(8), io=io).plan
+    plan = build_plan(model(), CompileOptions(calibrate=samples(8), io=io)).plan
     inputs = one_input()
     if io != "float":
         inputs = {"x": quantised(inputs["x"], plan.graph.type("x"))}

@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from npu.graph.form import Element, GraphError, TensorType
+from npu.graph.importers.assemble import UNIT
 from npu.graph.importers.stablehlo_step import Handler, Step, narrow, retyped
 
 _BINARY = {
@@ -96,8 +97,6 @@ def _real_sum(step: Step, kind: str) -> str | None:
 
 def integers(step: Step, real: str) -> str:
     """Return int32 of scale 1 from floats that are whole numbers; the floats stay known."""
-    from npu.graph.importers.assemble import UNIT
-
     found = TensorType(step.type.shape, step.type.element, UNIT)
     return step.build.quantise(real, step.wish, found, step.source)
 

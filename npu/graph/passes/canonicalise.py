@@ -8,12 +8,10 @@ patterns of primitive operations one operation.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-
 from npu.graph.form import Graph
 from npu.graph.passes import fold, layout, linear, scalars, weights
 from npu.graph.passes.order import ordered
+from npu.graph.passes.patterns import replace_patterns
 from npu.graph.passes.reals import as_float32
 from npu.graph.passes.rewrite import Rule, settled
 from npu.graph.passes.signed_bytes import signed
@@ -52,19 +50,10 @@ def canonicalise(graph: Graph) -> Graph:
     """
     graph = settled(as_float32(graph), STRUCTURE)
     graph = settled(ordered(graph), STRUCTURE)
-    graph = _patterns(graph)
+    graph = replace_patterns(graph)
     graph = settled(settled(graph, PRODUCTS), TABLES)
     graph = settled(graph, (*TABLES, weights.alone))
     graph = signed(settled(graph, (*TABLES, fold.small_dequantised)))
     graph = ordered(graph)
     verify(graph)
     return graph
-
-
-def _patterns(graph: Graph) -> Graph:
-    """Replace patterns of primitive operations by the operations that they compute."""
-    name = "npu.graph.passes.patterns"
-    if importlib.util.find_spec(name) is None:
-        return graph
-    found: Graph = importlib.import_module(name).replace_patterns(graph)
-    return found

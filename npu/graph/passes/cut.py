@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+import networkx
+
 from npu.graph.form import Element, Graph, Operation, Place, Target
 from npu.graph.macs import macs_of
 from npu.graph.passes.facts import BORDERS, MOVES, Facts
@@ -88,8 +90,6 @@ def _is_border(graph: Graph, one: Operation) -> bool:
 
 def _host_side(facts: Facts) -> set[str]:
     """Return the operations on the host's side of the least cut with fewest of them."""
-    import networkx
-
     flows = networkx.DiGraph()
     for start, end, cost in _edges(facts):
         if flows.has_edge(start, end):

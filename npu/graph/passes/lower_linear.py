@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -86,8 +87,6 @@ def channelwise(writer: Rewriter, facts: Facts, one: Operation) -> bool:
     ):
         writer.operations.remove(previous)
         bias = writer.constant(f"{one.name}.beta", beta.astype(np.float32))
-        from dataclasses import replace
-
         source = " + ".join(dict.fromkeys(filter(None, (previous.source, one.source))))
         writer.keep(
             replace(
