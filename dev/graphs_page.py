@@ -44,7 +44,7 @@ def chip_rows() -> Iterator[str]:
         yield "|---|---|---|---|"
         for kind in TABLE.values():
             if kind.group == group and (not kind.host_only or group == "port"):
-                must = "; ".join(kind.constraints)
+                must = "; ".join(one.sentence for one in kind.constraints)
                 cells = f"`{kind.name}`: {kind.summary}", kind.lowering, must, _sources(kind)
                 yield f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
         yield ""

@@ -7,8 +7,8 @@ side in one matrix and are views of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,16 +16,14 @@ import numpy.typing as npt
 from npu.compiler.errors import CompileError
 from npu.compiler.linear_padding import columns, pad_inputs, pad_outputs
 from npu.compiler.shape import ctx_pitch, lane
+from npu.graph.build import Builder
 from npu.graph.form import (
     Array,
-    Attribute,
     Element,
     Graph,
-    Operation,
     Place,
     Quantisation,
     Target,
-    Tensor,
     TensorType,
 )
 from weights.model import AnyLinear, Block, Linear, Norm, QuantizedModel
@@ -33,7 +31,7 @@ from weights.model import AnyLinear, Block, Linear, Norm, QuantizedModel
 INPUT, OUTPUT = "x", "resid2"
 _PLACE = Place(Target.NPU, "a block of a decoder")
 _UNIT = Quantisation((1.0,))
-_LINEAR: Mapping[str, Attribute] = {
+_LINEAR: Mapping[str, Any] = {
     "transpose_a": False,
     "transpose_b": False,
     "relu": False,
@@ -61,21 +59,18 @@ def block_graph(model: QuantizedModel, layer: int, rows: int, *, fused: bool) ->
     Raises:
         CompileError: weights are in a narrow format.
     """
-    build = _Build(model, rows)
-    return build.block(model.blocks[layer], fused)
+    return _BlockBuilder(model, rows).block(model.blocks[layer], fused)
 
 
-@dataclass
-class _Build:
-    model: QuantizedModel
-    rows: int
-    tensors: dict[str, Tensor] = field(default_factory=dict)
-    operations: list[Operation] = field(default_factory=list)
+class _BlockBuilder(Builder):
+    def __init__(self, model: QuantizedModel, rows: int) -> None:
+        super().__init__("block")
+        self.model, self.rows = model, rows
 
     def block(self, block: Block, fused: bool) -> Graph:
         shape = self.model.shape
         head_dim, hidden = shape.head_dim, shape.hidden
-        self.tensor(INPUT, (self.rows, hidden), Element.I16)
+        self.input(INPUT, TensorType((self.rows, hidden), Element.I16, _UNIT))
         normed = self.norm("norm1", INPUT, block.norm1)
         wide = ctx_pitch(shape)
         if fused:
@@ -100,32 +95,25 @@ class _Build:
             )
             self.linear(OUTPUT, act, block.down, addend=middle)
         else:
-            middle = self.add("resid1", INPUT, self.linear("proj", context, proj, Element.I16))
+            middle = self.plus("resid1", INPUT, self.linear("proj", context, proj, Element.I16))
             up = self.linear("up", self.norm("norm2", middle, block.norm2), block.up)
             act = self.table("act", up, block.table)
-            self.add(OUTPUT, middle, self.linear("down", act, block.down, Element.I16))
-        return Graph("block", (INPUT,), (OUTPUT,), self.tensors, tuple(self.operations))
+            self.plus(OUTPUT, middle, self.linear("down", act, block.down, Element.I16))
+        return self.finish([OUTPUT])
 
-    def tensor(
-        self, name: str, shape: tuple[int, ...], element: Element, data: Array | None = None
-    ) -> str:
-        self.tensors[name] = Tensor(name, TensorType(shape, element, _UNIT), data)
-        return name
-
-    def add_operation(
+    def made(
         self,
         name: str,
         kind: str,
-        inputs: tuple[str, ...],
+        inputs: Sequence[str],
         result: tuple[tuple[int, ...], Element],
-        attributes: Mapping[str, Attribute],
         integers: Mapping[str, Array] | None = None,
+        **attributes: Any,  # noqa: ANN401
     ) -> str:
-        self.tensor(name, *result)
-        self.operations.append(
-            Operation(name, kind, inputs, (name,), attributes, "", _PLACE, integers or {})
-        )
-        return name
+        """Add an operation that has the name of its result."""
+        kinds = [TensorType(*result, _UNIT)]
+        given = {"place": _PLACE, "integers": integers, **attributes}
+        return self.add_many(kind, inputs, [name], kinds, wish=name, **given)[0]
 
     def norm(self, name: str, source: str, norm: Norm) -> str:
         integers: dict[str, Array] = {
@@ -134,9 +122,9 @@ class _Build:
             "shift": norm.shift,
             "bias": norm.bias,
         }
-        result = self.tensors[source].shape, Element.I8
-        attributes: dict[str, Attribute] = {"axes": 1, "epsilon": 0.0}
-        return self.add_operation(name, "layernorm", (source,), result, attributes, integers)
+        result = self.shape(source), Element.I8
+        attributes: dict[str, Any] = {"axes": 1, "epsilon": 0.0}
+        return self.made(name, "layernorm", (source,), result, integers, **attributes)
 
     def linear(
         self,
@@ -150,7 +138,7 @@ class _Build:
     ) -> str:
         if not isinstance(layer, Linear):
             raise CompileError(f"{name}: given {layer.format.asm} weights, allowed int8 in a block")
-        weight = self.tensor(f"{name}.weight", layer.weight.shape, Element.I8, layer.weight)
+        weight = self.constant(layer.weight, f"{name}.weight", _UNIT)
         integers: dict[str, Array] = {
             "bias": layer.bias,
             "mult": layer.mult,
@@ -161,27 +149,25 @@ class _Build:
         inputs = (source, weight, "", addend) if addend else (source, weight)
         attributes = {**_LINEAR, "combine": "add" if addend else ""}
         result = (self.rows, layer.weight.shape[1]), Element.I16 if addend else element
-        return self.add_operation(name, "matmul", inputs, result, attributes, integers)
+        return self.made(name, "matmul", inputs, result, integers, **attributes)
 
     def cut(self, name: str, source: str, first: int, count: int) -> str:
-        attributes: dict[str, Attribute] = {
+        attributes: dict[str, Any] = {
             "starts": (0, first),
             "stops": (self.rows, first + count),
             "steps": (1, 1),
         }
         result = (self.rows, count), Element.I8
-        return self.add_operation(f"{name}_rows", "slice", (source,), result, attributes)
+        return self.made(f"{name}_rows", "slice", (source,), result, **attributes)
 
     def heads(self, name: str, source: str) -> str:
         """Return rows of heads side by side as heads of rows."""
         shape = self.model.shape
         apart = (1, self.rows, shape.heads, lane(shape))
-        self.add_operation(
-            f"{name}_split", "reshape", (source,), (apart, Element.I8), {"shape": apart}
-        )
+        self.made(f"{name}_split", "reshape", (source,), (apart, Element.I8), shape=apart)
         turned = (1, shape.heads, self.rows, lane(shape))
-        return self.add_operation(
-            name, "transpose", (f"{name}_split",), (turned, Element.I8), {"order": (0, 2, 1, 3)}
+        return self.made(
+            name, "transpose", (f"{name}_split",), (turned, Element.I8), order=(0, 2, 1, 3)
         )
 
     def attention(self, heads: list[str], block: Block) -> str:
@@ -190,7 +176,7 @@ class _Build:
             "mult": np.array([block.score_mult], np.uint16),
             "shift": np.array([block.score_shift], np.uint8),
         }
-        attributes: dict[str, Attribute] = {
+        attributes: dict[str, Any] = {
             "scale": 1.0,
             "causal": True,
             "offset": 0,
@@ -198,23 +184,17 @@ class _Build:
             "softcap": 0.0,
         }
         turned = (1, shape.heads, self.rows, lane(shape))
-        self.add_operation(
-            "ctx", "attention", tuple(heads), (turned, Element.I8), attributes, integers
-        )
+        self.made("ctx", "attention", tuple(heads), (turned, Element.I8), integers, **attributes)
         apart = (1, self.rows, shape.heads, lane(shape))
-        self.add_operation(
-            "ctx_rows", "transpose", ("ctx",), (apart, Element.I8), {"order": (0, 2, 1, 3)}
-        )
+        self.made("ctx_rows", "transpose", ("ctx",), (apart, Element.I8), order=(0, 2, 1, 3))
         flat = (self.rows, ctx_pitch(shape))
-        return self.add_operation(
-            "ctx_merged", "reshape", ("ctx_rows",), (flat, Element.I8), {"shape": flat}
-        )
+        return self.made("ctx_merged", "reshape", ("ctx_rows",), (flat, Element.I8), shape=flat)
 
-    def add(self, name: str, a: str, b: str) -> str:
-        result = self.tensors[a].shape, Element.I16
-        return self.add_operation(name, "add", (a, b), result, {})
+    def plus(self, name: str, a: str, b: str) -> str:
+        result = self.shape(a), Element.I16
+        return self.made(name, "add", (a, b), result)
 
     def table(self, name: str, source: str, table: npt.NDArray[np.int8]) -> str:
-        result = self.tensors[source].shape, Element.I8
-        attributes: dict[str, Attribute] = {"functions": (), "parameters": ()}
-        return self.add_operation(name, "table", (source,), result, attributes, {"table": table})
+        result = self.shape(source), Element.I8
+        attributes: dict[str, Any] = {"functions": (), "parameters": ()}
+        return self.made(name, "table", (source,), result, {"table": table}, **attributes)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from npu.graph.form import (
     GraphError,
     Names,
     Operation,
+    Place,
     Quantisation,
     Tensor,
     TensorType,
@@ -48,7 +49,7 @@ class Builder:
         """Begin an empty graph."""
         self.name = name
         self.inputs: list[str] = []
-        self.tensors: dict[str, Tensor] = {}
+        self.tensors: MutableMapping[str, Tensor] = {}
         self.operations: list[Operation] = []
         self._names = Names(())
         self._operation_names = Names(())
@@ -85,6 +86,10 @@ class Builder:
         self.tensors[tensor.name] = tensor
         return tensor.name
 
+    def tensor(self, wish: str, kind: TensorType, data: Array | None = None) -> str:
+        """Add a tensor under a name like the one wished for; return the name."""
+        return self.declare(Tensor(self.fresh(wish), kind, data))
+
     def input(self, name: str, kind: TensorType) -> str:
         """Add an input of the graph; return its name."""
         self.inputs.append(name)
@@ -109,7 +114,7 @@ class Builder:
             allowed = ", ".join(Element)
             raise GraphError(f"constant {wish!r} is {array.dtype}, allowed {allowed}") from None
         kind = TensorType(array.shape, element, quantisation)
-        return self.declare(Tensor(self.fresh(wish), kind, array))
+        return self.tensor(wish, kind, array)
 
     def add(
         self,
@@ -163,6 +168,8 @@ class Builder:
         *,
         wish: str = "",
         source: str = "",
+        place: Place | None = None,
+        integers: Mapping[str, Array] | None = None,
         **attributes: Any,  # noqa: ANN401
     ) -> tuple[str, ...]:
         """Add an operation whose results have given names ("" for a fresh one) and types."""
@@ -179,6 +186,8 @@ class Builder:
                 names,
                 coerced(kind, attributes),
                 source,
+                place,
+                integers or {},
             )
         )
         return names
@@ -228,7 +237,7 @@ def _scaled(kind: str, types: Sequence[TensorType | None]) -> TensorType | None:
     return given[0] if found is not None and found.axis is None else None
 
 
-def coerced(kind: str, attributes: Mapping[str, Any]) -> dict[str, Attribute]:
+def coerced(kind: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return attributes in types and order of the table: tuples, floats, plain Python numbers."""
     wanted = {**TABLE[kind].attributes, **TABLE[kind].fused}
     result: dict[str, Attribute] = {}

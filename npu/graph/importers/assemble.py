@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from npu.graph.build import Builder
 from npu.graph.evaluate import run
 from npu.graph.form import (
     LARGEST,
     RANK,
-    Attribute,
     Element,
     Graph,
     GraphError,
@@ -20,7 +20,7 @@ from npu.graph.form import (
     Tensor,
     TensorType,
 )
-from npu.graph.operations import TABLE, Trait, infer, with_trait
+from npu.graph.operations import Trait, with_trait
 
 # Weights keep their integers and scales; what nobody knows is the host's.
 _KEPT = with_trait(Trait.BORDER) | {"host"}
@@ -54,10 +54,6 @@ class Assembler(Builder):
             )
         return super().declare(tensor)
 
-    def tensor(self, wish: str, found: TensorType) -> str:
-        """Add a tensor under a name like the one wished for; return its name."""
-        return self.declare(Tensor(self.fresh(wish or "tensor"), found))
-
     def back(self, mark: tuple[int, int]) -> None:
         """Take back what was added since a mark, and what is known of it."""
         super().back(mark)
@@ -83,38 +79,22 @@ class Assembler(Builder):
             kept = replace(tensor.type, quantisation=quantisation)
             self.tensors[name] = replace(tensor, type=kept)
 
-    def emit(
+    def add_many(
         self,
         kind: str,
         inputs: Sequence[str],
-        results: Sequence[tuple[str, TensorType]],
-        attributes: Mapping[str, Attribute] | None = None,
-        *,
-        label: str = "",
-        source: str = "",
+        outputs: Sequence[str],
+        results: Sequence[TensorType],
+        **given: Any,  # noqa: ANN401
     ) -> tuple[str, ...]:
-        """Add an operation.
-
-        Args:
-            kind: of the table.
-            inputs: names of tensors.
-            results: a wish for the name and the type of each output.
-            attributes: of the operation.
-            label: a wish for its own name; the first output's without one.
-            source: what it is called in the user's file.
-
-        Returns:
-            Names of the outputs.
-        """
-        outputs = tuple(self.tensor(wish, found) for wish, found in results)
-        name = self._operation_names.fresh(label or outputs[0])
-        # In the order of the table, so that equal operations have equal texts.
-        given = {key: (attributes or {})[key] for key in TABLE[kind].attributes}
-        made = Operation(name, kind, tuple(inputs), outputs, given, source)
-        if not self._folded(made):
-            self.operations.append(made)
-            self._producers.update(dict.fromkeys(outputs, made))
-        return outputs
+        """Add an operation, or evaluate it if it needs constants only."""
+        names = super().add_many(kind, inputs, outputs, results, **given)
+        made = self.operations[-1]
+        if self._folded(made):
+            self.operations.pop()
+        else:
+            self._producers.update(dict.fromkeys(names, made))
+        return names
 
     def _folded(self, made: Operation) -> bool:
         """Evaluate an operation if that needs constants only."""
@@ -130,38 +110,15 @@ class Assembler(Builder):
             self.tensors[name] = replace(self.tensors[name], data=value)
         return True
 
-    def one(
-        self,
-        kind: str,
-        inputs: Sequence[str],
-        wish: str,
-        found: TensorType,
-        source: str,
-        **attributes: Attribute,
-    ) -> str:
-        """Add an operation of one result; return the result's name."""
-        return self.emit(kind, inputs, [(wish, found)], attributes, source=source)[0]
-
-    def infer(
-        self, kind: str, inputs: Sequence[str], wish: str, source: str, **attributes: Attribute
-    ) -> str:
-        """Add an operation of one result whose type follows from the table; return its name."""
-        types = [self.type(name) if name else None for name in inputs]
-        (result,) = infer(kind, attributes, types)
-        if result.shape is None:
-            raise GraphError(f"{kind}: the shape of the result does not follow from its inputs")
-        found = TensorType(tuple(result.shape), result.element or Element.I32)
-        return self.one(kind, inputs, wish, found, source, **attributes)
-
     def reshape(self, name: str, shape: Iterable[int], source: str, wish: str = "") -> str:
         """Return a tensor in another shape; itself if it has it already."""
         shape = tuple(int(size) for size in shape)
         found = self.type(name)
         if shape == found.shape:
             return name
-        return self.one(
-            "reshape", [name], wish or f"{name}.shaped", replace(found, shape=shape), source,
-            shape=shape,
+        return self.add(
+            "reshape", [name], wish=wish or f"{name}.shaped", source=source,
+            result=replace(found, shape=shape), shape=shape,
         )  # fmt: skip
 
     def transpose(self, name: str, order: Iterable[int], source: str, wish: str = "") -> str:
@@ -174,9 +131,9 @@ class Assembler(Builder):
         if quantisation is not None and quantisation.axis is not None:
             quantisation = replace(quantisation, axis=order.index(quantisation.axis))
         shape = tuple(found.shape[axis] for axis in order)
-        return self.one(
-            "transpose", [name], wish or f"{name}.turned",
-            TensorType(shape, found.element, quantisation), source, order=order,
+        return self.add(
+            "transpose", [name], wish=wish or f"{name}.turned",
+            result=TensorType(shape, found.element, quantisation), source=source, order=order,
         )  # fmt: skip
 
     def expand(self, name: str, shape: Iterable[int], source: str, wish: str = "") -> str:
@@ -185,9 +142,9 @@ class Assembler(Builder):
         found = self.type(name)
         if shape == found.shape:
             return name
-        return self.one(
-            "expand", [name], wish or f"{name}.wide", replace(found, shape=shape), source,
-            shape=shape,
+        return self.add(
+            "expand", [name], wish=wish or f"{name}.wide", source=source,
+            result=replace(found, shape=shape), shape=shape,
         )  # fmt: skip
 
     def cast(self, name: str, element: Element, source: str, wish: str = "") -> str:
@@ -195,9 +152,9 @@ class Assembler(Builder):
         found = self.type(name)
         if found.element == element:
             return name
-        return self.one(
-            "cast", [name], wish or f"{name}.{element.value}", TensorType(found.shape, element),
-            source, element=element.value,
+        return self.add(
+            "cast", [name], wish=wish or f"{name}.{element.value}", source=source,
+            result=TensorType(found.shape, element), element=element.value,
         )  # fmt: skip
 
     def dequantise(self, name: str, source: str, quantisation: Quantisation = UNIT) -> str:
@@ -209,12 +166,14 @@ class Assembler(Builder):
         if key not in self._made:
             self.quantised(name, quantisation)
             found = TensorType(self.shape(name), Element.F32)
-            self._made[key] = self.one("dequantise", [name], f"{name}.real", found, source)
+            self._made[key] = self.add(
+                "dequantise", [name], wish=f"{name}.real", result=found, source=source
+            )
         return self._made[key]
 
     def quantise(self, name: str, wish: str, found: TensorType, source: str) -> str:
         """Return the integers that stand for a float tensor."""
-        made = self.one("quantise", [name], wish, found, source)
+        made = self.add("quantise", [name], wish=wish, result=found, source=source)
         self._made[made, "quantised from"] = name
         return made
 
@@ -236,7 +195,9 @@ class Assembler(Builder):
         for output in outputs:
             if output in results or output in self.inputs or self.value(output) is not None:
                 found = self.type(output)
-                output = self.one("identity", [output], f"{output}.out", found, "output")
+                output = self.add(
+                    "identity", [output], wish=f"{output}.out", result=found, source="output"
+                )
             results.append(output)
         needed, kept = set(results), []
         for one in reversed(self.operations):

@@ -91,7 +91,7 @@ def _real_sum(step: Step, kind: str) -> str | None:
             real = step.build.constant(value.astype(np.float32), f"{name}.real")
         inputs.append(real or "")
     found = retyped(step.type, Element.F32)
-    made = step.build.one(kind, narrow(step, inputs), f"{step.wish}.real", found, step.source)
+    made = step.also(kind, narrow(step, inputs), "real", found)
     return integers(step, made)
 
 
@@ -129,7 +129,7 @@ def clamp(step: Step) -> str:
     if low is not None and high is not None:
         return step.emit("clip", [step.inputs[1]], low=low, high=high)
     narrowed = narrow(step, [step.inputs[1], step.inputs[2]])
-    upper = step.build.one("min", narrowed, f"{step.wish}.min", step.type, step.source)
+    upper = step.also("min", narrowed, "min", step.type)
     return step.emit("max", narrow(step, [upper, step.inputs[0]]))
 
 
@@ -163,8 +163,8 @@ def finite(step: Step) -> str | None:
     found = step.build.type(step.inputs[0])
     if found.element != Element.F32:
         return None
-    size = step.build.one(
-        "table", step.inputs, f"{step.wish}.size", found, step.source,
+    size = step.also(
+        "table", step.inputs, "size", found,
         functions=("abs",), parameters=(),
     )  # fmt: skip
     edge = step.build.constant(np.array(np.inf, np.float32), f"{step.wish}.edge")

@@ -61,18 +61,17 @@ def opaque(step: Step, reason: str) -> tuple[str, ...]:
     except GraphError as error:
         raise step.error(str(error)) from None
     inputs = (*step.inputs, *(step.reader.name_of(value) for value in outer))
-    results = [(step.wish, found) for found in step.results]
-    return step.build.emit(
+    return step.build.add_many(
         "host",
         inputs,
-        results,
-        {
-            "evaluator": "stablehlo",
-            "operator": step.source,
-            "payload": str(module).encode(),
-            "reason": reason,
-        },
+        [""] * len(step.results),
+        step.results,
+        wish=step.wish,
         source=step.source,
+        evaluator="stablehlo",
+        operator=step.source,
+        payload=str(module).encode(),
+        reason=reason,
     )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from npu.graph.form import Attribute, Element, TensorType
+from npu.graph.form import Element, TensorType
 from npu.graph.importers.assemble import Assembler
 from npu.graph.importers.stablehlo_elementwise import integers
 from npu.graph.importers.stablehlo_step import Handler, Step
@@ -89,12 +89,12 @@ def batch_norm(step: Step) -> str | None:
     gain, beta, mean, variance = (build.reshape(name, shape, source) for name in rest)
     if not 0 <= axis < rank or step.type.element != Element.F32:
         return None
-    functions: dict[str, Attribute] = {"functions": ("shift", "rsqrt"), "parameters": (epsilon,)}
-    root = build.infer("table", [variance], f"{step.wish}.root", source, **functions)
-    factor = build.infer("mul", [root, gain], f"{step.wish}.factor", source)
-    less = build.infer("mul", [mean, factor], f"{step.wish}.mean", source)
-    addend = build.infer("sub", [beta, less], f"{step.wish}.addend", source)
-    scaled = build.infer("mul", [x, factor], f"{step.wish}.scaled", source)
+    functions: dict[str, Any] = {"functions": ("shift", "rsqrt"), "parameters": (epsilon,)}
+    root = step.also("table", [variance], "root", None, **functions)
+    factor = step.also("mul", [root, gain], "factor")
+    less = step.also("mul", [mean, factor], "mean")
+    addend = step.also("sub", [beta, less], "addend")
+    scaled = step.also("mul", [x, factor], "scaled")
     return step.emit("add", [scaled, addend])
 
 
@@ -138,9 +138,9 @@ def product(
     found = TensorType((*a_shape[:-1], columns), Element.F32)
     result = (*sizes[0], *sizes[1], *sizes[2])
     wish = _wish(step)
-    made = build.one(
-        "matmul", [a, b], wish if result == found.shape else f"{wish}.matrix", found, step.source,
-        transpose_a=False, transpose_b=turned,
+    made = build.add(
+        "matmul", [a, b], wish=wish if result == found.shape else f"{wish}.matrix",
+        result=found, source=step.source,        transpose_a=False, transpose_b=turned,
     )  # fmt: skip
     return finished(step, build.reshape(made, result, step.source, wish))
 
@@ -213,9 +213,10 @@ def convolution(step: Step) -> str | None:
     back = tuple(order.index(axis) for axis in range(len(order)))
     wish = _wish(step)
     straight = spatial == 2 and back == (0, 1, 2, 3)
-    made = build.one(
-        "conv", [x, w], wish if straight else f"{wish}.image", TensorType(image, Element.F32),
-        step.source, strides=strides, pads=(pads[0], pads[2], pads[1], pads[3]),
+    made = build.add(
+        "conv", [x, w], wish=wish if straight else f"{wish}.image",
+        result=TensorType(image, Element.F32), source=step.source, strides=strides,
+        pads=(pads[0], pads[2], pads[1], pads[3]),
         dilations=dilations, groups=step.number("feature_group_count", 1),
     )  # fmt: skip
     made = build.reshape(made, lying, step.source, wish if back == (0, 1, 2) else "")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from npu.graph.form import Element, TensorType
 from npu.graph.importers.stablehlo_step import Handler, Step
 
 
@@ -92,9 +93,9 @@ def pad(step: Step) -> str | None:
         if any(stop < start for start, stop in zip(starts, stops, strict=True)):
             return None
         kept = tuple(stop - start for start, stop in zip(starts, stops, strict=True))
-        name = step.build.one(
-            "slice", [name], f"{step.wish}.cut", type(step.type)(kept, step.type.element),
-            step.source, starts=starts, stops=stops, steps=(1,) * len(kept),
+        name = step.also(
+            "slice", [name], "cut", TensorType(kept, step.type.element),
+            starts=starts, stops=stops, steps=(1,) * len(kept),
         )  # fmt: skip
     wide = tuple(max(one, 0) for one in before), tuple(max(one, 0) for one in after)
     if not any(wide[0]) and not any(wide[1]):
@@ -171,8 +172,8 @@ def _inside(step: Step, rows: str, axis: int) -> str:
     known = step.build.value(rows)
     if known is not None and known.min(initial=0) >= 0 and known.max(initial=0) <= last:
         return rows
-    bounds = {"low": 0.0, "high": float(last)}
-    return step.build.infer("clip", [rows], f"{step.wish}.inside", step.source, **bounds)
+    found = TensorType(step.build.shape(rows), Element.I32)
+    return step.also("clip", [rows], "inside", found, low=0.0, high=float(last))
 
 
 def _block(step: Step, numbers: _Gather) -> str | None:
@@ -186,8 +187,8 @@ def _block(step: Step, numbers: _Gather) -> str | None:
         starts[axis] = min(max(int(start), 0), shape[axis] - numbers.sizes[axis])
     stops = tuple(start + size for start, size in zip(starts, numbers.sizes, strict=True))
     found = type(step.type)(numbers.sizes, step.type.element)
-    cut_out = step.build.one(
-        "slice", [step.inputs[0]], f"{step.wish}.block", found, step.source,
+    cut_out = step.also(
+        "slice", [step.inputs[0]], "block", found,
         starts=tuple(starts), stops=stops, steps=(1,) * len(shape),
     )  # fmt: skip
     return step.build.reshape(cut_out, step.type.shape, step.source, step.wish)

@@ -64,8 +64,8 @@ def reduce(step: Step) -> str | tuple[str, ...] | None:
         return step.emit("reduce", x, axes=axes, keep=False, function=function)
     if kind in ("min", "max") and step.type.element == Element.BOOL:
         return None
-    made = step.build.one(
-        "reduce", x, f"{step.wish}.rest", step.type, step.source,
+    made = step.also(
+        "reduce", x, "rest", step.type,
         axes=axes, keep=False, function=function,
     )  # fmt: skip
     return step.emit(kind, narrow(step, [made, step.inputs[1]]))
@@ -101,12 +101,17 @@ def _largest(step: Step, axes: tuple[int, ...]) -> tuple[str, ...] | None:
     if not np.array_equal(places, np.broadcast_to(line, places.shape)):
         return None
     x = [step.inputs[0]]
-    value = step.build.one(
-        "reduce", x, f"{step.wish}.value", step.results[0], step.source,
+    value = step.also(
+        "reduce", x, "value", step.results[0],
         axes=axes, keep=False, function="max",
     )  # fmt: skip
-    place = step.build.one(
-        "argmax", x, step.wish, step.results[1], step.source, axis=axes[0], keep=False
+    place = step.also(
+        "argmax",
+        x,
+        "",
+        step.results[1],
+        axis=axes[0],
+        keep=False,
     )
     return value, place
 
@@ -169,16 +174,16 @@ def _pool(
 ) -> str:
     window, strides, dilations = takes
     if _body(step) == "stablehlo.maximum":
-        return step.build.one(
-            "maxpool", [x], step.wish, found, step.source,
+        return step.also(
+            "maxpool", [x], "", found,
             window=window, strides=strides, pads=pads, dilations=dilations,
         )  # fmt: skip
-    mean = step.build.one(
-        "avgpool", [x], f"{step.wish}.mean", found, step.source,
+    mean = step.also(
+        "avgpool", [x], "mean", found,
         window=window, strides=strides, pads=pads, count_pads=True,
     )  # fmt: skip
     count = step.build.constant(np.array(math.prod(window), np.float32), f"{step.wish}.count")
-    return step.build.one("mul", [mean, count], step.wish, found, step.source)
+    return step.also("mul", [mean, count], "", found)
 
 
 HANDLERS: dict[str, Handler] = {

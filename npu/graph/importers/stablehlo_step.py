@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from npu.graph.form import Array, Attribute, Element, GraphError, TensorType
+from npu.graph.form import Array, Element, GraphError, TensorType
 from npu.graph.importers.assemble import Assembler
 
 if TYPE_CHECKING:
@@ -121,10 +121,29 @@ class Step:
         """Return the value of an input if it is constant and has one value everywhere."""
         return uniform(self.build.value(self.inputs[index]))
 
-    def emit(self, kind: str, inputs: Sequence[str] | None = None, **attributes: Attribute) -> str:
+    def emit(
+        self,
+        kind: str,
+        inputs: Sequence[str] | None = None,
+        **attributes: Any,  # noqa: ANN401
+    ) -> str:
         """Add an operation with the result of this one; return the result's name."""
         given = self.inputs if inputs is None else inputs
-        return self.build.one(kind, given, self.wish, self.type, self.source, **attributes)
+        return self.also(kind, given, "", self.type, **attributes)
+
+    def also(
+        self,
+        kind: str,
+        inputs: Sequence[str],
+        part: str,
+        result: TensorType | None = None,
+        **attributes: Any,  # noqa: ANN401
+    ) -> str:
+        """Add an operation on the way to the result; return the name of what it gives."""
+        wish = f"{self.wish}.{part}" if part else self.wish
+        return self.build.add(
+            *(kind, inputs), wish=wish, source=self.source, result=result, **attributes
+        )
 
     def error(self, text: str) -> GraphError:
         """Return an error that names the operation."""

@@ -149,7 +149,7 @@ def quantize(node: Node) -> str:
     if given.quantisation is None:
         raise node.error("input of int32 without scale")
     found = TensorType(node.shape(0), Element.F32)
-    return node.build.one("dequantise", [node.name(0)], f"{node.wish}.real", found, node.source)
+    return node.emit("dequantise", [node.name(0)], f"{node.wish}.real", found)
 
 
 def dequantize(node: Node) -> str:
@@ -159,7 +159,7 @@ def dequantize(node: Node) -> str:
     if not stands(node.input(0)):
         raise node.error(f"input of {node.input(0).kind} without scale, allowed int8, int16, uint8")
     found = TensorType(node.shape(0), Element.F32)
-    return node.build.one("dequantise", [node.name(0)], node.wish, found, node.source)
+    return node.emit("dequantise", [node.name(0)], "", found)
 
 
 def add_n(node: Node) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from npu.graph.form import Array, Element, Quantisation
+from npu.graph.form import Array, Element, Quantisation, TensorType
 from npu.graph.importers.tflite_reader import QUANTISED, Handler, Node
 
 _SAME = 0
@@ -240,8 +240,11 @@ def reduction(function: str) -> Handler:
 def argmax(node: Node) -> str:
     """Map ARG_MAX."""
     (axis,) = node.ints(1, "axis")[:1] or (0,)
-    axis = node.axis(axis, len(node.shape(0)))
-    return node.emit("argmax", [node.real(0)], axis=axis, keep=False)
+    shape = node.shape(0)
+    axis = node.axis(axis, len(shape))
+    kept = (*shape[:axis], *shape[axis + 1 :])
+    found = TensorType(kept, Element.I32)
+    return node.emit("argmax", [node.real(0)], result=found, axis=axis, keep=False)
 
 
 def softmax(node: Node) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from npu.graph.form import Array, Attribute, Element, Graph, GraphError, State, TensorType
+from npu.graph.form import Array, Element, Graph, GraphError, State, TensorType
 from npu.graph.importers.assemble import Assembler
 from npu.graph.importers.tflite_flatbuffer import Options
 from npu.graph.importers.tflite_model import FileModel, FileOperator, FileTensor
@@ -17,7 +17,7 @@ from npu.graph.inputs import shape_option
 
 QUANTISED = frozenset({Element.I8, Element.U8, Element.I16})
 # As the schema numbers them; 0 is none.
-_FUSED: dict[int, tuple[str, dict[str, Attribute]]] = {
+_FUSED: dict[int, tuple[str, dict[str, Any]]] = {
     1: ("table", {"functions": ("relu",), "parameters": ()}),
     2: ("clip", {"low": -1.0, "high": 1.0}),
     3: ("clip", {"low": 0.0, "high": 6.0}),
@@ -154,10 +154,18 @@ class Node:
         return self.operator.options
 
     def emit(
-        self, kind: str, inputs: Sequence[str], wish: str = "", **attributes: Attribute
+        self,
+        kind: str,
+        inputs: Sequence[str],
+        wish: str = "",
+        result: TensorType | None = None,
+        **attributes: Any,  # noqa: ANN401
     ) -> str:
-        """Add an operation whose type follows from the table; return its result's name."""
-        return self.build.infer(kind, inputs, wish or self.wish, self.source, **attributes)
+        """Add an operation; return its result's name."""
+        name = wish or self.wish
+        return self.build.add(
+            *(kind, inputs), wish=name, source=self.source, result=result, **attributes
+        )
 
     def fused(self, name: str, field: int) -> str:
         """Apply the activation that an option names."""
@@ -167,7 +175,7 @@ class Node:
         if code not in _FUSED:
             raise self.error(f"fused activation {code}, allowed 0..{max(_FUSED)}")
         kind, attributes = _FUSED[code]
-        return self.emit(kind, [name], "", **attributes)
+        return self.emit(kind, [name], **attributes)
 
     def before(self, field: int) -> str:
         """Return a name for what stands in front of a fused activation, if there is one."""

@@ -8,6 +8,7 @@ reset, and what a layer of Keras means.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -168,7 +169,7 @@ def svdf(node: Node) -> str:
             f"rank {rank} of {features[0]} features and {times[0]} rows of weights in time, "
             "allowed a rank that divides as many of each"
         )
-    flags = {"transpose_a": False, "transpose_b": False}
+    flags: dict[str, Any] = {"transpose_a": False, "transpose_b": False}
     given = [node.real(0), weights(node, 1, (1, 0))]
     held = node.emit("matmul", given, f"{node.wish}.features", **flags)
     integers = stands(node.output())

@@ -122,7 +122,7 @@ def operator_graph(
     except GraphError as error:
         text = ", ".join(f"{size}={value}" for size, value in given.items())
         raise GraphError(f"operator {name} with {text}: {error}") from None
-    return draw.finish(*outputs)
+    return draw.drawn(*outputs)
 
 
 def operator_inputs(graph: Graph, count: int, seed: int = 1) -> dict[str, Array]:

@@ -17,8 +17,8 @@ def attention_scores(
 ) -> tuple[str, ...]:
     """Queries (1, heads, rows, depth) times keys (1, heads, keys, depth), over root of depth."""
     query, key = (
-        draw.input("query", 1, heads, rows, depth),
-        draw.input("key", 1, heads, keys, depth),
+        draw.given("query", 1, heads, rows, depth),
+        draw.given("key", 1, heads, keys, depth),
     )
     return (scores_of(draw, query, key),)
 
@@ -26,7 +26,7 @@ def attention_scores(
 def scores_of(draw: Sketch, query: str, key: str) -> str:
     """Add the scaled products of queries and keys; return the result."""
     products = draw.step("matmul", query, key, transpose_b=True)
-    scale = draw.constant("scale", np.array([draw.shape(query)[-1] ** -0.5]))
+    scale = draw.parameter("scale", np.array([draw.shape(query)[-1] ** -0.5]))
     return draw.stage("scores", "mul", products, scale)
 
 
@@ -34,8 +34,8 @@ def context(
     draw: Sketch, *, heads: int = 4, rows: int = 12, keys: int = 20, depth: int = 16
 ) -> tuple[str, ...]:
     """Weights (1, heads, rows, keys) times values (1, heads, keys, depth)."""
-    weights = draw.input("weights", 1, heads, rows, keys)
-    value = draw.input("value", 1, heads, keys, depth)
+    weights = draw.given("weights", 1, heads, rows, keys)
+    value = draw.given("value", 1, heads, keys, depth)
     return (draw.stage("context", "matmul", weights, value),)
 
 
@@ -43,8 +43,8 @@ def narrow_scores(
     draw: Sketch, *, heads: int = 2, rows: int = 5, keys: int = 9, depth: int = 16
 ) -> tuple[str, ...]:
     """Int4 queries (1, heads, rows, depth) times int4 keys (1, heads, keys, depth), int32."""
-    query = draw.input("query", 1, heads, rows, depth, element=Element.I8)
-    key = draw.input("key", 1, heads, keys, depth, element=Element.I8)
+    query = draw.given("query", 1, heads, rows, depth, element=Element.I8)
+    key = draw.given("key", 1, heads, keys, depth, element=Element.I8)
     turned = draw.step("transpose", key, order=(0, 1, 3, 2))
     return (narrow_products(draw, "scores", query, turned),)
 
@@ -53,8 +53,8 @@ def narrow_context(
     draw: Sketch, *, heads: int = 2, rows: int = 5, keys: int = 9, depth: int = 16
 ) -> tuple[str, ...]:
     """Int4 weights (1, heads, rows, keys) times int4 values (1, heads, keys, depth), int32."""
-    weights = draw.input("weights", 1, heads, rows, keys, element=Element.I8)
-    value = draw.input("value", 1, heads, keys, depth, element=Element.I8)
+    weights = draw.given("weights", 1, heads, rows, keys, element=Element.I8)
+    value = draw.given("value", 1, heads, keys, depth, element=Element.I8)
     return (narrow_products(draw, "context", weights, value),)
 
 
@@ -69,8 +69,8 @@ def attention(
     mask: str = "causal",
 ) -> tuple[str, ...]:
     """Queries (1, heads, rows, depth) attend to keys and values (1, groups, keys, depth)."""
-    query = draw.input("query", 1, heads, rows, depth)
-    key, value = (draw.input(name, 1, groups, keys, depth) for name in ("key", "value"))
+    query = draw.given("query", 1, heads, rows, depth)
+    key, value = (draw.given(name, 1, groups, keys, depth) for name in ("key", "value"))
     seen = visible_keys(draw.random, mask, rows, keys)
     return (attention_of(draw, query, key, value, seen[None]),)
 
@@ -92,7 +92,7 @@ def attention_of(
     if not seen.all():
         # A number can be added as a stage of its own, infinity only inside of attention.
         hidden = MASKED if draw.opened else -np.inf
-        mask = draw.constant("mask", np.where(seen, 0.0, hidden)[None])
+        mask = draw.parameter("mask", np.where(seen, 0.0, hidden)[None])
         scores = draw.step("add", scores, mask)
     weights = draw.stage("weights", "softmax", scores, axis=3)
     return draw.stage("context", "matmul", weights, value)
@@ -115,7 +115,7 @@ def qkv_projection(
     draw: Sketch, *, rows: int = 16, width: int = 48, packed: int = 1
 ) -> tuple[str, ...]:
     """Queries, keys and values of x (rows, width), by one matrix or by three."""
-    x = draw.input("x", rows, width)
+    x = draw.given("x", rows, width)
     return qkv_of(draw, x, (width, width, width), packed)
 
 
@@ -166,8 +166,8 @@ def cache_update(
     lengths = lengths_of(heads, length, spread)
     found = []
     for name in ("key", "value"):
-        cache = draw.input(f"{name}_cache", 1, heads, capacity, depth)
-        new = draw.input(f"new_{name}", 1, heads, fresh, depth)
+        cache = draw.given(f"{name}_cache", 1, heads, capacity, depth)
+        new = draw.given(f"new_{name}", 1, heads, fresh, depth)
         found.append(_appended(draw, f"{name}s", cache, new, lengths))
     return tuple(found)
 
@@ -225,7 +225,7 @@ def decode_attention(
 
     Each query sees its own key and those before it, `window` of them if that is not 0.
     """
-    query = draw.input("query", 1, heads, fresh, depth)
+    query = draw.given("query", 1, heads, fresh, depth)
     keys, values = cache_update(
         draw, heads=heads, capacity=capacity, depth=depth,
         length=length, fresh=fresh, spread=spread,

@@ -17,7 +17,7 @@ def encoder_block(
 ) -> tuple[str, ...]:
     """Attention with every row, a bias, ReLU MLP, and a sum and a layer norm behind each."""
     width = heads * depth
-    x = draw.input("x", 1, rows, width)
+    x = draw.given("x", 1, rows, width)
     query, key, value = (
         draw.heads(one, heads) for one in qkv_of(draw, x, (width, width, width), packed=0)
     )
@@ -49,7 +49,7 @@ def decoder_block(
 ) -> tuple[str, ...]:
     """RMSNorm, projections, rotary embedding, masked attention, RMSNorm, SwiGLU, two sums."""
     width, narrow = heads * depth, groups * depth
-    x = draw.input("x", 1, rows, width)
+    x = draw.given("x", 1, rows, width)
     normed = norm_of(draw, "normed", x)
     query, key, value = qkv_of(draw, normed, (width, narrow, narrow), packed)
     query = rope_of(draw, "turned_query", draw.heads(query, heads))

@@ -11,19 +11,19 @@ QUICK = 1.702
 
 def bias_add(draw: Sketch, *, rows: int = 24, width: int = 48) -> tuple[str, ...]:
     """Rows of x (rows, width) plus a bias per column."""
-    x = draw.input("x", rows, width)
+    x = draw.given("x", rows, width)
     return (draw.stage("sum", "add", x, draw.vector("bias", width)),)
 
 
 def residual_add(draw: Sketch, *, rows: int = 24, width: int = 48) -> tuple[str, ...]:
     """The sum of x and y, both (rows, width)."""
-    x, y = draw.input("x", rows, width), draw.input("y", rows, width)
+    x, y = draw.given("x", rows, width), draw.given("y", rows, width)
     return (draw.stage("sum", "add", x, y),)
 
 
 def silu(draw: Sketch, *, rows: int = 24, width: int = 48) -> tuple[str, ...]:
     """Elements of x (rows, width) times their sigmoid."""
-    x = draw.input("x", rows, width)
+    x = draw.given("x", rows, width)
     return (draw.stage("activated", "table", x, functions=["silu"], parameters=[]),)
 
 
@@ -32,7 +32,7 @@ def gelu(draw: Sketch, *, rows: int = 24, width: int = 48, quick: int = 0) -> tu
 
     `quick` takes the sigmoid of 1.702 times the element instead.
     """
-    x = draw.input("x", rows, width)
+    x = draw.given("x", rows, width)
     if quick:
         return (draw.stage("activated", "table", x, functions=["swish"], parameters=[QUICK]),)
     return (draw.stage("activated", "table", x, functions=["gelu"], parameters=[]),)
@@ -40,7 +40,7 @@ def gelu(draw: Sketch, *, rows: int = 24, width: int = 48, quick: int = 0) -> tu
 
 def mlp(draw: Sketch, *, rows: int = 16, width: int = 48, hidden: int = 96) -> tuple[str, ...]:
     """Two linear layers of x (rows, width) with a ReLU between them."""
-    return (mlp_of(draw, draw.input("x", rows, width), hidden),)
+    return (mlp_of(draw, draw.given("x", rows, width), hidden),)
 
 
 def mlp_of(draw: Sketch, x: str, hidden: int) -> str:
@@ -55,7 +55,7 @@ def swiglu(
     draw: Sketch, *, rows: int = 16, width: int = 48, hidden: int = 96, linear: int = 0
 ) -> tuple[str, ...]:
     """A gated MLP of x (rows, width): down(up(x) * silu(gate(x))), without SiLU if `linear`."""
-    return (swiglu_of(draw, draw.input("x", rows, width), hidden, linear),)
+    return (swiglu_of(draw, draw.given("x", rows, width), hidden, linear),)
 
 
 def swiglu_of(draw: Sketch, x: str, hidden: int, linear: int = 0) -> str:

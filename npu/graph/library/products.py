@@ -13,7 +13,7 @@ def batched_matmul(
     draw: Sketch, *, batch: int = 3, rows: int = 10, inner: int = 24, columns: int = 18
 ) -> tuple[str, ...]:
     """Products of a (batch, rows, inner) and b (batch, inner, columns), matrix by matrix."""
-    a, b = draw.input("a", batch, rows, inner), draw.input("b", batch, inner, columns)
+    a, b = draw.given("a", batch, rows, inner), draw.given("b", batch, inner, columns)
     return (draw.stage("product", "matmul", a, b),)
 
 
@@ -21,8 +21,8 @@ def narrow_matmul(
     draw: Sketch, *, batch: int = 2, rows: int = 6, inner: int = 20, columns: int = 7
 ) -> tuple[str, ...]:
     """Products of int4 matrices a (batch, rows, inner) and b (batch, inner, columns), int32."""
-    a = draw.input("a", batch, rows, inner, element=Element.I8)
-    b = draw.input("b", batch, inner, columns, element=Element.I8)
+    a = draw.given("a", batch, rows, inner, element=Element.I8)
+    b = draw.given("b", batch, inner, columns, element=Element.I8)
     return (narrow_products(draw, "product", a, b),)
 
 
@@ -77,7 +77,7 @@ def depthwise_conv(
 
 
 def _conv(draw: Sketch, size: int, channels: int, filters: int, window: int, groups: int) -> str:
-    x = draw.input("x", 1, size, size, channels)
+    x = draw.given("x", 1, size, size, channels)
     inner = channels // groups
     w = draw.weights("filters", window, window, inner, filters, fan_in=window * window * inner)
     return draw.stage("image", "conv", x, w, groups=groups)

@@ -16,7 +16,7 @@ BASE = 10_000.0
 
 def rmsnorm(draw: Sketch, *, rows: int = 24, width: int = 64) -> tuple[str, ...]:
     """Rows of x (rows, width) over the root of their mean square, times a gain per column."""
-    x = draw.input("x", rows, width)
+    x = draw.given("x", rows, width)
     return (norm_of(draw, "normed", x),)
 
 
@@ -30,7 +30,7 @@ def rope(
     draw: Sketch, *, heads: int = 4, rows: int = 16, depth: int = 16, position: int = 3
 ) -> tuple[str, ...]:
     """Heads x (1, heads, rows, depth) turned by the angles of their rows, from a position on."""
-    return (rope_of(draw, "turned", draw.input("x", 1, heads, rows, depth), position),)
+    return (rope_of(draw, "turned", draw.given("x", 1, heads, rows, depth), position),)
 
 
 def rope_of(draw: Sketch, name: str, x: str, position: int = 0) -> str:
@@ -40,8 +40,8 @@ def rope_of(draw: Sketch, name: str, x: str, position: int = 0) -> str:
         raise GraphError(f"depth {depth}, allowed even ones: pairs of elements are turned")
     angles = angles_of(rows, depth, position)
     cos, sin = (
-        draw.constant(f"{name}_cos", np.cos(angles)),
-        draw.constant(f"{name}_sin", np.sin(angles)),
+        draw.parameter(f"{name}_cos", np.cos(angles)),
+        draw.parameter(f"{name}_sin", np.sin(angles)),
     )
     return draw.stage(name, "rope", x, cos, sin, interleaved=False, heads_axis=1)
 
@@ -56,10 +56,10 @@ def masked_softmax(
     draw: Sketch, *, heads: int = 4, rows: int = 12, keys: int = 20, mask: str = "random"
 ) -> tuple[str, ...]:
     """Rows of logits (1, heads, rows, keys) as probabilities of the keys that a mask shows."""
-    logits = draw.input("logits", 1, heads, rows, keys)
+    logits = draw.given("logits", 1, heads, rows, keys)
     if mask == "none":
         return (draw.stage("weights", "softmax", logits, axis=3),)
     seen = visible_keys(draw.random, mask, rows, keys)
-    hidden = draw.constant("mask", np.where(seen, 0.0, MASKED)[None, None])
+    hidden = draw.parameter("mask", np.where(seen, 0.0, MASKED)[None, None])
     masked = draw.step("add", logits, hidden)
     return (draw.stage("weights", "softmax", masked, axis=3),)

@@ -18,11 +18,10 @@ _PLAIN: dict[str, dict[str, object]] = {
 """Attributes that an operation has unless others are given."""
 
 
-class Sketch:
+class Sketch(Builder):
     """A graph of real numbers that grows stage by stage.
 
     Attributes:
-        builder: of the graph.
         opened: whether every stage is a result, and none is fused into the next.
         random: where parameters come from.
         stages: names of what the operator makes on its way, the last one included.
@@ -30,27 +29,27 @@ class Sketch:
 
     def __init__(self, name: str, seed: int, *, opened: bool = False) -> None:
         """Begin an operator."""
+        super().__init__(name)
         self.opened = opened
-        self.builder = Builder(name)
         self.random = np.random.default_rng(seed)
         self.stages: list[str] = []
 
-    def input(self, name: str, *shape: int, element: Element = Element.F32) -> str:
+    def given(self, name: str, *shape: int, element: Element = Element.F32) -> str:
         """Add an input; return its name."""
-        return self.builder.input(name, TensorType(shape, element))
+        return self.input(name, TensorType(shape, element))
 
-    def constant(self, name: str, data: Array) -> str:
+    def parameter(self, name: str, data: Array) -> str:
         """Add a parameter with a value; return its name."""
-        return self.builder.constant(np.asarray(data, np.float32), name)
+        return self.constant(np.asarray(data, np.float32), name)
 
     def weights(self, name: str, *shape: int, fan_in: int = 0) -> str:
         """Add a drawn matrix whose products keep the spread of what they are made of."""
         spread = 1 / np.sqrt(fan_in or shape[-2])
-        return self.constant(name, self.random.normal(0, spread, shape))
+        return self.parameter(name, self.random.normal(0, spread, shape))
 
     def vector(self, name: str, size: int, middle: float = 0.0, spread: float = 0.5) -> str:
         """Add a drawn row."""
-        return self.constant(name, self.random.normal(middle, spread, size))
+        return self.parameter(name, self.random.normal(middle, spread, size))
 
     def step(self, kind: str, *inputs: str, **attributes: object) -> str:
         """Add an operation that is no stage of its own; return its result."""
@@ -62,11 +61,7 @@ class Sketch:
         return self._added(kind, inputs, {"wish": name, "output": name, **attributes})
 
     def _added(self, kind: str, inputs: Sequence[str], attributes: Mapping[str, Any]) -> str:
-        return self.builder.add(kind, inputs, **{**_PLAIN.get(kind, {}), **attributes})
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape of a tensor."""
-        return self.builder.shape(name)
+        return self.add(kind, inputs, **{**_PLAIN.get(kind, {}), **attributes})
 
     def heads(self, x: str, count: int) -> str:
         """Return rows (B, S, H*D) as heads (B, H, S, D)."""
@@ -80,7 +75,7 @@ class Sketch:
         turned = self.step("transpose", x, order=(0, 2, 1, 3))
         return self.step("reshape", turned, shape=(batch, rows, heads * depth))
 
-    def finish(self, *outputs: str) -> Graph:
+    def drawn(self, *outputs: str) -> Graph:
         """Return the graph with its results, behind all stages if it is opened."""
         others = [name for name in self.stages if name not in outputs] if self.opened else []
-        return self.builder.finish([*others, *outputs])
+        return self.finish([*others, *outputs])

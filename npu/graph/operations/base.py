@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from npu.graph.form import Array, Element, GraphError, TensorType
+from npu.graph.operations.constraints import Constraint
 
 Shape: TypeAlias = tuple[int, ...]
 Attributes: TypeAlias = Mapping[str, Any]
@@ -107,7 +108,7 @@ class Kind:
         summary: a sentence.
         integer: the integer meaning, as text.
         lowering: which instructions it becomes, as text.
-        constraints: sentences: what must hold for the chip to execute it.
+        constraints: what must hold for the chip to execute it.
         sources: names of the source operations that become it, by origin.
         host_only: whether it is never executed by the chip.
         outputs: how many; -1 for any number.
@@ -125,7 +126,7 @@ class Kind:
     summary: str
     integer: str
     lowering: str
-    constraints: tuple[str, ...]
+    constraints: tuple[Constraint, ...]
     sources: Mapping[str, tuple[str, ...]]
     host_only: bool = False
     outputs: int = 1

@@ -7,6 +7,7 @@ import numpy as np
 
 from npu.graph.form import Array, Element, GraphError, TensorType
 from npu.graph.operations.base import FLOATS, Attributes, Call, Kind, Result, Trait, Types, known
+from npu.graph.operations.constraints import Constraint
 
 
 def scale_of(kind: TensorType, dtype: type[np.floating]) -> Array:
@@ -92,7 +93,7 @@ KINDS = (
         summary="Real numbers to integers with the scale and zero point of the output.",
         integer="y = sat(rint(x / scale) + zero) in float32, halves to even.",
         lowering="None: the host does it where a segment begins.",
-        constraints=("it is an edge between host and chip",),
+        constraints=(Constraint("it is an edge between host and chip"),),
         sources={
             "onnx": ("QuantizeLinear",),
             "stablehlo": ("composite tessera.quantize",),
@@ -110,7 +111,7 @@ KINDS = (
         summary="Integers to the real numbers that they stand for.",
         integer="y = scale * (x - zero) in float32.",
         lowering="None: the host does it where a segment ends.",
-        constraints=("it is an edge between chip and host",),
+        constraints=(Constraint("it is an edge between chip and host"),),
         sources={
             "onnx": ("DequantizeLinear",),
             "stablehlo": ("composite tessera.dequantize",),
@@ -128,7 +129,7 @@ KINDS = (
         summary="Integers to integers of another scale or width.",
         integer="y = sat(rs(x * mult, shift)).",
         lowering="VEC SCALE_SHIFT.",
-        constraints=("both are int8 or int16 with one scale and zero points of 0",),
+        constraints=(Constraint("both are int8 or int16 with one scale and zero points of 0"),),
         sources={"onnx": ("DequantizeLinear + QuantizeLinear",), "tflite": ("QUANTIZE",)},
         fused={"mult": "int", "shift": "int"},
         traits=frozenset({Trait.BORDER}),

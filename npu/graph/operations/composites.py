@@ -19,6 +19,7 @@ from npu.graph.operations.base import (
     plain,
     rank_of,
 )
+from npu.graph.operations.constraints import Constraint, constant, no_softcap, row, scale_above_zero
 from npu.graph.operations.rows import softmax
 
 
@@ -92,10 +93,11 @@ KINDS = (
         "the visible keys, S their sum; y = sat8(rs(sum(e * v) * R(S), 16 + msb(S))).",
         lowering="GEMM with T for the scores, SOFTMAX with the causal flag, GEMM for the values.",
         constraints=(
-            "q, k and v are int8 with zero points of 0",
-            "the mask is constant",
-            "softcap is 0",
-            "a row of scores has at most 8,192 keys",
+            Constraint("q, k and v are int8 with zero points of 0"),
+            no_softcap,
+            constant("mask", 3),
+            scale_above_zero,
+            row("scores", lambda known, one: known.graph.type(one.inputs[1]).shape[2]),
         ),
         sources={
             "onnx": ("Attention", "pattern of MatMul, Softmax and MatMul"),

@@ -21,6 +21,11 @@ from npu.graph.operations.base import (
     known,
     plain,
 )
+from npu.graph.operations.constraints import (
+    Constraint,
+    jumps_of_given_integers,
+    no_logarithm_of_softmax,
+)
 from npu.graph.operations.functions import apply, steps
 
 
@@ -68,10 +73,17 @@ def _table(call: Call) -> tuple[Array, ...]:
 
 
 _SAME = (
-    "both operands and the result have one shape, or one operand is broadcast over rows",
-    "both operands and the result have one element type, int8 or int16, and zero points of 0",
+    Constraint(
+        "both operands and the result have one shape, or one operand is broadcast over rows"
+    ),
+    Constraint(
+        "both operands and the result have one element type, int8 or int16, and zero points of 0"
+    ),
 )
-_TIED = ("both operands and the result have one scale, or go through int16", *_SAME)
+_TIED = (
+    Constraint("both operands and the result have one scale, or go through int16"),
+    *_SAME,
+)
 
 
 _PAIR = frozenset({Trait.POINTWISE, Trait.PAIR})
@@ -164,7 +176,7 @@ KINDS = (
         summary="Each element, or the nearer of two bounds; a bound may be infinite.",
         integer="y = min(max(x, low_int), high_int).",
         lowering="Table of the GEMM before it, VEC TABLE, or VEC MAX and VEC MIN for int16.",
-        constraints=("the element type is int8 or int16, the same before and after",),
+        constraints=(Constraint("the element type is int8 or int16, the same before and after"),),
         sources={
             "onnx": ("Clip",),
             "stablehlo": ("clamp",),
@@ -184,7 +196,11 @@ KINDS = (
         summary="Functions of one variable, applied one after the other.",
         integer="y = table[x & 255].",
         lowering="Table of the GEMM before it, else VEC TABLE; a whole chain is one table.",
-        constraints=("the input is int8 or uint8 and the result int8",),
+        constraints=(
+            Constraint("the input is int8 or uint8 and the result int8"),
+            jumps_of_given_integers,
+            no_logarithm_of_softmax,
+        ),
         sources={
             "onnx": (
                 *("Relu", "Sigmoid", "Tanh", "Erf", "Gelu", "Swish", "Elu", "Celu", "Selu"),

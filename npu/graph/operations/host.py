@@ -22,6 +22,7 @@ from npu.graph.operations.base import (
     known,
     plain,
 )
+from npu.graph.operations.constraints import Constraint
 from npu.graph.operations.elementwise import binary, binary_rule
 from npu.graph.operations.windows import reduced
 
@@ -151,7 +152,7 @@ def _host(
         summary=summary,
         integer="None: the host computes with the types of the graph.",
         lowering="None: the host executes it.",
-        constraints=("the chip has no instruction for it",),
+        constraints=(Constraint("the chip has no instruction for it"),),
         sources=dict(zip(("onnx", "stablehlo", "tflite"), sources, strict=True)),
         host_only=True,
         traits=traits,
@@ -269,7 +270,7 @@ KINDS = (
         summary="Anything else: what the evaluator of its source makes of the payload.",
         integer="None: the host computes with the types of the graph.",
         lowering="None: the host executes it.",
-        constraints=("the table of operations does not know it",),
+        constraints=(Constraint("the table of operations does not know it"),),
         sources={
             "onnx": ("any other",),
             "stablehlo": ("any other",),

@@ -23,6 +23,15 @@ from npu.graph.operations.base import (
     rank_of,
     windows_along,
 )
+from npu.graph.operations.constraints import (
+    NO_OVERFLOW,
+    constant,
+    filter_size,
+    given_as_bytes,
+    matmul_columns,
+    matmul_depth,
+    scales_beside_sums,
+)
 
 _STRIP_BYTES = 1 << 25
 _POST = (
@@ -197,10 +206,12 @@ KINDS = (
         "from SRAM, transposed by T, with one factor; bias, table and addend in the same "
         "instruction.",
         constraints=(
-            "the inner axis has at most 61,439 elements, 16,384 if both sides are activations",
-            "a is int8, uint8 or int16 with one scale; b is int8",
-            "a is not transposed unless it is constant",
-            "the int32 accumulators cannot overflow for any input",
+            matmul_depth,
+            matmul_columns,
+            constant("bias", 2),
+            given_as_bytes("both sides", 0, 1),
+            scales_beside_sums,
+            NO_OVERFLOW,
         ),
         sources={
             "onnx": (
@@ -231,9 +242,12 @@ KINDS = (
         "from the stream; one by one a plain GEMM, depthwise diagonal tiles, groups one GEMM "
         "each or diagonal blocks.",
         constraints=(
-            "the filter is constant",
-            "x and w are int8, x with one scale, w with one scale per filter or one",
-            "the int32 accumulators cannot overflow for any input",
+            constant("filter", 1),
+            constant("bias", 2),
+            filter_size,
+            given_as_bytes("the filter", 1),
+            scales_beside_sums,
+            NO_OVERFLOW,
         ),
         sources={
             "onnx": ("Conv", "QLinearConv", "ConvInteger"),

@@ -21,6 +21,7 @@ from npu.graph.operations.base import (
     known,
     plain,
 )
+from npu.graph.operations.constraints import Constraint, few_indices, finite_padding, steps_forward
 
 TILED = ("DEPTH_TO_SPACE", "SPACE_TO_DEPTH", "SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND")
 RESIZED = ("MIRROR_PAD", "RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR")
@@ -144,7 +145,7 @@ def _expand_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
     return (Result(shape, plain(x)),)
 
 
-_ROWS = "the element type, scale and zero point are the same before and after"
+_ROWS = Constraint("the element type, scale and zero point are the same before and after")
 _COPIES = "Pitches and addresses where rows are multiples of 16 bytes, else COPY2D or DMA."
 
 KINDS = (
@@ -178,7 +179,7 @@ KINDS = (
         integer="The same integers.",
         lowering="Absorbed by a neighbour, else identity times the operand with T, or COPY2D for "
         "axes before the last.",
-        constraints=(_ROWS, "the elements are int8"),
+        constraints=(_ROWS, Constraint("what moves the last axis moves bytes")),
         sources={
             "onnx": ("Transpose", "DepthToSpace", "SpaceToDepth"),
             "stablehlo": ("transpose",),
@@ -202,7 +203,7 @@ KINDS = (
         summary="Tensors one behind the other along an axis.",
         integer="The same integers.",
         lowering=_COPIES,
-        constraints=("all have one element type, scale and zero point",),
+        constraints=(Constraint("all have one element type, scale and zero point"),),
         sources={
             "onnx": ("Concat",),
             "stablehlo": ("concatenate",),
@@ -222,7 +223,7 @@ KINDS = (
         "negative step is the place before the first element.",
         integer="The same integers.",
         lowering=_COPIES,
-        constraints=(_ROWS, "the steps are positive"),
+        constraints=(_ROWS, steps_forward),
         sources={
             "onnx": ("Slice", "Split"),
             "stablehlo": ("slice", "reverse", "dynamic_slice"),
@@ -241,7 +242,7 @@ KINDS = (
         summary="A value before and after each axis.",
         integer="The same integers, value_int around them.",
         lowering=_COPIES,
-        constraints=(_ROWS,),
+        constraints=(_ROWS, finite_padding),
         sources={"onnx": ("Pad",), "stablehlo": ("pad",), "tflite": ("PAD", "PADV2")},
         fused={"value_int": "int"},
         traits=frozenset({Trait.COPY}),
@@ -258,7 +259,7 @@ KINDS = (
         "behind.",
         integer="The same integers.",
         lowering="Slices, one for each run of neighbours.",
-        constraints=("at most 64 indices, and they are constant",),
+        constraints=(few_indices,),
         sources={
             "onnx": ("Gather",),
             "stablehlo": ("gather",),
@@ -276,7 +277,7 @@ KINDS = (
         summary="The same numbers in another element type, rounded towards zero.",
         integer="The same numbers, no saturation.",
         lowering="None: executed by the host unless it changes nothing.",
-        constraints=("the element type is the same before and after",),
+        constraints=(Constraint("the element type is the same before and after"),),
         sources={"onnx": ("Cast", "CastLike"), "stablehlo": ("convert",), "tflite": ("CAST",)},
         traits=frozenset({Trait.POINTWISE}),
     ),

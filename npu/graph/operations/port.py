@@ -9,6 +9,7 @@ import numpy as np
 
 from npu.graph.form import Array, Element, GraphError, TensorType
 from npu.graph.operations.base import Attributes, Call, Kind, Result, Types, given, known, rank_of
+from npu.graph.operations.constraints import Constraint
 
 GROUPED = "group_int4"
 
@@ -187,7 +188,9 @@ KINDS = (
             "a int8, b int4, scales Q8.8, in Q8.8."
         ),
         lowering="Tiles and scalar operations of the command port, by register or by descriptor.",
-        constraints=("it runs on the command port unless the user wants it on the host",),
+        constraints=(
+            Constraint("it runs on the command port unless the user wants it on the host"),
+        ),
         sources={
             "onnx": ("tessera.PortMatMul",),
             "stablehlo": ("composite tessera.port_matmul",),

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from npu.graph.form import Array, GraphError
+from npu.graph.form import Array, GraphError, Operation
 from npu.graph.operations.base import (
     Attributes,
     Call,
@@ -17,6 +19,15 @@ from npu.graph.operations.base import (
     given,
     known,
     plain,
+)
+from npu.graph.operations.constraints import (
+    Constraint,
+    Known,
+    constant,
+    cosines,
+    epsilon_from_zero,
+    read_by_no_logarithm,
+    row,
 )
 
 
@@ -105,7 +116,16 @@ def _argmax(call: Call) -> tuple[Array, ...]:
     return (np.asarray(np.argmax(call.value(0), axis=axis, keepdims=keep)),)
 
 
-_LONG = "a row has at most 8,192 elements"
+def _softmax_length(known: Known, one: Operation) -> int:
+    axis: int = one["axis"]
+    return known.graph.type(one.inputs[0]).shape[axis]
+
+
+def _norm_length(known: Known, one: Operation) -> int:
+    shape = known.graph.type(one.inputs[0]).shape
+    axes: int = one["axes"]
+    return math.prod(shape[len(shape) - axes :])
+
 
 KINDS = (
     Kind(
@@ -121,9 +141,9 @@ KINDS = (
         "S the sum of e.",
         lowering="SOFTMAX on int16 rows; the GEMM before it requantises into the unit.",
         constraints=(
-            "the axis is the last",
-            _LONG,
-            "calibration sees scores within +-512 binary logarithms",
+            read_by_no_logarithm,
+            row("elements", _softmax_length),
+            Constraint("calibration sees scores within +-512 binary logarithms"),
         ),
         sources={
             "onnx": ("Softmax",),
@@ -149,7 +169,12 @@ KINDS = (
         "and epsilon uint64.",
         lowering="LAYERNORM; negative gains and a beta beyond int8 go into the linear operation "
         "behind it, or into a GEMM with diagonal tiles.",
-        constraints=(_LONG, "gain and beta are constant"),
+        constraints=(
+            constant("gain", 1),
+            constant("beta", 2),
+            epsilon_from_zero,
+            row("elements", _norm_length),
+        ),
         sources={
             "onnx": ("LayerNormalization",),
             "stablehlo": (
@@ -172,7 +197,7 @@ KINDS = (
         "uint64.",
         lowering="RMSNORM; negative gains go into the linear operation behind it, or into a GEMM "
         "with diagonal tiles.",
-        constraints=(_LONG, "gain is constant"),
+        constraints=(constant("gain", 1), epsilon_from_zero, row("elements", _norm_length)),
         sources={
             "onnx": ("RMSNormalization",),
             "stablehlo": (
@@ -193,7 +218,12 @@ KINDS = (
         summary="Pairs of elements of each head turned by the angle of their row.",
         integer="As ROPE of the instruction set, with a table of int16 (S, D/2, 2) {cos, sin}.",
         lowering="ROPE with the table of cosines and sines in memory.",
-        constraints=("cos and sin are constant", "x and the result are int8 with one scale"),
+        constraints=(
+            constant("cos", 1),
+            constant("sin", 2),
+            cosines,
+            Constraint("x and the result are int8 with one scale"),
+        ),
         sources={
             "onnx": ("RotaryEmbedding",),
             "stablehlo": (
@@ -215,7 +245,7 @@ KINDS = (
         summary="The index of the first largest element along an axis.",
         integer="None: the host computes with real numbers.",
         lowering="None: executed by the host.",
-        constraints=("none holds: the chip has no argmax of a tensor",),
+        constraints=(Constraint("none holds: the chip has no argmax of a tensor"),),
         sources={
             "onnx": ("ArgMax",),
             "stablehlo": ("reduce of two operands",),

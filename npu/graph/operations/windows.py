@@ -24,6 +24,7 @@ from npu.graph.operations.base import (
     rank_of,
     windows_along,
 )
+from npu.graph.operations.constraints import Constraint, windows_in_image
 
 
 def _pool_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
@@ -107,7 +108,7 @@ def _mean(call: Call) -> tuple[Array, ...]:
         return (np.asarray(x.mean(axis=attributes["axes"], keepdims=attributes["keep"])),)
 
 
-_IMAGES = "the image is int8, the result has the same scale and zero point"
+_IMAGES = Constraint("the image is int8, the result has the same scale and zero point")
 
 KINDS = (
     Kind(
@@ -120,7 +121,7 @@ KINDS = (
         summary="The largest element of each window; pads never win.",
         integer="The largest integer of each window, pads count as -128.",
         lowering="VEC MAX over whole rows, then over neighbours.",
-        constraints=(_IMAGES,),
+        constraints=(_IMAGES, windows_in_image),
         sources={
             "onnx": ("MaxPool", "GlobalMaxPool"),
             "stablehlo": ("reduce_window of maximum",),
@@ -141,7 +142,10 @@ KINDS = (
         "y = sat8(rs((acc + bias) * mult, shift)), bias, mult and shift per place of the window.",
         lowering="GEMM with a row of equal weights over the rows of each window, the factor "
         "contains the divisor.",
-        constraints=("the image and the result are int8, each with one scale",),
+        constraints=(
+            Constraint("the image and the result are int8, each with one scale"),
+            windows_in_image,
+        ),
         sources={
             "onnx": ("AveragePool",),
             "stablehlo": ("reduce_window of add and divide",),
@@ -163,8 +167,8 @@ KINDS = (
         lowering="GEMM with a row of equal weights as A, the factor contains the divisor; over "
         "others than the axes before the last, a transposition and a column of such weights as B.",
         constraints=(
-            "an axis is left",
-            "the input and the result are int8, each with one scale",
+            Constraint("an axis is left"),
+            Constraint("the input and the result are int8, each with one scale"),
         ),
         sources={
             "onnx": ("GlobalAveragePool", "ReduceMean"),

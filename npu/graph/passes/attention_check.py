@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from npu.graph.form import Array, Operation
-from npu.graph.passes.edit import Edit
+from npu.graph.passes.edit import Replacement
 from npu.graph.passes.region import MOVES, View, agree, meaning
 
 
@@ -43,7 +43,7 @@ class Found:
         return (*self.product.inputs, self.root.inputs[1 - self.side])
 
 
-def same(view: View, edit: Edit, found: Found) -> bool:
+def same(view: View, edit: Replacement, found: Found) -> bool:
     """Compare both spellings on random queries, keys and values."""
     random = np.random.default_rng(6)
     made = {name for one in edit.operations for name in one.outputs}
@@ -66,10 +66,9 @@ def same(view: View, edit: Edit, found: Found) -> bool:
     return agree(values[result], wanted)
 
 
-def _known(view: View, edit: Edit, name: str) -> Array | None:
+def _known(view: View, edit: Replacement, name: str) -> Array | None:
     """Return a constant for computing with."""
-    tensor = edit.tensors.get(name) or view.graph.tensors[name]
-    data = tensor.data
+    data = edit.value(name)
     return data.astype(np.float64) if data is not None and data.dtype.kind == "f" else data
 
 

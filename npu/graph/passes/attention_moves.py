@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from npu.graph.form import Array, Operation
-from npu.graph.passes.edit import Edit
+from npu.graph.passes.edit import Replacement
 from npu.graph.passes.region import MOVES, View, meaning
 
 _MOST_AXES = 6
@@ -48,7 +48,7 @@ def places(view: View, end: str, start: str) -> Array | None:
     return value.astype(np.int64)
 
 
-def as_moves(edit: Edit, source: str, wanted: Array) -> str | None:
+def as_moves(edit: Replacement, source: str, wanted: Array) -> str | None:
     """Emit a transpose and a reshape that put each element of a tensor where it is wanted.
 
     Args:
@@ -101,7 +101,7 @@ class Heads:
             return 1, self.batch[0]
         return math.prod(self.batch[:-1]), self.batch[-1]
 
-    def queries(self, edit: Edit, name: str) -> str:
+    def queries(self, edit: Replacement, name: str) -> str:
         """Return queries (..., rows, D) as (B, H, S, D)."""
         depth = edit.type(name).shape[-1]
         images, groups = self.pair
@@ -114,7 +114,7 @@ class Heads:
         turned = edit.transpose(split, (0, 1, 3, 2, 4))
         return edit.reshape(turned, (images, groups * self.times, self.queries_each, depth))
 
-    def back(self, edit: Edit, name: str) -> str:
+    def back(self, edit: Replacement, name: str) -> str:
         """Return (B, H, S, D) as (..., rows, D)."""
         depth = edit.type(name).shape[-1]
         images, groups = self.pair
@@ -135,13 +135,13 @@ class Heads:
             split = bias.reshape(images, groups, self.times, self.queries_each, keys)
         return split.reshape(images, groups * self.times, self.queries_each, keys)
 
-    def keys(self, edit: Edit, name: str) -> str:
+    def keys(self, edit: Replacement, name: str) -> str:
         """Return keys or values (..., T, D) as (B, G, T, D)."""
         images, groups = self.pair
         rows, depth = edit.type(name).shape[-2:]
         if math.prod(edit.type(name).shape[:-2]) != images * groups:
             # The product repeats them.
-            name = edit.emit("expand", [name], shape=(*self.batch, rows, depth))
+            name = edit.step("expand", [name], shape=(*self.batch, rows, depth))
         return edit.reshape(name, (images, groups, rows, depth))
 
 

@@ -27,7 +27,7 @@ def fold_norms(graph: Graph) -> Graph:
         elif one.kind == "matmul" and one.inputs[0] in signs:
             one = _taken(writer, facts, one, *signs[one.inputs[0]])
         writer.keep(one)
-    return writer.finish()
+    return writer.rewritten()
 
 
 def _folds(facts: Facts, one: Operation) -> bool:
@@ -63,7 +63,7 @@ def _positive(
     gain = np.ones(length, np.float32) if gain is None else gain
     sign = np.where(gain < 0, -1.0, 1.0).astype(np.float32)
     signs[one.outputs[0]] = (sign, np.zeros(length, np.float32) if beta is None else beta)
-    name = writer.constant(f"{one.name}.gain", np.abs(gain))
+    name = writer.constant(np.abs(gain), f"{one.name}.gain")
     return replace(one, inputs=(one.inputs[0], name))
 
 
@@ -77,7 +77,7 @@ def _taken(writer: Rewriter, facts: Facts, one: Operation, sign: Array, beta: Ar
     total = total if bias is None else total + bias
     signed = (matrix * sign[:, None]).astype(np.float32)
     signed = signed.T if one["transpose_b"] else signed
-    inputs = [one.inputs[0], writer.constant(f"{one.name}.signed", np.ascontiguousarray(signed))]
+    inputs = [one.inputs[0], writer.constant(np.ascontiguousarray(signed), f"{one.name}.signed")]
     if np.any(total):
-        inputs.append(writer.constant(f"{one.name}.bias", total.astype(np.float32)))
+        inputs.append(writer.constant(total.astype(np.float32), f"{one.name}.bias"))
     return replace(one, inputs=tuple(inputs))

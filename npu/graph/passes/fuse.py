@@ -44,4 +44,4 @@ def fuse(graph: Graph) -> Graph:
             LOWERINGS[one.kind](writer, one)
         except GraphError as error:
             raise GraphError(f"{named(one)}: {error}") from None
-    return writer.finish()
+    return writer.rewritten()

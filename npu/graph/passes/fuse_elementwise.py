@@ -24,19 +24,19 @@ def _sum(writer: IntegerWriter, one: Operation) -> None:
     kind, types = writer.type(one.outputs[0]), [writer.type(name) for name in one.inputs]
     if plain(kind) and all(same_numbers(each, kind) for each in types):
         if one.kind != "add" or not combine(writer, one, "add", (a, b)):
-            writer.add(one, one.kind, (a, b), output=one.outputs[0])
+            writer.emit(one, one.kind, (a, b), output=one.outputs[0])
         return
     if kind.element == Element.I16 and quantisation_of(kind).zero == 0:
         a, b = (writer.convert(one, name, kind) for name in (a, b))
         if one.kind != "add" or not combine(writer, one, "add", (a, b)):
-            writer.add(one, one.kind, (a, b), output=one.outputs[0])
+            writer.emit(one, one.kind, (a, b), output=one.outputs[0])
         return
     first, second, total = wide_types(types, kind, 1 if one.kind == "add" else -1)
     a, b = writer.convert(one, a, first), writer.convert(one, b, second)
     made = replace(total, shape=writer.shape(one.outputs[0]))
     result = writer.intermediate(one, "wide", made)
     if one.kind != "add" or not combine(writer, replace(one, outputs=(result,)), "add", (a, b)):
-        writer.add(one, one.kind, (a, b), part="wide", output=result)
+        writer.emit(one, one.kind, (a, b), part="wide", output=result)
     writer.convert(one, result, kind, one.outputs[0])
 
 
@@ -55,9 +55,9 @@ def _product(writer: IntegerWriter, one: Operation) -> None:
     b = writer.convert(one, b, symmetric((), Element.I16, second))
     product = symmetric(writer.shape(one.outputs[0]), Element.I16, target)
     if same_numbers(product, kind):
-        writer.add(one, "mul", (a, b), output=one.outputs[0], shift=shift)
+        writer.emit(one, "mul", (a, b), output=one.outputs[0], shift=shift)
         return
-    result = writer.add(one, "mul", (a, b), part="wide", result=product, shift=shift)
+    result = writer.emit(one, "mul", (a, b), part="wide", result=product, shift=shift)
     writer.convert(one, result, kind, one.outputs[0])
 
 
@@ -98,12 +98,12 @@ def _extreme(writer: IntegerWriter, one: Operation) -> None:
     a, b = one.inputs
     types = [writer.type(name) for name in (a, b)]
     if kind.element != Element.U8 and all(same_numbers(each, kind) for each in types):
-        writer.add(one, one.kind, (a, b), output=one.outputs[0])
+        writer.emit(one, one.kind, (a, b), output=one.outputs[0])
         return
     reach = max(quantisation_of(each).scale * largest(each) for each in types)
     wide = symmetric(writer.shape(one.outputs[0]), Element.I16, reach / _HALF)
     a, b = (writer.convert(one, name, wide) for name in (a, b))
-    result = writer.add(one, one.kind, (a, b), part="wide", result=wide)
+    result = writer.emit(one, one.kind, (a, b), part="wide", result=wide)
     writer.convert(one, result, kind, one.outputs[0])
 
 
@@ -142,7 +142,7 @@ def _clip_integers(writer: IntegerWriter, one: Operation, x: str, kind: TensorTy
         stored = np.arange(256, dtype=np.uint8).view(np.int8)
         if with_table(writer, one, x, np.clip(stored, low, high).astype(np.int8)):
             return
-    writer.add(
+    writer.emit(
         one,
         "clip",
         (x,),

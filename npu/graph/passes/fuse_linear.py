@@ -17,7 +17,7 @@ from npu.graph.passes.products import UNFUSED, Product, requantised
 
 def _matmul(writer: IntegerWriter, one: Operation) -> None:
     a, b = one.inputs[:2]
-    data = writer.data(b)
+    data = writer.value(b)
     constant = data is not None and data.ndim == 2
     x, w = writer.type(a), writer.type(b)
     if data is None:
@@ -60,7 +60,7 @@ def _as_bytes(writer: IntegerWriter, one: Operation, name: str, index: int) -> s
 
 def _conv(writer: IntegerWriter, one: Operation) -> None:
     x, w = _as_bytes(writer, one, one.inputs[0], 1), one.inputs[1]
-    data = writer.data(w)
+    data = writer.value(w)
     assert data is not None
     kind = writer.type(w)
     wide = data.astype(np.int64) - quantisation_of(kind).zero
@@ -80,7 +80,7 @@ def _conv(writer: IntegerWriter, one: Operation) -> None:
 
 
 def _real_bias(writer: IntegerWriter, one: Operation) -> Array | None:
-    data = writer.data(one.inputs[2]) if len(one.used) > 2 else None
+    data = writer.value(one.inputs[2]) if len(one.used) > 2 else None
     return None if data is None else data.astype(np.float64)
 
 
@@ -104,7 +104,7 @@ def _finish(
     kept = {name: value for name, value in one.attributes.items() if name != "transpose_b"}
     more: dict[str, Any] = {**kept, **UNFUSED, **attributes}
     integers = requantised(product, kind)
-    writer.add(
+    writer.emit(
         replace(one, source=" + ".join(dict.fromkeys(filter(None, sources)))),
         one.kind,
         inputs,

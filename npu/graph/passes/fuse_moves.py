@@ -22,17 +22,17 @@ def _move(writer: IntegerWriter, one: Operation) -> None:
         value = np.rint(one["value"] / found.scale) + found.zero
         rest["value_int"] = int(np.clip(value, edge.min, edge.max))
     if same_numbers(source, kind):
-        writer.add(one, one.kind, (x,), output=one.outputs[0], **rest)
+        writer.emit(one, one.kind, (x,), output=one.outputs[0], **rest)
         return
     moved = replace(source, shape=kind.shape)
-    made = writer.add(one, one.kind, (x,), part="moved", result=moved, **rest)
+    made = writer.emit(one, one.kind, (x,), part="moved", result=moved, **rest)
     writer.convert(one, made, kind, one.outputs[0])
 
 
 def _concat(writer: IntegerWriter, one: Operation) -> None:
     kind = writer.type(one.outputs[0])
     inputs = [writer.convert(one, name, kind) for name in one.inputs]
-    writer.add(one, "concat", inputs, output=one.outputs[0], axis=one["axis"])
+    writer.emit(one, "concat", inputs, output=one.outputs[0], axis=one["axis"])
 
 
 LOWERINGS: dict[str, Lowering] = {

@@ -28,9 +28,9 @@ def _softmax(writer: IntegerWriter, one: Operation) -> None:
     made = TensorType(kind.shape, Element.U8, Quantisation((1 / 256,)))
     axis = len(kind.shape) - 1
     if same_numbers(made, kind):
-        writer.add(one, "softmax", (scores,), output=y, axis=axis)
+        writer.emit(one, "softmax", (scores,), output=y, axis=axis)
         return
-    result = writer.add(one, "softmax", (scores,), part="rows", result=made, axis=axis)
+    result = writer.emit(one, "softmax", (scores,), part="rows", result=made, axis=axis)
     writer.convert(one, result, kind, y)
 
 
@@ -60,14 +60,14 @@ def _norm(writer: IntegerWriter, one: Operation) -> None:
     }
     rest: dict[str, Any] = {"axes": 1, "epsilon": one["epsilon"]}
     if exact is kind:
-        writer.add(one, one.kind, (x,), output=y, integers=integers, **rest)
+        writer.emit(one, one.kind, (x,), output=y, integers=integers, **rest)
         return
-    made = writer.add(one, one.kind, (x,), part="rows", result=exact, integers=integers, **rest)
+    made = writer.emit(one, one.kind, (x,), part="rows", result=exact, integers=integers, **rest)
     writer.convert(one, made, kind, y)
 
 
 def _data(writer: IntegerWriter, name: str) -> Array:
-    data = writer.data(name)
+    data = writer.value(name)
     assert data is not None
     return data.astype(np.float64).reshape(-1)
 
@@ -88,7 +88,7 @@ def _rope(writer: IntegerWriter, one: Operation) -> None:
     y = one.outputs[0]
     kind = writer.type(y)
     x = _symmetric_bytes(writer, one, one.inputs[0])
-    cos, sin = (writer.data(name) for name in one.inputs[1:3])
+    cos, sin = (writer.value(name) for name in one.inputs[1:3])
     assert cos is not None and sin is not None
     turns = np.rint(np.stack([cos, sin], axis=-1).astype(np.float64) * 2**ANGLE_FRACTION)
     integers: dict[str, Array] = {"table": np.clip(turns, -32768, 32767).astype(np.int16)}
@@ -96,9 +96,9 @@ def _rope(writer: IntegerWriter, one: Operation) -> None:
     made = replace(writer.type(x), shape=kind.shape)
     inputs = (x, *one.inputs[1:3])
     if same_numbers(made, kind):
-        writer.add(one, "rope", inputs, output=y, integers=integers, **rest)
+        writer.emit(one, "rope", inputs, output=y, integers=integers, **rest)
         return
-    result = writer.add(one, "rope", inputs, part="turned", result=made, integers=integers, **rest)
+    result = writer.emit(one, "rope", inputs, part="turned", result=made, integers=integers, **rest)
     writer.convert(one, result, kind, y)
 
 
@@ -112,15 +112,15 @@ def _attention(writer: IntegerWriter, one: Operation) -> None:
         "mult": np.array([mult], np.uint16),
         "shift": np.array([shift], np.uint8),
     }
-    mask = writer.data(one.inputs[3]) if len(one.used) > 3 else None
+    mask = writer.value(one.inputs[3]) if len(one.used) > 3 else None
     if mask is not None:
         integers["mask"] = scores_of_mask(mask)
     made = replace(writer.type(v), shape=kind.shape)
     rest: dict[str, Any] = dict(one.attributes)
     if same_numbers(made, kind):
-        writer.add(one, "attention", (q, k, v), output=y, integers=integers, **rest)
+        writer.emit(one, "attention", (q, k, v), output=y, integers=integers, **rest)
         return
-    result = writer.add(
+    result = writer.emit(
         one, "attention", (q, k, v), part="heads", result=made, integers=integers, **rest
     )
     writer.convert(one, result, kind, y)

@@ -34,9 +34,9 @@ def _maxpool(writer: IntegerWriter, one: Operation) -> None:
     made = replace(writer.type(x), shape=kind.shape)
     rest: dict[str, Any] = dict(one.attributes)
     if same_numbers(made, kind):
-        writer.add(one, "maxpool", (x,), output=one.outputs[0], **rest)
+        writer.emit(one, "maxpool", (x,), output=one.outputs[0], **rest)
         return
-    result = writer.add(one, "maxpool", (x,), part="largest", result=made, **rest)
+    result = writer.emit(one, "maxpool", (x,), part="largest", result=made, **rest)
     writer.convert(one, result, kind, one.outputs[0])
 
 
@@ -75,9 +75,9 @@ def _average(writer: IntegerWriter, one: Operation, x: str, inside: Array, divis
     integers = {"bias": in_int32(bias, "a bias"), "mult": mult, "shift": shift}
     rest: dict[str, Any] = {**one.attributes, "weight": weight}
     if made is kind:
-        writer.add(one, one.kind, (x,), output=one.outputs[0], integers=integers, **rest)
+        writer.emit(one, one.kind, (x,), output=one.outputs[0], integers=integers, **rest)
         return
-    result = writer.add(one, one.kind, (x,), part="int8", result=made, integers=integers, **rest)
+    result = writer.emit(one, one.kind, (x,), part="int8", result=made, integers=integers, **rest)
     writer.convert(one, result, kind, one.outputs[0])
 
 

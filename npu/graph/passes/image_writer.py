@@ -105,7 +105,7 @@ class ImageWriter:
                 self._host(one)
             else:
                 self._border(one)
-        return self.writer.finish()
+        return self.writer.rewritten()
 
     def _arrives(self, name: str, like: Operation | None) -> None:
         """Quantise a real tensor of the host that the chip reads."""
@@ -115,7 +115,7 @@ class ImageWriter:
         like = like or Operation(name, "quantise", (name,), (name,))
         image = self.writer.tensor(f"{name}.{kind.element.value}", kind)
         self.images[name] = image
-        self.writer.add(like, "quantise", (name,), part="in", output=image, place=TO_CHIP)
+        self.writer.emit(like, "quantise", (name,), part="in", output=image, place=TO_CHIP)
 
     def _read_by_chip(self, name: str) -> bool:
         return any(
@@ -142,11 +142,11 @@ class ImageWriter:
                 return
             self.images[y] = image
             if y in self.wanted:
-                self.writer.add(one, "dequantise", (image,), output=y, place=TO_HOST)
+                self.writer.emit(one, "dequantise", (image,), output=y, place=TO_HOST)
             return
         if y in self.wanted and self.graph.type(y).element in (Element.U8, Element.U16):
             real = self._real(x, one)
-            self.writer.add(one, "quantise", (real,), output=y, place=TO_HOST)
+            self.writer.emit(one, "quantise", (real,), output=y, place=TO_HOST)
 
     def _integers(self, name: str) -> str | None:
         """Return the integers of the chip that a given tensor of integers is, if there are."""
@@ -163,7 +163,7 @@ class ImageWriter:
         if name in self.wanted or name in self.real:
             return name
         image = self.images[name]
-        return self.writer.add(like, "dequantise", (image,), part="real", place=TO_HOST)
+        return self.writer.emit(like, "dequantise", (image,), part="real", place=TO_HOST)
 
     def _chip(self, one: Operation) -> None:
         inputs = list(one.inputs)
@@ -185,7 +185,7 @@ class ImageWriter:
             self.writer.keep(replace(one, inputs=tuple(inputs), outputs=tuple(outputs)))
         for name in one.outputs:
             if name in self.wanted and name in self.types:
-                self.writer.add(
+                self.writer.emit(
                     one, "dequantise", (self.images[name],), part="out", output=name, place=TO_HOST
                 )
 
@@ -203,7 +203,7 @@ class ImageWriter:
         place = Place(Target.NPU, "conv takes int8, twice for int16")
 
         def add(kind: str, part: str, given: Sequence[str], result: TensorType) -> str:
-            return self.writer.add(one, kind, given, part=part, result=result, place=place)
+            return self.writer.emit(one, kind, given, part=part, result=result, place=place)
 
         high = add("requantise", "high", (image,), bytes_[0])
         known = add("requantise", "known", (high,), whole)
@@ -217,12 +217,12 @@ class ImageWriter:
             self.writer.keep(
                 replace(
                     one,
-                    name=self.writer.names.fresh(f"{name}.conv"),
+                    name=self.writer.fresh(f"{name}.conv"),
                     inputs=(name, *given),
                     outputs=(sums[-1],),
                 )
             )
-        self.writer.add(one, "add", sums, output=output, place=place)
+        self.writer.emit(one, "add", sums, output=output, place=place)
 
     def _parameter(self, one: Operation, name: str) -> str:
         """Return a constant of an instruction, in real numbers if it is given as integers."""
@@ -230,7 +230,7 @@ class ImageWriter:
             return name
         data = self.facts.value(name)
         assert data is not None
-        return self.writer.constant(f"{name}.real", data)
+        return self.writer.constant(data, f"{name}.real")
 
     def _operand(self, one: Operation, index: int, name: str) -> str:
         """Return the integers that an operation reads, int8 where it takes nothing else."""
@@ -259,7 +259,7 @@ class ImageWriter:
             magnitude = self.ranges[name].magnitude
         kind = TensorType(wide.shape, Element.I8, Quantisation((magnitude / 127,)))
         place = Place(Target.NPU, f"{one.kind} takes int8")
-        return self.writer.add(one, "requantise", (image,), part="int8", result=kind, place=place)
+        return self.writer.emit(one, "requantise", (image,), part="int8", result=kind, place=place)
 
     def _constant(self, name: str) -> str:
         kind, value = self.types[name], self.facts.value(name)
@@ -270,7 +270,7 @@ class ImageWriter:
             data = given[0]
         else:
             data = quantised(value, kind)
-        return self.writer.constant(f"{name}.{kind.element.value}", data, kind.quantisation)
+        return self.writer.constant(data, f"{name}.{kind.element.value}", kind.quantisation)
 
     def _result(self, name: str, one: Operation) -> str:
         """Name the integers that an operation of the chip assigns."""

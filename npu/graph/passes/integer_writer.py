@@ -36,13 +36,6 @@ class IntegerWriter(Rewriter):
         self._converted: dict[tuple[str, TensorType], str] = {}
         self._makers: dict[str, int] = {}
 
-    def data(self, name: str) -> Array | None:
-        """Return the integers of a constant, an added one too; None for "" and the rest."""
-        if not name:
-            return None
-        found = self.tensors.get(name)
-        return found.data if found is not None else self.graph.constant(name)
-
     def alone(self, name: str) -> bool:
         """Say whether one operation reads a tensor of the quantised graph, and no user."""
         return name not in self.graph.tensors or self.facts.only_reader(name) is not None
@@ -92,10 +85,10 @@ class IntegerWriter(Rewriter):
         kind = replace(kind, shape=source.shape)
         if same_numbers(source, kind) and not output:
             return name
-        data = self.data(name)
+        data = self.value(name)
         if data is not None:
             made = quantised(dequantised(data, source), kind)
-            return self.constant(f"{name}.{kind.element.value}", made, kind.quantisation)
+            return self.constant(made, f"{name}.{kind.element.value}", kind.quantisation)
         if (name, kind) in self._converted and not output:
             return self._converted[name, kind]
         made_name = self._convert(like, name, source, kind, output)
@@ -108,12 +101,12 @@ class IntegerWriter(Rewriter):
         old, new = quantisation_of(source), quantisation_of(kind)
         part = "" if output else f"as.{kind.element.value}"
         if same_numbers(source, kind):
-            return self.add(like, "identity", (name,), part=part, output=output, result=kind)
+            return self.emit(like, "identity", (name,), part=part, output=output, result=kind)
         if source.element in CHIP_BYTES and kind.element == Element.I8:
             return self.table(like, name, kind, (), (), part=part, output=output)
         if old.zero == 0 and new.zero == 0 and source.element != Element.U8:
             mult, shift = signed_factor(old.scale / new.scale)
-            return self.add(
+            return self.emit(
                 like,
                 "requantise",
                 (name,),
@@ -138,7 +131,7 @@ class IntegerWriter(Rewriter):
     ) -> str:
         """Write a table of functions from a tensor of bytes to int8; return its result."""
         entries = table_of(self.type(name), kind, functions, parameters)
-        return self.add(
+        return self.emit(
             like,
             "table",
             (name,),

@@ -53,7 +53,7 @@ def _apply(graph: Graph, rules: dict[str, tuple[Rule, ...]]) -> Graph:
         )
         if not done:
             writer.keep(one)
-    return writer.finish()
+    return writer.rewritten()
 
 
 def _clip(writer: Rewriter, facts: Facts, one: Operation) -> bool:
@@ -68,7 +68,7 @@ def _clip(writer: Rewriter, facts: Facts, one: Operation) -> bool:
             low, high = min(max(low, least), most), min(max(high, least), most)
         else:
             return False
-    writer.add(one, "clip", one.inputs, output=one.outputs[0], low=low, high=high)
+    writer.emit(one, "clip", one.inputs, output=one.outputs[0], low=low, high=high)
     return True
 
 
@@ -89,7 +89,7 @@ def _requantise(writer: Rewriter, facts: Facts, one: Operation) -> bool:
     if not rescaled(facts.graph.type(x), facts.graph.type(y)):
         return False
     place = Place(Target.NPU, "a table, or VEC scales")
-    writer.add(one, "requantise", (x,), output=y, place=place)
+    writer.emit(one, "requantise", (x,), output=y, place=place)
     return True
 
 
@@ -106,7 +106,7 @@ def _gather(writer: Rewriter, facts: Facts, one: Operation) -> bool:
         starts, stops = [0] * len(shape), list(shape)
         starts[axis], stops[axis] = flat[first], flat[after - 1] + 1
         parts.append(
-            writer.add(
+            writer.emit(
                 one,
                 "slice",
                 (x,),
@@ -118,9 +118,9 @@ def _gather(writer: Rewriter, facts: Facts, one: Operation) -> bool:
         )
     whole = parts[0]
     if len(parts) > 1:
-        whole = writer.add(one, "concat", parts, part="runs", axis=axis)
+        whole = writer.emit(one, "concat", parts, part="runs", axis=axis)
     result = facts.graph.type(one.outputs[0]).shape
-    writer.add(one, "reshape", (whole,), output=one.outputs[0], shape=result)
+    writer.emit(one, "reshape", (whole,), output=one.outputs[0], shape=result)
     return True
 
 
@@ -152,13 +152,13 @@ def _sums(writer: Rewriter, facts: Facts, one: Operation) -> bool:
     for move in moves:
         writer.operations = [each for each in writer.operations if each.name != move.name]
     made = replace(kind, shape=facts.graph.type(x).shape)
-    y = writer.add(one, "quantise", (x,), result=made)
+    y = writer.emit(one, "quantise", (x,), result=made)
     for move in moves:
         output = one.outputs[0] if move is moves[-1] else ""
         result = replace(kind, shape=facts.graph.type(move.outputs[0]).shape)
         attributes: dict[str, Any] = dict(move.attributes)
         place = Place(Target.HOST, "the chip moves no int32")
-        y = writer.add(
+        y = writer.emit(
             move, move.kind, (y,), output=output, result=result, place=place, **attributes
         )
     return True

@@ -29,12 +29,12 @@ def real_operations(graph: Graph) -> Graph:
             kind = writer.type(name)
             if kind.quantisation is None:
                 writer.swap(name, replace(kind, quantisation=_COUNTS))
-        real = writer.add(one, "dequantise", (x,), part="real")
+        real = writer.emit(one, "dequantise", (x,), part="real")
         attributes: dict[str, Any] = dict(one.attributes)
         made = replace(graph.type(y), element=Element.F32, quantisation=None)
-        result = writer.add(one, one.kind, (real,), result=made, **attributes)
-        writer.add(one, "quantise", (result,), part="integers", output=y)
-    return writer.finish()
+        result = writer.emit(one, one.kind, (real,), result=made, **attributes)
+        writer.emit(one, "quantise", (result,), part="integers", output=y)
+    return writer.rewritten()
 
 
 def _on_integers(facts: Facts, writer: Rewriter, one: Operation) -> bool:

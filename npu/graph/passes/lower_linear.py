@@ -28,13 +28,13 @@ def diagonal(
     # The rows of a norm are int16, which a convolution does not take.
     depthwise = len(writer.shape(x)) == 4 and like.kind not in ("layernorm", "rmsnorm")
     matrix = gain.reshape(1, 1, 1, -1) if depthwise else np.diag(gain)
-    inputs.append(writer.constant(f"{like.name}.diagonal", matrix.astype(np.float32)))
+    inputs.append(writer.constant(matrix.astype(np.float32), f"{like.name}.diagonal"))
     if beta is not None and np.any(beta):
-        inputs.append(writer.constant(f"{like.name}.beta", beta.astype(np.float32)))
+        inputs.append(writer.constant(beta.astype(np.float32), f"{like.name}.beta"))
     if not depthwise:
-        writer.add(like, "matmul", inputs, output=output, transpose_a=False, transpose_b=False)
+        writer.emit(like, "matmul", inputs, output=output, transpose_a=False, transpose_b=False)
         return
-    writer.add(
+    writer.emit(
         like,
         "conv",
         inputs,
@@ -86,7 +86,7 @@ def channelwise(writer: Rewriter, facts: Facts, one: Operation) -> bool:
         and len(previous.inputs) == 2
     ):
         writer.operations.remove(previous)
-        bias = writer.constant(f"{one.name}.beta", beta.astype(np.float32))
+        bias = writer.constant(beta.astype(np.float32), f"{one.name}.beta")
         source = " + ".join(dict.fromkeys(filter(None, (previous.source, one.source))))
         writer.keep(
             replace(
@@ -118,7 +118,7 @@ def _uniform(writer: Rewriter, one: Operation, x: str, value: float, right: bool
         "sub": (("shift",), (-value,)) if right else (("scale", "shift"), (-1.0, value)),
     }
     functions, parameters = steps[one.kind]
-    writer.add(
+    writer.emit(
         one, "table", (x,), output=one.outputs[0], functions=functions, parameters=parameters
     )
     return True
@@ -137,14 +137,14 @@ def unturned(writer: Rewriter, facts: Facts, one: Operation) -> bool:
         order = (*range(rank - 2), rank - 1, rank - 2)
         data = facts.graph.constant(a)
         if data is not None:
-            a = writer.constant(f"{one.name}.turned", data.transpose(order))
+            a = writer.constant(data.transpose(order), f"{one.name}.turned")
         else:
-            a = writer.add(one, "transpose", (a,), part="turned", order=order)
+            a = writer.emit(one, "transpose", (a,), part="turned", order=order)
     if flat:
         data = facts.graph.constant(b)
         assert data is not None
-        b = writer.constant(f"{one.name}.matrix", data.reshape(shape[-2:]))
-    writer.add(
+        b = writer.constant(data.reshape(shape[-2:]), f"{one.name}.matrix")
+    writer.emit(
         one,
         "matmul",
         (a, b, *rest),
@@ -164,14 +164,14 @@ def mean(writer: Rewriter, facts: Facts, one: Operation) -> bool:
     result = facts.graph.type(one.outputs[0]).shape
     kept = tuple(axis for axis in range(rank) if axis not in axes)
     if not axes:
-        writer.add(one, "identity", (x,), output=one.outputs[0])
+        writer.emit(one, "identity", (x,), output=one.outputs[0])
         return True
     if (*kept, *axes) != tuple(range(rank)):
-        x = writer.add(one, "transpose", (x,), part="turned", order=(*kept, *axes))
+        x = writer.emit(one, "transpose", (x,), part="turned", order=(*kept, *axes))
     length = math.prod(shape[axis] for axis in axes)
     rows = math.prod(shape) // length
-    x = writer.add(one, "reshape", (x,), part="rows", shape=(rows, length))
-    column = writer.constant(f"{one.name}.share", np.full((length, 1), 1.0 / length, np.float32))
-    y = writer.add(one, "matmul", (x, column), transpose_a=False, transpose_b=False)
-    writer.add(one, "reshape", (y,), part="result", output=one.outputs[0], shape=result)
+    x = writer.emit(one, "reshape", (x,), part="rows", shape=(rows, length))
+    column = writer.constant(np.full((length, 1), 1.0 / length, np.float32), f"{one.name}.share")
+    y = writer.emit(one, "matmul", (x, column), transpose_a=False, transpose_b=False)
+    writer.emit(one, "reshape", (y,), part="result", output=one.outputs[0], shape=result)
     return True

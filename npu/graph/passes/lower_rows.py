@@ -31,9 +31,9 @@ def softmax(writer: Rewriter, facts: Facts, one: Operation) -> bool:
     maker = facts.maker(x)
     # A turn of int16 would be one of int8 on the chip; the host turns real numbers.
     place = None if maker is not None and maker.on_chip else HOST_TURN
-    turned = writer.add(one, "transpose", (x,), part="turned", order=order, place=place)
-    rows = writer.add(one, "softmax", (turned,), axis=rank - 1)
-    writer.add(one, "transpose", (rows,), part="back", output=one.outputs[0], order=back)
+    turned = writer.emit(one, "transpose", (x,), part="turned", order=order, place=place)
+    rows = writer.emit(one, "softmax", (turned,), axis=rank - 1)
+    writer.emit(one, "transpose", (rows,), part="back", output=one.outputs[0], order=back)
     return True
 
 
@@ -48,20 +48,20 @@ def norm(writer: Rewriter, facts: Facts, one: Operation) -> bool:
     output, result = one.outputs[0], one.outputs[0]
     if one["axes"] > 1:
         lead = shape[: len(shape) - one["axes"]]
-        x = writer.add(one, "reshape", (x,), part="rows", shape=(*(lead or (1,)), length))
+        x = writer.emit(one, "reshape", (x,), part="rows", shape=(*(lead or (1,)), length))
         result = ""
     gain = None if gain is None else gain.reshape(-1)
     beta = None if beta is None else beta.reshape(-1)
     rest: dict[str, Any] = {"axes": 1, "epsilon": one["epsilon"]}
     if plain:
-        inputs = [x] if gain is None else [x, writer.constant(f"{one.name}.gain", gain)]
-        y = writer.add(one, one.kind, inputs, **rest, output=result)
+        inputs = [x] if gain is None else [x, writer.constant(gain, f"{one.name}.gain")]
+        y = writer.emit(one, one.kind, inputs, **rest, output=result)
     elif length <= DIAGONAL_MOST:
         y = _split(writer, one, x, gain, beta, result)
     else:
         return False
     if y != output:
-        writer.add(one, "reshape", (y,), part="shape", output=output, shape=shape)
+        writer.emit(one, "reshape", (y,), part="shape", output=output, shape=shape)
     return True
 
 
@@ -75,7 +75,7 @@ def _split(
 ) -> str:
     """Write the norm without gain and, as a product with a diagonal matrix, what is left."""
     length = writer.shape(x)[-1]
-    y = writer.add(one, one.kind, (x,), part="rows", axes=1, epsilon=one["epsilon"])
+    y = writer.emit(one, one.kind, (x,), part="rows", axes=1, epsilon=one["epsilon"])
     if not output:
         output = writer.tensor(f"{one.name}.scaled", writer.type(y))
     scale = np.ones(length, np.float32) if gain is None else gain
@@ -122,9 +122,9 @@ def attention(writer: Rewriter, facts: Facts, one: Operation) -> bool:
         )
         if mask is not None:
             own = mask if batches == 1 else mask[batch : batch + 1]
-            inputs.append(writer.constant(f"{one.name}.mask", own))
+            inputs.append(writer.constant(own, f"{one.name}.mask"))
         parts.append(
-            writer.add(
+            writer.emit(
                 one,
                 "attention",
                 inputs,
@@ -134,12 +134,12 @@ def attention(writer: Rewriter, facts: Facts, one: Operation) -> bool:
                 **sight,
             )
         )
-    y = parts[0] if batches == 1 else writer.add(one, "concat", parts, part="batches", axis=0)
+    y = parts[0] if batches == 1 else writer.emit(one, "concat", parts, part="batches", axis=0)
     shape = writer.shape(y)
     if shape[3] == width:
         writer.operations[-1] = replace(writer.operations[-1], outputs=one.outputs)
         return True
-    writer.add(
+    writer.emit(
         one,
         "slice",
         (y,),
@@ -156,7 +156,7 @@ def _widened(writer: Rewriter, one: Operation, name: str, width: int, part: str)
     missing = width - writer.shape(name)[3]
     if not missing:
         return name
-    return writer.add(
+    return writer.emit(
         one,
         "pad",
         (name,),
@@ -169,7 +169,7 @@ def _widened(writer: Rewriter, one: Operation, name: str, width: int, part: str)
 
 def _row(writer: Rewriter, one: Operation, name: str, batch: int, part: str) -> str:
     shape = writer.shape(name)
-    return writer.add(
+    return writer.emit(
         one,
         "slice",
         (name,),
@@ -207,6 +207,6 @@ def _with_escape(mask: Array) -> Array:
 
 def _longer(writer: Rewriter, one: Operation, name: str, part: str) -> str:
     after = (0, 0, 1, 0)
-    return writer.add(
+    return writer.emit(
         one, "pad", (name,), part=f"{part}.long", before=(0, 0, 0, 0), after=after, value=0.0
     )

@@ -15,7 +15,7 @@ import numpy as np
 from npu.graph.form import Array, Element, Names, Operation
 from npu.graph.passes.attention_check import Found, moves_between, same
 from npu.graph.passes.attention_moves import Heads, heads_of, places
-from npu.graph.passes.edit import Edit
+from npu.graph.passes.edit import Replacement
 from npu.graph.passes.region import ELEMENTWISE, MOVES, Region, View
 
 _MOVES = MOVES - {"cast", "pad", "concat", "slice"}
@@ -43,7 +43,7 @@ class Scores:
     absorbed: Array
 
 
-def attentions(view: View, root: Operation, names: Names) -> Edit | None:
+def attentions(view: View, root: Operation, names: Names) -> Replacement | None:
     """Replace the product of a softmax with values."""
     if root.kind != "matmul" or len(root.used) != 2:
         return None
@@ -91,7 +91,7 @@ def _attention(
     softmax: Operation,
     way: Region | Operation,
     names: Names,
-) -> Edit | None:
+) -> Replacement | None:
     product = way if isinstance(way, Operation) else view.maker(way.entry)
     if product is None or len(product.used) != 2:
         return None
@@ -198,12 +198,12 @@ def _built(
     names: Names,
     *,
     absorb: bool = False,
-) -> Edit | None:
+) -> Replacement | None:
     """Build the operation with the moves around it; `absorb` takes the queries of such rows away.
 
     Float32 does so where it adds a number beside which scores are nothing.
     """
-    edit = Edit(view, root, names)
+    edit = Replacement(view, root, names)
     edit.source = " + ".join(dict.fromkeys((product.source, "softmax", root.source)))
     q = _rows(edit, product.inputs[0], bool(product["transpose_a"]))
     k = _rows(edit, product.inputs[1], not product["transpose_b"])
@@ -217,13 +217,13 @@ def _built(
         kept = 1 - heads.mask(found.absorbed.astype(np.float32))[..., :1]
         size = edit.type(inputs[0]).shape
         rows = edit.constant(np.broadcast_to(kept, size).astype(np.float32), f"{root.name}.rows")
-        inputs = [edit.emit("mul", [inputs[0], rows])]
+        inputs = [edit.step("mul", [inputs[0], rows])]
     for name in (k, v):
         inputs.append(heads.keys(edit, name))
     causal, offset, window, mask = _mask(heads.mask(found.bias))
     if mask is not None:
         inputs.append(edit.constant(mask, f"{root.name}.mask"))
-    made = edit.emit(
+    made = edit.step(
         "attention", inputs, scale=float(found.scale), causal=causal, offset=offset,
         window=window, softcap=float(found.softcap),
     )  # fmt: skip
@@ -234,7 +234,7 @@ def _built(
     return edit.named(edit.reshape(made, view.shape(root.outputs[0])))
 
 
-def _rows(edit: Edit, name: str, turned: bool) -> str:
+def _rows(edit: Replacement, name: str, turned: bool) -> str:
     """Return an operand with its rows in front of what is summed over."""
     rank = len(edit.type(name).shape)
     return edit.transpose(name, (*range(rank - 2), rank - 1, rank - 2)) if turned else name

@@ -12,7 +12,7 @@ import numpy as np
 
 from npu.graph.form import Array, Element, Names, Operation
 from npu.graph.operations.functions import FUNCTIONS
-from npu.graph.passes.edit import Edit
+from npu.graph.passes.edit import Replacement
 from npu.graph.passes.region import ELEMENTWISE, Region, View, uniform
 
 # Those that are worth a name of their own; with parameters last, as they fit more.
@@ -37,7 +37,7 @@ POINTS: Array = np.concatenate(
 """Where functions are compared; none of the usual thresholds but 0 lies on a step of one."""
 
 
-def functions(view: View, root: Operation, names: Names) -> Edit | None:
+def functions(view: View, root: Operation, names: Names) -> Replacement | None:
     """Replace the largest region of elementwise operations that is a known function."""
     if root.kind not in ELEMENTWISE or view.graph.type(root.outputs[0]).element != Element.F32:
         return None
@@ -46,13 +46,13 @@ def functions(view: View, root: Operation, names: Names) -> Edit | None:
         found = _known(view, region)
         if found is None:
             continue
-        edit = Edit(view, region, names)
+        edit = Replacement(view, region, names)
         name, parameters = found
         if name == "clip":
             low, high = parameters
-            edit.emit("clip", [region.entry], last=True, low=low, high=high)
+            edit.last("clip", [region.entry], low=low, high=high)
         else:
-            edit.emit("table", [region.entry], last=True, functions=(name,), parameters=parameters)
+            edit.last("table", [region.entry], functions=(name,), parameters=parameters)
         return edit
     return None
 

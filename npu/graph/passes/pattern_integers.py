@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 
 from npu.graph.form import Array, Element, Names, Operation, Quantisation
-from npu.graph.passes.edit import Edit
+from npu.graph.passes.edit import Replacement
 from npu.graph.passes.region import ELEMENTWISE, Region, View
 
 _INDICES = ELEMENTWISE | {"reshape", "expand", "reduce"}
@@ -22,7 +22,7 @@ def _places(view: View, name: str, size: int, least: int) -> Array:
     return found.astype(view.graph.type(name).element.dtype)
 
 
-def gathered(view: View, root: Operation, names: Names) -> Edit | None:
+def gathered(view: View, root: Operation, names: Names) -> Replacement | None:
     """Take indices as they are where a select only counts negative ones from behind."""
     if root.kind != "gather":
         return None
@@ -42,9 +42,9 @@ def gathered(view: View, root: Operation, names: Names) -> Edit | None:
             best = region
     if best is None:
         return None
-    edit = Edit(view, root, names)
+    edit = Replacement(view, root, names)
     rows = edit.reshape(best.entry, view.shape(root.inputs[1]))
-    edit.emit("gather", [root.inputs[0], rows], last=True, axis=root["axis"])
+    edit.last("gather", [root.inputs[0], rows], axis=root["axis"])
     return edit
 
 
@@ -52,7 +52,7 @@ def _floats(view: View, name: str) -> bool:
     return view.graph.type(name).element.dtype.kind not in "iu"
 
 
-def filled(view: View, root: Operation, names: Names) -> Edit | None:
+def filled(view: View, root: Operation, names: Names) -> Replacement | None:
     """Drop the choice between what indices in range gather and what others would."""
     if root.kind != "select" or not root.inputs[0]:
         return None
@@ -72,13 +72,13 @@ def filled(view: View, root: Operation, names: Names) -> Edit | None:
             not _floats(view, region.entry)
             and view.compute(region, _places(view, region.entry, size, 0)).all()
         ):
-            edit = Edit(view, root, names)
-            edit.emit("identity", [taken], last=True)
+            edit = Replacement(view, root, names)
+            edit.last("identity", [taken])
             return edit
     return None
 
 
-def quantised(view: View, root: Operation, names: Names) -> Edit | None:
+def quantised(view: View, root: Operation, names: Names) -> Replacement | None:
     """Replace rounding, clamping and conversion by the border that they are."""
     result = view.graph.type(root.outputs[0])
     if root.kind != "cast" or result.element not in _BYTES or result.quantisation is not None:
@@ -97,8 +97,8 @@ def quantised(view: View, root: Operation, names: Names) -> Edit | None:
     if best is None:
         return None
     region, quantisation = best
-    edit = Edit(view, region, names)
-    edit.emit("quantise", [region.entry], last=True, quantisation=quantisation)
+    edit = Replacement(view, region, names)
+    edit.last("quantise", [region.entry], quantisation=quantisation)
     return edit
 
 
@@ -122,7 +122,7 @@ def _border(view: View, region: Region, element: Element) -> Quantisation | None
     return None
 
 
-def dequantised(view: View, root: Operation, names: Names) -> Edit | None:
+def dequantised(view: View, root: Operation, names: Names) -> Replacement | None:
     """Replace conversion to floats, less a zero point, times a scale."""
     result = view.graph.type(root.outputs[0])
     if root.kind not in ("mul", "div", "cast") or result.element != Element.F32:
@@ -137,9 +137,9 @@ def dequantised(view: View, root: Operation, names: Names) -> Edit | None:
         readers = [one for one in view.graph.operations if region.entry in one.used]
         if entry.quantisation is None and any(one not in region.operations for one in readers):
             return None
-        edit = Edit(view, region, names)
+        edit = Replacement(view, region, names)
         edit.quantised(region.entry, found)
-        edit.emit("dequantise", [region.entry], last=True)
+        edit.last("dequantise", [region.entry])
         return edit
     return None
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from npu.graph.form import Array, Element, Names, Operation
 from npu.graph.passes.attention_moves import as_moves, origin
-from npu.graph.passes.edit import Edit
+from npu.graph.passes.edit import Replacement
 from npu.graph.passes.region import View, meaning, uniform
 
 _MOVES = ("reshape", "transpose")
 _LARGEST = 1 << 24
 
 
-def shortened(view: View, root: Operation, names: Names) -> Edit | None:
+def shortened(view: View, root: Operation, names: Names) -> Replacement | None:
     """Replace three or more reshapes and transposes by a transpose and a reshape."""
     if root.kind not in _MOVES or view.graph.type(root.outputs[0]).size > _LARGEST:
         return None
@@ -36,17 +36,17 @@ def shortened(view: View, root: Operation, names: Names) -> Edit | None:
     value: Array = np.arange(math.prod(shape)).reshape(shape)
     for one in chain:
         value = meaning(one.kind, one.attributes, [value], [None], view.graph.type(one.outputs[0]))
-    edit = Edit(view, root, names)
+    edit = Replacement(view, root, names)
     made_name = as_moves(edit, source, value)
     if made_name is None or len(edit.operations) >= len(chain):
         return None
     if not edit.operations:
-        edit.emit("identity", [source], last=True)
+        edit.last("identity", [source])
         return edit
     return edit.named(made_name)
 
 
-def scaled(view: View, root: Operation, names: Names) -> Edit | None:
+def scaled(view: View, root: Operation, names: Names) -> Replacement | None:
     """Take a factor of queries or keys into the scale of attention."""
     if root.kind != "attention":
         return None
@@ -59,21 +59,21 @@ def scaled(view: View, root: Operation, names: Names) -> Edit | None:
         found = _factor(view, name)
         if found is None or found[1] <= 0:
             continue
-        edit = Edit(view, root, names)
+        edit = Replacement(view, root, names)
         made = found[0]
         for one in moves:
             given: dict[str, Any] = {**one.attributes}
-            made = edit.emit(one.kind, [made], **given)
+            made = edit.step(one.kind, [made], **given)
         inputs = [made if place == index else old for place, old in enumerate(root.inputs)]
         if root.inputs[0] == root.inputs[1]:
             continue
         attributes: dict[str, Any] = {**root.attributes, "scale": float(root["scale"]) * found[1]}
-        edit.emit("attention", inputs, last=True, **attributes)
+        edit.last("attention", inputs, **attributes)
         return edit
     return None
 
 
-def grouped(view: View, root: Operation, names: Names) -> Edit | None:
+def grouped(view: View, root: Operation, names: Names) -> Replacement | None:
     """Let heads share keys and values that are repeated for them."""
     if root.kind != "attention":
         return None
@@ -88,18 +88,18 @@ def grouped(view: View, root: Operation, names: Names) -> Edit | None:
             for one, (_, value) in zip(few, found, strict=True)
         ):
             continue
-        edit = Edit(view, root, names)
+        edit = Replacement(view, root, names)
         made = [as_moves(edit, name, one) for one, (name, _) in zip(few, found, strict=True)]
         if None in made:
             continue
         inputs = [root.inputs[0], *(name or "" for name in made), *root.inputs[3:]]
         attributes: dict[str, Any] = {**root.attributes}
-        edit.emit("attention", inputs, last=True, **attributes)
+        edit.last("attention", inputs, **attributes)
         return edit
     return None
 
 
-def chosen(view: View, root: Operation, names: Names) -> Edit | None:
+def chosen(view: View, root: Operation, names: Names) -> Replacement | None:
     """Replace a choice whose condition is known by what it chooses."""
     if root.kind != "select":
         return None
@@ -107,11 +107,11 @@ def chosen(view: View, root: Operation, names: Names) -> Edit | None:
     if condition is None or not condition.size or condition.any() != condition.all():
         return None
     taken = root.inputs[1 if condition.all() else 2]
-    edit = Edit(view, root, names)
+    edit = Replacement(view, root, names)
     if view.graph.type(taken) == view.graph.type(root.outputs[0]):
-        edit.emit("identity", [taken], last=True)
+        edit.last("identity", [taken])
     elif view.graph.type(taken).element == view.graph.type(root.outputs[0]).element:
-        edit.emit("expand", [taken], last=True, shape=view.shape(root.outputs[0]))
+        edit.last("expand", [taken], shape=view.shape(root.outputs[0]))
     else:
         return None
     return edit

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from npu.graph.form import Array, Element, Names, Operation
-from npu.graph.passes.edit import Edit
+from npu.graph.passes.edit import Replacement
 from npu.graph.passes.region import Region, View, agree, meaning
 
 _ALLOWED = frozenset({
@@ -19,7 +19,7 @@ _ENDS = frozenset({"add", "concat", "reshape", "sub", "transpose"})
 _LINEAR = frozenset({"neg", "scale"})
 
 
-def ropes(view: View, root: Operation, names: Names) -> Edit | None:
+def ropes(view: View, root: Operation, names: Names) -> Replacement | None:
     """Replace a sum of products of a tensor and its turned self with cosines and sines."""
     result = view.graph.type(root.outputs[0])
     if root.kind not in _ENDS or result.element != Element.F32 or len(result.shape) < 3:
@@ -37,7 +37,7 @@ def ropes(view: View, root: Operation, names: Names) -> Edit | None:
     return None
 
 
-def _turned(view: View, region: Region, names: Names) -> Edit | None:
+def _turned(view: View, region: Region, names: Names) -> Replacement | None:
     """Try both pairings and both places of the heads."""
     shape = view.shape(region.entry)
     half = shape[-1] // 2
@@ -60,12 +60,12 @@ def _turned(view: View, region: Region, names: Names) -> Edit | None:
                 "rope", attributes, [random, cos, sin], [None] * 3, view.graph.type(region.entry)
             )
             if agree(found, wanted):
-                edit = Edit(view, region, names)
+                edit = Replacement(view, region, names)
                 angles = [
                     edit.constant(value.astype(np.float32), f"{region.root.name}.{name}")
                     for name, value in (("cos", cos), ("sin", sin))
                 ]
-                edit.emit("rope", [region.entry, *angles], last=True, **attributes)
+                edit.last("rope", [region.entry, *angles], **attributes)
                 return edit
     return None
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from npu.graph.form import Array, Element, Names, Operation
-from npu.graph.passes.edit import Edit
+from npu.graph.passes.edit import Replacement
 from npu.graph.passes.region import ELEMENTWISE, Region, View, agree, meaning
 
 _ALLOWED = ELEMENTWISE | {"reduce", "mean", "reshape", "expand", "transpose"}
@@ -43,7 +43,7 @@ def _axes(view: View, region: Region) -> set[tuple[int, ...]]:
     }
 
 
-def softmaxes(view: View, root: Operation, names: Names) -> Edit | None:
+def softmaxes(view: View, root: Operation, names: Names) -> Replacement | None:
     """Replace exponentials over their sum."""
     result = view.graph.type(root.outputs[0])
     if root.kind not in ("div", "mul") or result.element != Element.F32:
@@ -59,8 +59,8 @@ def softmaxes(view: View, root: Operation, names: Names) -> Edit | None:
         for start in _starts(view, region):
             for axis in reversed(range(len(result.shape))):
                 if _is_softmax(view, region, start, axis):
-                    edit = Edit(view, region, names)
-                    edit.emit("softmax", [start], last=True, axis=axis)
+                    edit = Replacement(view, region, names)
+                    edit.last("softmax", [start], axis=axis)
                     return edit
     return None
 
@@ -90,7 +90,7 @@ def _is_softmax(view: View, region: Region, start: str, axis: int) -> bool:
     return True
 
 
-def norms(view: View, root: Operation, names: Names) -> Edit | None:
+def norms(view: View, root: Operation, names: Names) -> Replacement | None:
     """Replace layer norms and RMS norms, with the gain and beta that are constant."""
     for region in _regions(view, root):
         rank = len(view.shape(region.entry))
@@ -107,7 +107,7 @@ def norms(view: View, root: Operation, names: Names) -> Edit | None:
     return None
 
 
-def _norm(view: View, region: Region, axes: int, names: Names) -> Edit | None:
+def _norm(view: View, region: Region, axes: int, names: Names) -> Replacement | None:
     """Try both norms with the numbers and vectors that stand in a region."""
     shape = view.shape(region.entry)
     row = shape[len(shape) - axes :]
@@ -153,14 +153,14 @@ def _normed(
     values: list[Array],
     attributes: dict[str, Any],
     names: Names,
-) -> Edit:
-    edit = Edit(view, region, names)
+) -> Replacement:
+    edit = Replacement(view, region, names)
     wishes = (f"{region.root.name}.gain", f"{region.root.name}.beta")
     inputs = [
         edit.constant(value.astype(np.float32), wish)
         for value, wish in zip(values, wishes, strict=False)
     ]
-    edit.emit(kind, [region.entry, *inputs], last=True, **attributes)
+    edit.last(kind, [region.entry, *inputs], **attributes)
     return edit
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from npu.graph.form import Element, Names, Operation
-from npu.graph.passes.edit import Edit
+from npu.graph.passes.edit import Replacement
 from npu.graph.passes.region import ELEMENTWISE, View, agree, meaning, uniform
 
 _SUMS = ELEMENTWISE | {"reduce", "reshape"}
 _POOLS = ELEMENTWISE | {"avgpool", "reshape", "expand"}
 
 
-def means(view: View, root: Operation, names: Names) -> Edit | None:
+def means(view: View, root: Operation, names: Names) -> Replacement | None:
     """Replace a sum over axes divided by the number of elements."""
     if root.kind not in ("div", "mul") or view.graph.type(root.outputs[0]).element != Element.F32:
         return None
@@ -30,15 +30,15 @@ def means(view: View, root: Operation, names: Names) -> Edit | None:
         factor = next((one for one in numbers if one is not None), None)
         if not factor or abs((factor if root.kind == "div" else 1 / factor) / count - 1) > 1e-6:
             return None
-        edit = Edit(view, region, names)
+        edit = Replacement(view, region, names)
         shape = view.shape(root.outputs[0])
         attributes: dict[str, Any] = {"axes": tuple(sorted(first["axes"]))}
         for keep in (False, True):
             if _kept(view.shape(region.entry), attributes["axes"], keep) == shape:
-                edit.emit("mean", [region.entry], last=True, keep=keep, **attributes)
+                edit.last("mean", [region.entry], keep=keep, **attributes)
                 return edit
-        made = edit.emit("mean", [region.entry], keep=False, **attributes)
-        edit.emit("reshape", [made], last=True, shape=shape)
+        made = edit.step("mean", [region.entry], keep=False, **attributes)
+        edit.last("reshape", [made], shape=shape)
         return edit
     return None
 
@@ -49,7 +49,7 @@ def _kept(shape: tuple[int, ...], axes: tuple[int, ...], keep: bool) -> tuple[in
     return tuple(size for axis, size in enumerate(shape) if axis not in axes)
 
 
-def averages(view: View, root: Operation, names: Names) -> Edit | None:
+def averages(view: View, root: Operation, names: Names) -> Replacement | None:
     """Replace a pool times something by the pool that counts other elements."""
     if root.kind not in ("div", "mul"):
         return None
@@ -67,8 +67,8 @@ def averages(view: View, root: Operation, names: Names) -> Edit | None:
             if agree(meaning("avgpool", attributes, [x], [None], result), wanted):
                 if not any(first["pads"]):
                     attributes["count_pads"] = first["count_pads"]
-                edit = Edit(view, region, names)
-                edit.emit("avgpool", [region.entry], last=True, **attributes)
+                edit = Replacement(view, region, names)
+                edit.last("avgpool", [region.entry], **attributes)
                 return edit
         return None
     return None

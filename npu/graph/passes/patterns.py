@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from npu.graph.form import Graph, GraphError, Names, Operation, Tensor
+from npu.graph.form import Graph, GraphError, Names, Operation, Tensor, all_names
 from npu.graph.passes import (
     pattern_attention,
     pattern_functions,
@@ -21,10 +21,10 @@ from npu.graph.passes import (
     pattern_rows,
     pattern_windows,
 )
-from npu.graph.passes.edit import Edit, names_of
+from npu.graph.passes.edit import Replacement
 from npu.graph.passes.region import View
 
-Pattern: TypeAlias = Callable[[View, Operation, Names], Edit | None]
+Pattern: TypeAlias = Callable[[View, Operation, Names], Replacement | None]
 """Looks at the last operation of a guess; what replaces it, or None."""
 
 PATTERNS: tuple[tuple[Pattern, ...], ...] = (
@@ -63,8 +63,8 @@ def replace_patterns(graph: Graph) -> Graph:
 
 def _replaced(graph: Graph, patterns: Sequence[Pattern]) -> tuple[Graph, bool]:
     """Apply patterns to each operation, the last one first, so that the largest guess is found."""
-    view, names = View(graph), names_of(graph)
-    edits: dict[str, Edit] = {}
+    view, names = View(graph), Names(all_names(graph))
+    edits: dict[str, Replacement] = {}
     tensors: dict[str, Tensor] = {}
     alive = _alive(graph, edits)
     for one in reversed(graph.operations):
@@ -78,7 +78,7 @@ def _replaced(graph: Graph, patterns: Sequence[Pattern]) -> tuple[Graph, bool]:
                 continue
             if edit is not None:
                 edits[one.name] = edit
-                tensors.update(edit.tensors)
+                tensors.update(edit.made)
                 alive = _alive(graph, edits)
                 break
     if not edits:
@@ -90,7 +90,7 @@ def _replaced(graph: Graph, patterns: Sequence[Pattern]) -> tuple[Graph, bool]:
     return graph.with_operations(operations, tensors.values()), True
 
 
-def _alive(graph: Graph, edits: dict[str, Edit]) -> set[str]:
+def _alive(graph: Graph, edits: dict[str, Replacement]) -> set[str]:
     """Return the names of the operations whose results something still reads."""
     needed, alive = set(graph.outputs), set()
     for one in reversed(graph.operations):

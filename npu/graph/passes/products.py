@@ -118,13 +118,13 @@ def uniform(
     source = writer.type(name)
     flat = name
     if rows != shape:
-        flat = writer.add(
+        flat = writer.emit(
             like, "reshape", (name,), part="rows", result=replace(source, shape=rows), shape=rows
         )
     matrix = np.diag(np.full(width, STEP, np.int8))
-    b = writer.constant(f"{like.name}.identity", matrix, Quantisation((1 / STEP,)))
+    b = writer.constant(matrix, f"{like.name}.identity", Quantisation((1 / STEP,)))
     product = Product(source, writer.type(b), matrix.astype(np.int64), None, width, width)
-    made = writer.add(
+    made = writer.emit(
         like,
         "matmul",
         (flat, b),
@@ -142,6 +142,6 @@ def uniform(
     if rows == shape:
         writer.operations[-1] = replace(writer.operations[-1], outputs=(output,))
         return output
-    return writer.add(
+    return writer.emit(
         like, "reshape", (made,), part="whole", output=output, result=kind, shape=shape
     )

@@ -55,6 +55,7 @@ class View:
     def __init__(self, graph: Graph) -> None:
         """Take the graph."""
         self.graph = graph
+        self.tensors = dict(graph.tensors)
         self._makers = graph.producers()
         self._readers = Counter(name for one in graph.operations for name in one.used)
         self._readers.update(graph.outputs)

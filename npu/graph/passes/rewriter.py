@@ -1,73 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a graph anew, operation by operation; what passes that replace operations share."""
+"""Writes a graph anew, operation by operation: what all passes that replace operations share."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from npu.graph.build import coerced
-from npu.graph.form import (
-    Array,
-    Attribute,
-    Element,
-    Graph,
-    Names,
-    Operation,
-    Place,
-    Quantisation,
-    Tensor,
-    TensorType,
-    all_names,
-)
+from npu.graph.build import Builder, coerced
+from npu.graph.form import Array, Graph, Names, Operation, Place, Tensor, TensorType, all_names
 from npu.graph.operations import infer
 
 
-class Rewriter:
+class Rewriter(Builder):
     """Collects the operations of the new graph in order.
 
     Attributes:
-        graph: the one that is rewritten.
-        operations: those written so far.
-        tensors: added or exchanged ones by name.
+        graph: the one that is rewritten; its tensors are those that the new one begins with.
     """
 
-    def __init__(self, graph: Graph) -> None:
-        """Begin an empty list of operations."""
+    def __init__(
+        self,
+        graph: Graph,
+        tensors: MutableMapping[str, Tensor] | None = None,
+        names: Names | None = None,
+    ) -> None:
+        """Begin with no operation; tensors and the names that are taken are the graph's."""
+        super().__init__(graph.name)
         self.graph = graph
-        self.operations: list[Operation] = []
-        self.tensors: dict[str, Tensor] = {}
-        self.names = Names(all_names(graph))
-
-    def type(self, name: str) -> TensorType:
-        """Return the type of a tensor, a new one before an old one."""
-        found = self.tensors.get(name)
-        return found.type if found is not None else self.graph.type(name)
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape of a tensor."""
-        return self.type(name).shape
-
-    def tensor(self, wish: str, kind: TensorType, data: Array | None = None) -> str:
-        """Add a tensor under a fresh name; return the name."""
-        name = self.names.fresh(wish)
-        self.tensors[name] = Tensor(name, kind, data)
-        return name
-
-    def constant(self, wish: str, data: Array, quantisation: Quantisation | None = None) -> str:
-        """Add a constant; return its name."""
-        array = np.ascontiguousarray(data).reshape(np.shape(data))
-        kind = TensorType(array.shape, Element.of(array.dtype), quantisation)
-        return self.tensor(wish, kind, array)
+        self.tensors = dict(graph.tensors) if tensors is None else tensors
+        self._names = self._operation_names = names or Names(all_names(graph))
 
     def keep(self, operation: Operation) -> None:
         """Write an operation as it is."""
         self.operations.append(operation)
 
-    def add(
+    def emit(
         self,
         like: Operation,
         kind: str,
@@ -75,6 +43,7 @@ class Rewriter:
         *,
         part: str = "",
         output: str = "",
+        source: str = "",
         result: TensorType | None = None,
         place: Place | None = None,
         integers: Mapping[str, Array] | None = None,
@@ -88,45 +57,68 @@ class Rewriter:
             inputs: names of tensors.
             part: behind the name of `like`; empty for the operation that takes its place.
             output: an existing tensor to assign; a fresh one if empty.
-            result: type of a fresh result where the inputs do not say it.
+            source: another one than that of `like`.
+            result: type of the result where neither `output` nor the inputs say it.
             place: another one than that of `like`.
             integers: of the fused operation.
             **attributes: as in the table.
         """
-        given: dict[str, Attribute] = coerced(kind, attributes)
-        if result is None and not output:
-            types = [self.type(name) if name else None for name in inputs]
-            (found,) = infer(kind, given, types)
-            assert found.shape is not None
-            element = found.element or self.type(inputs[0]).element
-            result = TensorType(tuple(found.shape), element)
-        name = f"{like.name}.{part}" if part else like.name
-        if not output:
-            assert result is not None
-            output = self.tensor(name, result)
-        unique = like.name if not part and not self._written(like.name) else self.names.fresh(name)
-        self.operations.append(
+        given = coerced(kind, attributes)
+        wish = f"{like.name}.{part}" if part else like.name
+        if result is None:
+            result = self.type(output) if output else self._inferred(kind, given, inputs)
+        output = output or self.fresh(wish)
+        self.tensors[output] = Tensor(output, result)
+        name = self._operation_names.fresh(wish) if part else like.name
+        places = place or like.place
+        self.keep(
             Operation(
-                unique,
-                kind,
-                tuple(inputs),
-                (output,),
-                given,
-                like.source,
-                place or like.place,
-                integers or {},
+                *(name, kind, tuple(inputs), (output,), given),
+                *(source or like.source, places, integers or {}),
             )
         )
         return output
 
-    def _written(self, name: str) -> bool:
-        return any(one.name == name for one in self.operations)
+    def _inferred(self, kind: str, given: Mapping[str, Any], inputs: Sequence[str]) -> TensorType:
+        """Return the type of a result; where the table leaves it open, that of the first input."""
+        types = [self.type(name) if name else None for name in inputs]
+        (found,) = infer(kind, given, types)
+        assert found.shape is not None
+        if found.element is not None:
+            return TensorType(tuple(found.shape), found.element)
+        return replace(self.type(inputs[0]), shape=tuple(found.shape))
 
-    def finish(self) -> Graph:
-        """Return the new graph."""
-        return self.graph.with_operations(self.operations, self.tensors.values())
+    def again(
+        self,
+        operation: Operation,
+        inputs: Sequence[str],
+        *,
+        output: str = "",
+        source: str = "",
+        result: TensorType | None = None,
+        **changes: Any,  # noqa: ANN401
+    ) -> str:
+        """Write an operation once more, on other inputs, with some attributes changed."""
+        given: dict[str, Any] = {**operation.attributes, **changes}
+        return self.emit(
+            *(operation, operation.kind, inputs),
+            output=output,
+            source=source,
+            result=result,
+            **given,
+        )
 
     def swap(self, name: str, kind: TensorType) -> None:
         """Give an existing tensor another type."""
-        old = self.tensors.get(name) or self.graph[name]
-        self.tensors[name] = replace(old, type=kind)
+        self.tensors[name] = replace(self.tensors[name], type=kind)
+
+    def rewritten(self) -> Graph:
+        """Return the new graph: without what nothing reads, each operation with its own name."""
+        alive, kept = set(self.graph.outputs), list[Operation]()
+        for operation in reversed(self.operations):
+            if not alive.isdisjoint(operation.outputs):
+                alive.update(operation.used)
+                kept.append(operation)
+        names = Names(())
+        operations = (replace(each, name=names.fresh(each.name)) for each in reversed(kept))
+        return self.graph.with_operations(operations, self.tensors.values())

@@ -65,7 +65,7 @@ def int8_weights(
         integers, scales = narrow_weights(one, data, axis, scale, bias, rounding)
     word = "" if encoding.format is None else str(encoding)
     wish = f"{name}.int8"
-    return writer.constant(wish, integers, Quantisation(tuple(map(float, scales)), 0, axis, word))
+    return writer.constant(integers, wish, Quantisation(tuple(map(float, scales)), 0, axis, word))
 
 
 def _given(writer: Rewriter, name: str, data: Array, kind: TensorType) -> str:
@@ -77,7 +77,7 @@ def _given(writer: Rewriter, name: str, data: Array, kind: TensorType) -> str:
     if moved.size and moved.min() >= -128 and moved.max() <= 127:
         wide, zero = moved, 0
     return writer.constant(
-        f"{name}.int8", wide.astype(np.int8), Quantisation(found.scales, zero, found.axis)
+        wide.astype(np.int8), f"{name}.int8", Quantisation(found.scales, zero, found.axis)
     )
 
 
