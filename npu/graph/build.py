@@ -22,24 +22,11 @@ from npu.graph.form import (
     Tensor,
     TensorType,
 )
-from npu.graph.operations import TABLE, infer
+from npu.graph.operations import TABLE, Trait, infer, with_trait
 from npu.graph.operations.base import ATTRIBUTE_TYPES, LISTS
 
 # What moves integers or chooses among them keeps what they stand for.
-SHARING = frozenset(
-    {
-        "reshape",
-        "transpose",
-        "concat",
-        "slice",
-        "gather",
-        "identity",
-        "expand",
-        "maxpool",
-        "max",
-        "min",
-    }
-)
+SHARING = with_trait(Trait.SHARES)
 
 
 class Builder:

@@ -29,7 +29,7 @@ def laid(graph: Graph, one: Operation) -> list[tuple[int, str]]:
     """Return the inputs of an operation that lie in rows, by number: all but its parameters."""
     parameters = PARAMETERS.get(one.kind, ())
     last = len(one.inputs) - 1
-    operand = last if one.kind in ("matmul", "conv") and one.attributes.get("combine") else None
+    operand = last if one.attributes.get("combine") else None
     return [
         (number, name)
         for number, name in enumerate(one.inputs)

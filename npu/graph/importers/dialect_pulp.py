@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import onnx
 
+from npu.graph.build import SHARING
 from npu.graph.form import Array, Element, GraphError, TensorType
 from npu.graph.importers.onnx_dialects import Foreign, operator
 from npu.graph.importers.onnx_node import UnmappedError
@@ -28,7 +29,7 @@ _INPUT: Range = (-128, 255)
 """What an input in floats may hold, as nothing says whether its bytes are signed."""
 _PARTS = 3
 """Bytes that a number is the sum of, at most."""
-_MOVES = ("reshape", "transpose", "slice", "concat", "expand", "identity", "gather", "maxpool")
+_MOVES = SHARING - {"max", "min"}
 _WIDE = onnx.TensorProto.INT64
 
 

@@ -44,6 +44,8 @@ class Trait(StrEnum):
     PAIR = "the chip's arithmetic of two tensors"
     COMMUTES = "the inputs may change places"
     BYTES = "the chip computes it with bytes only"
+    SHARES = "the integers of the result stand for what those of the inputs do"
+    NORM = "rows over their spread"
     BORDER = "between real numbers and integers, or two scales of integers"
 
 

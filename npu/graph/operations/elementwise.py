@@ -87,6 +87,7 @@ _TIED = (
 
 
 _PAIR = frozenset({Trait.POINTWISE, Trait.PAIR})
+_EITHER_WAY = frozenset({Trait.COMMUTES})
 
 
 def _arithmetic(
@@ -97,6 +98,7 @@ def _arithmetic(
     lowering: str,
     chip: str,
     sources: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]],
+    traits: frozenset[Trait] = frozenset(),
 ) -> Kind:
     return Kind(
         name=name,
@@ -112,7 +114,7 @@ def _arithmetic(
         constraints=_SAME if name == "mul" else _TIED,
         sources=dict(zip(("onnx", "stablehlo", "tflite"), sources, strict=True)),
         fused={"shift": "int"} if name == "mul" else {},
-        traits=_PAIR if name == "sub" else _PAIR | {Trait.COMMUTES},
+        traits=_PAIR | traits,
     )
 
 
@@ -125,6 +127,7 @@ KINDS = (
         "ADD of the GEMM that makes one side, else VEC ADD.",
         "VEC or the GEMM before it adds",
         (("Add", "Sum", "BatchNormalization"), ("add", "batch_norm_inference"), ("ADD", "ADD_N")),
+        traits=_EITHER_WAY,
     ),
     _arithmetic(
         "sub",
@@ -147,6 +150,7 @@ KINDS = (
             ("multiply", "batch_norm_inference"),
             ("MUL", "PRELU"),
         ),
+        traits=_EITHER_WAY,
     ),
     _arithmetic(
         "max",
@@ -156,6 +160,7 @@ KINDS = (
         "VEC MAX.",
         "VEC compares",
         (("Max",), ("maximum",), ("MAXIMUM",)),
+        traits=_EITHER_WAY | {Trait.SHARES},
     ),
     _arithmetic(
         "min",
@@ -165,6 +170,7 @@ KINDS = (
         "VEC MIN.",
         "VEC compares",
         (("Min",), ("minimum",), ("MINIMUM",)),
+        traits=_EITHER_WAY | {Trait.SHARES},
     ),
     Kind(
         name="clip",

@@ -165,7 +165,7 @@ KINDS = (
             "stablehlo": ("reshape",),
             "tflite": ("RESHAPE", "SQUEEZE", "EXPAND_DIMS"),
         },
-        traits=frozenset({Trait.COPY}),
+        traits=frozenset({Trait.COPY, Trait.SHARES}),
         chip="an address",
     ),
     Kind(
@@ -185,7 +185,7 @@ KINDS = (
             "stablehlo": ("transpose",),
             "tflite": ("TRANSPOSE", *TILED),
         },
-        traits=frozenset({Trait.COPY}),
+        traits=frozenset({Trait.COPY, Trait.SHARES}),
         chip="a product with the identity, or addresses",
     ),
     Kind(
@@ -209,7 +209,7 @@ KINDS = (
             "stablehlo": ("concatenate",),
             "tflite": ("CONCATENATION", "PACK", "TILE"),
         },
-        traits=frozenset({Trait.COPY}),
+        traits=frozenset({Trait.COPY, Trait.SHARES}),
         chip="addresses",
     ),
     Kind(
@@ -229,7 +229,7 @@ KINDS = (
             "stablehlo": ("slice", "reverse", "dynamic_slice"),
             "tflite": (*("SLICE", "STRIDED_SLICE", "SPLIT", "SPLIT_V", "UNPACK", "REVERSE_V2"),),
         },
-        traits=frozenset({Trait.COPY}),
+        traits=frozenset({Trait.COPY, Trait.SHARES}),
         chip="addresses",
     ),
     Kind(
@@ -265,6 +265,7 @@ KINDS = (
             "stablehlo": ("gather",),
             "tflite": ("GATHER", "EMBEDDING_LOOKUP", *RESIZED),
         },
+        traits=frozenset({Trait.SHARES}),
         chip="slices, because the indices are constant",
     ),
     Kind(
@@ -297,7 +298,7 @@ KINDS = (
             "stablehlo": ("optimization_barrier",),
             "tflite": (),
         },
-        traits=frozenset({Trait.COPY, Trait.POINTWISE}),
+        traits=frozenset({Trait.COPY, Trait.POINTWISE, Trait.SHARES}),
         chip="nothing to do",
     ),
     Kind(
@@ -316,7 +317,7 @@ KINDS = (
             "stablehlo": ("broadcast_in_dim",),
             "tflite": ("BROADCAST_TO", "FILL"),
         },
-        traits=frozenset({Trait.COPY}),
+        traits=frozenset({Trait.COPY, Trait.SHARES}),
         chip="copies",
     ),
 )

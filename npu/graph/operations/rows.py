@@ -183,6 +183,7 @@ KINDS = (
             ),
             "tflite": ("pattern of MEAN, SQUARED_DIFFERENCE and RSQRT",),
         },
+        traits=frozenset({Trait.NORM}),
         chip="LAYERNORM has the rows",
     ),
     Kind(
@@ -206,6 +207,7 @@ KINDS = (
             ),
             "tflite": ("pattern of MEAN and RSQRT",),
         },
+        traits=frozenset({Trait.NORM}),
         chip="RMSNORM has the rows",
     ),
     Kind(

@@ -127,7 +127,7 @@ KINDS = (
             "stablehlo": ("reduce_window of maximum",),
             "tflite": ("MAX_POOL_2D",),
         },
-        traits=frozenset({Trait.BYTES}),
+        traits=frozenset({Trait.BYTES, Trait.SHARES}),
         chip="VEC compares rows and neighbours",
     ),
     Kind(

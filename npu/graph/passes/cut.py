@@ -15,7 +15,7 @@ import networkx
 
 from npu.graph.form import Element, Graph, Operation, Place, Target
 from npu.graph.macs import macs_of
-from npu.graph.passes.facts import BORDERS, MOVES, Facts
+from npu.graph.passes.facts import BORDERS, MOVES, NORMS, Facts
 
 WISH = "the user wants it on the chip"
 MOVES_ALONE = "nothing but moves between operations of the host"
@@ -65,7 +65,7 @@ def work_of(graph: Graph, one: Operation) -> int:
         rows, columns = one["window"]
         return graph.type(one.outputs[0]).size * int(rows) * int(columns)
     elements = sum(graph.type(name).size for name in one.used if not graph[name].constant)
-    return elements * (_ROWS if one.kind in ("softmax", "layernorm", "rmsnorm") else 1)
+    return elements * (_ROWS if one.kind in {"softmax", *NORMS} else 1)
 
 
 def bytes_of(graph: Graph, name: str) -> int:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from npu.graph.form import Array, Element, Graph, Operation, Quantisation, TensorType
-from npu.graph.operations import Trait, with_trait
+from npu.graph.operations import TABLE, Trait, with_trait
 from npu.graph.operations.borders import dequantised
 
 LINEAR = with_trait(Trait.PRODUCT)
@@ -14,6 +14,9 @@ BORDERS = with_trait(Trait.BORDER) - {"requantise"}
 MOVES = with_trait(Trait.COPY)
 UNARY_MOVES = MOVES - {"concat"}
 PAIRS = with_trait(Trait.PAIR)
+NORMS = with_trait(Trait.NORM)
+POINTWISE = with_trait(Trait.POINTWISE)
+BROADCASTING = frozenset(name for name in POINTWISE if len(TABLE[name].inputs) > 1)
 CHIP_BYTES = (Element.I8, Element.U8)
 
 
@@ -86,7 +89,7 @@ class Facts:
         kind, inputs = operation.kind, operation.inputs
         if kind in LINEAR:
             return list(inputs[:1] if self.weights(operation) else inputs[:2])
-        if kind in ("layernorm", "rmsnorm", "rope", "gather"):
+        if kind in NORMS or kind in ("rope", "gather"):
             return [inputs[0]]
         if kind == "attention":
             return list(inputs[:3])

@@ -10,12 +10,10 @@ import numpy as np
 
 from npu.graph.evaluate import run
 from npu.graph.form import Array, Element, Graph, Operation, Quantisation, Tensor, TensorType
+from npu.graph.passes.facts import BROADCASTING, LINEAR
 from npu.graph.passes.rewrite import Walk
 
 _LARGEST = 1 << 26
-BROADCASTING = frozenset(
-    {"add", "sub", "mul", "div", "pow", "max", "min", "compare", "select", "and", "or"}
-)
 _KEPT = frozenset({"host", "dequantise"})
 
 
@@ -46,7 +44,7 @@ def small_dequantised(walk: Walk, one: Operation) -> bool:
     if one.kind != "dequantise":
         return False
     weights = any(
-        other.kind in ("matmul", "conv") and one.outputs[0] in other.inputs[:2]
+        other.kind in LINEAR and one.outputs[0] in other.inputs[:2]
         for other in walk.readers(one.outputs[0])
     )
     return not weights and _dequantised(walk, one)

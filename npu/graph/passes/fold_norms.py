@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from npu.graph.form import Array, Graph, Operation
-from npu.graph.passes.facts import Facts
+from npu.graph.passes.facts import NORMS, Facts
 from npu.graph.passes.rewriter import Rewriter
 
 
@@ -22,7 +22,7 @@ def fold_norms(graph: Graph) -> Graph:
     signs: dict[str, tuple[Array, Array]] = {}
     writer = Rewriter(graph)
     for one in graph.operations:
-        if one.on_chip and one.kind in ("layernorm", "rmsnorm") and _folds(facts, one):
+        if one.on_chip and one.kind in NORMS and _folds(facts, one):
             one = _positive(writer, facts, one, signs)
         elif one.kind == "matmul" and one.inputs[0] in signs:
             one = _taken(writer, facts, one, *signs[one.inputs[0]])

@@ -13,7 +13,7 @@ from npu.graph.form import Array, Element, Graph, Operation, Quantisation, Tenso
 from npu.graph.operations.borders import dequantised, quantised
 from npu.graph.operations.functions import apply
 from npu.graph.passes.factors import signed_factor
-from npu.graph.passes.facts import CHIP_BYTES, Facts, quantisation_of, same_numbers
+from npu.graph.passes.facts import CHIP_BYTES, LINEAR, Facts, quantisation_of, same_numbers
 from npu.graph.passes.products import uniform
 from npu.graph.passes.rewriter import Rewriter
 
@@ -46,7 +46,7 @@ class IntegerWriter(Rewriter):
             return None
         for one in reversed(self.operations):
             if name in one.outputs:
-                return one if one.kind in ("matmul", "conv") and "mult" in one.integers else None
+                return one if one.kind in LINEAR and "mult" in one.integers else None
         return None
 
     def merge(

@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 
 from npu.graph.form import Array, Operation
+from npu.graph.operations import Trait, with_trait
+from npu.graph.passes.facts import BROADCASTING, NORMS, POINTWISE
 from npu.graph.passes.rewrite import Walk
 
-_UNARY = frozenset({"table", "clip", "identity", "cast", "not_"})
+_BORDERS = with_trait(Trait.BORDER)
 _CHANNELS_FIRST = (0, 3, 1, 2)
-_BINARY = frozenset(
-    {"add", "sub", "mul", "max", "min", "div", "pow", "mod", "compare", "and", "or", "xor"}
-)
 
 
 def merged(walk: Walk, one: Operation) -> bool:
@@ -67,7 +66,7 @@ def _behind(
 
 def elementwise(walk: Walk, one: Operation) -> bool:
     """Move a transpose behind an operation on each element."""
-    if one.kind in _UNARY or one.kind in ("quantise", "dequantise", "requantise"):
+    if one.kind in _BORDERS or one.kind in POINTWISE - BROADCASTING:
         before = walk.maker(one.inputs[0], "transpose")
         if before is None or walk.type(one.inputs[0]).quantisation not in (
             None,
@@ -75,7 +74,7 @@ def elementwise(walk: Walk, one: Operation) -> bool:
         ):
             return False
         return _behind(walk, one, before.inputs, before["order"])
-    if one.kind not in _BINARY:
+    if one.kind not in BROADCASTING - {"select"}:
         return False
     found = [walk.maker(name, "transpose") for name in one.inputs]
     orders = {before["order"] for before in found if before is not None}
@@ -120,7 +119,7 @@ def reductions(walk: Walk, one: Operation) -> bool:
         if one.kind == "argmax" or one["axis"] != rank - 1 or order[rank - 1] != rank - 1:
             return False
         return _behind(walk, one, before.inputs, order)
-    if one.kind in ("layernorm", "rmsnorm"):
+    if one.kind in NORMS:
         tail = list(range(rank - one["axes"], rank))
         if list(order[rank - one["axes"] :]) != tail:
             return False

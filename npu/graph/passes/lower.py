@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from npu.graph.form import Element, Graph, Operation, Place, Target
-from npu.graph.passes.facts import BORDERS, LINEAR, UNARY_MOVES, Facts, chip_type, turns_rows
+from npu.graph.passes.facts import BORDERS, LINEAR, NORMS, UNARY_MOVES, Facts, chip_type, turns_rows
 from npu.graph.passes.fold_norms import fold_norms
 from npu.graph.passes.lower_linear import channelwise, mean, unturned
 from npu.graph.passes.lower_rows import HOST_TURN, attention, norm, softmax
@@ -129,7 +129,7 @@ def _turn(writer: Rewriter, facts: Facts, one: Operation) -> bool:
     maker, reader = facts.maker(one.inputs[0]), facts.only_reader(one.outputs[0])
     if (maker is not None and maker.on_chip) or reader is None or not turns_rows(one):
         return False
-    if not reader.on_chip or reader.kind not in ("softmax", "layernorm", "rmsnorm"):
+    if not reader.on_chip or reader.kind not in {"softmax", *NORMS}:
         return False
     writer.keep(replace(one, place=HOST_TURN))
     return True

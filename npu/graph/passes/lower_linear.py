@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from npu.graph.form import Array, Operation
-from npu.graph.passes.facts import Facts
+from npu.graph.passes.facts import LINEAR, NORMS, Facts
 from npu.graph.passes.rewriter import Rewriter
 
 DIAGONAL_MOST = 2048
@@ -26,7 +26,7 @@ def diagonal(
     gain = gain.astype(np.float32)
     inputs = [x]
     # The rows of a norm are int16, which a convolution does not take.
-    depthwise = len(writer.shape(x)) == 4 and like.kind not in ("layernorm", "rmsnorm")
+    depthwise = len(writer.shape(x)) == 4 and like.kind not in NORMS
     matrix = gain.reshape(1, 1, 1, -1) if depthwise else np.diag(gain)
     inputs.append(writer.constant(matrix.astype(np.float32), f"{like.name}.diagonal"))
     if beta is not None and np.any(beta):
@@ -82,7 +82,7 @@ def channelwise(writer: Rewriter, facts: Facts, one: Operation) -> bool:
         and maker.kind == "mul"
         and facts.only_reader(x) is one
         and previous is not None
-        and previous.kind in ("conv", "matmul")
+        and previous.kind in LINEAR
         and len(previous.inputs) == 2
     ):
         writer.operations.remove(previous)

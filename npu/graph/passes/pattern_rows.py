@@ -11,6 +11,7 @@ import numpy as np
 
 from npu.graph.form import Array, Element, Names, Operation
 from npu.graph.passes.edit import Replacement
+from npu.graph.passes.facts import NORMS
 from npu.graph.passes.region import ELEMENTWISE, Region, View, agree, meaning
 
 _ALLOWED = ELEMENTWISE | {"reduce", "mean", "reshape", "expand", "transpose"}
@@ -114,7 +115,7 @@ def _norm(view: View, region: Region, axes: int, names: Names) -> Replacement | 
     vectors = view.vectors(region, row)
     small = [one for one in view.numbers(region) if 0 < one < _LARGEST_EPSILON]
     wanted = [view.compute(region, one) for one in _samples(shape, small)]
-    for epsilon, kind in itertools.product((*small, 0.0), ("layernorm", "rmsnorm")):
+    for epsilon, kind in itertools.product((*small, 0.0), sorted(NORMS)):
         for gain, beta in itertools.product(("", *vectors), ("", *vectors)):
             if (beta and kind == "rmsnorm") or (gain and gain == beta):
                 continue

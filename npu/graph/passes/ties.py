@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from npu.graph.form import Element, Operation, Quantisation
 from npu.graph.passes.calibrate import chip_tensors
-from npu.graph.passes.facts import LINEAR, PAIRS, Facts, turns_rows
+from npu.graph.passes.facts import LINEAR, NORMS, PAIRS, Facts, turns_rows
 from npu.graph.passes.place_rules import UNIT
 from npu.graph.passes.scale_groups import FINER, Ties, scale_of, whole
 
@@ -42,7 +42,7 @@ def _fix(ties: Ties) -> None:
             ties.fix(y, Element.U8, PROBABILITIES)
             if facts.only_reader(x) is one and ties.can_be_scores(x):
                 ties.fix(x, Element.I16, SCORES)
-        if one.kind in ("layernorm", "rmsnorm") and len(one.used) == 1:
+        if one.kind in NORMS and len(one.used) == 1:
             reader = facts.only_reader(y)
             if (
                 reader is not None
@@ -61,7 +61,7 @@ def _widths(ties: Ties) -> None:
     for one in graph.operations:
         if not one.on_chip:
             continue
-        if one.kind in ("layernorm", "rmsnorm", "softmax"):
+        if one.kind in {"softmax", *NORMS}:
             ties.group(one.inputs[0]).wide = True
         if one.kind in ("add", "sub"):
             for name in one.inputs:

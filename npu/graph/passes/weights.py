@@ -9,6 +9,7 @@ import numpy as np
 
 from npu.graph.form import Array, Operation
 from npu.graph.operations.base import FLOATS
+from npu.graph.passes.facts import LINEAR
 from npu.graph.passes.rewrite import Walk
 
 
@@ -28,7 +29,7 @@ def columns_of(walk: Walk, name: str, one: Operation) -> Array | None:
 
 def _linear(walk: Walk, one: Operation, index: int) -> Operation | None:
     """Return the product that makes an input, if nobody else reads it and its types are real."""
-    before = walk.only(one.inputs[index], "matmul", "conv")
+    before = walk.only(one.inputs[index], *LINEAR)
     if before is None or walk.shape(one.inputs[index]) != walk.shape(one.outputs[0]):
         return None
     if walk.type(one.outputs[0]).element not in FLOATS:
