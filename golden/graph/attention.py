@@ -24,6 +24,8 @@ def attention(call: Call) -> Array:
     scores = requantize16(within(product(query, np.swapaxes(key, -1, -2))), mult, shift)
     if "mask" in call.operation.integers:
         scores = sat(as_int64(scores) + call.integers("mask"), 16).astype(np.int16)
+    elif len(call.operation.used) > 3:
+        scores = sat(as_int64(scores) + call.wide(3), 16).astype(np.int16)
     context = np.zeros(call.result.shape, np.int64)
     for place in np.ndindex(*query.shape[:2]):
         rule = {"causal": call["causal"], "pos": call["offset"], "window": call["window"]}

@@ -90,21 +90,24 @@ def test_a_text_that_goes_on_is_the_whole_text(family: str, rows: int) -> None:
     np.testing.assert_allclose(np.concatenate(found, 1), wanted, rtol=0, atol=2e-4)
 
 
-def test_generation_is_a_graph_with_states() -> None:
+@pytest.mark.parametrize("past", [24, 32])
+def test_generation_is_a_graph_with_states(past: int) -> None:
     """Token by token: programs equal golden.graph, and write what real numbers write."""
     checkpoint = load_checkpoint(CHECKPOINTS / "llama-tiny")
-    built = build_plan(checkpoint, CompileOptions(shapes={TOKENS: (1, 1), PAST: (24,)}))
+    built = build_plan(checkpoint, CompileOptions(shapes={TOKENS: (1, 1), PAST: (past,)}))
+    on_chip = {one.kind for one in built.plan.graph.operations if one.on_chip}
+    assert ("attention" in on_chip) == (past % 16 == 0)
     text = calibration_tokens(checkpoint)[-1:, :12].astype(np.int32)
     session, written = Session(built.plan), list(text[0])
     logits = [session.run({TOKENS: text[:, i : i + 1]})[LOGITS] for i in range(12)]
-    for _ in range(12):
+    for _ in range(past - 12):
         written.append(np.int32(logits[-1].argmax()))
         logits.append(session.run({TOKENS: written[-1].reshape(1, 1)})[LOGITS])
     wanted = run_steps(built.passes["fuse"], {TOKENS: np.array(written).reshape(-1, 1, 1)})[LOGITS]
     np.testing.assert_array_equal(np.stack(logits), wanted)
     real = forward(checkpoint, np.array(written)[None])[0].argmax(-1)
     assert (real == np.stack(logits)[:, 0, 0].argmax(-1)).mean() > 0.85
-    with pytest.raises(GraphError, match=r"indices 24\.\.24, allowed"):
+    with pytest.raises(GraphError, match=rf"indices {past}\.\.{past}, allowed"):
         session.run({TOKENS: text[:, :1]})
     session.reset()
     np.testing.assert_array_equal(session.run({TOKENS: text[:, :1]})[LOGITS], logits[0])

@@ -43,6 +43,8 @@ def accepts(graph: Graph, one: Operation, number: int, view: View) -> bool:
     match one.kind:
         case "conv" | "maxpool" | "avgpool":
             return view.at(0).rows() is not None
+        case "attention" if number == 3:
+            return view.rows() is not None and view.offset % 16 == 0
         case "attention":
             return axes == 4 and view.rows(2) is not None and view.offset % 16 == 0
         case "matmul" if axes > 2 and not graph[one.inputs[1]].constant:

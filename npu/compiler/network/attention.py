@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of a network: heads of any layout, a causal window or a constant mask."""
+"""Attention of a network: heads of any layout, a causal window or a mask."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from npu.compiler.network.layout import View, natural
 from npu.compiler.program_builder import Operand
 from npu.graph.form import Operation
 from spec.isa.operands import WORD
+
+MASK = 3
+"""The input that is a mask which is not constant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ class AttentionKernel(Kernel):
         reads: list[View],
         writes: View,
     ) -> None:
-        query, key, value = reads
+        query, key, value = reads[:3]
         self.batches, self.heads, self.rows, self.lanes = query.shape
         self.key_heads, self.keys = key.shape[1:3]
         if value.shape[3] != self.lanes:
@@ -76,8 +79,8 @@ class AttentionKernel(Kernel):
             self.buffers_used = 1
 
     def part(self, number: int, chunk: int) -> View:
-        """Return the heads of a batch."""
-        return self.reads[number].at(chunk)
+        """Return the heads of a batch; a mask is for all of them."""
+        return self.reads[number] if number == MASK else self.reads[number].at(chunk)
 
     def target(self, chunk: int) -> View:
         """Return the heads of a batch."""
@@ -165,6 +168,8 @@ class AttentionKernel(Kernel):
         if self._masks is not None:
             size = self.rows * self.pitch
             masks = tuple(place.scratch("mask") + i * size for i in self._masks[1])
+        elif len(self.reads) > MASK:
+            masks = (place.source(MASK, chunk).address,) * self.heads
         plan = AttentionPlan(
             units=units,
             rows=self.rows,

@@ -129,7 +129,7 @@ def _rope(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
 
 
 def _attention(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
-    reads = _views(context, one, 0, 1, 2)
+    reads = _views(context, one, *range(len(one.used)))
     return [AttentionKernel(context, one, reads, context.view(one.outputs[0]))]
 
 

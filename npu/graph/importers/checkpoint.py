@@ -31,6 +31,8 @@ PAST, POSITION = "past", "position"
 """What says for how many positions states have room, and the state with how many are gone."""
 POSITIONS = 64
 """S where nobody says it, or the context if that is shorter."""
+HIDDEN = -1e9
+"""What is added to a score that is not to count."""
 TEXTS = 32
 """Texts that calibrate a network."""
 
@@ -212,7 +214,7 @@ class _Continued(_Drawing):
     def attend(self, name: str, q: str, k: str, v: str) -> str:
         at = name.removesuffix(".ctx")
         kept = [self.appended(f"{at}.past_{part}", x) for part, x in (("k", k), ("v", v))]
-        return self.joined(name, q, *kept, self.seen(name), causal=False)
+        return self.joined(name, q, *kept, self.mask(name), causal=False)
 
     def appended(self, name: str, x: str) -> str:
         """Add a state and what it becomes: rows (1, G, S, D) from the position on, others stay."""
@@ -229,6 +231,11 @@ class _Continued(_Drawing):
         after = self.added("select", f"{name}.kept", column, fresh, before)
         self.states.append(State(name, after))
         return after
+
+    def mask(self, name: str) -> str:
+        """Add what is added to scores (S, C): 0 where a row sees a place, else what hides it."""
+        shown, hidden = (self.build.constant(np.float32(x).reshape(1), "end") for x in (0, HIDDEN))
+        return self.added("select", f"{name}.mask", self.seen(name), shown, hidden)
 
     def seen(self, name: str) -> str:
         """Add which places (S, C) each row sees: itself, those before it, and in the window."""

@@ -19,7 +19,13 @@ from npu.graph.operations.base import (
     plain,
     rank_of,
 )
-from npu.graph.operations.constraints import Constraint, constant, no_softcap, row, scale_above_zero
+from npu.graph.operations.constraints import (
+    Constraint,
+    mask_of_scores,
+    no_softcap,
+    row,
+    scale_above_zero,
+)
 from npu.graph.operations.rows import softmax
 
 
@@ -95,7 +101,7 @@ KINDS = (
         constraints=(
             Constraint("q, k and v are int8 with zero points of 0"),
             no_softcap,
-            constant("mask", 3),
+            mask_of_scores,
             scale_above_zero,
             row("scores", lambda known, one: known.graph.type(one.inputs[1]).shape[2]),
         ),

@@ -19,6 +19,8 @@ ROW_MOST = 8192
 FIELD_MOST = 0xEFFF
 DEPTH_MOST = 16384
 INDICES_MOST = 64
+LANES = 16
+"""Scores of a row are padded to so many."""
 COSINE_MOST = 1.99
 _JUMPS = frozenset(("floor", "ceil", "round", "sign"))
 
@@ -72,6 +74,25 @@ def constant(what: str, index: int) -> Constraint:
         return f"its {what} is not constant" if unknown else ""
 
     return Constraint(f"the {what} is constant", refusal)
+
+
+@must(
+    "the mask is constant, or real numbers that the host makes, the same for all heads, in rows of "
+    "a multiple of 16 keys, beside no causal flag"
+)
+def mask_of_scores(known: Known, one: Operation) -> str:
+    """Refuse a mask that cannot be added to scores as it is."""
+    name = one.inputs[3] if len(one.inputs) > 3 else ""
+    if not name or known.value(name) is not None:
+        return ""
+    kind, maker = known.graph.type(name), known.maker(name)
+    query, key, value = (known.graph.type(each).shape for each in one.inputs[:3])
+    plain = kind.element == Element.F32 and (maker is None or maker.kind == "select")
+    alike = kind.shape[-2:] == (query[2], key[2]) and math.prod(kind.shape[:-2]) == 1
+    free = not (one["causal"] or one["window"]) and value[3] == query[3]
+    if plain and alike and free and key[2] % LANES == 0:
+        return ""
+    return "its mask is not constant, and no rows that can be added to scores"
 
 
 def given_as_bytes(what: str, *inputs: int) -> Constraint:

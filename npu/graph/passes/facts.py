@@ -92,7 +92,8 @@ class Facts:
         if kind in NORMS or kind in ("rope", "gather"):
             return [inputs[0]]
         if kind == "attention":
-            return list(inputs[:3])
+            masks = (name for name in inputs[3:] if name and self.value(name) is None)
+            return [*inputs[:3], *masks]
         return list(operation.used)
 
 

@@ -115,13 +115,14 @@ def _attention(writer: IntegerWriter, one: Operation) -> None:
     mask = writer.value(one.inputs[3]) if len(one.used) > 3 else None
     if mask is not None:
         integers["mask"] = scores_of_mask(mask)
+    inputs = (q, k, v, *(one.inputs[3:] if mask is None else ()))
     made = replace(writer.type(v), shape=kind.shape)
     rest: dict[str, Any] = dict(one.attributes)
     if same_numbers(made, kind):
-        writer.emit(one, "attention", (q, k, v), output=y, integers=integers, **rest)
+        writer.emit(one, "attention", inputs, output=y, integers=integers, **rest)
         return
     result = writer.emit(
-        one, "attention", (q, k, v), part="heads", result=made, integers=integers, **rest
+        one, "attention", inputs, part="heads", result=made, integers=integers, **rest
     )
     writer.convert(one, result, kind, y)
 

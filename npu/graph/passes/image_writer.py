@@ -250,7 +250,8 @@ class ImageWriter:
             return not self.facts.weights(one)
         if one.kind == "transpose":
             return turns_rows(one)
-        return one.kind in _BYTES_ONLY
+        mask = (one.kind, index) == ("attention", 3)
+        return one.kind in _BYTES_ONLY and not mask
 
     def _narrowed(self, one: Operation, name: str, image: str) -> str:
         wide = self.writer.type(image)

@@ -32,7 +32,7 @@ def tie_all(ties: Ties) -> None:
 
 
 def _fix(ties: Ties) -> None:
-    """Fix what instructions prescribe: scores, probabilities, rows of a norm without gain."""
+    """Fix what instructions prescribe: scores and masks, probabilities, norms without gain."""
     facts = ties.facts
     for one in ties.graph.operations:
         if not one.on_chip:
@@ -42,6 +42,9 @@ def _fix(ties: Ties) -> None:
             ties.fix(y, Element.U8, PROBABILITIES)
             if facts.only_reader(x) is one and ties.can_be_scores(x):
                 ties.fix(x, Element.I16, SCORES)
+        if one.kind == "attention":
+            for name in facts.activations(one)[3:]:
+                ties.fix(name, Element.I16, SCORES)
         if one.kind in NORMS and len(one.used) == 1:
             reader = facts.only_reader(y)
             if (
