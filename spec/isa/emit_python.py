@@ -68,7 +68,7 @@ def _weight_formats(isa: IsaSource) -> list[str]:
     for one in isa.weight_formats:
         parts = [str(one.bits), f"Side.{one.side}"]
         parts += [f"unit={one.unit}"] if one.unit != 1 else []
-        parts += [f"table={one.table}"] if one.table else []
+        parts += [f"table={tuple(one.table)}"] if one.table else []
         if one.minifloat:
             kind = isa.minifloats[one.minifloat]
             fields = f"{kind.exponent}, {kind.mantissa}, {kind.top}, {kind.reserved}"

@@ -2,6 +2,7 @@
 """Reads isa.toml into plain objects for the generators, and checks it for consistency."""
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,7 @@ class WeightFormatSource:
     bits: int
     side: str = "NONE"
     unit: int = 1
-    table: tuple[int, ...] = ()
+    table: Sequence[int] = ()
     minifloat: str = ""
 
 
@@ -78,7 +79,6 @@ class WeightFormatSource:
 class MinifloatSource:
     """Fields of a float of few bits; see isa.toml."""
 
-    name: str
     exponent: int
     mantissa: int
     top: int
@@ -206,26 +206,14 @@ def _modes(data: dict[str, Any], operations: tuple[VecOperation, ...]) -> dict[s
     return {name: _mode(name, values, widths[name]) for name, values in raw.items()}
 
 
-def _codes(data: dict[str, Any]) -> dict[str, CodeSource]:
-    """Return the codes by name; those of weight formats are the formats."""
-    formats = [
-        [one[key] for key in ("name", "number", "asm", "text")] for one in data["weight_format"]
-    ]
-    values = {"WEIGHT_FORMAT": formats}
-    return {
-        raw["name"]: CodeSource(
-            raw["width"],
-            raw["text"],
-            _mode(raw["name"], raw.get("values") or values[raw["name"]], raw["width"]),
-        )
-        for raw in data["code"]
-    }
+def _code(raw: dict[str, Any]) -> CodeSource:
+    values = [value[:4] for value in raw["values"]]
+    return CodeSource(raw["width"], raw["text"], _mode(raw["name"], values, raw["width"]))
 
 
-def _weight_format(
-    raw: dict[str, Any], minifloats: dict[str, MinifloatSource]
-) -> WeightFormatSource:
-    found = WeightFormatSource(**raw | {"table": tuple(raw.get("table", ()))})
+def _weight_format(value: list[Any], minifloats: dict[str, MinifloatSource]) -> WeightFormatSource:
+    *names, elements = value
+    found = WeightFormatSource(*names, **elements)
     kind = minifloats[found.minifloat] if found.minifloat else None
     if found.side not in Side.__members__:
         raise ValueError(f"isa.toml: {found.name}: unknown side {found.side}")
@@ -234,7 +222,7 @@ def _weight_format(
     if found.table and len(found.table) != 1 << found.bits:
         raise ValueError(f"isa.toml: {found.name}: the table has {len(found.table)} entries")
     if kind and 1 + kind.exponent + kind.mantissa != found.bits:
-        raise ValueError(f"isa.toml: {found.name}: {kind.name} does not have {found.bits} bits")
+        raise ValueError(f"isa.toml: {found.name}: {found.minifloat} is not of {found.bits} bits")
     return found
 
 
@@ -297,7 +285,8 @@ def parse(data: dict[str, Any]) -> IsaSource:
         for raw in data["opcode"]
     )
     vec_ops = tuple(_vec_operation(v) for v in data["vec_op"])
-    minifloats = {raw["name"]: MinifloatSource(**raw) for raw in data["minifloat"]}
+    minifloats = {name: MinifloatSource(**raw) for name, raw in data["minifloat"].items()}
+    codes = {raw["name"]: raw for raw in data["code"]}
     numbers = [op.number for op in opcodes]
     if len(set(numbers)) != len(numbers):
         raise ValueError("isa.toml: two opcodes have the same number")
@@ -308,8 +297,10 @@ def parse(data: dict[str, Any]) -> IsaSource:
         flags=flags,
         constants=tuple(Constant(**c) for c in data["constant"]),
         modes=_modes(data, vec_ops),
-        codes=_codes(data),
-        weight_formats=tuple(_weight_format(raw, minifloats) for raw in data["weight_format"]),
+        codes={name: _code(raw) for name, raw in codes.items()},
+        weight_formats=tuple(
+            _weight_format(value, minifloats) for value in codes["WEIGHT_FORMAT"]["values"]
+        ),
         minifloats=minifloats,
         set_registers=tuple(
             SetRegisterSource(

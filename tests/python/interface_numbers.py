@@ -125,8 +125,8 @@ def isa(source: IsaSource) -> Tables:
         for one in source.weight_formats
     ]
     sections["minifloats: exponent, mantissa, top"] = [
-        f"{one.name} {one.exponent} {one.mantissa} {one.top}{' reserved' if one.reserved else ''}"
-        for one in source.minifloats.values()
+        f"{name} {one.exponent} {one.mantissa} {one.top}{' reserved' if one.reserved else ''}"
+        for name, one in source.minifloats.items()
     ]
     sections |= {mode.name: _values(mode) for mode in source.modes.values()}
     sections |= {
