@@ -9,14 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from spec.paths import PACKAGES, ROOT
+from spec.paths import ROOT
 
 MOST = {"weight_format": 6, "start_register": 5}
 """Files that a recipe may take."""
-COPIED = (*PACKAGES, "rtl", "tests", "firmware", "docs", "pyproject.toml", "CHANGELOG.md")
-GENERATORS = (
-    *("spec.isa.generate", "spec.regs.generate", "npu.firmware.plan_types", "dev.formats_page"),
-)
+NOT_COPIED = shutil.ignore_patterns(".*", "build", "*.egg-info")
+GENERATORS = ("spec.isa.generate", "spec.regs.generate", "npu.firmware.plan_types")
 
 
 def patch_of(name: str) -> Path:
@@ -40,12 +38,7 @@ def run(tree: Path, *words: str) -> None:
 
 def patched(name: str, tree: Path) -> Path:
     """Return a copy of the tree with a recipe and all that is generated from it."""
-    for each in COPIED:
-        source = ROOT / each
-        if source.is_dir():
-            shutil.copytree(source, tree / each, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(source, tree / each)
+    shutil.copytree(ROOT, tree, ignore=NOT_COPIED, dirs_exist_ok=True)
     subprocess.run(
         ["git", "apply", "--unsafe-paths", f"--directory={tree}", str(patch_of(name))],
         cwd=tree, check=True, capture_output=True, text=True,

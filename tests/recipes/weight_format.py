@@ -34,7 +34,7 @@ def test_a_layer_is_rounded_packed_and_expanded() -> None:
     encoding = WORDS["int2g32"]
     scale = column_scale(encoding, given, np.ones(150))
     codes, side = rounded(encoding, given / scale)
-    unit = np.ones(40, np.uint16) << 14
+    unit = np.full(40, 1 << 14, np.uint16)
     bias, shift = np.zeros(40, np.int32), np.full(40, 14, np.uint8)
     layer = NarrowLinear(INT2G, 32, codes, side, bias, unit, shift)
     for edge in (16, 32):

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recipes of the developer guide on the RTL, and in all tests that know what they add.
+
+Blocks and chip are built in a copy of the tree with the recipe; see tests/dev/test_recipes.py.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from spec.paths import ROOT
+from tests.recipes.tree import patched, run
+
+
+def test_weight_format(tmp_path: Path) -> None:
+    """Legality and engine with the new format among all others; every test of formats."""
+    tree = patched("weight_format", tmp_path)
+    run(tree, "-m", "npu.cli", "unit", "legal_gemm,gemm")
+    python = (ROOT / "tests" / "python").glob("test_*format*.py")
+    names = [f"tests/python/{path.name}" for path in sorted(python)]
+    more = ("test_isa.py", "test_golden_machine_legal.py", "test_published.py")
+    run(tree, "-m", "pytest", "-qx", *names, *(f"tests/python/{name}" for name in more))
+
+
+def test_start_register(tmp_path: Path) -> None:
+    """A chip of its own; access and reset of the register with all others."""
+    tree = patched("start_register", tmp_path)
+    test = ROOT / "tests" / "recipes" / "start_register_on_rtl.py"
+    shutil.copy(test, tree / "tb" / "tests" / "test_pos_end.py")
+    run(
+        tree,
+        "-m",
+        "npu.cli",
+        "test",
+        "test_pos_end,test_registers_access_kinds,test_registers_reset_clears",
+    )
+    names = ("regs_start", "driver_command", "decoder_plans", "plan_files", "golden_machine_loop")
+    run(tree, "-m", "pytest", "-qx", *(f"tests/python/test_{name}.py" for name in names))
