@@ -11,7 +11,7 @@ from pathlib import Path
 
 from spec.paths import ROOT
 
-MOST = {"weight_format": 6, "start_register": 5}
+MOST = {"weight_format": 6, "start_register": 5, "decoder_norm": 3}
 """Files that a recipe may take."""
 NOT_COPIED = shutil.ignore_patterns(".*", "build", "*.egg-info")
 GENERATORS = ("spec.isa.generate", "spec.regs.generate", "npu.firmware.plan_types")
@@ -23,9 +23,11 @@ def patch_of(name: str) -> Path:
 
 
 def touched(name: str) -> list[str]:
-    """Return the files that a recipe changes by hand, sorted."""
+    """Return the files that a recipe changes by hand, sorted; a new one is called NAME."""
     text = patch_of(name).read_text(encoding="utf-8")
-    return sorted(re.findall(r"^\+\+\+ b/(\S+)$", text, re.MULTILINE))
+    files = re.findall(r"^\+\+\+ b/(\S+)$", text, re.MULTILINE)
+    new = [Path(each) for each in files if not (ROOT / each).exists()]
+    return sorted({*files} - {*map(str, new)} | {f"{one.parent}/NAME{one.suffix}" for one in new})
 
 
 def run(tree: Path, *words: str) -> None:
