@@ -70,58 +70,81 @@ def test_nothing_changed() -> None:
     assert merged == " ".join(MODULE.replace(".clk_i,\n    .en", ".clk_i(clk_i),\n    .en").split())
 
 
-def test_an_assignment_is_chosen_whole() -> None:
-    """Neither side gives the other its width or sign, as the operands of `?:` would."""
-    assert _contains(
-        _merged(("q + a_i", "32'(q) >>> 1")),
+MERGES: dict[str, tuple[tuple[tuple[str, str], ...], str]] = {
+    # Neither side gives the other its width or sign, as the operands of `?:` would.
+    "an assignment is chosen whole": (
+        (("q + a_i", "32'(q) >>> 1"),),
         """
         always_comb /* assign */ begin if (npu_fault_pkg::fault == 1) begin
         y_o = 32'(q) >>> 1; end else begin y_o = q + a_i; end end // the sum
         """,
-    )
-
-
-def test_a_statement_keeps_its_else() -> None:
-    """The `else` behind a choice is still that of the `if` in front of it."""
-    assert _contains(
-        _merged(("q <= a_i", "q <= ~a_i")),
+    ),
+    # The `else` behind a choice is still that of the `if` in front of it.
+    "a statement keeps its else": (
+        (("q <= a_i", "q <= ~a_i"),),
         """
         if (en) begin if (npu_fault_pkg::fault == 1) begin q <= ~a_i; end
         else begin q <= a_i; end end
         else if (a_i[0])
         """,
-    )
-
-
-def test_a_dropped_branch() -> None:
-    """What stands behind the `else` in front of it is another statement."""
-    assert _contains(
-        _merged(("else if (a_i[0]) q <= half(a_i);", "")),
+    ),
+    # What stands behind the `else` in front of it is another statement.
+    "a dropped branch": (
+        (("else if (a_i[0]) q <= half(a_i);", ""),),
         """
         if (en) q <= a_i;
         else begin if (npu_fault_pkg::fault == 1) begin q <= '0; end
         else begin if (a_i[0]) q <= half(a_i); else q <= '0; end end
         """,
-    )
-
-
-def test_a_dropped_statement() -> None:
-    """In a function too, which goes on with the next one."""
-    assert _contains(
-        _merged(("if (x == '0) return 8'd1;", "")),
+    ),
+    # In a function too, which goes on with the next one.
+    "a dropped statement": (
+        (("if (x == '0) return 8'd1;", ""),),
         """
         begin if (npu_fault_pkg::fault == 1) begin end
         else begin if (x == '0) return 8'd1; end end return x >> 1;
         """,
-    )
-
-
-def test_an_added_statement() -> None:
-    """It comes behind the one that it stands behind."""
-    assert _contains(
-        _merged(("    else q <= '0;\n", "    else q <= '0;\n    en <= 1'b1;\n")),
+    ),
+    # It comes behind the one that it stands behind.
+    "an added statement": (
+        (("    else q <= '0;\n", "    else q <= '0;\n    en <= 1'b1;\n"),),
         "else q <= '0; if (npu_fault_pkg::fault == 1) begin en <= 1'b1; end end",
-    )
+    ),
+    # The original of one is the choice between the original and the other.
+    "two faults of one line": (
+        (("q + a_i", "q"), ("q + a_i", "a_i")),
+        """
+        always_comb /* assign */ begin if (npu_fault_pkg::fault == 1) begin y_o = q; end else begin
+        begin if (npu_fault_pkg::fault == 2) begin y_o = a_i; end else begin y_o = q + a_i; end end
+        end end
+        """,
+    ),
+    # A choice in one branch of a statement that is chosen as a whole.
+    "a fault inside of another one's statement": (
+        (("if (en) q", "if (!en) q"), ("half(a_i);", "a_i;")),
+        """
+        end else begin if (en) q <= a_i; else if (a_i[0])
+        begin if (npu_fault_pkg::fault == 2) begin q <= a_i; end else begin q <= half(a_i); end end
+        else q <= '0; end end
+        """,
+    ),
+    # By its name or by name only; the choice stands in the parentheses.
+    "the connection of an input": (
+        ((".clk_i,\n    .en", ".clk_i(clk_i && en),\n    .en"), (".en_i(en)", ".en_i(1'b0)")),
+        """
+        .clk_i(((npu_fault_pkg::fault == 1) ? (clk_i && en) : (clk_i))),
+        .en_i(((npu_fault_pkg::fault == 2) ? (1'b0) : (en))),
+        """,
+    ),
+}
+"""Changes of the module, and what its merged text then contains."""
+
+
+@pytest.mark.parametrize("what", MERGES)
+def test_a_fault_is_a_choice(what: str) -> None:
+    """Between the original and what was changed, so small that nothing around it changes."""
+    changes, part = MERGES[what]
+    assert _contains(_merged(*changes), part)
 
 
 def test_an_added_register() -> None:
@@ -138,43 +161,6 @@ def test_a_dropped_process() -> None:
     assert _contains(
         _merged(("  always_comb begin\n    en = a_i[1];\n  end\n", ""), text=text),
         "always_comb begin if (npu_fault_pkg::fault == 1) begin end else begin begin en",
-    )
-
-
-def test_two_faults_of_one_line() -> None:
-    """The original of one is the choice between the original and the other."""
-    assert _contains(
-        _merged(("q + a_i", "q"), ("q + a_i", "a_i")),
-        """
-        always_comb /* assign */ begin if (npu_fault_pkg::fault == 1) begin y_o = q; end else begin
-        begin if (npu_fault_pkg::fault == 2) begin y_o = a_i; end else begin y_o = q + a_i; end end
-        end end
-        """,
-    )
-
-
-def test_a_fault_inside_of_another_ones_statement() -> None:
-    """A choice in one branch of a statement that is chosen as a whole."""
-    assert _contains(
-        _merged(("if (en) q", "if (!en) q"), ("half(a_i);", "a_i;")),
-        """
-        end else begin if (en) q <= a_i; else if (a_i[0])
-        begin if (npu_fault_pkg::fault == 2) begin q <= a_i; end else begin q <= half(a_i); end end
-        else q <= '0; end end
-        """,
-    )
-
-
-def test_the_connection_of_an_input() -> None:
-    """By its name or by name only; the choice stands in the parentheses."""
-    assert _contains(
-        _merged(
-            (".clk_i,\n    .en", ".clk_i(clk_i && en),\n    .en"), (".en_i(en)", ".en_i(1'b0)")
-        ),
-        """
-        .clk_i(((npu_fault_pkg::fault == 1) ? (clk_i && en) : (clk_i))),
-        .en_i(((npu_fault_pkg::fault == 2) ? (1'b0) : (en))),
-        """,
     )
 
 

@@ -22,12 +22,6 @@ LANDED = {
 }
 
 
-def test_the_page_is_current() -> None:
-    """Its tables are those of the published figures."""
-    page = formats_page.PAGE.read_text(encoding="utf-8")
-    assert formats_page.filled(page) == page, "stale: run python -m dev.formats_page"
-
-
 def test_a_stale_page_is_noticed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
