@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dev.coverage.figures import LOW_PERCENT, Figure
+from dev.coverage.pages import Conditions
 from dev.report.source import Source, read_json
 
 COMMAND = "make regress COV=1"
@@ -32,14 +33,6 @@ class ModuleCoverage:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
-    """How many results were merged, and the revision of the sources, "" if unknown."""
-
-    runs: int
-    revision: str
-
-
-@dataclass(frozen=True, slots=True)
 class CoverageReport:
     """All modules.
 
@@ -50,7 +43,7 @@ class CoverageReport:
     """
 
     modules: tuple[ModuleCoverage, ...]
-    conditions: Merged
+    conditions: Conditions
     problems: tuple[str, ...]
 
     @property
