@@ -28,40 +28,14 @@ module axi_monitor #(
   // -----------------------------------------------------------------------------------------------
   // Held until taken
   // -----------------------------------------------------------------------------------------------
-  ArHeld :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) req_i.rd.arvalid && !rsp_i.rd.arready |=>
-      req_i.rd.arvalid && $stable(
-      {req_i.rd.arid, req_i.rd.araddr, req_i.rd.arlen, arsize_i, arburst_i}
-  ))
-  else $error("AXI AR changed before ARREADY");
-
-  AwHeld :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) req_i.wr.awvalid && !rsp_i.wr.awready |=>
-      req_i.wr.awvalid && $stable(
-      {req_i.wr.awid, req_i.wr.awaddr, req_i.wr.awlen, awsize_i, awburst_i}
-  ))
-  else $error("AXI AW changed before AWREADY");
-
-  WHeld :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) req_i.wr.wvalid && !rsp_i.wr.wready |=>
-      req_i.wr.wvalid && $stable(
-      {req_i.wr.wdata, req_i.wr.wstrb, req_i.wr.wlast}
-  ))
-  else $error("AXI W changed before WREADY");
-
-  RHeld :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) rsp_i.rd.rvalid && !req_i.rd.rready |=>
-      rsp_i.rd.rvalid && $stable(
-      {rsp_i.rd.rid, rsp_i.rd.rdata, rsp_i.rd.rresp, rsp_i.rd.rlast}
-  ))
-  else $error("AXI R changed before RREADY");
-
-  BHeld :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) rsp_i.wr.bvalid && !req_i.wr.bready |=>
-      rsp_i.wr.bvalid && $stable(
-      {rsp_i.wr.bid, rsp_i.wr.bresp}
-  ))
-  else $error("AXI B changed before BREADY");
+  `CHECKER(u_ar, req_i.rd.arvalid, rsp_i.rd.arready, {req_i.rd.arid, req_i.rd.araddr,
+                                                      req_i.rd.arlen, arsize_i, arburst_i})
+  `CHECKER(u_aw, req_i.wr.awvalid, rsp_i.wr.awready, {req_i.wr.awid, req_i.wr.awaddr,
+                                                      req_i.wr.awlen, awsize_i, awburst_i})
+  `CHECKER(u_w, req_i.wr.wvalid, rsp_i.wr.wready, {req_i.wr.wdata, req_i.wr.wstrb, req_i.wr.wlast})
+  `CHECKER(u_r, rsp_i.rd.rvalid, req_i.rd.rready, {rsp_i.rd.rid, rsp_i.rd.rdata, rsp_i.rd.rresp,
+                                                   rsp_i.rd.rlast})
+  `CHECKER(u_b, rsp_i.wr.bvalid, req_i.wr.bready, {rsp_i.wr.bid, rsp_i.wr.bresp})
 
   // -----------------------------------------------------------------------------------------------
   // Shape of a burst

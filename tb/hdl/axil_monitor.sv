@@ -14,40 +14,11 @@ module axil_monitor (
   output logic [31:0] handshakes_o
 );
 
-  AwHeld :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) req_i.awvalid && !rsp_i.awready |=>
-      req_i.awvalid && $stable(
-      req_i.awaddr
-  ))
-  else $error("AXI4-Lite AW changed before AWREADY");
-
-  WHeld :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) req_i.wvalid && !rsp_i.wready |=>
-      req_i.wvalid && $stable(
-      {req_i.wdata, req_i.wstrb}
-  ))
-  else $error("AXI4-Lite W changed before WREADY");
-
-  BHeld :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) rsp_i.bvalid && !req_i.bready |=>
-      rsp_i.bvalid && $stable(
-      rsp_i.bresp
-  ))
-  else $error("AXI4-Lite B changed before BREADY");
-
-  ArHeld :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) req_i.arvalid && !rsp_i.arready |=>
-      req_i.arvalid && $stable(
-      req_i.araddr
-  ))
-  else $error("AXI4-Lite AR changed before ARREADY");
-
-  RHeld :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) rsp_i.rvalid && !req_i.rready |=>
-      rsp_i.rvalid && $stable(
-      {rsp_i.rdata, rsp_i.rresp}
-  ))
-  else $error("AXI4-Lite R changed before RREADY");
+  `CHECKER(u_aw, req_i.awvalid, rsp_i.awready, req_i.awaddr)
+  `CHECKER(u_w, req_i.wvalid, rsp_i.wready, {req_i.wdata, req_i.wstrb})
+  `CHECKER(u_b, rsp_i.bvalid, req_i.bready, rsp_i.bresp)
+  `CHECKER(u_ar, req_i.arvalid, rsp_i.arready, req_i.araddr)
+  `CHECKER(u_r, rsp_i.rvalid, req_i.rready, {rsp_i.rdata, rsp_i.rresp})
 
   logic [4:0] handshakes;  // aw, w, b, ar, r
 

@@ -32,8 +32,8 @@ module tb_top #(
   logic [3:0] M_AXI_ARID;
   logic [31:0] M_AXI_ARADDR;
   logic [7:0] M_AXI_ARLEN;
-  logic [2:0] M_AXI_ARSIZE;
-  logic [1:0] M_AXI_ARBURST;
+  logic [2:0] arsize;
+  logic [1:0] arburst;
   logic rvalid;
   logic M_AXI_RREADY;
   logic [3:0] rid;
@@ -45,8 +45,8 @@ module tb_top #(
   logic [3:0] M_AXI_AWID;
   logic [31:0] M_AXI_AWADDR;
   logic [7:0] M_AXI_AWLEN;
-  logic [2:0] M_AXI_AWSIZE;
-  logic [1:0] M_AXI_AWBURST;
+  logic [2:0] awsize;
+  logic [1:0] awburst;
   logic M_AXI_WVALID;
   logic wready;
   logic [127:0] M_AXI_WDATA;
@@ -98,18 +98,9 @@ module tb_top #(
   assign axi_rsp = python_memory ? python_answers : mem_answers;
   assign {arready, rvalid, rid, rdata, rresp, rlast} = axi_rsp.rd;
   assign {awready, wready, bvalid, bid, bresp} = axi_rsp.wr;
-  assign axi_req.rd = {M_AXI_ARVALID, M_AXI_ARID, M_AXI_ARADDR, M_AXI_ARLEN, M_AXI_RREADY};
-  assign axi_req.wr = {
-    M_AXI_AWVALID,
-    M_AXI_AWID,
-    M_AXI_AWADDR,
-    M_AXI_AWLEN,
-    M_AXI_WVALID,
-    M_AXI_WDATA,
-    M_AXI_WSTRB,
-    M_AXI_WLAST,
-    M_AXI_BREADY
-  };
+  assign {M_AXI_ARVALID, M_AXI_ARID, M_AXI_ARADDR, M_AXI_ARLEN, M_AXI_RREADY} = axi_req.rd;
+  assign {M_AXI_AWVALID, M_AXI_AWID, M_AXI_AWADDR, M_AXI_AWLEN, M_AXI_WVALID, M_AXI_WDATA,
+          M_AXI_WSTRB, M_AXI_WLAST, M_AXI_BREADY} = axi_req.wr;
 
   always_comb begin
     mem_req = axi_req;
@@ -152,23 +143,6 @@ module tb_top #(
     .clk_i                  (clk),
     .rst_ni                 (rst_n),
     .irq_o                  (irq),
-    .s_axil_awvalid_i       (axil_req.awvalid),
-    .s_axil_awready_o       (axil_rsp.awready),
-    .s_axil_awaddr_i        (axil_req.awaddr),
-    .s_axil_wvalid_i        (axil_req.wvalid),
-    .s_axil_wready_o        (axil_rsp.wready),
-    .s_axil_wdata_i         (axil_req.wdata),
-    .s_axil_wstrb_i         (axil_req.wstrb),
-    .s_axil_bvalid_o        (axil_rsp.bvalid),
-    .s_axil_bready_i        (axil_req.bready),
-    .s_axil_bresp_o         (axil_rsp.bresp),
-    .s_axil_arvalid_i       (axil_req.arvalid),
-    .s_axil_arready_o       (axil_rsp.arready),
-    .s_axil_araddr_i        (axil_req.araddr),
-    .s_axil_rvalid_o        (axil_rsp.rvalid),
-    .s_axil_rready_i        (axil_req.rready),
-    .s_axil_rdata_o         (axil_rsp.rdata),
-    .s_axil_rresp_o         (axil_rsp.rresp),
     .x_issue_valid_i        (x_host.issue_valid),
     .x_issue_ready_o        (x_issue_ready),
     .x_issue_instr_i        (x_host.issue_instr),
@@ -195,35 +169,7 @@ module tb_top #(
     .x_result_rd_o          (x_chip.result_rd),
     .x_result_we_o          (x_chip.result_we),
     .x_result_data_o        (x_chip.result_data),
-    .m_axi_arvalid_o        (M_AXI_ARVALID),
-    .m_axi_arready_i        (arready),
-    .m_axi_arid_o           (M_AXI_ARID),
-    .m_axi_araddr_o         (M_AXI_ARADDR),
-    .m_axi_arlen_o          (M_AXI_ARLEN),
-    .m_axi_arsize_o         (M_AXI_ARSIZE),
-    .m_axi_arburst_o        (M_AXI_ARBURST),
-    .m_axi_rvalid_i         (rvalid),
-    .m_axi_rready_o         (M_AXI_RREADY),
-    .m_axi_rid_i            (rid),
-    .m_axi_rdata_i          (rdata),
-    .m_axi_rresp_i          (rresp),
-    .m_axi_rlast_i          (rlast),
-    .m_axi_awvalid_o        (M_AXI_AWVALID),
-    .m_axi_awready_i        (awready),
-    .m_axi_awid_o           (M_AXI_AWID),
-    .m_axi_awaddr_o         (M_AXI_AWADDR),
-    .m_axi_awlen_o          (M_AXI_AWLEN),
-    .m_axi_awsize_o         (M_AXI_AWSIZE),
-    .m_axi_awburst_o        (M_AXI_AWBURST),
-    .m_axi_wvalid_o         (M_AXI_WVALID),
-    .m_axi_wready_i         (wready),
-    .m_axi_wdata_o          (M_AXI_WDATA),
-    .m_axi_wstrb_o          (M_AXI_WSTRB),
-    .m_axi_wlast_o          (M_AXI_WLAST),
-    .m_axi_bvalid_i         (bvalid),
-    .m_axi_bready_o         (M_AXI_BREADY),
-    .m_axi_bid_i            (bid),
-    .m_axi_bresp_i          (bresp)
+    `include "chip_ports.svh"
   );
 
   // -----------------------------------------------------------------------------------------------
@@ -234,10 +180,10 @@ module tb_top #(
     .rst_ni   (rst_n),
     .req_i    (axi_req),
     .rsp_i    (axi_rsp),
-    .arsize_i (M_AXI_ARSIZE),
-    .arburst_i(M_AXI_ARBURST),
-    .awsize_i (M_AXI_AWSIZE),
-    .awburst_i(M_AXI_AWBURST)
+    .arsize_i (arsize),
+    .arburst_i(arburst),
+    .awsize_i (awsize),
+    .awburst_i(awburst)
   );
 
   logic [31:0] axil_handshakes;  // of all channels of the register port since the reset

@@ -97,7 +97,8 @@ class MachineConfiguration(build.Configuration):
     @property
     def options(self) -> list[str]:
         """No checks of unique cases: the core's are not met by the random bits before a reset."""
-        return ["--no-assert-case", *_READ[self.core](core_folder(self.core))[0]]
+        core = _READ[self.core](core_folder(self.core))[0]
+        return [*super().options, "--no-assert-case", *core]
 
     @property
     def inputs(self) -> list[Path]:
@@ -107,7 +108,7 @@ class MachineConfiguration(build.Configuration):
         hdl = [*HDL.glob("*.sv"), *SOC_HDL.glob("*.sv"), *(SOC_HDL / self.core).glob("*.sv")]
         design = sources.in_order([*self.rtl.rglob("*.sv"), *GENERATED.rglob("*.sv"), *hdl])
         needed = set(sources.closure(self.top, design))
-        ours = [path for path in design if path in needed]
+        ours = [sources.STREAM, *(path for path in design if path in needed)]
         return [*seen, *sources.waivers(self.rtl, GENERATED), *core_sources, *ours]
 
     def repeat(self, test: str, seed: int) -> list[str]:

@@ -12,8 +12,8 @@ from spec.paths import GENERATED, HDL, REGS, ROOT, RTL
 
 CHECKS = HDL / "checks"
 """Rules of the streams in `rtl/`, bound to its modules, a file for each of its folders."""
-STREAM = CHECKS / "stream.svh"
-"""The macro in which they are written."""
+STREAM = CHECKS / "stream_checker.sv"
+"""What they are written with: it comes before them."""
 
 
 def _package_name(text: str) -> str | None:
@@ -89,12 +89,12 @@ def waivers(rtl: Path = RTL, generated: Path = GENERATED) -> list[Path]:
 
 def bench_sources(rtl: Path = RTL, generated: Path = GENERATED) -> list[Path]:
     """Return the sources of design and bench; `tb_top` is the top."""
-    bench = [*HDL.glob("*.sv"), *CHECKS.glob("*.sv")]
+    bench = {*HDL.glob("*.sv"), *CHECKS.glob("*.sv")} - {STREAM}
     return [STREAM, *in_order([*rtl.rglob("*.sv"), *generated.rglob("*.sv"), *bench])]
 
 
 def checks(top: Path, rtl: Path = RTL, generated: Path = GENERATED) -> list[Path]:
-    """Return the macro, and the checks of all folders from which the bench `top` needs a module."""
+    """Return the rules, and the checks of all folders from which the bench `top` needs a module."""
     design = [*rtl.rglob("*.sv"), *generated.rglob("*.sv"), *top.parent.glob("*.sv")]
     needed = {path.stem for path in closure(top.stem, design)}
     return [STREAM, *(path for path in sorted(CHECKS.glob("*_checks.sv")) if needed & bound(path))]

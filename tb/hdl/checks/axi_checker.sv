@@ -12,35 +12,12 @@ module axi_checker #(
   input npu_axi_pkg::axi_rsp_t axi_rsp_i   // to the master
 );
 
-  stream_checker #(
-    .DataT(logic [43:0])
-  ) u_ar (
-    .clk_i,
-    .rst_ni,
-    .valid_i(axi_req_i.rd.arvalid),
-    .ready_i(axi_rsp_i.rd.arready),
-    .data_i ({axi_req_i.rd.arid, axi_req_i.rd.araddr, axi_req_i.rd.arlen})
-  );
-
-  stream_checker #(
-    .DataT(logic [43:0])
-  ) u_aw (
-    .clk_i,
-    .rst_ni,
-    .valid_i(axi_req_i.wr.awvalid),
-    .ready_i(axi_rsp_i.wr.awready),
-    .data_i ({axi_req_i.wr.awid, axi_req_i.wr.awaddr, axi_req_i.wr.awlen})
-  );
-
-  stream_checker #(
-    .DataT(logic [144:0])
-  ) u_w (
-    .clk_i,
-    .rst_ni,
-    .valid_i(axi_req_i.wr.wvalid),
-    .ready_i(axi_rsp_i.wr.wready),
-    .data_i ({axi_req_i.wr.wdata, axi_req_i.wr.wstrb, axi_req_i.wr.wlast})
-  );
+  `CHECKER(u_ar, axi_req_i.rd.arvalid, axi_rsp_i.rd.arready, {
+           axi_req_i.rd.arid, axi_req_i.rd.araddr, axi_req_i.rd.arlen})
+  `CHECKER(u_aw, axi_req_i.wr.awvalid, axi_rsp_i.wr.awready, {
+           axi_req_i.wr.awid, axi_req_i.wr.awaddr, axi_req_i.wr.awlen})
+  `CHECKER(u_w, axi_req_i.wr.wvalid, axi_rsp_i.wr.wready, {axi_req_i.wr.wdata, axi_req_i.wr.wstrb,
+                                                           axi_req_i.wr.wlast})
 
   AnswersTaken_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)

@@ -1,8 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rules of a valid/ready stream, bound to where the stream is: once valid, it stays valid until
-// ready, and its data stay as they are. What the contract lets withdraw it, a flush for instance, is
-// `withdraw_i`.
+// The rules of a valid/ready stream: once valid, it stays valid until ready, and its data stay as they
+// are. What the contract lets withdraw it, a flush for instance, is `withdraw_i`. CHECKER holds a
+// module's own signals against them, STREAM those of another one that it is bound to; Verilator reads
+// this file before those that use them.
+
+`define CHECKER(NAME, VALID, READY, DATA, WITHDRAW = 1'b0) \
+    stream_checker #( \
+      .DataT(logic [$bits(DATA)-1:0]) \
+    ) NAME ( \
+      .clk_i, \
+      .rst_ni, \
+      .valid_i(VALID), \
+      .ready_i(READY), \
+      .data_i(DATA), \
+      .withdraw_i(WITHDRAW) \
+    );
+
+`define STREAM(MODULE, NAME, VALID, READY, DATA, WITHDRAW = 1'b0) \
+    bind MODULE `CHECKER(NAME, VALID, READY, DATA, WITHDRAW)
 
 module stream_checker #(
   parameter type DataT = logic  // what the stream carries

@@ -85,42 +85,30 @@ module soc_top #(
   answer_t device_answer, chip_answer;
   soc_x_if #(.NumRs(CopNumRs)) x ();
 
+  // Both have the same ports
+  `define CORE(MODULE) \
+    MODULE u_core ( \
+      .clk_i          (clk), \
+      .rst_ni         (rst_n), \
+      .gap_percent_i  (knob_core_gap), \
+      .seed_i         (knob_seed), \
+      .irq_i          (irq), \
+      .sleeping_o     (sleeping), \
+      .pc_o           (pc), \
+      .device_valid_o (device_valid), \
+      .device_access_o(device_access), \
+      .device_answer_i(device_answer), \
+      .chip_valid_o   (chip_valid), \
+      .chip_access_o  (chip_access), \
+      .chip_done_i    (chip_done), \
+      .chip_answer_i  (chip_answer), \
+      .x \
+    );
+
   if (Cva6) begin : gen_cva6
-    soc_cva6 u_core (
-      .clk_i          (clk),
-      .rst_ni         (rst_n),
-      .gap_percent_i  (knob_core_gap),
-      .seed_i         (knob_seed),
-      .irq_i          (irq),
-      .sleeping_o     (sleeping),
-      .pc_o           (pc),
-      .device_valid_o (device_valid),
-      .device_access_o(device_access),
-      .device_answer_i(device_answer),
-      .chip_valid_o   (chip_valid),
-      .chip_access_o  (chip_access),
-      .chip_done_i    (chip_done),
-      .chip_answer_i  (chip_answer),
-      .x
-    );
+    `CORE(soc_cva6)
   end else begin : gen_cv32e40x
-    soc_cv32e40x u_core (
-      .clk_i          (clk),
-      .rst_ni         (rst_n),
-      .gap_percent_i  (knob_core_gap),
-      .seed_i         (knob_seed),
-      .irq_i          (irq),
-      .sleeping_o     (sleeping),
-      .pc_o           (pc),
-      .device_valid_o (device_valid),
-      .device_access_o(device_access),
-      .device_answer_i(device_answer),
-      .chip_valid_o   (chip_valid),
-      .chip_access_o  (chip_access),
-      .chip_done_i    (chip_done),
-      .chip_answer_i  (chip_answer),
-      .x
-    );
+    `CORE(soc_cv32e40x)
   end
 
   soc_devices u_devices (
@@ -204,52 +192,7 @@ module soc_top #(
     .x_result_rd_o          (x.result_rd),
     .x_result_we_o          (x.result_we),
     .x_result_data_o        (x.result_data),
-    .s_axil_awvalid_i       (axil_req.awvalid),
-    .s_axil_awready_o       (axil_rsp.awready),
-    .s_axil_awaddr_i        (axil_req.awaddr),
-    .s_axil_wvalid_i        (axil_req.wvalid),
-    .s_axil_wready_o        (axil_rsp.wready),
-    .s_axil_wdata_i         (axil_req.wdata),
-    .s_axil_wstrb_i         (axil_req.wstrb),
-    .s_axil_bvalid_o        (axil_rsp.bvalid),
-    .s_axil_bready_i        (axil_req.bready),
-    .s_axil_bresp_o         (axil_rsp.bresp),
-    .s_axil_arvalid_i       (axil_req.arvalid),
-    .s_axil_arready_o       (axil_rsp.arready),
-    .s_axil_araddr_i        (axil_req.araddr),
-    .s_axil_rvalid_o        (axil_rsp.rvalid),
-    .s_axil_rready_i        (axil_req.rready),
-    .s_axil_rdata_o         (axil_rsp.rdata),
-    .s_axil_rresp_o         (axil_rsp.rresp),
-    .m_axi_arvalid_o        (axi_req.rd.arvalid),
-    .m_axi_arready_i        (axi_rsp.rd.arready),
-    .m_axi_arid_o           (axi_req.rd.arid),
-    .m_axi_araddr_o         (axi_req.rd.araddr),
-    .m_axi_arlen_o          (axi_req.rd.arlen),
-    .m_axi_arsize_o         (arsize),
-    .m_axi_arburst_o        (arburst),
-    .m_axi_rvalid_i         (axi_rsp.rd.rvalid),
-    .m_axi_rready_o         (axi_req.rd.rready),
-    .m_axi_rid_i            (axi_rsp.rd.rid),
-    .m_axi_rdata_i          (axi_rsp.rd.rdata),
-    .m_axi_rresp_i          (axi_rsp.rd.rresp),
-    .m_axi_rlast_i          (axi_rsp.rd.rlast),
-    .m_axi_awvalid_o        (axi_req.wr.awvalid),
-    .m_axi_awready_i        (axi_rsp.wr.awready),
-    .m_axi_awid_o           (axi_req.wr.awid),
-    .m_axi_awaddr_o         (axi_req.wr.awaddr),
-    .m_axi_awlen_o          (axi_req.wr.awlen),
-    .m_axi_awsize_o         (awsize),
-    .m_axi_awburst_o        (awburst),
-    .m_axi_wvalid_o         (axi_req.wr.wvalid),
-    .m_axi_wready_i         (axi_rsp.wr.wready),
-    .m_axi_wdata_o          (axi_req.wr.wdata),
-    .m_axi_wstrb_o          (axi_req.wr.wstrb),
-    .m_axi_wlast_o          (axi_req.wr.wlast),
-    .m_axi_bvalid_i         (axi_rsp.wr.bvalid),
-    .m_axi_bready_o         (axi_req.wr.bready),
-    .m_axi_bid_i            (axi_rsp.wr.bid),
-    .m_axi_bresp_i          (axi_rsp.wr.bresp)
+    `include "chip_ports.svh"
   );
 
   axi_memory u_memory (
